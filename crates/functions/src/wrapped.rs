@@ -24,8 +24,8 @@ pub(crate) trait Around: Debug + Send + Sync + 'static {
 
 /// Puts a wrapped function in the place of the one of this name.
 pub(crate) fn wrap(context: &SessionContext, name: &str, around: impl Around) {
-    let functions = context.state().scalar_functions().clone();
-    if let Some(function) = functions.get(name) {
+    let function = context.state_ref().read().scalar_functions().get(name).cloned();
+    if let Some(function) = function {
         let inner = Arc::clone(function.inner());
         context.register_udf(ScalarUDF::new_from_impl(Wrapped { inner, around }));
     }

@@ -284,3 +284,24 @@ fn rows_of_texts_tell_their_columns_whichever_way_they_are_found() {
         }
     });
 }
+
+#[test]
+fn series_and_items_of_json_take_parameters() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        for text in [
+            "SELECT generate_series(1, $1) AS g ORDER BY g",
+            "SELECT * FROM generate_series(1, $1) ORDER BY 1",
+        ] {
+            let series = client.prepare(text).await.expect(text);
+            assert_eq!(series.params(), [Type::INT8], "{text}");
+            let rows = client.query(&series, &[&3_i64]).await.expect(text);
+            let numbers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+            assert_eq!(numbers, [1, 2, 3], "{text}");
+        }
+        let items = "SELECT value, ordinality FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY ORDER BY 2";
+        let items = client.prepare(items).await.expect("it can be prepared");
+        assert_eq!(items.columns()[0].type_(), &Type::JSONB);
+    });
+}

@@ -114,14 +114,13 @@ fn called(
 ) -> Option<Called> {
     let numbers = |list: &Expr| with_ordinality.then(|| numbers_of(vec![list.clone()]));
     if is_series(name) {
-        let moments = times::series(name, args);
         // DataFusion's function takes constants alone.
         let is_constant =
             || !args.iter().any(|arg| walk(arg, &mut NotConstant { state }).is_break());
-        if moments.is_none() && !with_ordinality && is_constant() {
+        if times::series(name, args).is_none() && !with_ordinality && is_constant() {
             return None;
         }
-        let list = moments.unwrap_or_else(|| tree::call_of(&name.to_string(), args));
+        let list = list_rows::series(name, args);
         let numbers = numbers(&list);
         return Some(Called::new(name, tree::call("unnest", vec![list]), alias).numbered(numbers));
     }

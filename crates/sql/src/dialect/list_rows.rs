@@ -5,12 +5,13 @@
 //! SELECT jsonb_array_elements(j)                SELECT jsonb_checked(unnest(json_elements(j)))
 //! FROM t, regexp_split_to_table(t.a, ' ') w     FROM t, LATERAL (SELECT unnest(regexp_split_to_array(t.a, ' '))) w(w)
 //! SELECT generate_series(1, 3) * 2              SELECT unnest(generate_series(1, 3)) * 2
+//! SELECT generate_series(1, $1)                 SELECT unnest(generate_series(1, CAST($1 AS BIGINT)))
 //! SELECT list_sum(generate_series(1, 3))        as it is: the argument of a function is the list, as in DuckDB
 //! ```
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, FunctionArg, FunctionArguments, Ident, ObjectName, Select,
-    SelectItem, Value,
+    BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    ObjectName, Select, SelectItem, Value,
 };
 
 use super::{times, tree};
@@ -96,8 +97,7 @@ fn series_rows(expr: &mut Expr) {
             let FunctionArguments::List(list) = &function.args else { return };
             // Of one bound it is a function of lists alone.
             if is_series(&function.name) && list.args.len() > 1 {
-                let series = times::series(&function.name, &list.args);
-                let series = series.unwrap_or_else(|| expr.clone());
+                let series = series(&function.name, &list.args);
                 *expr = tree::call("unnest", vec![series]);
             }
         }
@@ -116,6 +116,26 @@ fn series_rows(expr: &mut Expr) {
         }
         _ => {}
     }
+}
+
+/// A series as a list: of timestamps, or of numbers, which parameters without a type are then.
+pub(super) fn series(name: &ObjectName, args: &[FunctionArg]) -> Expr {
+    if let Some(moments) = times::series(name, args) {
+        return moments;
+    }
+    let expr = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    let Some(mut exprs) = args.iter().map(expr).collect::<Option<Vec<Expr>>>() else {
+        return tree::call_of(&name.to_string(), args);
+    };
+    if !exprs.iter().any(times::is_interval) {
+        for parameter in exprs.iter_mut().filter(|expr| tree::is_parameter(expr)) {
+            *parameter = tree::cast(parameter.clone(), DataType::BigInt(None));
+        }
+    }
+    tree::call(&name.to_string(), exprs)
 }
 
 fn is_series(name: &ObjectName) -> bool {

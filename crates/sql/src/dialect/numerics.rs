@@ -51,7 +51,7 @@ pub(super) fn rewrite(expr: &mut Expr) {
                 Expr::Value(literal) if literal.value == Value::Null => {
                     *digits = ExactNumberInfo::PrecisionAndScale(WHOLE_MIN as u64, 0);
                 }
-                value if is_tried || is_parameter(value) => {
+                value if is_tried || tree::is_parameter(value) => {
                     *digits = ExactNumberInfo::PrecisionAndScale(38, i64::from(UNTOLD_SCALE));
                 }
                 _ => {
@@ -91,7 +91,9 @@ pub(crate) fn settle_recursive(cte: &mut Cte) {
 }
 
 fn settle(data_type: &mut DataType) {
-    if let Some(digits @ ExactNumberInfo::None) = digits_of(data_type) {
+    if let Some(digits) = digits_of(data_type)
+        && *digits == ExactNumberInfo::None
+    {
         *digits = COLUMN;
     }
 }
@@ -145,12 +147,4 @@ fn settled(text: &str, is_text: bool, digits: &mut ExactNumberInfo) -> Option<St
         *digits = ExactNumberInfo::PrecisionAndScale(precision as u64, scale as i64);
     }
     Some(number.to_string())
-}
-
-fn is_parameter(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(value) => matches!(value.value, Value::Placeholder(_)),
-        Expr::Nested(inner) => is_parameter(inner),
-        _ => false,
-    }
 }

@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::tree::{binary, call, cast};
+use super::tree::{self, binary, call, cast};
 
 /// Reads `**`, which binds as `^`; `left` is what stands before it.
 pub(crate) fn infix(
@@ -56,7 +56,7 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
             };
         }
         Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right }
-            if is_parameter(left) && is_parameter(right) =>
+            if tree::is_parameter(left) && tree::is_parameter(right) =>
         {
             for side in [left, right] {
                 **side = cast(side.as_ref().clone(), DataType::Text);
@@ -91,10 +91,6 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
         _ => {}
     }
     Ok(())
-}
-
-fn is_parameter(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if matches!(value.value, Value::Placeholder(_)))
 }
 
 /// The name of the variable that a call asks for.

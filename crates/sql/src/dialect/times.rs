@@ -95,7 +95,7 @@ fn interval(of: &mut Interval) -> Result<Option<Expr>> {
     Ok(None)
 }
 
-/// A series of timestamps in FROM, as a list; none where its step is not an interval.
+/// A series of timestamps as a list; none where its step is not an interval.
 pub(super) fn series(name: &ObjectName, args: &[FunctionArg]) -> Option<Expr> {
     if !name.to_string().eq_ignore_ascii_case("generate_series") {
         return None;
@@ -113,7 +113,7 @@ pub(super) fn series(name: &ObjectName, args: &[FunctionArg]) -> Option<Expr> {
 }
 
 /// Whether an expression is an interval by its words, or a text, which would be none of a series of numbers.
-fn is_interval(expr: &Expr) -> bool {
+pub(super) fn is_interval(expr: &Expr) -> bool {
     match expr {
         Expr::Interval(_) => true,
         Expr::Value(literal) => matches!(literal.value, Value::SingleQuotedString(_)),

@@ -134,6 +134,15 @@ pub(super) fn call_of(name: &str, args: &[FunctionArg]) -> Expr {
     call
 }
 
+/// Whether an expression is a parameter.
+pub(super) fn is_parameter(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => matches!(value.value, Value::Placeholder(_)),
+        Expr::Nested(inner) => is_parameter(inner),
+        _ => false,
+    }
+}
+
 /// `*`
 pub(super) fn everything() -> Vec<SelectItem> {
     vec![SelectItem::Wildcard(Default::default())]
