@@ -21,7 +21,7 @@ const DOUBLE_DIGITS: usize = 15;
 const REAL_DIGITS: usize = 6;
 
 /// Most zeros that an exponent stands for: those of a float.
-const EXPONENT_MAX: i32 = 400;
+const EXPONENT_MAX: u32 = 400;
 
 /// A number as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl WrittenNumber {
         let (whole, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let mut digits = format!("{whole}{behind}");
         let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-        if !is_number || exponent.abs() > EXPONENT_MAX {
+        if !is_number || exponent.unsigned_abs() > EXPONENT_MAX {
             return None;
         }
         let places = i32::try_from(behind.len()).ok()? - exponent;
@@ -169,7 +169,9 @@ mod tests {
             let number = WrittenNumber::parse(text).expect(text);
             assert_eq!((number.to_string().as_str(), number.places()), (written, places), "{text}");
         }
-        for other in ["", "x", "1e", "1.2.3", "NaN", "inf", "1e999", "--1", ".", "1_0"] {
+        for other in
+            ["", "x", "1e", "1.2.3", "NaN", "inf", "1e999", "1e-2147483648", "--1", ".", "1_0"]
+        {
             assert_eq!(WrittenNumber::parse(other), None, "{other}");
         }
     }
