@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalSortExpr;
 
 use super::distinct_measured::DistinctMeasured;
+use super::scalar::list_mark;
 use super::temporal::measured_type;
 
 /// `array_agg` whose distinct values come in the order that is asked for.
@@ -54,6 +55,15 @@ impl AggregateUDFImpl for OrderedArrayAgg {
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         self.builtin.return_type(arg_types)
+    }
+
+    fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
+        let field = self.builtin.return_field(arg_fields)?;
+        let Some((key, mark)) = arg_fields.first().and_then(|item| list_mark(item)) else {
+            return Ok(field);
+        };
+        let metadata = [(key.to_owned(), mark.to_owned())].into();
+        Ok(Arc::new(Arc::unwrap_or_clone(field).with_metadata(metadata)))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {

@@ -114,8 +114,8 @@ pub use growing::without_large_constants;
 pub use overflow::SumOverflow;
 pub use planner::{PlanCalls, UNKNOWN};
 pub use scalar::{
-    StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_uuid,
-    is_canonical_uuid, regex_of,
+    StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_jsonb,
+    canonical_uuid, is_canonical_uuid, regex_of,
 };
 pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;

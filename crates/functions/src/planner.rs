@@ -6,7 +6,6 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference, plan_err};
 use datafusion::functions::regex::expr_fn::regexp_match;
 use datafusion::functions::string::starts_with;
-use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_nested::expr_fn::array_element;
 use datafusion::logical_expr::expr::AggregateFunction;
@@ -16,6 +15,7 @@ use datafusion::logical_expr::planner::{
 use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, GetFieldAccess, ScalarUDF, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use super::array_agg::OrderedArrayAgg;
 use super::excluded::{excluded, not_positive};
 use super::framed::framed;
 use super::gathered::{self, Gathered};
@@ -28,8 +28,9 @@ use super::signed::{signed_count, signed_count_over};
 /// table of a query around.
 pub const UNKNOWN: &str = "$unknown";
 
-/// `->`, `->>`, `@>`, `^@`, `interval * number`, `text[2:3]`, `= ANY (list)`, `list && list`; `max(x, n)`, `string_agg` without a
-/// separator, `json_group_array` in an order; window functions that DataFusion lacks.
+/// `->`, `->>`, `#>`, `@>`, `?` and the other operators of JSON, `^@`, `interval * number`, `text[2:3]`,
+/// `= ANY (list)`, `list && list`; `max(x, n)`, `string_agg` without a separator, `json_group_array` in an order; window
+/// functions that DataFusion lacks.
 #[derive(Debug, Default)]
 pub struct PlanCalls;
 
@@ -40,14 +41,23 @@ macro_rules! own {
 }
 
 own! {
+    AT_PATH "json_at_path";
+    CONCAT "jsonb_concat";
     CONTAINS "jsonb_contains";
+    DELETE "jsonb_delete";
+    DELETE_PATH "jsonb_delete_path";
+    EXISTS "jsonb_exists";
+    EXISTS_ALL "jsonb_exists_all";
+    EXISTS_ANY "jsonb_exists_any";
     EXTRACT "json_extract";
     EXTRACT_STRING "json_extract_string";
     INTERVAL_DIVIDE "interval_divide";
     INTERVAL_MULTIPLY "interval_multiply";
+    TEXT_AT_PATH "json_text_at_path";
     TEXT_ELEMENT "text_element";
     TEXT_SLICE "text_slice";
     TO_JSON "to_json";
+    TO_JSONB "to_jsonb";
 }
 
 impl ExprPlanner for PlanCalls {
@@ -69,6 +79,14 @@ impl ExprPlanner for PlanCalls {
             }
             BinaryOperator::Arrow => EXTRACT.clone(),
             BinaryOperator::LongArrow => EXTRACT_STRING.clone(),
+            BinaryOperator::HashArrow => AT_PATH.clone(),
+            BinaryOperator::HashLongArrow => TEXT_AT_PATH.clone(),
+            BinaryOperator::HashMinus => DELETE_PATH.clone(),
+            BinaryOperator::Question => EXISTS.clone(),
+            BinaryOperator::QuestionAnd => EXISTS_ALL.clone(),
+            BinaryOperator::QuestionPipe => EXISTS_ANY.clone(),
+            BinaryOperator::Minus if is_jsonb(&expr.left, schema) => DELETE.clone(),
+            BinaryOperator::StringConcat if joins_jsonb(&expr, schema) => CONCAT.clone(),
             BinaryOperator::AtArrow if is_json(&expr.left, schema) => CONTAINS.clone(),
             BinaryOperator::ArrowAt if is_json(&expr.right, schema) => {
                 std::mem::swap(&mut expr.left, &mut expr.right);
@@ -187,7 +205,10 @@ impl ExprPlanner for PlanCalls {
                 return Ok(PlannerResult::Original(call));
             }
             ("json_group_array", 1) if !call.order_by.is_empty() => {
-                return Ok(PlannerResult::Planned(ordered_json(call)));
+                return Ok(PlannerResult::Planned(ordered_json(call, TO_JSON.clone())));
+            }
+            ("jsonb_agg", 1) if !call.order_by.is_empty() => {
+                return Ok(PlannerResult::Planned(ordered_json(call, TO_JSONB.clone())));
             }
             _ => return Ok(PlannerResult::Original(call)),
         };
@@ -248,7 +269,28 @@ fn is_scaled(interval: &Expr, number: &Expr, schema: &DFSchema) -> bool {
 }
 
 fn is_json(expr: &Expr, schema: &DFSchema) -> bool {
-    expr.to_field(schema).is_ok_and(|(_, field)| scalar::is_json_field(&field))
+    expr.to_field(schema)
+        .is_ok_and(|(_, field)| !field.data_type().is_nested() && scalar::is_json_field(&field))
+}
+
+/// Whether a value is JSONB; what other operators give is not.
+fn is_jsonb(expr: &Expr, schema: &DFSchema) -> bool {
+    let is_one =
+        |expr: &Expr| expr.to_field(schema).is_ok_and(|(_, field)| scalar::is_jsonb_field(&field));
+    !matches!(expr, Expr::BinaryExpr(_)) && is_one(expr)
+}
+
+/// Whether `||` is that of JSONB: both sides are, or one and a literal or parameter that becomes it. Other texts are
+/// joined as texts.
+fn joins_jsonb(expr: &RawBinaryExpr, schema: &DFSchema) -> bool {
+    let becomes = |side: &Expr| matches!(side, Expr::Literal(..) | Expr::Placeholder(_));
+    let (left, right) = (&expr.left, &expr.right);
+    match (is_jsonb(left, schema), is_jsonb(right, schema)) {
+        (true, true) => true,
+        (true, false) => becomes(right),
+        (false, true) => becomes(left),
+        (false, false) => false,
+    }
 }
 
 fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
@@ -257,10 +299,10 @@ fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
 }
 
 /// The list in its order, as JSON.
-fn ordered_json(call: RawAggregateExpr) -> Expr {
+fn ordered_json(call: RawAggregateExpr, to_json: Option<Arc<ScalarUDF>>) -> Expr {
     let RawAggregateExpr { args, distinct, filter, order_by, null_treatment, .. } = call;
     let list = AggregateFunction::new_udf(
-        array_agg_udaf(),
+        Arc::new(AggregateUDF::from(OrderedArrayAgg::default())),
         args,
         distinct,
         filter,
@@ -268,7 +310,7 @@ fn ordered_json(call: RawAggregateExpr) -> Expr {
         null_treatment,
     );
     let list = Expr::AggregateFunction(list);
-    match TO_JSON.clone() {
+    match to_json {
         Some(to_json) => to_json.call(vec![list]),
         None => list,
     }

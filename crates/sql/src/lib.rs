@@ -40,7 +40,7 @@ mod volatile;
 mod watch;
 
 pub use arithmetic::{is_ambiguous as is_ambiguous_within, quoted as quoted_within};
-pub use atoll_functions::{canonical_uuid, temporal};
+pub use atoll_functions::{canonical_jsonb, canonical_uuid, temporal};
 pub use atoll_store as store;
 pub use database::{Database, DatabaseOptions, DatabaseUsage};
 pub use datafusion;

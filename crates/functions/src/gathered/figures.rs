@@ -16,7 +16,7 @@ use datafusion::logical_expr::{Expr, lit, when};
 use super::function::GatheredEntry;
 use super::groups::Groups;
 use super::picks::gathered;
-use crate::scalar::{Arguments, Takes, grouped_lists, grouped_objects};
+use crate::scalar::{Arguments, JSON_MARK, JSONB_MARK, Takes, grouped_lists, grouped_objects};
 
 const ANY: &[Arguments] = &[Arguments::Are(&[Takes::Any])];
 const TWO: &[Arguments] = &[Arguments::Are(&[Takes::Text, Takes::Any])];
@@ -105,6 +105,14 @@ fn counted_if(mut function: AggregateFunction) -> Result<Expr> {
     Ok(Expr::AggregateFunction(function))
 }
 
+fn json_lists(groups: &Groups<'_>) -> Result<ArrayRef> {
+    grouped_lists(&groups.columns[0], groups.offsets(), groups.json)
+}
+
+fn json_objects(groups: &Groups<'_>) -> Result<ArrayRef> {
+    grouped_objects(&groups.columns[0], &groups.columns[1], groups.offsets(), groups.json)
+}
+
 pub(super) static ENTRIES: &[GatheredEntry] = &[
     gathered!("count_if" ["countif"], "condition", FLAG, 1, |_| DataType::Int64,
         "How often a condition is true.", "count_if(price > 10)", count_if, instead: Some(counted_if)),
@@ -112,12 +120,17 @@ pub(super) static ENTRIES: &[GatheredEntry] = &[
         "The entropy of the values, in bits.", "entropy(city)", entropy),
     gathered!("mad" [], "number", DOUBLE, 1, |_| DataType::Float64,
         "The median of the distances from the median.", "mad(price)", mad),
-    gathered!("json_group_array" ["json_agg", "jsonb_agg"], "value", ANY, 1, |_| DataType::Utf8,
-        "A JSON list of the values, NULL too.", "json_group_array(name)",
-        |groups| grouped_lists(&groups.columns[0], groups.offsets()), required: &[]),
-    gathered!("json_group_object" ["json_object_agg", "jsonb_object_agg"], "key, value", TWO, 2, |_| DataType::Utf8,
-        "A JSON object of the keys and values.", "json_group_object(name, price)",
-        |groups| grouped_objects(&groups.columns[0], &groups.columns[1], groups.offsets()), required: &[0]),
+    gathered!("json_group_array" ["json_agg"], "value", ANY, 1, |_| DataType::Utf8,
+        "A JSON list of the values, NULL too.", "json_group_array(name)", json_lists, required: &[],
+        mark: Some(JSON_MARK.1)),
+    gathered!("jsonb_agg" [], "value", ANY, 1, |_| DataType::Utf8,
+        "The same as JSONB.", "jsonb_agg(name)", json_lists, required: &[], mark: Some(JSONB_MARK)),
+    gathered!("json_group_object" ["json_object_agg"], "key, value", TWO, 2, |_| DataType::Utf8,
+        "A JSON object of the keys and values.", "json_group_object(name, price)", json_objects,
+        required: &[0], mark: Some(JSON_MARK.1)),
+    gathered!("jsonb_object_agg" [], "key, value", TWO, 2, |_| DataType::Utf8,
+        "The same as JSONB.", "jsonb_object_agg(name, price)", json_objects, required: &[0],
+        mark: Some(JSONB_MARK)),
     gathered!("histogram" [], "value", ANY, 1, histogram_type,
         "How often each value is there, as a map.", "histogram(city)", histogram),
 ];

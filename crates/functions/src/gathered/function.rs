@@ -20,7 +20,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use super::groups::Groups;
 use super::rows::{GroupRows, kept};
 use crate::listing::{Listing, no_function, told_apart_by_listing};
-use crate::scalar::Arguments;
+use crate::scalar::{Arguments, GroupedForm, JSON_MARK, JSONB_MARK, is_json_field};
 
 /// What an aggregate gives for its rows.
 pub(crate) type Finish = fn(&Groups<'_>) -> Result<ArrayRef>;
@@ -43,6 +43,8 @@ pub(crate) struct GatheredEntry {
     /// What it is instead outside of windows, where that needs less.
     pub(super) instead: Option<fn(AggregateFunction) -> Result<Expr>>,
     pub(super) finish: Finish,
+    /// The mark of its results, where they are JSON.
+    pub(super) mark: Option<&'static str>,
 }
 
 /// An entry as DataFusion's function.
@@ -78,6 +80,10 @@ impl Gathered {
             constants: constants?,
             descending,
             is_distinct: args.is_distinct,
+            json: GroupedForm {
+                of_json: gathered.last().is_some_and(|field| is_json_field(field)),
+                is_jsonb: self.entry.mark == Some(JSONB_MARK),
+            },
         })
     }
 }
@@ -115,6 +121,14 @@ impl AggregateUDFImpl for Gathered {
 
     fn return_type(&self, given: &[DataType]) -> Result<DataType> {
         Ok((self.entry.gives)(given))
+    }
+
+    fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
+        let types: Vec<DataType> =
+            arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let field = Field::new(self.entry.name, (self.entry.gives)(&types), true);
+        let mark = self.entry.mark.map(|mark| (JSON_MARK.0.to_owned(), mark.to_owned()));
+        Ok(Arc::new(field.with_metadata(mark.into_iter().collect())))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -172,6 +186,7 @@ struct GatheredGroups {
     constants: Vec<ScalarValue>,
     descending: bool,
     is_distinct: bool,
+    json: GroupedForm,
 }
 
 impl std::fmt::Debug for GatheredEntry {
@@ -203,7 +218,8 @@ impl GatheredGroups {
     }
 
     fn results(&self, arranged: super::rows::Arranged) -> Result<ArrayRef> {
-        let groups = Groups::new(arranged, &self.result, &self.constants, self.descending);
+        let groups =
+            Groups::new(arranged, &self.result, &self.constants, self.descending, self.json);
         match self.is_distinct {
             true => (self.entry.finish)(&groups.distinct(&self.result)?),
             false => (self.entry.finish)(&groups),
@@ -306,6 +322,7 @@ impl GatheredEntry {
         within_group: false,
         gives: |_| DataType::Null,
         instead: None,
+        mark: None,
         finish: |groups| groups.figures(|_| Ok(None)),
     };
 }

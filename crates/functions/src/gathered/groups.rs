@@ -14,6 +14,7 @@ use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue};
 
 use super::rows::Arranged;
+use crate::scalar::GroupedForm;
 use crate::temporal::measured_rows;
 
 /// The rows of all groups, and what the aggregate was called with.
@@ -25,6 +26,8 @@ pub(super) struct Groups<'a> {
     pub(super) constants: &'a [ScalarValue],
     /// Whether the values are counted from the largest on.
     pub(super) descending: bool,
+    /// How values are written as JSON.
+    pub(super) json: GroupedForm,
     keys: OnceCell<Rows>,
 }
 
@@ -34,9 +37,10 @@ impl<'a> Groups<'a> {
         result: &'a DataType,
         constants: &'a [ScalarValue],
         descending: bool,
+        json: GroupedForm,
     ) -> Self {
         let Arranged { columns, offsets } = arranged;
-        Self { columns, offsets, result, constants, descending, keys: OnceCell::new() }
+        Self { columns, offsets, result, constants, descending, json, keys: OnceCell::new() }
     }
 
     /// Where each group begins, and the last one ends.
@@ -143,6 +147,6 @@ impl<'a> Groups<'a> {
         let columns: Result<Vec<ArrayRef>> =
             self.columns.iter().map(|column| Ok(take(column, &rows, None)?)).collect();
         let arranged = Arranged { columns: columns?, offsets };
-        Ok(Self::new(arranged, result, self.constants, self.descending))
+        Ok(Self::new(arranged, result, self.constants, self.descending, self.json))
     }
 }

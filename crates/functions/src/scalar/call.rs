@@ -18,6 +18,7 @@ use datafusion::common::{DataFusionError, Result, exec_err};
 use datafusion::functions::datetime::to_local_time;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
+use super::json::is_jsonb_field;
 use crate::failure::FunctionFailure;
 
 /// A call for a number of rows.
@@ -28,6 +29,8 @@ pub(crate) struct Call {
     /// The fields of the arguments.
     pub(super) fields: Vec<FieldRef>,
     pub(super) result: DataType,
+    /// Whether the result is told as JSONB.
+    pub(super) is_jsonb: bool,
     pub(super) config: Arc<ConfigOptions>,
     /// Rows in which no argument is NULL.
     nulls: Option<NullBuffer>,
@@ -42,8 +45,19 @@ impl Call {
             NullBuffer::union(nulls.as_ref(), array.logical_nulls().as_ref())
         });
         let result = args.return_field.data_type().clone();
+        let is_jsonb = is_jsonb_field(&args.return_field);
         let (fields, config) = (args.arg_fields, args.config_options);
-        Ok(Self { name, rows, arrays, fields, result, config, nulls })
+        Ok(Self { name, rows, arrays, fields, result, is_jsonb, config, nulls })
+    }
+
+    /// Makes texts of every form Utf8.
+    pub(super) fn read_views(&mut self) -> Result<()> {
+        for array in &mut self.arrays {
+            if matches!(array.data_type(), DataType::Utf8View | DataType::LargeUtf8) {
+                *array = cast(array, &DataType::Utf8)?;
+            }
+        }
+        Ok(())
     }
 
     /// How many arguments there are.
@@ -144,8 +158,28 @@ impl Call {
         Ok(Arc::new(values?))
     }
 
+    /// Whether the first argument passes a test, or all texts of it where it is a list.
+    pub(super) fn all_pass(&self, test: impl Fn(&str) -> bool) -> Result<ArrayRef> {
+        self.flags(|row| {
+            Ok(Some(match self.arrays[0].data_type() {
+                DataType::List(_) => {
+                    self.list(0).value(row).as_string::<i32>().iter().flatten().all(&test)
+                }
+                _ => test(self.text(0).value(row)),
+            }))
+        })
+    }
+
     /// Texts, each written into a buffer; `false` for NULL.
     pub(super) fn texts(
+        &self,
+        write: impl Fn(usize, &mut String) -> Result<bool>,
+    ) -> Result<ArrayRef> {
+        self.all_texts(|row, out| Ok(!self.is_null(row) && write(row, out)?))
+    }
+
+    /// The same of all rows, also those with a NULL.
+    pub(super) fn all_texts(
         &self,
         write: impl Fn(usize, &mut String) -> Result<bool>,
     ) -> Result<ArrayRef> {
@@ -153,7 +187,7 @@ impl Call {
         let (mut buffer, mut bytes) = (String::new(), 0);
         for row in 0..self.rows {
             buffer.clear();
-            if self.is_null(row) || !write(row, &mut buffer)? {
+            if !write(row, &mut buffer)? {
                 builder.append_null();
                 continue;
             }

@@ -10,13 +10,13 @@ use datafusion::logical_expr::{
 };
 
 use super::call::Call;
-use super::json::is_jsonb_field;
+use super::json::{is_jsonb_field, list_mark};
 use crate::listing::{Listing, no_function, told_apart_by_listing};
 
 /// The metadata of a field whose text is JSON.
-pub(super) const JSON_MARK: (&str, &str) = ("ARROW:extension:name", "arrow.json");
+pub(crate) const JSON_MARK: (&str, &str) = ("ARROW:extension:name", "arrow.json");
 /// The mark of columns of JSONB.
-pub(super) const JSONB_MARK: &str = "atoll.pg_type.jsonb";
+pub(crate) const JSONB_MARK: &str = "atoll.pg_type.jsonb";
 
 /// What a field of UUIDs has among its metadata.
 pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid");
@@ -25,9 +25,10 @@ pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid
 const GIVES_UUID: [&str; 3] = ["uuid_checked", "try_uuid_checked", "uuidv7"];
 
 /// Functions that give JSON.
-const GIVES_JSON: [&str; 10] = [
+const GIVES_JSON: [&str; 11] = [
     "json",
     "json_array",
+    "json_at_path",
     "json_checked",
     "json_extract",
     "json_merge_patch",
@@ -39,10 +40,24 @@ const GIVES_JSON: [&str; 10] = [
 ];
 
 /// Functions that give JSONB.
-const GIVES_JSONB: [&str; 4] = ["jsonb_checked", "jsonb_insert", "jsonb_set", "try_jsonb_checked"];
+const GIVES_JSONB: [&str; 12] = [
+    "jsonb_build_array",
+    "jsonb_build_object",
+    "jsonb_checked",
+    "jsonb_concat",
+    "jsonb_delete",
+    "jsonb_delete_path",
+    "jsonb_extract_path",
+    "jsonb_insert",
+    "jsonb_set",
+    "jsonb_strip_nulls",
+    "to_jsonb",
+    "try_jsonb_checked",
+];
 
 /// Functions that give a part of JSON, or a changed one, which is JSONB where their first argument is.
-const KEEPS_JSONB: [&str; 3] = ["json_extract", "json_merge_patch", "json_strip_nulls"];
+const KEEPS_JSONB: [&str; 4] =
+    ["json_at_path", "json_extract", "json_merge_patch", "json_strip_nulls"];
 
 /// What an argument may be, and what it becomes before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +66,8 @@ pub(crate) enum Takes {
     Any,
     /// Text, as Utf8.
     Text,
+    /// Text that is JSON, likewise, whose field still tells of JSONB.
+    Json,
     /// Text or bytes, as Binary.
     Bytes,
     /// An integer, as BIGINT.
@@ -95,7 +112,9 @@ impl Takes {
         let micros = |zone: Option<Arc<str>>| DataType::Timestamp(TimeUnit::Microsecond, zone);
         match self {
             Self::Any => as_it_is(true),
-            Self::Text => (is_text || is_null).then_some(DataType::Utf8),
+            // A cast would take the mark of the field away: the call casts.
+            Self::Json if is_text => Some(given.clone()),
+            Self::Text | Self::Json => (is_text || is_null).then_some(DataType::Utf8),
             Self::Bytes => (is_text || is_bytes || is_null).then_some(DataType::Binary),
             Self::Whole => (given.is_integer() || is_null).then_some(DataType::Int64),
             Self::Integer if is_null => Some(DataType::Int64),
@@ -162,6 +181,11 @@ pub(crate) enum Arguments {
 }
 
 impl Arguments {
+    fn have_json(&self) -> bool {
+        let (Self::Are(first) | Self::More(first, _)) = self;
+        first.contains(&Takes::Json)
+    }
+
     pub(crate) fn coerced(&self, given: &[DataType]) -> Option<Vec<DataType>> {
         let (first, rest) = match self {
             Self::Are(first) => (*first, None),
@@ -268,14 +292,23 @@ impl ScalarUDFImpl for Listed {
             _ => None,
         };
         let metadata = mark.map(|(key, mark)| (key.to_owned(), mark.to_owned()));
-        Ok(Arc::new(field.with_metadata(metadata.into_iter().collect())))
+        let field = field.with_metadata(metadata.into_iter().collect());
+        // What many paths find is a list of JSON.
+        let of_list = if field.data_type().is_nested() { list_mark(&field) } else { None };
+        Ok(Arc::new(match of_list {
+            Some((key, mark)) => field.with_metadata([(key.to_owned(), mark.to_owned())].into()),
+            None => field,
+        }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let constant = !self.entry.volatile
             && args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
-        let call = Call::new(self.entry.name, args, rows)?;
+        let mut call = Call::new(self.entry.name, args, rows)?;
+        if self.entry.takes.iter().any(Arguments::have_json) {
+            call.read_views()?;
+        }
         let result = (self.entry.run)(&call)?;
         match constant {
             true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?)),

@@ -86,10 +86,13 @@ pub use clock::StatementStart;
 pub use decimals::{UNTOLD_SCALE, WrittenNumber};
 pub use encode::bytes_of_text;
 pub use entry::UUID_MARK;
-pub(super) use entry::{Arguments, Entry, Takes};
+pub(super) use entry::{Arguments, Entry, JSON_MARK, JSONB_MARK, Takes};
 pub(super) use extract::DATE_PART;
 pub(super) use intervals::interval_times;
-pub(super) use json::{grouped_lists, grouped_objects, is_json_field};
+pub use json::canonical_jsonb;
+pub(super) use json::{
+    GroupedForm, grouped_lists, grouped_objects, is_json_field, is_jsonb_field, list_mark,
+};
 pub use regex_words::regex_of;
 pub use uuids::{canonical_uuid, is_canonical_uuid};
 

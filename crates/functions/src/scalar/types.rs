@@ -1,12 +1,11 @@
 //! The types of values, and what a session is.
 
 use datafusion::arrow::array::ArrayRef;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, exec_err};
 
 use super::call::Call;
-use super::entry::{Arguments, Entry, Takes, UUID_MARK, text};
-use super::json::{is_json_field, is_jsonb_field};
+use super::entry::{Arguments, Entry, JSON_MARK, Takes, text};
 use crate::sql_name;
 
 /// A type as `typeof` names it.
@@ -17,13 +16,28 @@ fn type_name(data_type: &DataType) -> String {
     }
 }
 
+/// The name that the mark of a field tells, in PostgreSQL's letters.
+fn marked_name(field: &Field) -> Option<String> {
+    let mark = field.metadata().get(JSON_MARK.0)?;
+    let name = if mark == JSON_MARK.1 { "json" } else { mark.strip_prefix("atoll.pg_type.")? };
+    let (item, brackets) = match name.strip_prefix('_') {
+        Some(item) => (item, "[]"),
+        None => (name, ""),
+    };
+    let is_known = ["json", "jsonb", "uuid"].contains(&item)
+        && field.data_type().is_nested() != brackets.is_empty();
+    is_known.then(|| format!("{item}{brackets}"))
+}
+
 fn name_of(call: &Call) -> String {
-    let field = &call.fields[0];
-    match field.metadata().get(UUID_MARK.0) {
-        _ if is_json_field(field) && !field.data_type().is_nested() => "JSON".to_owned(),
-        Some(kind) if kind == UUID_MARK.1 => "UUID".to_owned(),
-        _ => type_name(field.data_type()),
+    match marked_name(&call.fields[0]) {
+        Some(name) => name.replace("jsonb", "json").to_uppercase(),
+        None => type_name(call.fields[0].data_type()),
     }
+}
+
+fn name_in_postgresql(call: &Call) -> String {
+    marked_name(&call.fields[0]).unwrap_or_else(|| name_of(call).to_lowercase())
 }
 
 fn constant(call: &Call, text: &str) -> Result<ArrayRef> {
@@ -60,11 +74,7 @@ const ALL: &[Entry] = &[
         takes: ANY,
         gives: text,
         volatile: false,
-        run: |call| match is_jsonb_field(&call.fields[0]) && call.fields[0].data_type().is_string()
-        {
-            true => constant(call, "jsonb"),
-            false => constant(call, &name_of(call).to_lowercase()),
-        },
+        run: |call| constant(call, &name_in_postgresql(call)),
     },
     Entry {
         name: "current_database",

@@ -75,6 +75,8 @@ fn uuidv7(call: &Call) -> Result<ArrayRef> {
 }
 
 const ONE: &[Arguments] = &[Arguments::Are(&[Takes::Text])];
+const ONE_OR_LIST: &[Arguments] =
+    &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Texts])];
 
 pub(super) static ENTRIES: &[&[Entry]] = &[&[
     entry!("uuid_checked" [], "text", ONE, text, "A UUID in its canonical form; the cast to UUID.",
@@ -82,13 +84,9 @@ pub(super) static ENTRIES: &[&[Entry]] = &[&[
         |call| checked(call, false)),
     entry!("try_uuid_checked" [], "text", ONE, text, "The same, NULL of what is not one; TRY_CAST to UUID.",
         "TRY_CAST('x' AS UUID) IS NULL", |call| checked(call, true)),
-    entry!("uuid_valid" [], "text", ONE, flag, "Whether a text is a UUID in its canonical form.",
-        "uuid_valid('x') = false", |call| {
-        let texts = call.text(0);
-        call.flags(|row| {
-            Ok(Some(is_canonical_uuid(texts.value(row))))
-        })
-    }),
+    entry!("uuid_valid" [], "text", ONE_OR_LIST, flag,
+        "Whether a text is a UUID in its canonical form, or all texts of a list are.",
+        "uuid_valid('x') = false", |call| call.all_pass(is_canonical_uuid)),
     Entry {
         name: "uuidv7",
         aliases: &[],

@@ -55,7 +55,7 @@ impl Connection {
                 client.output().command_complete("BEGIN");
                 return Ok(());
             }
-Control::Begin if session.transaction_state() == TransactionState::Open => {
+            Control::Begin if session.transaction_state() == TransactionState::Open => {
                 warn(client, session, "25001", "there is already a transaction in progress");
                 client.output().command_complete("BEGIN");
                 return Ok(());

@@ -24,7 +24,10 @@ pub(crate) fn binary_column<'a>(
     let special = match PgType::of_field(field).oid {
         UUID => uuids(array)?,
         JSONB => versioned(array),
-        _ => None,
+        _ => match PgType::marked_items(field) {
+            Some(item) => Some(list(array, Some(&item))?),
+            None => None,
+        },
     };
     if let Some(write) = special {
         return Ok(TextCells { nulls: array.logical_nulls(), write });
@@ -146,7 +149,7 @@ fn binary_cells(array: &ArrayRef) -> Result<TextCells<'_>, ArrowError> {
                 out.extend_from_slice(&parts.months.to_be_bytes());
             })
         }
-        other if is_list(other) => list(array)?,
+        other if is_list(other) => list(array, None)?,
         // Texts and JSON are the same in both forms.
         _ => return text_cells(array),
     };
@@ -175,8 +178,9 @@ fn date(days: i64) -> [u8; 4] {
     (days as i32).to_be_bytes()
 }
 
-/// Dimensions, whether there are nulls, the type, then length and first index, then the items.
-fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+/// Dimensions, whether there are nulls, the type, then length and first index, then the items. `marked` is what these
+/// are, where their type does not tell.
+fn list<'a>(array: &'a ArrayRef, marked: Option<&Field>) -> Result<WriteValue<'a>, ArrowError> {
     let (
         Some(values),
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _),
@@ -184,6 +188,7 @@ fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
     else {
         return text_cells(array).map(|cells| cells.write);
     };
+    let item = marked.unwrap_or(item);
     let oid = PgType::of_field(item).oid;
     let is_encoded =
         matches!(item.data_type(), DataType::Dictionary(..) | DataType::RunEndEncoded(..));

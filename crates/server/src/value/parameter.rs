@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use atoll_sql::arrow::array::types::IntervalMonthDayNano;
 use atoll_sql::arrow::datatypes::{DataType, TimeUnit};
-use atoll_sql::canonical_uuid;
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, read_scalar};
+use atoll_sql::{canonical_jsonb, canonical_uuid};
 
 use super::array::{binary_list, text_list};
 use super::numeric::numeric_text;
@@ -128,6 +128,7 @@ pub(super) fn from_text(
             Some(uuid) => Ok(ScalarValue::Utf8View(Some(uuid))),
             None => Err(invalid("UUID")),
         },
+        JSONB => jsonb(text),
         _ => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
     }
 }
@@ -138,6 +139,14 @@ fn utf8(bytes: &[u8]) -> Result<&str, ParameterError> {
 
 fn binary(bytes: Vec<u8>) -> ScalarValue {
     ScalarValue::BinaryView(Some(bytes))
+}
+
+/// JSONB, of whose texts each value has one.
+fn jsonb(text: &str) -> Result<ScalarValue, ParameterError> {
+    match canonical_jsonb(text) {
+        Ok(text) => Ok(ScalarValue::Utf8View(Some(text.into_owned()))),
+        Err(failure) => Err(ParameterError(failure.message)),
+    }
 }
 
 /// The bytes of hexadecimal digits; none where there are others.
@@ -188,7 +197,7 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
         INTERVAL => interval(bytes)?,
         UUID => text(uuid(number(bytes, "UUID")?)),
         JSONB => match bytes {
-            [1, json @ ..] => text(utf8(json)?.to_owned()),
+            [1, json @ ..] => jsonb(utf8(json)?)?,
             _ => return Err(ParameterError("unknown version of a JSONB".to_owned())),
         },
         TEXT | VARCHAR | BPCHAR | NAME | CHAR | UNKNOWN | JSON => text(utf8(bytes)?.to_owned()),

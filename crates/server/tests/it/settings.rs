@@ -37,7 +37,8 @@ fn settings_of_drivers_are_set_and_shown() {
         let row = client.query_one("SELECT current_setting('application_name')", &[]).await;
         assert_eq!(row.expect("a row").get::<_, &str>(0), "my app");
         assert_eq!(server.database.activity().sessions()[0].client.application, "my app");
-        is(&client, "SHOW max_connections", &ServerOptions::default().connections_max.to_string()).await;
+        is(&client, "SHOW max_connections", &ServerOptions::default().connections_max.to_string())
+            .await;
         is(&client, "SHOW SESSION AUTHORIZATION", "ann").await;
         client.batch_execute("RESET ALL; DISCARD ALL").await.expect("reset");
         let error =

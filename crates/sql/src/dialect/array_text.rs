@@ -1,7 +1,8 @@
 //! Arrays as texts, in PostgreSQL's form: `{1,NULL,"a b"}`.
 
 use datafusion::sql::sqlparser::ast::{
-    Array, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+    Array, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Value,
 };
 
 use super::tree;
@@ -69,6 +70,20 @@ pub(super) fn rewrite(expr: &mut Expr) {
                 **text = array;
             }
         }
+        Expr::BinaryOp {
+            op:
+                BinaryOperator::HashArrow
+                | BinaryOperator::HashLongArrow
+                | BinaryOperator::HashMinus
+                | BinaryOperator::QuestionAnd
+                | BinaryOperator::QuestionPipe,
+            right: text,
+            ..
+        } => {
+            if let Some(array) = array(text) {
+                **text = array;
+            }
+        }
         Expr::Function(function) => path(function),
         _ => {}
     }
@@ -77,7 +92,10 @@ pub(super) fn rewrite(expr: &mut Expr) {
 /// Rewrites the path of `jsonb_set(a, '{b,0}', c)`.
 fn path(function: &mut Function) {
     let name = function.name.to_string();
-    if !["jsonb_set", "jsonb_insert"].iter().any(|known| name.eq_ignore_ascii_case(known)) {
+    if !["jsonb_set", "jsonb_insert", "jsonb_delete_path"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
+    {
         return;
     }
     let FunctionArguments::List(list) = &mut function.args else { return };

@@ -9,17 +9,24 @@
 //! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and whether x is that |
 //! | `try(x)` | `try(x)` with `x` as a lambda, which may fail |
 //! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
-//! | a column of type JSON or UUID | VARCHAR with a CHECK |
+//! | a column of type JSON or UUID, or of lists of them | VARCHAR with a CHECK |
 
+use std::borrow::Cow;
+
+use atoll_functions::{FunctionFailure, canonical_jsonb, canonical_uuid, is_canonical_uuid};
+use datafusion::arrow::datatypes::Field;
+use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    AlterTableOperation, BinaryOperator, CaseWhen, CastKind, ColumnDef, ColumnOption,
-    ColumnOptionDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, ObjectName,
-    OneOrManyWithParens, Query, SetExpr, Statement, Value,
+    AlterTableOperation, ArrayElemTypeDef, BinaryOperator, CaseWhen, CastKind, ColumnDef,
+    ColumnOption, ColumnOptionDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, LambdaFunction, LambdaFunctionParameter,
+    LambdaSyntax, ObjectName, OneOrManyWithParens, Query, SetExpr, Statement, Value,
 };
 
 use super::tree;
+use crate::error::stated_err;
+use crate::pg_catalog::{PgType, type_oid};
 
 /// Rewrites an expression.
 pub(super) fn rewrite(expr: &mut Expr) {
@@ -45,26 +52,48 @@ pub(super) fn rewrite(expr: &mut Expr) {
 }
 
 /// Values of a column of VALUES tell nothing of their types but VARCHAR: DataFusion (55.2) refuses some of them that do
-/// beside others that do not.
+/// beside others that do not. Where one is cast to JSONB all are, as in PostgreSQL.
 pub(super) fn rewrite_values(query: &mut Query) {
     let SetExpr::Values(values) = query.body.as_mut() else { return };
     if values.rows.len() < 2 {
         return;
     }
-    for value in values.rows.iter_mut().flat_map(|row| &mut row.content) {
-        let tells = match &*value {
-            Expr::Cast { data_type, .. } => kind(data_type).is_some(),
-            Expr::TypedString(typed) => kind(&typed.data_type).is_some(),
-            Expr::Function(call) => {
-                let name = call.name.to_string().to_ascii_lowercase();
-                ["json", "to_json", "uuid"].iter().any(|start| name.starts_with(start))
-            }
-            _ => false,
-        };
-        if tells {
+    let columns = values.rows.iter().map(|row| row.content.len()).min().unwrap_or(0);
+    for column in 0..columns {
+        let is_jsonb = values.rows.iter().any(|row| is_cast_to_jsonb(&row.content[column]));
+        for value in values.rows.iter_mut().map(|row| &mut row.content[column]) {
+            let to = match is_jsonb {
+                true => DataType::JSONB,
+                false if tells(value) => DataType::Varchar(None),
+                false => continue,
+            };
             let own = std::mem::replace(value, Expr::value(Value::Null));
-            *value = tree::cast(own, DataType::Varchar(None));
+            *value = tree::cast(own, to);
         }
+    }
+}
+
+/// The type that a value is cast to, if it is.
+fn type_of_cast(value: &Expr) -> Option<Checked> {
+    match value {
+        Expr::Cast { data_type, .. } => kind(data_type),
+        Expr::TypedString(typed) => kind(&typed.data_type),
+        _ => None,
+    }
+}
+
+fn is_cast_to_jsonb(value: &Expr) -> bool {
+    type_of_cast(value) == Some(Checked::Jsonb)
+}
+
+/// Whether a value tells of a type that is kept as texts.
+fn tells(value: &Expr) -> bool {
+    match value {
+        Expr::Function(call) => {
+            let name = call.name.to_string().to_ascii_lowercase();
+            ["json", "to_json", "uuid"].iter().any(|start| name.starts_with(start))
+        }
+        other => type_of_cast(other).is_some(),
     }
 }
 
@@ -226,6 +255,45 @@ impl Checked {
         }
     }
 
+    /// The type whose texts a field has, of those with one text for each value.
+    pub(crate) fn of_field(field: &Field) -> Option<Self> {
+        if field.metadata().is_empty() {
+            return None;
+        }
+        Self::of_oid(PgType::of_field(field).oid)
+    }
+
+    /// The type of this number, or the one that its lists are of, of those with one text for each value.
+    pub(crate) fn of_oid(oid: u32) -> Option<Self> {
+        match PgType::item_of(oid).unwrap_or(oid) {
+            type_oid::UUID => Some(Self::Uuid),
+            type_oid::JSONB => Some(Self::Jsonb),
+            _ => None,
+        }
+    }
+
+    /// The text that a value of the type is kept as; none where a text is it already.
+    ///
+    /// # Errors
+    /// For texts that are not of the type.
+    pub(crate) fn canonical(self, text: &str) -> Result<Option<String>> {
+        match self {
+            Self::Json => Ok(None),
+            Self::Jsonb => match canonical_jsonb(text).map_err(FunctionFailure::into_datafusion)? {
+                Cow::Owned(other) => Ok(Some(other)),
+                Cow::Borrowed(_) => Ok(None),
+            },
+            Self::Uuid if is_canonical_uuid(text) => Ok(None),
+            Self::Uuid => match canonical_uuid(text) {
+                Some(uuid) => Ok(Some(uuid)),
+                None => stated_err!(
+                    INVALID_TEXT_REPRESENTATION,
+                    "invalid input syntax for type uuid: '{text}'"
+                ),
+            },
+        }
+    }
+
     /// The function that tells its texts.
     fn test(self) -> &'static str {
         match self {
@@ -269,7 +337,14 @@ fn kind(data_type: &DataType) -> Option<Checked> {
 }
 
 fn column(column: &mut ColumnDef) {
-    let Some(kind) = kind(&column.data_type) else { return };
+    let of_values = match &mut column.data_type {
+        DataType::Array(
+            ArrayElemTypeDef::AngleBracket(item) | ArrayElemTypeDef::SquareBracket(item, None),
+        ) => item.as_mut(),
+        other => other,
+    };
+    let Some(kind) = kind(of_values) else { return };
+    *of_values = DataType::Varchar(None);
     let is_right = tree::call(kind.test(), vec![Expr::Identifier(column.name.clone())]);
     let check = datafusion::sql::sqlparser::ast::CheckConstraint {
         name: None,
@@ -277,5 +352,4 @@ fn column(column: &mut ColumnDef) {
         enforced: None,
     };
     column.options.push(ColumnOptionDef { name: None, option: ColumnOption::Check(check) });
-    column.data_type = DataType::Varchar(None);
 }

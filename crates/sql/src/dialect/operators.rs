@@ -8,6 +8,7 @@
 //! -INTERVAL '1 day'  -(INTERVAL '1 day')
 //! (s).a, l[2:]       s['a'], l[2:-1]
 //! $1 || $2           $1::TEXT || $2::TEXT
+//! j ? 'a', j ?| l    jsonb_exists(j, 'a'), jsonb_exists_any(j, l)
 //! ```
 
 use datafusion::common::Result;
@@ -20,21 +21,29 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::tree::{self, binary, call, cast};
 
-/// Reads `**`, which binds as `^`; `left` is what stands before it.
+/// Reads `**`, which binds as `^`, and `?`, `?|` and `?&` of JSON: between operands a question mark is no parameter.
+/// `left` is what stands before it.
 pub(crate) fn infix(
     parser: &mut Parser,
     left: &Expr,
     precedence: u8,
 ) -> Option<Result<Expr, ParserError>> {
-    if parser.peek_tokens() != [Token::Mul, Token::Mul] {
-        return None;
+    let (op, count) = match parser.peek_tokens() {
+        [Token::Mul, Token::Mul] => (BinaryOperator::PGExp, 2),
+        [Token::Placeholder(mark), next] if mark == "?" => match next {
+            Token::Pipe => (BinaryOperator::QuestionPipe, 2),
+            Token::Ampersand => (BinaryOperator::QuestionAnd, 2),
+            _ => (BinaryOperator::Question, 1),
+        },
+        _ => return None,
+    };
+    for _ in 0..count {
+        parser.next_token();
     }
-    parser.next_token();
-    parser.next_token();
     let right = parser.parse_subexpr(precedence);
     Some(right.map(|right| Expr::BinaryOp {
         left: Box::new(left.clone()),
-        op: BinaryOperator::PGExp,
+        op,
         right: Box::new(right),
     }))
 }

@@ -7,7 +7,7 @@
 //!   of their length; other chains have a limit. sqlparser's are as deep as they are long, and
 //!   planning, running or dropping such a tree overflows the stack.
 //! - In the default dialect and DuckDB's there is ORDER BY ALL, `^` is power as in PostgreSQL, and `||`,
-//!   `->` and `@>` bind less tightly than arithmetic and more tightly than comparisons.
+//!   `->`, `@>` and `?` bind less tightly than arithmetic and more tightly than comparisons.
 
 use std::cell::Cell;
 
@@ -75,8 +75,10 @@ impl AtollDialect {
             | Token::LongArrow
             | Token::HashArrow
             | Token::HashLongArrow
+            | Token::HashMinus
             | Token::AtArrow
             | Token::ArrowAt => Some(Ok(OTHER_OPERATORS)),
+            Token::Placeholder(ref mark) if mark == "?" => Some(Ok(OTHER_OPERATORS)),
             _ => self.inner.get_next_precedence(parser),
         }
     }

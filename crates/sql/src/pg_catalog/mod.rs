@@ -28,7 +28,7 @@ use datafusion::common::{ResolvedTableReference, Result};
 pub(crate) use functions::{is_catalog_function, register};
 pub(crate) use objects::{PG_CATALOG_SCHEMA, PgObjects};
 pub use pg_type::{PgType, sql_type, type_oid};
-pub(crate) use pg_type::{as_json, as_jsonb, as_oid, as_uuid, is_uuid, type_name};
+pub(crate) use pg_type::{as_json, as_jsonb, as_list_of, as_oid, as_uuid, is_uuid, type_name};
 
 use atoll_store::TableId;
 

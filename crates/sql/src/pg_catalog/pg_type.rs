@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use datafusion::arrow::datatypes::{DataType, Field};
 
+use crate::dialect::Checked;
+
 /// Numbers of types.
 pub mod type_oid {
     #![expect(missing_docs, reason = "each is the number of the type of its name")]
@@ -65,10 +67,15 @@ impl PgType {
     pub fn of_field(field: &Field) -> Self {
         match field.metadata().get(MARK).map(String::as_str) {
             Some(ARROW_JSON) => Self::plain(JSON, -1),
-            Some(mark) => match mark.strip_prefix(OURS).and_then(TypeEntry::named) {
-                Some(entry) => Self::plain(entry.oid, entry.length),
-                None => Self::of(field.data_type()),
-            },
+            Some(mark) => {
+                let name = mark.strip_prefix(OURS);
+                let array = || name?.strip_prefix('_').and_then(TypeEntry::named);
+                match (name.and_then(TypeEntry::named), array()) {
+                    (Some(entry), _) => Self::plain(entry.oid, entry.length),
+                    (None, Some(item)) => Self::plain(item.array, -1),
+                    (None, None) => Self::of(field.data_type()),
+                }
+            }
             None => Self::of(field.data_type()),
         }
     }
@@ -129,6 +136,18 @@ impl PgType {
         TypeEntry::numbered(item).map(|entry| entry.array).filter(|array| *array != 0)
     }
 
+    /// The items of a field whose lists are of a type that Arrow lacks.
+    pub fn marked_items(field: &Field) -> Option<Field> {
+        let name = field.metadata().get(MARK)?.strip_prefix(OURS)?.strip_prefix('_')?;
+        match field.data_type() {
+            DataType::List(item) => {
+                let item = item.as_ref().clone();
+                Some(if name == "json" { as_json(item) } else { marked(item, name) })
+            }
+            _ => None,
+        }
+    }
+
     /// What an array of this number is of.
     pub fn item_of(array: u32) -> Option<u32> {
         let found = TYPES.iter().find(|entry| entry.array == array && array != 0);
@@ -159,6 +178,11 @@ pub(crate) fn as_json(field: Field) -> Field {
 /// The field as one of JSON in the form that PostgreSQL takes apart.
 pub(crate) fn as_jsonb(field: Field) -> Field {
     marked(field, "jsonb")
+}
+
+/// The field as one of lists of values of a type.
+pub(crate) fn as_list_of(item: Checked, field: Field) -> Field {
+    marked(field, &format!("_{}", item.name().to_lowercase()))
 }
 
 /// Whether the texts of a field are UUIDs.
@@ -308,6 +332,16 @@ mod tests {
         assert_eq!(uuid.metadata().get(key).map(String::as_str), Some(mark));
         assert!(is_uuid(&uuid) && !is_uuid(&Field::new("id", DataType::Utf8View, true)));
         assert_eq!(type_named("nothing"), None);
+        let lists = Field::new("ids", DataType::new_list(DataType::Utf8View, true), true);
+        for (of, name) in
+            [(Checked::Uuid, "uuid"), (Checked::Json, "json"), (Checked::Jsonb, "jsonb")]
+        {
+            let marked = as_list_of(of, lists.clone());
+            assert_eq!(sql_type(&marked), format!("{name}[]"));
+            let item = PgType::marked_items(&marked).expect("items");
+            assert_eq!(sql_type(&item), name);
+        }
+        assert_eq!(PgType::marked_items(&lists), None);
         let decimal = PgType::of(&DataType::Decimal128(10, 2));
         assert_eq!(format_type(decimal.oid.into(), decimal.modifier), "numeric(10,2)");
         assert_eq!(format_type(0, -1), "-");

@@ -8,7 +8,7 @@
 //! | [`OuterAggregates`] | aggregates of the query around that stand in a subquery | behind it |
 //! | [`EmptySubqueries`] | scalar subqueries that are NULL where they have no row | before the coercion of types |
 //! | [`RecursiveMarks`] | terms of recursive queries that tell of other types than Arrow's | last among the analyzer's rules |
-//! | [`CanonicalUuids`] | texts beside columns of UUIDs in their canonical form | before the coercion of types |
+//! | [`CanonicalTexts`] | texts beside UUIDs and JSONB in their canonical form | before the coercion of types |
 //! | `nested_order` | lists, structs and maps compared in the order in which they are sorted | first |
 //! | `any_text` | regular expressions of PostgreSQL's, and `s ~ '.*'` with SQL's NULL | first |
 //! | [`DependentJoins`] | correlated subqueries that DataFusion refuses or joins wrongly | last among the analyzer's rules |
@@ -25,6 +25,7 @@
 mod any_text;
 mod around;
 mod bottom_up;
+mod canonical;
 mod contradictions;
 mod copies;
 mod dependent;
@@ -40,7 +41,6 @@ mod outer_names;
 mod quantified;
 mod recursive_marks;
 mod subqueries;
-mod uuids;
 mod values;
 
 use std::sync::Arc;
@@ -51,6 +51,7 @@ use any_text::any_text;
 use around::Around;
 pub(crate) use bottom_up::BottomUp;
 use bottom_up::RewriteNode;
+pub(crate) use canonical::{CanonicalTexts, canonical_value};
 pub(crate) use copies::CountedCopies;
 pub(crate) use dependent::DependentJoins;
 pub(crate) use empty_subqueries::EmptySubqueries;
@@ -62,7 +63,6 @@ pub(crate) use outer_names::OuterNames;
 pub(crate) use quantified::NamedQuantified;
 pub(crate) use recursive_marks::RecursiveMarks;
 use subqueries::embedded_subqueries;
-pub(crate) use uuids::{CanonicalUuids, canonical_value};
 pub(crate) use values::has_any_subquery;
 use values::subqueries_in_values;
 

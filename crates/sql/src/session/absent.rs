@@ -129,8 +129,7 @@ impl Session {
         let AbsentObjects { tag, kind, names } = absent;
         if RELATIONS.contains(kind) {
             let (objects, schema) = (self.names().objects(), self.default_schema());
-            let named =
-                names.iter().find(|(name, _)| objects.has_relation(name, &schema));
+            let named = names.iter().find(|(name, _)| objects.has_relation(name, &schema));
             if let Some((name, _)) = named {
                 return Err(SqlState::WRONG_OBJECT_TYPE.error(format!(
                     "'{name}' cannot be dropped by {tag}; DROP TABLE and DROP VIEW drop tables and views, and ALTER TABLE … \

@@ -18,7 +18,7 @@ use super::planner::StatementPlanner;
 use crate::dialect::{Checked, type_of_check};
 use crate::error::{SqlError, SqlState, stated_err};
 use crate::functions::create_logical_expr;
-use crate::pg_catalog::{as_json, as_jsonb, as_uuid};
+use crate::pg_catalog::{as_json, as_jsonb, as_list_of, as_uuid};
 
 impl DeclaredTable {
     /// The definition of a table with these stored columns; identities get their sequences later. Names of
@@ -197,6 +197,7 @@ pub(super) fn mark_types(definition: &mut TableDefinition) {
         let plain = || field.as_ref().clone().with_metadata(HashMap::new());
         let mut checks = definition.checks.iter();
         match checks.find_map(|check| type_of_check(&check.sql, field.name())) {
+            Some(of) if field.data_type().is_nested() => Arc::new(as_list_of(of, plain())),
             Some(Checked::Uuid) => Arc::new(as_uuid(plain())),
             Some(Checked::Json) => Arc::new(as_json(plain())),
             Some(Checked::Jsonb) => Arc::new(as_jsonb(plain())),

@@ -51,8 +51,8 @@ impl StatementPlanner {
             Some(conflict) => Some(self.conflict(state, table, name, conflict).await?),
             None => None,
         };
-        let uuids = uuid_columns(table.definition());
-        Ok(WriteRules { uuids, generated, checks, conflict, actions: None })
+        let forms = canonical_columns(table.definition());
+        Ok(WriteRules { forms, generated, checks, conflict, actions: None })
     }
 
     async fn generated(
@@ -69,10 +69,10 @@ impl StatementPlanner {
     }
 
     async fn checks(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<PlannedCheck>> {
-        // What is written to a column of UUIDs is one.
+        // What is written to a column of UUIDs or JSONB is one.
         let definition = table.definition();
-        let column = |check: &Check| checked_column(definition, &check.sql, Checked::Uuid);
-        let checks = definition.checks.iter().filter(|check| column(check).is_none());
+        let checks = definition.checks.iter();
+        let checks = checks.filter(|check| canonical_column(definition, check).is_none());
         let checks: Vec<&Check> = checks.collect();
         let mut conditions = Vec::with_capacity(checks.len());
         for check in &checks {
@@ -239,14 +239,22 @@ fn checked_column(definition: &TableDefinition, check: &str, of: Checked) -> Opt
 
 /// The column that a CHECK constraint makes one of JSON.
 fn json_column(definition: &TableDefinition, check: &str) -> Option<usize> {
-    let column = |of| checked_column(definition, check, of);
-    column(Checked::Json).or_else(|| column(Checked::Jsonb))
+    checked_column(definition, check, Checked::Json)
 }
 
-/// Numbers of the columns of UUIDs.
-fn uuid_columns(definition: &TableDefinition) -> Vec<usize> {
+/// The column that a CHECK constraint makes one of a type whose values have one text each.
+fn canonical_column(definition: &TableDefinition, check: &Check) -> Option<(usize, Checked)> {
+    let forms = [Checked::Jsonb, Checked::Uuid].into_iter();
+    let mut found = forms.filter_map(|form| {
+        checked_column(definition, &check.sql, form).map(|column| (column, form))
+    });
+    found.next()
+}
+
+/// Numbers of the columns of such types.
+fn canonical_columns(definition: &TableDefinition) -> Vec<(usize, Checked)> {
     let checks = definition.checks.iter();
-    checks.filter_map(|check| checked_column(definition, &check.sql, Checked::Uuid)).collect()
+    checks.filter_map(|check| canonical_column(definition, check)).collect()
 }
 
 /// Whether an expression gives the same from the same values whenever it is computed: `now()` belongs to the statement

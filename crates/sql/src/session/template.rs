@@ -25,7 +25,7 @@ use crate::functions::SharedFunctions;
 use crate::memory::{self, Gauge};
 use crate::pg_catalog::{SystemCatalog, SystemHandle};
 use crate::rewrite::{
-    CanonicalUuids, CountedCopies, DependentJoins, EmptySubqueries, NamedQuantified,
+    CanonicalTexts, CountedCopies, DependentJoins, EmptySubqueries, NamedQuantified,
     OuterAggregates, OuterNames, RecursiveMarks,
 };
 use crate::role::Identity;
@@ -159,7 +159,7 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.insert(1, Arc::new(OuterAggregates));
     rules.insert(2, Arc::new(SessionTimeZone));
     rules.insert(3, Arc::new(EmptySubqueries));
-    rules.insert(4, Arc::new(CanonicalUuids));
+    rules.insert(4, Arc::new(CanonicalTexts));
     rules.insert(5, Arc::new(TextInput));
     rules.insert(6, Arc::new(DatesBesideTimestamps));
     rules.push(Arc::new(CheckedArithmetic));

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use atoll_functions::{canonical_uuid, is_canonical_uuid};
-use datafusion::arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringViewBuilder};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, RecordBatch, StringViewBuilder,
+};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::util::display::array_value_to_string;
@@ -12,13 +13,14 @@ use datafusion::common::cast::as_boolean_array;
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::{PlacedTable, PlannedActions, text_of_row};
+use crate::dialect::Checked;
 use crate::error::{SqlState, ViolatedConstraint, stated_err};
 
 /// What the rows that a statement writes must obey, and what happens to those that are there already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteRules {
-    /// Numbers of columns of UUIDs, whose texts are brought into their canonical form.
-    pub(crate) uuids: Vec<usize>,
+    /// Numbers of columns of UUIDs and JSONB, whose texts are brought into their canonical form.
+    pub(crate) forms: Vec<(usize, Checked)>,
     /// Numbers of columns that are computed, and how, from the columns of the table.
     pub(crate) generated: Vec<(usize, Arc<dyn PhysicalExpr>)>,
     pub(crate) checks: Vec<PlannedCheck>,
@@ -59,7 +61,7 @@ pub(crate) struct PlannedUpdate {
 impl WriteRules {
     /// Whether rows are written as they come, but for NULL where there must be none.
     pub(crate) fn are_none(&self) -> bool {
-        self.uuids.is_empty()
+        self.forms.is_empty()
             && self.generated.is_empty()
             && self.checks.is_empty()
             && self.conflict.is_none()
@@ -73,14 +75,15 @@ impl WriteRules {
     /// Rows as they are written: with the columns that are computed.
     ///
     /// # Errors
-    /// For texts that are not a UUID where one is wanted, for NULL where there must be none, and where a CHECK constraint is false.
+    /// For texts that are not a UUID or JSON where one is wanted, for NULL where there must be none, and where a CHECK
+    /// constraint is false.
     pub(crate) fn complete(
         &self,
         table: &PlacedTable,
         mut rows: RecordBatch,
     ) -> Result<RecordBatch> {
-        if !self.uuids.is_empty() {
-            rows = with_canonical_uuids(rows, &self.uuids)?;
+        if !self.forms.is_empty() {
+            rows = with_canonical_texts(rows, &self.forms)?;
         }
         if !self.generated.is_empty() {
             let mut columns = rows.columns().to_vec();
@@ -88,8 +91,9 @@ impl WriteRules {
                 columns[*column] = value.evaluate(&rows)?.into_array(rows.num_rows())?;
             }
             rows = RecordBatch::try_new(rows.schema(), columns)?;
-            if self.generated.iter().any(|(column, _)| self.uuids.contains(column)) {
-                rows = with_canonical_uuids(rows, &self.uuids)?;
+            let is_computed = |(column, _): &(usize, Checked)| self.computes(*column);
+            if self.forms.iter().any(is_computed) {
+                rows = with_canonical_texts(rows, &self.forms)?;
             }
         }
         table.check_nulls(&rows)?;
@@ -125,30 +129,40 @@ impl WriteRules {
     }
 }
 
-/// The rows with the UUIDs in these columns in their canonical form.
-fn with_canonical_uuids(rows: RecordBatch, uuids: &[usize]) -> Result<RecordBatch> {
+/// The rows with the texts in these columns in their canonical form.
+fn with_canonical_texts(rows: RecordBatch, forms: &[(usize, Checked)]) -> Result<RecordBatch> {
     let mut columns = rows.columns().to_vec();
-    for column in uuids {
-        let texts = cast(&columns[*column], &DataType::Utf8View)?;
-        let texts = texts.as_string_view();
-        if texts.iter().flatten().all(is_canonical_uuid) {
-            continue;
+    for (column, form) in forms {
+        if let Some(canonical) = canonical_texts(&columns[*column], *form)? {
+            columns[*column] = canonical;
         }
-        let mut canonical = StringViewBuilder::with_capacity(texts.len());
-        for text in texts {
-            match text.map(|text| canonical_uuid(text).ok_or(text)).transpose() {
-                Ok(uuid) => canonical.append_option(uuid),
-                Err(text) => {
-                    return stated_err!(
-                        INVALID_TEXT_REPRESENTATION,
-                        "invalid input syntax for type uuid: '{text}'"
-                    );
-                }
-            }
-        }
-        columns[*column] = cast(&canonical.finish(), rows.schema().field(*column).data_type())?;
     }
     Ok(RecordBatch::try_new(rows.schema(), columns)?)
+}
+
+/// The texts in their canonical form, or those of lists; none where all have it.
+fn canonical_texts(column: &ArrayRef, form: Checked) -> Result<Option<ArrayRef>> {
+    if let DataType::List(field) = column.data_type() {
+        let lists = column.as_list::<i32>();
+        let Some(items) = canonical_texts(lists.values(), form)? else { return Ok(None) };
+        let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+        let lists = ListArray::try_new(Arc::clone(field), offsets, items, nulls)?;
+        return Ok(Some(Arc::new(lists)));
+    }
+    let texts = cast(column, &DataType::Utf8View)?;
+    let texts = texts.as_string_view();
+    let mut others = Vec::with_capacity(texts.len());
+    for text in texts {
+        others.push(text.map(|text| form.canonical(text)).transpose()?.flatten());
+    }
+    if others.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let mut canonical = StringViewBuilder::with_capacity(texts.len());
+    for (text, other) in texts.iter().zip(&others) {
+        canonical.append_option(other.as_deref().or(text));
+    }
+    Ok(Some(cast(&canonical.finish(), column.data_type())?))
 }
 
 impl PlannedUpdate {

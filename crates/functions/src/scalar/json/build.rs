@@ -1,16 +1,19 @@
 //! `to_json`, `json_object`, and what makes texts of texts.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, plan_err};
 
 use super::super::call::Call;
 use super::super::entry::{Arguments, Entry, Takes, text};
-use super::extract::parsed;
+use super::extract::{is_jsonb, parsed, told};
+use super::jsonb::{self, canonical, canonical_jsonb};
 use super::value::{Json, quote};
-use super::write::{Column, is_json_field};
+use super::write::{Column, JsonForm, is_json_field};
+use crate::failure::FunctionFailure;
 
 fn columns(call: &Call) -> Result<Vec<Column>> {
     call.arrays
@@ -20,22 +23,44 @@ fn columns(call: &Call) -> Result<Vec<Column>> {
         .collect()
 }
 
+/// The form of what a call gives.
+fn form_of(call: &Call) -> JsonForm {
+    if call.is_jsonb { JsonForm::Jsonb } else { JsonForm::Json }
+}
+
+/// Brings what a call wrote into the form of JSONB, where it gives that.
+fn finish(call: &Call, out: &mut String) -> Result<bool> {
+    let other = match call.is_jsonb {
+        true => told(call, canonical(out).map(changed))?,
+        false => None,
+    };
+    if let Some(other) = other {
+        *out = other;
+    }
+    Ok(true)
+}
+
+/// A text that is another one than before.
+fn changed(text: Cow<'_, str>) -> Option<String> {
+    match text {
+        Cow::Owned(other) => Some(other),
+        Cow::Borrowed(_) => None,
+    }
+}
+
 /// Texts of all rows, also of those with a NULL.
 fn every(call: &Call, write: impl Fn(usize, &mut String) -> Result<()>) -> Result<ArrayRef> {
-    let (mut builder, mut buffer) = (StringBuilder::new(), String::new());
-    for row in 0..call.rows {
-        buffer.clear();
-        write(row, &mut buffer)?;
-        builder.append_value(&buffer);
-    }
-    Ok(Arc::new(builder.finish()))
+    call.all_texts(|row, out| {
+        write(row, out)?;
+        finish(call, out)
+    })
 }
 
 fn to_json(call: &Call) -> Result<ArrayRef> {
     let column = &columns(call)?[0];
     call.texts(|row, out| {
-        column.write(row, out)?;
-        Ok(true)
+        column.write(row, form_of(call), out)?;
+        finish(call, out)
     })
 }
 
@@ -47,7 +72,7 @@ fn json_array(call: &Call) -> Result<ArrayRef> {
             if at > 0 {
                 out.push(',');
             }
-            column.write(row, out)?;
+            column.write(row, form_of(call), out)?;
         }
         out.push(']');
         Ok(())
@@ -66,10 +91,10 @@ fn json_object(call: &Call) -> Result<ArrayRef> {
                 Column::Text(keys) | Column::Json(keys) if keys.is_valid(row) => {
                     quote(keys.as_string::<i32>().value(row), out);
                 }
-                _ => return call.fails("a key must be text and not NULL"),
+                _ => return call.fails_as("22023", "a key must be text and not NULL"),
             }
             out.push(':');
-            columns[at + 1].write(row, out)?;
+            columns[at + 1].write(row, form_of(call), out)?;
         }
         out.push('}');
         Ok(())
@@ -117,7 +142,7 @@ fn json_merge_patch(call: &Call) -> Result<ArrayRef> {
             value = merged(value, parsed(call, at, row)?);
         }
         value.write(out);
-        Ok(true)
+        finish(call, out)
     })
 }
 
@@ -134,10 +159,53 @@ fn checked(call: &Call, is_tried: bool) -> Result<ArrayRef> {
     })
 }
 
+/// A text as JSONB.
+fn checked_jsonb(call: &Call, is_tried: bool) -> Result<ArrayRef> {
+    let texts = call.text(0);
+    call.texts(|row, out| {
+        match canonical(texts.value(row)) {
+            Ok(text) => out.push_str(&text),
+            Err(_) if is_tried => return Ok(false),
+            failed => drop(told(call, failed)?),
+        }
+        Ok(true)
+    })
+}
+
+fn pretty(call: &Call) -> Result<ArrayRef> {
+    call.texts(|row, out| {
+        let value = parsed(call, 0, row)?;
+        match is_jsonb(call, 0) {
+            true => told(call, jsonb::write_lines(&value, 0, out))?,
+            false => value.write_lines(0, out),
+        }
+        Ok(true)
+    })
+}
+
+/// How an aggregate writes the values of its groups.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupedForm {
+    /// Whether texts among the values are JSON.
+    pub(crate) of_json: bool,
+    /// Whether the result is JSONB.
+    pub(crate) is_jsonb: bool,
+}
+
+impl GroupedForm {
+    fn form(self) -> JsonForm {
+        if self.is_jsonb { JsonForm::Jsonb } else { JsonForm::Json }
+    }
+}
+
 /// The values of each row's list as a JSON list; NULL of an empty one.
-pub(crate) fn grouped_lists(values: &ArrayRef, offsets: &[i32]) -> Result<ArrayRef> {
-    let column = Column::of(values, false)?;
-    grouped(offsets, ['[', ']'], |row, out| column.write(row, out))
+pub(crate) fn grouped_lists(
+    values: &ArrayRef,
+    offsets: &[i32],
+    form: GroupedForm,
+) -> Result<ArrayRef> {
+    let column = Column::of(values, form.of_json)?;
+    grouped(offsets, form, ['[', ']'], |row, out| column.write(row, form.form(), out))
 }
 
 /// The keys and values of each row's list as a JSON object; NULL of an empty one.
@@ -145,18 +213,20 @@ pub(crate) fn grouped_objects(
     keys: &ArrayRef,
     values: &ArrayRef,
     offsets: &[i32],
+    form: GroupedForm,
 ) -> Result<ArrayRef> {
     let keys = datafusion::arrow::compute::cast(keys, &DataType::Utf8)?;
-    let column = Column::of(values, false)?;
-    grouped(offsets, ['{', '}'], |row, out| {
+    let column = Column::of(values, form.of_json)?;
+    grouped(offsets, form, ['{', '}'], |row, out| {
         quote(keys.as_string::<i32>().value(row), out);
         out.push(':');
-        column.write(row, out)
+        column.write(row, form.form(), out)
     })
 }
 
 fn grouped(
     offsets: &[i32],
+    form: GroupedForm,
     [open, close]: [char; 2],
     write: impl Fn(usize, &mut String) -> Result<()>,
 ) -> Result<ArrayRef> {
@@ -172,7 +242,13 @@ fn grouped(
             write(row as usize, &mut out)?;
         }
         out.push(close);
-        Ok(Some(out))
+        Ok(Some(match form.is_jsonb {
+            true => {
+                let text = canonical_jsonb(&out).map_err(FunctionFailure::into_datafusion)?;
+                text.into_owned()
+            }
+            false => out,
+        }))
     };
     let texts: Result<StringArray> = offsets.windows(2).map(text).collect();
     Ok(Arc::new(texts?))
@@ -185,7 +261,7 @@ const ALL_ANY: &[Arguments] = &[Arguments::More(&[], Takes::Any)];
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "to_json",
-        aliases: &["json_quote", "row_to_json", "array_to_json", "to_jsonb"],
+        aliases: &["json_quote", "row_to_json", "array_to_json"],
         arguments: "value",
         about: "A value as JSON.",
         example: "to_json([1, NULL]) = '[1,null]'",
@@ -195,8 +271,41 @@ pub(super) const ALL: &[Entry] = &[
         run: to_json,
     },
     Entry {
+        name: "to_jsonb",
+        aliases: &[],
+        arguments: "value",
+        about: "A value as JSONB.",
+        example: "to_jsonb([1, NULL]) = '[1, null]'",
+        takes: ANY,
+        gives: text,
+        volatile: false,
+        run: to_json,
+    },
+    Entry {
+        name: "jsonb_build_array",
+        aliases: &[],
+        arguments: "values…",
+        about: "A list of the values, as JSONB.",
+        example: "jsonb_build_array(1, 'a') = '[1, \"a\"]'",
+        takes: ALL_ANY,
+        gives: text,
+        volatile: false,
+        run: json_array,
+    },
+    Entry {
+        name: "jsonb_build_object",
+        aliases: &[],
+        arguments: "key, value, …",
+        about: "An object of keys and values, as JSONB.",
+        example: "jsonb_build_object('a', 1) = '{\"a\": 1}'",
+        takes: ALL_ANY,
+        gives: object_type,
+        volatile: false,
+        run: json_object,
+    },
+    Entry {
         name: "json_array",
-        aliases: &["json_build_array", "jsonb_build_array"],
+        aliases: &["json_build_array"],
         arguments: "values…",
         about: "A JSON list of the values.",
         example: "json_array(1, 'a') = '[1,\"a\"]'",
@@ -207,7 +316,7 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "json_object",
-        aliases: &["json_build_object", "jsonb_build_object"],
+        aliases: &["json_build_object"],
         arguments: "key, value, …",
         about: "A JSON object of keys and values.",
         example: "json_object('a', 1) = '{\"a\":1}'",
@@ -222,7 +331,7 @@ pub(super) const ALL: &[Entry] = &[
         arguments: "json, patches…",
         about: "A JSON value with patches of RFC 7386: their values replace those of the same keys, null takes a key away.",
         example: "json_merge_patch('{\"a\": 1}', '{\"b\": 2}') = '{\"a\":1,\"b\":2}'",
-        takes: &[Arguments::More(&[Takes::Text, Takes::Text], Takes::Text)],
+        takes: &[Arguments::More(&[Takes::Json, Takes::Text], Takes::Text)],
         gives: text,
         volatile: false,
         run: json_merge_patch,
@@ -269,38 +378,45 @@ pub(super) const ALL: &[Entry] = &[
         name: "jsonb_checked",
         aliases: &[],
         arguments: "text",
-        about: "As json_checked, but clients are told of JSONB; the cast to JSONB.",
-        example: "'[1, 2]'::JSONB",
+        about: "The JSONB that a text is, as PostgreSQL prints it: keys once and in their order, a blank behind \
+                colons and commas; the cast to JSONB.",
+        example: "'[1,2]'::JSONB = '[1, 2]'",
         takes: ONE,
         gives: text,
         volatile: false,
-        run: |call| checked(call, false),
+        run: |call| checked_jsonb(call, false),
     },
     Entry {
         name: "try_jsonb_checked",
         aliases: &[],
         arguments: "text",
-        about: "As try_json_checked, but clients are told of JSONB; TRY_CAST to JSONB.",
+        about: "The JSONB that a text is, else NULL; TRY_CAST to JSONB.",
         example: "TRY_CAST('{a' AS JSONB) IS NULL",
         takes: ONE,
         gives: text,
         volatile: false,
-        run: |call| checked(call, true),
+        run: |call| checked_jsonb(call, true),
     },
     Entry {
         name: "json_pretty",
-        aliases: &["jsonb_pretty"],
+        aliases: &[],
         arguments: "json",
         about: "JSON with a line for each value.",
         example: "json_pretty('[1, 2]')",
-        takes: ONE,
+        takes: &[Arguments::Are(&[Takes::Json])],
         gives: text,
         volatile: false,
-        run: |call| {
-            call.texts(|row, out| {
-                parsed(call, 0, row)?.write_lines(0, out);
-                Ok(true)
-            })
-        },
+        run: pretty,
+    },
+    Entry {
+        name: "jsonb_pretty",
+        aliases: &[],
+        arguments: "json",
+        about: "JSONB with a line for each value.",
+        example: "jsonb_pretty('[1, 2]')",
+        takes: &[Arguments::Are(&[Takes::Json])],
+        gives: text,
+        volatile: false,
+        run: pretty,
     },
 ];

@@ -7,7 +7,8 @@ use datafusion::common::Result;
 
 use super::super::call::Call;
 use super::super::entry::{Arguments, Entry, Takes, text};
-use super::extract::parsed;
+use super::extract::{parsed, told};
+use super::jsonb::{self, JsonFailure};
 use super::value::Json;
 
 /// What becomes of the place that a path names.
@@ -21,20 +22,19 @@ enum PathChange {
     InsertBefore,
     /// Likewise behind it.
     InsertAfter,
+    /// It goes.
+    Delete,
 }
 
 impl PathChange {
     fn adds(self) -> bool {
-        self != Self::Replace
+        !matches!(self, Self::Replace | Self::Delete)
     }
 
     fn inserts(self) -> bool {
         matches!(self, Self::InsertBefore | Self::InsertAfter)
     }
 }
-
-/// Why a value cannot be changed: SQLSTATE and message.
-type PathFailure = (&'static str, String);
 
 /// A change at the end of a path.
 struct ValueChange<'p, 'a> {
@@ -45,7 +45,7 @@ struct ValueChange<'p, 'a> {
 
 impl<'a> ValueChange<'_, 'a> {
     /// The value changed below the first `done` steps of the path, which lead to it.
-    fn of(&self, target: Json<'a>, done: usize) -> Result<Json<'a>, PathFailure> {
+    fn of(&self, target: Json<'a>, done: usize) -> Result<Json<'a>, JsonFailure> {
         let Some(step) = self.path.get(done) else { return Ok(target) };
         let Some(step) = step else {
             return Err(("22004", format!("path element at position {} is null", done + 1)));
@@ -66,7 +66,7 @@ impl<'a> ValueChange<'_, 'a> {
         mut pairs: Vec<(Cow<'a, str>, Json<'a>)>,
         key: &str,
         done: usize,
-    ) -> Result<Vec<(Cow<'a, str>, Json<'a>)>, PathFailure> {
+    ) -> Result<Vec<(Cow<'a, str>, Json<'a>)>, JsonFailure> {
         match (pairs.iter_mut().find(|(name, _)| name == key), self.is_last(done)) {
             (Some((_, value)), false) => {
                 *value = self.of(std::mem::replace(value, Json::Null), done + 1)?;
@@ -76,9 +76,13 @@ impl<'a> ValueChange<'_, 'a> {
                     format!("cannot replace existing key '{key}'; use jsonb_set for that");
                 return Err(("22023", message));
             }
+            (Some(_), true) if self.kind == PathChange::Delete => {
+                pairs.retain(|(name, _)| name != key);
+            }
             (Some((_, value)), true) => *value = self.value.clone(),
             (None, true) if self.kind.adds() => {
                 pairs.push((Cow::Owned(key.to_owned()), self.value.clone()));
+                jsonb::order_keys(&mut pairs);
             }
             (None, _) => {}
         }
@@ -90,7 +94,7 @@ impl<'a> ValueChange<'_, 'a> {
         mut items: Vec<Json<'a>>,
         index: &str,
         done: usize,
-    ) -> Result<Vec<Json<'a>>, PathFailure> {
+    ) -> Result<Vec<Json<'a>>, JsonFailure> {
         let Ok(index) = index.trim().parse::<i32>() else {
             let message =
                 format!("path element at position {} is not an integer: '{index}'", done + 1);
@@ -108,6 +112,7 @@ impl<'a> ValueChange<'_, 'a> {
                 }
                 PathChange::InsertBefore => items.insert(at, self.value.clone()),
                 PathChange::InsertAfter => items.insert(at + 1, self.value.clone()),
+                PathChange::Delete => drop(items.remove(at)),
             },
             (None, true) if self.kind.adds() => items.insert(at.unwrap_or(0), self.value.clone()),
             (None, _) => {}
@@ -146,10 +151,20 @@ fn changed(
             return call.fails_as("22023", "cannot set a path in a scalar");
         }
         let change = ValueChange { path: &path, kind, value: parsed(call, 2, row)? };
-        match change.of(target, 0) {
-            Ok(value) => value.write(out),
-            Err((state, why)) => return call.fails_as(state, why),
+        told(call, change.of(target, 0).and_then(|value| jsonb::write(&value, out)))?;
+        Ok(true)
+    })
+}
+
+/// Takes away what the path of each row leads to.
+fn deleted(call: &Call) -> Result<ArrayRef> {
+    call.texts(|row, out| {
+        let (target, path) = (parsed(call, 0, row)?, path(call, row));
+        if !matches!(target, Json::List(_) | Json::Object(_)) {
+            return call.fails_as("22023", "cannot delete path in scalar");
         }
+        let change = ValueChange { path: &path, kind: PathChange::Delete, value: Json::Null };
+        told(call, change.of(target, 0).and_then(|value| jsonb::write(&value, out)))?;
         Ok(true)
     })
 }
@@ -166,9 +181,20 @@ fn without_nulls(value: Json<'_>) -> Json<'_> {
     }
 }
 
+fn stripped(call: &Call) -> Result<ArrayRef> {
+    call.texts(|row, out| {
+        let value = without_nulls(parsed(call, 0, row)?);
+        match call.is_jsonb {
+            true => told(call, jsonb::write(&value, out))?,
+            false => value.write(out),
+        }
+        Ok(true)
+    })
+}
+
 const AT_PATH: &[Arguments] = &[
-    Arguments::Are(&[Takes::Text, Takes::Texts, Takes::Text]),
-    Arguments::Are(&[Takes::Text, Takes::Texts, Takes::Text, Takes::Flag]),
+    Arguments::Are(&[Takes::Json, Takes::Texts, Takes::Json]),
+    Arguments::Are(&[Takes::Json, Takes::Texts, Takes::Json, Takes::Flag]),
 ];
 
 pub(super) const ALL: &[Entry] = &[
@@ -178,7 +204,7 @@ pub(super) const ALL: &[Entry] = &[
         arguments: "json, path, value[, whether to add]",
         about: "JSON with another value where a path of keys and numbers of elements ends; a last key that is \
                 not there is added, unless the fourth argument is false.",
-        example: "jsonb_set('{\"a\": [1, 2]}', '{a,0}', '9') = '{\"a\":[9,2]}'",
+        example: "jsonb_set('{\"a\": [1, 2]}', '{a,0}', '9') = '{\"a\": [9, 2]}'",
         takes: AT_PATH,
         gives: text,
         volatile: false,
@@ -190,7 +216,7 @@ pub(super) const ALL: &[Entry] = &[
         arguments: "json, path, value[, whether behind it]",
         about: "JSON with a value more: before the element of a list that a path names, behind it where the \
                 fourth argument is true, or under a new key.",
-        example: "jsonb_insert('{\"a\": [1, 2]}', '{a,0}', '9') = '{\"a\":[9,1,2]}'",
+        example: "jsonb_insert('{\"a\": [1, 2]}', '{a,0}', '9') = '{\"a\": [9, 1, 2]}'",
         takes: AT_PATH,
         gives: text,
         volatile: false,
@@ -198,18 +224,35 @@ pub(super) const ALL: &[Entry] = &[
     },
     Entry {
         name: "json_strip_nulls",
-        aliases: &["jsonb_strip_nulls"],
+        aliases: &[],
         arguments: "json",
         about: "JSON without the keys of objects whose values are null; elements of lists stay.",
         example: "json_strip_nulls('{\"a\": null, \"b\": [null]}') = '{\"b\":[null]}'",
-        takes: &[Arguments::Are(&[Takes::Text])],
+        takes: &[Arguments::Are(&[Takes::Json])],
         gives: text,
         volatile: false,
-        run: |call| {
-            call.texts(|row, out| {
-                without_nulls(parsed(call, 0, row)?).write(out);
-                Ok(true)
-            })
-        },
+        run: stripped,
+    },
+    Entry {
+        name: "jsonb_strip_nulls",
+        aliases: &[],
+        arguments: "json",
+        about: "The same as JSONB.",
+        example: "jsonb_strip_nulls('{\"a\": null, \"b\": [null]}') = '{\"b\": [null]}'",
+        takes: &[Arguments::Are(&[Takes::Json])],
+        gives: text,
+        volatile: false,
+        run: stripped,
+    },
+    Entry {
+        name: "jsonb_delete_path",
+        aliases: &[],
+        arguments: "json, path",
+        about: "JSONB without what a path of keys and numbers of elements leads to; the operator #-.",
+        example: "jsonb_delete_path('{\"a\": [1, 2]}', '{a,0}') = '{\"a\": [2]}'",
+        takes: &[Arguments::Are(&[Takes::Json, Takes::Texts])],
+        gives: text,
+        volatile: false,
+        run: deleted,
     },
 ];

@@ -10,7 +10,7 @@ use datafusion::common::{DataFusionError, Result, ScalarValue};
 
 use super::super::call::Call;
 use super::super::entry::{Arguments, Entry, Takes, texts};
-use super::extract::{AsText, as_json, as_text, parsed};
+use super::extract::{AsText, json_form, parsed, text_form, told};
 use super::value::Json;
 use crate::failure::FunctionFailure;
 
@@ -39,7 +39,7 @@ fn items(call: &Call, write: AsText) -> Result<ArrayRef> {
             Json::List(items) => {
                 for item in items {
                     let mut text = String::new();
-                    let is_there = write(item, &mut text);
+                    let is_there = told(call, write(item, &mut text))?;
                     out.values().append_option(is_there.then_some(text));
                 }
                 return Ok(true);
@@ -86,7 +86,7 @@ fn members(call: &Call, write: AsText) -> Result<ArrayRef> {
             };
             for (key, member) in pairs {
                 text.clear();
-                let is_there = write(member, &mut text);
+                let is_there = told(call, write(member, &mut text))?;
                 keys.append_value(key);
                 values.append_option(is_there.then_some(&text));
             }
@@ -114,7 +114,7 @@ pub(super) const ALL: &[Entry] = &[
         takes: ONE,
         gives: texts,
         volatile: false,
-        run: |call| items(call, as_json),
+        run: |call| items(call, json_form(call)),
     },
     Entry {
         name: "json_element_texts",
@@ -125,7 +125,7 @@ pub(super) const ALL: &[Entry] = &[
         takes: ONE,
         gives: texts,
         volatile: false,
-        run: |call| items(call, as_text),
+        run: |call| items(call, text_form(call)),
     },
     Entry {
         name: "json_members",
@@ -136,7 +136,7 @@ pub(super) const ALL: &[Entry] = &[
         takes: ONE,
         gives: members_lists,
         volatile: false,
-        run: |call| members(call, as_json),
+        run: |call| members(call, json_form(call)),
     },
     Entry {
         name: "json_member_texts",
@@ -147,7 +147,7 @@ pub(super) const ALL: &[Entry] = &[
         takes: ONE,
         gives: members_lists,
         volatile: false,
-        run: |call| members(call, as_text),
+        run: |call| members(call, text_form(call)),
     },
     Entry {
         name: "json_member_names",

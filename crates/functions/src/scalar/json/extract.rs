@@ -6,14 +6,16 @@ use datafusion::common::{Result, ScalarValue};
 
 use super::super::call::Call;
 use super::super::entry::{Arguments, Entry, Takes, flag, text};
-use super::parse::parse;
+use super::is_jsonb_field;
+use super::jsonb::{self, JsonFailure};
+use super::parse::{parse, parse_jsonb};
 use super::path::Path;
 use super::value::Json;
 
 pub(super) const PATHS: &[Arguments] = &[
-    Arguments::Are(&[Takes::Text, Takes::Text]),
-    Arguments::Are(&[Takes::Text, Takes::Whole]),
-    Arguments::Are(&[Takes::Text, Takes::Texts]),
+    Arguments::Are(&[Takes::Json, Takes::Text]),
+    Arguments::Are(&[Takes::Json, Takes::Whole]),
+    Arguments::Are(&[Takes::Json, Takes::Texts]),
 ];
 
 /// The path of the second argument in a row.
@@ -54,26 +56,92 @@ impl<'a> Paths<'a> {
     }
 }
 
+/// Whether an argument is JSONB: as its field tells, or the function does.
+pub(super) fn is_jsonb(call: &Call, at: usize) -> bool {
+    call.is_jsonb || call.name.starts_with("jsonb_") || is_jsonb_field(&call.fields[at])
+}
+
+/// The value of an argument in a row.
 pub(super) fn parsed<'a>(call: &'a Call, at: usize, row: usize) -> Result<Json<'a>> {
-    parse(call.text(at).value(row)).or_else(|why| call.fails_as("22P02", why))
+    let text = call.text(at).value(row);
+    match is_jsonb(call, at) {
+        true => told(call, parse_jsonb(text)),
+        false => parse(text).or_else(|why| call.fails_as("22P02", why)),
+    }
+}
+
+/// What became of values in a call.
+pub(super) fn told<T>(call: &Call, result: Result<T, JsonFailure>) -> Result<T> {
+    result.or_else(|(state, why)| call.fails_as(state, why))
 }
 
 /// How a value becomes text; `false` for NULL.
-pub(super) type AsText = fn(&Json<'_>, &mut String) -> bool;
+pub(super) type AsText = fn(&Json<'_>, &mut String) -> Result<bool, JsonFailure>;
 
-pub(super) fn as_json(value: &Json<'_>, out: &mut String) -> bool {
+fn as_json(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
     value.write(out);
-    true
+    Ok(true)
 }
 
-pub(super) fn as_text(value: &Json<'_>, out: &mut String) -> bool {
-    value.write_text(out)
+fn as_jsonb(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
+    jsonb::write(value, out)?;
+    Ok(true)
+}
+
+fn as_text(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
+    Ok(value.write_text(out))
+}
+
+/// How parts of the first argument become JSON: as JSONB where it is that.
+pub(super) fn json_form(call: &Call) -> AsText {
+    if is_jsonb(call, 0) { as_jsonb } else { as_json }
+}
+
+/// How parts of the first argument become text.
+pub(super) fn text_form(call: &Call) -> AsText {
+    if is_jsonb(call, 0) { jsonb::write_text } else { as_text }
 }
 
 /// As JSON where it is neither a list nor an object nor null.
-fn as_scalar(value: &Json<'_>, out: &mut String) -> bool {
+fn as_scalar(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
     let is_scalar = !matches!(value, Json::Null | Json::List(_) | Json::Object(_));
-    is_scalar && as_json(value, out)
+    Ok(is_scalar && as_json(value, out)?)
+}
+
+/// Values as JSON.
+fn values(call: &Call) -> Result<ArrayRef> {
+    extract(call, json_form(call))
+}
+
+fn texts(call: &Call) -> Result<ArrayRef> {
+    extract(call, text_form(call))
+}
+
+/// What the path of keys and numbers of elements finds that is a list, or the arguments behind the first one.
+fn at_steps(call: &Call, write: AsText) -> Result<ArrayRef> {
+    let is_list = call.count() == 2 && call.arrays[1].data_type().is_list();
+    call.texts(|row, out| {
+        let value = parsed(call, 0, row)?;
+        let found = match is_list {
+            true => {
+                let steps = call.list(1).value(row);
+                value.at_steps(steps.as_string::<i32>().iter())
+            }
+            false => value.at_steps((1..call.count()).map(|at| Some(call.text(at).value(row)))),
+        };
+        match found {
+            Some(found) => told(call, write(found, out)),
+            None => Ok(false),
+        }
+    })
+}
+
+fn value_at_steps(call: &Call) -> Result<ArrayRef> {
+    at_steps(call, json_form(call))
+}
+
+fn text_at_steps(call: &Call) -> Result<ArrayRef> {
+    at_steps(call, text_form(call))
 }
 
 fn extract(call: &Call, write: AsText) -> Result<ArrayRef> {
@@ -90,7 +158,10 @@ fn extract(call: &Call, write: AsText) -> Result<ArrayRef> {
             if path.finds_many() {
                 return call.fails("a path with wildcards must be a constant");
             }
-            Ok(path.first(&value).is_some_and(|found| write(found, out)))
+            match path.first(&value) {
+                Some(found) => told(call, write(found, out)),
+                None => Ok(false),
+            }
         })?
     })
 }
@@ -103,11 +174,11 @@ fn extract_many(call: &Call, write: AsText) -> Result<ArrayRef> {
         paths.with(row, |path| {
             for found in path.find(&value) {
                 let mut text = String::new();
-                let is_there = write(found, &mut text);
+                let is_there = told(call, write(found, &mut text))?;
                 out.values().append_option(is_there.then_some(text));
             }
-            true
-        })
+            Ok(true)
+        })?
     })
 }
 
@@ -125,7 +196,10 @@ fn extract_by_each(call: &Call, write: AsText) -> Result<ArrayRef> {
                 }
             };
             let mut text = String::new();
-            let is_there = path.first(&value).is_some_and(|found| write(found, &mut text));
+            let is_there = match path.first(&value) {
+                Some(found) => told(call, write(found, &mut text))?,
+                None => false,
+            };
             out.values().append_option(is_there.then_some(text));
         }
         Ok(true)
@@ -157,7 +231,56 @@ fn exists(call: &Call) -> Result<ArrayRef> {
     })
 }
 
+const STEPS: &[Arguments] = &[
+    Arguments::Are(&[Takes::Json, Takes::Texts]),
+    Arguments::More(&[Takes::Json, Takes::Text], Takes::Text),
+];
+
 pub(super) const ALL: &[Entry] = &[
+    Entry {
+        name: "json_at_path",
+        aliases: &[],
+        arguments: "json, steps",
+        about: "The JSON at the end of a list of keys and numbers of elements; the operator #>.",
+        example: "json_at_path('{\"a\": [1, 2]}', ['a', '-1']) = '2'",
+        takes: STEPS,
+        gives: text,
+        volatile: false,
+        run: value_at_steps,
+    },
+    Entry {
+        name: "json_text_at_path",
+        aliases: &[],
+        arguments: "json, steps",
+        about: "The same as text, without quotes; NULL for null. The operator #>>.",
+        example: "json_text_at_path('{\"a\": [\"x\"]}', ['a', '0']) = 'x'",
+        takes: STEPS,
+        gives: text,
+        volatile: false,
+        run: text_at_steps,
+    },
+    Entry {
+        name: "jsonb_extract_path",
+        aliases: &[],
+        arguments: "json, steps…",
+        about: "The JSONB at the end of keys and numbers of elements.",
+        example: "jsonb_extract_path('{\"a\": [1, 2]}', 'a', '0') = '1'",
+        takes: STEPS,
+        gives: text,
+        volatile: false,
+        run: value_at_steps,
+    },
+    Entry {
+        name: "jsonb_extract_path_text",
+        aliases: &[],
+        arguments: "json, steps…",
+        about: "The same as text, without quotes; NULL for null.",
+        example: "jsonb_extract_path_text('{\"a\": [\"x\"]}', 'a', '0') = 'x'",
+        takes: STEPS,
+        gives: text,
+        volatile: false,
+        run: text_at_steps,
+    },
     Entry {
         name: "json_extract",
         aliases: &["json_extract_path"],
@@ -168,7 +291,7 @@ pub(super) const ALL: &[Entry] = &[
         takes: PATHS,
         gives: as_asked,
         volatile: false,
-        run: |call| extract(call, as_json),
+        run: values,
     },
     Entry {
         name: "json_extract_string",
@@ -179,7 +302,7 @@ pub(super) const ALL: &[Entry] = &[
         takes: PATHS,
         gives: as_asked,
         volatile: false,
-        run: |call| extract(call, as_text),
+        run: texts,
     },
     Entry {
         name: "json_value",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, UInt64Array};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Int32Type};
 use datafusion::common::{Result, ScalarValue};
 
 use super::super::call::Call;
@@ -13,9 +13,9 @@ use super::parse::parse;
 use super::value::{Json, quote};
 
 const ONE_OR_PATH: &[Arguments] = &[
-    Arguments::Are(&[Takes::Text]),
-    Arguments::Are(&[Takes::Text, Takes::Text]),
-    Arguments::Are(&[Takes::Text, Takes::Whole]),
+    Arguments::Are(&[Takes::Json]),
+    Arguments::Are(&[Takes::Json, Takes::Text]),
+    Arguments::Are(&[Takes::Json, Takes::Whole]),
 ];
 const ONE: &[Arguments] = &[Arguments::Are(&[Takes::Text])];
 const TWO: &[Arguments] = &[Arguments::Are(&[Takes::Text, Takes::Text])];
@@ -195,7 +195,7 @@ fn unsigned(_: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "json_type",
-        aliases: &["json_typeof"],
+        aliases: &[],
         arguments: "json[, path]",
         about: "The type of a JSON value: OBJECT, ARRAY, VARCHAR, UBIGINT, BIGINT, DOUBLE, BOOLEAN or NULL.",
         example: "json_type('[1]') = 'ARRAY'",
@@ -203,6 +203,39 @@ pub(super) const ALL: &[Entry] = &[
         gives: text,
         volatile: false,
         run: json_type,
+    },
+    Entry {
+        name: "json_typeof",
+        aliases: &["jsonb_typeof"],
+        arguments: "json",
+        about: "The type of a JSON value, as PostgreSQL names it: object, array, string, number, boolean or null.",
+        example: "json_typeof('[1]') = 'array'",
+        takes: &[Arguments::Are(&[Takes::Json])],
+        gives: text,
+        volatile: false,
+        run: |call| {
+            call.texts(|row, out| {
+                out.push_str(parsed(call, 0, row)?.kind());
+                Ok(true)
+            })
+        },
+    },
+    Entry {
+        name: "jsonb_array_length",
+        aliases: &[],
+        arguments: "json",
+        about: "How many elements a list has; an error for what is not a list.",
+        example: "jsonb_array_length('[1, 2]') = 2",
+        takes: &[Arguments::Are(&[Takes::Json])],
+        gives: |_, _| Ok(DataType::Int32),
+        volatile: false,
+        run: |call| {
+            call.plain::<Int32Type>(|row| match parsed(call, 0, row)? {
+                Json::List(items) => Ok(i32::try_from(items.len()).ok()),
+                Json::Object(_) => call.fails_as("22023", "cannot get array length of a non-array"),
+                _ => call.fails_as("22023", "cannot get array length of a scalar"),
+            })
+        },
     },
     Entry {
         name: "json_keys",
@@ -230,12 +263,12 @@ pub(super) const ALL: &[Entry] = &[
         name: "json_valid",
         aliases: &["jsonb_valid"],
         arguments: "text",
-        about: "Whether a text is JSON.",
+        about: "Whether a text is JSON, or all texts of a list are.",
         example: "json_valid('{a}') = false",
-        takes: ONE,
+        takes: &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Texts])],
         gives: flag,
         volatile: false,
-        run: |call| call.flags(|row| Ok(Some(parse(call.text(0).value(row)).is_ok()))),
+        run: |call| call.all_pass(|text| parse(text).is_ok()),
     },
     Entry {
         name: "json_contains",

@@ -2,12 +2,15 @@
 //!
 //! JSON has no type of its own: it is VARCHAR. What a function here gives is marked as JSON in the metadata
 //! of its field, so that `json_array(json_object('a', 1))` nests it; a table does not keep the mark.
-//! Numbers keep all their digits.
+//! Numbers keep all their digits. Values of JSONB are kept as the one text that PostgreSQL prints of them: those that
+//! are equal are equal texts.
 //!
 //! | file | what |
 //! |---|---|
 //! | `value` | a parsed text, and the text of a value |
 //! | `parse` | the parser |
+//! | `jsonb` | the text of JSONB, and what it refuses |
+//! | `normal` | whether a text is that already |
 //! | `path` | `$.a[0]`, `/a/0`, and what they find |
 //! | `extract` | values out of a text |
 //! | `each` | the values of a text one by one |
@@ -17,13 +20,17 @@
 //! | `build` | `to_json`, `json_object` and what makes texts of texts |
 //! | `transform` | JSON as values of SQL |
 //! | `change` | JSON with a part changed |
+//! | `combine` | operators of JSONB |
 
 mod build;
 mod change;
+mod combine;
 mod each;
 mod elements;
 mod extract;
 mod inspect;
+mod jsonb;
+mod normal;
 mod parse;
 mod path;
 mod transform;
@@ -32,8 +39,9 @@ mod write;
 
 use super::entry::Entry;
 
-pub(crate) use build::{grouped_lists, grouped_objects};
-pub(crate) use write::{is_json_field, is_jsonb_field};
+pub(crate) use build::{GroupedForm, grouped_lists, grouped_objects};
+pub use jsonb::canonical_jsonb;
+pub(crate) use write::{is_json_field, is_jsonb_field, list_mark};
 
 pub(super) static ENTRIES: &[&[Entry]] = &[
     each::ALL,
@@ -43,4 +51,5 @@ pub(super) static ENTRIES: &[&[Entry]] = &[
     build::ALL,
     transform::ALL,
     change::ALL,
+    combine::ALL,
 ];

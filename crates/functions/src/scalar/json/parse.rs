@@ -1,29 +1,50 @@
-//! The parser of JSON, which as DuckDB's takes a comma behind the last value, and NaN and Infinity.
+//! The parser of JSON, which as DuckDB's takes a comma behind the last value, and NaN and Infinity. Not so for JSONB,
+//! whose objects have each key once and in its order.
 
 use std::borrow::Cow;
 
+use super::jsonb::{JsonFailure, order_keys};
 use super::value::Json;
 
 /// Lists and objects inside one another.
-const DEPTH_MAX: usize = 1000;
+pub(super) const DEPTH_MAX: usize = 1000;
 
 /// The value that a text is.
 pub(super) fn parse(text: &str) -> Result<Json<'_>, String> {
-    let mut parser = Parser { text, at: 0 };
-    let value = parser.value(0)?;
-    parser.blanks();
-    match parser.at == text.len() {
-        true => Ok(value),
-        false => parser.fails("something follows the value"),
-    }
+    Parser { text, at: 0, is_jsonb: false, has_zero: false }.whole()
+}
+
+/// The value that a text is as JSONB.
+pub(super) fn parse_jsonb(text: &str) -> Result<Json<'_>, JsonFailure> {
+    let mut parser = Parser { text, at: 0, is_jsonb: true, has_zero: false };
+    let value = parser.whole();
+    value.map_err(|why| match parser.has_zero {
+        true => {
+            let why = "unsupported Unicode escape sequence: \\u0000 cannot be converted to text";
+            ("22P05", why.to_owned())
+        }
+        false => ("22P02", why),
+    })
 }
 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    is_jsonb: bool,
+    /// Whether it stopped at the character zero, which no text of SQL has.
+    has_zero: bool,
 }
 
 impl<'a> Parser<'a> {
+    fn whole(&mut self) -> Result<Json<'a>, String> {
+        let value = self.value(0)?;
+        self.blanks();
+        match self.at == self.text.len() {
+            true => Ok(value),
+            false => self.fails("something follows the value"),
+        }
+    }
+
     fn fails<T>(&self, why: &str) -> Result<T, String> {
         let (line, at) = (self.text, self.at);
         let shown: String = line.chars().take(60).collect();
@@ -72,7 +93,9 @@ impl<'a> Parser<'a> {
             ("-Infinity", Json::Number("-Infinity")),
         ];
         let rest = &self.text[self.at..];
-        match WORDS.into_iter().find(|(word, _)| rest.starts_with(word)) {
+        // JSONB has no numbers that are none.
+        let mut words = WORDS.into_iter().take(if self.is_jsonb { 3 } else { WORDS.len() });
+        match words.find(|(word, _)| rest.starts_with(word)) {
             Some((word, value)) => {
                 self.at += word.len();
                 Ok(value)
@@ -90,10 +113,7 @@ impl<'a> Parser<'a> {
                 return Ok(Json::List(items));
             }
             items.push(self.value(depth + 1)?);
-            self.blanks();
-            if !self.takes(b',') && self.peek() != Some(b']') {
-                return self.fails("',' or ']' is expected");
-            }
+            self.separator(b']', "',' or ']' is expected")?;
         }
     }
 
@@ -103,6 +123,9 @@ impl<'a> Parser<'a> {
         loop {
             self.blanks();
             if self.takes(b'}') {
+                if self.is_jsonb {
+                    order_keys(&mut pairs);
+                }
                 return Ok(Json::Object(pairs));
             }
             if self.peek() != Some(b'"') {
@@ -114,10 +137,20 @@ impl<'a> Parser<'a> {
                 return self.fails("':' is expected");
             }
             pairs.push((key, self.value(depth + 1)?));
-            self.blanks();
-            if !self.takes(b',') && self.peek() != Some(b'}') {
-                return self.fails("',' or '}' is expected");
-            }
+            self.separator(b'}', "',' or '}' is expected")?;
+        }
+    }
+
+    /// What stands between values, or the end of them, which stays.
+    fn separator(&mut self, end: u8, expected: &str) -> Result<(), String> {
+        self.blanks();
+        if !self.takes(b',') {
+            return if self.peek() == Some(end) { Ok(()) } else { self.fails(expected) };
+        }
+        self.blanks();
+        match self.is_jsonb && self.peek() == Some(end) {
+            true => self.fails("a value is expected"),
+            false => Ok(()),
         }
     }
 
@@ -201,7 +234,8 @@ impl<'a> Parser<'a> {
                     }
                     code => code,
                 };
-                match char::from_u32(code) {
+                self.has_zero = code == 0 && self.is_jsonb;
+                match char::from_u32(code).filter(|_| !self.has_zero) {
                     Some(one) => one,
                     None => return self.fails("half of a surrogate pair"),
                 }

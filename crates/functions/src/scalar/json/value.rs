@@ -110,6 +110,35 @@ impl Json<'_> {
         true
     }
 
+    /// The value at the end of these keys and numbers of elements, which count from the end where they are negative.
+    pub(super) fn at_steps<'s>(
+        &self,
+        steps: impl IntoIterator<Item = Option<&'s str>>,
+    ) -> Option<&Self> {
+        steps.into_iter().try_fold(self, |value, step| match value {
+            Self::List(items) => {
+                let at: i32 = step?.trim_start().parse().ok()?;
+                match usize::try_from(at) {
+                    Ok(at) => items.get(at),
+                    Err(_) => items.get(items.len().checked_sub(at.unsigned_abs() as usize)?),
+                }
+            }
+            value => value.get(step?),
+        })
+    }
+
+    /// Its type, by the names of PostgreSQL.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Flag(_) => "boolean",
+            Self::Number(_) => "number",
+            Self::Text(_) => "string",
+            Self::List(_) => "array",
+            Self::Object(_) => "object",
+        }
+    }
+
     /// The value of the first key of this name.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match self {
@@ -152,20 +181,26 @@ pub(super) fn write_double(value: f64, out: &mut String) {
 /// Writes a text between quotes.
 pub(super) fn quote(text: &str, out: &mut String) {
     out.push('"');
-    for one in text.chars() {
-        match one {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            control if control < ' ' => {
-                let _written = write!(out, "\\u{:04X}", control as u32);
-            }
-            other => out.push(other),
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            8 => "\\b",
+            12 => "\\f",
+            0..b' ' => "\\u",
+            _ => continue,
+        };
+        out.push_str(&text[from..at]);
+        out.push_str(escape);
+        if escape == "\\u" {
+            let _written = write!(out, "{byte:04x}");
         }
+        from = at + 1;
     }
+    out.push_str(&text[from..]);
     out.push('"');
 }

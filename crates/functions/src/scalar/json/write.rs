@@ -5,10 +5,19 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type};
 use datafusion::common::{Result, exec_err};
 
-use super::super::entry::{JSON_MARK, JSONB_MARK};
+use super::super::entry::{JSON_MARK, JSONB_MARK, UUID_MARK};
+use super::jsonb::canonical_jsonb;
 use super::parse::parse;
 use super::value::{quote, write_double};
+use crate::failure::FunctionFailure;
 use crate::temporal::temporal_texts;
+
+/// Whether what is written becomes JSONB, whose numbers keep the places that they are printed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JsonForm {
+    Json,
+    Jsonb,
+}
 
 /// The values of a column, and how each of them is written.
 pub(super) enum Column {
@@ -69,7 +78,7 @@ impl Column {
     }
 
     /// Writes the value of a row.
-    pub(super) fn write(&self, row: usize, out: &mut String) -> Result<()> {
+    pub(super) fn write(&self, row: usize, form: JsonForm, out: &mut String) -> Result<()> {
         let (Self::Json(array)
         | Self::Text(array)
         | Self::Flag(array)
@@ -89,10 +98,7 @@ impl Column {
         }
         match self {
             Self::Null => {}
-            Self::Json(texts) => match parse(texts.as_string::<i32>().value(row)) {
-                Ok(value) => value.write(out),
-                Err(why) => return exec_err!("{why}"),
-            },
+            Self::Json(texts) => write_json(texts.as_string::<i32>().value(row), form, out)?,
             Self::Text(texts) | Self::Printed(texts) => {
                 quote(texts.as_string::<i32>().value(row), out);
             }
@@ -100,11 +106,20 @@ impl Column {
                 out.push_str(if flags.as_boolean().value(row) { "true" } else { "false" });
             }
             Self::Double(doubles) => {
-                write_double(doubles.as_primitive::<Float64Type>().value(row), out)
+                let value = doubles.as_primitive::<Float64Type>().value(row);
+                match form {
+                    JsonForm::Json => write_double(value, out),
+                    JsonForm::Jsonb if value.is_finite() => out.push_str(&value.to_string()),
+                    JsonForm::Jsonb => {
+                        out.push('"');
+                        write_double(value, out);
+                        out.push('"');
+                    }
+                }
             }
             Self::Digits(texts) => {
                 let digits = texts.as_string::<i32>().value(row);
-                match digits.contains('.') {
+                match form == JsonForm::Json && digits.contains('.') {
                     true => {
                         let digits = digits.trim_end_matches('0');
                         out.push_str(digits);
@@ -122,7 +137,7 @@ impl Column {
                     if at > offsets[row] {
                         out.push(',');
                     }
-                    items.write(at as usize, out)?;
+                    items.write(at as usize, form, out)?;
                 }
                 out.push(']');
             }
@@ -134,7 +149,7 @@ impl Column {
                     }
                     quote(name, out);
                     out.push(':');
-                    column.write(row, out)?;
+                    column.write(row, form, out)?;
                 }
                 out.push('}');
             }
@@ -147,7 +162,7 @@ impl Column {
                     }
                     quote(keys.as_string::<i32>().value(at as usize), out);
                     out.push(':');
-                    values.write(at as usize, out)?;
+                    values.write(at as usize, form, out)?;
                 }
                 out.push('}');
             }
@@ -156,10 +171,41 @@ impl Column {
     }
 }
 
-/// Whether the values of a field are JSON.
+/// Writes a text that is JSON.
+fn write_json(text: &str, form: JsonForm, out: &mut String) -> Result<()> {
+    match form {
+        JsonForm::Json => match parse(text) {
+            Ok(value) => value.write(out),
+            Err(why) => return exec_err!("{why}"),
+        },
+        JsonForm::Jsonb => {
+            let text = canonical_jsonb(text).map_err(FunctionFailure::into_datafusion)?;
+            out.push_str(&text);
+        }
+    }
+    Ok(())
+}
+
+/// The marks of fields whose lists are of JSON and of UUIDs, beside those of the items.
+const LIST_MARKS: [(&str, &str); 3] = [
+    (JSON_MARK.1, "atoll.pg_type._json"),
+    (JSONB_MARK, "atoll.pg_type._jsonb"),
+    (UUID_MARK.1, "atoll.pg_type._uuid"),
+];
+
+/// What the field of a list has among its metadata, where that of its items has a mark.
+pub(crate) fn list_mark(item: &Field) -> Option<(&'static str, &'static str)> {
+    let mark = item.metadata().get(JSON_MARK.0)?;
+    let found = LIST_MARKS.iter().find(|(of_item, _)| of_item == mark);
+    found.map(|(_, of_list)| (JSON_MARK.0, *of_list))
+}
+
+/// Whether the values of a field are JSON, or the items of its lists.
 pub(crate) fn is_json_field(field: &Field) -> bool {
     let mark = field.metadata().get(JSON_MARK.0);
-    mark.is_some_and(|mark| mark == JSON_MARK.1 || mark == JSONB_MARK)
+    mark.is_some_and(|mark| {
+        LIST_MARKS[..2].iter().any(|(of_item, of_list)| mark == of_item || mark == of_list)
+    })
 }
 
 /// Whether they are JSONB.

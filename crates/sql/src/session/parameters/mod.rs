@@ -28,8 +28,8 @@ use crate::parse::begins_with;
 use crate::settings::AtollOptions;
 use crate::timezone;
 use known::{
-    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ, SEARCH_PATH,
-    SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
+    SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
 };
 pub(crate) use values::ClientSettings;
 

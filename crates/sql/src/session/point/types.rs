@@ -10,7 +10,8 @@ use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use crate::pg_catalog::{PgType, type_oid};
+use crate::dialect::Checked;
+use crate::pg_catalog::PgType;
 use crate::rewrite::canonical_value;
 use crate::session::planner::StatementPlanner;
 
@@ -29,7 +30,7 @@ impl ParameterMarks {
             {
                 let oid = PgType::of_field(&field).oid;
                 *mark = match field.data_type() {
-                    DataType::List(_) => PgType::array_of(oid).unwrap_or(0),
+                    DataType::List(_) => PgType::array_of(oid).unwrap_or(oid),
                     _ => oid,
                 };
             }
@@ -38,18 +39,19 @@ impl ParameterMarks {
         Ok(if is_marked { Self(marks.into()) } else { Self::default() })
     }
 
-    /// The values with UUIDs in their canonical form.
+    /// The values with UUIDs and JSONB in their canonical form.
     pub(super) fn canonical<'v>(
         &self,
         values: &'v [ScalarValue],
     ) -> Result<Cow<'v, [ScalarValue]>> {
-        let is_uuid = |mark: &u32| matches!(*mark, type_oid::UUID | type_oid::UUID_ARRAY);
-        if !self.0.iter().any(is_uuid) {
+        if !self.0.iter().any(|mark| Checked::of_oid(*mark).is_some()) {
             return Ok(Cow::Borrowed(values));
         }
         let mut values = values.to_vec();
-        for (value, _) in values.iter_mut().zip(self.0.iter()).filter(|(_, mark)| is_uuid(mark)) {
-            if let Some(canonical) = canonical_value(value)? {
+        for (value, mark) in values.iter_mut().zip(self.0.iter()) {
+            if let Some(form) = Checked::of_oid(*mark)
+                && let Some(canonical) = canonical_value(value, form)?
+            {
                 *value = canonical;
             }
         }

@@ -1,0 +1,206 @@
+//! JSONB: of all texts of a value the one that PostgreSQL prints, so that equal values are equal texts.
+//!
+//! A blank stands behind `:` and `,`; a key stands once, the last of its values with it, and shorter keys stand before
+//! longer ones; numbers are written as NUMERIC is, so that 1.0 and 1 stay two texts; of the escapes only those that
+//! have to be are left.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::normal::is_normal;
+use super::parse::parse_jsonb;
+use super::value::{Json, quote};
+use crate::failure::FunctionFailure;
+
+/// Why a text is not JSONB, or a value cannot become another one: SQLSTATE and message.
+pub(super) type JsonFailure = (&'static str, String);
+
+/// Most bytes of a value, as in PostgreSQL.
+const BYTES_MAX: usize = 0x0fff_ffff;
+/// Most digits of a number before its point and behind it, as in PostgreSQL.
+pub(super) const WHOLE_DIGITS_MAX: usize = 131_072;
+pub(super) const PLACES_MAX: usize = 16_383;
+
+/// The text of JSONB that a text of JSON means: itself where it is one.
+///
+/// # Errors
+/// For texts that are not JSON, and for what PostgreSQL's JSONB cannot hold.
+pub fn canonical_jsonb(text: &str) -> Result<Cow<'_, str>, FunctionFailure> {
+    canonical(text).map_err(|(state, why)| {
+        let message = match state {
+            "22P02" => format!("invalid input syntax for type json: {why}"),
+            _ => why,
+        };
+        FunctionFailure { state, message }
+    })
+}
+
+pub(super) fn canonical(text: &str) -> Result<Cow<'_, str>, JsonFailure> {
+    if is_normal(text) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut out = String::with_capacity(text.len() + text.len() / 8);
+    write(&parse_jsonb(text)?, &mut out)?;
+    Ok(Cow::Owned(out))
+}
+
+/// How keys are ordered: shorter ones first.
+pub(super) fn key_order(left: &str, right: &str) -> Ordering {
+    left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+}
+
+/// Brings keys into their order; the last of equal ones stays.
+pub(super) fn order_keys<'a>(pairs: &mut Vec<(Cow<'a, str>, Json<'a>)>) {
+    let rises = |pair: &[(Cow<'a, str>, Json<'a>)]| key_order(&pair[0].0, &pair[1].0).is_lt();
+    if pairs.windows(2).all(rises) {
+        return;
+    }
+    pairs.sort_by(|left, right| key_order(&left.0, &right.0));
+    pairs.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            std::mem::swap(next, kept);
+        }
+        is_same
+    });
+}
+
+/// Writes a value whose keys are in their order.
+pub(super) fn write(value: &Json<'_>, out: &mut String) -> Result<(), JsonFailure> {
+    match value {
+        Json::Number(number) => write_number(number, out)?,
+        Json::List(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push_str(", ");
+                }
+                write(item, out)?;
+            }
+            out.push(']');
+        }
+        Json::Object(pairs) => {
+            out.push('{');
+            for (at, (key, value)) in pairs.iter().enumerate() {
+                if at > 0 {
+                    out.push_str(", ");
+                }
+                quote(key, out);
+                out.push_str(": ");
+                write(value, out)?;
+            }
+            out.push('}');
+        }
+        scalar => scalar.write(out),
+    }
+    Ok(())
+}
+
+/// Writes its text where it is one, else as it is written; `false` for null.
+pub(super) fn write_text(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
+    match value {
+        Json::Null => return Ok(false),
+        Json::Text(text) => out.push_str(text),
+        other => write(other, out)?,
+    }
+    Ok(true)
+}
+
+/// Writes it with a line for each value.
+pub(super) fn write_lines(
+    value: &Json<'_>,
+    depth: usize,
+    out: &mut String,
+) -> Result<(), JsonFailure> {
+    let indent = |depth: usize, out: &mut String| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("    ", depth));
+    };
+    match value {
+        Json::List(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                indent(depth + 1, out);
+                write_lines(item, depth + 1, out)?;
+            }
+            indent(depth, out);
+            out.push(']');
+        }
+        Json::Object(pairs) => {
+            out.push('{');
+            for (at, (key, value)) in pairs.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                indent(depth + 1, out);
+                quote(key, out);
+                out.push_str(": ");
+                write_lines(value, depth + 1, out)?;
+            }
+            indent(depth, out);
+            out.push('}');
+        }
+        scalar => write(scalar, out)?,
+    }
+    Ok(())
+}
+
+/// Writes a number as NUMERIC is written: without an exponent, with the places that it has, and zero without a sign.
+fn write_number(number: &str, out: &mut String) -> Result<(), JsonFailure> {
+    let overflow = || ("22003", "value overflows numeric format".to_owned());
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => {
+            let exponent = exponent.parse::<i32>().map_err(|_| overflow())?;
+            (mantissa, i64::from(exponent))
+        }
+        None => (number, 0),
+    };
+    let unsigned = mantissa.strip_prefix('-').unwrap_or(mantissa);
+    let (whole, places) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let is_zero = whole.bytes().chain(places.bytes()).all(|digit| digit == b'0');
+    // How many digits stand behind the point, and before it, once it is moved.
+    let scale = (places.len() as i64 - exponent).max(0);
+    let point = whole.len() as i64 + exponent;
+    let leading = unsigned.bytes().filter(|byte| *byte != b'.').take_while(|byte| *byte == b'0');
+    let is_wide = !is_zero && point - leading.count() as i64 > WHOLE_DIGITS_MAX as i64;
+    if scale > PLACES_MAX as i64 || is_wide {
+        return Err(overflow());
+    }
+    if !is_zero && mantissa.len() > unsigned.len() {
+        out.push('-');
+    }
+    if exponent == 0 {
+        out.push_str(unsigned);
+    } else {
+        write_moved(&[whole, places].concat(), is_zero, point, scale, out);
+    }
+    match out.len() > BYTES_MAX {
+        true => Err(("54000", format!("a JSONB value has more than {BYTES_MAX} bytes"))),
+        false => Ok(()),
+    }
+}
+
+/// Writes digits with a point behind the first `point` of them, which may lie before or behind them all.
+fn write_moved(digits: &str, is_zero: bool, point: i64, scale: i64, out: &mut String) {
+    let zeros = |count: i64, out: &mut String| {
+        out.extend(std::iter::repeat_n('0', usize::try_from(count).unwrap_or(0)));
+    };
+    let count = digits.len() as i64;
+    let before = usize::try_from(point.clamp(0, count)).unwrap_or(0);
+    let whole = digits[..before].trim_start_matches('0');
+    match whole {
+        "" => out.push('0'),
+        whole => {
+            out.push_str(whole);
+            zeros(point - count, out);
+        }
+    }
+    if scale > 0 {
+        out.push('.');
+        zeros(if is_zero { scale } else { -point }, out);
+        out.push_str(if is_zero { "" } else { &digits[before..] });
+    }
+}
