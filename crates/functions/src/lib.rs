@@ -79,6 +79,7 @@ mod headroom;
 mod interval_aggregates;
 mod lambda;
 mod listing;
+mod marked;
 mod mean;
 mod moments;
 mod nested_extreme;
@@ -111,6 +112,7 @@ pub use excluded::EXCLUDE;
 pub use extreme::{OrderedMax, OrderedMin};
 pub use failure::{FunctionFailure, is_of_pattern};
 pub use growing::without_large_constants;
+pub use marked::marked_field;
 pub use overflow::SumOverflow;
 pub use planner::{PlanCalls, UNKNOWN};
 pub use scalar::{

@@ -19,6 +19,7 @@ use super::array_agg::OrderedArrayAgg;
 use super::excluded::{excluded, not_positive};
 use super::framed::framed;
 use super::gathered::{self, Gathered};
+use super::marked::marked_field;
 use super::quantified::{Relation, of_lists, quantified};
 use super::scalar;
 use super::shifted::shifted;
@@ -53,6 +54,7 @@ own! {
     EXTRACT_STRING "json_extract_string";
     INTERVAL_DIVIDE "interval_divide";
     INTERVAL_MULTIPLY "interval_multiply";
+    JSONB_CHECKED "jsonb_checked";
     TEXT_AT_PATH "json_text_at_path";
     TEXT_ELEMENT "text_element";
     TEXT_SLICE "text_slice";
@@ -97,6 +99,9 @@ impl ExprPlanner for PlanCalls {
         };
         if let Some(call) = with_lists(&expr, schema)? {
             return Ok(PlannerResult::Planned(call));
+        }
+        if takes_a_part(&expr.op) {
+            expr.left = with_mark(expr.left, schema);
         }
         Ok(match function {
             Some(function) => PlannerResult::Planned(function.call(vec![expr.left, expr.right])),
@@ -258,7 +263,7 @@ fn part_of_json(access: &RawFieldAccessExpr, schema: &DFSchema) -> Option<Expr> 
         GetFieldAccess::ListRange { .. } => return None,
     };
     let extract = EXTRACT.clone().filter(|_| is_json)?;
-    Some(extract.call(vec![access.expr.clone(), key]))
+    Some(extract.call(vec![with_mark(access.expr.clone(), schema), key]))
 }
 
 /// Whether an interval is multiplied by a number, or divided.
@@ -269,15 +274,29 @@ fn is_scaled(interval: &Expr, number: &Expr, schema: &DFSchema) -> bool {
 }
 
 fn is_json(expr: &Expr, schema: &DFSchema) -> bool {
-    expr.to_field(schema)
-        .is_ok_and(|(_, field)| !field.data_type().is_nested() && scalar::is_json_field(&field))
+    marked_field(expr, schema)
+        .is_some_and(|field| !field.data_type().is_nested() && scalar::is_json_field(&field))
+}
+
+/// Whether an operator takes a value out of JSON.
+fn takes_a_part(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Arrow, HashArrow, HashLongArrow, LongArrow};
+    matches!(op, Arrow | LongArrow | HashArrow | HashLongArrow)
 }
 
 /// Whether a value is JSONB; what other operators give is not.
 fn is_jsonb(expr: &Expr, schema: &DFSchema) -> bool {
-    let is_one =
-        |expr: &Expr| expr.to_field(schema).is_ok_and(|(_, field)| scalar::is_jsonb_field(&field));
-    !matches!(expr, Expr::BinaryExpr(_)) && is_one(expr)
+    !matches!(expr, Expr::BinaryExpr(_))
+        && marked_field(expr, schema).is_some_and(|field| scalar::is_jsonb_field(&field))
+}
+
+/// A value of which a part is taken, with the mark of JSONB where DataFusion lost it.
+fn with_mark(expr: Expr, schema: &DFSchema) -> Expr {
+    let has_mark = expr.to_field(schema).is_ok_and(|(_, field)| scalar::is_jsonb_field(&field));
+    match JSONB_CHECKED.clone().filter(|_| !has_mark && is_jsonb(&expr, schema)) {
+        Some(checked) => checked.call(vec![expr]),
+        None => expr,
+    }
 }
 
 /// Whether `||` is that of JSONB: both sides are, or one and a literal or parameter that becomes it. Other texts are

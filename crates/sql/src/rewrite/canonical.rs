@@ -8,13 +8,14 @@
 
 use std::sync::Arc;
 
+use atoll_functions::marked_field;
 use datafusion::arrow::array::{Array, ListArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{Expr, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::map_named;
@@ -70,8 +71,7 @@ fn makes_one(expr: &Expr) -> bool {
 
 /// A comparison with the literals beside such a value in their canonical form.
 fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let form =
-        |side: &Expr| side.to_field(schema).ok().and_then(|(_, field)| Checked::of_field(&field));
+    let form = |side: &Expr| marked_field(side, schema).and_then(|field| Checked::of_field(&field));
     let changed = match &mut expr {
         Expr::BinaryExpr(binary) if compares(binary.op) => {
             match (form(&binary.left), form(&binary.right)) {
@@ -99,6 +99,16 @@ fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::ScalarFunction(call) if ["coalesce", "nullif"].contains(&call.func.name()) => {
             match call.args.iter().find_map(form) {
                 Some(form) => all_canonical(call.args.iter_mut(), form)?,
+                None => false,
+            }
+        }
+        Expr::Case(case) => {
+            let results = case.when_then_expr.iter().map(|(_, result)| result.as_ref());
+            match results.chain(case.else_expr.as_deref()).find_map(form) {
+                Some(form) => {
+                    let results = case.when_then_expr.iter_mut().map(|(_, result)| result.as_mut());
+                    all_canonical(results.chain(case.else_expr.as_deref_mut()), form)?
+                }
                 None => false,
             }
         }

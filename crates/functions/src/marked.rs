@@ -1,0 +1,24 @@
+//! The fields of expressions, also where DataFusion gives them without the mark of JSON and UUIDs.
+
+use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::{Expr, ExprSchemable};
+
+/// The field of an expression. That of CASE, `coalesce`, `nullif` and a subquery is the one of a value that it may give,
+/// where this tells more than its type.
+pub fn marked_field(expr: &Expr, schema: &DFSchema) -> Option<FieldRef> {
+    let marked =
+        |value: &Expr| marked_field(value, schema).filter(|field| !field.metadata().is_empty());
+    let of_value = match expr {
+        Expr::Case(case) => {
+            let results = case.when_then_expr.iter().map(|(_, result)| result.as_ref());
+            results.chain(case.else_expr.as_deref()).find_map(marked)
+        }
+        Expr::ScalarFunction(call) if ["coalesce", "nullif"].contains(&call.func.name()) => {
+            call.args.iter().find_map(marked)
+        }
+        Expr::ScalarSubquery(subquery) => subquery.subquery.schema().fields().first().cloned(),
+        _ => None,
+    };
+    of_value.or_else(|| expr.to_field(schema).ok().map(|(_, field)| field))
+}
