@@ -99,6 +99,7 @@ mod tests;
 mod total;
 mod type_name;
 mod wholes;
+mod wrapped;
 
 use std::sync::{Arc, LazyLock};
 

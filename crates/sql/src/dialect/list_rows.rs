@@ -109,7 +109,7 @@ fn series_rows(expr: &mut Expr) {
             series_rows(left);
             series_rows(right);
         }
-        // Beside what is no list; lists are joined otherwise.
+        // Beside a text; lists are joined otherwise.
         Expr::BinaryOp { left, op: StringConcat, right } if is_text(left) || is_text(right) => {
             series_rows(left);
             series_rows(right);

@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::tree::{self, binary, call, cast};
 
-/// Reads `**`, which binds as `^`, and `?`, `?|` and `?&` of JSON: between operands a question mark is no parameter.
+/// Reads `**`, which binds as `^`, and `?`, `?|` and `?&` of JSON: between operands a question mark is not a parameter.
 /// `left` is what stands before it.
 pub(crate) fn infix(
     parser: &mut Parser,

@@ -87,7 +87,7 @@ struct LockFunction {
     is_shared: bool,
     of_transaction: bool,
     signature: Signature,
-    /// The locks are the session's: they end with it, whoever still knows its functions.
+    /// The locks are the session's: they end with it, though plans may still hold its functions.
     holder: Weak<AdvisoryHolder>,
     settings: ClientSettings,
     watch: StatementWatch,
