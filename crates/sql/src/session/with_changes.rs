@@ -268,7 +268,7 @@ impl Session {
             if let Some(values) = &planner.values {
                 plan = plan.replace_params_with_values(values)?;
             }
-            let (schema, batches) = self.run_to_end(&own, &plan).await?;
+            let (schema, batches) = self.run_plan(&own, &plan).await?;
             if let Some(returned) = returned {
                 let schema = shown(&schema).unwrap_or(schema);
                 planner.names.hide(&returned, Arc::new(rows_of(&schema, batches)?));

@@ -20,13 +20,13 @@ impl Session {
         plan: LogicalPlan,
         sql: &str,
     ) -> Result<QueryResult> {
-        let (schema, batches) = self.run_to_end(&planner, &plan).await?;
+        let (schema, batches) = self.run_plan(&planner, &plan).await?;
         planner.transaction.finish(self.database()).await?;
         Ok(QueryResult::of(schema, batches, sql))
     }
 
     /// Runs a plan to its end; its columns, and all that it gives.
-    pub(super) async fn run_to_end(
+    pub(super) async fn run_plan(
         &self,
         planner: &StatementPlanner,
         plan: &LogicalPlan,
