@@ -3,6 +3,7 @@
 //! ```text
 //! CREATE UNLOGGED TABLE t …            CREATE TABLE t …: there is one kind of table
 //! FETCH FIRST (1 + 1) ROWS ONLY        LIMIT (1 + 1)
+//! EXPLAIN (FORMAT JSON) SELECT 1       EXPLAIN (FORMAT pgjson) SELECT 1
 //! UNIQUE NULLS DISTINCT                UNIQUE; with NOT it is refused
 //! N'x', x::"int4", CAST(x AS "int4")   'x', x::int4, CAST(x AS int4)
 //! ```
@@ -49,6 +50,7 @@ pub(super) fn rewrite(tokens: &mut [TokenWithSpan]) -> Result<()> {
                 (Keyword::UNLOGGED, None) => unlogged(tokens, at),
                 (Keyword::FETCH, None) => fetch(tokens, at),
                 (Keyword::NULLS, None) => nulls(tokens, at)?,
+                (Keyword::FORMAT, None) => explained(tokens, at),
                 (_, Some('"')) => type_name(tokens, at),
                 _ => {}
             },
@@ -100,6 +102,21 @@ fn end_of(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
         depth == 0
     });
     close.map(|(at, _)| at)
+}
+
+/// A format among the options of EXPLAIN.
+fn explained(tokens: &mut [TokenWithSpan], at: usize) {
+    let options = next(tokens, 0)
+        .filter(|first| is_keyword(tokens, *first, Keyword::EXPLAIN))
+        .and_then(|first| next(tokens, first + 1))
+        .filter(|open| tokens[*open].token == Token::LParen);
+    let end = options.and_then(|open| end_of(tokens, open));
+    let format = next(tokens, at + 1).filter(|format| end.is_some_and(|end| *format < end));
+    if let Some(format) = format
+        && is_keyword(tokens, format, Keyword::JSON)
+    {
+        tokens[format].token = Token::make_word("pgjson", None);
+    }
 }
 
 fn nulls(tokens: &mut [TokenWithSpan], at: usize) -> Result<()> {
@@ -165,6 +182,8 @@ mod tests {
             ("FETCH FIRST 2 ROWS ONLY", "FETCH FIRST 2 ROWS ONLY"),
             ("FETCH FIRST (2) ROWS WITH TIES", "FETCH FIRST (2) ROWS WITH TIES"),
             ("FETCH FIRST (", "FETCH FIRST ("),
+            ("EXPLAIN (COSTS off, FORMAT json) x", "EXPLAIN (COSTS off, FORMAT pgjson) x"),
+            ("EXPLAIN (VERBOSE) SELECT format json", "EXPLAIN (VERBOSE) SELECT format json"),
             ("a INT UNIQUE NULLS DISTINCT", "a INT UNIQUE"),
             ("ORDER BY a NULLS FIRST", "ORDER BY a NULLS FIRST"),
             ("N'x' || 'y'", "'x' || 'y'"),

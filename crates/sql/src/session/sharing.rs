@@ -1,9 +1,11 @@
-//! What EXPLAIN says of shared scans: whether a selection from one table would ride with others, and why not.
+//! What EXPLAIN says of shared scans: whether a selection from one table would ride with others, and why not; and the
+//! plan as PostgreSQL's tools read it.
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
 
@@ -11,6 +13,7 @@ use super::Session;
 use super::execute::QueryResult;
 use super::planner::StatementPlanner;
 use super::point::{Parameters, compile};
+use crate::pg_catalog::as_json;
 use crate::settings::SharedScan;
 use crate::shared_scan::sharing;
 
@@ -25,8 +28,14 @@ impl Session {
         explain: Explain,
         sql: &str,
     ) -> Result<QueryResult> {
+        if explain.explain_format == ExplainFormat::PostgresJSON {
+            let plan = planner.state.optimize(&explain.plan)?.display_pg_json().to_string();
+            let column: ArrayRef = Arc::new(StringArray::from(vec![plan]));
+            let batch = RecordBatch::try_new(json_schema(), vec![column])?;
+            return Ok(QueryResult::of(batch.schema(), vec![batch], sql));
+        }
         let says = match (self.shared_scan(), &explain.explain_format) {
-            (SharedScan::Off, _) | (_, ExplainFormat::Tree | ExplainFormat::PostgresJSON) => None,
+            (SharedScan::Off, _) | (_, ExplainFormat::Tree) => None,
             _ => says(&planner, &explain.plan)?,
         };
         let mut result = self.query(planner, LogicalPlan::Explain(explain), sql).await?;
@@ -35,6 +44,11 @@ impl Session {
         }
         Ok(result)
     }
+}
+
+/// The column of EXPLAIN (FORMAT JSON).
+pub(super) fn json_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![as_json(Field::new("QUERY PLAN", DataType::Utf8, false))]))
 }
 
 /// What is said of a plan; none where it is not a selection from one table, or finds its row by a key.

@@ -20,7 +20,7 @@ use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, Result, ScalarValue, TableReference, exec_err};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use datafusion::logical_expr::{ExplainFormat, Expr, LogicalPlan, Volatility};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
@@ -36,6 +36,7 @@ use super::locking::LockingQuery;
 use super::origin::{ColumnOrigins, origins_of};
 use super::parameters::{ParameterStatement, shown_schema};
 use super::planner::{StatementPlanner, analyzed, state_to_keep};
+use super::sharing::json_schema;
 use super::tag::StatementTag;
 use super::whole::WholeStatement;
 use crate::catalog::NextNumber;
@@ -286,6 +287,11 @@ pub(super) fn columns_of(
     plan: &LogicalPlan,
     types: &[DataType],
 ) -> Result<SchemaRef> {
+    if let LogicalPlan::Explain(explain) = plan
+        && explain.explain_format == ExplainFormat::PostgresJSON
+    {
+        return Ok(json_schema());
+    }
     let nulls = types
         .iter()
         .map(|data_type| Ok(ScalarAndMetadata::new(ScalarValue::try_from(data_type)?, None)));
