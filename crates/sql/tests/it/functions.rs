@@ -28,8 +28,8 @@ Functions have DuckDB's meaning. What is different:
 - `date_trunc` with a zone gives a moment in that zone. Nanoseconds are cut to microseconds.
 - `substr` with a negative start counts from before the first character, and `lpad` with an empty filling fills
   with nothing, as in PostgreSQL. `concat` makes text of lists too; `list_concat` joins them.
-- `sqrt(-1)`, `pow(0, -1)` and the division of an integer or a decimal by zero are errors, as in PostgreSQL. `extract` gives
-  seconds and milliseconds with what is behind their point, as there.
+- `sqrt(-1)`, `ln(0)`, `pow(0, -1)`, `exp(1000)` and the division of an integer or a decimal by zero are errors, as in
+  PostgreSQL. `extract` gives seconds and milliseconds with what is behind their point, as there.
 - A path of `json_extract` with wildcards and the names of `regexp_extract` must be constants. `try` does not take
   back what fails while a constant is folded.
 - `corr` and `covar_samp` of one row are NULL, as in PostgreSQL.
