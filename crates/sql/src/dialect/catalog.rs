@@ -306,7 +306,7 @@ fn formatted(function: &Function) -> Option<Expr> {
 }
 
 /// The numbers of a list's items, a row each.
-fn subscripts(expr: &Expr) -> Option<Expr> {
+pub(super) fn subscripts(expr: &Expr) -> Option<Expr> {
     let Expr::Function(function) = expr else { return None };
     if !is_call(function, "generate_subscripts") {
         return None;

@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::ast::{
     TableFunctionArgs, Value, Visitor,
 };
 
-use super::{list_rows, times, tree};
+use super::{catalog, list_rows, times, tree};
 use crate::files::read::is_file_function;
 use crate::functions::Functions;
 
@@ -129,13 +129,16 @@ fn called(
         let numbers = numbers(&list);
         return Some(Called::new(name, known.rows(list), alias).numbered(numbers));
     }
+    let call = tree::call_of(&name.to_string(), args);
+    if let Some(numbers) = catalog::subscripts(&call).filter(|_| !with_ordinality) {
+        return Some(Called::new(name, numbers, alias));
+    }
     if !gives_value(name, state) {
         return None;
     }
     let one = Expr::Value(Value::Number("1".to_owned(), false).into());
     let number = with_ordinality.then(|| tree::item(one, "ordinality"));
-    let value = tree::call_of(&name.to_string(), args);
-    Some(Called::new(name, value, alias).numbered(number))
+    Some(Called::new(name, call, alias).numbered(number))
 }
 
 /// `unnest(…)`, of one or more lists.
