@@ -81,12 +81,13 @@ impl RunningQuery {
             Ok(stream) => outlet.send_all(stream, retry).await,
             Err(error) => Some(error),
         };
-        let Some(error) = first else { return };
+        let Some(error) = first else { return transaction.release() };
         let exhausted = matches!(error.find_root(), DataFusionError::ResourcesExhausted(_));
         let error = match again {
             Some(query) if exhausted => query.drive_again(before, &outlet).await,
             _ => Some(error),
         };
+        transaction.release();
         if let Some(error) = error {
             transaction.fail_settled().await;
             // The client may be gone; then the error is dropped.

@@ -61,7 +61,7 @@ impl SharedTransaction {
         self.1.get_or_init(|| session.of_transaction())
     }
 
-    fn release_advisory(&self) {
+    pub(super) fn release_advisory(&self) {
         if let Some(holder) = self.1.get() {
             holder.release();
         }

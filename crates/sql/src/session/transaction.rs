@@ -111,6 +111,13 @@ impl StatementTransaction {
         }
     }
 
+    /// Gives back the advisory locks of a statement that only read, before its client hears that it has ended.
+    pub(super) fn release(&self) {
+        if self.is_own {
+            self.transaction.release_advisory();
+        }
+    }
+
     /// Waits until all that was read is durable.
     pub(super) async fn settle(&self) -> Result<()> {
         let _waits = self.watch.waiting(StatementWait::Sync);
