@@ -27,7 +27,7 @@ fn a_session_keeps_others_from_what_it_has_locked() {
         let error = other.batch_execute("SELECT pg_advisory_lock(1)").await.expect_err("locked");
         assert_eq!(error.code(), Some(&SqlState::LOCK_NOT_AVAILABLE));
         other
-            .batch_execute("SET lock_timeout = 0; SET statement_timeout = '10ms'")
+            .batch_execute("SET lock_timeout = 0; SET statement_timeout = '300ms'")
             .await
             .expect("set");
         let error = other.batch_execute("SELECT pg_advisory_lock(1)").await.expect_err("locked");
