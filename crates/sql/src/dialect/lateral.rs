@@ -260,15 +260,14 @@ enum Columns {
 /// The name of a function in FROM whose columns have no names, these, and its alias.
 fn unnamed(factor: &mut TableFactor) -> Option<(String, Columns, &mut Option<TableAlias>)> {
     let (name, columns, alias) = match factor {
-        TableFactor::Table { name, args: Some(_), alias, with_ordinality: false, .. }
-            if is_series(name) =>
-        {
-            (name.to_string().to_lowercase(), Columns::Series, alias)
-        }
-        TableFactor::Table { name, args: Some(_), alias, .. }
-            if list_rows::named(name).is_some_and(|known| known.gives_value) =>
-        {
-            (name.to_string().to_lowercase(), Columns::Items, alias)
+        TableFactor::Table { name, args: Some(_), alias, with_ordinality, .. } => {
+            let gives_items = || list_rows::named(name).is_some_and(|known| known.gives_value);
+            let columns = match is_series(name) && !*with_ordinality {
+                true => Columns::Series,
+                false if gives_items() => Columns::Items,
+                false => return None,
+            };
+            (name.to_string().to_lowercase(), columns, alias)
         }
         TableFactor::UNNEST { alias, array_exprs, with_ordinality: false, .. }
             if !array_exprs.iter().any(|of| matches!(of, Expr::Dictionary(_))) =>
