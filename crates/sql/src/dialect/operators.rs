@@ -28,7 +28,7 @@ pub(crate) fn infix(
     left: &Expr,
     precedence: u8,
 ) -> Option<Result<Expr, ParserError>> {
-    let (op, count) = match parser.peek_tokens() {
+    let (op, count) = match parser.peek_tokens::<2>() {
         [Token::Mul, Token::Mul] => (BinaryOperator::PGExp, 2),
         [Token::Placeholder(mark), next] if mark == "?" => match next {
             Token::Pipe => (BinaryOperator::QuestionPipe, 2),
