@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! FROM t, json_each(t.j) e      FROM t, LATERAL (SELECT unnest(json_each(t.j))['key'] AS key, …) e
-//! FROM t, jsonb_each(t.j) e     FROM t, LATERAL (SELECT unnest(json_members(t.j))['key'] AS key, …) e
+//! FROM t, jsonb_each(t.j) e     FROM t, LATERAL (SELECT unnest(json_members(jsonb_checked(t.j)))['key'] AS key, …) e
 //! ```
 //!
 //! `json_each` is DuckDB's, whose first columns are those of PostgreSQL's function.
@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, ObjectName, Select, SetExpr, Subscript, TableAlias, TableFactor,
 };
 
-use super::{lateral, tree};
+use super::{lateral, list_rows, tree};
 
 /// A function in FROM.
 struct JsonRows {
@@ -58,7 +58,7 @@ fn rewrite_factor(factor: &mut TableFactor) {
         _ => return,
     };
     let Some(known) = named(name) else { return };
-    let list = tree::call_of(known.list, args);
+    let list = list_rows::list_of(known.name, known.list, args);
     let alias = alias.take().unwrap_or_else(|| tree::alias(known.name, &[]));
     *factor = known.rows(list, alias, with_ordinality);
 }

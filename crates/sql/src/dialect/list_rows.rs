@@ -59,7 +59,7 @@ pub(super) fn named(name: &ObjectName) -> Option<&'static ListRows> {
 impl ListRows {
     /// The list of which a call gives the rows.
     pub(super) fn list(&self, args: &[FunctionArg]) -> Expr {
-        tree::call_of(self.list, args)
+        list_of(self.name, self.list, args)
     }
 
     /// The rows of such a list.
@@ -78,7 +78,27 @@ pub(super) fn rewrite(expr: &mut Expr) {
     let Some(known) = named(&function.name) else { return };
     let mut list = function.clone();
     list.name = ObjectName::from(vec![Ident::new(known.list)]);
+    if let FunctionArguments::List(given) = &mut list.args {
+        given.args.iter_mut().for_each(|arg| as_jsonb(known.name, arg));
+    }
     *expr = known.rows(Expr::Function(list));
+}
+
+/// The call of `list` that gives the list of which the function `name` gives the rows.
+pub(super) fn list_of(name: &str, list: &str, args: &[FunctionArg]) -> Expr {
+    let mut args = args.to_vec();
+    args.iter_mut().for_each(|arg| as_jsonb(name, arg));
+    tree::call_of(list, &args)
+}
+
+/// Makes JSONB of what a function of JSONB takes, so that each key is there once.
+fn as_jsonb(name: &str, arg: &mut FunctionArg) {
+    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
+        && name.starts_with("jsonb_")
+    {
+        let given = std::mem::replace(expr, tree::text(String::new()));
+        *expr = tree::call("jsonb_checked", vec![given]);
+    }
 }
 
 /// Makes rows of the series that a select list gives, by themselves or in arithmetic.
