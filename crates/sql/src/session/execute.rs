@@ -508,7 +508,7 @@ impl Session {
                 done => done.map(Cow::Borrowed),
             },
             other => match planner.macros(other, sql).await? {
-                Some(tag) => Some(tag.into()),
+                Some(tag) => Some(tag),
                 None => match self.drop_all(planner, other).await? {
                     Some(tag) => Some(tag),
                     None => planner.sequence(other).await?,

@@ -9,6 +9,7 @@
 
 use crate::error::stated_err;
 use crate::parse::{flow, walk_mut};
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::planner::StatementPlanner;
+use super::tag::{missing, with_notices};
 use crate::catalog::relation_name;
 use crate::dialect::call;
 use crate::functions::Functions;
@@ -32,7 +34,7 @@ const CALLS_MAX: usize = 10_000;
 
 impl StatementPlanner {
     /// Carries out CREATE and DROP MACRO; none for all other statements.
-    pub(super) async fn macros(&self, ast: &Ast, sql: &str) -> Result<Option<&'static str>> {
+    pub(super) async fn macros(&self, ast: &Ast, sql: &str) -> Result<Option<Cow<'static, str>>> {
         match ast {
             Ast::CreateMacro { temporary: true, .. } => {
                 exec_err!(
@@ -63,14 +65,17 @@ impl StatementPlanner {
                 };
                 let statement = Arc::new(statement);
                 self.define(CatalogChange::CreateExternal { name: at, statement }).await?;
-                Ok(Some("CREATE MACRO"))
+                Ok(Some("CREATE MACRO".into()))
             }
             Ast::DropFunction(drop) => {
+                let mut passed = Vec::new();
                 for function in &drop.func_desc {
                     let at = self.macro_name(&self.state, &function.name)?;
                     match self.names.macro_text(&at) {
                         Some(_) => self.define(CatalogChange::Drop { name: at }).await?,
-                        None if drop.if_exists => {}
+                        None if drop.if_exists => {
+                            passed.push(missing("function", &function.name));
+                        }
                         None => {
                             return stated_err!(
                                 UNDEFINED_FUNCTION,
@@ -80,7 +85,7 @@ impl StatementPlanner {
                         }
                     }
                 }
-                Ok(Some("DROP MACRO"))
+                Ok(Some(with_notices("DROP MACRO", &passed)))
             }
             _ => Ok(None),
         }
