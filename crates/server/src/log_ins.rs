@@ -123,15 +123,14 @@ impl TokenClient<'_> {
             return Ok(None);
         }
         let source = LoginSource::Address(self.address.ip());
-        if !server.failures.begin(source) {
-            return Err(refused(RefusalKind::Unseen)(refused_unseen()));
-        }
+        let unseen = || refused(RefusalKind::Unseen)(refused_unseen());
+        let tried = server.failures.begin(source).await.ok_or_else(unseen)?;
         let (checking, role) = (Arc::clone(server), self.role.to_owned());
         // Hashing takes long on purpose; other requests go on meanwhile.
         let checked = move || check_password(&checking, &role, &password);
         match tokio::task::spawn_blocking(checked).await.ok().flatten() {
             Some(verifier) => {
-                server.failures.succeeded(source);
+                tried.did_not_fail();
                 Ok(Some(verifier))
             }
             None => Err(refused(RefusalKind::Wrong)(wrong_password(self.role))),

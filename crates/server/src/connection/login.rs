@@ -53,15 +53,17 @@ pub(super) async fn log_in(
         LoginMethod::PeerFirst if server.options.trusts_all => return Ok(identity(true)),
         LoginMethod::PeerFirst | LoginMethod::Password => {}
     }
-    if !server.failures.begin(source) {
-        return Err(told(refused_unseen()));
-    }
+    let tried = server.failures.begin(source).await.ok_or_else(|| told(refused_unseen()))?;
     match scram(channel, server, tls, user).await {
         Ok(()) => {
-            server.failures.succeeded(source);
+            tried.did_not_fail();
             Ok(identity(false))
         }
-        Err(Refusal::Ends(end)) => Err(end),
+        // As psql does, which asks for the password then and comes again.
+        Err(Refusal::Ends(end)) => {
+            tried.did_not_fail();
+            Err(end)
+        }
         Err(Refusal::Wrong) => Err(told(wrong_password(user))),
     }
 }
@@ -112,6 +114,7 @@ pub(crate) fn check_password(server: &Shared, user: &str, password: &str) -> Opt
 
 /// Why a client may not log in.
 enum Refusal {
+    /// The client sent no password, or was gone before it did.
     Ends(End),
     /// Name or password is wrong; the client is not told which.
     Wrong,

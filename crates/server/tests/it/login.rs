@@ -67,6 +67,33 @@ fn guessing_is_refused() {
 }
 
 #[test]
+fn a_pool_may_open_many_connections_at_once() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(&server, &["CREATE ROLE ann LOGIN PASSWORD 'pencil'"]).await;
+        let many = (0..40).map(|_| log_in(&server, "ann", "pencil"));
+        for client in futures::future::join_all(many).await {
+            client.expect("her password");
+        }
+    });
+}
+
+#[test]
+fn clients_that_leave_when_asked_for_a_password_have_not_guessed_one() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(&server, &["CREATE ROLE ann LOGIN PASSWORD 'pencil'"]).await;
+        for _ in 0..20 {
+            let mut config = Config::new();
+            config.host(server.address.ip().to_string()).port(server.address.port());
+            let asked = config.user("ann").dbname("atoll").connect(NoTls).await;
+            assert!(asked.err().expect("it has no password").code().is_none());
+        }
+        log_in(&server, "ann", "pencil").await.expect("her password");
+    });
+}
+
+#[test]
 fn roles_do_what_they_may() {
     let server = TestServer::with_passwords();
     block_on(async {
