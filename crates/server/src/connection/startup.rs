@@ -53,6 +53,7 @@ pub(super) async fn begin(
                 server.database.activity().cancel(session, secret);
                 return Ok(None);
             }
+            Some(FirstMessage::Terminate) => return Ok(None),
             Some(FirstMessage::Startup(startup)) => break startup,
         }
     };

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::{Body, LONG_MESSAGE_MAX, MESSAGE_MAX, ProtocolError};
+use super::body::{Body, LONG_MESSAGE_MAX, MESSAGE_MAX, ProtocolError};
 
 /// A message from a client.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,12 +2,15 @@
 
 use bytes::{Buf, BytesMut};
 
-use super::{Body, ProtocolError};
+use super::body::{Body, ProtocolError};
 
 /// Numbers that stand where a version is expected.
 const CANCEL: u32 = 80_877_102;
 const TLS: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;
+
+/// What stands where a length is expected, of a client that ends a connection before it has begun a session.
+const TERMINATE: u32 = u32::from_be_bytes(*b"X\0\0\0");
 
 /// Bytes of a first message.
 const FIRST_MAX: usize = 10_000;
@@ -23,6 +26,8 @@ pub(crate) enum FirstMessage {
     Cancel { session: u32, secret: u32 },
     /// A session begins.
     Startup(StartupMessage),
+    /// The connection ends.
+    Terminate,
 }
 
 /// How a session begins.
@@ -84,7 +89,12 @@ pub(crate) fn take_first(input: &mut BytesMut) -> Result<Option<FirstMessage>, P
     let Some(length) = input.get(..4).and_then(|bytes| bytes.try_into().ok()) else {
         return Ok(None);
     };
-    let length = u32::from_be_bytes(length) as usize;
+    let length = u32::from_be_bytes(length);
+    if length == TERMINATE {
+        input.advance(4);
+        return Ok(Some(FirstMessage::Terminate));
+    }
+    let length = length as usize;
     if !(8..=FIRST_MAX).contains(&length) {
         return Err(ProtocolError(format!("the first message has an invalid length, {length}")));
     }
@@ -141,6 +151,8 @@ mod tests {
         let parameters = vec![("user".to_owned(), "ann".to_owned())];
         let startup = FirstMessage::Startup(StartupMessage { minor: 2, parameters });
         assert_eq!(of(b"\0\x03\0\x02user\0ann\0\0"), Ok(startup));
+        let terminate = take_first(&mut BytesMut::from(&b"X\0\0\0\x04"[..]));
+        assert_eq!(terminate, Ok(Some(FirstMessage::Terminate)));
         assert!(of(b"\0\x02\0\0user\0ann\0\0").is_err());
         assert!(of(b"\0\x03\0\0user\0ann").is_err());
         assert!(of(b"GET / HTTP/1.1\r\n").is_err());
