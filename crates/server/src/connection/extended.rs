@@ -82,7 +82,12 @@ impl Connection {
         }
         self.begin(&sql);
         let declared: Vec<_> = types.iter().map(|oid| arrow_type(*oid)).collect();
-        let kind = if is_empty(&sql) {
+        let statements = self.count(&sql)?;
+        if statements > 1 {
+            let message = "cannot insert multiple commands into a prepared statement";
+            return Err(ErrorFields::error("42601", message).into());
+        }
+        let kind = if statements == 0 {
             PreparedKind::Empty
         } else if let Some(copy) = CopyStatement::of(&sql)? {
             PreparedKind::Copy(copy)
@@ -223,6 +228,12 @@ impl Connection {
         };
         let rows = match state {
             PortalState::Running(rows) => rows,
+            PortalState::Exhausted(tag) => {
+                self.client.complete(&tag);
+                portal.state = PortalState::Exhausted(tag);
+                self.ended(None);
+                return Ok(());
+            }
             PortalState::Done => {
                 let message = format!("portal \"{name}\" has ended");
                 return Err(ErrorFields::error("55000", message).into());
@@ -273,9 +284,10 @@ impl Connection {
         // The portal may have begun in a statement before this one.
         client.active.watch().follow(rows.result.progress());
         let formats = (!rows.result.is_told_by_tag()).then_some(portal.formats.as_slice());
+        let has_rows = formats.is_some();
         let most = match rows_max {
             0 => usize::MAX,
-            _ if formats.is_none() => usize::MAX,
+            _ if !has_rows => usize::MAX,
             most => most as usize,
         };
         let count = rows.send(client, &portal.prepared.sql, most, formats).await?;
@@ -283,17 +295,15 @@ impl Connection {
             portal.state = PortalState::Running(rows);
             client.add_rows(count);
             client.output().empty(b's');
+        } else if has_rows {
+            complete(client, &self.session, &rows.tag(count));
+            portal.state = PortalState::Exhausted(rows.tag(0));
         } else {
-            complete(client, &self.session, &rows.result);
+            complete(client, &self.session, &rows.result.tag());
         }
         self.ended(None);
         Ok(())
     }
-}
-
-/// Whether there is no statement in a text.
-fn is_empty(sql: &str) -> bool {
-    sql.trim_matches(|letter: char| letter.is_whitespace() || letter == ';').is_empty()
 }
 
 fn no_portal(name: &str) -> Failure {

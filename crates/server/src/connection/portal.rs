@@ -82,7 +82,9 @@ pub(super) enum PortalState {
     Bound,
     /// It gives rows.
     Running(Box<PortalRows>),
-    /// It has ended, or failed.
+    /// It has given all its rows; what is told of no more of them.
+    Exhausted(String),
+    /// It has done what it does, or failed.
     Done,
 }
 
@@ -123,6 +125,15 @@ impl PortalRows {
             rows.columns = Arc::clone(told);
         }
         Ok(rows)
+    }
+
+    /// What is told of so many rows at the end: PostgreSQL counts those of the last portion.
+    pub(super) fn tag(&self, count: usize) -> String {
+        let tag = self.result.tag();
+        match tag.rsplit_once(' ') {
+            Some((words, all)) if all.parse::<u64>().is_ok() => format!("{words} {count}"),
+            _ => tag,
+        }
     }
 
     /// Sends at most so many rows in these forms; how many there were. Where no forms are told they are passed over.

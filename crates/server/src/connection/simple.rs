@@ -88,6 +88,14 @@ impl Connection {
         }
     }
 
+    /// How many statements there are in a text.
+    pub(super) fn count(&self, text: &str) -> Result<usize, Failure> {
+        match only_statement(text) {
+            Some(_) => Ok(1),
+            None => Ok(self.split(text)?.len()),
+        }
+    }
+
     fn split(&self, text: &str) -> Result<Vec<Statement>, Failure> {
         if let Some(sql) = only_statement(text) {
             return Ok(vec![Statement { text: sql.to_owned(), line: 1, complete: true }]);
@@ -115,7 +123,7 @@ impl Connection {
                 send_rows(client, &batch, &schema, &[]).await?;
             }
         }
-        complete(client, session, &result);
+        complete(client, session, &result.tag());
         Ok(())
     }
 }

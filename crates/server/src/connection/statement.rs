@@ -1,6 +1,6 @@
 //! One statement of either protocol, and the transaction around it.
 
-use atoll_sql::{QueryResult, Session, TransactionState, begins_with};
+use atoll_sql::{Session, TransactionState, begins_with};
 
 use super::failure::{Failure, error_fields};
 use super::{Client, Connection};
@@ -142,8 +142,7 @@ fn warn(client: &mut Client, session: &Session, state: &'static str, message: &s
 }
 
 /// Tells what a statement did. What a tag says beyond PostgreSQL's words is a notice.
-pub(super) fn complete(client: &mut Client, session: &Session, result: &QueryResult) {
-    let tag = result.tag();
+pub(super) fn complete(client: &mut Client, session: &Session, tag: &str) {
     match tag.split_once(": ") {
         Some((tag, rest)) => {
             for notice in rest.lines().filter(|_| session.tells_notices()) {
@@ -151,7 +150,7 @@ pub(super) fn complete(client: &mut Client, session: &Session, result: &QueryRes
             }
             client.complete(tag);
         }
-        None => client.complete(&tag),
+        None => client.complete(tag),
     }
 }
 

@@ -65,7 +65,8 @@ impl CopyTokens {
             "to" => false,
             _ => return Ok(None),
         };
-        if self.word() != if is_in { "stdin" } else { "stdout" } {
+        // Either word means the client, as in PostgreSQL.
+        if !matches!(self.word().as_str(), "stdin" | "stdout") {
             return Ok(None);
         }
         let format = self.format()?;
@@ -314,6 +315,8 @@ mod tests {
         assert_eq!(statement.map(|it| it.direction), Some(out("SELECT ')' FROM (SELECT 1) t")));
         let statement = of("COPY t(a, b) TO STDOUT");
         assert_eq!(statement.map(|it| it.direction), Some(out("SELECT a, b FROM t")));
+        assert_eq!(of("COPY t TO STDIN").map(|it| it.direction), Some(out("SELECT * FROM t")));
+        assert_eq!(of("COPY t FROM STDOUT").map(|it| it.direction), Some(into("t", &[])));
         for other in ["COPY t FROM 'file.csv'", "COPY t TO '/tmp/x'", "SELECT 1", "COPY"] {
             assert_eq!(of(other), None, "{other}");
         }

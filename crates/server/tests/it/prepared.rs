@@ -134,7 +134,26 @@ fn a_portal_gives_its_rows_in_portions() {
             }
         }
         assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+        // As in PostgreSQL, there are no more rows then, and no error.
+        let rows = transaction.query_portal(&portal, 4).await.expect("none");
+        assert!(rows.is_empty());
         transaction.commit().await.expect("it commits");
+    });
+}
+
+#[test]
+fn one_statement_is_prepared_or_none() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        for empty in ["", " ; ", "-- ping", "/* ping */", "/* a */ ; -- b"] {
+            assert_eq!(client.execute(empty, &[]).await.ok(), Some(0), "{empty}");
+        }
+        for one in ["SELECT 1; -- b", "/* a */ SELECT ';';", ";SELECT 1"] {
+            assert_eq!(client.query(one, &[]).await.expect(one).len(), 1);
+        }
+        let error = client.prepare("SELECT 1; SELECT 2").await.expect_err("two");
+        assert_eq!(error.code(), Some(&SqlState::SYNTAX_ERROR));
     });
 }
 
