@@ -44,6 +44,24 @@ fn damaged(bytes: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     bytes
 }
 
+/// Numbers that lengths and counts may be.
+const EXTREMES: [i32; 7] = [0, 1, -1, 9999, 1 << 16, i32::MIN, i32::MAX];
+
+/// Bytes like these with an extreme number of two or four bytes at each place, one after the other.
+fn overwritten(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let numbers = EXTREMES
+        .into_iter()
+        .flat_map(|number| [(number as i16).to_be_bytes().to_vec(), number.to_be_bytes().to_vec()]);
+    numbers.flat_map(move |number| {
+        (0..=bytes.len().saturating_sub(number.len())).map(move |at| {
+            let mut bytes = bytes.to_vec();
+            let end = bytes.len().min(at + number.len());
+            bytes.splice(at..end, number.iter().copied());
+            bytes
+        })
+    })
+}
+
 /// Cuts bytes into pieces.
 fn pieces<'b>(mut bytes: &'b [u8], random: &mut SplitMix64) -> Vec<&'b [u8]> {
     let mut pieces = Vec::new();
@@ -130,6 +148,38 @@ fn messages_in_pieces_are_those_that_came_at_once() {
             if let FrontendMessage::Password(body) = message {
                 let _ = sasl_initial(&body);
             }
+        }
+    }
+}
+
+#[test]
+fn messages_of_every_kind_and_length_are_taken_whole_refused_or_waited_for() {
+    for kind in 0..=u8::MAX {
+        for (message, _) in messages() {
+            let body = &message[5..];
+            for end in 0..=body.len() {
+                let message = framed(&[kind], &body[..end]);
+                let mut input = BytesMut::from(&message[..]);
+                if let Ok(taken) = take_message(&mut input) {
+                    assert!(taken.is_some() && input.is_empty(), "{message:?}");
+                }
+                let short = message.len() - 1;
+                let mut input = BytesMut::from(&message[..short]);
+                if let Ok(taken) = take_message(&mut input) {
+                    assert!(taken.is_none() && input.len() == short, "{message:?}");
+                }
+            }
+        }
+        for length in [0, 1, 2, 3, (256 << 20) + 1, i32::MAX as u32, u32::MAX] {
+            let bytes = [&[kind][..], &length.to_be_bytes(), &[0; 8]].concat();
+            assert!(take_message(&mut BytesMut::from(&bytes[..])).is_err(), "{bytes:?}");
+        }
+    }
+    for (message, _) in messages() {
+        for bytes in overwritten(&message) {
+            let at_once = taken(&[&bytes], take_message);
+            let singly: Vec<_> = bytes.chunks(1).collect();
+            assert_eq!(taken(&singly, take_message), at_once, "{bytes:?}");
         }
     }
 }
@@ -252,6 +302,10 @@ fn binary_data_of_a_copy_in_pieces_reads_as_at_once() {
     data.put_slice(b"\xff\xff");
     let whole = copied(sql, &[&data]).expect("it is sound");
     assert_eq!((whole.num_rows(), whole.num_columns()), (3, 4));
+    for bytes in overwritten(&data) {
+        let at_once = copied(sql, &[&bytes]);
+        assert_eq!(copied(sql, &pieces(&bytes, &mut random)), at_once, "{bytes:?}");
+    }
     for _ in 0..ROUNDS {
         let bytes = damaged(&data, &mut random);
         let at_once = copied(sql, &[&bytes]);
@@ -280,6 +334,36 @@ const VALUES: [(u32, &[u8]); 15] = [
         b"\0\0\0\x01\0\0\0\x01\0\0\0\x17\0\0\0\x02\0\0\0\x01\0\0\0\x04\0\0\0\x09\xff\xff\xff\xff",
     ),
 ];
+
+/// Values in binary form of types that are texts or numbers here.
+const OTHER_VALUES: [(u32, &[u8]); 9] = [
+    (18, b"a"),
+    (26, &[0, 0, 0, 7]),
+    (114, b"{\"a\": [1]}"),
+    (1042, b"abc"),
+    (1043, b"abc"),
+    (2205, &[0, 0, 0, 7]),
+    (2950, &[7; 16]),
+    (3802, b"\x01{\"a\": [1]}"),
+    (1009, b"\0\0\0\x01\0\0\0\0\0\0\0\x19\0\0\0\x01\0\0\0\x01\0\0\0\x01a"),
+];
+
+#[test]
+fn parameters_with_extreme_numbers_are_values_or_errors() {
+    for (oid, value) in VALUES.into_iter().chain(OTHER_VALUES) {
+        let of = arrow_type(oid).expect("a type");
+        assert!(parameter(Some(value), Format::Binary, oid, &of, None).is_ok(), "{oid}");
+        for bytes in overwritten(value) {
+            for (oid, _) in VALUES.into_iter().chain(OTHER_VALUES) {
+                let _ = parameter(Some(&bytes), Format::Binary, oid, &of, None);
+            }
+            let _ = parameter(Some(&bytes), Format::Text, oid, &of, None);
+        }
+        for end in 0..value.len() {
+            let _ = parameter(Some(&value[..end]), Format::Binary, oid, &of, None);
+        }
+    }
+}
 
 /// The binary form of a value.
 fn binary(of: &DataType, array: &ArrayRef) -> Vec<u8> {

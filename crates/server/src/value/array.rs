@@ -43,15 +43,22 @@ pub(super) fn binary_list(bytes: &[u8], item: u32) -> Result<ScalarValue, Parame
         return Err(ParameterError("lists of several dimensions are not supported".to_owned()));
     }
     let count = if dimensions == 0 { 0 } else { number(next(4)?)? };
+    let count = u32::try_from(count).map_err(|_| invalid())?;
     if dimensions == 1 {
         next(4)?;
     }
     let mut items = Vec::new();
     for _ in 0..count {
-        items.push(match usize::try_from(number(next(4)?)?) {
-            Ok(length) => from_binary(next(length)?, of)?,
-            Err(_) => ScalarValue::Null,
+        items.push(match number(next(4)?)? {
+            -1 => ScalarValue::Null,
+            length => {
+                let length = usize::try_from(length).map_err(|_| invalid())?;
+                from_binary(next(length)?, of)?
+            }
         });
+    }
+    if !rest.is_empty() {
+        return Err(invalid());
     }
     list_of(items, &item_type(item), None)
 }
@@ -67,8 +74,15 @@ mod tests {
         for end in 0..whole.len() {
             assert!(binary_list(&whole[..end], 23).is_err(), "{end}");
         }
-        assert!(
-            binary_list(b"\0\0\0\x01\0\0\0\0\0\0\0\x17\x7f\xff\xff\xff\0\0\0\x01", 23).is_err()
-        );
+        let behind = [whole.as_slice(), b"\0"].concat();
+        assert!(binary_list(&behind, 23).is_err());
+        let head = b"\0\0\0\x01\0\0\0\0\0\0\0\x17";
+        for rest in [
+            b"\x7f\xff\xff\xff\0\0\0\x01".as_slice(),
+            b"\xff\xff\xff\xff\0\0\0\x01",
+            b"\0\0\0\x01\0\0\0\x01\xff\xff\xff\xfe",
+        ] {
+            assert!(binary_list(&[head.as_slice(), rest].concat(), 23).is_err(), "{rest:?}");
+        }
     }
 }
