@@ -84,6 +84,12 @@ pub enum ServerError {
          certificate and its key and require TLS, listen on 127.0.0.1 or ::1, or say --insecure-listen"
     )]
     InClear(SocketAddr),
+    /// An address of the console and the figures that other machines reach.
+    #[error(
+        "{0} can be reached from other machines, and HTTP is not encrypted; listen on 127.0.0.1 or ::1 and come by ssh -L, \
+         or say --insecure-listen"
+    )]
+    HttpInClear(SocketAddr),
     /// An address that other machines reach, without a password.
     #[error(
         "{0} can be reached from other machines, and --insecure-no-password lets everyone in; listen on 127.0.0.1 or ::1"

@@ -143,7 +143,7 @@ impl Server {
         let http = match options.http {
             Some(address) => {
                 if !address.ip().is_loopback() && !options.listens_in_clear {
-                    return Err(ServerError::InClear(address));
+                    return Err(ServerError::HttpInClear(address));
                 }
                 Some(listener(address).await?)
             }

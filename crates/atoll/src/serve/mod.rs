@@ -233,6 +233,7 @@ fn stopped() -> io::Result<impl Future<Output = ()>> {
 fn not_started(error: ServerError) -> CommandError {
     let exit = match &error {
         ServerError::InClear(_)
+        | ServerError::HttpInClear(_)
         | ServerError::NoPassword(_)
         | ServerError::Rules(_)
         | ServerError::Collector(_)
