@@ -21,7 +21,7 @@ use super::above::{PlanAbove, only_scan};
 use super::filters::{ColumnFilter, merged};
 use super::table_scan::{AloneQuery, ScanAnswer, TableScan as SharedTableScan};
 use crate::database::Workers;
-use crate::session::{Parameters, Session, one_row, select_list};
+use crate::session::{Parameters, Session, has_unknown_types, one_row, select_list};
 use crate::table::PlacedTable;
 
 /// A statement that fits; see the module.
@@ -108,8 +108,7 @@ impl SharedSelection {
         plan: &LogicalPlan,
         parameters: &Parameters,
     ) -> Result<Option<Self>> {
-        // The type of a parameter by itself is known when it has its value.
-        if plan.schema().fields().iter().any(|field| field.data_type().is_null()) {
+        if has_unknown_types(plan) {
             return Ok(None);
         }
         let list = select_list(plan);

@@ -197,6 +197,9 @@ pub(crate) fn compile(
     plan: &LogicalPlan,
     parameters: &Parameters,
 ) -> Result<Option<PointPlan>> {
+    if has_unknown_types(plan) {
+        return Ok(None);
+    }
     let list = ReturningList::of(plan);
     let (target, input) = match (plan, &list) {
         (LogicalPlan::Dml(write), _) => (source_as_provider(&write.target)?, &*write.input),
@@ -220,6 +223,11 @@ pub(crate) fn compile(
     let Some(mut point) = compiled else { return Ok(None) };
     point.returning = list.compile(state, &point.table, parameters)?;
     Ok(point.returning.is_some().then_some(point))
+}
+
+/// Whether a plan gives parameters by themselves: their types are known when they have their values.
+pub(crate) fn has_unknown_types(plan: &LogicalPlan) -> bool {
+    plan.schema().fields().iter().any(|field| field.data_type().is_null())
 }
 
 /// An INSERT of rows that it lists.

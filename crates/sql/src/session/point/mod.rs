@@ -52,7 +52,7 @@ use crate::shared_scan::{SharedChange, SharedSelection, TextPlan};
 use crate::table::{ChangeKind, PlacedTable, StaleStatement, count_batch};
 use clock::ClockCalls;
 use compile::PointPlan;
-pub(crate) use compile::{Parameters, compile, select_list};
+pub(crate) use compile::{Parameters, compile, has_unknown_types, select_list};
 pub(crate) use run::one_row;
 pub(crate) use types::ParameterMarks;
 use types::is_wider;
