@@ -46,7 +46,7 @@ pub use database::{Database, DatabaseOptions, DatabaseUsage};
 pub use datafusion;
 pub use datafusion::arrow;
 pub use dialect::{array_items, column_type};
-pub use error::{SourcePosition, SqlError, SqlState, ViolatedConstraint};
+pub use error::{SourcePosition, SqlError, SqlState, ViolatedConstraint, value_message};
 pub use files::{CsvForm, unescaped};
 pub use group::GroupExec;
 pub use parse::{begins_with, copies_from_stdin, copy_from_file, copy_to_file, split_first_word};

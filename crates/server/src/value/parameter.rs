@@ -97,9 +97,7 @@ fn cast(
     {
         return Ok(read);
     }
-    value.cast_to(wanted).map_err(|error| {
-        ParameterError(error.strip_backtrace().lines().next().unwrap_or_default().to_owned())
-    })
+    value.cast_to(wanted).map_err(|error| ParameterError(atoll_sql::value_message(&error)))
 }
 
 /// A value in its text form.

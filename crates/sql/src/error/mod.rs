@@ -126,6 +126,11 @@ impl ViolatedConstraint {
 
 impl std::error::Error for SqlError {}
 
+/// The message of an error about a value that is not part of a statement's text.
+pub fn value_message(error: &DataFusionError) -> String {
+    wording(&error.find_root().strip_backtrace()).message
+}
+
 impl SqlError {
     /// Whether a quote or a comment is open at the end of the text, so that a later line may close it.
     pub fn is_unfinished(&self) -> bool {
