@@ -67,6 +67,23 @@ fn guessing_is_refused() {
 }
 
 #[test]
+fn many_guesses_at_once_are_no_more_guesses() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(&server, &["CREATE ROLE ann LOGIN PASSWORD 'pencil'"]).await;
+        let server = &server;
+        let many = (0..40)
+            .map(|guess| async move { log_in(server, "ann", &format!("guess {guess}")).await });
+        let many = futures::future::join_all(many).await;
+        let seen = many.iter().filter(|guess| {
+            let error = guess.as_ref().err().expect("a wrong password");
+            error.code() == Some(&SqlState::INVALID_PASSWORD)
+        });
+        assert_eq!(seen.count(), 10);
+    });
+}
+
+#[test]
 fn a_pool_may_open_many_connections_at_once() {
     let server = TestServer::with_passwords();
     block_on(async {
