@@ -3,6 +3,9 @@
 const POSITIVE: u16 = 0;
 const NEGATIVE: u16 = 0x4000;
 
+/// Groups of digits before the point that are written; a number of more is beyond all types.
+const GROUPS_MAX: i32 = 20;
+
 /// Writes a decimal: the number of digits, the weight of the first one, the sign, the places behind the point, the
 /// digits.
 pub(super) fn write_numeric(is_negative: bool, digits: &str, scale: i8, out: &mut Vec<u8>) {
@@ -43,6 +46,11 @@ pub(super) fn numeric_text(bytes: &[u8]) -> Option<String> {
     if groups.len() != count || bytes.len() != 8 + 2 * count || groups.iter().any(|it| *it > 9999) {
         return None;
     }
+    // Zeros before the first digit say nothing. A few bytes may claim a hundred thousand of them.
+    let (groups, weight) = match groups.iter().position(|group| *group != 0) {
+        Some(first) => (&groups[first..], i32::from(weight) - first as i32),
+        None => (&groups[..0], -1),
+    };
     let group =
         |at: i32| usize::try_from(at).ok().and_then(|at| groups.get(at)).copied().unwrap_or(0);
     let mut text = match sign {
@@ -50,11 +58,10 @@ pub(super) fn numeric_text(bytes: &[u8]) -> Option<String> {
         NEGATIVE => "-".to_owned(),
         _ => return None,
     };
-    let weight = i32::from(weight);
     if weight < 0 {
         text.push('0');
     }
-    for at in 0..=weight {
+    for at in 0..=weight.min(GROUPS_MAX) {
         text += &format!("{:04}", group(at));
     }
     if places > 0 {
@@ -96,7 +103,16 @@ mod tests {
             let sign = if text.starts_with('-') { "-" } else { "" };
             assert_eq!(format!("{sign}{plain}"), text, "{back}");
         }
-        assert_eq!(round("0.00"), "0000.00");
+        assert_eq!(round("0.00"), "0.00");
+    }
+
+    #[test]
+    fn zeros_that_a_client_claims_are_not_written() {
+        assert_eq!(numeric_text(b"\0\0\x7f\xff\0\0\0\x02").as_deref(), Some("0.00"));
+        let zeros = b"\0\x03\0\x02\0\0\0\0\0\0\0\0\0\x07";
+        assert_eq!(numeric_text(zeros).as_deref(), Some("0007"));
+        let huge = numeric_text(b"\0\x01\x7f\xff\0\0\0\0\0\x01").expect("a number");
+        assert!((77..100).contains(&huge.len()), "{huge}");
     }
 
     #[test]
