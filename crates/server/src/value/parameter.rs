@@ -6,12 +6,13 @@ use std::sync::Arc;
 use atoll_sql::arrow::array::types::IntervalMonthDayNano;
 use atoll_sql::arrow::datatypes::{DataType, TimeUnit};
 use atoll_sql::datafusion::common::ScalarValue;
-use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, read_scalar};
+use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, is_temporal, read_scalar};
 use atoll_sql::{canonical_jsonb, canonical_uuid};
 
 use super::array::{binary_list, text_list};
 use super::numeric::numeric_text;
 use super::rows::Format;
+use super::text::text_cells;
 use super::types::{
     BOOL, BPCHAR, BYTEA, CHAR, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NAME,
     NUMERIC, OID, PgType, REGCLASS, REGPROC, REGTYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN,
@@ -46,7 +47,32 @@ pub(crate) fn parameter(
         Format::Text => from_text(bytes, oid, wanted, time_zone)?,
         Format::Binary => from_binary(bytes, oid)?,
     };
+    if wanted.is_string()
+        && let Some(of) = arrow_type(oid).filter(is_temporal)
+    {
+        return cast(temporal_text(value, of, time_zone)?, wanted, time_zone);
+    }
     cast(value, wanted, time_zone)
+}
+
+/// The text of a day, moment or interval, which a statement's own cast would give.
+fn temporal_text(
+    value: ScalarValue,
+    of: DataType,
+    time_zone: Option<&str>,
+) -> Result<ScalarValue, ParameterError> {
+    let of = match (of, time_zone) {
+        (DataType::Timestamp(unit, Some(_)), Some(zone)) => {
+            DataType::Timestamp(unit, Some(zone.into()))
+        }
+        (of, _) => of,
+    };
+    let array = cast(value, &of, time_zone)?.to_array();
+    let array = array.map_err(|error| ParameterError(atoll_sql::value_message(&error)))?;
+    let cells = text_cells(&array).map_err(|error| ParameterError(error.to_string()))?;
+    let mut text = Vec::new();
+    cells.write(0, &mut text);
+    Ok(ScalarValue::Utf8View(Some(utf8(&text)?.to_owned())))
 }
 
 /// The value of plain digits where a whole number is wanted, as most parameters are: without the arrays of a cast.

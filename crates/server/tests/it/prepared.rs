@@ -142,6 +142,37 @@ fn a_portal_gives_its_rows_in_portions() {
 }
 
 #[test]
+fn moments_become_the_texts_that_a_statement_makes_of_them() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.batch_execute("SET TIME ZONE 'Europe/Berlin'").await.expect("a zone");
+        let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        for (of, wanted) in [
+            (Type::TIMESTAMP, "2023-11-14 22:13:20"),
+            (Type::TIMESTAMPTZ, "2023-11-14 23:13:20+01"),
+        ] {
+            let text = client.prepare_typed("SELECT $1::TEXT, 'x' || $1", &[of]).await;
+            let row = client.query_one(&text.expect("prepared"), &[&at]).await.expect("a row");
+            assert_eq!(row.get::<_, &str>(0), wanted);
+            assert_eq!(row.get::<_, &str>(1), format!("x{wanted}"));
+        }
+    });
+}
+
+#[test]
+fn a_parameter_beside_itself_alone_has_the_type_that_it_is_declared_with() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let same = client.prepare_typed("SELECT $1 = $1", &[Type::BOOL]).await.expect("prepared");
+        assert!(client.query_one(&same, &[&true]).await.expect("a row").get::<_, bool>(0));
+        let same = client.prepare("SELECT $1 = $1").await.expect("prepared");
+        assert!(client.query_one(&same, &[&"a"]).await.expect("a row").get::<_, bool>(0));
+    });
+}
+
+#[test]
 fn one_statement_is_prepared_or_none() {
     let server = TestServer::start();
     block_on(async {
