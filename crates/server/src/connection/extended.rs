@@ -335,7 +335,7 @@ fn values(
         let format = Format::of(&bind.formats, at);
         parameter(bytes.as_deref(), format, *oid, wanted, time_zone.as_deref()).map_err(|error| {
             let message = format!("parameter ${}: {error}", at + 1);
-            ErrorFields::error("22P02", message).into()
+            ErrorFields::error(error.state(), message).into()
         })
     });
     values.collect()

@@ -269,8 +269,8 @@ impl CopyColumn {
     fn append(&mut self, value: &[u8]) -> Result<(), String> {
         match self {
             Self::Text(values) => match std::str::from_utf8(value) {
-                Ok(text) => values.append_value(text),
-                Err(_) => return Err("a value is not UTF-8".to_owned()),
+                Ok(text) if !text.contains('\0') => values.append_value(text),
+                _ => return Err("a value is not UTF-8, or has a zero byte".to_owned()),
             },
             Self::Bytes(values) => match value.strip_prefix(b"\\x") {
                 Some(digits) => {

@@ -19,9 +19,19 @@ use super::types::{
     UUID, VARCHAR, XID, arrow_type,
 };
 
+/// Bytes that are no text: they are not UTF-8, or one is zero, which PostgreSQL's texts never have.
+const NO_TEXT: &str = "invalid byte sequence for encoding \"UTF8\"";
+
 /// Why bytes are not a value.
 #[derive(Debug)]
 pub(crate) struct ParameterError(pub(crate) String);
+
+impl ParameterError {
+    /// Its SQLSTATE.
+    pub(crate) fn state(&self) -> &'static str {
+        if self.0 == NO_TEXT { "22021" } else { "22P02" }
+    }
+}
 
 impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -158,7 +168,8 @@ pub(super) fn from_text(
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, ParameterError> {
-    std::str::from_utf8(bytes).map_err(|_| ParameterError("a text is not UTF-8".to_owned()))
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    text.ok_or_else(|| ParameterError(NO_TEXT.to_owned()))
 }
 
 fn binary(bytes: Vec<u8>) -> ScalarValue {

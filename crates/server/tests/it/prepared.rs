@@ -173,6 +173,16 @@ fn a_parameter_beside_itself_alone_has_the_type_that_it_is_declared_with() {
 }
 
 #[test]
+fn a_text_has_no_zero_byte() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let error = client.query("SELECT $1", &[&"a\0b"]).await.expect_err("a zero byte");
+        assert_eq!(error.code(), Some(&SqlState::CHARACTER_NOT_IN_REPERTOIRE));
+    });
+}
+
+#[test]
 fn one_statement_is_prepared_or_none() {
     let server = TestServer::start();
     block_on(async {
