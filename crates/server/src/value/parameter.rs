@@ -19,7 +19,7 @@ use super::types::{
     UUID, VARCHAR, XID, arrow_type,
 };
 
-/// Bytes that are no text: they are not UTF-8, or one is zero, which PostgreSQL's texts never have.
+/// Bytes that cannot be text: they are not UTF-8, or one is zero, which PostgreSQL's texts never have.
 const NO_TEXT: &str = "invalid byte sequence for encoding \"UTF8\"";
 
 /// Why bytes are not a value.
