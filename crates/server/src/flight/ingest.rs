@@ -11,10 +11,10 @@ use arrow_flight::sql::{
 };
 use atoll_sql::arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use atoll_sql::{Session, SqlError, column_type};
-use futures::future::ready;
 use futures::{Stream, StreamExt, TryStreamExt};
 
 use super::bound::affected;
+use super::messages::whole;
 use super::session::FlightSession;
 use super::status::unreadable;
 use super::transaction::quoted;
@@ -89,8 +89,7 @@ impl Ingestion {
         engine: &Session,
         messages: PeekableFlightDataStream,
     ) -> Result<i64, ErrorFields> {
-        let messages = messages.try_filter(|message| ready(!message.data_header.is_empty()));
-        let messages = FlightDataDecoder::new(messages.map_err(FlightError::from));
+        let messages = FlightDataDecoder::new(whole(messages).map_err(FlightError::from));
         let mut payloads = pin!(messages.map_ok(|decoded| decoded.payload));
         let Some(schema) = first_schema(&mut payloads).await? else {
             let message = "the ingestion has no columns: expected a schema before the batches";

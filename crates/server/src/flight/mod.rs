@@ -8,6 +8,7 @@
 //!                                  ingest       batches into a table
 //!                                  cancel       statements that are no longer wanted
 //!                                  metadata     catalogs, tables, keys, types, what the server can do
+//!                                  messages     what clients stream, whole or not at all
 //! ```
 //!
 //! A request names its log-in by a token, and a connection may carry several log-ins. A session is that of a log-in over
@@ -30,6 +31,7 @@ mod ingest;
 mod keys;
 mod listen;
 mod login;
+mod messages;
 mod metadata;
 mod parameters;
 mod prepared;

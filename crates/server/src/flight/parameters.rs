@@ -9,8 +9,8 @@ use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::datafusion::common::ScalarValue;
 use futures::TryStreamExt;
-use futures::future::ready;
 
+use super::messages::whole;
 use super::status::unreadable;
 use crate::wire::ErrorFields;
 
@@ -108,8 +108,7 @@ fn values(batch: &RecordBatch, row: usize) -> Result<Vec<ScalarValue>, ErrorFiel
 
 /// The batches in what a client sends. A message that only names the command has none.
 fn batches(messages: PeekableFlightDataStream) -> FlightRecordBatchStream {
-    let messages = messages.try_filter(|message| ready(!message.data_header.is_empty()));
-    FlightRecordBatchStream::new_from_flight_data(messages.map_err(FlightError::from))
+    FlightRecordBatchStream::new_from_flight_data(whole(messages).map_err(FlightError::from))
 }
 
 #[cfg(test)]
