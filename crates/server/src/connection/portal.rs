@@ -120,7 +120,9 @@ impl PortalRows {
         {
             if !are_read(told, &rows.columns, formats) {
                 let message = "cached plan must not change result type";
-                return Err(ErrorFields::error("0A000", message).into());
+                // asyncpg and pgjdbc prepare the statement anew when they see this name.
+                let routine = Some("RevalidateCachedQuery");
+                return Err(ErrorFields { routine, ..ErrorFields::error("0A000", message) }.into());
             }
             rows.columns = Arc::clone(told);
         }

@@ -52,6 +52,13 @@ pub(crate) fn parameter(
     if let Some(number) = plain_integer(bytes, format, declared, wanted) {
         return Ok(number);
     }
+    // A text where a list is wanted is one in its text form.
+    let is_text_of_list = matches!(wanted, DataType::List(_))
+        && matches!(declared, TEXT | VARCHAR | BPCHAR | NAME | UNKNOWN);
+    if is_text_of_list {
+        let list = from_text(bytes, PgType::of(wanted).oid, wanted, time_zone)?;
+        return cast(list, wanted, time_zone);
+    }
     let oid = if declared == 0 { PgType::of(wanted).oid } else { declared };
     let value = match format {
         Format::Text => from_text(bytes, oid, wanted, time_zone)?,

@@ -36,6 +36,8 @@ pub(crate) struct ErrorFields {
     /// Character of the statement, from 1.
     pub(crate) position: Option<usize>,
     pub(crate) violated: Option<Box<ViolatedConstraint>>,
+    /// The function of PostgreSQL that tells of it, where drivers know the error by that.
+    pub(crate) routine: Option<&'static str>,
 }
 
 impl ErrorFields {
@@ -55,8 +57,16 @@ impl ErrorFields {
     }
 
     pub(crate) fn of(severity: Severity, state: &'static str, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self { severity, state, message, detail: None, hint: None, position: None, violated: None }
+        Self {
+            severity,
+            state,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            violated: None,
+            routine: None,
+        }
     }
 }
 
@@ -127,6 +137,7 @@ impl Output {
                     name.iter().for_each(|name| field(letter, name));
                 }
             }
+            error.routine.iter().for_each(|routine| field(b'R', routine));
             body.push(0);
         });
     }

@@ -173,6 +173,21 @@ fn a_parameter_beside_itself_alone_has_the_type_that_it_is_declared_with() {
 }
 
 #[test]
+fn a_text_that_is_cast_to_a_list_is_read_as_one() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        for of in [Type::TEXT, Type::VARCHAR] {
+            let texts = client.prepare_typed("SELECT $1::TEXT[], $1::INT[]", &[of]).await;
+            let row = client.query_one(&texts.expect("prepared"), &[&"{1,NULL}"]).await;
+            let row = row.expect("a row");
+            assert_eq!(row.get::<_, Vec<Option<&str>>>(0), [Some("1"), None]);
+            assert_eq!(row.get::<_, Vec<Option<i32>>>(1), [Some(1), None]);
+        }
+    });
+}
+
+#[test]
 fn a_text_has_no_zero_byte() {
     let server = TestServer::start();
     block_on(async {
