@@ -53,8 +53,9 @@ fn rows_that_are_not_those_that_were_told_are_refused() {
             client.batch_execute(change).await.expect(change);
             let refused = client.query(&all, &[]).await.expect_err(change);
             assert_eq!(refused.code(), Some(&SqlState::FEATURE_NOT_SUPPORTED), "{change}");
-            let told = refused.as_db_error().map(|error| error.message());
-            assert_eq!(told, Some("cached plan must not change result type"));
+            let told = refused.as_db_error().expect("it is the server's");
+            assert_eq!(told.message(), "cached plan must not change result type");
+            assert_eq!(told.routine(), Some("RevalidateCachedQuery"));
         }
         let all = client.query("SELECT * FROM t", &[]).await.expect("a row");
         assert_eq!((all[0].get::<_, i32>(0), all[0].get::<_, Option<i32>>(1)), (1, None));
@@ -185,6 +186,13 @@ fn a_text_that_is_cast_to_a_list_is_read_as_one() {
             assert_eq!(row.get::<_, Vec<Option<i32>>>(1), [Some(1), None]);
         }
     });
+}
+
+#[test]
+fn a_driver_is_told_that_all_its_statements_are_forgotten() {
+    let server = TestServer::start();
+    let answer = answers(&server, &[message(b'Q', b"DEALLOCATE ALL\0")]);
+    assert!(answer.windows(15).any(|tag| tag == b"DEALLOCATE ALL\0"), "{answer:?}");
 }
 
 #[test]

@@ -408,7 +408,10 @@ impl Session {
             }
             LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {
                 self.prepared.remove(&deallocate.name)?;
-                Ok(QueryResult::done("DEALLOCATE".to_owned(), sql))
+                // pgjdbc forgets its own names when it is told of all.
+                let is_all = deallocate.name.eq_ignore_ascii_case("all");
+                let words = if is_all { "DEALLOCATE ALL" } else { "DEALLOCATE" };
+                Ok(QueryResult::done(words.to_owned(), sql))
             }
             LogicalPlan::Statement(statement) => self.change_setting(planner, statement, sql).await,
             LogicalPlan::Explain(explain) if !writes => {
