@@ -323,11 +323,12 @@ fn values(
         );
         return Err(ErrorFields::error("08P01", message).into());
     }
-    // A text may be `today`, and that of a moment is the one of the session's time zone.
+    // A text may be `today`, and a moment is a text or a time by the clocks of the session's time zone.
     let is_day =
         |of: &DataType| of.is_nested() || matches!(of, DataType::Date32 | DataType::Timestamp(..));
+    let is_clock = |of: &DataType| of.is_string() || matches!(of, DataType::Time64(_));
     let is_moment = |oid: u32| matches!(arrow_type(oid), Some(DataType::Timestamp(_, Some(_))));
-    let has_zone = |(of, oid): (&DataType, &u32)| is_day(of) || of.is_string() && is_moment(*oid);
+    let has_zone = |(of, oid): (&DataType, &u32)| is_day(of) || is_clock(of) && is_moment(*oid);
     let time_zone =
         if wanted.iter().zip(&prepared.types).any(has_zone) { time_zone() } else { None };
     let each = bind.values.iter().zip(wanted).zip(&prepared.types).enumerate();

@@ -64,12 +64,20 @@ pub(crate) fn parameter(
         Format::Text => from_text(bytes, oid, wanted, time_zone)?,
         Format::Binary => from_binary(bytes, oid)?,
     };
-    if wanted.is_string()
-        && let Some(of) = arrow_type(oid).filter(is_temporal)
+    if let Some(of) = arrow_type(oid).filter(is_temporal)
+        && (wanted.is_string() || is_local(&of, wanted))
     {
         return cast(temporal_text(value, of, time_zone)?, wanted, time_zone);
     }
     cast(value, wanted, time_zone)
+}
+
+/// Whether a moment is wanted as the time that clocks show then, which those of the session's time zone do.
+fn is_local(of: &DataType, wanted: &DataType) -> bool {
+    let is_clock = |it: &DataType| {
+        matches!(it, DataType::Timestamp(_, None) | DataType::Date32 | DataType::Time64(_))
+    };
+    matches!(of, DataType::Timestamp(_, Some(_))) && is_clock(wanted)
 }
 
 /// The text of a day, moment or interval, which a statement's own cast would give.

@@ -158,6 +158,18 @@ fn moments_become_the_texts_that_a_statement_makes_of_them() {
             assert_eq!(row.get::<_, &str>(0), wanted);
             assert_eq!(row.get::<_, &str>(1), format!("x{wanted}"));
         }
+        client
+            .batch_execute("CREATE TABLE t (at TIMESTAMP, day DATE, time TIME)")
+            .await
+            .expect("t");
+        let types = [Type::TIMESTAMPTZ, Type::TIMESTAMPTZ, Type::TIMESTAMPTZ];
+        let insert = client.prepare_typed("INSERT INTO t VALUES ($1, $2, $3)", &types).await;
+        let late = at + std::time::Duration::from_secs(3600);
+        client.execute(&insert.expect("prepared"), &[&at, &late, &at]).await.expect("a row");
+        let row = client.query_one("SELECT at::TEXT, day::TEXT, time::TEXT FROM t", &[]).await;
+        let row = row.expect("a row");
+        let texts: Vec<&str> = (0..3).map(|column| row.get(column)).collect();
+        assert_eq!(texts, ["2023-11-14 23:13:20", "2023-11-15", "23:13:20"]);
     });
 }
 
