@@ -1,8 +1,8 @@
 //! Arrays as texts, in PostgreSQL's form: `{1,NULL,"a b"}`.
 
 use datafusion::sql::sqlparser::ast::{
-    Array, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Value,
+    Array, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, Value,
 };
 
 use super::tree;
@@ -80,7 +80,7 @@ pub(super) fn rewrite(expr: &mut Expr) {
             right: text,
             ..
         } => {
-            if let Some(array) = array(text) {
+            if let Some(array) = text_array(text) {
                 **text = array;
             }
         }
@@ -100,9 +100,21 @@ fn path(function: &mut Function) {
     }
     let FunctionArguments::List(list) = &mut function.args else { return };
     if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(text))) = list.args.get_mut(1)
-        && let Some(array) = array(text)
+        && let Some(array) = text_array(text)
     {
         *text = array;
+    }
+}
+
+/// An array of texts where only that can stand, which a parameter is, too.
+fn text_array(text: &Expr) -> Option<Expr> {
+    match text {
+        Expr::Nested(inner) => text_array(inner),
+        Expr::Value(literal) if matches!(literal.value, Value::Placeholder(_)) => {
+            let texts = ArrayElemTypeDef::SquareBracket(Box::new(DataType::Text), None);
+            Some(tree::cast(text.clone(), DataType::Array(texts)))
+        }
+        _ => array(text),
     }
 }
 
