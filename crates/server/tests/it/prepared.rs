@@ -400,3 +400,54 @@ fn series_and_items_of_json_take_parameters() {
         assert_eq!(items.columns()[0].type_(), &Type::JSONB);
     });
 }
+
+#[test]
+fn a_number_that_a_column_cannot_hold_is_refused_and_others_are_rounded() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let made = "CREATE TABLE t (id INT PRIMARY KEY, a SMALLINT, n INT); INSERT INTO t VALUES (1, 1, 1)";
+        client.batch_execute(made).await.expect("a table");
+        for sql in [
+            "INSERT INTO t VALUES ($1, 0, 0)",
+            "INSERT INTO t VALUES (2, $1, 0)",
+            "INSERT INTO t VALUES (2, 0, $1), (3, 0, 0)",
+            "UPDATE t SET n = $1",
+            "UPDATE t SET n = $1 WHERE id = 1",
+            "UPDATE t SET n = n + $1 WHERE id = 1",
+        ] {
+            let write = client.prepare_typed(sql, &[Type::INT8]).await.expect(sql);
+            let error = client.execute(&write, &[&5_000_000_000_i64]).await.expect_err(sql);
+            assert_eq!(
+                error.code(),
+                Some(&SqlState::NUMERIC_VALUE_OUT_OF_RANGE),
+                "{sql}: {error:?}"
+            );
+        }
+        let none = client.prepare_typed("SELECT * FROM t WHERE id = $1", &[Type::INT8]).await;
+        let none = client.query(&none.expect("prepared"), &[&5_000_000_000_i64]).await;
+        assert!(none.expect("no error").is_empty());
+        let write = client.prepare_typed("INSERT INTO t VALUES (2, 0, $1)", &[Type::FLOAT8]).await;
+        client.execute(&write.expect("prepared"), &[&-3.5_f64]).await.expect("a row");
+        let rows = client.query("SELECT id, a, n FROM t ORDER BY id", &[]).await.expect("rows");
+        let read = |row: &tokio_postgres::Row| (row.get(0), row.get(1), row.get(2));
+        let rows: Vec<(i32, i16, i32)> = rows.iter().map(read).collect();
+        assert_eq!(rows, [(1, 1, 1), (2, 0, -4)]);
+    });
+}
+
+#[test]
+fn the_path_of_a_json_value_is_an_array_of_texts() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "SELECT j #>> $1, (j #> $2)::TEXT, jsonb_set(j, $3, '7')::TEXT \
+                   FROM (SELECT '{\"a\": [5, 6]}'::JSONB AS j) t";
+        let prepared = client.prepare(sql).await.expect("prepared");
+        assert_eq!(prepared.params(), [Type::TEXT_ARRAY, Type::TEXT_ARRAY, Type::TEXT_ARRAY]);
+        let path = vec!["a", "1"];
+        let row = client.query_one(&prepared, &[&path, &path, &path]).await.expect("a row");
+        let texts: Vec<&str> = (0..3).map(|at| row.get(at)).collect();
+        assert_eq!(texts, ["6", "6", "{\"a\": [5, 7]}"]);
+    });
+}

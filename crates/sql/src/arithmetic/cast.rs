@@ -22,7 +22,8 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 
 use super::divide::digits;
@@ -212,6 +213,17 @@ fn places(data_type: &DataType) -> Option<DigitCount> {
         }
         integer => digits(integer).map(|whole| DigitCount { whole: whole.into(), behind: 0 }),
     }
+}
+
+/// Values as a column takes them: rounded, and an error where one does not fit.
+pub(crate) fn assigned(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    CheckedCast::of_text(to, false).cast(values, StatementClock::default())
+}
+
+/// A value as a column takes it, where DataFusion's cast does otherwise.
+pub(crate) fn assigned_value(value: &Expr, from: &DataType, to: &DataType) -> Option<Expr> {
+    let cast = ScalarUDF::from(CheckedCast::new(from, to, false)?);
+    Some(cast.call(vec![value.clone()]))
 }
 
 /// Values as those of another type.

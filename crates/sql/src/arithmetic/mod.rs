@@ -45,7 +45,7 @@ mod rule;
 mod tests;
 mod text_input;
 
-pub(crate) use cast::convert;
+pub(crate) use cast::{assigned, assigned_value, convert};
 pub(crate) use dates::{DatesBesideTimestamps, PlanDates};
 pub(crate) use nested_text::hexadecimal;
 pub use nested_text::{is_ambiguous, quoted};

@@ -27,7 +27,6 @@ use atoll_store::table::{
 };
 use atoll_topology::NodeId;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
-use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::catalog::{Session, TableProvider};
@@ -49,6 +48,7 @@ use write::WriteExec;
 pub(crate) use write::count_batch;
 pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
+use crate::arithmetic::assigned;
 use crate::catalog::plain;
 use crate::error::table_error;
 use crate::scan::{KeyLookup, LookupExec, ScanExec, statistics};
@@ -211,7 +211,7 @@ impl PlacedTable {
         let columns =
             columns.map(|(column, field)| match column.data_type() == field.data_type() {
                 true => Ok(Arc::clone(column)),
-                false => cast(column, field.data_type()),
+                false => assigned(column, field.data_type()),
             });
         Ok(RecordBatch::try_new(self.written_schema(), columns.collect::<Result<_, _>>()?)?)
     }

@@ -19,6 +19,7 @@ use datafusion::physical_expr::expressions::{
 use super::numbers::NextNumbers;
 use super::returning::{ReturnedRows, ReturningList};
 use super::scalar::{ScalarPlan, ScalarScope};
+use crate::arithmetic::assigned_value;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable};
 
 /// The relation whose columns are the parameters.
@@ -163,7 +164,8 @@ impl Parameters {
         };
         let mut expr = self.in_columns(expr)?;
         if let Some(wanted) = wanted {
-            expr = expr.cast_to(wanted, &schema)?;
+            let cast = assigned_value(&expr, &expr.get_type(&schema)?, wanted);
+            expr = cast.map_or_else(|| expr.cast_to(wanted, &schema), Ok)?;
         }
         state.create_physical_expr(expr, &schema)
     }
