@@ -13,7 +13,7 @@ use super::failure::{Failure, error_fields};
 use super::simple::send_rows;
 use crate::copy::CopyStatement;
 use crate::value::{Format, RowColumns};
-use crate::wire::ErrorFields;
+use crate::wire::{ErrorFields, Routine};
 
 /// A statement that a client prepared.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl PortalRows {
             if !are_read(told, &rows.columns, formats) {
                 let message = "cached plan must not change result type";
                 // asyncpg and pgjdbc prepare the statement anew when they see this name.
-                let routine = Some("RevalidateCachedQuery");
+                let routine = Some(Routine::RevalidateCachedQuery);
                 return Err(ErrorFields { routine, ..ErrorFields::error("0A000", message) }.into());
             }
             rows.columns = Arc::clone(told);

@@ -36,8 +36,14 @@ pub(crate) struct ErrorFields {
     /// Character of the statement, from 1.
     pub(crate) position: Option<usize>,
     pub(crate) violated: Option<Box<ViolatedConstraint>>,
-    /// The function of PostgreSQL that tells of it, where drivers know the error by that.
-    pub(crate) routine: Option<&'static str>,
+    /// Where drivers know the error by that.
+    pub(crate) routine: Option<Routine>,
+}
+
+/// A function of PostgreSQL that tells of errors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Routine {
+    RevalidateCachedQuery,
 }
 
 impl ErrorFields {
@@ -137,7 +143,7 @@ impl Output {
                     name.iter().for_each(|name| field(letter, name));
                 }
             }
-            error.routine.iter().for_each(|routine| field(b'R', routine));
+            error.routine.iter().for_each(|routine| field(b'R', &format!("{routine:?}")));
             body.push(0);
         });
     }

@@ -205,6 +205,15 @@ impl PlacedTable {
         Arc::new(Schema::new(self.nullable_fields().collect::<Vec<_>>()))
     }
 
+    /// Rows whose values are of the types of the columns.
+    pub(crate) fn assigned(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        let mut columns = rows.columns().iter().zip(self.columns().fields());
+        match columns.all(|(column, field)| column.data_type() == field.data_type()) {
+            true => Ok(rows),
+            false => self.typed(&rows),
+        }
+    }
+
     /// A batch with the columns of the table, in its names and types.
     pub(crate) fn typed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns = batch.columns().iter().zip(self.columns().fields());

@@ -72,16 +72,14 @@ impl WriteRules {
         self.generated.iter().any(|(at, _)| *at == column)
     }
 
-    /// Rows as they are written: with the columns that are computed.
+    /// Rows as they are written: of the types of the columns, with those that are computed.
     ///
     /// # Errors
     /// For texts that are not a UUID or JSON where one is wanted, for NULL where there must be none, and where a CHECK
     /// constraint is false.
-    pub(crate) fn complete(
-        &self,
-        table: &PlacedTable,
-        mut rows: RecordBatch,
-    ) -> Result<RecordBatch> {
+    pub(crate) fn complete(&self, table: &PlacedTable, rows: RecordBatch) -> Result<RecordBatch> {
+        // A parameter is planned as its column's type and may have a value of another one.
+        let mut rows = table.assigned(rows)?;
         if !self.forms.is_empty() {
             rows = with_canonical_texts(rows, &self.forms)?;
         }

@@ -103,8 +103,8 @@ pub(in crate::session) fn types_of(
         }
         let declared = declared.get(at).cloned().flatten();
         let wanted = wanted.or_else(|| casts.get(&name).cloned());
-        // Beside another parameter alone it is a NULL to DataFusion.
-        let wanted = wanted.filter(|wanted| !wanted.is_null());
+        // Beside another parameter alone it is a NULL to DataFusion: what it is declared as, or its value, tells its type.
+        let wanted = wanted.filter(|wanted| !wanted.is_null() || declared.is_none());
         types[at] = match (wanted, declared) {
             (Some(wanted), Some(declared)) if !is_kept(&declared, &wanted) => declared,
             (Some(wanted), _) => wanted,
