@@ -76,7 +76,7 @@ fn many_guesses_at_once_are_no_more_guesses() {
             .map(|guess| async move { log_in(server, "ann", &format!("guess {guess}")).await });
         let many = futures::future::join_all(many).await;
         let seen = many.iter().filter(|guess| {
-            let error = guess.as_ref().err().expect("a wrong password");
+            let error = guess.as_ref().expect_err("a wrong password");
             error.code() == Some(&SqlState::INVALID_PASSWORD)
         });
         assert_eq!(seen.count(), 10);
