@@ -135,7 +135,7 @@ fn a_portal_gives_its_rows_in_portions() {
             }
         }
         assert_eq!(numbers, (0..10).collect::<Vec<_>>());
-        // As in PostgreSQL, there are no more rows then, and no error.
+        // As in PostgreSQL, an exhausted portal returns no rows and is not an error.
         let rows = transaction.query_portal(&portal, 4).await.expect("none");
         assert!(rows.is_empty());
         transaction.commit().await.expect("it commits");

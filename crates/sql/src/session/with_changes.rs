@@ -117,7 +117,7 @@ fn returns(query: &Query) -> bool {
     }
 }
 
-/// Refuses names of statements that return nothing, and under RECURSIVE those of statements that have not run yet.
+/// Refuses references to statements without RETURNING, and under RECURSIVE references to statements that run later.
 fn check_names(with: &With, main: &Query, normalize: &dyn Fn(&Ident) -> String) -> Result<()> {
     let ctes = &with.cte_tables;
     for (at, cte) in ctes.iter().enumerate().filter(|(_, cte)| changes_rows(&cte.query)) {
