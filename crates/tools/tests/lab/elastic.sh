@@ -22,6 +22,7 @@ migrations() {
 }
 
 moves() { # seconds before they are counted
+    until [ "$(ls /proc/"$(pidof scan)"/task 2>/dev/null | wc -l)" -gt 24 ]; do sleep 0.2; done
     sleep "$1"
     before=$(migrations)
     sleep 4
@@ -31,14 +32,18 @@ moves() { # seconds before they are counted
 region=0
 for balancing in off on; do
     [ $balancing = off ] || echo 1 >/proc/sys/kernel/numa_balancing
-    "$AGENT" run -m 2 -- "$SCAN" $region 24 8 1 &
+    "$AGENT" run -m 2 -- "$SCAN" $region 24 /tmp/counted 1 &
     of_system=$(moves 3)
+    touch /tmp/counted
     wait
+    rm /tmp/counted
     # The last moments of the trace tell where it ended.
     "$AGENT" elastic run --cores-max 4 --trace /tmp/trace.csv --journal /tmp/journals -- \
-        "$AGENT" run -m 2 -- "$SCAN" $((region + 1)) 24 20 1 &
+        "$AGENT" run -m 2 -- "$SCAN" $((region + 1)) 24 /tmp/counted 1 &
     echo "moves $balancing $of_system $(moves 14)"
+    touch /tmp/counted
     wait
+    rm /tmp/counted
     echo "cpus $balancing $(tail -n 1 /tmp/trace.csv | sed 's/,[^,]*$//; t x; :x; s/.*"\(.*\)"$/\1/; t; s/.*,//')"
     region=$((region + 2))
 done

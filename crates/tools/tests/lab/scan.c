@@ -1,32 +1,25 @@
 /*
  * Threads that read one buffer over and over. Atoll's tests count where from.
  *
- *     scan REGION THREADS SECONDS PASSES
+ *     scan REGION THREADS FILE PASSES
  *
- * The buffer lies where the memory policy of the program puts it. For so many seconds the threads only
- * warm up; then each reads the buffer so many times inside region REGION (0 to 3).
+ * The buffer lies where the memory policy of the program puts it. Until there is a file FILE the threads
+ * only warm up; then each reads the buffer so many times inside region REGION (0 to 3).
  */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "atoll_marker.h"
 
 enum { BYTES = 16 << 20, LINE = 64, THREADS_MAX = 64 };
 
 static volatile char *buffer;
-static long region, threads, seconds, passes;
+static const char *ready;
+static long region, threads, passes;
 static pthread_barrier_t barrier;
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 static void pass(void)
 {
@@ -36,9 +29,7 @@ static void pass(void)
 
 static void *scan(void *unused)
 {
-    double end = now() + (double)seconds;
-
-    while (now() < end)
+    while (access(ready, F_OK) != 0)
         pass();
     pthread_barrier_wait(&barrier);
     switch (region) {
@@ -66,7 +57,7 @@ int main(int count, char **arguments)
         return 2;
     region = atol(arguments[1]);
     threads = atol(arguments[2]);
-    seconds = atol(arguments[3]);
+    ready = arguments[3];
     passes = atol(arguments[4]);
     if (threads < 1 || threads > THREADS_MAX)
         return 2;
