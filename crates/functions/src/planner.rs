@@ -292,7 +292,9 @@ fn is_jsonb(expr: &Expr, schema: &DFSchema) -> bool {
 
 /// A value of which a part is taken, with the mark of JSONB where DataFusion lost it.
 fn with_mark(expr: Expr, schema: &DFSchema) -> Expr {
-    let has_mark = expr.to_field(schema).is_ok_and(|(_, field)| scalar::is_jsonb_field(&field));
+    // A subquery tells its mark while it is planned, and is a plain value when it has run.
+    let has_mark = !matches!(expr, Expr::ScalarSubquery(_))
+        && expr.to_field(schema).is_ok_and(|(_, field)| scalar::is_jsonb_field(&field));
     match JSONB_CHECKED.clone().filter(|_| !has_mark && is_jsonb(&expr, schema)) {
         Some(checked) => checked.call(vec![expr]),
         None => expr,

@@ -16,7 +16,7 @@ pub fn sql_name(data_type: &DataType) -> String {
         DataType::UInt16 => "USMALLINT",
         DataType::UInt32 => "UINTEGER",
         DataType::UInt64 => "UBIGINT",
-        DataType::Float16 | DataType::Float32 => "FLOAT",
+        DataType::Float16 | DataType::Float32 => "REAL",
         DataType::Float64 => "DOUBLE",
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR",
         DataType::Binary

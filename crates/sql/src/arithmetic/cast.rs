@@ -192,7 +192,7 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
         (Some(_), Some(_)) if to.is_integer() => true,
         (Some(from), Some(to)) => from.whole > to.whole || from.behind > to.behind,
         (None, Some(_)) => from.is_floating() && to.is_integer(),
-        _ => false,
+        _ => (from, to) == (&DataType::Float64, &DataType::Float32),
     }
 }
 
@@ -273,8 +273,28 @@ fn convert_in(
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))) = (from, to) {
         return Ok(moments::finite(values, to, &options)?);
     }
+    if (from, to) == (&DataType::Float64, &DataType::Float32) {
+        return narrowed(values, is_try);
+    }
     let rounded = if to.is_integer() { rounded(values, &options)? } else { Arc::clone(values) };
     Ok(cast_with_options(&rounded, to, &options)?)
+}
+
+/// REALs of DOUBLEs; of what is finite none becomes infinite.
+fn narrowed(values: &ArrayRef, is_try: bool) -> Result<ArrayRef> {
+    let values = values.as_primitive::<Float64Type>();
+    let narrow = |value: f64| {
+        let real = value as f32;
+        (real.is_finite() || !value.is_finite()).then_some(real)
+    };
+    let reals: Float32Array = match is_try {
+        true => values.unary_opt(narrow),
+        false => values.try_unary(|value| {
+            let problem = || ArrowError::CastError(format!("{value} is out of range for REAL"));
+            narrow(value).ok_or_else(problem)
+        })?,
+    };
+    Ok(Arc::new(reals))
 }
 
 /// Whole numbers of the same kind.
@@ -309,7 +329,7 @@ mod tests {
 
     #[test]
     fn only_casts_that_round_or_fail_are_taken() {
-        use DataType::{Decimal128, Float64, Int8, Int32, Int64, UInt8, UInt64, Utf8};
+        use DataType::{Decimal128, Float32, Float64, Int8, Int32, Int64, UInt8, UInt64, Utf8};
         for (from, to, expected) in [
             (Int32, Int64, false),
             (Int64, Int32, true),
@@ -323,6 +343,8 @@ mod tests {
             (Decimal128(3, 0), Int64, true),
             (Float64, Int64, true),
             (Float64, Decimal128(10, 2), false),
+            (Float64, Float32, true),
+            (Float32, Float64, false),
             (Decimal128(10, 2), Float64, false),
             (Utf8, Int32, false),
             (Utf8, Float64, true),

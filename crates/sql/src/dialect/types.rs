@@ -113,7 +113,7 @@ fn planned(sql_type: &Sql) -> Result<Option<DataType>> {
         Sql::Int64 | Sql::Signed => DataType::Int64,
         Sql::Float32 => DataType::Float32,
         Sql::Float64 => DataType::Float64,
-        Sql::Float(ExactNumberInfo::Precision(25..=53)) => DataType::Float64,
+        Sql::Float(digits) => float(digits)?,
         Sql::Date32 => DataType::Date32,
         Sql::Character(_)
         | Sql::CharacterVarying(_)
@@ -253,6 +253,15 @@ fn decimal(digits: &ExactNumberInfo) -> Result<DataType> {
     }
 }
 
+/// FLOAT by the bits of its significand, as PostgreSQL has it; DataFusion's is always REAL.
+fn float(bits: &ExactNumberInfo) -> Result<DataType> {
+    match bits {
+        ExactNumberInfo::None | ExactNumberInfo::Precision(25..=53) => Ok(DataType::Float64),
+        ExactNumberInfo::Precision(1..=24) => Ok(DataType::Float32),
+        other => plan_err!("FLOAT{other}: expected 1 to 53 bits, as in FLOAT(24)"),
+    }
+}
+
 /// A type within a map, which DataFusion's planner is not asked for.
 fn inside(sql_type: &Sql) -> Result<DataType> {
     if let Some(data_type) = planned(sql_type)? {
@@ -264,7 +273,7 @@ fn inside(sql_type: &Sql) -> Result<DataType> {
         Sql::SmallInt(_) | Sql::Int2(_) => DataType::Int16,
         Sql::Int(_) | Sql::Integer(_) | Sql::Int4(_) => DataType::Int32,
         Sql::BigInt(_) | Sql::Int8(_) => DataType::Int64,
-        Sql::Float(_) | Sql::Real | Sql::Float4 => DataType::Float32,
+        Sql::Real | Sql::Float4 => DataType::Float32,
         Sql::Double(_) | Sql::DoublePrecision | Sql::Float8 => DataType::Float64,
         Sql::Varchar(_) | Sql::Char(_) | Sql::Text | Sql::String(_) => DataType::Utf8View,
         Sql::Date => DataType::Date32,

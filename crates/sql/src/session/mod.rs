@@ -92,9 +92,7 @@ pub use parameters::POSTGRESQL_VERSION;
 pub(crate) use planner::StatementPlanner;
 pub use planning::PlanningTimes;
 pub use point::PreparedStatement;
-pub(crate) use point::{
-    ParameterMarks, Parameters, Shape, has_unknown_types, one_row, select_list,
-};
+pub(crate) use point::{Parameters, PlannedStatement, has_unknown_types, one_row, select_list};
 pub use progress::ScanProgress;
 pub(crate) use settings::is_shared;
 pub use split::{Splitter, Statement, split_statements};

@@ -26,7 +26,7 @@ use super::text_scope::SHARED_SCAN_KEY;
 use crate::parse::{begins_with, walk_expressions};
 use crate::settings::SharedScan;
 use crate::shared_scan::{
-    AloneQuery, KnownText, PlannedTexts, SharedSelection, TextPlan, TextScope, ValuePlace,
+    AloneQuery, DeclaredText, KnownText, PlannedTexts, SharedSelection, TextScope, ValuePlace,
 };
 
 /// Values that a text has at most: planning takes longer with each of them than it would save.
@@ -58,7 +58,7 @@ impl Session {
             return Ok(None);
         };
         let published = self.database().store().published();
-        let texts = self.texts_of(begins_with(sql, &["insert", "update", "delete"]));
+        let texts = self.texts_of(is_change(sql));
         let Some(known) = texts.known(self.text_scope(), &raw.key, &published) else {
             return Ok(None);
         };
@@ -113,8 +113,9 @@ impl Session {
         }
         let scope = self.text_scope();
         let texts = self.texts_of(!is_query);
-        let planned = texts.get(scope, text, &published);
-        let known = planned.get_or_init(|| self.plan_text(text)).await;
+        let text = DeclaredText::from(text);
+        let planned = texts.get(scope, &text, &published);
+        let known = planned.get_or_init(|| self.plan_text(&text.text)).await;
         // With parameters of other types it is another statement.
         if types.is_some_and(|types| types != known.types) || literals.len() != known.types.len() {
             return Ok(TextRide::Misfit);
@@ -137,7 +138,7 @@ impl Session {
                 if types.is_none()
                     && let Some((key, places)) = places(sql, literals)
                 {
-                    let (text, planned) = (text.to_owned(), Arc::clone(&planned));
+                    let planned = Arc::clone(&planned);
                     let known = KnownText { text, planned, places };
                     texts.remember(scope, key, known);
                 }
@@ -146,7 +147,7 @@ impl Session {
             None => {
                 let is_asked = self.shared_scan() != SharedScan::Off && !self.is_in_transaction();
                 if is_asked || matches!(known.shape, Shape::Point(_)) {
-                    texts.forget(scope, text);
+                    texts.forget(scope, &text);
                 }
                 Ok(TextRide::Misfit)
             }
@@ -178,15 +179,42 @@ impl Session {
     }
 
     /// Plans a text. One that cannot be planned with parameters may be planned without.
-    async fn plan_text(&self, text: &str) -> TextPlan {
-        match self.plan_prepared(text, &[]).await {
-            Ok(PlannedStatement { types, marks, origins, shape, .. }) => {
-                TextPlan { types, marks, origins, shape }
-            }
-            Err(_) => {
-                let (types, marks) = Default::default();
-                TextPlan { types, marks, origins: None, shape: Shape::Planned }
-            }
+    async fn plan_text(&self, text: &str) -> PlannedStatement {
+        let planned = self.plan_prepared(text, &[]).await;
+        planned.unwrap_or_else(|_| PlannedStatement::without_parameters(Shape::Planned))
+    }
+
+    /// What was planned of a statement that was prepared before, with the same types declared; none where it has to be
+    /// planned.
+    pub(super) async fn prepared_before(
+        &self,
+        sql: &str,
+        declared: &[Option<DataType>],
+        published: &DatabaseVersion,
+    ) -> Option<PlannedStatement> {
+        let text = DeclaredText { text: sql.to_owned(), types: declared.to_vec() };
+        let texts = self.texts_of(is_change(sql));
+        let planned = texts.find(self.text_scope(), &text, published)?;
+        let planned = planned.get().filter(|it| it.is_kept() && it.shape.is_current(published))?;
+        self.sees_names_of(published).await.then(|| planned.clone())
+    }
+
+    /// Keeps what was planned of a statement, for when it is prepared again: drivers prepare the same text whenever it
+    /// runs. One without parameters has its values in its text, and may never come again.
+    pub(super) async fn keep_prepared(
+        &self,
+        sql: &str,
+        declared: &[Option<DataType>],
+        published: &DatabaseVersion,
+        planned: &PlannedStatement,
+    ) {
+        if planned.is_kept() && !planned.types.is_empty() && self.sees_names_of(published).await {
+            let text = DeclaredText { text: sql.to_owned(), types: declared.to_vec() };
+            let (texts, scope) = (self.texts_of(is_change(sql)), self.text_scope());
+            // What is there is of a table that was declared otherwise.
+            texts.forget(scope, &text);
+            // Where another session has just planned it, either plan serves.
+            let _ = texts.get(scope, &text, published).set(planned.clone());
         }
     }
 
@@ -206,6 +234,11 @@ impl Session {
             texts.scope_of(settings.chain([user]).collect())
         })
     }
+}
+
+/// Whether a text begins as one that changes rows.
+fn is_change(sql: &str) -> bool {
+    begins_with(sql, &["insert", "update", "delete"])
 }
 
 /// A value as it was written.

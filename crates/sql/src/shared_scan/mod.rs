@@ -43,7 +43,7 @@ pub(crate) use report::ScanReport;
 pub(crate) use selection::{ScannedRows, SharedSelection, sharing};
 pub(crate) use table_scan::AloneQuery;
 use table_scan::TableScan;
-pub(crate) use texts::{KnownText, PlannedTexts, TextPlan, TextScope, ValuePlace};
+pub(crate) use texts::{DeclaredText, KnownText, PlannedTexts, TextScope, ValuePlace};
 
 /// The shared scans of a database's tables.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! Statements that were sent as text, planned once: queries for all sessions of a database that read them alike, others
-//! for their session.
+//! Statements that were sent as text or are prepared again and again, planned once: queries for all sessions of a database
+//! that read them alike, others for their session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::DataType;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use crate::session::{ColumnOrigins, ParameterMarks, Shape};
+use crate::session::PlannedStatement;
 
 /// Texts that are remembered.
 const TEXTS_MAX: usize = 4096;
@@ -21,26 +21,14 @@ const SETTINGS_MAX: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TextScope(u64);
 
-/// What came of a text.
-#[derive(Debug)]
-pub(crate) struct TextPlan {
-    /// Types of its values.
-    pub(crate) types: Vec<DataType>,
-    pub(crate) marks: ParameterMarks,
-    /// Where the columns of its rows come from.
-    pub(crate) origins: Option<ColumnOrigins>,
-    /// How it runs with other values.
-    pub(crate) shape: Shape,
-}
-
 /// A text that is planned once, by the first session that asks; others wait for it.
-pub(crate) type PlannedText = Arc<OnceCell<TextPlan>>;
+pub(crate) type PlannedText = Arc<OnceCell<PlannedStatement>>;
 
 /// A text as it was sent, whose parameters are known to be these of its values.
 #[derive(Debug)]
 pub(crate) struct KnownText {
     /// The text with parameters.
-    pub(crate) text: String,
+    pub(crate) text: DeclaredText,
     pub(crate) planned: PlannedText,
     /// Where the value of each parameter stands.
     pub(crate) places: Vec<ValuePlace>,
@@ -74,9 +62,22 @@ struct Kept {
 
 #[derive(Debug, Default)]
 struct ScopeTexts {
-    planned: HashMap<String, PlannedText>,
+    planned: HashMap<DeclaredText, PlannedText>,
     /// By the text as it was sent, with marks in place of its values.
     known: HashMap<String, Arc<KnownText>>,
+}
+
+/// A text with the types that are declared of its parameters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct DeclaredText {
+    pub(crate) text: String,
+    pub(crate) types: Vec<Option<DataType>>,
+}
+
+impl From<&str> for DeclaredText {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), types: Vec::new() }
+    }
 }
 
 impl PlannedTexts {
@@ -99,19 +100,32 @@ impl PlannedTexts {
         self.0.lock().next_scope()
     }
 
-    /// A text, as planned under the names of this version or later ones.
+    /// A text with declared types of its parameters, as planned under the names of this version or later ones; none where
+    /// nothing is known of it.
+    pub(crate) fn find(
+        &self,
+        scope: TextScope,
+        text: &DeclaredText,
+        version: &DatabaseVersion,
+    ) -> Option<PlannedText> {
+        let kept = self.0.lock();
+        let texts = kept.texts.get(&scope).filter(|_| kept.names.are_those_of(version))?;
+        texts.planned.get(text).cloned()
+    }
+
+    /// Likewise, to be planned where nothing is known of it.
     pub(crate) fn get(
         &self,
         scope: TextScope,
-        text: &str,
+        text: &DeclaredText,
         version: &DatabaseVersion,
     ) -> PlannedText {
         let mut kept = self.0.lock();
         if !kept.names.are_those_of(version) {
             kept.start_anew(version);
         }
-        let texts = kept.texts.get(&scope);
-        if let Some(known) = texts.and_then(|texts| texts.planned.get(text)) {
+        let known = kept.texts.get(&scope).and_then(|texts| texts.planned.get(text));
+        if let Some(known) = known {
             return Arc::clone(known);
         }
         if kept.count >= TEXTS_MAX {
@@ -120,7 +134,7 @@ impl PlannedTexts {
         kept.count += 1;
         let planned = PlannedText::default();
         let texts = kept.texts.entry(scope).or_default();
-        texts.planned.insert(text.to_owned(), Arc::clone(&planned));
+        texts.planned.insert(text.clone(), Arc::clone(&planned));
         planned
     }
 
@@ -148,11 +162,11 @@ impl PlannedTexts {
     }
 
     /// Forgets a text that no longer fits.
-    pub(crate) fn forget(&self, scope: TextScope, text: &str) {
+    pub(crate) fn forget(&self, scope: TextScope, text: &DeclaredText) {
         let mut kept = self.0.lock();
         let Some(texts) = kept.texts.get_mut(&scope) else { return };
         let removed = texts.planned.remove(text);
-        texts.known.retain(|_, known| known.text != text);
+        texts.known.retain(|_, known| known.text != *text);
         kept.count -= usize::from(removed.is_some());
     }
 }

@@ -6,7 +6,7 @@ use atoll_sys::SplitMix64;
 use crate::common::{live, rows, run, texts};
 
 const TABLE: &str = "CREATE TABLE t (id BIGINT PRIMARY KEY, tiny TINYINT, small SMALLINT, n INT, big BIGINT,
-    real DOUBLE, price DECIMAL(6, 2), name VARCHAR, day DATE, at TIMESTAMP, flag BOOLEAN, u UINTEGER, f FLOAT,
+    real DOUBLE, price DECIMAL(6, 2), name VARCHAR, day DATE, at TIMESTAMP, flag BOOLEAN, u UINTEGER, f REAL,
     CHECK (small < 1000))";
 
 const COLUMNS: [&str; 12] =

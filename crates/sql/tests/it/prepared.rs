@@ -214,3 +214,88 @@ fn execute_runs_by_the_plan_of_its_text_and_means_what_names_mean_now() {
     rows(&session, "PREPARE of_id AS SELECT n - 1 FROM t WHERE id = $1");
     assert_eq!(found("EXECUTE of_id(1)"), "6");
 }
+
+/// What a statement that is prepared for this gives for 1: its columns and rows, or the code of its error.
+fn prepared_anew(session: &Session, sql: &str) -> String {
+    session.runtime().block_on(async {
+        let found = async {
+            let prepared = session.prepare(sql).await?;
+            let batches = prepared.execute(&[1_i64.into()]).await?.collect().await?;
+            let columns = prepared.columns().map(|columns| {
+                let columns = columns.fields().iter();
+                columns.map(|it| format!("{} {}", it.name(), it.data_type())).collect::<Vec<_>>()
+            });
+            Ok::<_, SqlError>((columns, batches.iter().flat_map(texts).collect::<Vec<_>>()))
+        };
+        match found.await {
+            Ok((columns, rows)) => format!("{:?} {rows:?}", columns.unwrap_or_default()),
+            Err(error) => error.state.code().to_owned(),
+        }
+    })
+}
+
+#[test]
+fn what_is_prepared_again_means_what_its_names_mean_by_then() {
+    let session = live();
+    let other = session.database().session().expect("a session");
+    rows(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)");
+    rows(&session, "CREATE SCHEMA s");
+    rows(&session, "CREATE TABLE s.t (id BIGINT PRIMARY KEY, n BIGINT)");
+    rows(&session, "INSERT INTO t VALUES (1, 10)");
+    rows(&session, "INSERT INTO s.t VALUES (1, 77)");
+    rows(&session, "CREATE MACRO m(a) AS a");
+    let statements = [
+        "SELECT n FROM t WHERE id = $1",
+        "SELECT n + m(1) AS n FROM t WHERE id = $1",
+        "SELECT id, n FROM t WHERE n > $1",
+        "UPDATE t SET n = n + 1 WHERE id = $1 RETURNING n",
+        "INSERT INTO t VALUES ($1 + 1, 0) ON CONFLICT DO NOTHING",
+        "DELETE FROM t WHERE id = $1 + 1",
+    ];
+    let changes = [
+        (&other, "CREATE OR REPLACE MACRO m(a) AS a + 100"),
+        (&other, "ALTER TABLE t ALTER COLUMN n TYPE INTEGER"),
+        (&other, "ALTER TABLE t ADD CHECK (n < 20)"),
+        (&session, "BEGIN"),
+        (&session, "ALTER TABLE t RENAME COLUMN n TO k"),
+        (&session, "ALTER TABLE t ADD COLUMN n VARCHAR DEFAULT 'x'"),
+        (&session, "ROLLBACK"),
+        (&session, "CREATE TEMPORARY TABLE t (id BIGINT PRIMARY KEY, n VARCHAR)"),
+        (&session, "DROP TABLE pg_temp.t"),
+        (&session, "SET search_path = s"),
+        (&session, "RESET search_path"),
+        (&other, "ALTER TABLE t RENAME TO u"),
+        (&other, "CREATE TABLE t (id INTEGER PRIMARY KEY, n REAL)"),
+        (&other, "INSERT INTO t VALUES (1, 2.5)"),
+    ];
+    // Runs one, and takes back what it has changed.
+    let outcome = |sql: &str, is_open: bool| {
+        if is_open {
+            rows(&session, "SAVEPOINT before");
+        }
+        let outcome = prepared_anew(&session, sql);
+        let undoing = match &sql[..6] {
+            _ if is_open => "ROLLBACK TO before",
+            "UPDATE" => "UPDATE t SET n = n - 1 WHERE id = 1",
+            _ => "DELETE FROM t WHERE id = 2",
+        };
+        // Where the statement has failed, so may this.
+        drop(run(&session, undoing));
+        outcome
+    };
+    let mut is_open = false;
+    for (step, (by, change)) in changes.into_iter().enumerate() {
+        // Twice, so that what is kept of them is used before the change.
+        for sql in statements.iter().chain(&statements) {
+            outcome(sql, is_open);
+        }
+        rows(by, change);
+        is_open = change == "BEGIN" || is_open && change != "ROLLBACK";
+        for sql in statements {
+            // With blanks behind it, it is another text.
+            let unknown = format!("{sql}{}", " ".repeat(step + 1));
+            let first = outcome(&unknown, is_open);
+            assert_eq!(outcome(sql, is_open), first, "{sql} after {change}");
+        }
+    }
+}

@@ -10,13 +10,13 @@ use arrow_array::types::{
     TimestampSecondType, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray, StringViewArray, UInt8Array, UInt16Array};
-use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use arrow_select::concat::concat;
 use hashbrown::HashMap;
 
 use super::column::StoredColumn;
 use super::compact::compact_array;
+use super::exact_cast::exact_cast;
 use super::float::canonical;
 
 /// Most distinct strings for which a chunk keeps a dictionary: codes stay within 16 bits, and the
@@ -75,7 +75,7 @@ pub(super) fn encode(
     stored: &DataType,
     block_rows: usize,
 ) -> Result<Vec<StoredColumn>, ArrowError> {
-    let parts = parts.iter().map(|part| cast(part, stored)).collect::<Result<Vec<_>, _>>()?;
+    let parts = parts.iter().map(|part| exact_cast(part, stored)).collect::<Result<Vec<_>, _>>()?;
     let whole = concat(&parts.iter().map(|part| part.as_ref()).collect::<Vec<_>>())?;
     let whole = canonical(&whole)?;
     if let Some(narrow) = narrow(&whole) {

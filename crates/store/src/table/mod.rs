@@ -15,6 +15,7 @@ mod definition;
 mod deleted;
 mod encode;
 mod error;
+mod exact_cast;
 mod float;
 mod lab;
 mod place;

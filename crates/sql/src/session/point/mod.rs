@@ -48,7 +48,7 @@ use crate::rewrite::has_any_subquery;
 use crate::role::RoleStatement;
 use crate::session::transaction::StatementTransaction;
 use crate::settings::SharedScan;
-use crate::shared_scan::{SharedChange, SharedSelection, TextPlan};
+use crate::shared_scan::{SharedChange, SharedSelection};
 use crate::table::{ChangeKind, PlacedTable, StaleStatement, count_batch};
 use clock::ClockCalls;
 use compile::PointPlan;
@@ -63,10 +63,7 @@ pub(super) use types::{cast_types, parameter_fields, types_of};
 pub struct PreparedStatement {
     session: Session,
     sql: Arc<str>,
-    types: Vec<DataType>,
-    marks: ParameterMarks,
-    columns: Option<SchemaRef>,
-    origins: Option<ColumnOrigins>,
+    planned: PlannedStatement,
     shape: Mutex<PreparedShape>,
 }
 
@@ -93,17 +90,21 @@ pub(crate) enum Shape {
 }
 
 /// What is known of a statement before it runs.
-pub(super) struct PlannedStatement {
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedStatement {
+    /// Types of its parameters.
     pub(super) types: Vec<DataType>,
     pub(super) marks: ParameterMarks,
     pub(super) columns: Option<SchemaRef>,
+    /// Where the columns of its rows come from.
     pub(super) origins: Option<ColumnOrigins>,
+    /// How it runs with other values.
     pub(super) shape: Shape,
 }
 
 impl Shape {
     /// Whether its table is declared as it was.
-    fn is_current(&self, version: &DatabaseVersion) -> bool {
+    pub(super) fn is_current(&self, version: &DatabaseVersion) -> bool {
         match self {
             Self::Point(point) => point.table_in(version).is_some(),
             Self::Shared(selection) => selection.is_current(version),
@@ -144,20 +145,22 @@ impl Session {
         let (session, text, declared) = (self.clone(), sql.to_owned(), declared.to_vec());
         // Boxed, or every crate that awaits it compiles DataFusion's planner into itself.
         Box::pin(async move {
+            // That from before it is planned: where names change meanwhile, it is planned once more.
+            let published = self.database().store().published();
+            if let Some(planned) = self.prepared_before(sql, &declared, &published).await {
+                return Ok(PreparedStatement::new(self, sql, planned, published.names()));
+            }
+            let types = declared.clone();
             let planning = async move {
-                on_deep_stack(stack_for(&text), session.plan_prepared(&text, &declared)).await
+                on_deep_stack(stack_for(&text), session.plan_prepared(&text, &types)).await
             };
-            // Those from before it is planned: where they change meanwhile, it is planned once more.
-            let names = self.database().store().published().names();
             let planned =
                 aside(self.workers().threads(), self.database().planning(), Box::pin(planning))
                     .await;
             let planned =
                 planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
-            let PlannedStatement { types, marks, columns, origins, shape } = planned;
-            let shape = Mutex::new(PreparedShape { names, shape });
-            let (session, sql) = (self.clone(), sql.into());
-            Ok(PreparedStatement { session, sql, types, marks, columns, origins, shape })
+            self.keep_prepared(sql, &declared, &published, &planned).await;
+            Ok(PreparedStatement::new(self, sql, planned, published.names()))
         })
     }
 
@@ -260,9 +263,19 @@ impl Session {
 }
 
 impl PlannedStatement {
-    fn command() -> Self {
+    pub(super) fn without_parameters(shape: Shape) -> Self {
         let (types, marks) = Default::default();
-        Self { types, marks, columns: None, origins: None, shape: Shape::Command }
+        Self { types, marks, columns: None, origins: None, shape }
+    }
+
+    fn command() -> Self {
+        Self::without_parameters(Shape::Command)
+    }
+
+    /// Whether it holds for as long as its names and its table do: columns of what is planned whenever it runs may hang on
+    /// more.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(self.shape, Shape::Point(_) | Shape::Shared(_) | Shape::Change(_))
     }
 }
 
@@ -351,13 +364,15 @@ impl Repetition {
 }
 
 impl PreparedStatement {
+    /// A statement as it was planned under these names.
+    fn new(session: &Session, sql: &str, planned: PlannedStatement, names: DatabaseNames) -> Self {
+        let shape = Mutex::new(PreparedShape { names, shape: planned.shape.clone() });
+        Self { session: session.clone(), sql: sql.into(), planned, shape }
+    }
+
     /// A statement sent as text, once it is known how it runs.
-    pub(super) fn of_text(session: &Session, sql: &str, plan: &TextPlan) -> Self {
-        let TextPlan { types, marks, origins, shape } = plan;
-        let shape = PreparedShape { names: DatabaseNames::default(), shape: shape.clone() };
-        let (types, marks, shape) = (types.clone(), marks.clone(), Mutex::new(shape));
-        let (session, origins) = (session.clone(), origins.clone());
-        Self { session, sql: sql.into(), types, marks, columns: None, origins, shape }
+    pub(super) fn of_text(session: &Session, sql: &str, planned: &PlannedStatement) -> Self {
+        Self::new(session, sql, planned.clone(), DatabaseNames::default())
     }
 
     /// Runs it as it was planned; none where the ordinary way has to.
@@ -366,7 +381,7 @@ impl PreparedStatement {
         shape: &Shape,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
-        let values = self.marks.canonical(values)?;
+        let values = self.planned.marks.canonical(values)?;
         let result = match shape {
             Shape::Point(point) => self.run_point(point, &values).await,
             Shape::Shared(selection) => self.run_shared(selection, &values).await,
@@ -374,28 +389,30 @@ impl PreparedStatement {
             Shape::Planned => Ok(None),
             Shape::Command => return self.session.run_aside(&self.sql).await.map(Some),
         };
-        Ok(result?.map(|result| result.with_origins(self.origins.clone())))
+        Ok(result?.map(|result| result.with_origins(self.planned.origins.clone())))
     }
 
     /// Types of the parameters.
     pub fn parameter_types(&self) -> &[DataType] {
-        &self.types
+        &self.planned.types
     }
 
     /// The number that PostgreSQL has for the type of a parameter.
     pub fn parameter_oid(&self, at: usize) -> u32 {
-        let marked = self.marks.0.get(at).copied().filter(|oid| *oid != 0);
-        marked.or_else(|| Some(PgType::of(self.types.get(at)?).oid)).unwrap_or(type_oid::TEXT)
+        let marked = self.planned.marks.0.get(at).copied().filter(|oid| *oid != 0);
+        marked
+            .or_else(|| Some(PgType::of(self.planned.types.get(at)?).oid))
+            .unwrap_or(type_oid::TEXT)
     }
 
     /// The columns of its rows; none for a statement that has no rows, or whose tag tells all.
     pub fn columns(&self) -> Option<&SchemaRef> {
-        self.columns.as_ref()
+        self.planned.columns.as_ref()
     }
 
     /// Where these columns come from, if any is a plain column of a table.
     pub fn origins(&self) -> Option<&ColumnOrigins> {
-        self.origins.as_ref()
+        self.planned.origins.as_ref()
     }
 
     /// Runs the statement with these values, in the session's transaction or one of its own.
@@ -410,13 +427,13 @@ impl PreparedStatement {
     }
 
     async fn try_execute(&self, values: &[ScalarValue]) -> Result<QueryResult> {
-        if values.len() != self.types.len() {
-            let (wanted, given) = (self.types.len(), values.len());
+        if values.len() != self.planned.types.len() {
+            let (wanted, given) = (self.planned.types.len(), values.len());
             return exec_err!(
                 "the statement has {wanted} parameters, but {given} values are given"
             );
         }
-        let types = values.iter().zip(&self.types);
+        let types = values.iter().zip(&self.planned.types);
         let values = match types.clone().all(|(value, wanted)| value.data_type() == *wanted) {
             true => Cow::Borrowed(values),
             false => {
@@ -437,7 +454,7 @@ impl PreparedStatement {
             Some(result) => Ok(result),
             None => {
                 let transaction = self.session.statement_transaction()?;
-                let values = self.marks.canonical(&values)?;
+                let values = self.planned.marks.canonical(&values)?;
                 self.run_planned(&transaction, &values).await
             }
         }
@@ -455,14 +472,14 @@ impl PreparedStatement {
         }
         let PlannedStatement { types, shape, .. } = self.plan_again().await?;
         // With parameters of other types it is another statement, which the ordinary way refuses or answers.
-        let shape = if types == self.types { shape } else { Shape::Planned };
+        let shape = if types == self.planned.types { shape } else { Shape::Planned };
         *self.shape.lock() = PreparedShape { names: version.names(), shape: shape.clone() };
         Ok(shape)
     }
 
     /// Boxed, as all that plans.
     fn plan_again(&self) -> BoxFuture<'_, Result<PlannedStatement>> {
-        let declared: Vec<_> = self.types.iter().cloned().map(Some).collect();
+        let declared: Vec<_> = self.planned.types.iter().cloned().map(Some).collect();
         let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
         let planning = async move {
             on_deep_stack(stack_for(&sql), session.plan_prepared(&sql, &declared)).await

@@ -9,6 +9,7 @@ use arrow_schema::{DataType, SchemaRef};
 
 use super::super::column::{Selection, StoredColumn};
 use super::super::error::TableError;
+use super::super::exact_cast::exact_cast;
 use super::super::float::{canonical, canonical_float32, canonical_float64, has_floats};
 use super::read::Sink;
 use super::shape::{Cursor, Presence, Shape, can_convert, plain_type};
@@ -42,7 +43,7 @@ impl Column {
     fn prepared(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let logical = match *array.data_type() == self.logical {
             true => Arc::clone(array),
-            false => cast(array, &self.logical)?,
+            false => exact_cast(array, &self.logical)?,
         };
         let plain = if self.is_plain() { logical } else { cast(&logical, &self.plain)? };
         Ok(if self.has_floats { canonical(&plain)? } else { plain })

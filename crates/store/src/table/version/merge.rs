@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow_cast::cast;
 use arrow_schema::ArrowError;
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
 use super::super::chunk::{BLOCK_ROWS, Chunk};
 use super::super::column::Selection;
+use super::super::exact_cast::exact_cast;
 use super::super::row::Row;
 use super::super::row_ids::RowIds;
 use super::super::writer::ChunkWriter;
@@ -91,7 +91,7 @@ impl<'a> Merge<'a> {
             == field.data_type()
         {
             true => Ok(Arc::clone(column)),
-            false => cast(column, field.data_type()),
+            false => exact_cast(column, field.data_type()),
         };
         let columns = fields.iter().zip(batch.columns()).map(cast);
         let columns = columns.collect::<std::result::Result<_, ArrowError>>()?;
