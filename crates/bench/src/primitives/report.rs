@@ -1,14 +1,11 @@
 //! What came out: for each case medians, ratios and the share of the limit.
 
-use std::fmt;
-
 use atoll_tools::bench::{Measurement, Summary};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::bandwidth::{Bandwidth, Bound};
 use super::contest::{ContestRuns, OurRuns, RivalRuns};
-use super::text;
 
 /// What a benchmark tells beside its measurements.
 #[derive(Debug, Serialize)]
@@ -174,19 +171,6 @@ impl Rival {
             seconds: Summary::of(runs.seconds.clone()),
             failure: runs.failure.clone(),
         }
-    }
-}
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text::line(self))
-    }
-}
-
-impl fmt::Display for ContestReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "- {}\n", self.tuning)?;
-        f.write_str(&text::text(&self.cases))
     }
 }
 

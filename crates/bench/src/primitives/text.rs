@@ -1,17 +1,30 @@
 //! A report's cases as a table for people.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use atoll_tools::bench::Summary;
 use atoll_tools::workload::shown;
 use serde_json::Value;
 
 use super::bandwidth::Bound;
-use super::report::{Case, Ours, Rival};
+use super::report::{Case, ContestReport, Ours, Rival};
 use crate::table::table;
 
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&line(self))
+    }
+}
+
+impl fmt::Display for ContestReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "- {}\n", self.tuning)?;
+        f.write_str(&text(&self.cases))
+    }
+}
+
 /// Cases, one row for each variant, then notes.
-pub(super) fn text(cases: &[Case]) -> String {
+fn text(cases: &[Case]) -> String {
     let Some(first) = cases.first() else { return String::new() };
     let rivals: Vec<&str> = names(cases);
     let mut header: Vec<String> = settings(first).map(|(name, _)| name.clone()).collect();
@@ -29,7 +42,7 @@ pub(super) fn text(cases: &[Case]) -> String {
 }
 
 /// A case in one line, while the next one is run.
-pub(super) fn line(case: &Case) -> String {
+fn line(case: &Case) -> String {
     let ours = case.ours.iter().map(|ours| {
         let ratio = ours.ratio.as_ref();
         let ratio =

@@ -4,12 +4,10 @@
 //! by query, their number and then the values column by column: a byte that tells what comes, and the value.
 
 use anyhow::{Context, Result, bail};
-use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
-use atoll_sql::arrow::datatypes::{DataType, Date32Type, Int16Type, Int32Type, Int64Type};
 use atoll_sql::store::clock_scan::QueryRows;
 
 use super::super::queries::{ScanQuery, ScanStatement};
-use super::shard::ShardRows;
+use super::rows::{FoundValue, ShardRows, each_value};
 
 /// Columns of every result.
 const COLUMNS: usize = 4;
@@ -17,62 +15,6 @@ const COLUMNS: usize = 4;
 const NULL: u8 = 0;
 const NUMBER: u8 = 1;
 const TEXT: u8 = 2;
-
-/// A value of a result.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum FoundValue<'a> {
-    Null,
-    Number(i64),
-    Text(&'a [u8]),
-}
-
-/// A sum over values that tells different ones apart, in whatever order they come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ValueSum(u64);
-
-impl ValueSum {
-    pub(super) fn add(&mut self, value: FoundValue<'_>) {
-        let number = match value {
-            FoundValue::Null => 1,
-            FoundValue::Number(number) => number as u64 ^ 2,
-            FoundValue::Text(text) => {
-                text.iter().fold(3, |sum: u64, byte| sum.wrapping_mul(257) + u64::from(*byte))
-            }
-        };
-        self.0 = self.0.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
-    }
-
-    pub(super) fn and(self, other: Self) -> Self {
-        Self(self.0.wrapping_add(other.0))
-    }
-}
-
-/// Goes over the values of a query's rows, column by column.
-pub(super) fn each_value(rows: &QueryRows, mut visit: impl FnMut(FoundValue<'_>)) {
-    for column in &rows.columns {
-        for row in 0..rows.rows {
-            visit(value(column, row));
-        }
-    }
-}
-
-fn value(column: &ArrayRef, row: usize) -> FoundValue<'_> {
-    if column.is_null(row) {
-        return FoundValue::Null;
-    }
-    macro_rules! number {
-        ($arrow:ty) => {
-            FoundValue::Number(column.as_primitive::<$arrow>().value(row).into())
-        };
-    }
-    match column.data_type() {
-        DataType::Int16 => number!(Int16Type),
-        DataType::Int32 => number!(Int32Type),
-        DataType::Int64 => number!(Int64Type),
-        DataType::Date32 => number!(Date32Type),
-        _ => FoundValue::Text(column.as_string_view().value(row).as_bytes()),
-    }
-}
 
 /// A batch as bytes.
 pub(super) fn of_batch(batch: &[ScanQuery]) -> Vec<u8> {
@@ -175,7 +117,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use atoll_sql::arrow::array::{Int16Array, Int64Array, StringViewArray};
+    use atoll_sql::arrow::array::{Array, ArrayRef, Int16Array, Int64Array, StringViewArray};
     use atoll_sql::store::clock_scan::RowsOutcome;
 
     use super::*;

@@ -10,9 +10,11 @@
 //! | File | Owns |
 //! |---|---|
 //! | `shard` | the rows of a shard, and the scan that answers a batch |
+//! | `rows` | what a shard found |
 //! | `message` | queries and rows as bytes |
 //! | `threads` | shards of threads |
-//! | `process` | a process with a shard, and what it does |
+//! | `process` | a process with a shard, as the one who asks has it |
+//! | `serve` | what such a process does |
 //! | `pipes` | messages through pipes |
 //! | `shared_memory` | messages through memory that both processes have |
 //! | `counted` | what the processor counts in a pass |
@@ -21,6 +23,8 @@ mod counted;
 mod message;
 mod pipes;
 mod process;
+mod rows;
+mod serve;
 mod shard;
 mod shared_memory;
 mod threads;
@@ -35,8 +39,9 @@ use rand::{Rng, SeedableRng};
 
 use super::queries::{ScanQueries, ScanQuery, ScanStatement};
 pub(super) use counted::CountedPass;
-pub(crate) use process::{ShardArgs, serve};
-use shard::{ShardPart, ShardPlace, ShardRows};
+use rows::ShardRows;
+pub(crate) use serve::{ShardArgs, serve};
+use shard::{ShardPart, ShardPlace};
 
 /// Queries by which the designs are compared before they are measured.
 const COMPARED: usize = 256;

@@ -7,7 +7,8 @@ use anyhow::Result;
 
 use super::super::queries::ScanQuery;
 use super::process::{ShardProcess, answer, read_message, write_message};
-use super::shard::{Shard, ShardPart, ShardPlace, ShardRows};
+use super::rows::ShardRows;
+use super::shard::{Shard, ShardPart, ShardPlace};
 use super::{DesignSetup, ShardLink, message};
 
 struct PipeLink(ShardProcess);

@@ -1,45 +1,16 @@
-//! A process with a shard: this program once more, which is told its statements and then answers batches.
+//! A process with a shard, as the one who asks it has it, and messages through pipes.
 
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use atoll_sys::{block_signals, signal, tie_to_parent};
-use atoll_topology::{CpuSet, NodeId};
-use clap::Args;
 
 use super::shard::{Shard, ShardPart, ShardPlace};
-use super::{DesignSetup, message, pipes, shared_memory};
-use crate::worker::this_machine;
+use super::{DesignSetup, message};
 
 /// Longest message: a batch, or the rows of one.
 const MESSAGE_BYTES_MAX: u32 = 1 << 30;
-
-/// Arguments of a process with a shard.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct ShardArgs {
-    /// Rows of the relation
-    #[arg(long)]
-    relation: u64,
-    #[arg(long)]
-    seed: u64,
-    /// First row of the shard
-    #[arg(long)]
-    first: u64,
-    /// Rows of the shard
-    #[arg(long)]
-    rows: u64,
-    /// Node on which they lie
-    #[arg(long)]
-    node: u32,
-    /// Cpus on which they are scanned
-    #[arg(long)]
-    cpus: String,
-    /// Descriptor of the memory through which messages go; unless given they go through pipes
-    #[arg(long)]
-    shared: Option<i32>,
-}
 
 /// A running process. Dropping it ends it.
 #[derive(Debug)]
@@ -111,23 +82,6 @@ impl Drop for ShardProcess {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// What a process with a shard does: it makes its rows, and answers until its input ends.
-pub(crate) fn serve(args: &ShardArgs, mut input: impl Read, output: &mut impl Write) -> Result<()> {
-    let statements = read_message(&mut input)?.context("no statements came")?;
-    let statements: Arc<[_]> = message::statements(&statements)?.into();
-    let cpus = CpuSet::parse(&args.cpus).context("--cpus is not a list of cpus")?;
-    let place = ShardPlace { node: NodeId(args.node), cpus };
-    place.bind();
-    let (machine, _) = this_machine()?;
-    let rows = args.first..args.first + args.rows;
-    let part = ShardPart { relation_rows: args.relation, seed: args.seed, rows };
-    let shard = Shard::load(&machine, &part, Some(place.node), statements)?;
-    match args.shared {
-        Some(descriptor) => shared_memory::serve(&shard, descriptor),
-        None => pipes::serve(&shard, input, output),
     }
 }
 

@@ -14,7 +14,6 @@ use atoll_topology::{CpuSet, Machine, NodeId};
 use super::super::attributes::{ATTRIBUTES, AttributeKind, BOOKINGS};
 use super::super::queries::{ScanQuery, ScanStatement};
 use super::super::relation::Relation;
-use super::message::{ValueSum, each_value};
 
 /// Rows that one query gets at most; the product's limit for a worker.
 const ROWS_MAX: usize = 1 << 16;
@@ -40,15 +39,6 @@ pub(super) struct Shard {
     snapshot: TableSnapshot,
     samples: ColumnSamples,
     statements: Arc<[ScanStatement]>,
-}
-
-/// What was found for a batch, as the one who asked sums it up: each value is looked at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ShardRows {
-    /// Rows of each query.
-    pub(super) rows: Vec<u32>,
-    /// Of all values, in any order.
-    pub(super) sum: ValueSum,
 }
 
 impl ShardPlace {
@@ -112,30 +102,5 @@ impl Shard {
         ];
         let projection = statement.output.into();
         Ok(BatchQuery { tests, projection, with_ids: false, limit: usize::MAX })
-    }
-}
-
-impl ShardRows {
-    /// No rows for so many queries.
-    pub(super) fn none(queries: usize) -> Self {
-        Self { rows: vec![0; queries], sum: ValueSum::default() }
-    }
-
-    /// What a scan found.
-    pub(super) fn of(found: &[QueryRows]) -> Self {
-        let mut sum = ValueSum::default();
-        for rows in found {
-            each_value(rows, |value| sum.add(value));
-        }
-        Self { rows: found.iter().map(|rows| rows.rows as u32).collect(), sum }
-    }
-
-    /// Adds what another shard found.
-    pub(super) fn add(&mut self, other: &Self) -> Result<()> {
-        let (own, others) = (self.rows.len(), other.rows.len());
-        ensure!(own == others, "a shard answers {others} queries where it was asked {own}");
-        self.rows.iter_mut().zip(&other.rows).for_each(|(own, other)| *own += other);
-        self.sum = self.sum.and(other.sum);
-        Ok(())
     }
 }

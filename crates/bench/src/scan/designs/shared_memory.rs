@@ -10,7 +10,8 @@ use atoll_sys::{SharedWords, futex_wait, futex_wake};
 
 use super::super::queries::ScanQuery;
 use super::process::{ShardProcess, answer};
-use super::shard::{Shard, ShardPart, ShardPlace, ShardRows};
+use super::rows::ShardRows;
+use super::shard::{Shard, ShardPart, ShardPlace};
 use super::{DesignSetup, ShardLink, message};
 
 /// Words of a message at most: 16 MiB. Pages are taken when they are written.

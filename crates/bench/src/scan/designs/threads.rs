@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use atoll_sql::store::clock_scan::QueryRows;
 
 use super::super::queries::ScanQuery;
-use super::shard::{Shard, ShardPart, ShardPlace, ShardRows};
+use super::rows::ShardRows;
+use super::shard::{Shard, ShardPart, ShardPlace};
 use super::{DesignSetup, ShardLink};
 
 /// A thread with a shard. It ends when this is dropped.
