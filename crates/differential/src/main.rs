@@ -146,7 +146,7 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let options = args.options()?;
     let mut progress = |what: &str| eprintln!("{what}");
     if let Some(file) = &args.record {
-        write(file, &run::record(&options, &mut progress)?)?;
+        write(file, &record::record(&options, &mut progress)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let report = run::run(&options, &mut progress)?;

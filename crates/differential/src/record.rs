@@ -1,20 +1,38 @@
 //! Queries and their answers as a file of the SQL logic tests, for tests that have no DuckDB at hand.
 
+use anyhow::Result;
+use atoll_bench::answers::RowOrder;
+use atoll_bench::worker::protocol::{Answer, Kind};
+
 use crate::engines::{EngineOutcome, Engines};
 use crate::generate;
-use crate::run::DifferentialOptions;
-use crate::run::tables;
+use crate::run::{DifferentialOptions, start, tables};
 use crate::setting::Setting;
 use crate::shrink::Case;
 use crate::verdict::{Verdict, verdict};
-use atoll_bench::answers::RowOrder;
-use atoll_bench::worker::protocol::{Answer, Kind};
 
 /// Rows of an answer that are still worth their place in a file.
 const ROWS_MAX: usize = 12;
 
+/// Queries of the first seeds on which both engines agree, with their answers, as a file of the SQL
+/// logic tests.
+///
+/// # Errors
+/// As [`crate::run::run`].
+pub(crate) fn record(
+    options: &DifferentialOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<String> {
+    let mut engines = start(options, progress)?;
+    let mut text = header(options);
+    for seed in options.seed..options.seed + options.seeds {
+        text += &of_seed(seed, options.queries, &mut engines);
+    }
+    Ok(text)
+}
+
 /// The first lines of the file.
-pub(crate) fn header(options: &DifferentialOptions) -> String {
+fn header(options: &DifferentialOptions) -> String {
     format!(
         "# Random queries on which Atoll and DuckDB agree. Made by\n\
          # cargo xtask differential --record FILE --seed {} --seeds {} --queries {}\n\n",
@@ -23,15 +41,15 @@ pub(crate) fn header(options: &DifferentialOptions) -> String {
 }
 
 /// The tables of a seed, and those of its queries on which both engines agree.
-pub(crate) fn seed(seed: u64, queries: usize, engines: &mut Engines) -> String {
+fn of_seed(seed: u64, queries: usize, engines: &mut Engines) -> String {
     let (mut tables, mut random) = tables(seed);
     tables.iter_mut().for_each(|table| table.copies = 1);
     let mut text = format!("# seed {seed}\n\n");
     let mut case = None;
     for _ in 0..queries {
         let query = generate::query(&tables, &mut random);
-        let of_query = case.insert(Case { tables: tables.clone(), query });
-        text += &answered(of_query, engines).unwrap_or_default();
+        let case = case.insert(Case { tables: tables.clone(), query });
+        text += &answered(case, engines).unwrap_or_default();
     }
     let setup = case.map(|case| case.setup()).unwrap_or_default();
     let statement = |text: &str| format!("statement ok\n{text}\n\n");
@@ -54,7 +72,7 @@ fn answered(case: &Case, engines: &mut Engines) -> Option<String> {
                 && !is_written_otherwise(&answer)
                 && (1..=ROWS_MAX).contains(&answer.values.len()) =>
         {
-            Some(record(&sql, &answer, order))
+            Some(of_query(&sql, &answer, order))
         }
         _ => None,
     }
@@ -67,7 +85,7 @@ fn is_written_otherwise(answer: &Answer) -> bool {
     values.any(|text| text.starts_with('[') || is_large(text))
 }
 
-fn record(sql: &str, answer: &Answer, order: RowOrder) -> String {
+fn of_query(sql: &str, answer: &Answer, order: RowOrder) -> String {
     let kinds: String = answer.columns.iter().map(|kind| letter(*kind)).collect();
     let mut rows: Vec<String> = answer
         .values

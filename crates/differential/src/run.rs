@@ -22,10 +22,10 @@ use rand::{Rng, SeedableRng};
 
 use crate::data::TestTable;
 use crate::engines::{EngineOutcome, Engines};
+use crate::generate;
 use crate::setting::Setting;
 use crate::shrink::{Case, shrink};
 use crate::verdict::{Verdict, verdict};
-use crate::{generate, record};
 
 /// What is compared.
 #[derive(Clone, Debug)]
@@ -103,24 +103,11 @@ pub(crate) fn run(
     Ok(report)
 }
 
-/// Queries of the first seeds on which both engines agree, with their answers, as a file of the SQL
-/// logic tests.
-///
-/// # Errors
-/// As [`run`].
-pub(crate) fn record(
+/// The engines that are compared.
+pub(crate) fn start(
     options: &DifferentialOptions,
     progress: &mut dyn FnMut(&str),
-) -> Result<String> {
-    let mut engines = start(options, progress)?;
-    let mut text = record::header(options);
-    for seed in options.seed..options.seed + options.seeds {
-        text += &record::seed(seed, options.queries, &mut engines);
-    }
-    Ok(text)
-}
-
-fn start(options: &DifferentialOptions, progress: &mut dyn FnMut(&str)) -> Result<Engines> {
+) -> Result<Engines> {
     ensure!(options.queries > 0, "--queries is at least 1");
     let python = atoll_bench::rivals::python(options.python.as_deref(), progress)?;
     Ok(Engines::new(options.program.clone(), python, options.patience))
