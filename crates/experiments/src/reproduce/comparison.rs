@@ -3,13 +3,11 @@
 use serde::Serialize;
 
 use super::Counted;
+use super::arms::Arms;
 use super::calibration::{Calibration, CalibrationError, Time};
 use super::figures::{Figures, figures};
 use crate::Operation;
 use crate::published::{Published, PublishedRow};
-
-/// Bytes of the paper's MB: its arrays are powers of two.
-const MB: u64 = 1 << 20;
 
 /// All of table 1, figure 2 and the figures of the text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,27 +60,6 @@ pub struct Rate {
     pub ours: Option<f64>,
     /// Where the published one stands.
     pub origin: String,
-}
-
-/// Arms that table 1 names.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arms<'a>(pub(super) &'a [Counted]);
-
-impl<'a> Arms<'a> {
-    /// The arm of a row's baseline or contrast.
-    pub(super) fn find(
-        self,
-        (experiment, operation, mb): (u8, Operation, u64),
-        setting: &str,
-    ) -> Option<&'a Counted> {
-        self.0.iter().find(|counted| {
-            let arm = &counted.arm;
-            let is_setting =
-                arm.setting == setting || arm.setting.starts_with(&format!("{setting} ("));
-            (arm.experiment, arm.operation, arm.size.0) == (experiment, operation, mb * MB)
-                && is_setting
-        })
-    }
 }
 
 impl PublishedComparison {

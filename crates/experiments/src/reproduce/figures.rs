@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::arms::Arms;
 use super::calibration::Calibration;
-use super::comparison::Arms;
 use super::{Counted, Point};
 use crate::Operation;
 use crate::access::LINE;

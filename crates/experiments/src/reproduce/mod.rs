@@ -16,6 +16,7 @@
 //! hidden by the latency of the others, and the service of one access of every other thread; the
 //! larger is the estimate, the smaller is given beside it (asymptotic bounds, Lazowska 1984).
 
+mod arms;
 mod calibration;
 mod comparison;
 mod counted;
