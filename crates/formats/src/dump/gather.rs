@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use atoll_sys::{Root, RootError};
 
+use super::entry::{DumpEntry, DumpPath};
 use super::files::{DIRECTORIES, FILES, GROUP};
 use super::reduce::reduce;
-use super::write::{DumpEntry, write};
+use super::write::write;
 use atoll_topology::SET_NUMBER_MAX;
 use atoll_topology::group_directories;
 
@@ -32,14 +33,6 @@ pub fn gather(root: &Root, name: &str) -> String {
         }
     }
     write(&found)
-}
-
-/// A file or directory that is there, and where in its path the first number of its pattern stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DumpPath {
-    pub(super) path: String,
-    /// Where the number begins, and the number.
-    pub(super) number: Option<(usize, u32)>,
 }
 
 /// Directories of the process's control groups, all hierarchies together.

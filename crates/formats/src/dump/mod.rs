@@ -25,6 +25,7 @@
 //! What is written is what the crate reads and what explains it (`files.rs`); serial numbers,
 //! mounts and the process's own secrets are left out, and the host name is the caller's to give.
 
+mod entry;
 mod files;
 mod gather;
 mod parse;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::gather::DumpPath;
+use super::entry::{DumpEntry, DumpPath};
 use super::{FIRST_LINE, LAST_LINE};
 use atoll_topology::{CpuId, CpuSet};
 
@@ -11,15 +11,6 @@ const HEADING: &str = "\
 # A machine as the kernel shows it, for `atoll topo --machine FILE`. Host name, serial numbers and
 # mounts are left out; the names of control groups are in it: read it before you send it.
 ";
-
-/// What is at a place.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum DumpEntry {
-    File(Vec<u8>),
-    Directory,
-    /// A file that could not be read, and why.
-    Refused(&'static str),
-}
 
 /// The dump: one group of places for each kind of file, each group in order.
 pub(super) fn write(groups: &[Vec<(DumpPath, DumpEntry)>]) -> String {

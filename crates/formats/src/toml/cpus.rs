@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::node_entry::NodeEntry;
 use super::reader::TomlTable;
-use super::structure::NodeEntry;
 use crate::FormatError;
 use atoll_topology::assemble::{CachePart, CpuPart};
 use atoll_topology::{

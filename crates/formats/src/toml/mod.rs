@@ -31,6 +31,7 @@ mod cpus;
 mod details;
 mod figures;
 mod links;
+mod node_entry;
 pub mod reader;
 mod structure;
 mod values;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::node_entry::NodeEntry;
 use super::reader::{TomlItem, TomlTable};
 use super::{Defaults, beside, caches, cpus, details, links};
 use crate::FormatError;
@@ -36,13 +37,6 @@ pub(super) struct Origins<'a> {
     pages: Option<Source>,
     memory_free: Option<Source>,
     structure: Source,
-}
-
-/// A `[[node]]`, which may stand for several alike.
-pub(super) struct NodeEntry<'a> {
-    pub(super) table: TomlTable<'a>,
-    pub(super) ids: NodeSet,
-    pub(super) package: Option<PackageId>,
 }
 
 /// The machine, and where its figures come from.

@@ -4,8 +4,8 @@
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
-use super::document::{AttributeValue, XmlInfo};
 use super::infos::{self, Fields};
+use super::parts::{AttributeValue, XmlInfo};
 use super::scan::XmlPosition;
 use crate::FormatError;
 use atoll_topology::{Conditions, Fact, Quantity, Source, Spread, Subject};

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::str::FromStr;
 
-use super::document::XmlInfo;
+use super::parts::XmlInfo;
 use super::scan::XmlPosition;
 use crate::FormatError;
 use atoll_topology::{

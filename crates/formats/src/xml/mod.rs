@@ -3,7 +3,8 @@
 //! | File | Does |
 //! |---|---|
 //! | `scan` | text → elements, with bounds and no entities but XML's five |
-//! | `document` | elements → objects, distances, memory attributes |
+//! | `parts` | objects, distances, memory attributes |
+//! | `document` | elements → those parts |
 //! | `read` | objects → cpus, nodes, caches: a [`Knowledge`] |
 //! | `nest` | a machine's groups of cpus → the tree of objects |
 //! | `write` | the tree → text |
@@ -20,6 +21,7 @@ mod document;
 mod facts;
 mod infos;
 mod nest;
+mod parts;
 mod read;
 mod scan;
 mod write;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{ReadIndex, size};
-use crate::xml::document::{ObjectKind, XmlCpuKind, XmlObject};
 use crate::xml::infos::{self, Fields};
+use crate::xml::parts::{ObjectKind, XmlCpuKind, XmlObject};
 use crate::xml::scan::XmlPosition;
 use crate::{FormatError, NAMED_CPUS_MAX};
 use atoll_topology::assemble::{CachePart, CpuPart};

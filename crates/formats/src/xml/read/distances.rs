@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::ReadIndex;
 use crate::FormatError;
-use crate::xml::document::{Distances, XmlInfo};
+use crate::xml::parts::{Distances, XmlInfo};
 use crate::xml::scan::XmlPosition;
 use atoll_topology::{Fact, Machine, NodeId, Quantity, Source, Subject, assemble};
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::ReadIndex;
 use crate::FormatError;
-use crate::xml::document::AttributeValue;
 use crate::xml::facts::{self, ATTRIBUTES};
+use crate::xml::parts::AttributeValue;
 use atoll_topology::mask;
 use atoll_topology::{CpuSet, Fact, Machine, NodeId, Subject};
 

@@ -12,8 +12,9 @@ mod figures;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::FormatError;
-use crate::xml::document::{ObjectKind, XmlDocument, XmlInfo, XmlObject};
+use crate::xml::document::XmlDocument;
 use crate::xml::infos::{self, Fields};
+use crate::xml::parts::{ObjectKind, XmlInfo, XmlObject};
 use crate::xml::scan::XmlPosition;
 use atoll_topology::assemble::{self, MachineParts, NodePart};
 use atoll_topology::mask;

@@ -1,0 +1,11 @@
+//! A node as the file has it, before its cpus and its memory are read.
+
+use super::reader::TomlTable;
+use atoll_topology::{NodeSet, PackageId};
+
+/// A `[[node]]`, which may stand for several alike.
+pub(super) struct NodeEntry<'a> {
+    pub(super) table: TomlTable<'a>,
+    pub(super) ids: NodeSet,
+    pub(super) package: Option<PackageId>,
+}
