@@ -12,7 +12,7 @@ use atoll_sql::datafusion::common::ScalarValue;
 use tokio::time::Instant;
 
 use super::Connection;
-use super::cursor::CursorStatement;
+use super::cursor_statement::CursorStatement;
 use super::failure::{End, Failure, error_fields};
 use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind};
 use super::statement::{Control, complete};

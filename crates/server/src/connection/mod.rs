@@ -14,6 +14,7 @@
 mod client;
 mod copy;
 mod cursor;
+mod cursor_statement;
 mod extended;
 mod failure;
 mod login;

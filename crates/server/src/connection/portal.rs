@@ -8,7 +8,7 @@ use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::{PgType, PreparedStatement, QueryResult};
 
 use super::Client;
-use super::cursor::CursorStatement;
+use super::cursor_statement::CursorStatement;
 use super::failure::{Failure, error_fields};
 use super::simple::send_rows;
 use crate::copy::CopyStatement;

@@ -7,7 +7,7 @@ use atoll_sql::arrow::datatypes::Schema;
 use atoll_sql::{Splitter, Statement};
 use tokio::time::Instant;
 
-use super::cursor::CursorStatement;
+use super::cursor_statement::CursorStatement;
 use super::failure::{End, Failure, error_fields};
 use super::statement::{Control, ROWS, complete};
 use super::{Client, Connection};

@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `types` | which type of PostgreSQL a column has |
+//! | `format` | the two forms |
 //! | `rows` | batches as messages, a row each |
 //! | `text`, `number`, `json` | values as text |
 //! | `binary`, `numeric` | values in binary form |
@@ -10,6 +11,7 @@
 
 mod array;
 mod binary;
+mod format;
 mod json;
 mod number;
 mod numeric;
@@ -19,8 +21,9 @@ mod text;
 mod types;
 
 pub(crate) use binary::{binary_column, write_sized};
+pub(crate) use format::Format;
 pub(crate) use parameter::{hex, parameter};
-pub(crate) use rows::{Format, RowColumns, row_description, write_rows};
+pub(crate) use rows::{RowColumns, row_description, write_rows};
 pub(crate) use text::{TextCells, text_cells};
 pub(crate) use types::{PgType, arrow_type, type_of_values};
 

@@ -10,8 +10,8 @@ use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, is_temporal, read_sca
 use atoll_sql::{canonical_jsonb, canonical_uuid};
 
 use super::array::{binary_list, text_list};
+use super::format::Format;
 use super::numeric::numeric_text;
-use super::rows::Format;
 use super::text::text_cells;
 use super::types::{
     BOOL, BPCHAR, BYTEA, CHAR, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NAME,
