@@ -1,6 +1,7 @@
 //! The callbacks: each tells the simulation what a vCPU just did.
 
 use std::ffi::{OsStr, c_int, c_uint, c_void};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -10,7 +11,7 @@ use atoll_marker::Marker;
 use atoll_simulation::{Setup, Simulation};
 
 use crate::qemu::{self, InstallInfo};
-use crate::{finish, say};
+use crate::say;
 
 /// The one counter of the process: QEMU loads a plugin once.
 static COUNTER: OnceLock<Counter> = OnceLock::new();
@@ -88,6 +89,17 @@ impl Counter {
     #[inline]
     pub(crate) fn get() -> Option<&'static Self> {
         COUNTER.get()
+    }
+
+    /// Writes the report. QEMU may be killed meanwhile: a part of a JSON document cannot be read as one.
+    pub(crate) fn write_report(&self) {
+        if let Err(error) = self.try_write_report() {
+            say(&format!("{}: the report is lost: {error}", self.report.display()));
+        }
+    }
+
+    fn try_write_report(&self) -> io::Result<()> {
+        std::fs::write(&self.report, serde_json::to_vec(&self.simulation.report())?)
     }
 
     #[inline]
@@ -204,7 +216,7 @@ pub(crate) extern "C" fn marked(cpu: c_uint, marker: *mut c_void) {
     let (Some(counter), Some(marker)) = (Counter::get(), Marker::decode(&bytes)) else { return };
     if let Err(error) = counter.simulation.marker(cpu as usize, marker) {
         say(&error.to_string());
-        finish::write(counter);
+        counter.write_report();
         qemu::end_process(1);
     }
 }

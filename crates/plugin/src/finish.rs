@@ -1,12 +1,10 @@
-//! The report's way into its file.
+//! The end of QEMU, at which the report is written.
 
 use std::ffi::c_void;
-use std::io;
 use std::ptr;
 
 use crate::counter::Counter;
 use crate::qemu::{self, PluginId};
-use crate::say;
 
 /// The report is written when QEMU ends.
 pub(crate) fn register(id: PluginId, counter: &'static Counter) {
@@ -17,16 +15,6 @@ pub(crate) fn register(id: PluginId, counter: &'static Counter) {
 
 extern "C" fn ended(_: PluginId, counter: *mut c_void) {
     // SAFETY: registered with a reference to the counter, which lives as long as the process.
-    write(unsafe { &*counter.cast::<Counter>() });
-}
-
-/// Writes the report. QEMU may be killed meanwhile: a part of a JSON document cannot be read as one.
-pub(crate) fn write(counter: &Counter) {
-    if let Err(error) = try_write(counter) {
-        say(&format!("{}: the report is lost: {error}", counter.report.display()));
-    }
-}
-
-fn try_write(counter: &Counter) -> io::Result<()> {
-    std::fs::write(&counter.report, serde_json::to_vec(&counter.simulation.report())?)
+    let counter = unsafe { &*counter.cast::<Counter>() };
+    counter.write_report();
 }
