@@ -11,6 +11,7 @@ use atoll_process::inspect::ProcessId;
 use atoll_sys::{TakenSignal, block_signals, signal, wait_signal};
 
 use super::control::HandArgs;
+use super::followed::Followed;
 use super::metrics::MetricsServer;
 use super::record::Recorder;
 use super::setup::{Surroundings, session_error};
@@ -22,16 +23,6 @@ use crate::terminal;
 const STATUS_EVERY: Duration = Duration::from_secs(1);
 /// What ends a run or is passed on.
 const TAKEN: [i32; 5] = [signal::INT, signal::TERM, signal::HUP, signal::QUIT, signal::CHLD];
-
-/// A target with its place among the others.
-pub(super) struct Followed {
-    pub(super) session: TargetSession,
-    pub(super) priority: i64,
-    /// Nothing was decided yet.
-    is_new: bool,
-    /// It has ended, or may not be followed any longer.
-    is_over: bool,
-}
 
 /// Why the loop ended.
 pub(super) enum DriveEnd {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use atoll_sys::process_cpu_time;
 use atoll_topology::Machine;
 
-use super::drive::Followed;
+use super::followed::Followed;
 use crate::exit::CommandError;
 use crate::terminal;
 use crate::whereabouts::http::{self, Request};

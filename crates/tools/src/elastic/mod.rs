@@ -14,6 +14,7 @@
 mod attach;
 mod control;
 mod drive;
+mod followed;
 mod manage;
 mod metrics;
 mod net;

@@ -9,7 +9,7 @@ use atoll_topology::CpuSet;
 use serde_json::{Value, json};
 
 use super::control::JournalArgs;
-use super::drive::Followed;
+use super::followed::Followed;
 use super::setup::{Surroundings, journal_error};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
