@@ -6,12 +6,9 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use super::number_index::NumberIndex;
-use super::query::{BatchQuery, ColumnTest, NumberTest, TextTest};
+use super::query::{BatchQuery, ColumnTest, NumberTest, QueryNumber, TextTest};
 use super::sample::ColumnSamples;
 use super::text_index::TextIndex;
-
-/// The number of a query in its batch.
-pub(super) type QueryNumber = u32;
 
 /// The queries of a cycle.
 #[derive(Debug)]

@@ -7,8 +7,7 @@ use arrow_array::StringViewArray;
 use arrow_array::builder::make_view;
 use arrow_buffer::BooleanBuffer;
 
-use super::batch::QueryNumber;
-use super::query::{ColumnTest, NumberTest, TextTest};
+use super::query::{ColumnTest, NumberTest, QueryNumber, TextTest};
 use super::times::BlockClock;
 use super::values::{BlockColumn, BlockValues, with_numbers};
 

@@ -8,7 +8,8 @@ use arrow_select::concat::concat;
 use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 
-use super::batch::{QueryBatch, QueryNumber};
+use super::batch::QueryBatch;
+use super::query::QueryNumber;
 use crate::table::{BLOCK_ROWS, Selection, StoredColumn, TableError, TableSnapshot, compact_array};
 
 type Result<T> = std::result::Result<T, TableError>;

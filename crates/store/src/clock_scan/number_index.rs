@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::batch::QueryNumber;
 use super::candidates::Candidates;
 use super::filter::{OrderedSlots, Slot, SlotTable, rows_passing};
-use super::query::NumberTest;
+use super::query::{NumberTest, QueryNumber};
 use super::times::ScanPart;
 use super::values::{BlockColumn, BlockValues, with_numbers};
 use crate::table::Zone;

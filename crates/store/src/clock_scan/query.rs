@@ -10,6 +10,9 @@ use arrow_schema::DataType;
 
 use crate::table::canonical_float64;
 
+/// The number of a query in its batch.
+pub(super) type QueryNumber = u32;
+
 /// A query of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchQuery {

@@ -8,9 +8,10 @@ use arrow_array::StringViewArray;
 use arrow_array::cast::AsArray;
 use arrow_buffer::BooleanBuffer;
 
-use super::batch::{ColumnIndex, QueryBatch, QueryNumber};
+use super::batch::{ColumnIndex, QueryBatch};
 use super::candidates::{Candidates, keep_live, keep_passing};
 use super::gather::{Gather, QueryRows};
+use super::query::QueryNumber;
 use super::text_index::CodeQueries;
 use super::times::{ScanPart, ScanTimes, nanoseconds};
 use super::values::{BlockColumn, BlockValues};

@@ -4,11 +4,10 @@ use arrow_array::builder::make_view;
 use arrow_array::{Array, StringViewArray};
 use hashbrown::HashMap;
 
-use super::batch::QueryNumber;
 use super::candidates::Candidates;
 use super::filter::{Slot, SlotTable, rows_passing};
 use super::number_index::FEW_BYTES;
-use super::query::TextTest;
+use super::query::{QueryNumber, TextTest};
 use super::times::ScanPart;
 use super::values::{BlockColumn, BlockValues};
 

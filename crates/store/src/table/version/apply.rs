@@ -8,7 +8,7 @@ use roaring::RoaringTreemap;
 use super::super::change::{ReplacedChunk, TableChange};
 use super::super::row::{Key, Row};
 use super::entry::ChunkEntry;
-use super::keys::appended_entries;
+use super::entry_keys::appended_entries;
 use super::loose::LooseRows;
 use super::{Result, TableVersion};
 use crate::ids::RowId;

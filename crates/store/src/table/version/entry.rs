@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::ArrayRef;
 use atoll_placement::ChunkHome;
-use atoll_topology::NodeId;
 
 use super::super::chunk::{BLOCK_ROWS, Chunk};
 use super::super::column::{Selection, StoredColumn};
@@ -12,6 +11,7 @@ use super::super::deleted::DeletedRows;
 use super::super::row::{Key, Row, RowCodec};
 use super::super::row_ids::RowIds;
 use super::Result;
+use super::home::RowHome;
 use super::loose::LooseRows;
 use crate::ids::{ChunkFileId, RowId};
 
@@ -26,14 +26,6 @@ pub struct ChunkEntry {
     delta: LooseRows,
     /// Shared by all entries of the chunk.
     file: Arc<OnceLock<ChunkFileId>>,
-}
-
-/// Where rows are: whose worker writes them, and in what memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RowHome {
-    /// The node; none where any worker will do.
-    pub(super) node: Option<NodeId>,
-    pub(super) memory: ChunkHome,
 }
 
 impl ChunkEntry {

@@ -15,7 +15,7 @@ use super::super::deleted::DeletedRows;
 use super::super::row::Row;
 use super::super::row_ids::RowIds;
 use super::super::writer::ChunkWriter;
-use super::entry::RowHome;
+use super::home::RowHome;
 use super::{Result, Shared};
 use crate::ids::RowId;
 

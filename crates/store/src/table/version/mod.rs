@@ -29,7 +29,9 @@
 
 mod apply;
 mod entry;
+mod entry_keys;
 mod fold;
+mod home;
 mod index;
 mod keys;
 mod loose;

@@ -16,8 +16,8 @@ use atoll_topology::NodeId;
 
 use super::super::change::TableChange;
 use super::super::row::RowCodec;
+use super::entry_keys::{appended_entries, hash_entry};
 use super::index::{HashedRow, HashedRows, RANGES, SortedKeys, UniqueIndex, sorted_ranges};
-use super::keys::{appended_entries, hash_entry};
 use super::{ChunkEntry, Result, TableVersion};
 use crate::workers::{Workers, map};
 

@@ -5,7 +5,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::super::change::TableChange;
 use super::super::row::{Key, Row};
-use super::keys::{appended_entries, each_key, replaced_entry};
+use super::entry_keys::{appended_entries, each_key, replaced_entry};
 use super::{ChunkEntry, Result, TableVersion};
 use crate::ids::RowId;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atoll_topology::NodeId;
 
 use super::super::snapshot::{SnapshotPart, TableSnapshot};
-use super::entry::RowHome;
+use super::home::RowHome;
 use super::{Result, TableVersion};
 
 impl TableVersion {
