@@ -18,7 +18,7 @@ use datafusion::common::{DataFusionError, Result, exec_err};
 use datafusion::functions::datetime::to_local_time;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
-use super::json::is_jsonb_field;
+use super::marks::is_jsonb_field;
 use crate::failure::FunctionFailure;
 
 /// A call for a number of rows.

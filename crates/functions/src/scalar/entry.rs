@@ -10,16 +10,8 @@ use datafusion::logical_expr::{
 };
 
 use super::call::Call;
-use super::json::{is_jsonb_field, list_mark};
+use super::marks::{JSON_MARK, JSONB_MARK, UUID_MARK, is_jsonb_field, list_mark};
 use crate::listing::{Listing, no_function, told_apart_by_listing};
-
-/// The metadata of a field whose text is JSON.
-pub(crate) const JSON_MARK: (&str, &str) = ("ARROW:extension:name", "arrow.json");
-/// The mark of columns of JSONB.
-pub(crate) const JSONB_MARK: &str = "atoll.pg_type.jsonb";
-
-/// What a field of UUIDs has among its metadata.
-pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid");
 
 /// Functions that give UUIDs.
 const GIVES_UUID: [&str; 3] = ["uuid_checked", "try_uuid_checked", "uuidv7"];

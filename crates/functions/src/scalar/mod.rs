@@ -6,6 +6,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `marks` | what tells JSON, JSONB and UUIDs from other texts |
 //! | `alias` | other names for DataFusion's functions |
 //! | `civil` | days and microseconds as years, months, days |
 //! | `parts`, `extract`, `dates`, `buckets` | what a date says, the distance of two, intervals of time |
@@ -18,6 +19,7 @@
 //! | `printf`, `spec` | numbers and texts to text |
 //! | `texts`, `slices`, `similar`, `patterns`, `bytes` | strings, their parts, how alike they are, regular expressions, encodings |
 //! | `similar_to` | patterns of SIMILAR TO |
+//! | `regex_compiled` | their options, and the last one compiled |
 //! | `regex_words` | regular expressions as PostgreSQL's programs write them |
 //! | `regex_places` | where they are found, and how often |
 //! | `encodings` | texts in other encodings, and with escapes |
@@ -36,6 +38,7 @@ mod alias;
 mod call;
 mod civil;
 mod entry;
+mod marks;
 
 mod aggregated;
 mod angles;
@@ -58,6 +61,7 @@ mod numbers;
 mod parts;
 mod patterns;
 mod printf;
+mod regex_compiled;
 mod regex_places;
 mod regex_words;
 mod similar;
@@ -85,14 +89,13 @@ pub use civil::{MONTHS, WEEKDAYS};
 pub use clock::StatementStart;
 pub use decimals::{UNTOLD_SCALE, WrittenNumber};
 pub use encode::bytes_of_text;
-pub use entry::UUID_MARK;
-pub(super) use entry::{Arguments, Entry, JSON_MARK, JSONB_MARK, Takes};
+pub(super) use entry::{Arguments, Entry, Takes};
 pub(super) use extract::DATE_PART;
 pub(super) use intervals::interval_times;
 pub use json::canonical_jsonb;
-pub(super) use json::{
-    GroupedForm, grouped_lists, grouped_objects, is_json_field, is_jsonb_field, list_mark,
-};
+pub(super) use json::{GroupedForm, grouped_lists, grouped_objects};
+pub use marks::UUID_MARK;
+pub(super) use marks::{JSON_MARK, JSONB_MARK, is_json_field, is_jsonb_field, list_mark};
 pub use regex_words::regex_of;
 pub use uuids::{canonical_uuid, is_canonical_uuid};
 

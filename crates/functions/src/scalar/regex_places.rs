@@ -8,7 +8,7 @@ use regex::{Match, Regex};
 
 use super::call::Call;
 use super::entry::{Arguments, Entry, Takes, text};
-use super::patterns::Compiled;
+use super::regex_compiled::Compiled;
 use super::texts::entry;
 
 /// What an expression finds in a text, one behind the other. Behind a match without a letter the search goes on one

@@ -5,7 +5,8 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, exec_err};
 
 use super::call::Call;
-use super::entry::{Arguments, Entry, JSON_MARK, Takes, text};
+use super::entry::{Arguments, Entry, Takes, text};
+use super::marks::JSON_MARK;
 use crate::sql_name;
 
 /// A type as `typeof` names it.

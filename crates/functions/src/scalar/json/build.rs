@@ -9,10 +9,11 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 
 use super::super::call::Call;
 use super::super::entry::{Arguments, Entry, Takes, text};
+use super::super::marks::is_json_field;
 use super::extract::{is_jsonb, parsed, told};
 use super::jsonb::{self, canonical, canonical_jsonb};
 use super::value::{Json, quote};
-use super::write::{Column, JsonForm, is_json_field};
+use super::write::{Column, JsonForm};
 use crate::failure::FunctionFailure;
 
 fn columns(call: &Call) -> Result<Vec<Column>> {

@@ -8,8 +8,8 @@ use datafusion::common::Result;
 use super::super::call::Call;
 use super::super::entry::{Arguments, Entry, Takes, text};
 use super::extract::{parsed, told};
-use super::jsonb::{self, JsonFailure};
-use super::value::Json;
+use super::jsonb;
+use super::value::{Json, JsonFailure, order_keys};
 
 /// What becomes of the place that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl<'a> ValueChange<'_, 'a> {
             (Some((_, value)), true) => *value = self.value.clone(),
             (None, true) if self.kind.adds() => {
                 pairs.push((Cow::Owned(key.to_owned()), self.value.clone()));
-                jsonb::order_keys(&mut pairs);
+                order_keys(&mut pairs);
             }
             (None, _) => {}
         }

@@ -7,8 +7,8 @@ use datafusion::common::Result;
 use super::super::call::Call;
 use super::super::entry::{Arguments, Entry, Takes, flag, text};
 use super::extract::{parsed, told};
-use super::jsonb::{self, order_keys};
-use super::value::Json;
+use super::jsonb;
+use super::value::{Json, order_keys};
 
 /// Two objects as one, in which the keys of the second one win, or the elements of both as one list.
 fn concatenated<'a>(left: Json<'a>, right: Json<'a>) -> Json<'a> {

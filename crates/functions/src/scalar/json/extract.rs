@@ -6,11 +6,11 @@ use datafusion::common::{Result, ScalarValue};
 
 use super::super::call::Call;
 use super::super::entry::{Arguments, Entry, Takes, flag, text};
-use super::is_jsonb_field;
-use super::jsonb::{self, JsonFailure};
+use super::super::marks::is_jsonb_field;
+use super::jsonb;
 use super::parse::{parse, parse_jsonb};
 use super::path::Path;
-use super::value::Json;
+use super::value::{Json, JsonFailure};
 
 pub(super) const PATHS: &[Arguments] = &[
     Arguments::Are(&[Takes::Json, Takes::Text]),

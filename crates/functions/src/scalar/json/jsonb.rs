@@ -5,21 +5,14 @@
 //! have to be are left.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
-use super::normal::is_normal;
+use super::normal::{PLACES_MAX, WHOLE_DIGITS_MAX, is_normal};
 use super::parse::parse_jsonb;
-use super::value::{Json, quote};
+use super::value::{Json, JsonFailure, quote};
 use crate::failure::FunctionFailure;
-
-/// Why a text is not JSONB, or a value cannot become another one: SQLSTATE and message.
-pub(super) type JsonFailure = (&'static str, String);
 
 /// Most bytes of a value, as in PostgreSQL.
 const BYTES_MAX: usize = 0x0fff_ffff;
-/// Most digits of a number before its point and behind it, as in PostgreSQL.
-pub(super) const WHOLE_DIGITS_MAX: usize = 131_072;
-pub(super) const PLACES_MAX: usize = 16_383;
 
 /// The text of JSONB that a text of JSON means: itself where it is one.
 ///
@@ -42,27 +35,6 @@ pub(super) fn canonical(text: &str) -> Result<Cow<'_, str>, JsonFailure> {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     write(&parse_jsonb(text)?, &mut out)?;
     Ok(Cow::Owned(out))
-}
-
-/// How keys are ordered: shorter ones first.
-pub(super) fn key_order(left: &str, right: &str) -> Ordering {
-    left.len().cmp(&right.len()).then_with(|| left.cmp(right))
-}
-
-/// Brings keys into their order; the last of equal ones stays.
-pub(super) fn order_keys<'a>(pairs: &mut Vec<(Cow<'a, str>, Json<'a>)>) {
-    let rises = |pair: &[(Cow<'a, str>, Json<'a>)]| key_order(&pair[0].0, &pair[1].0).is_lt();
-    if pairs.windows(2).all(rises) {
-        return;
-    }
-    pairs.sort_by(|left, right| key_order(&left.0, &right.0));
-    pairs.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        if is_same {
-            std::mem::swap(next, kept);
-        }
-        is_same
-    });
 }
 
 /// Writes a value whose keys are in their order.

@@ -41,7 +41,6 @@ use super::entry::Entry;
 
 pub(crate) use build::{GroupedForm, grouped_lists, grouped_objects};
 pub use jsonb::canonical_jsonb;
-pub(crate) use write::{is_json_field, is_jsonb_field, list_mark};
 
 pub(super) static ENTRIES: &[&[Entry]] = &[
     each::ALL,

@@ -1,8 +1,11 @@
 //! Whether a text is in the form of JSONB already, as nearly all are that come out of a table: found in one pass,
 //! without a value in between. Where it cannot tell it says no.
 
-use super::jsonb::{PLACES_MAX, WHOLE_DIGITS_MAX};
 use super::parse::DEPTH_MAX;
+
+/// Most digits of a number before its point and behind it, as in PostgreSQL.
+pub(super) const WHOLE_DIGITS_MAX: usize = 131_072;
+pub(super) const PLACES_MAX: usize = 16_383;
 
 /// Whether a text is the one of its value.
 pub(super) fn is_normal(text: &str) -> bool {

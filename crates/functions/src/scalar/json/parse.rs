@@ -3,8 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::jsonb::{JsonFailure, order_keys};
-use super::value::Json;
+use super::value::{Json, JsonFailure, order_keys};
 
 /// Lists and objects inside one another.
 pub(super) const DEPTH_MAX: usize = 1000;

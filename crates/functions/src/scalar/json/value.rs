@@ -1,7 +1,11 @@
 //! A parsed text, and the text of a value.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt::Write;
+
+/// Why a text is not JSONB, or a value cannot become another one: SQLSTATE and message.
+pub(super) type JsonFailure = (&'static str, String);
 
 /// A value of JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,4 +207,25 @@ pub(super) fn quote(text: &str, out: &mut String) {
     }
     out.push_str(&text[from..]);
     out.push('"');
+}
+
+/// How keys of JSONB are ordered: shorter ones first.
+fn key_order(left: &str, right: &str) -> Ordering {
+    left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+}
+
+/// Brings keys into the order of JSONB; the last of equal ones stays.
+pub(super) fn order_keys<'a>(pairs: &mut Vec<(Cow<'a, str>, Json<'a>)>) {
+    let rises = |pair: &[(Cow<'a, str>, Json<'a>)]| key_order(&pair[0].0, &pair[1].0).is_lt();
+    if pairs.windows(2).all(rises) {
+        return;
+    }
+    pairs.sort_by(|left, right| key_order(&left.0, &right.0));
+    pairs.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            std::mem::swap(next, kept);
+        }
+        is_same
+    });
 }

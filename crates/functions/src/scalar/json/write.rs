@@ -2,10 +2,10 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, Float64Type};
+use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::{Result, exec_err};
 
-use super::super::entry::{JSON_MARK, JSONB_MARK, UUID_MARK};
+use super::super::marks::is_json_field;
 use super::jsonb::canonical_jsonb;
 use super::parse::parse;
 use super::value::{quote, write_double};
@@ -184,33 +184,6 @@ fn write_json(text: &str, form: JsonForm, out: &mut String) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The marks of fields whose lists are of JSON and of UUIDs, beside those of the items.
-const LIST_MARKS: [(&str, &str); 3] = [
-    (JSON_MARK.1, "atoll.pg_type._json"),
-    (JSONB_MARK, "atoll.pg_type._jsonb"),
-    (UUID_MARK.1, "atoll.pg_type._uuid"),
-];
-
-/// What the field of a list has among its metadata, where that of its items has a mark.
-pub(crate) fn list_mark(item: &Field) -> Option<(&'static str, &'static str)> {
-    let mark = item.metadata().get(JSON_MARK.0)?;
-    let found = LIST_MARKS.iter().find(|(of_item, _)| of_item == mark);
-    found.map(|(_, of_list)| (JSON_MARK.0, *of_list))
-}
-
-/// Whether the values of a field are JSON, or the items of its lists.
-pub(crate) fn is_json_field(field: &Field) -> bool {
-    let mark = field.metadata().get(JSON_MARK.0);
-    mark.is_some_and(|mark| {
-        LIST_MARKS[..2].iter().any(|(of_item, of_list)| mark == of_item || mark == of_list)
-    })
-}
-
-/// Whether they are JSONB.
-pub(crate) fn is_jsonb_field(field: &Field) -> bool {
-    field.metadata().get(JSON_MARK.0).is_some_and(|mark| mark == JSONB_MARK)
 }
 
 /// Dates, times and intervals as text.
