@@ -3,9 +3,9 @@
 use atoll_sys::Root;
 
 use super::maps::{MappingKind, Maps, ProcessMapping};
-use super::memory::{Method, ProcessMemory};
 use super::missing::Missing;
 use super::numa_maps::NumaMaps;
+use super::process_memory::{Method, ProcessMemory};
 use super::read::{Unread, field, text_if_readable};
 use super::status::Status;
 

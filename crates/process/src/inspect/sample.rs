@@ -16,8 +16,8 @@ use atoll_topology::NodeId;
 use super::draw::StripSample;
 use super::homes::{PageHomes, PagesError};
 use super::maps::{MappingKind, Maps, ProcessMapping, SegmentId};
-use super::memory::{MemoryOptions, Method, ProcessMemory};
 use super::missing::Missing;
+use super::process_memory::{MemoryOptions, Method, ProcessMemory};
 use super::read::Unread;
 use super::status::Status;
 

@@ -3,57 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atoll_topology::{CpuSet, NodeId, NodeSet};
-
 use super::bytes::{NodeBytes, add_all};
 use super::kernel::Balancing;
 use super::maps::MappingKind;
-use super::memory::{ProcessMemory, together};
+use super::memory::together;
 use super::missing::Missing;
+use super::node_row::{NodeRow, rows};
 use super::nodes::NodeMap;
+use super::process::Process;
 use super::target::ProcessId;
 use super::threads::Thread;
 use super::union::{Union, United};
-
-/// What lives on a node.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NodeRow {
-    /// The node; none for threads and memory of which the node is not known.
-    pub node: Option<NodeId>,
-    /// Its cpus.
-    pub cpus: CpuSet,
-    /// Threads that last ran on it.
-    pub threads: u64,
-    /// Cpus' worth of time that they use.
-    pub cpu_share: f64,
-    /// Bytes resident on it.
-    pub bytes: u64,
-    /// Of all that is resident: what a thread that runs here has locally. Resident, not accessed.
-    pub share: f64,
-}
-
-/// A process.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Process {
-    /// Number and start.
-    pub id: ProcessId,
-    /// Its name: any bytes.
-    pub name: String,
-    /// One letter, as `ps` has them.
-    pub state: char,
-    /// Its user's number.
-    pub user: Option<u32>,
-    /// Nodes it may allocate from (its cpuset).
-    pub nodes_allowed: NodeSet,
-    /// Threads it has.
-    pub threads_total: u64,
-    /// Those that were read, ordered by number.
-    pub threads: Vec<Thread>,
-    /// Where its memory is; none where that was not asked or cannot be told.
-    pub memory: Option<ProcessMemory>,
-    /// How long before this look the memory was read: reading is paced by what it costs.
-    pub memory_age: Duration,
-}
 
 /// What one look found.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,49 +87,4 @@ impl Snapshot {
         self.missing.sort();
         self.missing.dedup();
     }
-}
-
-impl Process {
-    /// Every node, with what of the process lives on it.
-    pub fn nodes(&self, nodes: &NodeMap) -> Vec<NodeRow> {
-        let bytes = self.memory.as_ref().map(ProcessMemory::by_node).unwrap_or_default();
-        rows(self.threads.iter(), &bytes, nodes)
-    }
-
-    /// Cpus' worth of time that its threads use.
-    pub fn cpu_share(&self) -> f64 {
-        self.threads.iter().filter_map(|thread| thread.cpu_share).sum()
-    }
-}
-
-fn rows<'a>(
-    threads: impl Iterator<Item = &'a Thread>,
-    bytes: &NodeBytes,
-    nodes: &NodeMap,
-) -> Vec<NodeRow> {
-    let empty = |node, cpus: &CpuSet| NodeRow {
-        node,
-        cpus: cpus.clone(),
-        threads: 0,
-        cpu_share: 0.0,
-        bytes: 0,
-        share: 0.0,
-    };
-    let mut rows: BTreeMap<Option<NodeId>, NodeRow> =
-        nodes.nodes().map(|(node, cpus)| (Some(node), empty(Some(node), cpus))).collect();
-    for thread in threads {
-        let row = rows.entry(thread.node).or_insert_with(|| empty(thread.node, &CpuSet::default()));
-        row.threads += 1;
-        row.cpu_share += thread.cpu_share.unwrap_or(0.0);
-    }
-    let total = bytes.values().sum::<u64>().max(1) as f64;
-    for (node, bytes) in bytes {
-        let row = rows.entry(*node).or_insert_with(|| empty(*node, &CpuSet::default()));
-        row.bytes = *bytes;
-        row.share = *bytes as f64 / total;
-    }
-    // What is not known comes last.
-    let mut rows: Vec<NodeRow> = rows.into_values().collect();
-    rows.sort_by_key(|row| (row.node.is_none(), row.node));
-    rows
 }

@@ -17,10 +17,10 @@ use atoll_topology::NodeId;
 use super::bytes::{NodeBytes, add};
 use super::draw::StripSample;
 use super::homes::{PageHomes, PagesError};
-use super::memory::{MemoryOptions, Method, ProcessMemory};
 use super::missing::Missing;
+use super::process::Process;
+use super::process_memory::{MemoryOptions, Method, ProcessMemory};
 use super::segment::{MappedRange, ObjectKey, Segment};
-use super::snapshot::Process;
 
 /// Pages looked up in one round, which bounds memory however large an object is.
 const BATCH: usize = 16_384;

@@ -8,11 +8,13 @@ use atoll_topology::Machine;
 
 use super::homes::PageHomes;
 use super::kernel::Balancing;
-use super::memory::{self, MemoryOptions, ProcessMemory, end_or};
+use super::memory::{self, end_or};
 use super::missing::Missing;
 use super::nodes::NodeMap;
 use super::pace::{Pace, Purse};
-use super::snapshot::{Process, Snapshot};
+use super::process::Process;
+use super::process_memory::{MemoryOptions, ProcessMemory};
+use super::snapshot::Snapshot;
 use super::target::ProcessId;
 use super::threads::ThreadReader;
 use super::union::{Union, United};

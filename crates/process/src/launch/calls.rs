@@ -8,7 +8,8 @@ use atoll_sys::{Bitmap, CallError};
 use atoll_topology::{Bytes, CpuSet, Machine, NodeId};
 
 use super::obstacle::{self, Obstacle};
-use super::plan::{InstancePlan, LaunchPlan, MemoryPolicy};
+use super::plan::{InstancePlan, LaunchPlan};
+use super::policy::MemoryPolicy;
 
 /// Share of a node's memory below which it counts as nearly full: 1 / 20.
 const FULL_BELOW: u64 = 20;

@@ -3,7 +3,7 @@
 use atoll_sys::{CallError, CallErrorKind, PolicyMode};
 use atoll_topology::{Bytes, CpuSet, IdSet, Machine, NodeId, NodeSet, ResolvedSet};
 
-use super::plan::{MemoryPolicy, mode_name};
+use super::policy::{MemoryPolicy, mode_name};
 
 /// Why the kernel does not, or may not, do what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]

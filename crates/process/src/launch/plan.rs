@@ -1,12 +1,12 @@
 //! What a request means on a machine. Pure: nothing is asked of the kernel.
 
-use std::fmt;
-
-use atoll_placement::{MemoryHome, Policy, Strategy, StrategyError};
+use atoll_placement::{MemoryHome, Policy, Strategy};
 use atoll_sys::PolicyMode;
 use atoll_topology::{CpuSet, DomainId, Machine, NodeId, NodeSet, SetSpec};
 
 use super::obstacle::{self, Give, Obstacle};
+use super::plan_error::LaunchPlanError;
+use super::policy::MemoryPolicy;
 use super::request::{LaunchRequest, MemoryFlag};
 use super::seats::{InstanceSeat, seats};
 
@@ -34,82 +34,6 @@ pub struct InstancePlan {
     pub cpus: Option<CpuSet>,
     /// Its memory policy; `None` leaves it as it is.
     pub memory: Option<MemoryPolicy>,
-}
-
-/// A memory policy for a thread and all it starts.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct MemoryPolicy {
-    /// The kernel's mode.
-    #[serde(serialize_with = "as_name")]
-    pub mode: PolicyMode,
-    /// Its nodes; empty for modes without.
-    pub nodes: NodeSet,
-    /// Whether automatic NUMA balancing stays on among the nodes.
-    pub balancing: bool,
-}
-
-/// Why a request has no plan.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LaunchPlanError {
-    /// The strategy has no answer.
-    #[error(transparent)]
-    Strategy(#[from] StrategyError),
-    /// Copies on every node are made by the program that holds the data.
-    #[error(
-        "replicate is not supported for other programs: only a program itself can keep a copy of \
-         its data on every node; try aligned with --instances nodes, or interleave"
-    )]
-    Replicate,
-    /// No node that may be used has cpus.
-    #[error("no node of machine '{machine}' that may be used has cpus; check -N and the cpuset")]
-    NoCpus {
-        /// Name of the machine.
-        machine: String,
-    },
-    /// The sets have no cpu in common.
-    #[error(
-        "none of the cpus {cpus} is among those of instance {instance} ({seat}); leave out -C, or \
-         choose cpus there"
-    )]
-    NoCommonCpu {
-        /// Cpus of `-C`.
-        cpus: CpuSet,
-        /// The instance.
-        instance: usize,
-        /// Its cpus by node, domain or strategy.
-        seat: CpuSet,
-    },
-    /// `--preferred` takes one node.
-    #[error("'{set}' is not one node: --preferred takes exactly one; see --preferred-many")]
-    NotOneNode {
-        /// The set as given.
-        set: SetSpec,
-    },
-    /// `same` without another set of nodes.
-    #[error("'same' stands for the nodes of another flag, and no other flag names nodes")]
-    SameAsNothing,
-    /// `!` of everything.
-    #[error("'{set}' leaves no node or cpu of those that may be used")]
-    EmptySet {
-        /// The set as given.
-        set: SetSpec,
-    },
-    /// Nothing of `-N` can be used, and instances or a strategy were to be dealt out over it.
-    #[error("nothing can be started there: {}", listed(.obstacles))]
-    NowhereToStart {
-        /// Why each of its nodes cannot be used.
-        obstacles: Vec<Obstacle>,
-    },
-    /// Nodes or cpus that the machine does not have, or of which none has what it is to give: a
-    /// mistake in the command, where a placement that is refused may still be done without.
-    #[error("{}", listed(.obstacles))]
-    NotThere {
-        /// What is not there.
-        obstacles: Vec<Obstacle>,
-    },
-    /// The strategy chooses its nodes itself.
-    #[error("subset chooses its nodes itself; leave out -N, or use -N with -i instead of subset")]
-    SubsetOfNodes,
 }
 
 impl LaunchPlan {
@@ -147,10 +71,6 @@ impl LaunchPlan {
     pub fn is_empty(&self) -> bool {
         self.instances.iter().all(|it| it.cpus.is_none() && it.memory.is_none())
     }
-}
-
-fn listed(obstacles: &[Obstacle]) -> String {
-    obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn effective(request: &LaunchRequest) -> Result<Option<Strategy>, LaunchPlanError> {
@@ -338,36 +258,4 @@ fn narrowed(
         });
     }
     Ok(Some(common))
-}
-
-/// The name of a mode, as in numactl's long flags.
-pub fn mode_name(mode: PolicyMode) -> &'static str {
-    match mode {
-        PolicyMode::Default => "default",
-        PolicyMode::Preferred => "preferred",
-        PolicyMode::Bind => "bind",
-        PolicyMode::Interleave => "interleave",
-        PolicyMode::Local => "local",
-        PolicyMode::PreferredMany => "preferred-many",
-        PolicyMode::WeightedInterleave => "weighted-interleave",
-    }
-}
-
-fn as_name<S: serde::Serializer>(mode: &PolicyMode, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(mode_name(*mode))
-}
-
-impl fmt::Display for MemoryPolicy {
-    /// `interleave on nodes 0-3`, `local`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(mode_name(self.mode))?;
-        if !self.nodes.is_empty() {
-            let plural = if self.nodes.len() == 1 { "" } else { "s" };
-            write!(f, " on node{plural} {}", self.nodes)?;
-        }
-        if self.balancing {
-            f.write_str(", balanced among them")?;
-        }
-        Ok(())
-    }
 }

@@ -2,7 +2,7 @@
 
 use atoll_topology::{CpuSet, DomainId, Machine, NodeId, NodeSet};
 
-use super::plan::LaunchPlanError;
+use super::plan_error::LaunchPlanError;
 use super::request::Instances;
 
 /// The place of an instance before any strategy says what that means.
