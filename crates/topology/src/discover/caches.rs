@@ -9,8 +9,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::cpus::{self, Peers};
-use super::files::KernelFiles;
+use super::files::{KernelFiles, cpu_file};
+use super::peers::Peers;
 use crate::assemble::CachePart;
 use crate::{Bytes, Cache, CacheKind, CpuId, CpuSet};
 
@@ -101,7 +101,7 @@ fn shared(files: &KernelFiles<'_>, directory: &str, core: &CpuSet) -> Option<Cpu
 
 /// The cpu's caches whose level the kernel knows.
 fn indexes(files: &KernelFiles<'_>, cpu: CpuId) -> Vec<Index> {
-    let directory = cpus::file(cpu, "cache");
+    let directory = cpu_file(cpu, "cache");
     let names = files.list(&directory).into_iter().filter(|name| name.starts_with("index"));
     names
         .filter_map(|name| {

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use super::Allowed;
 use super::caches::CacheList;
-use super::files::KernelFiles;
+use super::files::{CPU_DIRECTORY, KernelFiles, cpu_file};
 use super::nodes::Nodes;
 use super::packages;
+use super::peers::Peers;
 use crate::assemble::CpuPart;
-use crate::{Cache, CpuId, CpuSet, NodeId, PackageId, Source};
+use crate::{Cache, CpuId, CpuSet, PackageId, Source};
 
-const DIRECTORY: &str = "/sys/devices/system/cpu";
 const CPUINFO: &str = "/proc/cpuinfo";
 
 /// Usable cpus and the models of their packages.
@@ -47,12 +47,12 @@ impl Cpus {
 /// which does not say that they are offline, else those of `/proc/cpuinfo`, else what the process may
 /// run on. Empty where nothing tells of a cpu.
 pub(super) fn online(files: &KernelFiles<'_>, allowed: &Allowed) -> CpuSet {
-    let name = format!("{DIRECTORY}/online");
+    let name = format!("{CPU_DIRECTORY}/online");
     if let Some(listed) = files.list_set(&name).filter(|cpus: &CpuSet| !cpus.is_empty()) {
         return listed;
     }
     let is_on =
-        |cpu: &CpuId| files.text(&file(*cpu, "online")).is_none_or(|text| text.trim() != "0");
+        |cpu: &CpuId| files.text(&cpu_file(*cpu, "online")).is_none_or(|text| text.trim() != "0");
     let with_directory = || directories(files).iter().filter(is_on).collect();
     let of_cpuinfo = || {
         let text = files.text(CPUINFO).unwrap_or_default();
@@ -93,18 +93,13 @@ pub(super) fn usable(files: &KernelFiles<'_>, online: &CpuSet, allowed: &Allowed
     let usable = if there.is_empty() { online.clone() } else { there };
     let list = |set: &CpuSet| if set.is_empty() { "none".to_owned() } else { set.to_string() };
     let found = format!("online are {online}, the process may run on {}", list(granted));
-    files.assume(&format!("{DIRECTORY}/online"), found, format_args!("taken as {usable}"));
+    files.assume(&format!("{CPU_DIRECTORY}/online"), found, format_args!("taken as {usable}"));
     usable
 }
 
 /// Cpus that have a directory.
 fn directories(files: &KernelFiles<'_>) -> CpuSet {
-    files.numbered(DIRECTORY, "cpu").into_iter().map(CpuId).collect()
-}
-
-/// A cpu's file, by its name.
-pub(super) fn file(cpu: CpuId, name: &str) -> String {
-    format!("{DIRECTORY}/cpu{cpu}/{name}")
+    files.numbered(CPU_DIRECTORY, "cpu").into_iter().map(CpuId).collect()
 }
 
 fn part(
@@ -123,33 +118,11 @@ fn part(
     }
 }
 
-/// A cpu among the usable cpus of its node.
-pub(super) struct Peers<'a> {
-    pub(super) cpu: CpuId,
-    node: NodeId,
-    usable: &'a CpuSet,
-    nodes: &'a Nodes,
-}
-
-impl Peers<'_> {
-    /// The first usable cpu on the same node out of a set that should hold the cpu itself. All
-    /// members of a group name the same leader, so groups stay apart even if their lists disagree.
-    pub(super) fn leader(&self, group: &CpuSet) -> CpuId {
-        let peer = |cpu: &CpuId| self.usable.contains(*cpu) && self.nodes.is_home(self.node, *cpu);
-        group.iter().find(peer).unwrap_or(self.cpu)
-    }
-
-    /// The first usable cpu of the node.
-    pub(super) fn node_leader(&self) -> CpuId {
-        self.leader(self.usable)
-    }
-}
-
 /// Hardware threads of the cpu's core. The second name is that of kernels before 5.3. A set without
 /// the cpu itself, as an empty one, tells nothing.
 fn core_cpus(files: &KernelFiles<'_>, cpu: CpuId) -> CpuSet {
     for name in ["core_cpus", "thread_siblings"] {
-        let mask = file(cpu, &format!("topology/{name}"));
+        let mask = cpu_file(cpu, &format!("topology/{name}"));
         let Some(cpus) = files.list_or_mask(&format!("{mask}_list"), &mask) else { continue };
         if cpus.contains(cpu) {
             return cpus;

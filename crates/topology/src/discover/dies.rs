@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cpus;
-use super::files::KernelFiles;
+use super::files::{KernelFiles, cpu_file};
 use crate::assemble::CpuPart;
 use crate::{CpuId, CpuSet, Die, PackageId};
 
@@ -22,6 +21,6 @@ pub(super) fn read(files: &KernelFiles<'_>, cpus: &[CpuPart]) -> Vec<Die> {
 
 /// The number of the cpu's die; the kernel says -1 where the firmware does not tell.
 fn die(files: &KernelFiles<'_>, cpu: CpuId) -> Option<u32> {
-    let number = files.number(&cpus::file(cpu, "topology/die_id"))?;
+    let number = files.number(&cpu_file(cpu, "topology/die_id"))?;
     u32::try_from(number).ok()
 }

@@ -20,6 +20,14 @@ const ASSUMPTION_CHARS_MAX: usize = 400;
 /// What happens to a value that cannot be used.
 const AS_MISSING: &str = "taken as not told";
 
+/// Where the kernel tells of cpus.
+pub(super) const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
+
+/// A cpu's file, by its name.
+pub(super) fn cpu_file(cpu: CpuId, name: &str) -> String {
+    format!("{CPU_DIRECTORY}/cpu{cpu}/{name}")
+}
+
 /// The kernel's files about a machine.
 pub(super) struct KernelFiles<'a> {
     root: &'a Root,

@@ -8,8 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cpus;
-use super::files::KernelFiles;
+use super::files::{KernelFiles, cpu_file};
 use crate::{CpuKind, CpuSet};
 
 /// The devices and what their cpus are called.
@@ -62,7 +61,7 @@ fn by_number(
 ) -> BTreeMap<u32, CpuSet> {
     let mut kinds: BTreeMap<u32, CpuSet> = BTreeMap::new();
     for cpu in usable.iter() {
-        let Some(number) = files.count(&cpus::file(cpu, file), expected) else {
+        let Some(number) = files.count(&cpu_file(cpu, file), expected) else {
             return BTreeMap::new();
         };
         kinds.entry(number).or_default().insert(cpu);

@@ -11,6 +11,7 @@
 //! | `dies` | `cpu*/topology/{die_id,die_cpus_list}` | dies of packages that have several |
 //! | `kinds` | `/sys/devices/cpu_{core,atom}`, `cpu*/cpu_capacity`, `cpu*/cpufreq` | cpus of several kinds |
 //! | `caches` | `/sys/devices/system/cpu/cpu*/cache` | caches of every level; the last levels are domains |
+//! | `peers` | nothing | the cpus that a cpu may share a core or a cache with |
 //! | `memory` | `/sys/devices/system/node/node*/meminfo`, without NUMA `/proc/meminfo` | memory, in all and free |
 //! | `huge_pages` | `/sys/devices/system/node/node*/hugepages` | pools of explicit huge pages |
 //! | `side_caches` | `/sys/devices/system/node/node*/memory_side_cache` | caches in front of memory |
@@ -39,6 +40,7 @@ mod memory;
 mod nodes;
 mod packages;
 mod pages;
+mod peers;
 mod side_caches;
 
 use atoll_sys::Root;

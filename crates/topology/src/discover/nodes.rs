@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::files::KernelFiles;
+use super::files::{KernelFiles, cpu_file};
 use crate::{CpuId, CpuSet, NodeId, NodeSet};
 
 const DIRECTORY: &str = "/sys/devices/system/node";
@@ -123,6 +123,6 @@ fn homes(files: &KernelFiles<'_>, nodes: &[OnlineNode], cpus: &CpuSet) -> HashMa
 
 /// The online node that the kernel links the cpu to.
 fn linked(files: &KernelFiles<'_>, cpu: CpuId, nodes: &[OnlineNode]) -> Option<NodeId> {
-    let ids = files.numbered(&super::cpus::file(cpu, ""), "node");
+    let ids = files.numbered(&cpu_file(cpu, ""), "node");
     ids.into_iter().map(NodeId).find(|id| nodes.iter().any(|node| node.id == *id))
 }

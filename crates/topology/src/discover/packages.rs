@@ -7,8 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::cpus;
-use super::files::KernelFiles;
+use super::files::{KernelFiles, cpu_file};
 use crate::{CpuId, CpuSet, PackageId};
 
 /// The package of each usable cpu; none for cpus of which nothing tells.
@@ -25,7 +24,7 @@ pub(super) fn read(files: &KernelFiles<'_>, usable: &CpuSet) -> HashMap<CpuId, P
 
 /// The firmware's number; the kernel says -1 where it does not tell.
 fn number(files: &KernelFiles<'_>, cpu: CpuId) -> Option<u32> {
-    let name = cpus::file(cpu, "topology/physical_package_id");
+    let name = cpu_file(cpu, "topology/physical_package_id");
     let number = files.number(&name).filter(|&number| number != -1)?;
     let id = u32::try_from(number).ok();
     if id.is_none() {
@@ -41,7 +40,7 @@ fn sets(files: &KernelFiles<'_>, usable: &CpuSet) -> Option<Vec<CpuSet>> {
     let mut left = usable.clone();
     for cpu in usable.iter() {
         let set = ["package_cpus", "core_siblings"].iter().find_map(|name| {
-            let mask = cpus::file(cpu, &format!("topology/{name}"));
+            let mask = cpu_file(cpu, &format!("topology/{name}"));
             files.list_or_mask(&format!("{mask}_list"), &mask)
         })?;
         let set: CpuSet = usable.intersection(&set);
@@ -63,7 +62,7 @@ fn ids(files: &KernelFiles<'_>, sets: &[CpuSet], numbers: &HashMap<CpuId, u32>) 
     let own: Vec<Option<u32>> =
         sets.iter().map(|cpus| told(cpus).filter(|&number| taken.insert(number))).collect();
     if own.iter().any(Option::is_none) && sets.len() > 1 {
-        let name = cpus::file(CpuId(0), "topology/physical_package_id");
+        let name = cpu_file(CpuId(0), "topology/physical_package_id");
         let found = "packages have no number of their own";
         files.assume(&name, found, "numbered in the order of their cpus");
     }
