@@ -6,10 +6,11 @@
 //! | folder | what |
 //! |---|---|
 //! | `server` | listening, many connections on few threads, the end of all |
+//! | `shared` | what all connections have in common |
 //! | `tls`, `log_ins`, `failures` | certificates, log-ins by a token, and log-ins that failed |
 //! | `rules` | who may try to log in from where, and how |
 //! | `log` | messages, slow statements, who did what |
-//! | `metrics` | figures and health over HTTP |
+//! | `metrics`, `http` | figures and health over HTTP |
 //! | `traces` | spans of statements for a collector of OpenTelemetry |
 //! | `console` | the web page, and what it asks for |
 //! | `supervisor` | what systemd is told |
@@ -26,11 +27,13 @@
 mod connection;
 mod console;
 mod copy;
+mod error;
 mod failures;
 mod flight;
 mod homes;
 #[cfg(test)]
 mod hostile_tests;
+mod http;
 mod insertion;
 mod log;
 mod log_ins;
@@ -38,14 +41,16 @@ mod metrics;
 mod options;
 mod rules;
 mod server;
+mod shared;
 mod supervisor;
 mod tls;
 mod traces;
 mod value;
 mod wire;
 
+pub use error::ServerError;
 pub use log::{LogFormat, LogLevel, LogOptions, LogTarget, Logs};
-pub use options::{ServerError, ServerOptions};
+pub use options::ServerOptions;
 pub use rules::LoginRules;
 pub use server::{Reloader, Server};
 pub use supervisor::{tell_ready, tell_stopping};

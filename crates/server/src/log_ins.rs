@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::connection::{check_password, refused_unseen, verifier_of, wrong_password};
 use crate::failures::LoginSource;
 use crate::log::{AuditEvent, AuditedClient, LogLevel};
-use crate::rules::{ClientOrigin, LoginAttempt, LoginMethod, login_method};
-use crate::server::Shared;
+use crate::rules::{ClientOrigin, LoginAttempt, LoginMethod};
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// Who everyone is who gives no name where no password is asked for: the role that stands for the process.
@@ -83,7 +83,7 @@ impl TokenClient<'_> {
     pub(crate) fn method(&self, server: &Shared) -> Result<LoginMethod, ErrorFields> {
         let from = ClientOrigin::Address(self.address.ip());
         let (role, is_encrypted) = (self.role, self.is_encrypted);
-        login_method(server, &LoginAttempt { role, from, is_encrypted })
+        server.login_method(&LoginAttempt { role, from, is_encrypted })
     }
 
     /// Logs in; the token by which its requests are known.

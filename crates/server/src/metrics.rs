@@ -1,24 +1,9 @@
-//! Figures of the server, as Prometheus reads them, and whether it is well: over HTTP.
-//!
-//! | path | answer |
-//! |---|---|
-//! | `/metrics` | counters and gauges in Prometheus's text form |
-//! | `/healthz` | 200 while the process answers |
-//! | `/readyz` | 200 while clients may come, 503 once the server stops |
-//! | `/`, `/console/…`, `/api/…` | the [`console`] |
+//! Figures of the server, as Prometheus reads them.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use atoll_sql::DatabaseUsage;
-use axum::Router;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
-use axum::routing::get;
+use atoll_sql::{Database, DatabaseUsage};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -26,13 +11,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use tokio::net::TcpListener;
-
-use crate::console;
-use crate::server::Shared;
-
-/// The type of Prometheus's text.
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The first bound of the histogram of times, and how many follow, each four times the one before.
 const SECONDS_MIN: f64 = 0.000_1;
@@ -189,40 +167,17 @@ impl Metrics {
         }
     }
 
-    fn text(&self, server: &Shared) -> String {
-        let sessions = server.database.activity().sessions();
+    /// All of them as text, those of the database as they are now.
+    pub(crate) fn text(&self, database: &Database) -> String {
+        let sessions = database.activity().sessions();
         let running = sessions.iter().filter(|session| session.is_running).count();
         for (state, count) in [("running", running), ("waiting", sessions.len() - running)] {
             self.sessions.get_or_create(&SessionState { state }).set(count as i64);
         }
-        self.usage.set(&server.database.usage());
+        self.usage.set(&database.usage());
         let mut text = String::new();
         // A String takes everything.
         let _ = encode(&mut text, &self.registry);
         text
-    }
-}
-
-/// Answers over HTTP until the server has stopped.
-pub(crate) async fn serve_http(listener: TcpListener, server: Arc<Shared>) {
-    let router = Router::new()
-        .route("/metrics", get(metrics))
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
-        .merge(console::routes(listener.local_addr().ok()))
-        .with_state(server);
-    let router = router.into_make_service_with_connect_info::<SocketAddr>();
-    // It ends with the task.
-    let _ = axum::serve(listener, router).await;
-}
-
-async fn metrics(State(server): State<Arc<Shared>>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, OPENMETRICS)], server.metrics.text(&server))
-}
-
-async fn ready(State(server): State<Arc<Shared>>) -> (StatusCode, &'static str) {
-    match server.stopping.is_cancelled() {
-        true => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n"),
-        false => (StatusCode::OK, "ready\n"),
     }
 }

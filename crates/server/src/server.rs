@@ -2,29 +2,30 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atoll_sql::{Database, Session};
-use atoll_sys::{KeepAlive, set_keep_alive};
+use atoll_sql::Database;
 use parking_lot::RwLock;
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{ClientStream, serve};
+use crate::connection::{ClientStream, prepare, serve};
 use crate::console::ConsoleState;
+use crate::error::ServerError;
 use crate::failures::Failures;
 use crate::flight::{FlightState, serve_flight};
 use crate::homes::Homes;
-use crate::log::{LogLevel, Logs};
-use crate::metrics::{Metrics, serve_http};
-use crate::options::{ServerError, ServerOptions};
+use crate::http::serve_http;
+use crate::log::Logs;
+use crate::metrics::Metrics;
+use crate::options::ServerOptions;
 use crate::rules::LoginRules;
+use crate::shared::Shared;
 use crate::tls::Tls;
 use crate::traces::Traces;
 
@@ -44,59 +45,8 @@ pub struct Server {
     http: Option<TcpListener>,
 }
 
-/// A client is asked after two minutes without a word whether it is there still, and given up half a minute later; one
-/// that does not acknowledge what it was sent, after as long.
-const KEEP_ALIVE: KeepAlive =
-    KeepAlive { idle_s: 120, interval_s: 10, count: 3, unacknowledged_ms: 150_000 };
-
 /// Connections over TCP that may log in at the same time, at the least.
 const STRANGERS_LEAST: usize = 100;
-
-/// What all connections have in common.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) database: Database,
-    pub(crate) options: ServerOptions,
-    /// Connections that may still come.
-    pub(crate) places: Arc<Semaphore>,
-    /// Connections over TCP that may still come to log in.
-    pub(crate) strangers: Arc<Semaphore>,
-    /// Raised when sessions end where they wait for their clients.
-    pub(crate) stopping: CancellationToken,
-    pub(crate) failures: Failures,
-    pub(crate) metrics: Metrics,
-    /// Makes up salts of roles that do not exist.
-    pub(crate) seed: [u8; 32],
-    pub(crate) console: ConsoleState,
-    pub(crate) logs: Arc<Logs>,
-    traces: Option<Traces>,
-    pub(crate) flight: FlightState,
-    pub(crate) homes: Homes,
-    tls: RwLock<Option<Arc<Tls>>>,
-    rules: RwLock<Option<Arc<LoginRules>>>,
-}
-
-impl Shared {
-    /// What connections are encrypted with; none without TLS.
-    pub(crate) fn tls(&self) -> Option<Arc<Tls>> {
-        self.tls.read().clone()
-    }
-
-    /// Who may try to log in, and how; none without rules.
-    pub(crate) fn rules(&self) -> Option<Arc<LoginRules>> {
-        self.rules.read().clone()
-    }
-}
-
-impl Shared {
-    /// Sets what the role of a session has it begin with. What cannot be set keeps no one out.
-    pub(crate) fn begin_as_role(&self, session: &Session) {
-        for error in session.begin_as_role() {
-            let user = &session.identity().user;
-            self.logs.say(LogLevel::Warning, format_args!("session of {user}: {}", error.message));
-        }
-    }
-}
 
 /// A Unix socket, whose file goes with it.
 #[derive(Debug)]
@@ -319,14 +269,6 @@ async fn socket_file(path: PathBuf) -> Result<SocketFile, ServerError> {
     }
     let listener = UnixListener::bind(&path).map_err(failed)?;
     Ok(SocketFile { listener, path })
-}
-
-/// Sets what all connections over TCP have.
-pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
-    // Answers are written whole: waiting for more to send with them only delays them.
-    stream.set_nodelay(true)?;
-    let kept = set_keep_alive(stream.as_fd(), KEEP_ALIVE);
-    kept.map_err(|error| io::Error::from_raw_os_error(error.errno))
 }
 
 /// The next connection on any of them.

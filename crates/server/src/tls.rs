@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 
-use crate::options::ServerError;
+use crate::error::ServerError;
 
 /// Where the certificate and its key are, in PEM form.
 #[derive(Clone, Debug)]

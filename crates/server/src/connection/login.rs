@@ -11,8 +11,8 @@ use super::client::Channel;
 use super::failure::End;
 use super::stream::ClientStream;
 use crate::failures::LoginSource;
-use crate::rules::{ClientOrigin, LoginAttempt, LoginMethod, login_method};
-use crate::server::Shared;
+use crate::rules::{ClientOrigin, LoginAttempt, LoginMethod};
+use crate::shared::Shared;
 use crate::tls::Tls;
 use crate::wire::{ErrorFields, FrontendMessage, MESSAGE_MAX, sasl_initial, text};
 
@@ -41,7 +41,7 @@ pub(super) async fn log_in(
         from: origin(&channel.stream, source)?,
         is_encrypted: tls.is_some(),
     };
-    let method = login_method(server, &attempt).map_err(told)?;
+    let method = server.login_method(&attempt).map_err(told)?;
     if matches!(method, LoginMethod::Peer | LoginMethod::PeerFirst)
         && let Some(is_owner) = peer(&channel.stream, server, user)
     {

@@ -33,7 +33,7 @@ use atoll_topology::NodeId;
 use tokio::time::Instant;
 
 use crate::log::{AuditEvent, AuditedClient, LogLevel, SlowStatement};
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::FrontendMessage;
 use client::{Channel, Client};
 pub(crate) use client::{canceled, rows_of_tag, timed_out, until};
@@ -43,7 +43,7 @@ pub(crate) use login::{check_password, refused_unseen, verifier_of, wrong_passwo
 use portal::{Portal, Prepared};
 use startup::Begun;
 pub(crate) use statement::Control;
-pub(crate) use stream::ClientStream;
+pub(crate) use stream::{ClientStream, prepare};
 
 /// A connection whose client has logged in.
 struct Connection {

@@ -11,7 +11,7 @@ use super::failure::End;
 use super::login::log_in;
 use super::stream::ClientStream;
 use crate::log::{AuditEvent, AuditedClient, LogLevel};
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::tls::Tls;
 use crate::wire::{ErrorFields, FirstMessage, ProtocolError, StartupMessage, take_first, text};
 

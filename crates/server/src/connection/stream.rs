@@ -1,13 +1,20 @@
 //! The bytes of a connection: over TCP or a Unix socket, with TLS or without.
 
 use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use atoll_sys::{KeepAlive, set_keep_alive};
 use tokio::io::{AsyncRead, AsyncWrite, Empty, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
+
+/// A client is asked after two minutes without a word whether it is there still, and given up half a minute later; one
+/// that does not acknowledge what it was sent, after as long.
+const KEEP_ALIVE: KeepAlive =
+    KeepAlive { idle_s: 120, interval_s: 10, count: 3, unacknowledged_ms: 150_000 };
 
 /// A connection's stream.
 #[derive(Debug)]
@@ -109,4 +116,12 @@ impl AsyncWrite for ClientStream {
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         each!(self, stream => Pin::new(stream).poll_shutdown(context))
     }
+}
+
+/// Sets what all connections over TCP have.
+pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
+    // Answers are written whole: waiting for more to send with them only delays them.
+    stream.set_nodelay(true)?;
+    let kept = set_keep_alive(stream.as_fd(), KEEP_ALIVE);
+    kept.map_err(|error| io::Error::from_raw_os_error(error.errno))
 }

@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// An answer.

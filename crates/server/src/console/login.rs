@@ -16,7 +16,7 @@ use super::guard::port;
 use crate::log::AuditEvent;
 use crate::log_ins::{LASTS, NAME_MAX, OWNER, RefusalKind, TokenClient};
 use crate::rules::LoginMethod;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// What the audit log calls the console.
 const OVER: &str = "console";

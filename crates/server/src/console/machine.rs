@@ -15,7 +15,7 @@ use super::answer::{Answer, ApiError};
 use super::load::MachineLoad;
 use super::login::Caller;
 use super::watch::{MACHINE, rows_of};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// The machine as a picture.
 pub(super) async fn picture(State(server): State<Arc<Shared>>, _: Caller) -> impl IntoResponse {

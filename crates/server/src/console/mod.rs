@@ -34,7 +34,7 @@ use axum::middleware::from_fn;
 use axum::routing::{get, post};
 
 use crate::log_ins::LogIns;
-use crate::server::Shared;
+use crate::shared::Shared;
 use answer::ApiError;
 use load::LoadMeter;
 

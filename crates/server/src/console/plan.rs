@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{Answer, ApiError, Fields};
 use super::login::Caller;
 use super::run::{RequestSession, Results};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// Keys of a node that are shown apart from its details.
 const SHOWN_APART: [&str; 3] = ["homes", "variant", "reason"];

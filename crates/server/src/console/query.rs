@@ -8,7 +8,7 @@ use serde_json::json;
 use super::answer::{Answer, ApiError, Fields};
 use super::login::Caller;
 use super::run::{RequestSession, Results};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// Runs the statements of a text, one after the other; each is committed by itself unless the text says BEGIN.
 pub(super) async fn query(

@@ -14,7 +14,7 @@ use super::answer::ApiError;
 use super::login::Caller;
 use crate::connection::{canceled, error_fields, rows_of_tag, timed_out};
 use crate::log::{AuditedClient, SlowStatement};
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::value::{plain, text_cells};
 use crate::wire::ErrorFields;
 

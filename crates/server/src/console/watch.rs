@@ -12,7 +12,7 @@ use super::login::Caller;
 use super::run::{ShownRows, columns};
 use crate::connection::{error_fields, timed_out};
 use crate::log::AuditedClient;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// Rows of a system table that are shown.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::login::Caller;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// The action that cancels what GetFlightInfo began.

@@ -16,7 +16,7 @@ use super::query::Waiting;
 use super::session::FlightSession;
 use super::transaction::FlightTransaction;
 use crate::log_ins::LogInKey;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// Statements of a connection that wait to be fetched, and those that are prepared.

@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::connection::OpenRequest;
 use super::login::{HandshakeStream, caller, handshake, identify};
 use super::service::SqlService;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// The service behind the guard.

@@ -18,8 +18,8 @@ use tonic::transport::server::Connected;
 
 use super::connection::FlightConnection;
 use super::guard::GuardedService;
-use crate::connection::ClientStream;
-use crate::server::{Shared, prepare};
+use crate::connection::{ClientStream, prepare};
+use crate::shared::Shared;
 
 /// Bytes of a message of a client: clients send the batches that they have.
 const MESSAGE_MAX: usize = 64 << 20;

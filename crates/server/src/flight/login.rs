@@ -16,7 +16,7 @@ use super::connection::FlightConnection;
 use super::session::FlightSession;
 use crate::log_ins::{LogInKey, NAME_MAX, OWNER, TokenClient};
 use crate::rules::LoginMethod;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// What the audit log calls Flight SQL.

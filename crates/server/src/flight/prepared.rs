@@ -14,7 +14,7 @@ use super::login::Caller;
 use super::parameters::Parameters;
 use super::rows::sent_schema;
 use super::session::FlightSession;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// A statement that a client prepared, with the values that it bound last.

@@ -39,7 +39,7 @@ use super::query::{Fetched, TICKET_LASTS, Waiting, fetch};
 use super::rows::{MessageStream, messages};
 use super::transaction::session_of;
 use super::{info, ingest, keys, metadata, transaction, types};
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// Carries out the commands of clients that have logged in.

@@ -14,7 +14,7 @@ use super::login::Caller;
 use super::watch::{watch_session, watch_transaction};
 use crate::connection::{canceled, timed_out, until};
 use crate::log::{AuditEvent, AuditedClient, LogLevel, SlowStatement};
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// A session of a client, or a transaction of one.

@@ -10,7 +10,7 @@ use super::handles::parts;
 use super::login::Caller;
 use super::session::FlightSession;
 use crate::connection::{Control, error_fields};
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
 /// Bytes of the handle of a transaction.

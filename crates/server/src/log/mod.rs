@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use atoll_topology::calendar::civil_from_days;
 use serde_json::json;
 
-use crate::options::ServerError;
+use crate::error::ServerError;
 pub(crate) use audit::{AuditEvent, AuditedClient};
 use sink::LogSink;
 pub(crate) use slow::SlowStatement;

@@ -8,7 +8,7 @@ use std::path::Path;
 use parking_lot::Mutex;
 
 use super::LogTarget;
-use crate::options::ServerError;
+use crate::error::ServerError;
 
 /// For the owner alone: statements and names of roles are not for everyone.
 const MODE: u32 = 0o600;

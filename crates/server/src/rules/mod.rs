@@ -24,7 +24,6 @@ use std::net::IpAddr;
 use atoll_formats::FormatError;
 use atoll_sql::Database;
 
-use crate::server::Shared;
 use crate::wire::ErrorFields;
 use range::AddressRange;
 
@@ -97,17 +96,19 @@ pub(crate) enum ClientOrigin {
 /// How a client has to prove who it is, or what it is told when it may not even try. A client that is not over the Unix
 /// socket gets neither [`LoginMethod::Peer`] nor [`LoginMethod::PeerFirst`].
 pub(crate) fn login_method(
-    server: &Shared,
+    rules: Option<&LoginRules>,
+    trusts_all: bool,
+    database: &Database,
     attempt: &LoginAttempt<'_>,
 ) -> Result<LoginMethod, ErrorFields> {
-    let Some(rules) = server.rules() else {
+    let Some(rules) = rules else {
         return Ok(match attempt.from {
             ClientOrigin::Local => LoginMethod::PeerFirst,
-            ClientOrigin::Address(_) if server.options.trusts_all => LoginMethod::Trust,
+            ClientOrigin::Address(_) if trusts_all => LoginMethod::Trust,
             ClientOrigin::Address(_) => LoginMethod::Password,
         });
     };
-    let is_member = |group: &str| is_member(&server.database, attempt.role, group);
+    let is_member = |group: &str| is_member(database, attempt.role, group);
     match rules.first_match(attempt, is_member).map(|rule| rule.method) {
         Some(Some(method)) => Ok(method),
         Some(None) => Err(refusal("login rule rejects connection for", attempt)),

@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::options::ServerError;
+use crate::error::ServerError;
 
 /// Where spans go.
 #[derive(Clone)]
