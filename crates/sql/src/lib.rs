@@ -57,6 +57,6 @@ pub use session::{
     PreparedStatement, QueryResult, ScanProgress, Session, Splitter, Statement, TransactionState,
     split_statements,
 };
-pub use settings::{AggregateMethod, AtollOptions, JoinMethod};
+pub use settings::{AggregateMethod, AtollOptions, ColumnNames, JoinMethod};
 pub use trace::{OperatorSteps, StatementSteps};
 pub use watch::{StatementFigures, StatementWait, StatementWatch, WaitGuard};

@@ -113,6 +113,39 @@ pub enum SharedScan {
     Off,
 }
 
+/// How the columns of results that a statement leaves unnamed are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColumnNames {
+    /// By their text: `count(*)`, `a + 1`.
+    #[default]
+    Text,
+    /// As PostgreSQL calls them: `count`, `?column?`.
+    PostgreSql,
+}
+
+impl FromStr for ColumnNames {
+    type Err = DataFusionError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "text" => Ok(Self::Text),
+            "postgresql" => Ok(Self::PostgreSql),
+            _ => config_err!(
+                "invalid value '{text}' for atoll.column_names; expected text or postgresql"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for ColumnNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "text",
+            Self::PostgreSql => "postgresql",
+        })
+    }
+}
+
 /// The settings under `atoll.`.
 #[derive(Clone, Debug)]
 pub struct AtollOptions {
@@ -126,6 +159,8 @@ pub struct AtollOptions {
     pub durability: Durability,
     /// Whether selections share scans.
     pub shared_scan: SharedScan,
+    /// How unnamed columns of results are called.
+    pub column_names: ColumnNames,
     /// The pool whose workers run the session's statements; none for the common ones.
     pub pool: Option<String>,
     /// The node whose threads serve the session and drive its statements; none for any.
@@ -152,6 +187,7 @@ impl Default for AtollOptions {
             aggregate,
             durability,
             shared_scan,
+            column_names: ColumnNames::Text,
             pool: None,
             home: None,
             cores,
@@ -209,6 +245,7 @@ impl ExtensionOptions for AtollOptions {
             }
             "durability" => self.durability = parse_durability(value)?,
             "shared_scan" => self.shared_scan = parse_shared_scan(value)?,
+            "column_names" => self.column_names = value.parse()?,
             "cores" => self.cores = value.parse()?,
             "small_statements" => self.small_statements = parse_count(key, value)?,
             "large_statements" => self.large_statements = parse_count(key, value)?,
@@ -217,8 +254,8 @@ impl ExtensionOptions for AtollOptions {
             "pool" => self.pool = (!value.is_empty()).then(|| value.to_owned()),
             _ => {
                 return config_err!(
-                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.cores, atoll.durability, \
-                     atoll.home, atoll.join, atoll.large_statements, atoll.placement, atoll.pool, atoll.session_memory, \
+                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.column_names, atoll.cores, \
+                     atoll.durability, atoll.home, atoll.join, atoll.large_statements, atoll.placement, atoll.pool, atoll.session_memory, \
                      atoll.shared_scan or atoll.small_statements"
                 );
             }
@@ -304,6 +341,12 @@ impl ExtensionOptions for AtollOptions {
                 },
                 "Whether selections that wait at the same time are answered by one pass over their table: \
                  auto (prepared ones, and others while a pass is under way), on (all that fit) or off",
+            ),
+            entry(
+                "atoll.column_names",
+                self.column_names.to_string(),
+                "How columns of results without a name are called: text (as they are written: count(*)) or \
+                 postgresql (as PostgreSQL calls them: count, ?column?)",
             ),
         ]
     }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use atoll_sql::{Identity, ScramVerifier};
+use atoll_sql::{ColumnNames, Identity, ScramVerifier};
 use pgwire::api::auth::sasl::scram::{ScramSecret, ScramServerAuth};
 use sha2::{Digest, Sha256};
 
@@ -34,7 +34,8 @@ pub(super) async fn log_in(
     user: &str,
 ) -> Result<Identity, End> {
     let told = |error| End::Told(Box::new(error));
-    let identity = |is_owner| Identity { user: user.into(), is_owner, number: 0 };
+    let column_names = ColumnNames::PostgreSql;
+    let identity = |is_owner| Identity { user: user.into(), is_owner, number: 0, column_names };
     let source = source(&channel.stream);
     let attempt = LoginAttempt {
         role: user,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use atoll_sql::Identity;
+use atoll_sql::{ColumnNames, Identity};
 use axum::extract::{ConnectInfo, FromRequestParts, State};
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::request::Parts;
@@ -31,7 +31,8 @@ pub(super) struct Caller {
 impl Caller {
     /// Whose the session of this number is.
     pub(super) fn identity(&self, number: u32) -> Identity {
-        Identity { user: Arc::clone(&self.user), is_owner: self.is_owner, number }
+        let (user, column_names) = (Arc::clone(&self.user), ColumnNames::Text);
+        Identity { user, is_owner: self.is_owner, number, column_names }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_flight::{BasicAuth, HandshakeRequest, HandshakeResponse};
-use atoll_sql::Identity;
+use atoll_sql::{ColumnNames, Identity};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -56,7 +56,8 @@ pub(super) struct Caller {
 impl Caller {
     /// Whose the session of this number is.
     pub(super) fn identity(&self, number: u32) -> Identity {
-        Identity { user: Arc::clone(&self.user), is_owner: self.is_owner, number }
+        let (user, column_names) = (Arc::clone(&self.user), ColumnNames::Text);
+        Identity { user, is_owner: self.is_owner, number, column_names }
     }
 
     /// As a log-in tells of it.

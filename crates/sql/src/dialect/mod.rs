@@ -57,6 +57,7 @@ mod calls;
 mod catalog;
 mod columns;
 mod comprehension;
+mod figured;
 mod forms;
 mod json_marks;
 mod json_rows;

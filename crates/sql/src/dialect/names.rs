@@ -11,6 +11,9 @@
 //! the rows of a statement the second keeps its name, with a mark that [`shown`] takes away again; inside
 //! of a statement, where names are looked up, it is numbered. Queries inside expressions are left as they
 //! are: their names are not shown.
+//!
+//! Under `atoll.column_names = postgresql` the rows that clients get are named as PostgreSQL names them
+//! (`figured`). Such a name always has the mark, so that only ORDER BY of the name alone finds it.
 
 use crate::parse::walk_mut;
 use std::collections::HashMap;
@@ -21,24 +24,25 @@ use atoll_functions::EXCLUDE;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
-    TableWithJoins, VisitorMut,
+    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, SetQuantifier,
+    Statement, TableFactor, TableWithJoins, VisitorMut,
 };
+
+use super::figured::figured;
+use crate::settings::ColumnNames;
 
 /// Stands between the name of a column of a result and a number, where there is another of its name; the
 /// second character cannot be seen.
 const MARK: &str = ":\u{2063}";
 
-/// Gives names to all select lists of a statement.
-pub(crate) fn name_columns(statement: &mut Parsed) {
+/// Gives names to all select lists of a statement; `names` says how to call what its rows have.
+pub(crate) fn name_columns(statement: &mut Parsed, names: ColumnNames) {
     let _ = match statement {
         Parsed::Statement(statement) => {
-            if let Some(query) = returned(statement) {
-                name_output(&mut query.body);
-            }
+            name_returned(statement, names);
             walk_mut(statement, &mut Names::default())
         }
-        Parsed::Explain(explain) => return name_columns(&mut explain.statement),
+        Parsed::Explain(explain) => return name_columns(&mut explain.statement, names),
         Parsed::CopyTo(copy) => match &mut copy.source {
             CopyToSource::Query(query) => walk_mut(query, &mut Names::default()),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
@@ -63,24 +67,112 @@ pub(super) fn shown_name(name: &str) -> &str {
     name.split_once(MARK).map_or(name, |(name, _)| name)
 }
 
-/// The query whose rows a statement returns.
-fn returned(statement: &mut Statement) -> Option<&mut Query> {
+/// Names the rows that a statement returns.
+fn name_returned(statement: &mut Statement, names: ColumnNames) {
     match statement {
-        Statement::Query(query) => Some(query),
-        Statement::Prepare { statement, .. } => returned(statement),
+        Statement::Query(query) if !makes_table(query) => name_output(query, names),
+        Statement::Prepare { statement, .. } => name_returned(statement, names),
+        other => {
+            if let Some(items) = returning(other) {
+                name(items, &[], Place::Output(names));
+            }
+        }
+    }
+}
+
+/// Whether it is SELECT … INTO.
+fn makes_table(query: &Query) -> bool {
+    matches!(query.body.as_ref(), SetExpr::Select(select) if select.into.is_some())
+}
+
+fn returning(statement: &mut Statement) -> Option<&mut Vec<SelectItem>> {
+    match statement {
+        Statement::Insert(insert) => insert.returning.as_mut(),
+        Statement::Update(update) => update.returning.as_mut(),
+        Statement::Delete(delete) => delete.returning.as_mut(),
         _ => None,
     }
 }
 
-fn name_output(body: &mut SetExpr) {
+fn name_output(query: &mut Query, names: ColumnNames) {
+    name_body(&mut query.body, names);
+    order_by_figured(query);
+}
+
+fn name_body(body: &mut SetExpr, names: ColumnNames) {
     match body {
-        SetExpr::Select(select) => name(&mut select.projection, &select.from, MARK),
-        SetExpr::Query(query) => name_output(&mut query.body),
-        SetExpr::SetOperation { left, right, .. } => {
-            name_output(left);
-            name_output(right);
+        SetExpr::Select(select) => {
+            name(&mut select.projection, &select.from, Place::Output(names));
+        }
+        SetExpr::Query(query) => name_output(query, names),
+        SetExpr::SetOperation { left, right, set_quantifier, .. } => {
+            // BY NAME looks columns up.
+            let names = if is_by_name(*set_quantifier) { ColumnNames::Text } else { names };
+            name_body(left, names);
+            name_body(right, names);
+        }
+        SetExpr::Insert(statement) | SetExpr::Update(statement) | SetExpr::Delete(statement) => {
+            name_returned(statement, names);
         }
         _ => {}
+    }
+}
+
+fn is_by_name(quantifier: SetQuantifier) -> bool {
+    use SetQuantifier::{AllByName, ByName, DistinctByName};
+    matches!(quantifier, ByName | AllByName | DistinctByName)
+}
+
+/// Lets ORDER BY find a name that has the mark: the first column that is shown under it.
+fn order_by_figured(query: &mut Query) {
+    let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else {
+        return;
+    };
+    let Some(items) = output_items(&query.body) else { return };
+    for key in keys {
+        let Some((name, None)) = column(&key.expr) else { continue };
+        let found = items.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } => {
+                let alias = folded(alias);
+                (shown_name(&alias) == name).then_some(alias)
+            }
+            SelectItem::UnnamedExpr(expr) => {
+                column(expr).map(|(column, _)| column).filter(|column| *column == name)
+            }
+            _ => None,
+        });
+        if let Some(marked) = found.filter(|found| found.contains(MARK)) {
+            key.expr = Expr::Identifier(Ident::with_quote('"', marked));
+        }
+    }
+}
+
+/// The select list that names the columns of a query.
+fn output_items(body: &SetExpr) -> Option<&[SelectItem]> {
+    match body {
+        SetExpr::Select(select) => Some(&select.projection),
+        SetExpr::Query(query) => output_items(&query.body),
+        SetExpr::SetOperation { left, .. } => output_items(left),
+        _ => None,
+    }
+}
+
+/// Where a select list stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Its columns are what the statement returns.
+    Output(ColumnNames),
+    /// Its columns are looked up by the query around it.
+    Within,
+}
+
+impl Place {
+    /// What stands between a name that is taken and the number behind it.
+    fn between(self) -> &'static str {
+        match self {
+            Self::Output(_) => MARK,
+            Self::Within => "_",
+        }
     }
 }
 
@@ -95,14 +187,8 @@ impl VisitorMut for Names {
     type Break = ();
 
     fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<()> {
-        let returning = match statement {
-            Statement::Insert(insert) => insert.returning.as_mut(),
-            Statement::Update(update) => update.returning.as_mut(),
-            Statement::Delete(delete) => delete.returning.as_mut(),
-            _ => None,
-        };
-        if let Some(items) = returning {
-            name(items, &[], MARK);
+        if let Some(items) = returning(statement) {
+            name(items, &[], Place::Output(ColumnNames::Text));
         }
         ControlFlow::Continue(())
     }
@@ -110,7 +196,7 @@ impl VisitorMut for Names {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let at: *const Select = select;
         if !self.unseen.contains(&at) {
-            name(&mut select.projection, &select.from, "_");
+            name(&mut select.projection, &select.from, Place::Within);
         }
         ControlFlow::Continue(())
     }
@@ -171,6 +257,8 @@ fn query_of(expr: &Expr) -> Option<&Query> {
 struct TakenNames {
     /// Of each name the number of the last column that has it, and by which qualifier it is a column.
     taken: HashMap<String, (usize, Option<String>)>,
+    /// How many columns have been hidden under each name.
+    hidden: HashMap<String, usize>,
 }
 
 impl TakenNames {
@@ -193,6 +281,19 @@ impl TakenNames {
         numbered
     }
 
+    /// The name with a mark and a number, whether or not it is taken.
+    fn hide(&mut self, name: String) -> String {
+        let count = self.hidden.entry(name.clone()).or_insert(0);
+        loop {
+            *count += 1;
+            let hidden = format!("{name}{MARK}{count}");
+            if !self.taken.contains_key(&hidden) {
+                self.taken.insert(hidden.clone(), (0, None));
+                return hidden;
+            }
+        }
+    }
+
     /// Whether a column can keep its name: it has it alone, or is told apart by the name of its table.
     fn keeps(&mut self, name: &str, qualifier: Option<String>) -> bool {
         match self.taken.get(name) {
@@ -205,14 +306,14 @@ impl TakenNames {
     }
 }
 
-/// Gives each item of a select list a name of its own; `between` stands between a name that is taken and
-/// the number behind it.
-fn name(items: &mut [SelectItem], from: &[TableWithJoins], between: &str) {
+/// Gives each item of a select list a name of its own.
+fn name(items: &mut [SelectItem], from: &[TableWithJoins], place: Place) {
     let mut names = TakenNames::default();
+    let between = place.between();
     // What `*` stands for is not known yet. A column beside it may be one of those, which results allow.
-    let is_starred = between == MARK && items.iter().any(is_star);
+    let is_starred = place != Place::Within && items.iter().any(is_star);
     for item in items {
-        let (expr, name) = match item {
+        let (expr, alias) = match item {
             SelectItem::ExprWithAlias { alias, .. } => {
                 let name = names.take(folded(alias), between);
                 if name != folded(alias) {
@@ -221,24 +322,28 @@ fn name(items: &mut [SelectItem], from: &[TableWithJoins], between: &str) {
                 continue;
             }
             SelectItem::UnnamedExpr(expr) => match column(expr) {
-                Some((name, _)) if is_field(expr, from) => (expr, name),
+                Some((name, _)) if is_field(expr, from) => (expr, names.take(name, between)),
                 Some((name, qualifier)) => {
                     if names.keeps(&name, qualifier) && !is_starred {
                         continue;
                     }
-                    (expr, name)
+                    (expr, names.take(name, between))
                 }
                 None => {
                     let text = without_marks(expr.to_string());
                     if is_other(expr, &text) {
                         continue;
                     }
-                    (expr, text)
+                    let alias = match place {
+                        Place::Output(ColumnNames::PostgreSql) => names.hide(figured(expr)),
+                        _ => names.take(text, between),
+                    };
+                    (expr, alias)
                 }
             },
             _ => continue,
         };
-        let alias = Ident::with_quote('"', names.take(name, between));
+        let alias = Ident::with_quote('"', alias);
         let none = Expr::Identifier(Ident::new(""));
         *item = SelectItem::ExprWithAlias { expr: std::mem::replace(expr, none), alias };
     }
@@ -267,7 +372,7 @@ fn is_star(item: &SelectItem) -> bool {
 }
 
 /// Name and qualifier of a column; none for other expressions.
-fn column(expr: &Expr) -> Option<(String, Option<String>)> {
+pub(super) fn column(expr: &Expr) -> Option<(String, Option<String>)> {
     match expr {
         Expr::Nested(inner) => column(inner),
         Expr::Identifier(name) => Some((folded(name), None)),
@@ -307,7 +412,7 @@ fn is_called(relation: &TableWithJoins, name: &str) -> bool {
 }
 
 /// A name as it is looked up.
-fn folded(name: &Ident) -> String {
+pub(super) fn folded(name: &Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }
 

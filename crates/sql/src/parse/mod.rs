@@ -28,6 +28,7 @@ use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
+use crate::settings::AtollOptions;
 pub(crate) use clauses::{changes_rows, order_by_all};
 pub(crate) use copy::is_copy;
 pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
@@ -44,6 +45,8 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let options = &state.config_options().sql_parser;
     let dialect = AtollDialect::named(options.dialect);
     let limit = options.recursion_limit.get();
+    let own = state.config_options().extensions.get::<AtollOptions>();
+    let names = own.map(|own| own.column_names).unwrap_or_default();
     let mut tokens =
         Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
     postgres::shorten(&mut tokens);
@@ -54,7 +57,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let mut parser =
         DFParserBuilder::new(tokens).with_dialect(&dialect).with_recursion_limit(limit).build()?;
     if let Some(mut copy) = copy::parse(&mut parser.parser)? {
-        crate::dialect::name_columns(&mut copy);
+        crate::dialect::name_columns(&mut copy, names);
         clauses::apply(&mut copy, state)?;
         return Ok(copy);
     }
@@ -66,7 +69,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let (Some(mut statement), None) = (statements.pop_front(), statements.pop_front()) else {
         return plan_err!("expected a single statement");
     };
-    crate::dialect::name_columns(&mut statement);
+    crate::dialect::name_columns(&mut statement, names);
     clauses::apply(&mut statement, state)?;
     Ok(statement)
 }

@@ -24,6 +24,7 @@ use crate::catalog::COMMENTS;
 use crate::database::Database;
 use crate::error::{SqlError, SqlState};
 use crate::session::{QueryResult, StatementPlanner, is_shared};
+use crate::settings::ColumnNames;
 use crate::table::StaleStatement;
 use rights::{LimitedUser, ObjectRights, Owned, PUBLIC, RIGHTS};
 
@@ -39,6 +40,8 @@ pub struct Identity {
     pub is_owner: bool,
     /// The session's number among those of clients.
     pub number: u32,
+    /// How its sessions call unnamed columns, until `SET atoll.column_names`.
+    pub column_names: ColumnNames,
 }
 
 /// A role that reads and writes files on the server.

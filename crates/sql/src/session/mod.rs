@@ -163,7 +163,8 @@ impl Session {
         let options = database.options();
         let spill = Spill::new(options.spill_directory.clone())?;
         let watch = database.activity().watch_of(identity.number);
-        let session_memory = database.template().first_options(&identity).session_memory;
+        let AtollOptions { session_memory, column_names, .. } =
+            database.template().first_options(&identity);
         watch.memory().set_limit(session_memory);
         let pool = Arc::new(SessionPool::new(database.pool(), watch.memory()));
         let may_use_files = may_use_files(&database, &identity);
@@ -187,6 +188,7 @@ impl Session {
             disk: spill.disk(),
             pool,
             session_memory,
+            column_names,
         };
         let context = SessionContext::new_with_state(database.template().state(parts));
         if let Some(files) = files {

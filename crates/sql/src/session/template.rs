@@ -30,7 +30,7 @@ use crate::rewrite::{
 };
 use crate::role::Identity;
 use crate::sample::{SamplePlanner, SampledRelations};
-use crate::settings::AtollOptions;
+use crate::settings::{AtollOptions, ColumnNames};
 use crate::timezone::{self, SessionTimeZone};
 use crate::volatile::VolatileFilters;
 use atoll_functions::PlanCalls;
@@ -62,6 +62,8 @@ pub(super) struct SessionParts<'a> {
     pub(super) pool: Arc<dyn MemoryPool>,
     /// How much of it there may be.
     pub(super) session_memory: Option<Bytes>,
+    /// How it calls unnamed columns.
+    pub(super) column_names: ColumnNames,
 }
 
 impl SessionTemplate {
@@ -119,11 +121,13 @@ impl SessionTemplate {
         self.state.config_options()
     }
 
-    /// Those of Atoll's own. The process's own session has no limit of memory but that of all.
+    /// Those of Atoll's own. The process's own session has no limit of memory but that of all; how columns are called
+    /// depends on the protocol.
     pub(super) fn first_options(&self, identity: &Identity) -> AtollOptions {
         let options = self.settings().extensions.get::<AtollOptions>().cloned();
         let mut options = options.unwrap_or_default();
         options.session_memory = options.session_memory.filter(|_| identity.number != 0);
+        options.column_names = identity.column_names;
         options
     }
 
@@ -142,10 +146,15 @@ impl SessionTemplate {
         *state.config_mut() =
             self.state.config().clone().with_extension(Arc::new(SystemHandle::of(parts.system)));
         let of_template = self.state.config_options().extensions.get::<AtollOptions>();
-        if of_template.is_some_and(|options| options.session_memory != parts.session_memory) {
+        let differs = |options: &AtollOptions| {
+            options.session_memory != parts.session_memory
+                || options.column_names != parts.column_names
+        };
+        if of_template.is_some_and(differs) {
             let extensions = &mut state.config_mut().options_mut().extensions;
             if let Some(options) = extensions.get_mut::<AtollOptions>() {
                 options.session_memory = parts.session_memory;
+                options.column_names = parts.column_names;
             }
         }
         state
