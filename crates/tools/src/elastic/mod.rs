@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `control` | flags that say how cores are decided on and given |
 //! | `setup` | a target that was named as a session: its cores, its actuator, its journal |
+//! | `followed` | a target that a run follows |
 //! | `drive` | looks, decides and acts until the targets end or a signal comes |
 //! | `run`, `attach`, `manage` | a program that is started, one that runs, several of a file |
 //! | `recommend` | what would be given, and why |

@@ -15,12 +15,14 @@
 //! | file | what |
 //! |---|---|
 //! | `entry.rs` | a chunk with what changed of it |
+//! | `home.rs` | where rows are |
 //! | `loose.rs` | rows by themselves, and the same rows as a chunk for those who scan |
 //! | `apply.rs` | the version after a change |
 //! | `fold.rs` | rows that changed as chunks again |
 //! | `rewrite.rs` | a chunk with other values, for UPDATEs of many rows |
 //! | `merge.rs` | rows of several places in their order, for both |
 //! | `index/` | rows by key |
+//! | `entry_keys.rs` | the keys of an entry's rows |
 //! | `keys.rs` | indexes kept up with rows; keys that come twice |
 //! | `new_keys.rs` | keys of many rows, got ready in pieces |
 //! | `references.rs` | keys that come, go and are looked for: what foreign keys ask |
