@@ -47,6 +47,13 @@ fn constant(call: &Call, text: &str) -> Result<ArrayRef> {
     Ok(std::sync::Arc::new(datafusion::arrow::array::StringArray::from(texts)))
 }
 
+/// None where no schema of the search path exists.
+fn schema(call: &Call) -> Result<ArrayRef> {
+    let schema = Some(call.config.catalog.default_schema.as_str()).filter(|it| !it.is_empty());
+    let texts = vec![schema; call.rows];
+    Ok(std::sync::Arc::new(datafusion::arrow::array::StringArray::from(texts)))
+}
+
 fn user() -> String {
     std::env::var("USER").unwrap_or_else(|_| "atoll".to_owned())
 }
@@ -97,7 +104,7 @@ const ALL: &[Entry] = &[
         takes: NONE,
         gives: text,
         volatile: false,
-        run: |call| constant(call, &call.config.catalog.default_schema),
+        run: schema,
     },
     Entry {
         name: "current_user",

@@ -14,6 +14,7 @@
 mod comments;
 mod information;
 mod provider;
+mod search_path;
 mod sequence_functions;
 mod stored;
 mod view;
@@ -33,14 +34,15 @@ use parking_lot::RwLock;
 
 pub(crate) use comments::{COMMENTS, ObjectComments};
 pub(crate) use information::INFORMATION_SCHEMA;
+pub(crate) use search_path::SearchPath;
 pub(crate) use sequence_functions::{
-    NextNumber, register as register_sequence_functions, sequence_name, temporary_sequence,
+    NextNumber, register as register_sequence_functions, sequence_named,
 };
 pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 
 use crate::error::SqlState;
-use crate::pg_catalog::{PgObjects, SystemCatalog};
+use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgObjects, SystemCatalog, information_tables};
 use crate::role::is_hidden;
 
 /// The catalog of a session's own tables.
@@ -123,8 +125,8 @@ pub(crate) struct Catalogs {
     files: Option<Arc<dyn UrlTableFactory>>,
     /// What the tables of the system tell of beside names.
     system: Option<Arc<SystemCatalog>>,
-    /// The schema of temporary tables, where names may mean those.
-    temporary: Option<Arc<str>>,
+    /// The schemas in which names without one are looked up; in none of them they are of the default schema.
+    path: SearchPath,
     /// All that there is with its OIDs, once a statement asks for it.
     objects: Arc<OnceLock<Arc<PgObjects>>>,
 }
@@ -135,8 +137,8 @@ impl Catalogs {
         let schemas = BTreeMap::from([(SCHEMA.to_owned(), Arc::default())]);
         let names = NameMap(BTreeMap::from([(CATALOG.to_owned(), schemas)]));
         let current = Arc::new(RwLock::new(Arc::new(names)));
-        let (hidden, objects) = Default::default();
-        Self { current, hidden, stored: None, files, system: None, temporary: None, objects }
+        let (hidden, path, objects) = Default::default();
+        Self { current, hidden, stored: None, files, system: None, path, objects }
     }
 
     /// The names as they are now, which change here no more, and there without this; with them those of
@@ -146,18 +148,36 @@ impl Catalogs {
         let current = Arc::new(RwLock::new(names));
         let (hidden, objects) = Default::default();
         let (stored, files, system) = (Some(stored), self.files.clone(), self.system.clone());
-        let temporary = self.temporary.clone();
-        Self { current, hidden, stored, files, system, temporary, objects }
+        let path = self.path.clone();
+        Self { current, hidden, stored, files, system, path, objects }
     }
 
-    /// The same names, of which none means a temporary table.
+    /// The same names, of which those without a schema are of the default one, and none means a temporary table.
     pub(crate) fn without_temporary(&self) -> Self {
-        Self { temporary: None, ..self.clone() }
+        Self { path: SearchPath::default(), objects: Arc::default(), ..self.clone() }
+    }
+
+    /// The same names, of which those without a schema mean a temporary table or are of the default one.
+    pub(crate) fn without_path(&self) -> Self {
+        let path = SearchPath::new(Vec::new(), self.temporary_schema().cloned());
+        Self { path, objects: Arc::default(), ..self.clone() }
     }
 
     /// The schema of the session's temporary tables; it is there once there is one.
     pub(crate) fn temporary_schema(&self) -> Option<&Arc<str>> {
-        self.temporary.as_ref()
+        self.path.temporary()
+    }
+
+    /// The schemas in which names without one are looked up.
+    pub(crate) fn path(&self) -> &SearchPath {
+        &self.path
+    }
+
+    /// Has names without a schema looked up in those of these schemas that there are.
+    pub(crate) fn set_path(&mut self, mut listed: Vec<Arc<str>>) {
+        let of_system = [INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, TEMPORARY];
+        listed.retain(|schema| of_system.contains(&&**schema) || self.has_schema(schema));
+        self.path = SearchPath::new(listed, self.temporary_schema().cloned());
     }
 
     /// Whether a schema is one that the session is told of: those of other sessions' temporary tables are not.
@@ -166,25 +186,25 @@ impl Catalogs {
     }
 
     fn is_own_schema(&self, schema: &str) -> bool {
-        !is_temporary_schema(schema) || self.temporary.as_deref() == Some(schema)
+        !is_temporary_schema(schema) || self.temporary_schema().is_some_and(|own| **own == *schema)
     }
 
-    /// The full name of a table or view: without a schema a temporary one comes before all others.
+    /// The full name of a table or view: without a schema that in the first schema of the path which has one.
     pub(crate) fn resolve(
         &self,
         name: TableReference,
         defaults: &CatalogOptions,
     ) -> ResolvedTableReference {
-        let is_temporary = |schema: &Arc<str>| match &name {
-            TableReference::Bare { table } => self.stored.as_ref().is_some_and(|stored| {
-                let version = stored.version();
-                version.has_schema(schema)
-                    && version.relation(&RelationName::new(&**schema, &**table)).is_some()
-            }),
-            TableReference::Partial { schema, .. } => &**schema == TEMPORARY,
-            TableReference::Full { .. } => false,
+        let schema = match &name {
+            TableReference::Bare { table } => {
+                self.path.schemas().find(|schema| self.has_relation(schema, table))
+            }
+            TableReference::Partial { schema, .. } if &**schema == TEMPORARY => {
+                self.temporary_schema()
+            }
+            _ => None,
         };
-        match self.temporary.as_ref().filter(|schema| is_temporary(schema)) {
+        match schema {
             Some(schema) => ResolvedTableReference {
                 catalog: CATALOG.into(),
                 schema: Arc::clone(schema),
@@ -194,6 +214,14 @@ impl Catalogs {
         }
     }
 
+    /// Whether a name of a schema stands for something.
+    fn has_relation(&self, schema: &str, name: &str) -> bool {
+        let stored = self.stored.as_ref().map(StoredNames::version);
+        stored.is_some_and(|it| it.relation(&RelationName::new(schema, name)).is_some())
+            || self.names().tables(CATALOG, schema).is_some_and(|own| own.contains_key(name))
+            || (schema == INFORMATION_SCHEMA && information_tables().any(|table| table == name))
+    }
+
     /// Has the tables of the system tell of this too.
     pub(crate) fn set_system(&mut self, system: Arc<SystemCatalog>) {
         self.system = Some(system);
@@ -201,7 +229,7 @@ impl Catalogs {
 
     /// Has names mean the temporary tables in this schema before all others.
     pub(crate) fn set_temporary(&mut self, schema: &Arc<str>) {
-        self.temporary = Some(Arc::clone(schema));
+        self.path = SearchPath::new(Vec::new(), Some(Arc::clone(schema)));
     }
 
     /// What the tables of the system tell of beside names.
@@ -435,7 +463,7 @@ impl fmt::Debug for Catalogs {
 /// A name as a person writes it: without the parts that are the defaults.
 pub(crate) fn plain(name: &ResolvedTableReference) -> String {
     match (&*name.catalog, &*name.schema) {
-        (CATALOG, SCHEMA) => name.table.to_string(),
+        (CATALOG, SCHEMA | "") => name.table.to_string(),
         (CATALOG, schema) => format!("{schema}.{}", name.table),
         (catalog, schema) => format!("{catalog}.{schema}.{}", name.table),
     }

@@ -74,9 +74,10 @@ impl CatalogProvider for Catalog {
         let is_there = self.all.names().tables(&self.name, name).is_some();
         let stored = self.all.stored_in(&self.name).filter(|_| self.all.is_own_schema(name));
         let is_stored = stored.is_some_and(|stored| stored.version().has_schema(name));
-        // Tables that a statement names for itself are found under a search path of schemas that do not exist, too.
-        let has_hidden = self.name == CATALOG && !self.all.hidden.read().is_empty();
-        (is_there || is_stored || has_hidden).then(|| self.schema_of(name))
+        // Tables of the system, and those that a statement names for itself, are found without a schema too.
+        let has_others = name.is_empty() || !self.all.hidden.read().is_empty();
+        (is_there || is_stored || (self.name == CATALOG && has_others))
+            .then(|| self.schema_of(name))
     }
 
     /// Takes over the name of the schema; its tables are always kept here.

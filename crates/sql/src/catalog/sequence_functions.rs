@@ -21,15 +21,15 @@ use futures::executor::block_on;
 use parking_lot::Mutex;
 use tokio::task::unconstrained;
 
-use super::{CATALOG, TEMPORARY};
+use super::{CATALOG, SearchPath, TEMPORARY};
 use crate::error::{stated_err, transaction_error};
 use crate::role::rights::{LimitedUser, Owned, Right};
 use crate::session::{SharedTransaction, StatementHandle};
 use crate::table::fresh;
 
-/// Registers the functions for a session, whose temporary sequences are in the schema `temporary`.
-pub(crate) fn register(context: &SessionContext, temporary: &Arc<str>) {
-    let numbers = SequenceNumbers { given: Arc::default(), temporary: Arc::clone(temporary) };
+/// Registers the functions for a session.
+pub(crate) fn register(context: &SessionContext) {
+    let numbers = SequenceNumbers::default();
     for kind in [
         SequenceFunction::Next,
         SequenceFunction::Current,
@@ -42,11 +42,9 @@ pub(crate) fn register(context: &SessionContext, temporary: &Arc<str>) {
 }
 
 /// The sequences as a session sees them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct SequenceNumbers {
     given: Arc<Mutex<GivenNumbers>>,
-    /// The schema of its temporary sequences, which come before others of their names.
-    temporary: Arc<str>,
 }
 
 /// What a session was given.
@@ -177,9 +175,9 @@ impl ScalarUDFImpl for NumberFunction {
         let ColumnarValue::Scalar(argument) = &args.args[0] else {
             return plan_err!("the sequence must be a constant: nextval('name')");
         };
-        let schema = &args.config_options.catalog.default_schema;
-        let schemas = (schema.as_str(), &*numbers.temporary);
-        let found = sequence(argument, schemas, (&transaction, user), self.kind);
+        let names = StatementHandle::names_of(&args.config_options);
+        let path = names.map(|(names, _)| names.path().clone()).unwrap_or_default();
+        let found = sequence(argument, &path, (&transaction, user), self.kind);
         let sequence = block_on(unconstrained(found))?;
         let value = match self.kind {
             SequenceFunction::Next => {
@@ -239,18 +237,18 @@ impl NextNumber {
         }
     }
 
-    /// The number that the call is given, where names without a schema are of `schema`.
+    /// The number that the call is given, where names without a schema are looked up in this path.
     ///
     /// # Errors
     /// For sequences that are not there or have ended, and where the user may not use it.
     pub(crate) async fn next(
         &self,
-        schema: &str,
+        path: &SearchPath,
         transaction: &SharedTransaction,
         user: Option<&LimitedUser>,
     ) -> Result<i64> {
-        let (by, schemas) = ((transaction, user), (schema, &*self.numbers.temporary));
-        let sequence = sequence(&self.argument, schemas, by, SequenceFunction::Next).await?;
+        let by = (transaction, user);
+        let sequence = sequence(&self.argument, path, by, SequenceFunction::Next).await?;
         self.numbers.next(sequence, transaction).await
     }
 }
@@ -318,11 +316,10 @@ fn first(argument: &ColumnarValue, data_type: &DataType) -> Result<Option<ArrayR
     Ok(Some(values).filter(|values| !values.is_empty() && values.is_valid(0)))
 }
 
-/// The sequence that an argument names, or, for defaults of columns, numbers. Names without a schema are of that of
-/// temporary sequences, or else of `schema`.
+/// The sequence that an argument names, or, for defaults of columns, numbers.
 async fn sequence(
     argument: &ScalarValue,
-    (schema, temporary): (&str, &str),
+    path: &SearchPath,
     (transaction, user): (&SharedTransaction, Option<&LimitedUser>),
     kind: SequenceFunction,
 ) -> Result<SequenceId> {
@@ -332,12 +329,10 @@ async fn sequence(
     let Some(Some(name)) = argument.try_as_str() else {
         return plan_err!("the sequence is named by a string: nextval('name')");
     };
-    let Some(relation) = sequence_name(name, schema) else {
+    let version = transaction.lock().await?.statement(true).map_err(transaction_error)?;
+    let Some(relation) = sequence_named(&version, name, path) else {
         return plan_err!("'{name}' is not the name of a sequence");
     };
-    let version = transaction.lock().await?.statement(true).map_err(transaction_error)?;
-    let own = temporary_sequence(&version, name, temporary);
-    let relation = own.unwrap_or(relation);
     match version.relation(&relation) {
         Some(Relation::Sequence(id)) => {
             if let Some(user) = user {
@@ -360,21 +355,28 @@ async fn sequence(
     }
 }
 
-/// The temporary sequence of a session that a text names, if there is one: alone, or behind `pg_temp`.
-pub(crate) fn temporary_sequence(
+/// The full name of what a text names as a sequence: without a schema that in the path, or, where there is none, without
+/// a schema still.
+pub(crate) fn sequence_named(
     version: &DatabaseVersion,
     text: &str,
-    temporary: &str,
+    path: &SearchPath,
 ) -> Option<RelationName> {
-    let named = sequence_name(text, TEMPORARY)?;
-    let own = RelationName::new(temporary, &*named.name);
-    let is_own = &*named.schema == TEMPORARY
-        && matches!(version.relation(&own), Some(Relation::Sequence(_)));
-    is_own.then_some(own)
+    let named = sequence_name(text)?;
+    let found = match &*named.schema {
+        "" => path.relation(version, &named.name),
+        TEMPORARY => {
+            let own = path.temporary();
+            own.map(|own| RelationName::new(Arc::clone(own), Arc::clone(&named.name)))
+        }
+        _ => None,
+    };
+    Some(found.unwrap_or(named))
 }
 
-/// The sequence that a text names: in lower case, but for what is in quotes. One without a schema is of `schema`.
-pub(crate) fn sequence_name(text: &str, schema: &str) -> Option<RelationName> {
+/// The sequence that a text names: in lower case, but for what is in quotes. One without a schema has an empty
+/// one.
+fn sequence_name(text: &str) -> Option<RelationName> {
     let mut parts = vec![String::new()];
     let mut letters = text.trim().chars().peekable();
     let mut is_quoted = false;
@@ -390,7 +392,7 @@ pub(crate) fn sequence_name(text: &str, schema: &str) -> Option<RelationName> {
     }
     match &parts[..] {
         _ if is_quoted || parts.iter().any(String::is_empty) => None,
-        [name] => Some(RelationName::new(schema, &**name)),
+        [name] => Some(RelationName::new("", &**name)),
         [schema, name] => Some(RelationName::new(&**schema, &**name)),
         [catalog, schema, name] if catalog == CATALOG => {
             Some(RelationName::new(&**schema, &**name))

@@ -35,6 +35,7 @@ pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
 pub use first_word::{begins_with, split_first_word};
 pub(crate) use sequences::{ALTERED, OF_COLUMN, RENAMED, RESTART};
+pub(crate) use streams::offset;
 pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
 pub(crate) use walk::{
     flow, walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations,

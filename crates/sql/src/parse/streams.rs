@@ -67,7 +67,7 @@ fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
 }
 
 /// Where a place of lines and columns, from 1, is in a text.
-fn offset(text: &str, place: Location) -> Option<usize> {
+pub(crate) fn offset(text: &str, place: Location) -> Option<usize> {
     let lines_before = usize::try_from(place.line).ok()?.checked_sub(1)?;
     let line = match lines_before {
         0 => 0,

@@ -12,7 +12,7 @@ use datafusion::catalog::TableProvider;
 use super::contents::OWNER_NAME;
 use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
-use crate::catalog::{Catalogs, INFORMATION_SCHEMA, SCHEMA};
+use crate::catalog::{Catalogs, INFORMATION_SCHEMA, SCHEMA, SearchPath};
 use crate::dialect::type_of_check;
 use crate::role::rights::{ObjectRights, Owned};
 use crate::session::columns_named;
@@ -90,8 +90,8 @@ pub(super) struct PgReference {
 #[derive(Debug, Default)]
 pub(crate) struct PgObjects {
     pub(super) version: Arc<DatabaseVersion>,
-    /// The schema of the session's temporary tables.
-    pub(super) temporary: Option<Arc<str>>,
+    /// The schemas in which names without one are looked up.
+    pub(super) path: SearchPath,
     pub(super) schemas: BTreeMap<Arc<str>, Oid>,
     pub(super) relations: Vec<PgRelation>,
     pub(super) constraints: Vec<PgConstraint>,
@@ -132,8 +132,8 @@ impl PgRelation {
 
 impl PgObjects {
     pub(crate) fn of(names: &Catalogs) -> Self {
-        let temporary = names.temporary_schema().cloned();
-        let mut objects = Self { version: names.stored_version(), temporary, ..Self::default() };
+        let (version, path) = (names.stored_version(), names.path().clone());
+        let mut objects = Self { version, path, ..Self::default() };
         let mut taken = TakenOids::default();
         objects.add_schemas(names, &mut taken);
         objects.add_declared(PG_CATALOG_SCHEMA, PG_CATALOG, &PG_TABLES);
@@ -322,7 +322,7 @@ impl PgObjects {
     }
 
     /// The relation that a text names: `t`, `s.t`, `"T"`.
-    pub(super) fn relation_named(&self, text: &str, default_schema: &str) -> Option<&PgRelation> {
+    pub(super) fn relation_named(&self, text: &str) -> Option<&PgRelation> {
         let parts = name_parts(text)?;
         let in_schema = |schema: &str, name: &str| {
             let schema = *self.schemas.get(schema)?;
@@ -331,18 +331,24 @@ impl PgObjects {
         };
         match parts.as_slice() {
             [name] => {
-                let temporary = self.temporary.as_deref().unwrap_or_default();
-                let schemas = [temporary, PG_CATALOG_SCHEMA, default_schema];
-                schemas.into_iter().find_map(|schema| in_schema(schema, name))
+                let before = self.path.before_listed().map(|own| &**own);
+                let listed = self.path.listed().iter().map(|schema| &**schema);
+                let mut schemas = before.into_iter().chain([PG_CATALOG_SCHEMA]).chain(listed);
+                schemas.find_map(|schema| in_schema(schema, name))
             }
             [schema, name] | [_, schema, name] => in_schema(schema, name),
             _ => None,
         }
     }
 
+    /// Whether there is a schema.
+    pub(super) fn has_schema(&self, name: &str) -> bool {
+        self.schemas.contains_key(name)
+    }
+
     /// Whether a text names a relation.
-    pub(crate) fn has_relation(&self, text: &str, default_schema: &str) -> bool {
-        self.relation_named(text, default_schema).is_some()
+    pub(crate) fn has_relation(&self, text: &str) -> bool {
+        self.relation_named(text).is_some()
     }
 
     /// The role that owns a relation.

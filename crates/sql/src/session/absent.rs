@@ -128,8 +128,8 @@ impl Session {
     pub(super) fn pass_over(&self, absent: &AbsentObjects) -> Result<String> {
         let AbsentObjects { tag, kind, names } = absent;
         if RELATIONS.contains(kind) {
-            let (objects, schema) = (self.names().objects(), self.default_schema());
-            let named = names.iter().find(|(name, _)| objects.has_relation(name, &schema));
+            let objects = self.names().objects();
+            let named = names.iter().find(|(name, _)| objects.has_relation(name));
             if let Some((name, _)) = named {
                 return Err(SqlState::WRONG_OBJECT_TYPE.error(format!(
                     "'{name}' cannot be dropped by {tag}; DROP TABLE and DROP VIEW drop tables and views, and ALTER TABLE … \

@@ -45,7 +45,7 @@ impl Session {
         let CreateMemoryTable { name, input, if_not_exists, or_replace, .. } = create;
         let at = match declared.temporary {
             Some(_) => planner.temporary(&name)?,
-            None => planner.resolve_new(name.clone()),
+            None => planner.resolve_new(name.clone())?,
         };
         let before = planner.names.table(&at)?;
         if before.is_some() && if_not_exists && !or_replace {
@@ -114,7 +114,7 @@ impl Session {
     pub(crate) async fn new_table(&self, name: &str, columns: SchemaRef) -> Result<NewTable> {
         let transaction = self.statement_transaction()?;
         let planner = self.planner(&transaction, true).await?;
-        let at = planner.resolve_new(name.into());
+        let at = planner.resolve_new(name.into())?;
         if planner.names.table(&at)?.is_some() {
             planner.drop_relation(&at).await?;
         }
@@ -137,11 +137,11 @@ impl Session {
         let schema = Arc::clone(plan.schema().inner());
         let kind = TableType::View;
         let rule = NameReplacement { name: &name, kind, if_not_exists: false, or_replace };
-        let at = planner.resolve_new(name.clone());
+        let at = planner.resolve_new(name.clone())?;
         let options = planner.state.config_options();
-        let view = UnplannedView::new(sql, schema, options);
         if temporary {
             planner.check_no_temporary(&name)?;
+            let view = UnplannedView::new(planner.bound_view(&sql, true)?, schema, options);
             return self.catalogs.put(&at, |current| {
                 rule.check(current)?;
                 Ok(Arc::new(view))
@@ -153,6 +153,7 @@ impl Session {
                 "view '{name}' reads a temporary table, which ends with the session; write CREATE TEMP VIEW"
             );
         }
+        let view = UnplannedView::new(planner.bound_view(&sql, false)?, schema, options);
         let (name, statement) = (relation_name(&at), Arc::new(view.stored()));
         planner.define(CatalogChange::CreateView { name, statement }).await
     }
@@ -167,7 +168,7 @@ impl Session {
             return not_impl_err!("CREATE TEMPORARY EXTERNAL TABLE; leave out TEMPORARY");
         }
         let CreateExternalTable { name, if_not_exists, or_replace, .. } = &create;
-        let (at, kind) = (planner.resolve_new(name.clone()), TableType::Base);
+        let (at, kind) = (planner.resolve_new(name.clone())?, TableType::Base);
         let (if_not_exists, or_replace) = (*if_not_exists, *or_replace);
         let before = planner.names.table(&at)?;
         if before.is_some() && if_not_exists && !or_replace {

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::change::parsed_expr;
 use super::planner::StatementPlanner;
 use super::tag::{missing, with_notices};
-use crate::catalog::{sequence_name, temporary_sequence};
+use crate::catalog::sequence_named;
 use crate::error::{SqlState, stated_err};
 use crate::table::PlacedTable;
 
@@ -134,11 +134,7 @@ impl StatementPlanner {
 
     /// The full name of what a text names as a sequence.
     fn name_of_sequence(&self, text: &str) -> Option<RelationName> {
-        let version = self.names.stored_version();
-        let temporary = self.names.temporary_schema();
-        let own = temporary.and_then(|schema| temporary_sequence(&version, text, schema));
-        let schema = &self.state.config_options().catalog.default_schema;
-        own.or_else(|| sequence_name(text, schema))
+        sequence_named(&self.names.stored_version(), text, self.names.path())
     }
 
     /// A default with the full names of the sequences in it: it means the same sequences when others, temporary ones

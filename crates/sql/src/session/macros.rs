@@ -14,9 +14,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_store::database::{CatalogChange, RelationName, StoredStatement};
-use datafusion::common::{DataFusionError, Result, exec_err, plan_err};
+use datafusion::common::{DataFusionError, Result, TableReference, exec_err, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
+use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
     MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, Value, VisitMut,
@@ -25,7 +26,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::planner::StatementPlanner;
 use super::tag::{missing, with_notices};
-use crate::catalog::relation_name;
+use crate::catalog::{relation_name, resolve};
 use crate::dialect::call;
 use crate::functions::Functions;
 
@@ -43,7 +44,8 @@ impl StatementPlanner {
             }
             Ast::CreateMacro { or_replace, name, args, .. } => {
                 self.check_macro(name, args.as_deref().unwrap_or_default())?;
-                let at = self.macro_name(&self.state, name)?;
+                let at = self.resolve_new(macro_reference(&self.state, name)?)?;
+                let at = relation_name(&at);
                 match (self.names.macro_text(&at), or_replace) {
                     (Some(_), false) => {
                         return stated_err!(
@@ -114,8 +116,7 @@ impl StatementPlanner {
 
     /// The name of a macro under some settings: those of the view that calls it.
     fn macro_name(&self, state: &SessionState, name: &ObjectName) -> Result<RelationName> {
-        let at = relation_name(&self.resolve_in(state, name)?);
-        Ok(RelationName::new(Arc::clone(&at.schema), format!("{}()", at.name)))
+        Ok(relation_name(&resolve(state, macro_reference(state, name)?)))
     }
 
     /// Replaces the calls of macros.
@@ -138,6 +139,18 @@ impl StatementPlanner {
             ControlFlow::Break(error) => Err(error),
         }
     }
+}
+
+/// The name under which a macro is kept.
+pub(super) fn macro_reference(state: &SessionState, name: &ObjectName) -> Result<TableReference> {
+    let normalize = state.config_options().sql_parser.enable_ident_normalization;
+    let name = object_name_to_table_reference(name.clone(), normalize)?;
+    let kept = format!("{}()", name.table());
+    Ok(match (name.catalog(), name.schema()) {
+        (Some(catalog), Some(schema)) => TableReference::full(catalog, schema, kept),
+        (None, Some(schema)) => TableReference::partial(schema, kept),
+        _ => TableReference::bare(kept),
+    })
 }
 
 fn is_builtin(state: &SessionState, name: &str) -> bool {

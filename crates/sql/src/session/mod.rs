@@ -42,6 +42,7 @@ mod raw_text;
 mod returning;
 mod rights;
 mod rules;
+mod search_path;
 
 mod sequence;
 mod settings;
@@ -62,6 +63,7 @@ mod upkeep;
 mod values_within;
 mod variables;
 mod view_dependents;
+mod view_text;
 mod views;
 mod whole;
 mod wide;
@@ -199,7 +201,7 @@ impl Session {
         parameters.connect(context.state_weak_ref(), Arc::clone(&scope));
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
-        crate::catalog::register_sequence_functions(&context, &temporary.schema);
+        crate::catalog::register_sequence_functions(&context);
         crate::functions::register_random(&context);
         crate::system::register_session_functions(&context, &database, &identity, &parameters);
         let advisory = Arc::new(AdvisoryHolder::of_session(database.advisory()));
@@ -289,13 +291,6 @@ impl Session {
         self.atoll_options().placement
     }
 
-    /// The schema of names that are written without one.
-    fn default_schema(&self) -> String {
-        let state = self.context.state_ref();
-        let state = state.read();
-        state.config_options().catalog.default_schema.clone()
-    }
-
     fn shared_scan(&self) -> SharedScan {
         self.atoll_options().shared_scan
     }
@@ -320,7 +315,9 @@ impl Session {
     /// The names that the next statement sees.
     fn names(&self) -> Catalogs {
         let version = self.statement_version();
-        self.catalogs.fork(StoredNames::new(version, self.runtime().clone()))
+        let mut names = self.catalogs.fork(StoredNames::new(version, self.runtime().clone()));
+        self.follow_search_path(&mut names, &mut self.catalog_options());
+        names
     }
 
     /// Names of all tables and views, ordered: plain in `public`, `schema.table` elsewhere.

@@ -42,7 +42,7 @@ use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take
 use super::point::parameter_fields;
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
-use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain, resolve};
+use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain, resolve, resolve_lasting};
 use crate::database::{Database, StatementClass, Workers};
 use crate::dialect::BY_NAME;
 use crate::error::{SqlError, stated_err, transaction_error};
@@ -125,6 +125,7 @@ impl Session {
             names.leave_files_out();
         }
         let mut state = self.state_on(&workers);
+        self.follow_search_path(&mut names, &mut state.config_mut().options_mut().catalog);
         state.register_catalog_list(Arc::new(names.clone()));
         state.config_mut().set_extension(Arc::new(CancelToken::new()));
         // Another session may have set it.
@@ -394,7 +395,7 @@ impl StatementPlanner {
         }
         let qualifiers = BareQualifiers::of(&statement, &tables);
         if reads(&statement) {
-            self.check_reads(&statement, &tables, within)?;
+            self.check_reads(state, (&statement, tables.as_slice()), within)?;
             self.plan_views(state, tables, within).await?;
         }
         if let Some(plan) = self.wide_insert(state, &statement).await? {
@@ -512,10 +513,8 @@ impl StatementPlanner {
     ) -> Result<LogicalPlan> {
         let mut state = self.state.clone();
         view.set_options(state.config_mut().options_mut());
-        if is_lasting {
-            // It means what it meant when it was made, not what the session has for itself.
-            state.register_catalog_list(Arc::new(self.names.without_temporary()));
-        }
+        // It means what it meant when it was made: not what the session has for itself, nor what it looks names up in.
+        state.register_catalog_list(Arc::new(self.names_of_views(!is_lasting)));
         let statement = super::statement::parse(&view.sql, &state)?.statement;
         match self.plan_within(&state, statement, within).await? {
             LogicalPlan::Ddl(DdlStatement::CreateView(create)) => {
@@ -571,6 +570,8 @@ fn reads(statement: &Parsed) -> bool {
 fn view_made(state: &SessionState, statement: &Ast) -> Result<Option<ResolvedTableReference>> {
     let Ast::CreateView(create) = statement else { return Ok(None) };
     let normalize = state.config_options().sql_parser.enable_ident_normalization;
-    let name = object_name_to_table_reference(create.name.clone(), normalize)?;
-    Ok(Some(resolve(state, name)))
+    Ok(Some(match object_name_to_table_reference(create.name.clone(), normalize)? {
+        name @ TableReference::Bare { .. } => resolve_lasting(state, name),
+        name => resolve(state, name),
+    }))
 }

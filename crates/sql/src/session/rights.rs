@@ -17,6 +17,7 @@ use atoll_store::database::{
     CatalogChange, DatabaseVersion, RelationName, StoredStatement, is_temporary_schema,
 };
 use datafusion::common::{ResolvedTableReference, Result, TableReference, plan_err};
+use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{
@@ -26,7 +27,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::planner::StatementPlanner;
-use crate::catalog::{CATALOG, relation_name};
+use crate::catalog::{CATALOG, relation_name, resolve};
 use crate::error::{SqlState, stated_err};
 use crate::parse::{walk, walk_expressions};
 use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, Right, denied};
@@ -59,13 +60,13 @@ impl StatementPlanner {
     /// Refuses a statement that reads some of these tables, which its user may not.
     pub(super) fn check_reads(
         &self,
-        statement: &Parsed,
-        tables: &[TableReference],
+        state: &SessionState,
+        (statement, tables): (&Parsed, &[TableReference]),
         within: &[ResolvedTableReference],
     ) -> Result<()> {
         let Some(user) = self.user_within(within) else { return Ok(()) };
         let check = |name: &TableReference| {
-            self.check_as(&user, Right::Select, &self.resolve(name.clone()))
+            self.check_as(&user, Right::Select, &resolve(state, name.clone()))
         };
         match inserted_query(statement) {
             None => tables.iter().try_for_each(check),

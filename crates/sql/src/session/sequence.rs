@@ -68,7 +68,7 @@ impl StatementPlanner {
                 let definition = sequence_definition(sequence_options, &numbers)?;
                 let name = match temporary {
                     true => relation_name(&self.temporary(&self.name(name)?)?),
-                    false => self.relation_at(self.resolve_new(self.name(name)?))?,
+                    false => self.relation_at(self.resolve_new(self.name(name)?)?)?,
                 };
                 if self.names.sequence(&name).is_some() && *if_not_exists {
                     let passed = there("relation", &name.name);

@@ -71,11 +71,22 @@ impl StatementPlanner {
         }
     }
 
-    /// Where what is made under a name goes: a temporary table of that name is not in the way.
-    pub(super) fn resolve_new(&self, name: TableReference) -> ResolvedTableReference {
-        match name {
+    /// Where what is made under a name goes: a relation of that name in another schema of the search path is not in
+    /// the way.
+    ///
+    /// # Errors
+    /// Where no schema of the search path exists.
+    pub(super) fn resolve_new(&self, name: TableReference) -> Result<ResolvedTableReference> {
+        let at = match name {
             TableReference::Bare { .. } => resolve_lasting(&self.state, name),
             name => self.resolve(name),
+        };
+        match at.schema.is_empty() {
+            true => stated_err!(
+                UNDEFINED_SCHEMA,
+                "no schema has been selected to create in; SET search_path to one that exists"
+            ),
+            false => Ok(at),
         }
     }
 

@@ -19,6 +19,8 @@ struct ScopeParts {
     scope: Option<TextScope>,
     /// Whether names may mean what they mean in no other session: variables, for one.
     is_own: bool,
+    /// How often the settings have changed.
+    changes: u64,
 }
 
 impl SessionScope {
@@ -42,7 +44,14 @@ impl SessionScope {
 
     /// The settings have changed.
     pub(super) fn forget(&self) {
-        self.0.lock().scope = None;
+        let mut parts = self.0.lock();
+        parts.scope = None;
+        parts.changes += 1;
+    }
+
+    /// A number that is another one once the settings have changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.0.lock().changes
     }
 
     /// The scope, or what is found for it; `find` is told whether it is the session's own.

@@ -231,7 +231,9 @@ impl Session {
             let settings = settings.map(|entry| (entry.key, entry.value));
             // Each user has rights of its own.
             let user = ("user".to_owned(), Some(self.identity().user.to_string()));
-            texts.scope_of(settings.chain([user]).collect())
+            let path = self.search_path().listed().join(",");
+            let path = ("search_path".to_owned(), Some(path));
+            texts.scope_of(settings.chain([user, path]).collect())
         })
     }
 }

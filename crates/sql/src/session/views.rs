@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use atoll_store::database::{DatabaseVersion, Relation, RelationName, StoredStatement};
 use datafusion::common::{Result, TableReference};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast::Statement as Ast;
 
 use super::planner::StatementPlanner;
-use crate::catalog::{UnplannedView, relation_name};
+use crate::catalog::{Catalogs, UnplannedView, relation_name};
 
 /// Views by name, each with its text and the names that it reads.
 type ReadBy = BTreeMap<RelationName, (Arc<StoredStatement>, Vec<RelationName>)>;
@@ -58,17 +61,35 @@ pub(super) fn names_read(
     view: &UnplannedView,
     is_own: bool,
 ) -> Result<Vec<RelationName>> {
-    let mut state = planner.state.clone();
+    let (mut state, names) = (planner.state.clone(), planner.names_of_views(is_own));
     view.set_options(state.config_mut().options_mut());
-    let mut statement = super::statement::parse(&view.sql, &state)?.statement;
-    planner.expand_macros(&state, &mut statement)?;
+    state.register_catalog_list(Arc::new(names.clone()));
+    let statement = super::statement::parse(&view.sql, &state)?.statement;
+    names_in(planner, &state, &names, query_of(statement))
+}
+
+/// The names in a query, with those in the macros that it calls, under some settings.
+pub(super) fn names_in(
+    planner: &StatementPlanner,
+    state: &SessionState,
+    names: &Catalogs,
+    mut query: Parsed,
+) -> Result<Vec<RelationName>> {
+    planner.expand_macros(state, &mut query)?;
     let options = state.config_options();
     let normalizes = options.sql_parser.enable_ident_normalization;
-    let (names, _) = resolve_table_references(&statement, normalizes)?;
-    let of = &options.catalog;
-    let full = |name: TableReference| match is_own {
-        true => planner.names.resolve(name, of),
-        false => name.resolve(&of.default_catalog, &of.default_schema),
-    };
-    Ok(names.into_iter().map(|name| relation_name(&full(name))).collect())
+    let (read, _) = resolve_table_references(&query, normalizes)?;
+    let full = |name: TableReference| relation_name(&names.resolve(name, &options.catalog));
+    Ok(read.into_iter().map(full).collect())
+}
+
+/// The query of the statement that makes a view.
+pub(super) fn query_of(statement: Parsed) -> Parsed {
+    match statement {
+        Parsed::Statement(ast) => Parsed::Statement(match *ast {
+            Ast::CreateView(create) => Box::new(Ast::Query(create.query)),
+            other => Box::new(other),
+        }),
+        other => other,
+    }
 }

@@ -100,7 +100,6 @@ struct Call<'a> {
     user: Option<&'a LimitedUser>,
     /// The session's user, where it is that of the process.
     owner: Option<&'a str>,
-    default_schema: &'a str,
 }
 
 impl Call<'_> {
@@ -120,7 +119,7 @@ impl Call<'_> {
         match self.text(at) {
             Some(name) => match name.trim().parse() {
                 Ok(oid) => self.objects.relation(oid),
-                Err(_) => self.objects.relation_named(&name, self.default_schema),
+                Err(_) => self.objects.relation_named(&name),
             },
             None => self.objects.relation(self.int(at)?),
         }
@@ -233,9 +232,8 @@ impl ScalarUDFImpl for CatalogFunction {
                 ColumnarValue::Array(values) => ScalarValue::try_from_array(values, row),
             });
             let values = values.collect::<Result<Vec<_>>>()?;
-            let default_schema = &options.catalog.default_schema;
             let (name, objects) = (self.entry.name, &objects);
-            self.call(&Call { name, args: &values, objects, user, owner, default_schema })
+            self.call(&Call { name, args: &values, objects, user, owner })
         };
         if args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_))) {
             return row(0).map(ColumnarValue::Scalar);

@@ -182,15 +182,19 @@ fn is_visible(call: &Call<'_>) -> Result<ScalarValue> {
 /// Whether a relation is the one that its name means without a schema.
 fn is_found(call: &Call<'_>, relation: &PgRelation) -> bool {
     let name = quote_identifier(&relation.name);
-    let found = call.objects.relation_named(&name, call.default_schema);
+    let found = call.objects.relation_named(&name);
     found.is_some_and(|found| found.oid == relation.oid)
 }
 
+/// The schemas of the search path that exist, and where it is asked for those that are searched before them.
 fn current_schemas(call: &Call<'_>) -> Result<ScalarValue> {
+    let path = &call.objects.path;
+    let listed = path.listed().iter().map(|schema| &**schema);
+    let before = path.before_listed().map(|own| &**own).into_iter().chain([PG_CATALOG_SCHEMA]);
     let with_all = call.args[0] == ScalarValue::Boolean(Some(true));
-    let all = with_all.then_some(PG_CATALOG_SCHEMA);
-    let schemas =
-        { all.into_iter() }.chain([call.default_schema]).map(ScalarValue::from).collect::<Vec<_>>();
+    let schemas = before.filter(|_| with_all).chain(listed);
+    let schemas = schemas.filter(|schema| call.objects.has_schema(schema));
+    let schemas = schemas.map(ScalarValue::from).collect::<Vec<_>>();
     let list =
         ScalarValue::new_list_nullable(&schemas, &datafusion::arrow::datatypes::DataType::Utf8);
     Ok(ScalarValue::List(list))

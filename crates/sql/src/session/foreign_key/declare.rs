@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use atoll_functions::sql_name;
 use atoll_store::TableId;
+use atoll_store::database::is_temporary_schema;
 use atoll_store::table::{
     Deferral, ForeignKey, OnCommit, ReferentialAction, TableDefinition, is_comparable,
 };
@@ -16,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::super::definition::{free_name, unused_name};
 use super::super::generated::is_generated;
 use super::super::planner::StatementPlanner;
-use crate::catalog::plain;
+use crate::catalog::{plain, resolve_lasting};
 use crate::error::{SqlState, stated_err};
 use crate::role::rights::Right;
 use crate::table::PlacedTable;
@@ -166,7 +167,12 @@ impl StatementPlanner {
         (id, own): (TableId, &ResolvedTableReference),
         key: &DeclaredForeignKey,
     ) -> Result<Parent> {
-        let at = self.resolve(self.name(&key.parent)?);
+        let named = self.name(&key.parent)?;
+        let (mut at, lasting) = (self.resolve(named.clone()), resolve_lasting(&self.state, named));
+        // A table that is being made is not found yet, but comes before those in later schemas of the search path.
+        if lasting == *own && !is_temporary_schema(&at.schema) {
+            at = lasting;
+        }
         let name = plain(&at);
         if at == *own {
             return Ok(Parent { id, name, table: None });

@@ -27,9 +27,10 @@ use crate::error::{SqlError, SqlState};
 use crate::parse::begins_with;
 use crate::settings::AtollOptions;
 use crate::timezone;
+pub(super) use known::SEARCH_PATH;
 use known::{
     ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
-    SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+    SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
 };
 pub(crate) use values::ClientSettings;
 

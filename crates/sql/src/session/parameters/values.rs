@@ -13,6 +13,7 @@ use datafusion::common::Result;
 use datafusion::execution::SessionState;
 use parking_lot::{Mutex, RwLock};
 
+use super::super::search_path::first_schema;
 use super::super::text_scope::SessionScope;
 use super::known::{
     DEFAULT_ISOLATION, DEFAULT_READ_ONLY, IS_SUPERUSER, ISOLATION, Kind, MAX_CONNECTIONS,
@@ -382,12 +383,9 @@ impl ClientSettings {
     }
 }
 
-/// The first schema of the path is where names without one are looked up, and where they are created.
+/// Statements find the other schemas of the path by the setting, as long as the engine's own is the first one.
 fn set_search_path(state: &mut SessionState, path: &str) {
-    let schemas = path.split(',').map(|it| it.trim().trim_matches('"'));
-    let mut schemas = schemas.filter(|it| !matches!(*it, "" | "$user" | "pg_catalog"));
-    let schema = schemas.next().unwrap_or(crate::catalog::SCHEMA).to_owned();
-    state.config_mut().options_mut().catalog.default_schema = schema;
+    state.config_mut().options_mut().catalog.default_schema = first_schema(path);
 }
 
 #[cfg(test)]

@@ -71,6 +71,8 @@ pub struct PreparedStatement {
 #[derive(Clone, Debug)]
 struct PreparedShape {
     names: DatabaseNames,
+    /// What the scope of the session's texts counted.
+    changes: u64,
     shape: Shape,
 }
 
@@ -366,7 +368,8 @@ impl Repetition {
 impl PreparedStatement {
     /// A statement as it was planned under these names.
     fn new(session: &Session, sql: &str, planned: PlannedStatement, names: DatabaseNames) -> Self {
-        let shape = Mutex::new(PreparedShape { names, shape: planned.shape.clone() });
+        let (changes, shape) = (session.scope.changes(), planned.shape.clone());
+        let shape = Mutex::new(PreparedShape { names, changes, shape });
         Self { session: session.clone(), sql: sql.into(), planned, shape }
     }
 
@@ -464,16 +467,21 @@ impl PreparedStatement {
     async fn current_shape(&self) -> Result<Shape> {
         let database = self.session.database();
         let version = database.store().published();
+        let changes = self.session.scope.changes();
         {
             let planned = self.shape.lock();
-            if planned.names.are_those_of(&version) && planned.shape.is_current(&version) {
+            if planned.changes == changes
+                && planned.names.are_those_of(&version)
+                && planned.shape.is_current(&version)
+            {
                 return Ok(planned.shape.clone());
             }
         }
         let PlannedStatement { types, shape, .. } = self.plan_again().await?;
         // With parameters of other types it is another statement, which the ordinary way refuses or answers.
         let shape = if types == self.planned.types { shape } else { Shape::Planned };
-        *self.shape.lock() = PreparedShape { names: version.names(), shape: shape.clone() };
+        *self.shape.lock() =
+            PreparedShape { names: version.names(), changes, shape: shape.clone() };
         Ok(shape)
     }
 

@@ -50,10 +50,10 @@ impl NextNumbers {
         session: &Session,
         transaction: &SharedTransaction,
     ) -> Result<Vec<ScalarValue>> {
-        let (user, schema) = (session.limited_user(), session.default_schema());
+        let (user, path) = (session.limited_user(), session.search_path());
         let mut values = Vec::with_capacity(self.0.len());
         for call in &self.0 {
-            let number = call.next(&schema, transaction, user.as_deref()).await?;
+            let number = call.next(&path, transaction, user.as_deref()).await?;
             values.push(ScalarValue::Int64(Some(number)));
         }
         Ok(values)
