@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, Visi
 use super::macros::macro_reference;
 use super::planner::StatementPlanner;
 use super::views::{names_in, names_read, query_of};
-use crate::catalog::{Catalogs, UnplannedView, relation_name};
+use crate::catalog::{Catalogs, UnplannedView};
 use crate::parse::{offset, walk};
 
 impl StatementPlanner {
@@ -95,7 +95,7 @@ impl FarNames<'_> {
         if now != self.later.resolve(reference, options)
             && let Some(ident) = name.0.last().and_then(|part| part.as_ident())
         {
-            self.found.push((ident.clone(), relation_name(&now).schema.to_string()));
+            self.found.push((ident.clone(), now.schema.to_string()));
         }
     }
 
