@@ -26,11 +26,13 @@ use std::sync::{Arc, OnceLock};
 
 use atoll_store::SequenceId;
 use atoll_store::database::{DatabaseVersion, Relation, RelationName, is_temporary_schema};
-use datafusion::catalog::{CatalogProviderList, TableProvider, UrlTableFactory};
+use datafusion::catalog::{CatalogProviderList, SchemaProvider, TableProvider, UrlTableFactory};
 use datafusion::common::config::CatalogOptions;
 use datafusion::common::{DataFusionError, ResolvedTableReference, Result, TableReference};
 use datafusion::execution::SessionState;
 use parking_lot::RwLock;
+
+use information::InformationSchema;
 
 pub(crate) use comments::{COMMENTS, ObjectComments};
 pub(crate) use information::INFORMATION_SCHEMA;
@@ -42,7 +44,7 @@ pub(crate) use stored::{StoredNames, relation_name};
 pub(crate) use view::UnplannedView;
 
 use crate::error::SqlState;
-use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgObjects, SystemCatalog, information_tables};
+use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgObjects, SystemCatalog};
 use crate::role::is_hidden;
 
 /// The catalog of a session's own tables.
@@ -219,7 +221,8 @@ impl Catalogs {
         let stored = self.stored.as_ref().map(StoredNames::version);
         stored.is_some_and(|it| it.relation(&RelationName::new(schema, name)).is_some())
             || self.names().tables(CATALOG, schema).is_some_and(|own| own.contains_key(name))
-            || (schema == INFORMATION_SCHEMA && information_tables().any(|table| table == name))
+            || (schema == INFORMATION_SCHEMA
+                && InformationSchema::new(self.clone()).table_exist(name))
     }
 
     /// Has the tables of the system tell of this too.

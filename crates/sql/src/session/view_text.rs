@@ -33,25 +33,11 @@ impl StatementPlanner {
         let later = self.names_of_views(is_own);
         let mut names = FarNames { planner: self, later, ctes, found: Vec::new() };
         if let Parsed::Statement(ast) = &statement {
-            let _ = walk(ast.as_ref(), &mut names);
+            let _ = walk(&**ast, &mut names);
         }
-        let mut places = BTreeSet::new();
-        for (ident, schema) in names.found {
-            let written = ident.to_string();
-            match offset(sql, ident.span.start) {
-                Some(at) if sql[at..].starts_with(&written) => places.insert((at, schema)),
-                _ => return not_impl_err!("{}", unbound(&written)),
-            };
-        }
-        let mut bound = sql.to_owned();
-        for (at, schema) in places.iter().rev() {
-            bound.insert_str(*at, &format!("{}.", quote_identifier(schema)));
-        }
-        let view = UnplannedView::new(
-            bound.clone(),
-            Arc::new(Schema::empty()),
-            self.state.config_options(),
-        );
+        let bound = qualified(sql, names.found)?;
+        let (columns, options) = (Arc::new(Schema::empty()), self.state.config_options());
+        let view = UnplannedView::new(bound.clone(), columns, options);
         let meant: BTreeSet<_> =
             names_in(self, &self.state, &self.names, statement)?.into_iter().collect();
         let read: BTreeSet<_> = names_read(self, &view, is_own)?.into_iter().collect();
@@ -68,6 +54,23 @@ impl StatementPlanner {
             false => self.names.without_temporary(),
         }
     }
+}
+
+/// A text with schemas before some of its names.
+fn qualified(sql: &str, names: Vec<(Ident, String)>) -> Result<String> {
+    let mut places = BTreeSet::new();
+    for (ident, schema) in names {
+        let written = ident.to_string();
+        match offset(sql, ident.span.start) {
+            Some(at) if sql[at..].starts_with(&written) => places.insert((at, schema)),
+            _ => return not_impl_err!("{}", unbound(&written)),
+        };
+    }
+    let mut qualified = sql.to_owned();
+    for (at, schema) in places.iter().rev() {
+        qualified.insert_str(*at, &format!("{}.", quote_identifier(schema)));
+    }
+    Ok(qualified)
 }
 
 fn unbound(name: &str) -> String {
