@@ -80,6 +80,23 @@ fn the_first_schema_of_the_path_is_the_default() {
 }
 
 #[test]
+fn a_prepared_statement_follows_the_search_path() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "CREATE SCHEMA s; CREATE TABLE s.t (id INT PRIMARY KEY, a TEXT); INSERT INTO s.t VALUES (1, 's');
+                   CREATE TABLE t (id INT PRIMARY KEY, a TEXT); INSERT INTO t VALUES (1, 'public')";
+        client.batch_execute(sql).await.expect("tables");
+        let statement = client.prepare("SELECT a FROM t WHERE id = $1").await.expect("prepared");
+        for (path, wanted) in [("s, public", "s"), ("nowhere, public", "public"), ("s", "s")] {
+            client.batch_execute(&format!("SET search_path = {path}")).await.expect("set");
+            let row = client.query_one(&statement, &[&1_i32]).await.expect("a row");
+            assert_eq!(row.get::<_, String>(0), wanted, "{path}");
+        }
+    });
+}
+
+#[test]
 fn a_statement_ends_after_its_time() {
     let server = TestServer::start();
     block_on(async {
