@@ -89,6 +89,7 @@ mod tuples;
 mod types;
 mod unpivot;
 mod using;
+mod whole_numbers;
 mod words;
 
 use datafusion::common::Result;

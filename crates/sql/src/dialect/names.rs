@@ -24,23 +24,28 @@ use atoll_functions::EXCLUDE;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, SetQuantifier,
+    Distinct, Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, SetQuantifier,
     Statement, TableFactor, TableWithJoins, VisitorMut,
 };
 
 use super::figured::figured;
+use super::whole_numbers::cast_whole_numbers;
 use crate::settings::ColumnNames;
 
 /// Stands between the name of a column of a result and a number, where there is another of its name; the
 /// second character cannot be seen.
 const MARK: &str = ":\u{2063}";
 
-/// Gives names to all select lists of a statement; `names` says how to call what its rows have.
+/// Gives names to all select lists of a statement, and types to numbers; `names` says how to call the columns of its
+/// rows.
 pub(crate) fn name_columns(statement: &mut Parsed, names: ColumnNames) {
     let _ = match statement {
         Parsed::Statement(statement) => {
             name_returned(statement, names);
-            walk_mut(statement, &mut Names::default())
+            let walked = walk_mut(statement, &mut Names::default());
+            // Last, for ORDER BY finds by their texts what DISTINCT has left.
+            cast_whole_numbers(statement);
+            walked
         }
         Parsed::Explain(explain) => return name_columns(&mut explain.statement, names),
         Parsed::CopyTo(copy) => match &mut copy.source {
@@ -81,11 +86,12 @@ fn name_returned(statement: &mut Statement, names: ColumnNames) {
 }
 
 /// Whether it is SELECT … INTO.
-fn makes_table(query: &Query) -> bool {
+pub(super) fn makes_table(query: &Query) -> bool {
     matches!(query.body.as_ref(), SetExpr::Select(select) if select.into.is_some())
 }
 
-fn returning(statement: &mut Statement) -> Option<&mut Vec<SelectItem>> {
+/// The items of RETURNING.
+pub(super) fn returning(statement: &mut Statement) -> Option<&mut Vec<SelectItem>> {
     match statement {
         Statement::Insert(insert) => insert.returning.as_mut(),
         Statement::Update(update) => update.returning.as_mut(),
@@ -128,6 +134,12 @@ fn order_by_figured(query: &mut Query) {
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else {
         return;
     };
+    // DISTINCT ON, which keys have to begin with, looks its own names up in FROM.
+    if let SetExpr::Select(select) = query.body.as_ref()
+        && matches!(select.distinct, Some(Distinct::On(_)))
+    {
+        return;
+    }
     let Some(items) = output_items(&query.body) else { return };
     for key in keys {
         let Some((name, None)) = column(&key.expr) else { continue };
