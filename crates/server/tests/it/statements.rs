@@ -170,3 +170,42 @@ fn an_error_tells_what_it_is_about_and_what_to_do() {
         assert!(detail.lines().count() == 2 && detail.contains("waits for"), "{detail}");
     });
 }
+
+#[test]
+fn columns_without_names_are_called_as_in_postgresql() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let table = "CREATE TABLE t (a INT, count INT); INSERT INTO t VALUES (1, 9), (10, 7), (2, 8), (2, 8)";
+        client.batch_execute(table).await.expect("a table");
+        for (sql, names) in [
+            ("SELECT count(*), a + 1, 1, a::TEXT FROM t GROUP BY a", "count,?column?,?column?,a"),
+            ("SELECT count(*), count(a) FROM t UNION ALL SELECT 1, 2", "count,count"),
+            ("INSERT INTO t VALUES (5, 5) RETURNING a, a + 1", "a,?column?"),
+            ("SELECT * FROM (SELECT max(a) FROM t) s", "max(a)"),
+        ] {
+            let prepared = client.prepare(sql).await.expect(sql);
+            let found: Vec<_> = prepared.columns().iter().map(|it| it.name()).collect();
+            assert_eq!(found.join(","), names, "{sql}");
+        }
+        let by_name = "SELECT a, count(*) FROM t GROUP BY a ORDER BY count DESC, a LIMIT 2";
+        assert_eq!(answers(&client, by_name).await, ["2|2", "1|1", "#2"]);
+        let by_column = "SELECT a, count(*) FROM t GROUP BY a, count ORDER BY t.count";
+        assert_eq!(answers(&client, by_column).await, ["10|1", "2|2", "1|1", "#3"]);
+        let as_text = "SELECT a::TEXT FROM t ORDER BY a";
+        assert_eq!(answers(&client, as_text).await, ["1", "10", "2", "2", "#4"]);
+        let row = client.query_one("SELECT 1, -(2), CASE WHEN true THEN 3 END", &[]).await;
+        let row = row.expect("a row");
+        let found = (row.get::<_, i32>(0), row.get::<_, i32>(1), row.get::<_, Option<i32>>(2));
+        assert_eq!(found, (1, -2, Some(3)));
+        client.batch_execute("SET atoll.column_names = text").await.expect("set");
+        is_named(&client, "SELECT count(*) FROM t", "count(*)").await;
+        client.batch_execute("RESET atoll.column_names").await.expect("reset");
+        is_named(&client, "SELECT count(*) FROM t", "count").await;
+    });
+}
+
+async fn is_named(client: &Client, sql: &str, name: &str) {
+    let prepared = client.prepare(sql).await.expect(sql);
+    assert_eq!(prepared.columns()[0].name(), name, "{sql}");
+}
