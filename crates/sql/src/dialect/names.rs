@@ -47,7 +47,10 @@ pub(crate) fn name_columns(statement: &mut Parsed, names: ColumnNames) {
             cast_whole_numbers(statement);
             walked
         }
-        Parsed::Explain(explain) => return name_columns(&mut explain.statement, names),
+        // The rows of what is explained go to no client; its plan has the names that it would have within a statement.
+        Parsed::Explain(explain) => {
+            return name_columns(&mut explain.statement, ColumnNames::Text);
+        }
         Parsed::CopyTo(copy) => match &mut copy.source {
             CopyToSource::Query(query) => walk_mut(query, &mut Names::default()),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
