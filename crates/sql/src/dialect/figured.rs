@@ -158,7 +158,7 @@ mod tests {
         ("position('a' IN b)", "position"),
         ("overlay(b PLACING 'x' FROM 1)", "overlay"),
         ("trim(b)", "btrim"),
-        ("trim(LEADING FROM b)", "ltrim"),
+        ("trim(LEADING 'x' FROM b)", "ltrim"),
         ("trim(TRAILING 'x' FROM b)", "rtrim"),
         ("ceil(a)", "ceil"),
         ("a::text", "a"),
