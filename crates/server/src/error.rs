@@ -61,7 +61,7 @@ pub enum ServerError {
     /// A collector that cannot be reached over TLS.
     #[error("TLS to the collector cannot be used: {0}; name a file of certificates with --otlp-ca")]
     CollectorTls(String),
-    /// There are no random numbers.
-    #[error("no random numbers: {0}")]
+    /// The kernel gave no random numbers.
+    #[error("cannot generate random numbers: {0}")]
     Random(String),
 }

@@ -68,7 +68,7 @@ pub(crate) struct RefusedLogIn {
 /// Why a log-in is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalKind {
-    /// Too many are logging in, or there are no random numbers.
+    /// Too many are logging in, or the kernel gives no random numbers.
     Server,
     /// By the rules for log-ins.
     Rule,
@@ -162,8 +162,9 @@ impl LogIns {
     fn enter(&self, user: &str, verifier: Option<ScramVerifier>) -> Result<String, ErrorFields> {
         let mut random = [0_u8; 32];
         let filled = getrandom::fill(&mut random);
-        filled
-            .map_err(|error| ErrorFields::error("58000", format!("no random numbers: {error}")))?;
+        filled.map_err(|error| {
+            ErrorFields::error("58000", format!("cannot generate random numbers: {error}"))
+        })?;
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let (key, now) = (key(&token), Instant::now());
         let mut all = self.0.lock();

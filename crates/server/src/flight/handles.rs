@@ -48,8 +48,9 @@ impl<T> Handles<T> {
     ) -> Result<Bytes, ErrorFields> {
         let mut secret = Secret::default();
         let random = getrandom::fill(&mut secret);
-        random
-            .map_err(|error| ErrorFields::error("58000", format!("no random numbers: {error}")))?;
+        random.map_err(|error| {
+            ErrorFields::error("58000", format!("cannot generate random numbers: {error}"))
+        })?;
         let now = Instant::now();
         let mut held = self.held.lock();
         if held.len() >= self.most {

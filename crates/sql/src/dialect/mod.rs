@@ -17,6 +17,8 @@
 //! | `calls` | `struct_pack(a := 1)`, `if(a, b, c)`, `x::JSON` | calls of functions, CASE |
 //! | `lambda` | `x -> x + 1` as an argument | a lambda |
 //! | `names` | columns without names | names by their texts, before all other steps |
+//! | `figured` | the same, for PostgreSQL's clients | PostgreSQL's names, which `names` asks for |
+//! | `whole_numbers` | `SELECT 1`, `CASE WHEN a THEN 1 ELSE 0 END` | INTEGER where a statement returns it |
 //! | `comprehension` | `[x + 1 FOR x IN l IF x > 0]` | `list_transform(list_filter(l, …), …)` |
 //! | `json_marks` | `SELECT (SELECT json_object(…))` | `SELECT json_checked((SELECT …))` |
 //! | `json_rows` | `FROM t, jsonb_each(t.j)` | subqueries of the lists that these functions give |
