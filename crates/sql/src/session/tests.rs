@@ -224,3 +224,31 @@ fn execute_is_planned_once_where_its_values_are_of_the_types_of_its_parameters()
         assert_eq!(number(&run(&session, "EXECUTE read(1)").await, 0), 11);
     });
 }
+
+#[test]
+fn what_is_prepared_again_is_found_where_it_has_parameters_and_needs_no_operators() {
+    let session = session();
+    session.runtime().block_on(async {
+        run(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)").await;
+        for (sql, is_found) in [
+            ("SELECT n FROM t WHERE id = $1", true),
+            ("SELECT id FROM t WHERE n > $1", true),
+            ("UPDATE t SET n = n + 1 WHERE id = $1", true),
+            ("INSERT INTO t VALUES ($1, $2)", true),
+            ("SELECT n FROM t WHERE id = 1", false),
+            ("SELECT a.n FROM t AS a JOIN t AS b ON a.id = b.n WHERE b.id = $1", false),
+            ("BEGIN", false),
+        ] {
+            session.prepare(sql).await.expect(sql);
+            let published = session.database().store().published();
+            let found = session.prepared_before(sql, &[], &published).await;
+            assert_eq!(found.is_some(), is_found, "{sql}");
+        }
+        run(&session, "ALTER TABLE t ADD COLUMN k INT").await;
+        let published = session.database().store().published();
+        let sql = "SELECT n FROM t WHERE id = $1";
+        assert!(session.prepared_before(sql, &[], &published).await.is_none(), "after ALTER TABLE");
+        session.prepare(sql).await.expect(sql);
+        assert!(session.prepared_before(sql, &[], &published).await.is_some(), "kept anew");
+    });
+}
