@@ -31,6 +31,7 @@
 //! | `shifted` | `lag` and `lead` by columns |
 //! | `signed` | functions that number and count, with signed results |
 //! | `moments` | aggregates of floats that keep a few numbers: product, skewness |
+//! | `named_part` | the function that names a part of an expression within a plan |
 //! | `planner` | operators that are functions, and aggregates whose meaning depends on the number of their arguments |
 //! | `quantified` | `= ANY (list)` and its kin, operators between lists |
 //! | `lambda` | functions of a list and a lambda |
@@ -82,6 +83,7 @@ mod listing;
 mod marked;
 mod mean;
 mod moments;
+mod named_part;
 mod nested_extreme;
 mod overflow;
 mod planner;
@@ -114,6 +116,7 @@ pub use extreme::{OrderedMax, OrderedMin};
 pub use failure::{FunctionFailure, is_of_pattern};
 pub use growing::without_large_constants;
 pub use marked::marked_field;
+pub use named_part::{is_named_part, named_part_function, without_name};
 pub use overflow::SumOverflow;
 pub use planner::{PlanCalls, UNKNOWN};
 pub use scalar::{

@@ -4,12 +4,14 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 
+use super::named_part::without_name;
+
 /// The field of an expression. That of CASE, `coalesce`, `nullif` and a subquery is the one of a value that it may give,
 /// where this tells more than its type.
 pub fn marked_field(expr: &Expr, schema: &DFSchema) -> Option<FieldRef> {
     let marked =
         |value: &Expr| marked_field(value, schema).filter(|field| !field.metadata().is_empty());
-    let of_value = match expr {
+    let of_value = match without_name(expr) {
         Expr::Case(case) => {
             let results = case.when_then_expr.iter().map(|(_, result)| result.as_ref());
             results.chain(case.else_expr.as_deref()).find_map(marked)

@@ -20,6 +20,7 @@ use super::excluded::{excluded, not_positive};
 use super::framed::framed;
 use super::gathered::{self, Gathered};
 use super::marked::marked_field;
+use super::named_part::without_name;
 use super::quantified::{Relation, of_lists, quantified};
 use super::scalar;
 use super::shifted::shifted;
@@ -286,14 +287,14 @@ fn takes_a_part(op: &BinaryOperator) -> bool {
 
 /// Whether a value is JSONB; what other operators give is not.
 fn is_jsonb(expr: &Expr, schema: &DFSchema) -> bool {
-    !matches!(expr, Expr::BinaryExpr(_))
+    !matches!(without_name(expr), Expr::BinaryExpr(_))
         && marked_field(expr, schema).is_some_and(|field| scalar::is_jsonb_field(&field))
 }
 
 /// A value of which a part is taken, with the mark of JSONB where DataFusion lost it.
 fn with_mark(expr: Expr, schema: &DFSchema) -> Expr {
     // A subquery tells its mark while it is planned, and is a plain value when it has run.
-    let has_mark = !matches!(expr, Expr::ScalarSubquery(_))
+    let has_mark = !matches!(without_name(&expr), Expr::ScalarSubquery(_))
         && expr.to_field(schema).is_ok_and(|(_, field)| scalar::is_jsonb_field(&field));
     match JSONB_CHECKED.clone().filter(|_| !has_mark && is_jsonb(&expr, schema)) {
         Some(checked) => checked.call(vec![expr]),

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use atoll_functions::without_name;
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -65,6 +66,7 @@ impl ExprPlanner for PlanDates {
 
 /// Whether an expression, which is looked at without a search, is neither a date nor a timestamp.
 fn is_other(expr: &Expr, schema: &DFSchema) -> bool {
+    let expr = without_name(expr);
     matches!(expr, Expr::Column(_) | Expr::Literal(..) | Expr::Cast(_))
         && kind(expr, schema).is_none()
 }
@@ -129,7 +131,7 @@ fn kind(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     let temporal = |of: DataType| {
         matches!(of, Date32 | Time64(_) | Timestamp(..) | Interval(_) | Duration(_)).then_some(of)
     };
-    match expr {
+    match without_name(expr) {
         Expr::Column(column) => {
             let field = schema.field_from_column(column).ok()?;
             temporal(field.data_type().clone())
@@ -192,7 +194,7 @@ fn is_wide(data_type: &DataType) -> bool {
 /// `CAST(date AS TIMESTAMP) + interval` of whole days as `date + interval`.
 fn whole_days(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Plus | Operator::Minus), right }) =
-        expr
+        without_name(expr)
     else {
         return None;
     };
@@ -203,7 +205,7 @@ fn whole_days(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     if !has_whole_days {
         return None;
     }
-    let date = match left.as_ref() {
+    let date = match without_name(left) {
         Expr::Cast(Cast { expr, field }) if *field.data_type() == TIMESTAMP => expr.clone(),
         chain => Box::new(whole_days(chain, schema)?),
     };

@@ -13,6 +13,7 @@
 //! So names are looked up by [`Functions`], and statements are planned by [`statement_to_plan`].
 
 mod outer_aliases;
+mod plan_names;
 mod planning;
 mod seeded;
 mod sleep;

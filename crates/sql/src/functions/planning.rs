@@ -29,6 +29,7 @@ use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 
 use super::Functions;
 use super::outer_aliases::FarTables;
+use super::plan_names;
 use crate::dialect::SqlTypes;
 
 /// Plans a statement over the tables that it names.
@@ -37,7 +38,7 @@ use crate::dialect::SqlTypes;
 /// For what cannot be planned.
 pub(crate) async fn statement_to_plan(
     state: &SessionState,
-    statement: Parsed,
+    mut statement: Parsed,
 ) -> Result<LogicalPlan> {
     let mut names = StateNames::of(state);
     for name in state.resolve_table_references(&statement)? {
@@ -54,13 +55,16 @@ pub(crate) async fn statement_to_plan(
     let far = FarTables::of(&statement, options.enable_ident_normalization);
     let far = far.map(|far| (far, statement.clone()));
     let planner = SqlToRel::new_with_options(&names, options);
-    match (planner.statement_to_plan(statement), far) {
+    let is_marked = plan_names::mark(&mut statement);
+    let plan = match (planner.statement_to_plan(statement), far) {
         (Err(error), Some((far, mut statement))) if FarTables::are_hidden(&error) => {
             far.rename(&mut statement);
+            plan_names::mark(&mut statement);
             planner.statement_to_plan(statement)
         }
         (planned, _) => planned,
-    }
+    }?;
+    if is_marked { plan_names::unmark(plan) } else { Ok(plan) }
 }
 
 /// The expression of a text over these columns.
@@ -167,7 +171,7 @@ impl ContextProvider for StateNames<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.functions.scalar(name)
+        self.functions.scalar(name).or_else(|| plan_names::named_part(name))
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
