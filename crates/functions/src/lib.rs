@@ -34,6 +34,7 @@
 //! | `named_part` | the function that names a part of an expression within a plan |
 //! | `planner` | operators that are functions, and aggregates whose meaning depends on the number of their arguments |
 //! | `quantified` | `= ANY (list)` and its kin, operators between lists |
+//! | `range_key` | sort keys of RANGE frames with offsets |
 //! | `lambda` | functions of a list and a lambda |
 //! | `scalar` | scalar functions, by theme |
 //! | `temporal` | dates, times and intervals as text, and texts as these |
@@ -88,6 +89,7 @@ mod nested_extreme;
 mod overflow;
 mod planner;
 mod quantified;
+mod range_key;
 mod scalar;
 mod shifted;
 mod signed;

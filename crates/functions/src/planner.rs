@@ -17,11 +17,13 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::array_agg::OrderedArrayAgg;
 use super::excluded::{excluded, not_positive};
+use super::failure::FunctionFailure;
 use super::framed::framed;
 use super::gathered::{self, Gathered};
 use super::marked::marked_field;
 use super::named_part::without_name;
 use super::quantified::{Relation, of_lists, quantified};
+use super::range_key::ranged;
 use super::scalar;
 use super::shifted::shifted;
 use super::signed::{signed_count, signed_count_over};
@@ -187,7 +189,7 @@ impl ExprPlanner for PlanCalls {
         if is_nth && call.args.get(1).is_some_and(|nth| !is_positive(nth)) {
             return Err(not_positive());
         }
-        let call = shifted(framed(excluded(call)?));
+        let call = shifted(framed(excluded(ranged(call))?));
         Ok(match signed_count_over(&call) {
             Some(count) => PlannerResult::Planned(count),
             None => PlannerResult::Original(call),
@@ -200,6 +202,11 @@ impl ExprPlanner for PlanCalls {
     ) -> Result<PlannerResult<RawAggregateExpr>> {
         if let Some(count) = signed_count(&call) {
             return Ok(PlannerResult::Planned(count));
+        }
+        if call.distinct && call.order_by.iter().any(|key| !call.args.contains(&key.expr)) {
+            let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in \
+                           argument list; put DISTINCT into a sub-query";
+            return Err(FunctionFailure::error("42P10", message.to_owned()));
         }
         let instead = match (call.func.name(), call.args.len()) {
             ("max", 2) => "max_n",

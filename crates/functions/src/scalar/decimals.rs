@@ -1,5 +1,6 @@
 //! Numbers and texts as DECIMAL with the digits that they have: the cast to NUMERIC without digits.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -60,6 +61,22 @@ impl WrittenNumber {
     /// How many digits it has before the point, zeros at the start apart, and how many behind it.
     pub fn places(&self) -> (usize, usize) {
         (self.whole().len(), self.behind)
+    }
+
+    /// Whether it is below zero.
+    pub fn is_negative(&self) -> bool {
+        self.is_negative && self.digits.bytes().any(|digit| digit != b'0')
+    }
+
+    /// Which of two numbers is further from zero.
+    pub fn compare_sizes(&self, other: &Self) -> Ordering {
+        let width = self.behind.max(other.behind);
+        let padded = |number: &Self| {
+            let behind = &number.digits[number.digits.len() - number.behind..];
+            format!("{}{behind:0<width$}", number.whole())
+        };
+        let (one, two) = (padded(self), padded(other));
+        one.len().cmp(&two.len()).then_with(|| one.cmp(&two))
     }
 
     fn whole(&self) -> &str {

@@ -1,9 +1,12 @@
 //! What the planner would ignore, rewritten or refused.
 
+mod frames;
 mod function;
 mod group_by;
 mod joins;
 mod query;
+mod recursive;
+mod references;
 mod select;
 mod statement;
 mod table;
@@ -16,7 +19,7 @@ use datafusion::common::{DataFusionError, Result, not_impl_datafusion_err};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Query, Select, SelectInto, SetExpr, Statement, TableFactor, VisitorMut,
+    Expr, Query, Select, SelectInto, SetExpr, Statement, TableFactor, VisitorMut, WindowType,
 };
 
 use super::depth::{DEPTH_MAX, too_deep};
@@ -121,6 +124,9 @@ impl Clauses<'_> {
         match expr {
             Expr::Function(function) => {
                 self.windows.resolve(function)?;
+                if let Some(WindowType::WindowSpec(spec)) = &mut function.over {
+                    frames::check(spec)?;
+                }
                 function::check(function, self.state)
             }
             Expr::CompoundFieldAccess { access_chain, .. } if access_chain.len() > DEPTH_MAX => {
@@ -147,7 +153,7 @@ impl Clauses<'_> {
             SetExpr::Select(select) => self.windows.enter(&select.named_window),
             _ => self.windows.enter(&[]),
         }
-        query::check(query, self.locks)
+        query::check(query, self.locks, self.state)
     }
 
     fn select(&mut self, select: &mut Select) -> Result<()> {
