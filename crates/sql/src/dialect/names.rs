@@ -427,7 +427,7 @@ fn is_called(relation: &TableWithJoins, name: &str) -> bool {
 }
 
 /// A name as it is looked up.
-pub(super) fn folded(name: &Ident) -> String {
+pub(crate) fn folded(name: &Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }
 

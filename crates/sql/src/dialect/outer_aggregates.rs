@@ -30,15 +30,17 @@ struct Aggregates<'a> {
 
 impl Aggregates<'_> {
     fn is_aggregate(&self, function: &Function) -> bool {
-        let [name] = function.name.0.as_slice() else { return false };
-        let Some(name) = name.as_ident() else { return false };
-        let name = name.value.to_lowercase();
-        let functions = Functions::of(self.state);
-        function.over.is_none()
-            && functions.aggregate(&name).is_some()
-            && !functions.has_scalar(&name)
-            && walk_expressions(function, &mut is_column).is_break()
+        is_aggregate(function, self.state) && walk_expressions(function, &mut is_column).is_break()
     }
+}
+
+/// Whether a call computes an aggregate, over no window.
+pub(crate) fn is_aggregate(function: &Function, state: &SessionState) -> bool {
+    let [name] = function.name.0.as_slice() else { return false };
+    let Some(name) = name.as_ident() else { return false };
+    let name = name.value.to_lowercase();
+    let functions = Functions::of(state);
+    function.over.is_none() && functions.aggregate(&name).is_some() && !functions.has_scalar(&name)
 }
 
 fn is_column(expr: &Expr) -> ControlFlow<()> {

@@ -14,7 +14,7 @@ pub(crate) fn quoted(name: &str) -> Ident {
 }
 
 /// A query of nothing but its body.
-pub(super) fn query(body: SetExpr) -> Query {
+pub(crate) fn query(body: SetExpr) -> Query {
     Query {
         with: None,
         body: Box::new(body),

@@ -2,14 +2,14 @@
 
 use crate::dialect::settle_recursive;
 use crate::error::SqlState;
-use crate::parse::walk_relations;
 use datafusion::common::{Result, plan_err};
+use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
-    Cte, Expr, LimitClause, ObjectName, OrderByExpr, OrderByKind, OrderByOptions, PipeOperator,
-    Query, SelectItem, SetExpr, Value,
+    Expr, LimitClause, OrderByExpr, OrderByKind, OrderByOptions, PipeOperator, Query, SelectItem,
+    SetExpr, Value,
 };
 
-use super::{refuse, refused};
+use super::{recursive, refuse, refused};
 
 /// Whether a query in WITH is a statement that changes rows.
 pub(crate) fn changes_rows(query: &Query) -> bool {
@@ -31,7 +31,7 @@ pub(super) fn check_changes(query: &Query, refused: Option<&str>) -> Result<()> 
 }
 
 /// `locks` tells whether the statement may lock rows.
-pub(super) fn check(query: &mut Query, locks: bool) -> Result<()> {
+pub(super) fn check(query: &mut Query, locks: bool, state: &SessionState) -> Result<()> {
     refuse(
         !locks && !query.locks.is_empty(),
         "FOR UPDATE or FOR SHARE here",
@@ -55,10 +55,9 @@ pub(super) fn check(query: &mut Query, locks: bool) -> Result<()> {
         refuse(cte.from.is_some(), "FROM after a WITH query", "")?;
         if with.recursive {
             settle_recursive(cte);
-            recursive(cte)?;
         }
     }
-    Ok(())
+    if with.recursive { recursive::check(with, state) } else { Ok(()) }
 }
 
 /// `LIMIT '1'` is `LIMIT 1`: a text literal takes the type of its place.
@@ -149,48 +148,4 @@ fn pipe(operator: &PipeOperator) -> Result<()> {
         .chain(group_by_expr)
         .any(|expr| expr.order_by.asc.is_some() || expr.order_by.nulls_first.is_some());
     refuse(has_order, "an order inside |> AGGREGATE", "use |> ORDER BY")
-}
-
-/// DataFusion takes the two sides of a recursive query's UNION and drops what stands around it.
-fn recursive(cte: &mut Cte) -> Result<()> {
-    let query = &mut cte.query;
-    let is_union = matches!(query.body.as_ref(), SetExpr::SetOperation { .. });
-    let has_around = query.with.is_some()
-        || query.order_by.is_some()
-        || query.limit_clause.is_some()
-        || query.fetch.is_some();
-    if !(is_union && has_around) {
-        return Ok(());
-    }
-    let name = &cte.alias.name.value;
-    let refers = |relation: &ObjectName| match relation.0.as_slice() {
-        [part] => part.as_ident().is_some_and(|ident| ident.value.eq_ignore_ascii_case(name)),
-        _ => false,
-    };
-    let is_recursive = walk_relations(query.as_ref(), &mut |relation| match refers(relation) {
-        true => std::ops::ControlFlow::Break(()),
-        false => std::ops::ControlFlow::Continue(()),
-    })
-    .is_break();
-    if is_recursive {
-        return Err(refused(
-            &format!("WITH, ORDER BY or LIMIT inside the recursive query '{name}'"),
-            "put it into the query that reads it",
-        ));
-    }
-    // As a sub-query it keeps all its clauses.
-    let inner = Query {
-        with: query.with.take(),
-        body: query.body.clone(),
-        order_by: query.order_by.take(),
-        limit_clause: query.limit_clause.take(),
-        fetch: query.fetch.take(),
-        locks: vec![],
-        for_clause: None,
-        settings: None,
-        format_clause: None,
-        pipe_operators: std::mem::take(&mut query.pipe_operators),
-    };
-    *query.body = SetExpr::Query(Box::new(inner));
-    Ok(())
 }

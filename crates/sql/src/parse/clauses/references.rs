@@ -1,0 +1,278 @@
+//! Which relations a part of a statement reads by a plain name, how often, and in which of the places where a recursive
+//! query must not read itself. A name that a WITH inside of the part defines is that query's.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast::{
+    Expr, JoinOperator, ObjectName, Query, Select, SetExpr, SetOperator, SetQuantifier,
+    TableFactor, TableWithJoins, Visit, Visitor,
+};
+
+use crate::dialect::{folded, is_aggregate};
+use crate::parse::walk;
+
+/// A place where a recursive query must not read itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// In a query inside of an expression.
+    Subquery,
+    /// On a side of an outer join whose columns may be filled with NULL.
+    OuterJoin,
+    Intersect,
+    Except,
+    /// In FROM of a query that computes aggregates.
+    Aggregates,
+}
+
+/// The relations that are read.
+#[derive(Debug, Default)]
+pub(super) struct References {
+    times: HashMap<String, usize>,
+    misplaced: Vec<(String, Place)>,
+}
+
+impl References {
+    /// Those of a part of a statement.
+    pub(super) fn of(part: &impl Visit, state: &SessionState) -> Self {
+        let mut finder = Finder::new(Some(state), Vec::new());
+        let _ = walk(part, &mut finder);
+        finder.found
+    }
+
+    /// Those of a term of a set operation.
+    pub(super) fn of_term(term: &SetExpr, state: &SessionState) -> Self {
+        let mut finder = Finder::new(Some(state), Vec::new());
+        finder.set_operations(term);
+        let _ = walk(term, &mut finder);
+        finder.found
+    }
+
+    /// In how many places a name is read.
+    pub(super) fn times(&self, name: &str) -> usize {
+        self.times.get(name).copied().unwrap_or(0)
+    }
+
+    /// A place where a recursive query of this name must not be read and is.
+    pub(super) fn misplaced(&self, name: &str) -> Option<Place> {
+        self.misplaced.iter().filter(|(read, _)| read == name).map(|(_, place)| *place).min()
+    }
+}
+
+/// A query around what is visited.
+#[derive(Clone)]
+struct Around {
+    /// What its WITH defines.
+    defines: Vec<String>,
+    is_recursive: bool,
+    /// How many queries directly inside of it were entered: those of its WITH come first.
+    entered: usize,
+    /// Expressions that were open where it begins.
+    expressions: usize,
+    is_in_expression: bool,
+}
+
+impl Around {
+    /// Whether a name that is read inside of it is that of its own WITH.
+    fn defines(&self, name: &str) -> bool {
+        // Inside of the WITH a query sees those before it, and under RECURSIVE all of them.
+        let is_in_with = (1..=self.defines.len()).contains(&self.entered);
+        let seen = if is_in_with && !self.is_recursive {
+            &self.defines[..self.entered - 1]
+        } else {
+            &self.defines[..]
+        };
+        seen.iter().any(|defined| defined == name)
+    }
+}
+
+struct Finder<'a> {
+    /// None where only the names matter.
+    state: Option<&'a SessionState>,
+    around: Vec<Around>,
+    /// Expressions around what is visited, inside of the innermost query.
+    expressions: usize,
+    found: References,
+}
+
+impl<'a> Finder<'a> {
+    fn new(state: Option<&'a SessionState>, around: Vec<Around>) -> Self {
+        Self { state, around, expressions: 0, found: References::default() }
+    }
+
+    /// Takes a name where no WITH inside of the part defines it.
+    fn take(&mut self, name: &ObjectName) {
+        let [part] = name.0.as_slice() else { return };
+        let Some(name) = part.as_ident().map(folded) else { return };
+        if self.around.iter().any(|query| query.defines(&name)) {
+            return;
+        }
+        let is_inside = self.around.last().is_some_and(|query| query.is_in_expression);
+        if is_inside || self.expressions > 0 {
+            self.found.misplaced.push((name.clone(), Place::Subquery));
+        }
+        *self.found.times.entry(name).or_default() += 1;
+    }
+
+    /// Takes the names that are read in a part as misplaced.
+    fn misplace(&mut self, part: &impl Visit, place: Place) {
+        let mut inside = Finder::new(None, self.around.clone());
+        let _ = walk(part, &mut inside);
+        let names = inside.found.times.into_keys();
+        self.found.misplaced.extend(names.map(|name| (name, place)));
+    }
+
+    /// Looks for INTERSECT ALL and EXCEPT, which do not only add rows where a side has more.
+    fn set_operations(&mut self, body: &SetExpr) {
+        let SetExpr::SetOperation { op, set_quantifier, left, right } = body else { return };
+        let is_all = *set_quantifier == SetQuantifier::All;
+        let place = match op {
+            SetOperator::Union => None,
+            SetOperator::Intersect => is_all.then_some(Place::Intersect),
+            SetOperator::Except | SetOperator::Minus => Some(Place::Except),
+        };
+        if let Some(place) = place {
+            self.misplace(right.as_ref(), place);
+            if is_all {
+                self.misplace(left.as_ref(), place);
+            }
+        }
+        self.set_operations(left);
+        self.set_operations(right);
+    }
+
+    /// Looks for outer joins with a side that may be filled with NULL.
+    fn outer_joins(&mut self, from: &TableWithJoins) {
+        for (at, join) in from.joins.iter().enumerate() {
+            let (fills_left, fills_right) = match &join.join_operator {
+                JoinOperator::Left(_) | JoinOperator::LeftOuter(_) | JoinOperator::OuterApply => {
+                    (false, true)
+                }
+                JoinOperator::Right(_) | JoinOperator::RightOuter(_) => (true, false),
+                JoinOperator::FullOuter(_) => (true, true),
+                _ => (false, false),
+            };
+            if fills_left {
+                self.misplace(&from.relation, Place::OuterJoin);
+                for before in &from.joins[..at] {
+                    self.misplace(&before.relation, Place::OuterJoin);
+                }
+            }
+            if fills_right {
+                self.misplace(&join.relation, Place::OuterJoin);
+            }
+        }
+        let joined = from.joins.iter().map(|join| &join.relation);
+        for factor in std::iter::once(&from.relation).chain(joined) {
+            if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
+                self.outer_joins(table_with_joins);
+            }
+        }
+    }
+
+    /// Takes the names in a FROM itself, those of queries in it apart.
+    fn direct(&mut self, from: &TableWithJoins) {
+        let joined = from.joins.iter().map(|join| &join.relation);
+        for factor in std::iter::once(&from.relation).chain(joined) {
+            match factor {
+                TableFactor::Table { args: None, .. } => self.misplace(factor, Place::Aggregates),
+                TableFactor::NestedJoin { table_with_joins, .. } => self.direct(table_with_joins),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Visitor for Finder<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let is_inside = self.around.last().is_some_and(|outer| outer.is_in_expression);
+        if let Some(outer) = self.around.last_mut() {
+            outer.entered += 1;
+        }
+        let with = query.with.as_ref();
+        let ctes = with.iter().flat_map(|with| &with.cte_tables);
+        self.around.push(Around {
+            defines: ctes.map(|cte| folded(&cte.alias.name)).collect(),
+            is_recursive: with.is_some_and(|with| with.recursive),
+            entered: 0,
+            expressions: std::mem::take(&mut self.expressions),
+            is_in_expression: is_inside,
+        });
+        if let Some(own) = self.around.last_mut() {
+            own.is_in_expression |= own.expressions > 0;
+        }
+        if self.state.is_some() {
+            self.set_operations(&query.body);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.expressions = self.around.pop().map_or(0, |query| query.expressions);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let Some(state) = self.state else { return ControlFlow::Continue(()) };
+        for from in &select.from {
+            self.outer_joins(from);
+        }
+        let mut aggregates = Aggregates { state, queries: 0 };
+        if walk(select, &mut aggregates).is_break() {
+            for from in &select.from {
+                self.direct(from);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, args: None, .. } = factor {
+            self.take(name);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.expressions += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.expressions -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Breaks at an aggregate of the query itself.
+struct Aggregates<'a> {
+    state: &'a SessionState,
+    /// Queries around what is visited.
+    queries: usize,
+}
+
+impl Visitor for Aggregates<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) if self.queries == 0 && is_aggregate(function, self.state) => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
