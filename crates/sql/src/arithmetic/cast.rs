@@ -29,8 +29,8 @@ use datafusion::logical_expr::{
 use super::divide::digits;
 use super::float_text::read_floats;
 use super::moments;
-use super::nested_text::{is_nested, nested_texts};
-use super::text_input::read_texts;
+use super::nested_text::{hexadecimal, is_nested, nested_texts};
+use super::text_input::{is_bytes, read_texts};
 use crate::error::SqlState;
 use crate::session::StatementHandle;
 use crate::timezone::is_utc;
@@ -68,7 +68,7 @@ impl CheckedCast {
         (is_local && is_constant).then(|| Self::of_text(to, false))
     }
 
-    /// The cast of texts that a statement asks for, to bytes or a nested type.
+    /// The cast that a statement asks for, of texts to bytes or a nested type, or of bytes to texts.
     pub(super) fn of_text(to: &DataType, is_try: bool) -> Self {
         let signature = Signature::any(1, Volatility::Immutable);
         Self { to: to.clone(), is_try, signature }
@@ -246,6 +246,9 @@ fn convert_in(
         }
         if let Some(texts) = temporal_texts(values)? {
             return Ok(cast_with_options(&texts, to, &options)?);
+        }
+        if is_bytes(from) {
+            return Ok(cast_with_options(&hexadecimal(values)?, to, &options)?);
         }
     }
     if let (DataType::List(items), DataType::List(wanted)) = (from, to)

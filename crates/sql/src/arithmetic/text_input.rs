@@ -1,6 +1,8 @@
 //! Casts of texts to bytes, lists, structs and maps that a statement asks for: `'\x00ff'::BYTEA` is two bytes, as in
 //! PostgreSQL, and `'{1,2}'::INT[]` as `'[1, 2]'::INT[]` two numbers.
 //!
+//! The other way round, `'\x00ff'::BYTEA::VARCHAR` is a text of hexadecimal digits, as in PostgreSQL.
+//!
 //! The casts that the coercion of types adds, where a function takes bytes and gets a text, are of the bytes that the
 //! text has: `md5('\x')`.
 
@@ -43,8 +45,12 @@ impl AnalyzerRule for TextInput {
                         Expr::TryCast(cast) => (&cast.expr, cast.field.data_type(), true),
                         _ => return Ok(Transformed::no(expr)),
                     };
-                    let has_texts = || value.get_type(&schema).is_ok_and(|from| is_text(&from));
-                    if !(to.is_binary() || is_nested(to)) || !has_texts() {
+                    let is_own = |from: DataType| match to.is_string() {
+                        true => is_bytes(&from),
+                        false => is_text(&from),
+                    };
+                    let may_be_own = to.is_string() || to.is_binary() || is_nested(to);
+                    if !may_be_own || !value.get_type(&schema).is_ok_and(is_own) {
                         return Ok(Transformed::no(expr));
                     }
                     let function = ScalarUDF::from(CheckedCast::of_text(to, is_try));
@@ -55,6 +61,11 @@ impl AnalyzerRule for TextInput {
         })
         .data()
     }
+}
+
+/// Whether values are bytes, whose texts are hexadecimal digits.
+pub(super) fn is_bytes(data_type: &DataType) -> bool {
+    data_type.is_binary() || matches!(data_type, DataType::FixedSizeBinary(_))
 }
 
 /// The bytes or nested values that texts are; with `is_try` NULL for those that are none.

@@ -4,7 +4,7 @@ use super::SqlState;
 use super::wording::without_prefixes;
 
 /// How messages begin, and their states.
-const BEGINNINGS: [(&str, SqlState); 39] = [
+const BEGINNINGS: [(&str, SqlState); 40] = [
     ("Invalid function '", SqlState::UNDEFINED_FUNCTION),
     ("Cannot coerce arithmetic expression ", SqlState::UNDEFINED_FUNCTION),
     ("Cannot get result type for ", SqlState::UNDEFINED_FUNCTION),
@@ -44,6 +44,7 @@ const BEGINNINGS: [(&str, SqlState); 39] = [
     ("zero raised to a negative power", SqlState::INVALID_ARGUMENT_FOR_POWER),
     ("negative count not allowed", SqlState::SUBSTRING_ERROR),
     ("Scalar subquery returned more than one row", SqlState::CARDINALITY_VIOLATION),
+    ("field position must not be zero", SqlState::INVALID_PARAMETER),
 ];
 
 /// What messages say somewhere, and their states.

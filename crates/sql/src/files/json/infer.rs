@@ -1,5 +1,6 @@
 //! Types of JSON values: what all of a sample have in common.
 
+use atoll_functions::temporal::{StatementClock, read_scalar};
 use datafusion::arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use serde_json::Value;
 
@@ -54,6 +55,20 @@ impl JsonType {
     }
 
     fn of_text(text: &str) -> Self {
+        let found = Self::of_form(text);
+        match found {
+            // Some texts of their form are no dates: that of February 30.
+            Self::Date | Self::Timestamp | Self::Moment
+                if read_scalar(text, &found.data_type(), StatementClock::default()).is_none() =>
+            {
+                Self::Text
+            }
+            found => found,
+        }
+    }
+
+    /// What a text looks like.
+    fn of_form(text: &str) -> Self {
         if matches!(text, "NaN" | "Infinity" | "-Infinity") {
             return Self::NotFinite;
         }
@@ -190,7 +205,12 @@ mod tests {
         assert_eq!(common(&["1", "\"x\""]), JsonType::Json);
         assert_eq!(common(&["\"2020-01-02\""]), JsonType::Date);
         assert_eq!(common(&["\"2020-01-02\"", "\"2020-01-02T03:04:05\""]), JsonType::Timestamp);
-        assert_eq!(common(&["\"2020-13-02\""]), JsonType::Text);
+        for text in ["2020-13-02", "2024-02-30", "2023-02-29 01:02:03", "2024-02-30T01:02:03Z"] {
+            assert_eq!(common(&[&format!("\"{text}\"")]), JsonType::Text, "{text}");
+        }
+        for text in ["2024-01-01 25:00:00", "2024-01-01 01:60:00+01", "2024-01-01 01:02:03.1.2"] {
+            assert_eq!(common(&[&format!("\"{text}\"")]), JsonType::Text, "{text}");
+        }
         for zone in ["Z", "+02", "-0130", ".25+01:30"] {
             assert_eq!(common(&[&format!("\"2020-01-02 03:04:05{zone}\"")]), JsonType::Moment);
         }

@@ -4,12 +4,14 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility,
 };
+
+use crate::error::stated_err;
 
 static SINGLE: LazyLock<Arc<AggregateUDF>> =
     LazyLock::new(|| Arc::new(AggregateUDF::from(SingleValue::default())));
@@ -78,7 +80,10 @@ impl Single {
                 self.rows = 1;
                 Ok(())
             }
-            _ => exec_err!("more than one row returned by a subquery used as an expression"),
+            _ => stated_err!(
+                CARDINALITY_VIOLATION,
+                "more than one row returned by a subquery used as an expression"
+            ),
         }
     }
 }
