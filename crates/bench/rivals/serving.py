@@ -13,14 +13,18 @@ def own_output():
     return replies
 
 
+# Before anything else is imported.
+REPLIES = own_output()
+
+
+def reply(message):
+    """One line for the benchmark, at once."""
+    print(json.dumps(message), file=REPLIES, flush=True)
+
+
 def serve(start):
     """Starts the engine, then answers until the input ends. `start` returns its name, its version and what
     responds to a request."""
-    replies = own_output()
-
-    def reply(message):
-        print(json.dumps(message), file=replies, flush=True)
-
     try:
         name, version, respond = start()
     except Exception as error:

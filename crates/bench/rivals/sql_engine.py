@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """DuckDB as another engine to compare with: loads tables into memory, then answers queries.
 
-Started as `duckdb_engine.py --threads N [--data DIR]`, where DIR holds one Parquet file per table of
+Started as `python -c SCRIPT --threads N [--data DIR]`, where DIR holds one Parquet file per table of
 TPC-H (lineitem.parquet, ...); without it the engine starts empty. It speaks JSON, one object per line: requests on standard
-input, replies on standard output, nothing else there. See README.md beside this file.
+input, replies on standard output, nothing else there. See README.md and serving.py beside this file.
 """
 
 import argparse
@@ -37,6 +36,7 @@ def milliseconds_since(start):
 def load(directory, threads):
     """A connection with all tables in memory."""
     connection = duckdb.connect(config={"threads": threads})
+    connection.execute("SET enable_progress_bar = false")
     for table in TABLES if directory else []:
         file = str(directory / f"{table}.parquet").replace("'", "''")
         connection.execute(f"CREATE TABLE {table} AS FROM read_parquet('{file}')")
@@ -82,11 +82,6 @@ def answer(connection, sql):
     return {"ms": elapsed, "columns": [kind(t) for t in table.schema.types], "values": rows(table)}
 
 
-def reply(message):
-    """One line on standard output, at once."""
-    print(json.dumps(message), flush=True)
-
-
 def reset(options, statements):
     """A connection without tables but for those that the statements make."""
     connection = load(None, options.threads)
@@ -119,9 +114,7 @@ def respond(connection, line):
 
 def arguments():
     """The command line, parsed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description="DuckDB, which answers SQL")
     parser.add_argument("--threads", type=int, required=True, help="threads DuckDB may use")
     parser.add_argument("--data", type=Path, help="directory of the Parquet files")
     return parser.parse_args()

@@ -41,8 +41,11 @@ mod table;
 mod tpch;
 pub mod worker;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, LineWriter};
 
+use anyhow::{Context, Result};
+use atoll_sys::take_standard_output;
 use atoll_tools::bench::Benchmark;
 use atoll_tools::exit::CommandError;
 use clap::{Args, Subcommand};
@@ -144,17 +147,23 @@ impl BenchArgs {
             Scenario::Compare(args) => compare::run(args),
             Scenario::Worker(args) => {
                 let host = worker::this_machine;
-                Ok(worker::run(args, host, io::stdin().lock(), &mut io::stdout().lock())?)
+                Ok(worker::run(args, host, io::stdin().lock(), &mut replies()?)?)
             }
             Scenario::ElasticClients(args) => {
-                Ok(elastic::serve_clients(args, io::stdin().lock(), &mut io::stdout().lock())?)
+                Ok(elastic::serve_clients(args, io::stdin().lock(), &mut replies()?)?)
             }
             Scenario::ElasticLoad(args) => {
-                Ok(elastic::run_load(args, io::stdin().lock(), &mut io::stdout().lock())?)
+                Ok(elastic::run_load(args, io::stdin().lock(), &mut replies()?)?)
             }
             Scenario::Shard(args) => {
-                Ok(scan::serve_shard(args, io::stdin().lock(), &mut io::stdout().lock())?)
+                Ok(scan::serve_shard(args, io::stdin().lock(), &mut replies()?)?)
             }
         }
     }
+}
+
+/// The way of a program that answers by lines to the one that asks it: nothing that an engine prints gets into it.
+fn replies() -> Result<LineWriter<File>> {
+    let output = take_standard_output().context("standard output cannot be kept for replies")?;
+    Ok(LineWriter::new(output))
 }

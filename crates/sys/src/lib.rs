@@ -22,8 +22,8 @@ pub use calls::{
     move_pages, munmap, open_unnamed, page_nodes, page_nodes_of, page_size, pass_on, policy_at,
     process_cpu_time, process_cpu_time_of, raise_open_files, sched_getaffinity, sched_setaffinity,
     set_keep_alive, set_mempolicy, set_mempolicy_balancing, set_signal_mask, signal, signal_name,
-    sync_file_range_write, thread_cpu_time, thread_cpu_time_of, tie_to_parent, touch_pages,
-    wait_signal,
+    sync_file_range_write, take_standard_output, thread_cpu_time, thread_cpu_time_of,
+    tie_to_parent, touch_pages, wait_signal,
 };
 pub use random::SplitMix64;
 pub use root::{DIRECTORY_ENTRIES_MAX, FILE_BYTES_MAX, Root, RootError};

@@ -62,4 +62,5 @@ impl fmt::Display for Rival {
 }
 
 /// DuckDB as a [`SqlEngine`], run by Python.
-pub const DUCKDB_SCRIPT: &str = include_str!("../../rivals/sql_engine.py");
+pub const DUCKDB_SCRIPT: &str =
+    concat!(include_str!("../../rivals/serving.py"), include_str!("../../rivals/sql_engine.py"));

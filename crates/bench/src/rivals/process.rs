@@ -185,6 +185,28 @@ mod tests {
     }
 
     #[test]
+    fn what_an_engine_prints_is_no_reply() {
+        if Command::new("python3").arg("--version").output().is_err() {
+            return;
+        }
+        let script = r#"
+def start():
+    print("43%")
+    os.write(1, b"56%\n")
+    os.system("echo 72%")
+    return "duckdb", "1", lambda request: request
+
+print("0%")
+serve(start)
+"#;
+        let python = Path::new("python3");
+        let (mut process, version) =
+            RivalProcess::serve(Rival::Duckdb, python, script, &[], LONG).expect("it starts");
+        assert_eq!(version, "1");
+        assert_eq!(process.ask::<Value>(&7).unwrap(), Ok(7.into()));
+    }
+
+    #[test]
     fn a_process_that_goes_away_hangs_or_talks_nonsense_is_an_error_with_its_name() {
         let error = shell("exit 3", LONG).receive::<Value>().unwrap_err().to_string();
         assert!(error.contains("sh ended without a reply"), "{error}");

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -42,6 +42,18 @@ pub fn sync_file_range_write(file: &File) -> Result<(), CallError> {
     match unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) } {
         0 => Ok(()),
         _ => Err(CallError::last("sync_file_range")),
+    }
+}
+
+/// The standard output, for the caller alone: what anything else in this process, or a program that it starts, prints from
+/// now on goes to standard error. Until then nothing may be waiting in the buffer of the standard output.
+#[doc(alias = "dup2")]
+pub fn take_standard_output() -> io::Result<File> {
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    // SAFETY: both descriptors are open in every Rust program, and the second one stays open.
+    match unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } {
+        -1 => Err(io::Error::from_raw_os_error(CallError::last("dup2").errno)),
+        _ => Ok(File::from(output)),
     }
 }
 

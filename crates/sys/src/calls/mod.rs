@@ -25,7 +25,9 @@ pub use children::{
 };
 pub use clock::{process_cpu_time, process_cpu_time_of, thread_cpu_time, thread_cpu_time_of};
 pub use error::{CallError, CallErrorKind, errno_name};
-pub use files::{linkat_unnamed, open_unnamed, raise_open_files, sync_file_range_write};
+pub use files::{
+    linkat_unnamed, open_unnamed, raise_open_files, sync_file_range_write, take_standard_output,
+};
 pub use memory::{
     madvise_hugepage, madvise_populate_write, mincore, mmap, munmap, page_size, touch_pages,
 };
