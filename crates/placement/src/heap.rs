@@ -121,12 +121,27 @@ impl<A: GlobalAlloc> CountedHeap<A> {
 #[cfg(test)]
 mod tests {
     use std::alloc::System;
+    use std::sync::{Mutex, PoisonError};
+    use std::thread;
 
     use super::*;
 
-    /// Not the global allocator of the tests, so nothing else is counted.
+    /// Held by each test that allocates from a [`CountedHeap`]: the sum is one for the process. That is not the global
+    /// allocator of the tests, so nothing else is counted.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    /// Runs a test while no other one here runs, in a thread of its own, whose own count begins at nothing.
+    fn alone(test: fn()) {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        thread::spawn(test).join().expect("the test holds");
+    }
+
     #[test]
     fn what_is_allocated_is_counted_until_it_is_freed() {
+        alone(counted_until_freed);
+    }
+
+    fn counted_until_freed() {
         let heap = CountedHeap(System);
         let layout = |len| Layout::from_size_align(len, 64).unwrap();
         let before = heap_allocated().0;
@@ -146,6 +161,10 @@ mod tests {
 
     #[test]
     fn large_blocks_begin_at_a_page_and_keep_their_bytes_as_they_grow_and_shrink() {
+        alone(large_blocks_begin_at_a_page);
+    }
+
+    fn large_blocks_begin_at_a_page() {
         let heap = CountedHeap(System);
         let layout = |len| Layout::from_size_align(len, 8).unwrap();
         let sizes = [100, PAGED_MIN - 1, PAGED_MIN, 300_000, PAGED_MIN, 50, 65_536];

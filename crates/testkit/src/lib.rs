@@ -11,6 +11,7 @@ pub mod guests;
 pub mod history;
 pub mod kernel;
 pub mod machines;
+mod ports;
 mod ran;
 pub mod reference;
 mod signals;
@@ -18,6 +19,7 @@ pub mod skip;
 mod svg;
 pub mod tree;
 
+pub use ports::lasting_address;
 pub use ran::{Ran, without_settings};
 pub use signals::default_signals;
 pub use skip::{Need, skip};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use atoll_server::ServerOptions;
-use atoll_testkit::{Need, skip};
+use atoll_testkit::{Need, lasting_address, skip};
 
 use crate::login::as_owner;
 use crate::support::{ENDLESS, TestServer, block_on};
@@ -235,10 +235,7 @@ fn any_request_gets_an_answer() {
 
 /// A server on a port that no socket gets by chance, so that another server can have it afterwards.
 fn on_fixed_port() -> (TestServer, SocketAddr) {
-    let first = 20_000 + (std::process::id() % 10_000) as u16;
-    let free = (first..first + 1000).map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-    let address = { free }.find(|address| std::net::TcpListener::bind(address).is_ok());
-    let address = address.expect("a free port");
+    let address = lasting_address();
     (with_console(address), address)
 }
 

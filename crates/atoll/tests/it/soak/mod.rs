@@ -9,13 +9,14 @@ mod client;
 mod hostile;
 
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use atoll_sys::{kill_process, signal};
+use atoll_testkit::lasting_address;
 
 use crate::support::command;
 use book::Book;
@@ -102,12 +103,6 @@ impl Drop for Served {
     }
 }
 
-/// A port that is free at this moment.
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
-}
-
 #[test]
 fn what_was_acknowledged_outlives_kills_under_load() {
     soak(SoakPlan::of(2));
@@ -120,7 +115,7 @@ fn a_server_that_runs_through_loses_no_client() {
 
 fn soak(plan: SoakPlan) {
     let home = tempfile::tempdir().expect("a directory");
-    let mut server = Served::start(home.path(), free_address());
+    let mut server = Served::start(home.path(), lasting_address());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("threads");
