@@ -35,6 +35,7 @@
 //! | `planner` | operators that are functions, and aggregates whose meaning depends on the number of their arguments |
 //! | `quantified` | `= ANY (list)` and its kin, operators between lists |
 //! | `range_key` | sort keys of RANGE frames with offsets |
+//! | `compared_rows` | comparisons of row values that are made before they are compared |
 //! | `lambda` | functions of a list and a lambda |
 //! | `scalar` | scalar functions, by theme |
 //! | `temporal` | dates, times and intervals as text, and texts as these |
@@ -65,6 +66,7 @@ mod accumulator;
 mod any_value;
 mod array_agg;
 mod avg;
+mod compared_rows;
 mod defined;
 mod distinct;
 mod distinct_measured;

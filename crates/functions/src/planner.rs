@@ -16,6 +16,7 @@ use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, GetFieldAccess
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::array_agg::OrderedArrayAgg;
+use super::compared_rows::compared_rows;
 use super::excluded::{excluded, not_positive};
 use super::failure::FunctionFailure;
 use super::framed::framed;
@@ -243,7 +244,10 @@ fn is_positive(nth: &Expr) -> bool {
 fn with_lists(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
     let (left, right) = (&expr.left, &expr.right);
     match &expr.op {
-        BinaryOperator::Custom(op) => quantified(op, left, right, schema),
+        BinaryOperator::Custom(op) => match compared_rows(op, left, right) {
+            Some(call) => Ok(Some(call)),
+            None => quantified(op, left, right, schema),
+        },
         BinaryOperator::PGOverlap => Ok(of_lists(Relation::Overlap, left, right, schema)),
         BinaryOperator::AtArrow => Ok(of_lists(Relation::Contain, left, right, schema)),
         BinaryOperator::ArrowAt => Ok(of_lists(Relation::Contain, right, left, schema)),

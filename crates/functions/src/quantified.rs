@@ -301,7 +301,7 @@ fn item_of(list: &DataType) -> Result<&DataType> {
 }
 
 /// The type in which values of both are compared.
-fn common(left: &DataType, right: &DataType) -> Result<DataType> {
+pub(crate) fn common(left: &DataType, right: &DataType) -> Result<DataType> {
     let is_text =
         |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     match comparison_coercion(left, right) {

@@ -32,7 +32,7 @@
 //! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in the place of its alias; `needs` asks for the columns |
 //! | `sampled` | `FROM t USING SAMPLE 10%` | `FROM (FROM t) TABLESAMPLE (10 PERCENT)` |
 //! | `times` | `INTERVAL '1:30' HOUR TO MINUTE`, `t AT TIME ZONE z`, `(a, b) OVERLAPS (c, d)` | literals and calls that DataFusion's planner knows |
-//! | `tuples` | `(a, b) IN (…)` | comparisons of the parts |
+//! | `tuples` | `(a, b) < (1, 2)`, `ROW(a, b) IN (…)` | comparisons of the fields |
 //! | `positional` | `a POSITIONAL JOIN b` | a join on the numbers of the rows |
 //! | `forms` | `PIVOT t ON a`, `SUMMARIZE t`, `DESCRIBE t` | queries of relations |
 //! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
@@ -157,7 +157,7 @@ pub(crate) fn rewrite_select(select: &mut Select, state: &SessionState) -> Resul
     outer_aggregates::rewrite(select, state);
     sampled::rewrite(select);
     table_stars::rewrite(select);
-    tuples::rewrite_select(select);
+    tuples::rewrite_select(select)?;
     select.from.iter_mut().try_for_each(positional::rewrite)
 }
 

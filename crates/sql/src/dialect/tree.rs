@@ -4,8 +4,8 @@ use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, ObjectName, OrderBy, OrderByExpr,
-    OrderByKind, OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias,
-    TableAliasColumnDef, TableFactor, TableWithJoins, Value,
+    OrderByKind, OrderByOptions, Parens, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Value, Values,
 };
 
 /// A name as it is.
@@ -27,6 +27,12 @@ pub(crate) fn query(body: SetExpr) -> Query {
         format_clause: None,
         pipe_operators: vec![],
     }
+}
+
+/// `VALUES (…), (…)`
+pub(super) fn values(rows: Vec<Vec<Expr>>) -> Query {
+    let rows = rows.into_iter().map(Parens::with_empty_span).collect();
+    query(SetExpr::Values(Values { explicit_row: false, value_keyword: false, rows }))
 }
 
 /// `SELECT projection FROM from`
