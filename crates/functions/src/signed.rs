@@ -5,9 +5,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use datafusion::arrow::array::ArrayRef;
-use datafusion::arrow::compute::{CastOptions, SortOptions, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array};
+use datafusion::arrow::compute::{self, CastOptions, SortOptions, cast_with_options};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_window::{ntile, rank, row_number};
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
@@ -125,6 +125,12 @@ impl ScalarUDFImpl for OfList {
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if let [list, dimension] = args.args.as_slice()
+            && self.inner.name() == "array_length"
+        {
+            let lengths = lengths(list, dimension, args.number_rows)?;
+            return Ok(ColumnarValue::Array(Arc::new(lengths)));
+        }
         let gives = args.return_field.data_type().clone();
         let given: Vec<DataType> =
             args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
@@ -141,6 +147,36 @@ impl ScalarUDFImpl for OfList {
 
     fn documentation(&self) -> Option<&Documentation> {
         self.inner.documentation()
+    }
+}
+
+/// How many elements lists have in a dimension, as PostgreSQL has it: NULL where there are none.
+fn lengths(list: &ColumnarValue, dimension: &ColumnarValue, rows: usize) -> Result<Int32Array> {
+    let (lists, dimensions) = (list.to_array(rows)?, dimension.to_array(rows)?);
+    let dimensions = compute::cast(&dimensions, &DataType::Int64)?;
+    let dimensions = dimensions.as_primitive::<Int64Type>();
+    let length = |row: usize| -> Option<i32> {
+        let dimension = dimensions.is_valid(row).then(|| dimensions.value(row))?;
+        let mut list = elements(&lists, row)?;
+        for _ in 1..dimension {
+            list = elements(&list, 0)?;
+        }
+        let is_there = dimension > 0 && !list.is_empty();
+        is_there.then(|| i32::try_from(list.len()).ok()).flatten()
+    };
+    Ok((0..rows).map(length).collect())
+}
+
+/// The elements of a row's list; none where it is NULL, or not a list, and where there is no such row.
+fn elements(lists: &ArrayRef, row: usize) -> Option<ArrayRef> {
+    if row >= lists.len() || lists.is_null(row) {
+        return None;
+    }
+    match lists.data_type() {
+        DataType::List(_) => Some(lists.as_list::<i32>().value(row)),
+        DataType::LargeList(_) => Some(lists.as_list::<i64>().value(row)),
+        DataType::FixedSizeList(..) => Some(lists.as_fixed_size_list().value(row)),
+        _ => None,
     }
 }
 
