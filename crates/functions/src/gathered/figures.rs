@@ -19,7 +19,7 @@ use super::picks::gathered;
 use crate::scalar::{Arguments, JSON_MARK, JSONB_MARK, Takes, grouped_lists, grouped_objects};
 
 const ANY: &[Arguments] = &[Arguments::Are(&[Takes::Any])];
-const TWO: &[Arguments] = &[Arguments::Are(&[Takes::Text, Takes::Any])];
+const PAIR: &[Arguments] = &[Arguments::Are(&[Takes::Plain, Takes::Any])];
 const FLAG: &[Arguments] = &[Arguments::Are(&[Takes::Flag])];
 const DOUBLE: &[Arguments] = &[Arguments::Are(&[Takes::Double])];
 
@@ -125,11 +125,11 @@ pub(super) static ENTRIES: &[GatheredEntry] = &[
         mark: Some(JSON_MARK.1)),
     gathered!("jsonb_agg" [], "value", ANY, 1, |_| DataType::Utf8,
         "The same as JSONB.", "jsonb_agg(name)", json_lists, required: &[], mark: Some(JSONB_MARK)),
-    gathered!("json_group_object" ["json_object_agg"], "key, value", TWO, 2, |_| DataType::Utf8,
-        "A JSON object of the keys and values.", "json_group_object(name, price)", json_objects,
-        required: &[0], mark: Some(JSON_MARK.1)),
-    gathered!("jsonb_object_agg" [], "key, value", TWO, 2, |_| DataType::Utf8,
-        "The same as JSONB.", "jsonb_object_agg(name, price)", json_objects, required: &[0],
+    gathered!("json_group_object" ["json_object_agg"], "key, value", PAIR, 2, |_| DataType::Utf8,
+        "A JSON object of the keys, which become texts, and values.", "json_group_object(name, price)",
+        json_objects, required: &[], mark: Some(JSON_MARK.1)),
+    gathered!("jsonb_object_agg" [], "key, value", PAIR, 2, |_| DataType::Utf8,
+        "The same as JSONB.", "jsonb_object_agg(name, price)", json_objects, required: &[],
         mark: Some(JSONB_MARK)),
     gathered!("histogram" [], "value", ANY, 1, histogram_type,
         "How often each value is there, as a map.", "histogram(city)", histogram),

@@ -17,10 +17,11 @@ use crate::listing::{Listing, no_function, told_apart_by_listing};
 const GIVES_UUID: [&str; 3] = ["uuid_checked", "try_uuid_checked", "uuidv7"];
 
 /// Functions that give JSON.
-const GIVES_JSON: [&str; 11] = [
+const GIVES_JSON: [&str; 12] = [
     "json",
     "json_array",
     "json_at_path",
+    "json_build_object",
     "json_checked",
     "json_extract",
     "json_merge_patch",
@@ -56,6 +57,8 @@ const KEEPS_JSONB: [&str; 4] =
 pub(crate) enum Takes {
     /// Anything, as it is.
     Any,
+    /// What is not a list, struct or map, as it is.
+    Plain,
     /// Text, as Utf8.
     Text,
     /// Text that is JSON, likewise, whose field still tells of JSONB.
@@ -104,6 +107,7 @@ impl Takes {
         let micros = |zone: Option<Arc<str>>| DataType::Timestamp(TimeUnit::Microsecond, zone);
         match self {
             Self::Any => as_it_is(true),
+            Self::Plain => as_it_is(!given.is_nested()),
             // A cast would take the mark of the field away: the call casts.
             Self::Json if is_text => Some(given.clone()),
             Self::Text | Self::Json => (is_text || is_null).then_some(DataType::Utf8),

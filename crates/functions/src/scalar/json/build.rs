@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use datafusion::arrow::array::{ArrayRef, StringArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, plan_err};
 
@@ -12,7 +12,7 @@ use super::super::entry::{Arguments, Entry, Takes, text};
 use super::super::marks::is_json_field;
 use super::extract::{is_jsonb, parsed, told};
 use super::jsonb::{self, canonical, canonical_jsonb};
-use super::value::{Json, quote};
+use super::value::Json;
 use super::write::{Column, JsonForm};
 use crate::failure::FunctionFailure;
 
@@ -88,11 +88,9 @@ fn json_object(call: &Call) -> Result<ArrayRef> {
             if at > 0 {
                 out.push(',');
             }
-            match &columns[at] {
-                Column::Text(keys) | Column::Json(keys) if keys.is_valid(row) => {
-                    quote(keys.as_string::<i32>().value(row), out);
-                }
-                _ => return call.fails_as("22023", "a key must be text and not NULL"),
+            if !columns[at].write_key(row, out)? {
+                let why = format!("argument {}: a key must not be NULL", at + 1);
+                return call.fails_as("22023", why);
             }
             out.push(':');
             columns[at + 1].write(row, form_of(call), out)?;
@@ -102,15 +100,26 @@ fn json_object(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-fn object_type(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
-    if !given.len().is_multiple_of(2) {
-        return plan_err!("json_object expects a value for each key");
-    }
-    let is_text =
-        |key: &DataType| matches!(key, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    match given.iter().step_by(2).all(is_text) {
-        true => Ok(DataType::Utf8),
+/// As DuckDB has it: keys are texts.
+fn object_type(given: &[DataType], constants: &[Option<&ScalarValue>]) -> Result<DataType> {
+    match given.iter().step_by(2).all(DataType::is_string) {
+        true => built_object_type(given, constants),
         false => plan_err!("json_object: a key must be text; cast it to VARCHAR"),
+    }
+}
+
+/// As PostgreSQL has it: keys are values of any type that is not nested, and become texts.
+fn built_object_type(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
+    if !given.len().is_multiple_of(2) {
+        let why = "an object of JSON takes a value for each key; the last key has none";
+        return Err(FunctionFailure::error("22023", why.to_owned()));
+    }
+    match given.iter().step_by(2).any(DataType::is_nested) {
+        false => Ok(DataType::Utf8),
+        true => {
+            let why = "key value must be scalar, not array, composite, or json";
+            Err(FunctionFailure::error("22023", why.to_owned()))
+        }
     }
 }
 
@@ -147,8 +156,16 @@ fn json_merge_patch(call: &Call) -> Result<ArrayRef> {
     })
 }
 
+/// Whether the argument of a cast is a text, which is JSON already; other values become JSON.
+fn is_text_cast(call: &Call) -> bool {
+    call.arrays[0].data_type().is_string()
+}
+
 /// The text as it is, after it was parsed.
 fn checked(call: &Call, is_tried: bool) -> Result<ArrayRef> {
+    if !is_text_cast(call) {
+        return to_json(call);
+    }
     let texts = call.text(0);
     call.texts(|row, out| {
         match parsed(call, 0, row) {
@@ -162,6 +179,9 @@ fn checked(call: &Call, is_tried: bool) -> Result<ArrayRef> {
 
 /// A text as JSONB.
 fn checked_jsonb(call: &Call, is_tried: bool) -> Result<ArrayRef> {
+    if !is_text_cast(call) {
+        return to_json(call);
+    }
     let texts = call.text(0);
     call.texts(|row, out| {
         match canonical(texts.value(row)) {
@@ -216,10 +236,13 @@ pub(crate) fn grouped_objects(
     offsets: &[i32],
     form: GroupedForm,
 ) -> Result<ArrayRef> {
-    let keys = datafusion::arrow::compute::cast(keys, &DataType::Utf8)?;
+    let keys = Column::of(keys, false)?;
     let column = Column::of(values, form.of_json)?;
     grouped(offsets, form, ['{', '}'], |row, out| {
-        quote(keys.as_string::<i32>().value(row), out);
+        if !keys.write_key(row, out)? {
+            let why = "field name must not be null; leave such rows out with FILTER (WHERE …)";
+            return Err(FunctionFailure::error("22004", why.to_owned()));
+        }
         out.push(':');
         column.write(row, form.form(), out)
     })
@@ -257,6 +280,8 @@ fn grouped(
 
 const ONE: &[Arguments] = &[Arguments::Are(&[Takes::Text])];
 const ANY: &[Arguments] = &[Arguments::Are(&[Takes::Any])];
+/// Texts are read, other values are written.
+const CAST: &[Arguments] = &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Any])];
 const ALL_ANY: &[Arguments] = &[Arguments::More(&[], Takes::Any)];
 
 pub(super) const ALL: &[Entry] = &[
@@ -300,7 +325,7 @@ pub(super) const ALL: &[Entry] = &[
         about: "An object of keys and values, as JSONB.",
         example: "jsonb_build_object('a', 1) = '{\"a\": 1}'",
         takes: ALL_ANY,
-        gives: object_type,
+        gives: built_object_type,
         volatile: false,
         run: json_object,
     },
@@ -316,10 +341,21 @@ pub(super) const ALL: &[Entry] = &[
         run: json_array,
     },
     Entry {
-        name: "json_object",
-        aliases: &["json_build_object"],
+        name: "json_build_object",
+        aliases: &[],
         arguments: "key, value, …",
-        about: "A JSON object of keys and values.",
+        about: "A JSON object of keys of any type, which become texts, and values.",
+        example: "json_build_object(1, 'a') = '{\"1\":\"a\"}'",
+        takes: ALL_ANY,
+        gives: built_object_type,
+        volatile: false,
+        run: json_object,
+    },
+    Entry {
+        name: "json_object",
+        aliases: &[],
+        arguments: "key, value, …",
+        about: "A JSON object of keys, which are texts, and values.",
         example: "json_object('a', 1) = '{\"a\":1}'",
         takes: ALL_ANY,
         gives: object_type,
@@ -356,10 +392,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "json_checked",
         aliases: &[],
-        arguments: "text",
+        arguments: "text or value",
         about: "A text as it is, after it was found to be JSON; the cast to JSON.",
         example: "'[1, 2]'::JSON",
-        takes: ONE,
+        takes: CAST,
         gives: text,
         volatile: false,
         run: |call| checked(call, false),
@@ -367,10 +403,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "try_json_checked",
         aliases: &[],
-        arguments: "text",
+        arguments: "text or value",
         about: "A text where it is JSON, else NULL; TRY_CAST to JSON.",
         example: "TRY_CAST('{a' AS JSON) IS NULL",
-        takes: ONE,
+        takes: CAST,
         gives: text,
         volatile: false,
         run: |call| checked(call, true),
@@ -378,11 +414,11 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "jsonb_checked",
         aliases: &[],
-        arguments: "text",
+        arguments: "text or value",
         about: "The JSONB that a text is, as PostgreSQL prints it: keys once and in their order, a blank behind \
                 colons and commas; the cast to JSONB.",
         example: "'[1,2]'::JSONB = '[1, 2]'",
-        takes: ONE,
+        takes: CAST,
         gives: text,
         volatile: false,
         run: |call| checked_jsonb(call, false),
@@ -390,10 +426,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "try_jsonb_checked",
         aliases: &[],
-        arguments: "text",
+        arguments: "text or value",
         about: "The JSONB that a text is, else NULL; TRY_CAST to JSONB.",
         example: "TRY_CAST('{a' AS JSONB) IS NULL",
-        takes: ONE,
+        takes: CAST,
         gives: text,
         volatile: false,
         run: |call| checked_jsonb(call, true),

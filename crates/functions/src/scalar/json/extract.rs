@@ -110,11 +110,19 @@ fn as_scalar(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
 
 /// Values as JSON.
 fn values(call: &Call) -> Result<ArrayRef> {
-    extract(call, json_form(call))
+    extract_or_step(call, json_form(call))
 }
 
 fn texts(call: &Call) -> Result<ArrayRef> {
-    extract(call, text_form(call))
+    extract_or_step(call, text_form(call))
+}
+
+/// What a path finds, or several steps, as those of PostgreSQL's `json_extract_path`.
+fn extract_or_step(call: &Call, write: AsText) -> Result<ArrayRef> {
+    match call.count() {
+        2 => extract(call, write),
+        _ => at_steps(call, write),
+    }
 }
 
 /// What the path of keys and numbers of elements finds that is a list, or the arguments behind the first one.
@@ -125,9 +133,13 @@ fn at_steps(call: &Call, write: AsText) -> Result<ArrayRef> {
         let found = match is_list {
             true => {
                 let steps = call.list(1).value(row);
-                value.at_steps(steps.as_string::<i32>().iter())
+                let steps: Vec<Option<&str>> = steps.as_string::<i32>().iter().collect();
+                value.at_steps(&steps)
             }
-            false => value.at_steps((1..call.count()).map(|at| Some(call.text(at).value(row)))),
+            false => {
+                let steps = (1..call.count()).map(|at| Some(call.text(at).value(row)));
+                value.at_steps(&steps.collect::<Vec<_>>())
+            }
         };
         match found {
             Some(found) => told(call, write(found, out)),
@@ -208,6 +220,9 @@ fn extract_by_each(call: &Call, write: AsText) -> Result<ArrayRef> {
 
 /// A list for a list of paths and for one with wildcards.
 fn as_asked(given: &[DataType], constants: &[Option<&ScalarValue>]) -> Result<DataType> {
+    if given.len() > 2 {
+        return Ok(DataType::Utf8);
+    }
     let many = match (given.get(1), constants.get(1).copied().flatten()) {
         (Some(DataType::List(_)), _) => true,
         (
@@ -230,6 +245,13 @@ fn exists(call: &Call) -> Result<ArrayRef> {
         paths.with(row, |path| Some(path.first(&value).is_some()))
     })
 }
+
+const PATHS_OR_STEPS: &[Arguments] = &[
+    Arguments::Are(&[Takes::Json, Takes::Text]),
+    Arguments::Are(&[Takes::Json, Takes::Whole]),
+    Arguments::Are(&[Takes::Json, Takes::Texts]),
+    Arguments::More(&[Takes::Json, Takes::Text, Takes::Text], Takes::Text),
+];
 
 const STEPS: &[Arguments] = &[
     Arguments::Are(&[Takes::Json, Takes::Texts]),
@@ -284,11 +306,12 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "json_extract",
         aliases: &["json_extract_path"],
-        arguments: "json, path or list of paths",
+        arguments: "json, path or list of paths, or steps",
         about: "The JSON that a path finds; the operator ->. Paths are '$.key[0]', '/key/0', a key or the \
-                number of an element; with wildcards ('$.*', '[*]', '..key') a list of all that is found.",
+                number of an element; with wildcards ('$.*', '[*]', '..key') a list of all that is found. Of equal \
+                keys the last one counts. More than one step are keys and numbers of elements.",
         example: "json_extract('{\"a\": [1, 2]}', '$.a[0]') = '1'",
-        takes: PATHS,
+        takes: PATHS_OR_STEPS,
         gives: as_asked,
         volatile: false,
         run: values,
@@ -296,10 +319,10 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "json_extract_string",
         aliases: &["json_extract_path_text"],
-        arguments: "json, path or list of paths",
+        arguments: "json, path or list of paths, or steps",
         about: "The text that a path finds, without quotes; NULL for null. The operator ->>.",
         example: "json_extract_string('{\"a\": \"x\"}', '$.a') = 'x'",
-        takes: PATHS,
+        takes: PATHS_OR_STEPS,
         gives: as_asked,
         volatile: false,
         run: texts,

@@ -115,20 +115,19 @@ impl Json<'_> {
     }
 
     /// The value at the end of these keys and numbers of elements, which count from the end where they are negative.
-    pub(super) fn at_steps<'s>(
-        &self,
-        steps: impl IntoIterator<Item = Option<&'s str>>,
-    ) -> Option<&Self> {
-        steps.into_iter().try_fold(self, |value, step| match value {
-            Self::List(items) => {
-                let at: i32 = step?.trim_start().parse().ok()?;
-                match usize::try_from(at) {
-                    Ok(at) => items.get(at),
-                    Err(_) => items.get(items.len().checked_sub(at.unsigned_abs() as usize)?),
-                }
-            }
-            value => value.get(step?),
-        })
+    /// Of keys that are there twice the last one under which the rest is found.
+    pub(super) fn at_steps(&self, steps: &[Option<&str>]) -> Option<&Self> {
+        let Some((step, rest)) = steps.split_first() else { return Some(self) };
+        let step = (*step)?;
+        let Self::List(items) = self else {
+            return self.all_of(step).find_map(|value| value.at_steps(rest));
+        };
+        let at: i32 = step.trim_start().parse().ok()?;
+        let item = match usize::try_from(at) {
+            Ok(at) => items.get(at),
+            Err(_) => items.get(items.len().checked_sub(at.unsigned_abs() as usize)?),
+        };
+        item?.at_steps(rest)
     }
 
     /// Its type, by the names of PostgreSQL.
@@ -143,14 +142,18 @@ impl Json<'_> {
         }
     }
 
-    /// The value of the first key of this name.
+    /// The value of the last key of this name.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
-        match self {
-            Self::Object(pairs) => {
-                pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value)
-            }
-            _ => None,
-        }
+        self.all_of(key).next()
+    }
+
+    /// The values of all keys of this name, the last one first.
+    fn all_of(&self, key: &str) -> impl Iterator<Item = &Self> {
+        let pairs = match self {
+            Self::Object(pairs) => pairs.as_slice(),
+            _ => &[],
+        };
+        pairs.iter().rev().filter(move |(name, _)| name == key).map(|(_, value)| value)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Values of SQL as JSON.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::{Result, exec_err};
@@ -33,7 +36,7 @@ pub(super) enum Column {
     Printed(ArrayRef),
     List(ArrayRef, Box<Column>),
     Struct(ArrayRef, Vec<(String, Column)>),
-    Map(ArrayRef, ArrayRef, Box<Column>),
+    Map(ArrayRef, Box<Column>, Box<Column>),
 }
 
 impl Column {
@@ -67,32 +70,44 @@ impl Column {
                 });
                 Self::Struct(array.clone(), pairs.collect::<Result<Vec<_>>>()?)
             }
-            DataType::Map(..) => {
+            DataType::Map(entries, _) => {
                 let map = array.as_map();
-                let keys = cast(map.keys(), &DataType::Utf8)?;
-                Self::Map(array.clone(), keys, Box::new(Self::of(map.values(), false)?))
+                let is_json = |at: usize| match entries.data_type() {
+                    DataType::Struct(fields) => fields.get(at).is_some_and(|of| is_json_field(of)),
+                    _ => false,
+                };
+                let keys = Self::of(map.keys(), is_json(0))?;
+                let values = Self::of(map.values(), is_json(1))?;
+                Self::Map(array.clone(), Box::new(keys), Box::new(values))
             }
             DataType::Dictionary(_, value) => return Self::of(&cast(array, value)?, is_json),
             _ => Self::Printed(printed(array)?),
         })
     }
 
+    /// The values, where one may be NULL.
+    fn array(&self) -> Option<&ArrayRef> {
+        match self {
+            Self::Null => None,
+            Self::Json(array)
+            | Self::Text(array)
+            | Self::Flag(array)
+            | Self::Double(array)
+            | Self::Digits(array)
+            | Self::Printed(array)
+            | Self::List(array, _)
+            | Self::Struct(array, _)
+            | Self::Map(array, _, _) => Some(array),
+        }
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.array().is_none_or(|array| array.is_null(row))
+    }
+
     /// Writes the value of a row.
     pub(super) fn write(&self, row: usize, form: JsonForm, out: &mut String) -> Result<()> {
-        let (Self::Json(array)
-        | Self::Text(array)
-        | Self::Flag(array)
-        | Self::Double(array)
-        | Self::Digits(array)
-        | Self::Printed(array)
-        | Self::List(array, _)
-        | Self::Struct(array, _)
-        | Self::Map(array, _, _)) = self
-        else {
-            out.push_str("null");
-            return Ok(());
-        };
-        if array.is_null(row) {
+        if self.is_null(row) {
             out.push_str("null");
             return Ok(());
         }
@@ -108,67 +123,81 @@ impl Column {
             Self::Double(doubles) => {
                 let value = doubles.as_primitive::<Float64Type>().value(row);
                 match form {
-                    JsonForm::Json => write_double(value, out),
-                    JsonForm::Jsonb if value.is_finite() => out.push_str(&value.to_string()),
-                    JsonForm::Jsonb => {
+                    // JSON has no numbers for these.
+                    _ if !value.is_finite() => {
                         out.push('"');
                         write_double(value, out);
                         out.push('"');
                     }
+                    JsonForm::Json => write_double(value, out),
+                    JsonForm::Jsonb => out.push_str(&value.to_string()),
                 }
             }
-            Self::Digits(texts) => {
-                let digits = texts.as_string::<i32>().value(row);
-                match form == JsonForm::Json && digits.contains('.') {
-                    true => {
-                        let digits = digits.trim_end_matches('0');
-                        out.push_str(digits);
-                        if digits.ends_with('.') {
-                            out.push('0');
-                        }
-                    }
-                    false => out.push_str(digits),
-                }
-            }
+            Self::Digits(texts) => out.push_str(texts.as_string::<i32>().value(row)),
             Self::List(lists, items) => {
                 let offsets = lists.as_list::<i32>().value_offsets();
-                out.push('[');
-                for at in offsets[row]..offsets[row + 1] {
-                    if at > offsets[row] {
-                        out.push(',');
-                    }
-                    items.write(at as usize, form, out)?;
-                }
-                out.push(']');
+                let rows = offsets[row]..offsets[row + 1];
+                listed(['[', ']'], rows, out, |at, out| items.write(at as usize, form, out))?;
             }
             Self::Struct(_, fields) => {
-                out.push('{');
-                for (at, (name, column)) in fields.iter().enumerate() {
-                    if at > 0 {
-                        out.push(',');
-                    }
+                listed(['{', '}'], fields, out, |(name, column), out| {
                     quote(name, out);
                     out.push(':');
-                    column.write(row, form, out)?;
-                }
-                out.push('}');
+                    column.write(row, form, out)
+                })?;
             }
             Self::Map(maps, keys, values) => {
                 let offsets = maps.as_map().value_offsets();
-                out.push('{');
-                for at in offsets[row]..offsets[row + 1] {
-                    if at > offsets[row] {
-                        out.push(',');
-                    }
-                    quote(keys.as_string::<i32>().value(at as usize), out);
+                let rows = offsets[row]..offsets[row + 1];
+                listed(['{', '}'], rows, out, |at, out| {
+                    keys.write_key(at as usize, out)?;
                     out.push(':');
-                    values.write(at as usize, form, out)?;
-                }
-                out.push('}');
+                    values.write(at as usize, form, out)
+                })?;
             }
         }
         Ok(())
     }
+
+    /// Writes the value of a row as a key of an object; `false` where it is NULL.
+    pub(super) fn write_key(&self, row: usize, out: &mut String) -> Result<bool> {
+        if self.is_null(row) {
+            return Ok(false);
+        }
+        match self {
+            Self::Json(texts) | Self::Text(texts) | Self::Digits(texts) | Self::Printed(texts) => {
+                quote(texts.as_string::<i32>().value(row), out);
+            }
+            other => {
+                let mut text = String::new();
+                other.write(row, JsonForm::Jsonb, &mut text)?;
+                // Floats that are no numbers have quotes already.
+                match matches!(other, Self::Double(_)) && text.starts_with('"') {
+                    true => out.push_str(&text),
+                    false => quote(&text, out),
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Writes values between brackets, with commas between them.
+fn listed<T>(
+    [open, close]: [char; 2],
+    values: impl IntoIterator<Item = T>,
+    out: &mut String,
+    mut write: impl FnMut(T, &mut String) -> Result<()>,
+) -> Result<()> {
+    out.push(open);
+    for (at, value) in values.into_iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        write(value, out)?;
+    }
+    out.push(close);
+    Ok(())
 }
 
 /// Writes a text that is JSON.
@@ -186,10 +215,56 @@ fn write_json(text: &str, form: JsonForm, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Dates, times and intervals as text.
+/// Dates, times, intervals and bytes as PostgreSQL writes them in JSON.
 fn printed(array: &ArrayRef) -> Result<ArrayRef> {
-    match temporal_texts(array)? {
-        Some(texts) => Ok(std::sync::Arc::new(texts)),
-        None => Ok(cast(array, &DataType::Utf8)?),
+    let data_type = array.data_type();
+    if data_type.is_binary() {
+        let bytes = cast(array, &DataType::Binary)?;
+        let texts = bytes.as_binary::<i32>().iter().map(|bytes| bytes.map(hexadecimal));
+        return Ok(Arc::new(texts.collect::<StringArray>()));
+    }
+    let Some(texts) = temporal_texts(array)? else { return Ok(cast(array, &DataType::Utf8)?) };
+    if !matches!(data_type, DataType::Timestamp(..)) {
+        return Ok(Arc::new(texts));
+    }
+    let texts = texts.iter().map(|text| text.map(moment));
+    Ok(Arc::new(texts.collect::<StringArray>()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 + 2 * bytes.len());
+    text.push_str("\\x");
+    for byte in bytes {
+        // Writing to a String does not fail.
+        let _written = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// `2024-01-02 03:04:05+01` as `2024-01-02T03:04:05+01:00`, by ISO 8601; `infinity` and `BC` stay.
+fn moment(text: &str) -> String {
+    let Some((date, rest)) = text.split_once(' ') else { return text.to_owned() };
+    let (time, era) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+    let has_hours_alone = time.len() >= 3 && time[time.len() - 3..].starts_with(['+', '-']);
+    let minutes = if has_hours_alone { ":00" } else { "" };
+    format!("{date}T{time}{minutes}{era}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_by_iso_8601() {
+        for (text, written) in [
+            ("2024-01-02 03:04:05", "2024-01-02T03:04:05"),
+            ("2024-01-02 03:04:05.5+00", "2024-01-02T03:04:05.5+00:00"),
+            ("2024-01-02 03:04:05+05:30", "2024-01-02T03:04:05+05:30"),
+            ("0044-03-15 12:00:00-01 BC", "0044-03-15T12:00:00-01:00 BC"),
+            ("infinity", "infinity"),
+            ("-infinity", "-infinity"),
+        ] {
+            assert_eq!(moment(text), written, "{text}");
+        }
     }
 }
