@@ -33,6 +33,9 @@ Functions have DuckDB's meaning. What is different:
 - A path of `json_extract` with wildcards and the names of `regexp_extract` must be constants. `try` does not take
   back what fails while a constant is folded.
 - `corr` and `covar_samp` of one row are NULL, as in PostgreSQL.
+- In JSON, timestamps have a T and the minutes of their offset, BLOBs are hexadecimal, NaN and Infinity stand in quotes and
+  decimals keep their places, as in PostgreSQL. Of keys that are there twice the last one counts.
+- `array_length(list, n)` is NULL where there is no element, as in PostgreSQL; `array_length(list)` is 0.
 
 ";
 
