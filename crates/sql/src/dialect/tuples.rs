@@ -342,9 +342,20 @@ fn exists(
     let (columns, rows) = named_rows(subquery, row.len())?;
     let one = tree::item(Expr::Value(Value::Number("1".to_owned(), false).into()), "one");
     let mut select = tree::select(vec![one], vec![tree::alone(rows)]);
-    select.selection = Some(asked(of_rows(row, op, columns)?));
+    select.selection = Some(asked(of_rows(columns, &mirrored(op), row)?));
     let subquery = Box::new(tree::query(SetExpr::Select(Box::new(select))));
     Ok(Expr::Exists { subquery, negated: false })
+}
+
+/// The operator that says the same of the operands in the other order.
+fn mirrored(op: &BinaryOperator) -> BinaryOperator {
+    match op {
+        BinaryOperator::Lt => BinaryOperator::Gt,
+        BinaryOperator::LtEq => BinaryOperator::GtEq,
+        BinaryOperator::Gt => BinaryOperator::Lt,
+        BinaryOperator::GtEq => BinaryOperator::LtEq,
+        other => other.clone(),
+    }
 }
 
 /// The rows of a subquery, and the names of their fields.
