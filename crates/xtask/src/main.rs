@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use atoll_xtask::{
     ci, crash, differential, loom, one_build, package, repository_root, sanitize, soak, tidy,
+    variants,
 };
 
 const HELP: &str = "\
@@ -21,6 +22,8 @@ cargo xtask <chore>
                 tells its flags; not among what ci runs, whose tests kill 50 times)
   soak          1000 clients of a server that is killed 20 times in 30 minutes (--help tells its flags; not
                 among what ci runs, whose tests take some seconds of it)
+  variants      variants of all queries of the SQL suite (--help tells its flags; minutes; ci runs a tenth of
+                them)
   package       a Debian package of what `make install` installs; --check runs it where nothing else is
   ci            everything `make test` checks: format, tidy, one-build, licences, loom, clippy, the
                 portable kernels, tests;
@@ -52,6 +55,7 @@ fn chore(arguments: &[String]) -> Result<ExitCode> {
         ["crash", rest @ ..] => crash::run(&repository_root(), rest),
         ["package", rest @ ..] => package::run(&repository_root(), rest),
         ["soak", rest @ ..] => soak::run(&repository_root(), rest),
+        ["variants", rest @ ..] => variants::run(&repository_root(), rest),
         ["differential", rest @ ..] => differential::run(&repository_root(), rest),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -1,31 +1,57 @@
 //! The sqllogictest suite in `tests/slt`; its README says how values are written.
+//!
+//! On the live machine a tenth of the variants of its queries run too ([`crate::variants`]).
 
+use std::collections::VecDeque;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use atoll_placement::{LiveKernel, Strategy};
 use atoll_runtime::{Runtime, RuntimeOptions};
 use atoll_sql::arrow::array::{Array, AsArray, RecordBatch};
-use atoll_sql::arrow::datatypes::{DataType, Float32Type, Float64Type};
+use atoll_sql::arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
 use atoll_sql::{DatabaseOptions, Session, SqlError};
 use atoll_testkit::machines;
 use atoll_topology::Machine;
-use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner, strict_column_validator};
+use sqllogictest::{
+    DB, DBOutput, DefaultColumnType, QueryExpect, Record, Runner, SortMode, parse_file,
+    strict_column_validator,
+};
 
-use crate::common::{fake, live, rows, run};
+use crate::common::{fake, rows, run};
+use crate::variants::{Answer, Place, Ran, Share, Variants, is_asked_for};
 
-struct Engine(Session);
+/// The statement that ran last, and what it gave.
+type Last = Arc<Mutex<Option<(String, SchemaRef, Vec<RecordBatch>)>>>;
+
+struct Engine {
+    session: Session,
+    last: Last,
+}
 
 impl DB for Engine {
     type Error = SqlError;
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, SqlError> {
-        let batches = run(&self.0, sql)?;
-        let Some(first) = batches.first() else { return self.without_rows(sql) };
-        let types = first.schema().fields().iter().map(|f| kind(f.data_type())).collect();
-        Ok(DBOutput::Rows { types, rows: batches.iter().flat_map(texts).collect() })
+        let (schema, batches) = self.session.runtime().block_on(async {
+            let result = self.session.run(sql).await?;
+            let schema = result.schema().clone();
+            Ok::<_, SqlError>((schema, result.collect().await?))
+        })?;
+        // A query without rows still has columns; a statement that returns none is complete.
+        if batches.is_empty() && !is_query(sql) {
+            return Ok(DBOutput::StatementComplete(0));
+        }
+        let described = batches.first().map_or_else(|| schema.clone(), RecordBatch::schema);
+        let types = described.fields().iter().map(|field| kind(field.data_type())).collect();
+        let rows = batches.iter().flat_map(texts).collect();
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((sql.to_owned(), schema, batches));
+        Ok(DBOutput::Rows { types, rows })
     }
 
     fn engine_name(&self) -> &'static str {
@@ -33,20 +59,9 @@ impl DB for Engine {
     }
 }
 
-impl Engine {
-    /// A query without rows still has columns; a statement that returns none is complete.
-    fn without_rows(&self, sql: &str) -> Result<DBOutput<DefaultColumnType>, SqlError> {
-        let first = sql.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
-        if !matches!(first.as_str(), "SELECT" | "WITH" | "VALUES" | "SHOW" | "(SELECT" | "TABLE") {
-            return Ok(DBOutput::StatementComplete(0));
-        }
-        let schema = self
-            .0
-            .runtime()
-            .block_on(async { Ok::<_, SqlError>(self.0.run(sql).await?.schema().clone()) })?;
-        let types = schema.fields().iter().map(|field| kind(field.data_type())).collect();
-        Ok(DBOutput::Rows { types, rows: Vec::new() })
-    }
+fn is_query(sql: &str) -> bool {
+    let first = sql.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+    matches!(first.as_str(), "SELECT" | "WITH" | "VALUES" | "SHOW" | "(SELECT" | "TABLE")
 }
 
 fn kind(data_type: &DataType) -> DefaultColumnType {
@@ -94,12 +109,49 @@ fn files() -> Vec<PathBuf> {
 
 /// Runs a file in a session; what is wrong.
 fn failure(file: &Path, session: &Session) -> Option<String> {
+    failure_or_variants(file, session, None)
+}
+
+/// The same, and runs variants of the queries that give rows.
+fn failure_or_variants(
+    file: &Path,
+    session: &Session,
+    mut variants: Option<&mut Variants>,
+) -> Option<String> {
+    let last = Last::default();
     let mut runner = Runner::new(|| {
-        let engine = Engine(session.clone());
+        let engine = Engine { session: session.clone(), last: Arc::clone(&last) };
         async move { Ok(engine) }
     });
     runner.with_column_validator(strict_column_validator);
-    runner.run_file(file).err().map(|error| error.display(false).to_string())
+    let records = match parse_file(file) {
+        Ok(records) => records,
+        Err(error) => return Some(error.to_string()),
+    };
+    for record in records {
+        let query = place_of_query(&record);
+        let take = || last.lock().unwrap_or_else(PoisonError::into_inner).take();
+        take();
+        if let Err(error) = runner.run(record) {
+            return Some(error.display(false).to_string());
+        }
+        let (Some(variants), Some((line, is_sorted))) = (variants.as_deref_mut(), query) else {
+            continue;
+        };
+        let Some((sql, schema, batches)) = take() else { continue };
+        let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let ran = Ran { sql, answer: Answer::of(&schema, &batches), is_sorted };
+        variants.check(session, &Place { file: &name, line }, &ran);
+    }
+    None
+}
+
+/// The line of a record that expects rows, and whether it expects their order.
+fn place_of_query(record: &Record<DefaultColumnType>) -> Option<(u32, bool)> {
+    let Record::Query { loc, expected: QueryExpect::Results { sort_mode, .. }, .. } = record else {
+        return None;
+    };
+    Some((loc.line(), matches!(sort_mode, None | Some(SortMode::NoSort))))
 }
 
 /// The rows of all tables, in an order of their own.
@@ -143,9 +195,54 @@ fn run_suite(session: impl Fn() -> Session) {
     assert!(failures.is_empty(), "{} files fail:\n{}", failures.len(), failures.join("\n\n"));
 }
 
+/// The pools of the live machine.
+fn live_runtime() -> Runtime {
+    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
+    let kernel = Arc::new(LiveKernel::new());
+    Runtime::start(machine, kernel, RuntimeOptions::default()).expect("the pools")
+}
+
+/// Runs files with variants until there are none left; what fails, and the variants.
+fn run_with_variants(
+    runtime: &Runtime,
+    files: &Mutex<VecDeque<PathBuf>>,
+    share: Share,
+) -> (Vec<String>, Variants) {
+    let (mut failures, mut variants) = (Vec::new(), Variants::new(share));
+    let next = || files.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    while let Some(file) = next() {
+        let session = Session::new(runtime.clone(), DatabaseOptions::default());
+        let session = session.expect("the session starts");
+        failures.extend(failure_or_variants(&file, &session, Some(&mut variants)));
+    }
+    (failures, variants)
+}
+
 #[test]
-fn the_suite_holds_on_the_live_machine() {
-    run_suite(live);
+fn the_suite_and_variants_of_its_queries_hold_on_the_live_machine() {
+    let (runtime, share) = (live_runtime(), Share::asked());
+    let is_asked =
+        |file: &PathBuf| file.file_stem().is_some_and(|name| is_asked_for(&name.to_string_lossy()));
+    let files = Mutex::new(files().into_iter().filter(is_asked).collect());
+    // With all tests, others run beside this one.
+    let threads = match share {
+        Share::All => thread::available_parallelism().map_or(1, NonZero::get),
+        Share::Tenth { .. } => 1,
+    };
+    let (mut failures, mut variants) = (Vec::new(), Variants::new(share));
+    thread::scope(|scope| {
+        let run = || run_with_variants(&runtime, &files, share);
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        for thread in running {
+            let (failed, ran) = thread.join().expect("the thread ends well");
+            failures.extend(failed);
+            variants.extend(ran);
+        }
+    });
+    variants.print_summary();
+    assert!(failures.is_empty(), "{} files fail:\n{}", failures.len(), failures.join("\n\n"));
+    let wrong = &variants.findings;
+    assert!(wrong.is_empty(), "{share}: {} are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -155,9 +252,7 @@ fn the_suite_holds_on_eight_uneven_nodes() {
 
 #[test]
 fn the_suite_holds_in_directories_and_what_it_leaves_is_there_again() {
-    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
-    let kernel = Arc::new(LiveKernel::new());
-    let runtime = Runtime::start(machine, kernel, RuntimeOptions::default()).expect("the pools");
+    let runtime = live_runtime();
     let files = files();
     let failures: Vec<_> =
         files.iter().filter_map(|file| failure_in_directory(file, &runtime)).collect();

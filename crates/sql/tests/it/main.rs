@@ -3,6 +3,7 @@
 //! - `tpch`: all 22 queries give the committed answers (made with another engine), under every
 //!   strategy and on machines of several shapes.
 //! - `logic`: the sqllogictest suite, on one node, on uneven nodes, and in data directories that are opened anew.
+//! - `variants`: its queries once more, with expressions beside their casts, names that clash and so on.
 //! - `placement`: chunks and pipelines are where EXPLAIN and the knowledge base say.
 //! - `kept_texts`: statements sent as text, whose plans are kept, do what they do when planned anew.
 //! - `knowledge`: figures of the machine come out of SQL with their source and age.
@@ -64,3 +65,4 @@ mod statements;
 mod states;
 mod temporary;
 mod tpch;
+mod variants;
