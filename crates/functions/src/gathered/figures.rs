@@ -115,9 +115,11 @@ fn json_objects(groups: &Groups<'_>) -> Result<ArrayRef> {
 
 pub(super) static ENTRIES: &[GatheredEntry] = &[
     gathered!("count_if" ["countif"], "condition", FLAG, 1, |_| DataType::Int64,
-        "How often a condition is true.", "count_if(price > 10)", count_if, instead: Some(counted_if)),
+        "How often a condition is true.", "count_if(price > 10)", count_if, instead: Some(counted_if),
+        of_none: Some(0.0)),
     gathered!("entropy" [], "value", ANY, 1, |_| DataType::Float64,
-        "The entropy of the values, in bits.", "entropy(city)", entropy),
+        "The entropy of the values, in bits.", "entropy(city)", entropy,
+        of_none: Some(0.0)),
     gathered!("mad" [], "number", DOUBLE, 1, |_| DataType::Float64,
         "The median of the distances from the median.", "mad(price)", mad),
     gathered!("json_group_array" ["json_agg"], "value", ANY, 1, |_| DataType::Utf8,

@@ -43,6 +43,8 @@ pub(crate) struct GatheredEntry {
     /// What it is instead outside of windows, where that needs less.
     pub(super) instead: Option<fn(AggregateFunction) -> Result<Expr>>,
     pub(super) finish: Finish,
+    /// The result of no rows, where that is not NULL.
+    pub(super) of_none: Option<f64>,
     /// The mark of its results, where they are JSON.
     pub(super) mark: Option<&'static str>,
 }
@@ -157,6 +159,13 @@ impl AggregateUDFImpl for Gathered {
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
         Ok(Box::new(self.rows(&args)?))
+    }
+
+    fn default_value(&self, data_type: &DataType) -> Result<ScalarValue> {
+        match self.entry.of_none {
+            Some(figure) => ScalarValue::from(figure).cast_to(data_type),
+            None => ScalarValue::try_from(data_type),
+        }
     }
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
@@ -323,6 +332,7 @@ impl GatheredEntry {
         gives: |_| DataType::Null,
         instead: None,
         mark: None,
+        of_none: None,
         finish: |groups| groups.figures(|_| Ok(None)),
     };
 }
