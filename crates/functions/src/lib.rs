@@ -122,7 +122,7 @@ pub use growing::without_large_constants;
 pub use marked::marked_field;
 pub use named_part::{is_named_part, named_part_function, without_name};
 pub use overflow::SumOverflow;
-pub use planner::{PlanCalls, UNKNOWN};
+pub use planner::{PlanCalls, UNKNOWN, gathered_in_order};
 pub use scalar::{
     StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_jsonb,
     canonical_uuid, is_canonical_uuid, regex_of,

@@ -8,7 +8,7 @@ use datafusion::functions::regex::expr_fn::regexp_match;
 use datafusion::functions::string::starts_with;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_nested::expr_fn::array_element;
-use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::expr::{AggregateFunction, Sort};
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
 };
@@ -59,6 +59,7 @@ own! {
     INTERVAL_DIVIDE "interval_divide";
     INTERVAL_MULTIPLY "interval_multiply";
     JSONB_CHECKED "jsonb_checked";
+    MAP_VALUE "map_extract_value";
     TEXT_AT_PATH "json_text_at_path";
     TEXT_ELEMENT "text_element";
     TEXT_SLICE "text_slice";
@@ -141,6 +142,9 @@ impl ExprPlanner for PlanCalls {
             && list.func.name() == "array_agg"
         {
             return Ok(PlannerResult::Planned(element_of_all(list, key)));
+        }
+        if let Some(value) = value_of_key(&access, schema) {
+            return Ok(PlannerResult::Planned(value));
         }
         if !is_text(&access.expr, schema) {
             return Ok(PlannerResult::Original(access));
@@ -266,6 +270,19 @@ fn element_of_all(list: &AggregateFunction, key: &Expr) -> Expr {
     array_element(Expr::AggregateFunction(list.clone()), key.clone())
 }
 
+/// `m[k]` of a map: DataFusion's function compares all of its keys with one, which fails or panics where they are lists.
+fn value_of_key(access: &RawFieldAccessExpr, schema: &DFSchema) -> Option<Expr> {
+    if !matches!(access.expr.get_type(schema), Ok(DataType::Map(..))) {
+        return None;
+    }
+    let key = match &access.field_access {
+        GetFieldAccess::NamedStructField { name } => Expr::Literal(name.clone(), None),
+        GetFieldAccess::ListIndex { key } => key.as_ref().clone(),
+        GetFieldAccess::ListRange { .. } => return None,
+    };
+    Some(MAP_VALUE.clone()?.call(vec![access.expr.clone(), key]))
+}
+
 /// `j['a']` and `j[0]` of JSON, as PostgreSQL has them: its members and items, these from 0.
 fn part_of_json(access: &RawFieldAccessExpr, schema: &DFSchema) -> Option<Expr> {
     let is_json = is_json(&access.expr, schema);
@@ -329,6 +346,25 @@ fn joins_jsonb(expr: &RawBinaryExpr, schema: &DFSchema) -> bool {
 fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
     let of = expr.get_type(schema);
     of.is_ok_and(|of| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View))
+}
+
+/// A call that gathers values in the order of its rows, with this order of them, and the function that its result is
+/// given to; none for others, and where the call has an order.
+pub fn gathered_in_order(call: &Expr, order: &[Sort]) -> Option<(Expr, Option<Arc<ScalarUDF>>)> {
+    let Expr::AggregateFunction(AggregateFunction { func, params }) = call else { return None };
+    if params.distinct || !params.order_by.is_empty() {
+        return None;
+    }
+    let list = || Arc::new(AggregateUDF::from(OrderedArrayAgg::default()));
+    let (func, function) = match func.name() {
+        "array_agg" | "first_value" | "last_value" | "string_agg" => (Arc::clone(func), None),
+        "json_group_array" => (list(), TO_JSON.clone()),
+        "jsonb_agg" => (list(), TO_JSONB.clone()),
+        _ => return None,
+    };
+    let mut params = params.clone();
+    params.order_by = order.to_vec();
+    Some((Expr::AggregateFunction(AggregateFunction { func, params }), function))
 }
 
 /// The list in its order, as JSON.

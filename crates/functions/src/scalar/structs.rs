@@ -11,6 +11,7 @@ use datafusion::arrow::compute::{SortOptions, cast, concat, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::{Result, ScalarValue, plan_datafusion_err, plan_err};
+use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 
 use super::call::Call;
 use super::entry::{Arguments, Entry, Takes, flag, texts};
@@ -161,12 +162,20 @@ fn keys_of(values: &ArrayRef) -> Result<Rows> {
     Ok(RowConverter::new(vec![field])?.convert_columns(std::slice::from_ref(values))?)
 }
 
+/// Values of a map and others as keys that are compared, in the type in which SQL compares them.
+fn compared(there: &ArrayRef, wanted: &ArrayRef) -> Result<(Rows, Rows)> {
+    let common = comparison_coercion(there.data_type(), wanted.data_type());
+    let common = common.unwrap_or_else(|| there.data_type().clone());
+    let converter = RowConverter::new(vec![SortField::new(common.clone())])?;
+    let keys = |of: &ArrayRef| converter.convert_columns(&[cast(of, &common)?]);
+    Ok((keys(there)?, keys(wanted)?))
+}
+
 /// The place of the entry that an argument has as its key (0) or value (1), if there is one.
 fn find(call: &Call, part: usize) -> Result<Vec<Option<u32>>> {
     let maps = call.arrays[0].as_map();
     let inside = maps.entries().column(part);
-    let wanted = keys_of(&cast(&call.arrays[1], inside.data_type())?)?;
-    let there = keys_of(inside)?;
+    let (there, wanted) = compared(inside, &call.arrays[1])?;
     let offsets = maps.value_offsets();
     let place = |row: usize| {
         if maps.is_null(row) || call.arrays[1].is_null(row) {
@@ -195,7 +204,7 @@ fn map_extract_value(call: &Call) -> Result<ArrayRef> {
 
 fn map_contains_entry(call: &Call) -> Result<ArrayRef> {
     let values = call.arrays[0].as_map().values();
-    let (there, wanted) = (keys_of(values)?, keys_of(&cast(&call.arrays[2], values.data_type())?)?);
+    let (there, wanted) = compared(values, &call.arrays[2])?;
     let found = find(call, 0)?;
     call.flags(|row| {
         Ok(Some(found[row].is_some_and(|at| there.row(at as usize) == wanted.row(row))))

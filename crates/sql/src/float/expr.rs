@@ -16,7 +16,7 @@ use super::function;
 
 /// Scalar functions that return one of their arguments, or parts of them, or never a float of another
 /// form.
-const KEEPING: [&str; 21] = [
+const KEEPING: [&str; 22] = [
     "abs",
     "array_append",
     "array_concat",
@@ -32,6 +32,7 @@ const KEEPING: [&str; 21] = [
     "least",
     "make_array",
     "map",
+    "map_extract_value",
     "named_struct",
     "nullif",
     "nvl",

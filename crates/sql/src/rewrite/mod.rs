@@ -6,6 +6,7 @@
 //! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too; computed columns of sub-queries that are called like others | behind the coercion of types |
 //! | [`OuterNames`] | outer columns whose table is called like a column of the subquery | first among the analyzer's rules |
 //! | [`OuterAggregates`] | aggregates of the query around that stand in a subquery | behind it |
+//! | [`KeptOrder`] | lists of the rows of a subquery, in its order | behind it |
 //! | [`EmptySubqueries`] | scalar subqueries that are NULL where they have no row | before the coercion of types |
 //! | [`RecursiveMarks`] | terms of recursive queries that tell of other types than Arrow's | last among the analyzer's rules |
 //! | [`CanonicalTexts`] | texts beside UUIDs and JSONB in their canonical form | before the coercion of types |
@@ -31,6 +32,7 @@ mod copies;
 mod dependent;
 mod distinct_types;
 mod empty_subqueries;
+mod kept_order;
 mod keys;
 mod membership;
 mod named;
@@ -55,6 +57,7 @@ pub(crate) use canonical::{CanonicalTexts, canonical_value};
 pub(crate) use copies::CountedCopies;
 pub(crate) use dependent::DependentJoins;
 pub(crate) use empty_subqueries::EmptySubqueries;
+pub(crate) use kept_order::KeptOrder;
 use keys::computed_keys;
 pub(crate) use named::map_named;
 use nested_order::nested_order;

@@ -69,7 +69,8 @@ fn known(plan: LogicalPlan, around: &[Arc<DFSchema>]) -> Result<LogicalPlan> {
     plan.data()?.recompute_schema()
 }
 
-fn is_lateral(plan: &LogicalPlan) -> bool {
+/// Whether a side of a join is a LATERAL subquery.
+pub(super) fn is_lateral(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Subquery(_) => true,
         LogicalPlan::SubqueryAlias(alias) => is_lateral(&alias.input),

@@ -25,7 +25,7 @@ use crate::functions::SharedFunctions;
 use crate::memory::{self, Gauge};
 use crate::pg_catalog::{SystemCatalog, SystemHandle};
 use crate::rewrite::{
-    CanonicalTexts, CountedCopies, DependentJoins, EmptySubqueries, NamedQuantified,
+    CanonicalTexts, CountedCopies, DependentJoins, EmptySubqueries, KeptOrder, NamedQuantified,
     OuterAggregates, OuterNames, RecursiveMarks,
 };
 use crate::role::Identity;
@@ -166,11 +166,12 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     rules.insert(0, Arc::new(OuterNames));
     rules.insert(1, Arc::new(OuterAggregates));
-    rules.insert(2, Arc::new(SessionTimeZone));
-    rules.insert(3, Arc::new(EmptySubqueries));
-    rules.insert(4, Arc::new(CanonicalTexts));
-    rules.insert(5, Arc::new(TextInput));
-    rules.insert(6, Arc::new(DatesBesideTimestamps));
+    rules.insert(2, Arc::new(KeptOrder));
+    rules.insert(3, Arc::new(SessionTimeZone));
+    rules.insert(4, Arc::new(EmptySubqueries));
+    rules.insert(5, Arc::new(CanonicalTexts));
+    rules.insert(6, Arc::new(TextInput));
+    rules.insert(7, Arc::new(DatesBesideTimestamps));
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(CountedCopies));
     rules.push(Arc::new(NamedQuantified));
