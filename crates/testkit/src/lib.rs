@@ -1,10 +1,11 @@
 //! What tests share: machines that are not there, a kernel that places memory and threads on them, the
-//! word for a test that cannot run here, programs that take signals by default and what they did, and a checker of what
-//! sessions saw of each other.
+//! word for a test that cannot run here, programs that take signals by default and what they did, a checker of what
+//! sessions saw of each other, and random calls of functions.
 //!
 //! It is a crate of its own because several crates test with it and none ships it: it appears among
 //! dev-dependencies only.
 
+pub mod calls;
 pub mod data;
 pub mod generated;
 pub mod guests;

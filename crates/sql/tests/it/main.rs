@@ -17,6 +17,7 @@
 //!   in batches of one and two rows and by any number of workers too.
 //! - `files`: formats survive the way out and back, and a COPY that fails changes nothing.
 //! - `compatibility`: the page on compatibility is what its examples give.
+//! - `calls`: random calls of functions and operators are refused or answered, and never panic.
 //! - `changes`: DELETE and UPDATE give what a list of rows gives.
 //! - `csv`, `parquet`: what foreign files hold is right or refused by name.
 //! - `hostile_files`: files that are cut, mixed up or named oddly are read or told.
@@ -31,6 +32,7 @@
 //! - `names`: columns of results and tags of statements are called as people expect.
 //! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
 
+mod calls;
 mod changes;
 mod common;
 mod compatibility;
