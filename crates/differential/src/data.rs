@@ -105,18 +105,14 @@ impl ColumnType {
             Self::Decimal(precision, scale) => decimal(precision, scale, random),
             Self::Text => text(random),
             Self::Bool => random.random_bool(0.5).to_string(),
-            Self::Date => pick(random, &["1970-01-01", "2024-02-29", "0001-01-01", "9999-12-31"])
-                .unwrap_or_else(|| {
-                    let day = random.random_range(1..28);
-                    format!("{}-{:02}-{day:02}", random.random_range(1990..2030), day % 12 + 1)
-                }),
-            Self::Timestamp => {
-                let extreme = ["1970-01-01 00:00:00", "1677-09-22 00:00:00", "2262-04-11 00:00:00"];
-                pick(random, &extreme).unwrap_or_else(|| {
-                    let day = random.random_range(1..28);
-                    format!("2024-{:02}-{day:02} {:02}:59:01", day % 12 + 1, day % 24)
-                })
-            }
+            Self::Date => pick(random, &DATES).unwrap_or_else(|| {
+                let day = random.random_range(1..28);
+                format!("{}-{:02}-{day:02}", random.random_range(1990..2030), day % 12 + 1)
+            }),
+            Self::Timestamp => pick(random, &TIMESTAMPS).unwrap_or_else(|| {
+                let day = random.random_range(1..28);
+                format!("2024-{:02}-{day:02} {:02}:59:01", day % 12 + 1, day % 24)
+            }),
             Self::List => {
                 let items: Vec<String> = (0..random.random_range(0..4))
                     .map(|_| match random.random_range(0..4) {
@@ -129,6 +125,11 @@ impl ColumnType {
         }
     }
 }
+
+const DATES: [&str; 6] =
+    ["1970-01-01", "2024-02-29", "0001-01-01", "9999-12-31", "infinity", "-infinity"];
+const TIMESTAMPS: [&str; 5] =
+    ["1970-01-01 00:00:00", "1677-09-22 00:00:00", "2262-04-11 00:00:00", "infinity", "-infinity"];
 
 /// One of the values, half of the times.
 fn pick(random: &mut StdRng, values: &[&str]) -> Option<String> {
@@ -240,7 +241,19 @@ impl TestTable {
                 self.copies
             ));
         }
+        let columns = self.columns.iter().map(|c| format!("{0}, {0} AS {0}_again", c.name));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        statements.push(format!(
+            "CREATE VIEW {} AS SELECT {columns} FROM {}",
+            self.view(),
+            self.name
+        ));
         statements
+    }
+
+    /// The name of its view, which has each column twice.
+    pub(crate) fn view(&self) -> String {
+        format!("{}_view", self.name)
     }
 
     fn literal(&self, row: &[Option<String>]) -> String {

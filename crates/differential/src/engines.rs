@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::postgres::Postgres;
 use crate::setting::{ProcessSetting, Setting};
 use atoll_bench::rivals::{self, SqlEngine};
 use atoll_bench::worker::protocol::Answer;
@@ -28,12 +29,34 @@ enum EngineKey {
     Atoll(ProcessSetting),
 }
 
+/// The engine whose answers are right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Against {
+    /// DuckDB, in a process of its own
+    #[default]
+    Duckdb,
+    /// PostgreSQL, the server that PGHOST, PGPORT and PGUSER tell
+    Postgresql,
+}
+
+impl Against {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Duckdb => "DuckDB",
+            Self::Postgresql => "PostgreSQL",
+        }
+    }
+}
+
 /// Processes by what they were started with.
 pub(crate) struct Engines {
     program: PathBuf,
     /// The Python that has DuckDB.
     python: PathBuf,
     patience: Duration,
+    /// The session whose answers are right, where these are PostgreSQL's.
+    postgres: Option<Postgres>,
     running: HashMap<EngineKey, RunningEngine>,
 }
 
@@ -47,13 +70,28 @@ struct RunningEngine {
 const RUNNING_MAX: usize = 12;
 
 impl Engines {
+    /// Atoll and DuckDB.
     pub(crate) fn new(program: PathBuf, python: PathBuf, patience: Duration) -> Self {
-        Self { program, python, patience, running: HashMap::new() }
+        Self { program, python, patience, postgres: None, running: HashMap::new() }
     }
 
-    /// DuckDB's answer over the tables that `setup` makes.
-    pub(crate) fn duckdb(&mut self, setup: &[String], sql: &str) -> EngineOutcome {
-        self.ask(EngineKey::Duckdb, setup.to_vec(), sql)
+    /// Atoll and PostgreSQL.
+    pub(crate) fn with_postgres(program: PathBuf, patience: Duration) -> Result<Self> {
+        let postgres = Some(Postgres::start(patience)?);
+        Ok(Self { postgres, ..Self::alone(program, patience) })
+    }
+
+    /// Atoll alone.
+    pub(crate) fn alone(program: PathBuf, patience: Duration) -> Self {
+        Self::new(program, PathBuf::new(), patience)
+    }
+
+    /// The answer that is right, over the tables that `setup` makes.
+    pub(crate) fn right(&mut self, setup: &[String], sql: &str) -> EngineOutcome {
+        match &mut self.postgres {
+            Some(postgres) => postgres.ask(setup, sql),
+            None => self.ask(EngineKey::Duckdb, setup.to_vec(), sql),
+        }
     }
 
     /// Atoll's answer under a setting.

@@ -13,12 +13,33 @@ pub(crate) struct ScopedColumn {
     pub(crate) data_type: ColumnType,
 }
 
-/// The columns in scope.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scope(pub(crate) Vec<ScopedColumn>);
+/// A value as a select list has it: dates and timestamps as texts, since clients have no infinite ones.
+pub(crate) fn shown(of: &ScopedColumn) -> String {
+    match of.data_type.class() {
+        Class::Date | Class::Timestamp => format!("CAST({} AS VARCHAR)", of.sql),
+        _ => of.sql.clone(),
+    }
+}
+
+/// How rows of values are compared where one of these is NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowValues {
+    /// As SQL has it.
+    Standard,
+    /// As structs: NULL is a value like others.
+    Structs,
+}
+
+/// The columns in scope, and how rows of them are compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope(pub(crate) Vec<ScopedColumn>, pub(crate) RowValues);
 
 const COMPARISONS: [&str; 8] =
     ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"];
+
+/// The first two hold NULL for a value.
+const ROW_COMPARISONS: [&str; 10] =
+    ["IS DISTINCT FROM", "IS NOT DISTINCT FROM", "=", "<>", "<", "<=", ">", ">=", "IN", "NOT IN"];
 
 impl Scope {
     /// Any column.
@@ -56,7 +77,8 @@ impl Scope {
             (Class::Text, 1) => of(format!("{sql} || 'a'"), ColumnType::Text),
             (Class::Text, 2) => of(format!("substr({sql}, 1, 2)"), ColumnType::Text),
             (Class::Date, 0) => {
-                let sql = format!("CAST(extract(year FROM {sql}) AS BIGINT)");
+                let year = format!("CAST(extract(year FROM {sql}) AS BIGINT)");
+                let sql = format!("CASE WHEN isfinite({sql}) THEN {year} END");
                 of(sql, ColumnType::BigInt)
             }
             (_, 3) => {
@@ -86,6 +108,9 @@ impl Scope {
                 2 | 3 => format!("({left} OR {right})"),
                 _ => format!("NOT ({left})"),
             };
+        }
+        if random.random_bool(0.08) {
+            return self.row_condition(random);
         }
         let column = self.any(random);
         let (sql, data_type) = (&column.sql, column.data_type);
@@ -118,6 +143,28 @@ impl Scope {
                 format!("({sql} {sign} {})", self.operand(data_type, random))
             }
         }
+    }
+
+    /// Rows of two values, compared.
+    fn row_condition(&self, random: &mut StdRng) -> String {
+        let signs: &[&str] = match self.1 {
+            RowValues::Standard => &ROW_COMPARISONS,
+            RowValues::Structs => &ROW_COMPARISONS[..2],
+        };
+        let sign = signs.choose(random).copied().unwrap_or("IS DISTINCT FROM");
+        let (left, right) = (self.any(random).clone(), self.any(random).clone());
+        let mut other = || {
+            format!(
+                "({}, {})",
+                self.operand(left.data_type, random),
+                self.operand(right.data_type, random)
+            )
+        };
+        let to = match sign {
+            "IN" | "NOT IN" => format!("({}, {})", other(), other()),
+            _ => other(),
+        };
+        format!("(({}, {}) {sign} {to})", left.sql, right.sql)
     }
 
     /// An aggregate over the columns, and its type.

@@ -4,9 +4,11 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
-use crate::data::{Class, TestTable};
-use crate::expression::{Scope, ScopedColumn};
+use crate::data::{Class, ColumnType, TestTable};
+use crate::engines::Against;
+use crate::expression::{RowValues, Scope, ScopedColumn, shown};
 use crate::query::{Joined, RandomQuery, Select, Source};
+use crate::special;
 
 const JOINS: [&str; 6] = ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"];
 const SETS: [&str; 6] =
@@ -14,13 +16,21 @@ const SETS: [&str; 6] =
 /// Rows of a large table are not returned one by one.
 const LIMIT_MAX: usize = 40;
 
-/// A random query over the tables.
-pub(crate) fn query(tables: &[TestTable], random: &mut StdRng) -> RandomQuery {
-    let mut generator = Generator { tables, random, aliases: 0, large: false };
-    match generator.random.random_range(0..10) {
+/// A random query over the tables, for an engine to answer beside Atoll.
+pub(crate) fn query(tables: &[TestTable], against: Against, random: &mut StdRng) -> RandomQuery {
+    let rows = match against {
+        Against::Duckdb => RowValues::Structs,
+        Against::Postgresql => RowValues::Standard,
+    };
+    let mut generator = Generator { tables, random, rows, aliases: 0, large: false };
+    match generator.random.random_range(0..14) {
         0 | 1 => generator.set_operation(),
         2..=4 => generator.grouped(),
-        5 => generator.windowed(),
+        5 | 6 => generator.windowed(),
+        7..=9 => match special::query(tables, generator.random) {
+            Some(query) => query,
+            None => generator.plain(),
+        },
         _ => generator.plain(),
     }
 }
@@ -28,6 +38,7 @@ pub(crate) fn query(tables: &[TestTable], random: &mut StdRng) -> RandomQuery {
 struct Generator<'a> {
     tables: &'a [TestTable],
     random: &'a mut StdRng,
+    rows: RowValues,
     aliases: usize,
     /// Whether a large table is among the sources.
     large: bool,
@@ -98,7 +109,7 @@ impl Generator<'_> {
             let scoped: Vec<_> = scoped.collect();
             (Source::Table(name), alias, scoped, ())
         };
-        let scope = Scope(columns);
+        let scope = Scope(columns, self.rows);
         let from = vec![Joined { kind: "", source, alias, on: Vec::new() }];
         if self.chance(0.5) {
             let key = scope.any(self.random).clone();
@@ -119,11 +130,11 @@ impl Generator<'_> {
         let (source, alias, columns, id) = self.source();
         let mut ids: Vec<String> = id.into_iter().collect();
         let mut from = vec![Joined { kind: "", source, alias, on: Vec::new() }];
-        let mut scope = Scope(columns);
+        let mut scope = Scope(columns, self.rows);
         for _ in 0..joins {
             let (source, alias, columns, id) = self.source();
             let mut kind = *JOINS.choose(self.random).unwrap_or(&"JOIN");
-            let right = Scope(columns);
+            let right = Scope(columns, self.rows);
             let on = self.join_conditions(&scope, &right);
             if on.is_empty() {
                 kind = "CROSS JOIN";
@@ -156,7 +167,7 @@ impl Generator<'_> {
             on.push(format!("{} {sign} {}", other.sql, column.sql));
         }
         if !on.is_empty() && self.chance(0.25) {
-            let both = Scope(left.0.iter().chain(&right.0).cloned().collect());
+            let both = Scope(left.0.iter().chain(&right.0).cloned().collect(), self.rows);
             on.push(both.condition(1, self.random));
         }
         on
@@ -190,6 +201,7 @@ impl Generator<'_> {
                     data_type: column.data_type,
                 })
                 .collect(),
+            self.rows,
         );
         let filter = inner.condition(1, self.random);
         let column = outer.any(self.random).clone();
@@ -220,7 +232,7 @@ impl Generator<'_> {
         let Sources { from, scope, ids } = self.sources(joins);
         let filters = self.filters(&scope);
         let count = self.random.random_range(1..5);
-        let mut items: Vec<String> = (0..count).map(|_| scope.value(self.random).sql).collect();
+        let mut items: Vec<String> = (0..count).map(|_| shown(&scope.value(self.random))).collect();
         let whole = ids.len() == from.len();
         let mut select = Select { filters, ..Select::default() };
         if self.large || (whole && self.chance(0.4)) {
@@ -271,12 +283,11 @@ impl Generator<'_> {
             (0..count).map(|_| scope.aggregate(self.random)).collect();
         let mut having = Vec::new();
         if self.chance(0.25) {
-            having.push(Scope(aggregates.clone()).condition(1, self.random));
+            having.push(Scope(aggregates.clone(), self.rows).condition(1, self.random));
         }
-        let keys: Vec<String> = keys.into_iter().map(|key| key.sql).collect();
-        let aggregates = aggregates.into_iter().map(|aggregate| aggregate.sql);
         let mut select = Select { from, filters, grouping, having, ..Select::default() };
-        select.items = keys.iter().cloned().chain(aggregates).collect();
+        select.items = keys.iter().chain(&aggregates).map(shown).collect();
+        let keys: Vec<String> = keys.into_iter().map(|key| key.sql).collect();
         if self.large {
             select.order = keys.iter().map(|key| self.order(key)).collect();
             select.ordered = grouping.is_empty();
@@ -295,7 +306,7 @@ impl Generator<'_> {
             sql: format!("{alias}.{}", column.name),
             data_type: column.data_type,
         });
-        let scope = Scope(scoped.collect());
+        let scope = Scope(scoped.collect(), self.rows);
         let from = vec![Joined {
             kind: "",
             source: Source::Table(name),
@@ -318,47 +329,107 @@ impl Generator<'_> {
     }
 
     fn window(&mut self, scope: &Scope, alias: &str) -> String {
-        let column = scope.any(self.random).sql.clone();
-        let (partition, key) = (scope.any(self.random).clone(), scope.any(self.random).clone());
+        if self.chance(0.4) {
+            return self.window_over_values(scope);
+        }
+        let of = scope.any(self.random).clone();
+        let column = &of.sql;
+        let (partition, key) = (self.partition(scope), scope.any(self.random).clone());
         let order = match key.data_type.class() {
             Class::List => format!("{alias}.id"),
             _ => format!("{}, {alias}.id", self.order(&key.sql)),
-        };
-        let partition = match self.chance(0.7) {
-            true => format!("PARTITION BY {} ", partition.sql),
-            false => String::new(),
         };
         let frame = *[
             "",
             " ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
             " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
             " ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING",
+            " ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING",
+            " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
         ]
         .choose(self.random)
         .unwrap_or(&"");
+        let value = |call: String| ScopedColumn { sql: call, data_type: of.data_type };
+        let count =
+            |call: &str| ScopedColumn { sql: call.to_owned(), data_type: ColumnType::BigInt };
         let (call, frame) = match self.random.random_range(0..9) {
-            0 => ("row_number()".to_owned(), ""),
-            1 => ("rank()".to_owned(), ""),
-            2 => ("dense_rank()".to_owned(), ""),
-            3 => (format!("lag({column}, 1)"), ""),
-            4 => (format!("lead({column}, 2)"), ""),
-            5 => (format!("count({column})"), frame),
-            6 => (format!("first_value({column})"), frame),
-            7 => (format!("last_value({column})"), frame),
-            _ => {
-                let aggregate = match scope.of(Class::Int, self.random) {
-                    Some(column) => format!("sum(CAST({} AS BIGINT))", column.sql),
-                    None => "count(*)".to_owned(),
-                };
-                (aggregate, frame)
-            }
+            0 => (count("row_number()"), ""),
+            1 => (count("rank()"), ""),
+            2 => (count("dense_rank()"), ""),
+            3 => (value(format!("lag({column}, 1)")), ""),
+            4 => (value(format!("lead({column}, 2)")), ""),
+            5 => (count(&format!("count({column})")), frame),
+            6 => (value(format!("first_value({column})")), frame),
+            7 => (value(format!("last_value({column})")), frame),
+            _ => (self.window_aggregate(scope), frame),
         };
         // Ranks are over the key alone, so that there are ties.
-        let order = match call.contains("rank()") && key.data_type.class() != Class::List {
+        let order = match call.sql.contains("rank()") && key.data_type.class() != Class::List {
             true => self.order(&key.sql),
             false => order,
         };
-        format!("{call} OVER ({partition}ORDER BY {order}{frame})")
+        let sql = format!("{} OVER ({partition}ORDER BY {order}{frame})", call.sql);
+        shown(&ScopedColumn { sql, ..call })
+    }
+
+    fn partition(&mut self, scope: &Scope) -> String {
+        let partition = scope.any(self.random).clone();
+        match self.chance(0.7) {
+            true => format!("PARTITION BY {} ", partition.sql),
+            false => String::new(),
+        }
+    }
+
+    /// An aggregate whose result does not depend on the order of its rows.
+    fn window_aggregate(&mut self, scope: &Scope) -> ScopedColumn {
+        let of = scope.any(self.random).clone();
+        let count = |sql: String| ScopedColumn { sql, data_type: ColumnType::BigInt };
+        match (of.data_type.class(), self.random.random_range(0..4)) {
+            (Class::Int, 0) => count(format!("sum(CAST({} AS BIGINT))", of.sql)),
+            (Class::Int, 1) => count(format!("bit_xor(CAST({} AS BIGINT))", of.sql)),
+            (Class::List | Class::Bool, _) | (_, 0) => count(format!("count({})", of.sql)),
+            (_, 1 | 2) => ScopedColumn { sql: format!("min({})", of.sql), ..of },
+            _ => ScopedColumn { sql: format!("max({})", of.sql), ..of },
+        }
+    }
+
+    /// Frames that values of the key bound, or groups of rows that are equal in it; some rows left out.
+    fn window_over_values(&mut self, scope: &Scope) -> String {
+        let of_class = |class| scope.of(class, self.random).cloned();
+        let keys: Vec<ScopedColumn> =
+            [Class::Int, Class::Date, Class::Timestamp].into_iter().filter_map(of_class).collect();
+        let call = self.window_aggregate(scope);
+        let partition = self.partition(scope);
+        let Some(key) = keys.choose(self.random).cloned() else {
+            return shown(&ScopedColumn {
+                sql: format!("{} OVER ({})", call.sql, partition.trim()),
+                ..call
+            });
+        };
+        let [near, far] = [self.random.random_range(0..3), self.random.random_range(0..6)];
+        let groups = self.chance(0.4);
+        let offset = |number: i32| match key.data_type.class() {
+            Class::Int => number.to_string(),
+            _ if groups => number.to_string(),
+            _ => format!("INTERVAL '{number} days'"),
+        };
+        let (near, far, unit) =
+            (offset(near), offset(near + far), if groups { "GROUPS" } else { "RANGE" });
+        let bounds = match self.random.random_range(0..5) {
+            0 => format!("{far} PRECEDING AND CURRENT ROW"),
+            1 => format!("{far} PRECEDING AND {near} PRECEDING"),
+            2 => format!("{near} FOLLOWING AND {far} FOLLOWING"),
+            3 => format!("CURRENT ROW AND {far} FOLLOWING"),
+            _ => format!("{near} PRECEDING AND UNBOUNDED FOLLOWING"),
+        };
+        let excluded = ["", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES"];
+        let excluded = excluded.choose(self.random).unwrap_or(&"");
+        let order = self.order(&key.sql);
+        let sql = format!(
+            "{} OVER ({partition}ORDER BY {order} {unit} BETWEEN {bounds}{excluded})",
+            call.sql
+        );
+        shown(&ScopedColumn { sql, ..call })
     }
 
     /// Two selects whose columns have the same types.
@@ -372,8 +443,8 @@ impl Generator<'_> {
             let same = |other: &&ScopedColumn| other.data_type.sql() == column.data_type.sql();
             let matching: Vec<_> = right.scope.0.iter().filter(same).collect();
             if let Some(other) = matching.choose(self.random) {
-                ours.push(column.sql.clone());
-                theirs.push(other.sql.clone());
+                ours.push(shown(&column));
+                theirs.push(shown(other));
             }
         }
         if ours.is_empty() {

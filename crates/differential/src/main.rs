@@ -1,21 +1,24 @@
 //! `cargo xtask differential`: random queries, whose answers by Atoll under many settings are compared
-//! with DuckDB's.
+//! with DuckDB's or PostgreSQL's.
 //!
 //! It is a crate of its own because it runs Atoll on fake machines with simulated kernels, which the
 //! product does not have. [`run`] tells how it works.
 
 #![forbid(unsafe_code)]
 
+mod calls;
 mod data;
 mod engines;
 mod expression;
 mod generate;
 mod host;
+mod postgres;
 mod query;
 mod record;
 mod run;
 mod setting;
 mod shrink;
+mod special;
 mod verdict;
 
 use std::io::{self, Write};
@@ -36,7 +39,7 @@ const DIFFERENT: u8 = 1;
 /// The comparison itself failed.
 const OWN: u8 = 125;
 
-/// Random queries: Atoll under many settings against DuckDB
+/// Random queries: Atoll under many settings against DuckDB or PostgreSQL
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo xtask differential",
@@ -46,6 +49,8 @@ const OWN: u8 = 125;
 Examples:
   cargo xtask differential --minutes 10
   cargo xtask differential --seed 4711 --seeds 1
+  PGHOST=/tmp PGUSER=postgres cargo xtask differential --against postgresql --minutes 10
+  cargo xtask differential --calls --minutes 10
   cargo xtask differential --record random.slt --seeds 8 --queries 12
 
 Each difference is made smaller and written to a script in --output. Exit code 1 where there is one, 125
@@ -95,6 +100,12 @@ struct CompareArgs {
     /// Python that has DuckDB and PyArrow [default: a virtual environment made on first use]
     #[arg(long, value_name = "FILE", env = "ATOLL_PYTHON")]
     python: Option<PathBuf>,
+    /// Engine whose answers are right
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
+    against: engines::Against,
+    /// Call every function and operator over values of all types instead of comparing: none may panic
+    #[arg(long, conflicts_with_all = ["against", "record", "queries", "settings"])]
+    calls: bool,
     /// Directory for scripts that show differences
     #[arg(
         short,
@@ -114,6 +125,7 @@ impl CompareArgs {
         let default = if self.minutes.is_some() { u64::MAX } else { 20 };
         Ok(run::DifferentialOptions {
             program: std::env::current_exe().context("the path of this program is unknown")?,
+            against: self.against,
             python: self.python.clone(),
             seed: self.seed,
             seeds: self.seeds.unwrap_or(default),
@@ -149,12 +161,18 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
         write(file, &record::record(&options, &mut progress)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let report = run::run(&options, &mut progress)?;
-    io::stdout().write_all(report.to_string().as_bytes()).context("cannot write the report")?;
-    match report.findings.is_empty() {
-        true => Ok(ExitCode::SUCCESS),
-        false => Ok(ExitCode::from(DIFFERENT)),
+    if args.calls {
+        let report = calls::run(&options, &mut progress)?;
+        return reported(&report, report.has_faults());
     }
+    let report = run::run(&options, &mut progress)?;
+    reported(&report, !report.findings.is_empty())
+}
+
+/// Writes a report.
+fn reported(report: &impl ToString, is_different: bool) -> Result<ExitCode> {
+    io::stdout().write_all(report.to_string().as_bytes()).context("cannot write the report")?;
+    Ok(if is_different { ExitCode::from(DIFFERENT) } else { ExitCode::SUCCESS })
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {

@@ -11,6 +11,8 @@ pub(crate) enum RandomQuery {
     Select(Box<Select>),
     /// Two of them in a set operation; its name has ALL where it counts copies.
     Set { operation: &'static str, left: Box<Select>, right: Box<Select> },
+    /// A whole query, of which no part can be left out.
+    Written(String),
 }
 
 /// The parts of a SELECT.
@@ -62,6 +64,7 @@ impl RandomQuery {
     /// The same query with one part fewer, in all ways.
     pub(crate) fn smaller(&self) -> Vec<Self> {
         match self {
+            Self::Written(_) => Vec::new(),
             Self::Select(select) => {
                 select.smaller().into_iter().map(|select| Self::Select(Box::new(select))).collect()
             }
@@ -153,6 +156,7 @@ impl fmt::Display for RandomQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Select(select) => select.fmt(f),
+            Self::Written(sql) => f.write_str(sql),
             Self::Set { operation, left, right } => write!(f, "{left} {operation} {right}"),
         }
     }

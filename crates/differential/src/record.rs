@@ -4,7 +4,7 @@ use anyhow::Result;
 use atoll_bench::answers::RowOrder;
 use atoll_bench::worker::protocol::{Answer, Kind};
 
-use crate::engines::{EngineOutcome, Engines};
+use crate::engines::{Against, EngineOutcome, Engines};
 use crate::generate;
 use crate::run::{DifferentialOptions, start, tables};
 use crate::setting::Setting;
@@ -26,7 +26,7 @@ pub(crate) fn record(
     let mut engines = start(options, progress)?;
     let mut text = header(options);
     for seed in options.seed..options.seed + options.seeds {
-        text += &of_seed(seed, options.queries, &mut engines);
+        text += &of_seed(seed, options.queries, options.against, &mut engines);
     }
     Ok(text)
 }
@@ -41,20 +41,23 @@ fn header(options: &DifferentialOptions) -> String {
 }
 
 /// The tables of a seed, and those of its queries on which both engines agree.
-fn of_seed(seed: u64, queries: usize, engines: &mut Engines) -> String {
+fn of_seed(seed: u64, queries: usize, against: Against, engines: &mut Engines) -> String {
     let (mut tables, mut random) = tables(seed);
     tables.iter_mut().for_each(|table| table.copies = 1);
     let mut text = format!("# seed {seed}\n\n");
     let mut case = None;
     for _ in 0..queries {
-        let query = generate::query(&tables, &mut random);
+        let query = generate::query(&tables, against, &mut random);
         let case = case.insert(Case { tables: tables.clone(), query });
         text += &answered(case, engines).unwrap_or_default();
     }
     let setup = case.map(|case| case.setup()).unwrap_or_default();
     let statement = |text: &str| format!("statement ok\n{text}\n\n");
     let setup: String = setup.iter().map(|sql| statement(sql)).collect();
-    let drops = tables.iter().map(|table| statement(&format!("DROP TABLE {}", table.name)));
+    let drops = tables.iter().map(|table| {
+        statement(&format!("DROP VIEW {}", table.view()))
+            + &statement(&format!("DROP TABLE {}", table.name))
+    });
     let at = text.find("\n\n").map_or(text.len(), |at| at + 2);
     text.insert_str(at, &setup);
     text + &drops.collect::<String>()
@@ -63,7 +66,7 @@ fn of_seed(seed: u64, queries: usize, engines: &mut Engines) -> String {
 /// A query with its rows; none where the engines do not agree on some rows.
 fn answered(case: &Case, engines: &mut Engines) -> Option<String> {
     let (setup, sql, order) = (case.setup(), case.query.to_string(), case.query.row_order());
-    let duckdb = engines.duckdb(&setup, &sql);
+    let duckdb = engines.right(&setup, &sql);
     let reference = engines.atoll(&Setting::reference(), &setup, &sql);
     let same = verdict(&duckdb, &reference, order, false) == Verdict::Same;
     match reference {

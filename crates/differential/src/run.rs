@@ -1,14 +1,14 @@
-//! Random queries over random tables, answered by Atoll under many settings and by DuckDB.
+//! Random queries over random tables, answered by Atoll under many settings and by DuckDB or PostgreSQL.
 //!
 //! ```text
 //! seed ──► tables, queries, settings
-//!            ├─► DuckDB ──────────────────────┐
+//!            ├─► DuckDB or PostgreSQL ────────┐
 //!            ├─► Atoll, one worker (reference) ├─► the same rows?  no ──► shrunk ──► a script
 //!            └─► Atoll, every other setting ───┘
 //! ```
 //!
 //! An answer has to be right, or an error that says why: rows that differ, processes that end or hang,
-//! and errors that no user's mistake explains are findings. What DuckDB answers and Atoll refuses by
+//! and errors that no user's mistake explains are findings. What the other engine answers and Atoll refuses by
 //! design (overflows, what it does not support) is counted apart.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::data::TestTable;
-use crate::engines::{EngineOutcome, Engines};
+use crate::engines::{Against, EngineOutcome, Engines};
 use crate::generate;
 use crate::setting::Setting;
 use crate::shrink::{Case, shrink};
@@ -32,6 +32,8 @@ use crate::verdict::{Verdict, verdict};
 pub(crate) struct DifferentialOptions {
     /// This program, which is started again for each setting.
     pub(crate) program: PathBuf,
+    /// The engine whose answers are right.
+    pub(crate) against: Against,
     /// A Python with DuckDB; a virtual environment in the cache unless given.
     pub(crate) python: Option<PathBuf>,
     /// The first seed.
@@ -59,7 +61,7 @@ pub(crate) struct DifferentialReport {
     pub(crate) queries: u64,
     /// Answers of Atoll that were compared.
     pub(crate) comparisons: u64,
-    /// Queries that DuckDB did not answer.
+    /// Queries that the other engine did not answer.
     pub(crate) unanswered: u64,
     /// What Atoll refused by design: messages and how often.
     pub(crate) refused: BTreeMap<String, u64>,
@@ -81,7 +83,7 @@ pub(crate) struct Finding {
 /// Compares until the seeds or the time are used up.
 ///
 /// # Errors
-/// When DuckDB cannot be had or a script cannot be written. Differences are findings in the report.
+/// When the other engine cannot be had or a script cannot be written. Differences are findings in the report.
 pub(crate) fn run(
     options: &DifferentialOptions,
     progress: &mut dyn FnMut(&str),
@@ -109,6 +111,9 @@ pub(crate) fn start(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Engines> {
     ensure!(options.queries > 0, "--queries is at least 1");
+    if options.against == Against::Postgresql {
+        return Engines::with_postgres(options.program.clone(), options.patience);
+    }
     let python = atoll_bench::rivals::python(options.python.as_deref(), progress)?;
     Ok(Engines::new(options.program.clone(), python, options.patience))
 }
@@ -134,7 +139,7 @@ fn run_seed(
     let settings: Vec<Setting> =
         (0..options.settings).map(|_| Setting::random(&mut random, has_large)).collect();
     for number in 0..options.queries {
-        let query = generate::query(&tables, &mut random);
+        let query = generate::query(&tables, options.against, &mut random);
         let case = Case { tables: tables.clone(), query };
         for (setting, kind, what) in findings(&case, &settings, engines, report) {
             progress(&format!(
@@ -145,7 +150,7 @@ fn run_seed(
             let header = format!("-- {}\n", one_line(&what));
             write_script(&script, seed, &case, setting.as_ref(), kind, &header)?;
             let small = minimal(&case, setting.as_ref(), kind, engines);
-            let header = shown_outcomes(&small, setting.as_ref(), engines);
+            let header = shown_outcomes(&small, setting.as_ref(), options.against, engines);
             write_script(&script, seed, &small, setting.as_ref(), kind, &header)?;
             report.findings.push(Finding { kind, script, what });
         }
@@ -155,10 +160,10 @@ fn run_seed(
 }
 
 /// A setting under which a case fails, how it fails and what differs. Without a setting, the reference
-/// differs from DuckDB.
+/// differs from the other engine.
 type Failure = (Option<Setting>, &'static str, String);
 
-/// The failures of a case: DuckDB against the reference, else the reference against other settings.
+/// The failures of a case: the other engine against the reference, else the reference against other settings.
 fn findings(
     case: &Case,
     settings: &[Setting],
@@ -166,11 +171,11 @@ fn findings(
     report: &mut DifferentialReport,
 ) -> Vec<Failure> {
     let (setup, sql, order) = (case.setup(), case.query.to_string(), case.query.row_order());
-    let duckdb = engines.duckdb(&setup, &sql);
+    let right = engines.right(&setup, &sql);
     let reference = engines.atoll(&Setting::reference(), &setup, &sql);
     report.queries += 1;
     report.comparisons += 1;
-    match verdict(&duckdb, &reference, order, false) {
+    match verdict(&right, &reference, order, false) {
         Verdict::Difference { kind, what } => return vec![(None, kind, what)],
         Verdict::Refused(message) => *report.refused.entry(message).or_default() += 1,
         Verdict::Unanswered => report.unanswered += 1,
@@ -207,7 +212,7 @@ fn outcomes(
     let (setup, sql) = (case.setup(), case.query.to_string());
     let reference = engines.atoll(&Setting::reference(), &setup, &sql);
     match setting {
-        None => (engines.duckdb(&setup, &sql), reference),
+        None => (engines.right(&setup, &sql), reference),
         Some(setting) => (reference, engines.atoll(setting, &setup, &sql)),
     }
 }
@@ -240,9 +245,14 @@ fn write_script(
 }
 
 /// What is right and what was found, as comments.
-fn shown_outcomes(case: &Case, setting: Option<&Setting>, engines: &mut Engines) -> String {
+fn shown_outcomes(
+    case: &Case,
+    setting: Option<&Setting>,
+    against: Against,
+    engines: &mut Engines,
+) -> String {
     let (expected, found) = outcomes(case, setting, engines);
-    let of_expected = if setting.is_some() { "the reference" } else { "DuckDB" };
+    let of_expected = if setting.is_some() { "the reference" } else { against.name() };
     format!("-- {of_expected}: {}\n-- found: {}\n", Shown(&expected), Shown(&found))
 }
 
@@ -278,7 +288,7 @@ impl DifferentialReport {
     fn line(&self) -> String {
         let refused: u64 = self.refused.values().sum();
         format!(
-            "{} seeds, {} queries, {} answers compared, {} not answered by DuckDB, {refused} refused \
+            "{} seeds, {} queries, {} answers compared, {} not answered by the other engine, {refused} refused \
              by design, {} differences",
             self.seeds,
             self.queries,
@@ -310,7 +320,8 @@ mod tests {
     /// The tables and the first queries of a seed as SQL.
     fn script(seed: u64) -> String {
         let (tables, mut random) = tables(seed);
-        let queries = (0..40).map(|_| generate::query(&tables, &mut random).to_string());
+        let queries =
+            (0..40).map(|_| generate::query(&tables, Against::Postgresql, &mut random).to_string());
         let setup = tables.iter().flat_map(TestTable::setup);
         setup.chain(queries.collect::<Vec<_>>()).collect::<Vec<_>>().join(";\n")
     }
@@ -322,8 +333,21 @@ mod tests {
         let different: std::collections::BTreeSet<_> = scripts.iter().collect();
         assert_eq!(different.len(), scripts.len());
         let all = scripts.concat();
-        for part in ["FULL JOIN", "NOT IN (SELECT", "EXCEPT ALL", "ROLLUP", "OVER (", "NaN", "-0.0"]
-        {
+        for part in [
+            "FULL JOIN",
+            "NOT IN (SELECT",
+            "EXCEPT ALL",
+            "ROLLUP",
+            "OVER (",
+            "NaN",
+            "-0.0",
+            "infinity",
+            "RANGE BETWEEN",
+            "EXCLUDE",
+            "WITH RECURSIVE",
+            "ARRAY(SELECT",
+            ") IN ((",
+        ] {
             assert!(all.contains(part), "{part}");
         }
     }

@@ -18,6 +18,9 @@ const LARGE_BATCH_ROWS_MIN: usize = 64;
 /// Limits that are tight for a join or a grouping of a large table, and hold the tables.
 const MEMORY_LIMITS: [Option<u64>; 4] = [None, None, Some(24 << 20), Some(64 << 20)];
 
+/// The limit of a process that functions are called in.
+const CALLS_MEMORY_LIMIT: u64 = 512 << 20;
+
 /// What a process is started with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessSetting {
@@ -62,6 +65,13 @@ impl Setting {
             ("datafusion.execution.batch_size", rows.to_string()),
         ];
         Self { process, variables }
+    }
+
+    /// One for calls of functions, whose values may be too large for any memory.
+    pub(crate) fn of_calls(random: &mut StdRng) -> Self {
+        let any = Self::random(random, false);
+        let process = ProcessSetting { memory_limit: Some(CALLS_MEMORY_LIMIT), ..any.process };
+        Self { process, ..any }
     }
 
     /// The statements that set the session up.

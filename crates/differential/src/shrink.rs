@@ -62,7 +62,8 @@ impl Case {
 fn drop_tables(case: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
     let text = case.query.to_string();
     let named = |name: &str| text.contains(&format!(" {name} "));
-    case.try_with(fails, |case| case.tables.retain(|table| named(&table.name)));
+    let is_used = |table: &TestTable| named(&table.name) || named(&table.view());
+    case.try_with(fails, |case| case.tables.retain(is_used));
 }
 
 fn smaller_queries(case: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
@@ -141,7 +142,8 @@ mod tests {
             small.setup(),
             [
                 "CREATE TABLE t (id INT)",
-                "INSERT INTO t VALUES (CAST('13' AS INT)), (CAST('40' AS INT))"
+                "INSERT INTO t VALUES (CAST('13' AS INT)), (CAST('40' AS INT))",
+                "CREATE VIEW t_view AS SELECT id, id AS id_again FROM t"
             ]
         );
     }

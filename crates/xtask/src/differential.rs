@@ -1,4 +1,5 @@
-//! `cargo xtask differential`: random queries, answered by Atoll under many settings and by DuckDB.
+//! `cargo xtask differential`: random queries, answered by Atoll under many settings and by DuckDB or
+//! PostgreSQL.
 //! The comparison itself is in `crates/differential`; this builds it and passes its arguments on.
 
 use std::path::Path;

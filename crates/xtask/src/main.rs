@@ -16,7 +16,7 @@ cargo xtask <chore>
   loom          the exchange's gate and the steps' queues in every order of their threads
   sanitize      tests of crates with unsafe code under AddressSanitizer (minutes; not among what ci
                 runs)
-  differential  random queries under many settings, against DuckDB (--help tells its flags;
+  differential  random queries under many settings, against DuckDB or PostgreSQL (--help tells its flags;
                 --minutes 10; not among what ci runs)
   crash         kills a process that commits, 1000 times, and looks for what it committed (--help
                 tells its flags; not among what ci runs, whose tests kill 50 times)

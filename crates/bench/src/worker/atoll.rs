@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use atoll_runtime::{Runtime, RuntimeOptions, WorkerId};
-use atoll_sql::{DatabaseOptions, Session};
+use atoll_sql::{DatabaseOptions, Session, SqlError};
 use atoll_topology::Bytes;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::physical_plan::{ExecutionPlan, collect};
@@ -15,6 +15,9 @@ use crate::tpch::data;
 
 /// Name of the operators that read tables in placed memory.
 const SCAN: &str = "ScanExec";
+
+/// The state of errors that no user's mistake explains.
+const INTERNAL: &str = "XX000";
 
 /// What the kernel says of pages and threads, in the order of [`Placement`]'s fields.
 const PLACEMENT: &str = "
@@ -70,7 +73,11 @@ impl Engine for Atoll {
 
     fn query(&self, sql: &str) -> Result<Vec<RecordBatch>> {
         let run = async { self.session.run(sql).await?.collect().await };
-        Ok(self.session.runtime().block_on(run)?)
+        let outcome = self.session.runtime().block_on(run);
+        outcome.map_err(|error: SqlError| match error.state.code() {
+            INTERNAL => anyhow!("Internal error, SQLSTATE {INTERNAL}: {error}"),
+            _ => error.into(),
+        })
     }
 
     fn reset(&mut self, statements: &[String]) -> Result<()> {
