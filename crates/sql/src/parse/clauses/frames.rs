@@ -325,8 +325,8 @@ fn is_longer(one: IntervalMonthDayNano, other: IntervalMonthDayNano) -> Result<b
     }
 }
 
-/// Makes a frame of one that ends before it begins: it begins behind its end, and has no rows. Under RANGE rows with NULL
-/// would still have their peers.
+/// Makes a frame of one that ends before it begins: it begins and ends behind all rows, since DataFusion refuses the
+/// bounds as they are. Under RANGE rows with NULL would still have their peers.
 fn no_rows(frame: &mut WindowFrame) -> Result<()> {
     if frame.units == WindowFrameUnits::Range {
         return stated_err!(
@@ -335,11 +335,11 @@ fn no_rows(frame: &mut WindowFrame) -> Result<()> {
              first in the order first"
         );
     }
-    let rows = |rows: u8| {
-        let number = Value::Number(rows.to_string(), false);
+    let behind_all = || {
+        let number = Value::Number(i64::MAX.to_string(), false);
         WindowFrameBound::Following(Some(Box::new(Expr::Value(number.into()))))
     };
-    frame.start_bound = rows(1);
-    frame.end_bound = Some(rows(0));
+    frame.start_bound = behind_all();
+    frame.end_bound = Some(behind_all());
     Ok(())
 }

@@ -52,10 +52,10 @@ fn has_clauses(query: &Query) -> bool {
         || !query.pipe_operators.is_empty()
 }
 
-/// A UNION that is not recursive becomes a query inside of a query, which keeps its clauses.
+/// A UNION that is not recursive becomes a query inside of a query, which keeps its clauses, and a WITH of its own that
+/// defines the same name.
 fn keep_clauses(query: &mut Query) {
-    let is_union = matches!(query.body.as_ref(), SetExpr::SetOperation { .. });
-    if is_union && has_clauses(query) {
+    if matches!(query.body.as_ref(), SetExpr::SetOperation { .. }) {
         let outer = query_of_body(query.body.as_ref().clone());
         let mut inner = std::mem::replace(query, outer);
         query.locks = std::mem::take(&mut inner.locks);
@@ -122,6 +122,10 @@ fn term(term: &SetExpr, name: &str, state: &SessionState) -> Result<()> {
         Some(Place::OuterJoin) => Err(misplaced(name, "within an outer join")),
         Some(Place::Intersect) => Err(misplaced(name, "within INTERSECT")),
         Some(Place::Except) => Err(misplaced(name, "within EXCEPT")),
+        Some(Place::Repeated) => Err(refused(
+            &format!("a WITH query that reads the recursive query '{name}' and is read twice"),
+            "read it once",
+        )),
         _ if read.times(name) > 1 => Err(misplaced(name, "more than once")),
         Some(Place::Aggregates) => Err(SqlState::INVALID_RECURSION.error(
             "aggregate functions are not allowed in a recursive query's recursive term; compute \

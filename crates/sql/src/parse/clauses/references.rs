@@ -1,7 +1,7 @@
 //! Which relations a part of a statement reads by a plain name, how often, and in which of the places where a recursive
 //! query must not read itself. A name that a WITH inside of the part defines is that query's.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::execution::SessionState;
@@ -22,6 +22,8 @@ pub(super) enum Place {
     OuterJoin,
     Intersect,
     Except,
+    /// In a query of a WITH that is read more than once: DataFusion would plan it as often.
+    Repeated,
     /// In FROM of a query that computes aggregates.
     Aggregates,
 }
@@ -117,10 +119,40 @@ impl<'a> Finder<'a> {
 
     /// Takes the names that are read in a part as misplaced.
     fn misplace(&mut self, part: &impl Visit, place: Place) {
+        let names = self.names_in(part).into_keys();
+        self.found.misplaced.extend(names.map(|name| (name, place)));
+    }
+
+    /// Looks for what queries of a WITH read that are read more than once themselves.
+    fn repeated(&mut self, query: &Query) {
+        let Some(with) = &query.with else { return };
+        let mut read_by: HashMap<String, HashSet<String>> = HashMap::new();
+        let mut times: HashMap<String, usize> = HashMap::new();
+        for cte in &with.cte_tables {
+            let mut names = HashSet::new();
+            for (name, count) in self.names_in(cte) {
+                names.extend(read_by.get(&name).into_iter().flatten().cloned());
+                *times.entry(name.clone()).or_default() += count;
+                names.insert(name);
+            }
+            read_by.insert(folded(&cte.alias.name), names);
+        }
+        for (name, count) in self.names_in(&query.body) {
+            *times.entry(name).or_default() += count;
+        }
+        for (cte, names) in read_by {
+            if times.get(&cte).is_some_and(|times| *times > 1) {
+                let repeated = names.into_iter().map(|name| (name, Place::Repeated));
+                self.found.misplaced.extend(repeated);
+            }
+        }
+    }
+
+    /// The names that a part reads, and how often.
+    fn names_in(&self, part: &impl Visit) -> HashMap<String, usize> {
         let mut inside = Finder::new(None, self.around.clone());
         let _ = walk(part, &mut inside);
-        let names = inside.found.times.into_keys();
-        self.found.misplaced.extend(names.map(|name| (name, place)));
+        inside.found.times
     }
 
     /// Looks for INTERSECT ALL and EXCEPT, which do not only add rows where a side has more.
@@ -188,6 +220,9 @@ impl Visitor for Finder<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        if self.state.is_some() {
+            self.repeated(query);
+        }
         let is_inside = self.around.last().is_some_and(|outer| outer.is_in_expression);
         if let Some(outer) = self.around.last_mut() {
             outer.entered += 1;
