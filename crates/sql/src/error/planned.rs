@@ -4,7 +4,7 @@ use super::SqlState;
 use super::wording::without_prefixes;
 
 /// How messages begin, and their states.
-const BEGINNINGS: [(&str, SqlState); 40] = [
+const BEGINNINGS: [(&str, SqlState); 41] = [
     ("Invalid function '", SqlState::UNDEFINED_FUNCTION),
     ("Cannot coerce arithmetic expression ", SqlState::UNDEFINED_FUNCTION),
     ("Cannot get result type for ", SqlState::UNDEFINED_FUNCTION),
@@ -12,6 +12,7 @@ const BEGINNINGS: [(&str, SqlState); 40] = [
     ("Can not find compatible types to compare ", SqlState::UNDEFINED_FUNCTION),
     ("There isn't a common type to coerce ", SqlState::UNDEFINED_FUNCTION),
     ("Cannot automatically convert ", SqlState::UNDEFINED_FUNCTION),
+    ("Failed to coerce types ", SqlState::UNDEFINED_FUNCTION),
     ("Unary operator '-' only supports", SqlState::UNDEFINED_FUNCTION),
     ("Unary operator 'NOT' requires", SqlState::DATATYPE_MISMATCH),
     ("Cannot create filter with non-boolean ", SqlState::DATATYPE_MISMATCH),
@@ -48,9 +49,11 @@ const BEGINNINGS: [(&str, SqlState); 40] = [
 ];
 
 /// What messages say somewhere, and their states.
-const PARTS: [(&str, SqlState); 7] = [
+const PARTS: [(&str, SqlState); 9] = [
     ("Unsupported SQL type ", SqlState::UNDEFINED_OBJECT),
     ("No function matches the given name and argument types '", SqlState::UNDEFINED_FUNCTION),
+    ("' failed to match any signature", SqlState::UNDEFINED_FUNCTION),
+    ("could not cast array of type ", SqlState::UNDEFINED_FUNCTION),
     ("must appear in the GROUP BY clause", SqlState::GROUPING_ERROR),
     ("is not a variable which can be viewed with 'SHOW'", SqlState::UNDEFINED_OBJECT),
     ("is too large to store in a Decimal", SqlState::NUMERIC_VALUE_OUT_OF_RANGE),

@@ -191,6 +191,9 @@ impl SqlState {
                 Self::DIVISION_BY_ZERO
             }
             DataFusionError::Execution(_) => Self::DATA_EXCEPTION,
+            DataFusionError::Internal(message) => {
+                planned_state(message).unwrap_or(Self::INTERNAL_ERROR)
+            }
             _ => Self::INTERNAL_ERROR,
         }
     }

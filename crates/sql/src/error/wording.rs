@@ -57,6 +57,9 @@ pub(super) fn wording(text: &str) -> Wording {
                        refers to the surrounding query; write it as a join, or as a subquery in FROM";
         return Wording { message: message.to_owned(), help: None };
     }
+    if let Some(refused) = refused_types(rest) {
+        return refused;
+    }
     if let Some(bug) = rest.strip_prefix("Internal error: ") {
         let message = bug.split(REPORT).next().unwrap_or(bug).trim().trim_end_matches('.');
         let help = "this is a defect of Atoll, not of the statement; please report both".to_owned();
@@ -170,6 +173,20 @@ fn no_operator(text: &str) -> Option<Wording> {
     let operation = operation.split(" to valid types").next()?.split(": ").next()?;
     let help = Some("cast an operand to a type for which the operator exists".to_owned());
     Some(Wording { message: format!("operator does not exist: {}", in_sql(operation)), help })
+}
+
+/// Types that a function or BETWEEN does not take, of which DataFusion 55.2 tells as a defect of its own.
+fn refused_types(rest: &str) -> Option<Wording> {
+    let text = rest.strip_prefix("Internal error: ").unwrap_or(rest);
+    if let Some(types) = text.strip_prefix("Failed to coerce types ") {
+        let types = types.split(" in BETWEEN").next().unwrap_or(types);
+        let message = in_sql(&format!("operator does not exist: BETWEEN of {types}"));
+        return Some(Wording { message, help: Some("cast the operands to one type".to_owned()) });
+    }
+    let (before, _) = text.split_once("' failed to match any signature")?;
+    let name = before.rsplit('\'').next().unwrap_or(before);
+    let message = format!("function {name} does not exist for arguments of these types");
+    Some(Wording { message, help: Some("cast the arguments".to_owned()) })
 }
 
 #[cfg(test)]

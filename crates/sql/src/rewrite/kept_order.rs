@@ -6,14 +6,14 @@
 //! ```
 //!
 //! PostgreSQL hands the rows of a subquery on as they come, so a list of them has their order, and `ARRAY(SELECT …
-//! ORDER BY …)` has it by definition. DataFusion 55.2 drops a sort that nothing above it asks for. Here the aggregate
-//! asks for it.
+//! ORDER BY …)` has it by definition. DataFusion 55.2 drops a sort that nothing above it asks for
+//! (`enable_subquery_sort_elimination`, which is off). Here the aggregate asks for it, and other sorts are dropped.
 
 use std::sync::Arc;
 
 use atoll_functions::gathered_in_order;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, JoinType, Result};
 use datafusion::logical_expr::expr::Sort as SortKey;
 use datafusion::logical_expr::{
@@ -33,15 +33,47 @@ impl AnalyzerRule for KeptOrder {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut has_any = false;
+        let (mut sorts, mut relations, mut has_any) = (false, false, false);
         plan.apply_with_subqueries(|node| {
-            has_any = has_any || matches!(node, LogicalPlan::Aggregate(of) if gathers(of));
-            Ok(if has_any { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            match node {
+                LogicalPlan::Sort(_) => sorts = true,
+                LogicalPlan::SubqueryAlias(_) => relations = true,
+                LogicalPlan::Aggregate(aggregate) => has_any = has_any || gathers(aggregate),
+                LogicalPlan::Distinct(Distinct::On(_)) => sorts = true,
+                _ => {}
+            }
+            Ok(TreeNodeRecursion::Continue)
         })?;
-        match has_any {
-            true => plan.transform_up_with_subqueries(with_order).data(),
+        if !sorts {
+            return Ok(plan);
+        }
+        let plan = match has_any {
+            true => plan.transform_up_with_subqueries(with_order).data()?,
+            false => plan,
+        };
+        match relations {
+            true => without_idle_sorts(plan, false).data(),
             false => Ok(plan),
         }
+    }
+}
+
+/// The plan without the sorts of relations whose order means nothing above, as DataFusion plans it unless it is told
+/// to keep them.
+fn without_idle_sorts(plan: LogicalPlan, within: bool) -> Result<Transformed<LogicalPlan>> {
+    let within = match &plan {
+        LogicalPlan::SubqueryAlias(_) => true,
+        LogicalPlan::Limit(_) => false,
+        _ => within,
+    };
+    match plan {
+        LogicalPlan::Sort(sort) if within && sort.fetch.is_none() => {
+            let input = without_idle_sorts(Arc::unwrap_or_clone(sort.input), within)?;
+            Ok(Transformed::yes(input.data))
+        }
+        plan => plan
+            .map_children(|child| without_idle_sorts(child, within))?
+            .transform_data(|plan| plan.map_subqueries(|plan| without_idle_sorts(plan, false))),
     }
 }
 

@@ -208,6 +208,8 @@ fn config(runtime: &Runtime, own: AtollOptions, limit: usize) -> SessionConfig {
     let options = config.options_mut();
     options.sql_parser.collect_spans = true;
     options.execution.time_zone = Some(timezone::DEFAULT.to_owned());
+    // `KeptOrder` drops the sorts of subqueries that mean nothing, once it knows which.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     if let Ok(levels) = ConfigNonZeroUsize::try_new(NESTING_MAX) {
         options.sql_parser.recursion_limit = levels;
     }
