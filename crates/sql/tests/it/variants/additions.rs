@@ -114,7 +114,7 @@ impl Wanted<'_> {
         }
         names.start(query, select, self.columns.is_some());
         let mut made = self.items(select, names);
-        if self.has(Sort::GroupKeys) {
+        if self.has(Sort::GroupKeys) && !names.has_intervals() {
             made.extend(group_keys(select, names));
         }
         if self.has(Sort::OrderKeys) {
@@ -135,7 +135,7 @@ impl Wanted<'_> {
         for (i, item) in select.projection.iter().enumerate() {
             let Some(expr) = expression(item) else { continue };
             let of = |of: Of| if has_positions { of } else { Of::Any };
-            if self.has(Sort::Casts) {
+            if self.has(Sort::Casts) && !(is_fixed && names.has_intervals()) {
                 made.push(What::Item(cast(expr), names.for_cast(expr), of(Of::Cast(i))));
             }
             if self.has(Sort::Repeats) {

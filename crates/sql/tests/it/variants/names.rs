@@ -32,6 +32,11 @@ impl Names {
         }
     }
 
+    /// Whether equal values may have several texts: '1 day' is '24 hours'.
+    pub(super) fn has_intervals(&self) -> bool {
+        self.words.contains("interval")
+    }
+
     /// Turns to another SELECT: the outermost, or one whose columns others name.
     pub(super) fn start(&mut self, query: &Query, select: &Select, is_outermost: bool) {
         let relation = select.from.first().map(|table| match &table.relation {
