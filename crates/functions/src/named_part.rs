@@ -26,7 +26,9 @@ pub fn is_named_part(call: &ScalarFunction) -> bool {
 /// The part of which an expression is the name; other expressions as they are.
 pub fn without_name(expr: &Expr) -> &Expr {
     match expr {
-        Expr::ScalarFunction(call) if is_named_part(call) => call.args.first().unwrap_or(expr),
+        Expr::ScalarFunction(call) if is_named_part(call) => {
+            call.args.first().map_or(expr, without_name)
+        }
         _ => expr,
     }
 }

@@ -327,6 +327,7 @@ fn name(items: &mut [SelectItem], from: &[TableWithJoins], place: Place) {
     let between = place.between();
     // What `*` stands for is not known yet. A column beside it may be one of those, which results allow.
     let is_starred = place != Place::Within && items.iter().any(is_star);
+    let is_dotted = items.iter().any(has_dotted_alias);
     for item in items {
         let (expr, alias) = match item {
             SelectItem::ExprWithAlias { alias, .. } => {
@@ -338,6 +339,8 @@ fn name(items: &mut [SelectItem], from: &[TableWithJoins], place: Place) {
             }
             SelectItem::UnnamedExpr(expr) => match column(expr) {
                 Some((name, _)) if is_field(expr, from) => (expr, names.take(name, between)),
+                // DataFusion takes an alias "t.a" for the name of the column t.a.
+                Some((name, _)) if is_dotted => (expr, names.take(name, between)),
                 Some((name, qualifier)) => {
                     if names.keeps(&name, qualifier) && !is_starred {
                         continue;
@@ -380,6 +383,11 @@ fn without_marks(mut text: String) -> String {
         text.replace_range(from..end, "");
     }
     text
+}
+
+/// Whether an alias looks like a column with the name of its table.
+fn has_dotted_alias(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value.contains('.'))
 }
 
 fn is_star(item: &SelectItem) -> bool {

@@ -29,7 +29,8 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, ScalarUDF};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr as Ast, Query, Select, SetExpr, UnaryOperator, Value, VisitorMut,
+    BinaryOperator, Expr as Ast, Query, Select, SetExpr, TableFactor, UnaryOperator, Value,
+    VisitorMut,
 };
 
 use crate::dialect::call;
@@ -159,6 +160,22 @@ impl VisitorMut for Marks {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        // Who plans a function in FROM looks at its arguments as they are written.
+        let is_call = match factor {
+            TableFactor::Table { args, .. } => args.is_some(),
+            TableFactor::Derived { .. } | TableFactor::NestedJoin { .. } => false,
+            _ => true,
+        };
+        self.named.push(!is_call && self.named.last() == Some(&true));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_table_factor(&mut self, _: &mut TableFactor) -> ControlFlow<()> {
+        self.named.pop();
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         self.conditions.push(select.selection.take());
         ControlFlow::Continue(())
@@ -174,7 +191,18 @@ impl VisitorMut for Marks {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_expr(&mut self, expr: &mut Ast) -> ControlFlow<()> {
+        // The number of the subquery names all of it.
+        if is_quantified(expr) {
+            self.named.push(false);
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Ast) -> ControlFlow<()> {
+        if is_quantified(expr) {
+            self.named.pop();
+        }
         if self.named.last() != Some(&true) {
             return ControlFlow::Continue(());
         }
@@ -215,14 +243,20 @@ impl VisitorMut for Marks {
             }
             Ast::Cast { .. } | Ast::TypedString(_) => self.wrap(expr, None),
             Ast::Subquery(_) | Ast::Exists { .. } | Ast::InSubquery { .. } => self.subquery(expr),
-            Ast::AnyOp { right, .. } | Ast::AllOp { right, .. }
-                if matches!(bare(right), Ast::Subquery(_)) =>
-            {
-                self.subquery(expr);
-            }
+            expr if is_quantified(expr) => self.subquery(expr),
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Whether it is `x = ANY (SELECT …)` or its like.
+fn is_quantified(expr: &Ast) -> bool {
+    match expr {
+        Ast::AnyOp { right, .. } | Ast::AllOp { right, .. } => {
+            matches!(bare(right), Ast::Subquery(_))
+        }
+        _ => false,
     }
 }
 
