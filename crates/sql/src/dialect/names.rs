@@ -15,8 +15,8 @@
 //! Under `atoll.column_names = postgresql` the rows that clients get are named as PostgreSQL names them
 //! (`figured`). Such a name always has the mark, so that only ORDER BY of the name alone finds it.
 
-use crate::parse::walk_mut;
-use std::collections::HashMap;
+use crate::parse::{walk_expressions, walk_mut};
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -105,7 +105,35 @@ pub(super) fn returning(statement: &mut Statement) -> Option<&mut Vec<SelectItem
 
 fn name_output(query: &mut Query, names: ColumnNames) {
     name_body(&mut query.body, names);
+    hide_from_order(query);
     order_by_figured(query);
+}
+
+/// Marks an alias that is called like a column by which the query is ordered: `SELECT a::text AS a FROM t ORDER BY
+/// t.a`. DataFusion puts the column beside it, and then does not know which is meant.
+fn hide_from_order(query: &mut Query) {
+    let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &query.order_by else {
+        return;
+    };
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    if select.distinct.is_some() {
+        return;
+    }
+    let mut ordering = HashSet::new();
+    let _: ControlFlow<()> = walk_expressions(keys, &mut |expr| {
+        if let Expr::CompoundIdentifier(parts) = expr {
+            ordering.extend(parts.last().map(folded));
+        }
+        ControlFlow::Continue(())
+    });
+    for item in &mut select.projection {
+        if let SelectItem::ExprWithAlias { expr, alias } = item
+            && ordering.contains(&folded(alias))
+            && column(expr).is_none_or(|(name, _)| name != folded(alias))
+        {
+            *alias = Ident::with_quote('"', format!("{}{MARK}0", folded(alias)));
+        }
+    }
 }
 
 fn name_body(body: &mut SetExpr, names: ColumnNames) {

@@ -468,18 +468,23 @@ impl StatementPlanner {
         Box::pin(async move {
             for name in tables {
                 let name = resolve(state, name);
-                if within.contains(&name) {
+                if tells_columns_of_views(&name) {
+                    // A view that asks for the columns of all views is one of them.
+                    if within.iter().any(tells_columns_of_views) {
+                        continue;
+                    }
+                    let within = [within, std::slice::from_ref(&name)].concat();
+                    for view in self.names.views().into_iter().filter(|view| !within.contains(view))
+                    {
+                        // One that cannot be planned keeps the columns that it was made with.
+                        let _ = self.plan_view(&view, &within).await;
+                    }
+                } else if within.contains(&name) {
                     return stated_err!(
                         INVALID_TABLE_DEFINITION,
                         "view '{}' refers to itself",
                         plain(&name)
                     );
-                }
-                if tells_columns_of_views(&name) {
-                    for view in self.names.views() {
-                        // One that cannot be planned keeps the columns that it was made with.
-                        let _ = self.plan_view(&view, within).await;
-                    }
                 } else {
                     self.plan_view(&name, within).await?;
                 }
