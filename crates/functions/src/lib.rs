@@ -138,6 +138,13 @@ pub fn timestamp_minus() -> Option<Arc<ScalarUDF>> {
     FUNCTION.clone()
 }
 
+/// Whether a regular expression is found in a text, as a function; none where there is none.
+pub fn regexp_like() -> Option<Arc<ScalarUDF>> {
+    static FUNCTION: LazyLock<Option<Arc<ScalarUDF>>> =
+        LazyLock::new(|| scalar::named("regexp_like"));
+    FUNCTION.clone()
+}
+
 /// Atoll's aggregates, to register over DataFusion's.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let mut all = vec![

@@ -4,7 +4,6 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference, plan_err};
-use datafusion::functions::regex::expr_fn::regexp_match;
 use datafusion::functions::string::starts_with;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_nested::expr_fn::array_element;
@@ -60,6 +59,7 @@ own! {
     INTERVAL_MULTIPLY "interval_multiply";
     JSONB_CHECKED "jsonb_checked";
     MAP_VALUE "map_extract_value";
+    REGEXP_MATCH "regexp_match";
     TEXT_AT_PATH "json_text_at_path";
     TEXT_ELEMENT "text_element";
     TEXT_SLICE "text_slice";
@@ -121,7 +121,10 @@ impl ExprPlanner for PlanCalls {
         if args.len() == 2
             && let Some(pattern) = args.pop_if(|pattern| is_pattern(pattern))
         {
-            let found = regexp_match(args.remove(0), pattern, None);
+            let Some(function) = REGEXP_MATCH.clone() else {
+                return plan_err!("there is no function regexp_match");
+            };
+            let found = function.call(vec![args.remove(0), pattern]);
             return Ok(PlannerResult::Planned(array_element(found, lit(1_i64))));
         }
         static SUBSTR: LazyLock<ScalarUDF> = LazyLock::new(scalar::substr::function);

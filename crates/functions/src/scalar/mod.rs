@@ -22,6 +22,7 @@
 //! | `regex_compiled` | their options, and the last one compiled |
 //! | `regex_words` | regular expressions as PostgreSQL's programs write them |
 //! | `regex_places` | where they are found, and how often |
+//! | `regex_replace` | replacing what they find, whether they find something, and its groups |
 //! | `encodings` | texts in other encodings, and with escapes |
 //! | `bits` | bytes and bits of BLOBs |
 //! | `hashes` | md5, sha256 and their kin |
@@ -63,6 +64,7 @@ mod patterns;
 mod printf;
 mod regex_compiled;
 mod regex_places;
+mod regex_replace;
 mod regex_words;
 mod similar;
 mod similar_to;
@@ -115,6 +117,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         similar::ENTRIES,
         patterns::ENTRIES,
         regex_places::ENTRIES,
+        regex_replace::ENTRIES,
         similar_to::ENTRIES,
         bytes::ENTRIES,
         encode::ENTRIES,

@@ -1,4 +1,5 @@
-//! Regular expressions, in the syntax of the crate `regex` (RE2's, as DuckDB's).
+//! Regular expressions by DuckDB's functions, in the syntax of the crate `regex` with the words and options of
+//! PostgreSQL; also within these a point is any letter, and the end of a line.
 
 use std::sync::Arc;
 
@@ -226,7 +227,7 @@ const GROUPS_OR_NAMES: &[Arguments] = &[
 
 const ALL: &[Entry] = &[
     entry!("regexp_matches" [], "text, pattern[, options]", MATCHES, flag,
-        "Whether a regular expression is found in a text. Options: i (any case), c, s, n (a dot is not a line's end), w (lines have ends), x (blanks in the pattern mean nothing), l or q (the pattern is a plain text).",
+        "Whether a regular expression is found in a text. Options: i (any case), c, n or m (`.` is not a line's end, `^` and `$` are lines' ends), p (only the first of these), w (only the second), s (neither), x (blanks in the pattern mean nothing), l or q (the pattern is a plain text).",
         "regexp_matches('abc', '^a')", |call| matches(call, false)),
     entry!("regexp_full_match" [], "text, pattern[, options]", MATCHES, flag,
         "Whether a regular expression is all of a text.", "regexp_full_match('abc', 'a.c')",

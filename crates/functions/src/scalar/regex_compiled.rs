@@ -2,17 +2,25 @@
 
 use std::cell::RefCell;
 
-use datafusion::common::{Result, exec_datafusion_err, plan_err};
+use datafusion::common::{Result, plan_err};
 use regex::{Regex, RegexBuilder};
 
-use super::regex_words::regex_of;
+use super::regex_words::{RegexOptions, regex_with};
+use crate::failure::FunctionFailure;
 
 /// Most memory that a compiled expression takes.
 const COMPILED_BYTES_MAX: usize = 10 << 20;
 
 /// The expression of the last row, which usually is that of the next one.
 #[derive(Default)]
-pub(super) struct Compiled(RefCell<Option<(String, Regex)>>);
+pub(super) struct Compiled(RefCell<Option<CompiledPattern>>);
+
+/// An expression, and what it was compiled from.
+struct CompiledPattern {
+    pattern: String,
+    options: String,
+    regex: Regex,
+}
 
 impl Compiled {
     /// Calls `with` with the expression that a pattern with these options is.
@@ -24,34 +32,32 @@ impl Compiled {
         with: impl FnOnce(&Regex) -> Result<T>,
     ) -> Result<T> {
         let mut last = self.0.borrow_mut();
-        let key = format!("{options}/{pattern}");
-        if last.as_ref().is_none_or(|(same, _)| *same != key) {
-            *last = Some((key, compiled(pattern, options, whole)?));
+        let is_same = |last: &CompiledPattern| last.pattern == pattern && last.options == options;
+        if !last.as_ref().is_some_and(is_same) {
+            let regex = compiled(pattern, options, whole)?;
+            let (pattern, options) = (pattern.to_owned(), options.to_owned());
+            *last = Some(CompiledPattern { pattern, options, regex });
         }
         match last.as_ref() {
-            Some((_, regex)) => with(regex),
+            Some(last) => with(&last.regex),
             None => plan_err!("the expression was not compiled"),
         }
     }
 }
 
 fn compiled(pattern: &str, options: &str, whole: bool) -> Result<Regex> {
-    let literal = options.contains(['l', 'q']);
-    let pattern = if literal { regex::escape(pattern) } else { regex_of(pattern).into_owned() };
-    let pattern = if whole { format!("^(?:{pattern})$") } else { pattern };
-    let mut builder = RegexBuilder::new(&pattern);
-    builder.size_limit(COMPILED_BYTES_MAX).dot_matches_new_line(true);
-    for option in options.chars() {
-        match option {
-            'i' => builder.case_insensitive(true),
-            'c' => builder.case_insensitive(false),
-            's' => builder.dot_matches_new_line(true),
-            'n' | 'm' | 'p' => builder.dot_matches_new_line(false).multi_line(true),
-            'w' => builder.dot_matches_new_line(true).multi_line(true),
-            'x' => builder.ignore_whitespace(true),
-            'l' | 'q' | 'g' | 'e' | 't' | ' ' => &mut builder,
-            other => return plan_err!("'{other}' is not an option of regular expressions"),
-        };
-    }
-    builder.build().map_err(|error| exec_datafusion_err!("regular expression: {error}"))
+    let options = match RegexOptions::read(options) {
+        Ok(options) => options,
+        Err(option) => {
+            let message = format!(
+                "invalid regular expression option: \"{option}\"; the options are c, e, g, i, l, m, n, p, q, s, t, w and x"
+            );
+            return Err(FunctionFailure::error("22023", message));
+        }
+    };
+    let regex = regex_with(pattern, options, whole);
+    let built = RegexBuilder::new(&regex).size_limit(COMPILED_BYTES_MAX).build();
+    built.map_err(|error| {
+        FunctionFailure::error("2201B", format!("invalid regular expression: {error}"))
+    })
 }

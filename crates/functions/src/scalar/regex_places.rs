@@ -23,7 +23,7 @@ pub(super) struct Matches<'r, 't> {
 /// A match, and where its search began.
 pub(super) struct FoundMatch<'t> {
     pub(super) whole: Match<'t>,
-    from: usize,
+    pub(super) from: usize,
 }
 
 impl<'r, 't> Matches<'r, 't> {
@@ -39,17 +39,22 @@ impl<'t> Iterator for Matches<'_, 't> {
     fn next(&mut self) -> Option<FoundMatch<'t>> {
         let from = self.at?;
         let whole = self.regex.find_at(self.text, from)?;
-        let letter = || self.text[whole.end()..].chars().next();
-        self.at = match whole.is_empty() {
-            true => letter().map(|letter| whole.end() + letter.len_utf8()),
-            false => Some(whole.end()),
-        };
+        self.at = behind(self.text, whole);
         Some(FoundMatch { whole, from })
     }
 }
 
+/// Where the search goes on behind a match; none at the end of the text.
+pub(super) fn behind(text: &str, whole: Match<'_>) -> Option<usize> {
+    let letter = || text[whole.end()..].chars().next();
+    match whole.is_empty() {
+        true => letter().map(|letter| whole.end() + letter.len_utf8()),
+        false => Some(whole.end()),
+    }
+}
+
 /// A number among the arguments, which is at least `least`; `or` where it is left out.
-fn number(
+pub(super) fn number(
     call: &Call,
     at: usize,
     row: usize,
@@ -65,12 +70,13 @@ fn number(
     }
 }
 
-const START: (&str, i64, usize) = ("start", 1, 1);
+pub(super) const START: (&str, i64, usize) = ("start", 1, 1);
 const NUMBER: (&str, i64, usize) = ("n", 1, 1);
+pub(super) const NUMBER_OR_ALL: (&str, i64, usize) = ("n", 0, 1);
 const GROUP: (&str, i64, usize) = ("subexpr", 0, 0);
 
 /// The byte at which the letter of a number begins, counted from 1; none behind the end.
-fn byte_of_letter(text: &str, number: usize) -> Option<usize> {
+pub(super) fn byte_of_letter(text: &str, number: usize) -> Option<usize> {
     let mut places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     places.nth(number - 1)
 }

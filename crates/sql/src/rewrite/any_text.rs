@@ -1,16 +1,20 @@
-//! Regular expressions as DataFusion takes them.
+//! Regular expressions behind `~` as DataFusion takes them.
 //!
-//! PostgreSQL's words are written as those of the crate `regex` ([`regex_of`]): `s ~ '\m[a&&b]'`. And `s ~ '.*'`, which any
-//! text matches, as `s LIKE '%'`.
+//! ```text
+//! s ~ '\m[a&&b].'     PostgreSQL's words as those of the crate `regex` ([`regex_of`]): s ~ '(?s)\b{start}[a\&\&b].'
+//! s ~ t, s ~ 'a\\b'  regexp_like(s, t)
+//! s ~ '.*'           s LIKE '%', as any text matches
+//! ```
 //!
-//! DataFusion 55.2 makes `s IS NOT NULL` of it (`simplify_expressions/regex.rs`), so that `NOT (s ~ '.*')` is true where
-//! s is NULL.
+//! DataFusion 55.2 makes `s IS NOT NULL` of the last one (`simplify_expressions/regex.rs`), so that `NOT (s ~ '.*')` is true
+//! where s is NULL; and a pattern of LIKE of letters that it finds in an expression, in which a backslash is an escape.
 
-use atoll_functions::regex_of;
+use atoll_functions::{regex_of, regexp_like};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::expr::Cast;
-use datafusion::logical_expr::{BinaryExpr, Expr, Like, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, Like, LogicalPlan, Operator, lit};
 use datafusion::optimizer::OptimizerConfig;
 
 use super::map_named;
@@ -22,7 +26,7 @@ pub(super) fn any_text(
 ) -> Result<Transformed<LogicalPlan>> {
     let mut has_any = false;
     plan.apply_expressions(|expr| {
-        let is_one = |expr: &Expr| Ok(negated_of(expr).is_some() || is_call(expr));
+        let is_one = |expr: &Expr| Ok(negated_of(expr).is_some());
         has_any = has_any || expr.exists(is_one)?;
         Ok(TreeNodeRecursion::Continue)
     })?;
@@ -44,34 +48,60 @@ fn negated_of(expr: &Expr) -> Option<bool> {
     }
 }
 
-/// Functions of DataFusion whose second argument is a regular expression.
-const CALLS: [&str; 5] =
-    ["regexp_count", "regexp_instr", "regexp_like", "regexp_match", "regexp_replace"];
-
-fn is_call(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(call) if CALLS.contains(&call.func.name()))
-}
-
 /// The expression with its pattern in the words of the crate; whether they are others.
 fn in_words(expr: Expr) -> Transformed<Expr> {
-    let is_match = negated_of(&expr).is_some();
-    match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_match => match words_of(&right) {
-            Some(words) => {
-                let right = Box::new(words);
-                Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
-            }
-            None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
-        },
-        Expr::ScalarFunction(mut call) if CALLS.contains(&call.func.name()) => {
-            let words = call.args.get(1).and_then(words_of);
-            let has_words = words.is_some();
-            if let (Some(words), Some(pattern)) = (words, call.args.get_mut(1)) {
-                *pattern = words;
-            }
-            Transformed::new_transformed(Expr::ScalarFunction(call), has_words)
+    if negated_of(&expr).is_none() {
+        return Transformed::no(expr);
+    }
+    if let Some(call) = as_call(&expr) {
+        return Transformed::yes(call);
+    }
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else {
+        return Transformed::no(expr);
+    };
+    match words_of(&right) {
+        Some(words) => {
+            let right = Box::new(words);
+            Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
         }
-        expr => Transformed::no(expr),
+        None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+    }
+}
+
+/// The match as a call, where the pattern is not a constant or has a backslash as a letter.
+fn as_call(expr: &Expr) -> Option<Expr> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return None };
+    let stays = match constant(right) {
+        Some(text) => !regex_of(text).contains(r"\\"),
+        None => is_similar(right),
+    };
+    if stays {
+        return None;
+    }
+    let text = |expr: &Expr| Expr::Cast(Cast::new(Box::new(expr.clone()), DataType::Utf8));
+    let mut arguments = vec![text(left), text(right)];
+    if matches!(op, Operator::RegexIMatch | Operator::RegexNotIMatch) {
+        arguments.push(lit("i"));
+    }
+    let call = regexp_like()?.call(arguments);
+    Some(if negated_of(expr)? { !call } else { call })
+}
+
+/// Whether a pattern was one of SIMILAR TO, and so is in the words of the crate.
+fn is_similar(pattern: &Expr) -> bool {
+    match pattern {
+        Expr::Cast(cast) => is_similar(&cast.expr),
+        Expr::ScalarFunction(call) => call.func.name() == "similar_to_escape",
+        _ => false,
+    }
+}
+
+/// The text of a constant.
+fn constant(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Cast(cast) => constant(&cast.expr),
+        Expr::Literal(value, _) => value.try_as_str()?,
+        _ => None,
     }
 }
 
