@@ -19,7 +19,7 @@ use super::groups::Groups;
 use super::picks::{as_first, gathered};
 use crate::failure::FunctionFailure;
 use crate::scalar::{Arguments, Takes, interval_times};
-use crate::temporal::{DAY, interval_length};
+use crate::temporal::{DAY, Endless, interval_length};
 
 const ANY: &[Arguments] = &[Arguments::Are(&[Takes::Any])];
 const QUANTILE: &[Arguments] = &[
@@ -192,15 +192,18 @@ fn between_floats(low: f64, high: f64, part: f64) -> f64 {
 
 /// A moment between two; an infinity where one of them is.
 fn between_moments(low: i64, high: i64, part: f64) -> Result<i64> {
-    let is_endless = |at: i64| at == i64::MIN || at == i64::MAX;
-    Ok(match (is_endless(low), is_endless(high)) {
-        (true, _) => low,
-        (false, true) => high,
-        (false, false) => {
-            let distance = (i128::from(high) - i128::from(low)) as f64;
-            low.saturating_add((distance * part) as i64)
+    match (Endless::of_moment(low), Endless::of_moment(high)) {
+        _ if low == high => Ok(low),
+        (Some(endless), None) | (None, Some(endless)) => Ok(endless.moment()),
+        (Some(_), Some(_)) => {
+            let message = "there is no moment between 'infinity' and '-infinity'".to_owned();
+            Err(FunctionFailure::error("22008", message))
         }
-    })
+        (None, None) => {
+            let distance = (i128::from(high) - i128::from(low)) as f64;
+            Ok(low.saturating_add((distance * part) as i64))
+        }
+    }
 }
 
 /// The midnights at which dates begin, in microseconds.

@@ -14,7 +14,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use crate::temporal::interval_length;
+use crate::temporal::{Endless, interval_length};
 
 /// The bytes that a call makes of these arguments for this many rows.
 pub(super) type ResultBytes = fn(&[ColumnarValue], usize) -> Result<u64>;
@@ -184,8 +184,9 @@ fn timestamp_series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
     })?;
     let has_null = |row| [&start, &end, &steps].iter().any(|of| of.is_null(row));
     Ok(sum(rows, |row| {
-        // The function refuses a step of zero itself.
-        if has_null(row) || steps.at(row) == 0 {
+        // The function refuses a step of zero itself, and series without an end.
+        let is_endless = |of: &RowSizes| Endless::of_moment(of.at(row)).is_some();
+        if has_null(row) || steps.at(row) == 0 || is_endless(&start) || is_endless(&end) {
             return 0;
         }
         let (start, end, step) = (start.at(row), end.at(row), steps.at(row));

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, PrimitiveArray};
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::CastOptions;
 use datafusion::arrow::datatypes::{
     DataType, Field, IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit,
     TimestampMicrosecondType,
@@ -16,9 +16,10 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 use super::call::Call;
 use super::civil::{
     Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, iso_weekday,
-    micros_of_unit, plus_months, split,
+    micros_of_unit, number, plus_months, split,
 };
 use super::entry::{Arguments, Entry, Takes};
+use crate::temporal::{Moments, cast_moments, finite_only};
 
 /// Where buckets of days and less begin: Monday, 2000-01-03; of months: 2000-01-01.
 const ORIGIN_DAYS: i64 = 10_959;
@@ -62,24 +63,38 @@ fn bucket(width: IntervalMonthDayNano, at: i64, origin: Option<i64>) -> Result<i
 fn time_bucket(call: &Call) -> Result<ArrayRef> {
     let widths = call.arrays[0].as_primitive::<IntervalMonthDayNanoType>();
     let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let options = CastOptions { safe: false, ..CastOptions::default() };
     let moments = match call.arrays[1].data_type() {
-        DataType::Date32 => cast(&call.arrays[1], &micros)?.as_primitive().clone(),
+        DataType::Date32 => {
+            let midnights = cast_moments(&call.arrays[1], &micros, &options)?;
+            Moments::new(midnights.as_primitive().clone())
+        }
         _ => call.moments(1)?,
     };
     let third = Third::of(call)?;
     let starts = call.plain::<TimestampMicrosecondType>(|row| {
-        let (width, at) = (widths.value(row), moments.value(row));
-        let start = match &third {
-            Third::None => bucket(width, at, None),
-            Third::Origin(origins) => bucket(width, at, Some(origins.value(row))),
-            Third::Offset(offsets) => shifted(width, at, offsets.value(row)),
+        let width = widths.value(row);
+        let start = match (moments.at(row), &third) {
+            // What is endless is its own bucket, of any width that there is.
+            (Err(endless), Third::None | Third::Offset(_)) => {
+                bucket(width, 0, None).map(|_| endless.moment())
+            }
+            (Ok(at), Third::None) => bucket(width, at, None),
+            (Ok(at), Third::Offset(offsets)) => shifted(width, at, offsets.value(row)),
+            (at, Third::Origin(origins)) => match (at, origins.at(row)) {
+                (Ok(at), Ok(origin)) => bucket(width, at, Some(origin)),
+                (Err(endless), Ok(origin)) => {
+                    bucket(width, origin, Some(origin)).map(|_| endless.moment())
+                }
+                // NULL, as in DuckDB.
+                (_, Err(_)) => return Ok(None),
+            },
         };
         start.map(Some).or_else(|why| call.fails(why))
     })?;
     match &call.result {
-        DataType::Date32 => Ok(cast(&starts, &DataType::Date32)?),
         result if result == &micros => Ok(starts),
-        zoned => Ok(cast(&starts, zoned)?),
+        date_or_zoned => Ok(cast_moments(&starts, date_or_zoned, &options)?),
     }
 }
 
@@ -87,7 +102,7 @@ fn time_bucket(call: &Call) -> Result<ArrayRef> {
 enum Third<'a> {
     None,
     Offset(&'a PrimitiveArray<IntervalMonthDayNanoType>),
-    Origin(PrimitiveArray<TimestampMicrosecondType>),
+    Origin(Moments),
 }
 
 impl<'a> Third<'a> {
@@ -211,17 +226,20 @@ fn truncated_in_zone(call: &Call) -> Result<Option<ArrayRef>> {
     if names.iter().any(|name| !name.is_some_and(|name| name.eq_ignore_ascii_case(&unit))) {
         return Ok(None);
     }
-    let args = ScalarFunctionArgs {
-        args: vec![
-            ColumnarValue::Scalar(ScalarValue::from(unit)),
-            ColumnarValue::Array(call.arrays[1].clone()),
-        ],
-        arg_fields: call.fields.clone(),
-        number_rows: call.rows,
-        return_field: Arc::new(Field::new("", data_type.clone(), true)),
-        config_options: Arc::clone(&call.config),
-    };
-    Ok(Some(datetime::date_trunc().invoke_with_args(args)?.into_array(call.rows)?))
+    finite_only(&call.arrays[1], |finite| {
+        let args = ScalarFunctionArgs {
+            args: vec![
+                ColumnarValue::Scalar(ScalarValue::from(unit)),
+                ColumnarValue::Array(Arc::clone(finite)),
+            ],
+            arg_fields: call.fields.clone(),
+            number_rows: call.rows,
+            return_field: Arc::new(Field::new("", data_type.clone(), true)),
+            config_options: Arc::clone(&call.config),
+        };
+        datetime::date_trunc().invoke_with_args(args)?.into_array(call.rows)
+    })
+    .map(Some)
 }
 
 fn date_trunc(call: &Call) -> Result<ArrayRef> {
@@ -248,7 +266,7 @@ fn date_trunc(call: &Call) -> Result<ArrayRef> {
         match known.or_else(|| TruncationUnit::named(name)) {
             Some(unit) => {
                 last.set(Some((name, unit)));
-                Ok(Some(unit.beginning(moments.value(row))))
+                Ok(Some(number(moments.at(row).map(|micros| unit.beginning(micros)))))
             }
             None => unknown(call, name),
         }

@@ -9,9 +9,10 @@ use datafusion::arrow::array::{
     StringArray, StringBuilder,
 };
 use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{CastOptions, cast};
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, Field, FieldRef, Float64Type, Int64Type, TimestampMicrosecondType,
+    DataType, Date32Type, Field, FieldRef, Float64Type, Int64Type, Time64MicrosecondType,
+    TimestampMicrosecondType,
 };
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DataFusionError, Result, exec_err};
@@ -20,6 +21,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 use super::marks::is_jsonb_field;
 use crate::failure::FunctionFailure;
+use crate::temporal::{Moments, cast_moments, finite_only};
 
 /// A call for a number of rows.
 pub(crate) struct Call {
@@ -89,9 +91,13 @@ impl Call {
         self.arrays[at].as_list()
     }
 
-    /// Timestamps as microseconds of the wall clock of their zone.
-    pub(super) fn moments(&self, at: usize) -> Result<PrimitiveArray<TimestampMicrosecondType>> {
-        wall_clock(&self.arrays[at], &self.config)
+    /// Timestamps as microseconds of the wall clock of their zone, or times as microseconds of the day.
+    pub(super) fn moments(&self, at: usize) -> Result<Moments> {
+        let array = &self.arrays[at];
+        Ok(Moments::new(match array.data_type() {
+            DataType::Time64(_) => array.as_primitive::<Time64MicrosecondType>().reinterpret_cast(),
+            _ => wall_clock(array, &self.config)?,
+        }))
     }
 
     /// Whether an argument of the row is NULL.
@@ -149,7 +155,7 @@ impl Call {
         let wall = self.plain::<TimestampMicrosecondType>(value)?;
         match &self.result {
             DataType::Timestamp(_, None) => Ok(wall),
-            zoned => Ok(cast(&wall, zoned)?),
+            zoned => Ok(cast_moments(&wall, zoned, &CastOptions::default())?),
         }
     }
 
@@ -262,14 +268,16 @@ pub(super) fn wall_clock(
         return Ok(array.as_primitive().clone());
     };
     let wall = DataType::Timestamp(*unit, None);
-    let args = ScalarFunctionArgs {
-        args: vec![ColumnarValue::Array(Arc::clone(array))],
-        arg_fields: vec![Arc::new(Field::new("", array.data_type().clone(), true))],
-        number_rows: array.len(),
-        return_field: Arc::new(Field::new("", wall, true)),
-        config_options: Arc::clone(config),
-    };
-    let local = to_local_time().invoke_with_args(args)?.into_array(array.len())?;
+    let local = finite_only(array, |instants| -> Result<ArrayRef> {
+        let args = ScalarFunctionArgs {
+            args: vec![ColumnarValue::Array(Arc::clone(instants))],
+            arg_fields: vec![Arc::new(Field::new("", array.data_type().clone(), true))],
+            number_rows: array.len(),
+            return_field: Arc::new(Field::new("", wall, true)),
+            config_options: Arc::clone(config),
+        };
+        to_local_time().invoke_with_args(args)?.into_array(array.len())
+    })?;
     Ok(local.as_primitive().clone())
 }
 

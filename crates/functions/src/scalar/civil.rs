@@ -1,6 +1,9 @@
 //! Days since 1970 and microseconds of a day as the proleptic Gregorian calendar has them.
 
 use atoll_topology::calendar::{civil_from_days, days_from_civil};
+use datafusion::arrow::datatypes::IntervalMonthDayNano;
+
+use crate::temporal::Endless;
 
 pub(super) const MICROS_OF_SECOND: i64 = 1_000_000;
 pub(super) const MICROS_OF_MINUTE: i64 = 60 * MICROS_OF_SECOND;
@@ -99,6 +102,24 @@ pub(super) fn plus_months(micros: i64, months: i64) -> Option<i64> {
     let day = civil.day.min(days_of_month(year, month));
     let days = Civil::checked(year, month, day)?.days();
     days.checked_mul(MICROS_OF_DAY)?.checked_add(of_day)
+}
+
+/// A timestamp and an interval after it; what is endless stays so.
+pub(super) fn plus(
+    moment: Result<i64, Endless>,
+    by: IntervalMonthDayNano,
+) -> Option<Result<i64, Endless>> {
+    let Ok(at) = moment else { return Some(moment) };
+    let moved = plus_months(at, by.months.into())?
+        .checked_add(i64::from(by.days) * MICROS_OF_DAY)?
+        .checked_add(by.nanoseconds / 1000)?;
+    // A sum does not reach the ends of time.
+    Endless::of_moment(moved).is_none().then_some(Ok(moved))
+}
+
+/// The number of a moment, in microseconds.
+pub(super) fn number(moment: Result<i64, Endless>) -> i64 {
+    moment.unwrap_or_else(Endless::moment)
 }
 
 /// From January on.

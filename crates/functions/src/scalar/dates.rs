@@ -1,19 +1,19 @@
 //! Dates and timestamps out of their parts, and what lies between two.
 
 use datafusion::arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
-use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::datatypes::{
-    DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
+    DataType, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64NanosecondType, TimeUnit,
+    TimestampNanosecondType,
 };
 use datafusion::common::{Result, ScalarValue};
 
 use super::call::Call;
 use super::civil::{
     Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, days_of_month,
-    micros_of_unit, plus_months, split,
+    micros_of_unit, number, plus, split,
 };
 use super::entry::{Arguments, Entry, Takes, date, interval, timestamp, whole};
+use crate::temporal::Endless;
 
 /// What dates are counted in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,22 +115,19 @@ fn distance(call: &Call, of: fn(Unit, i64, i64) -> Option<i64>) -> Result<ArrayR
         Some(distance) => Ok(Some(distance)),
         None => call.fails("the distance is too large"),
     };
-    let micros = |at: usize| -> Result<ScalarBuffer<i64>> {
-        Ok(match call.arrays[at].data_type() {
-            DataType::Time64(_) => {
-                call.arrays[at].as_primitive::<Time64MicrosecondType>().values().clone()
-            }
-            _ => call.moments(at)?.values().clone(),
-        })
-    };
-    let (from, to) = (micros(1)?, micros(2)?);
-    call.wholes(|row| checked(of(unit(row)?, from[row], to[row])))
+    let (from, to) = (call.moments(1)?, call.moments(2)?);
+    call.wholes(|row| match (unit(row)?, from.at(row), to.at(row)) {
+        (unit, Ok(from), Ok(to)) => checked(of(unit, from, to)),
+        // NULL, as in DuckDB.
+        _ => Ok(None),
+    })
 }
 
 fn last_day(call: &Call) -> Result<ArrayRef> {
     let moments = call.moments(0)?;
     call.dates(|row| {
-        let civil = Civil::of_days(split(moments.value(row)).0);
+        let Ok(micros) = moments.at(row) else { return Ok(None) };
+        let civil = Civil::of_days(split(micros).0);
         let day = days_of_month(civil.year, civil.month);
         Ok(i32::try_from(Civil { day, ..civil }.days()).ok())
     })
@@ -186,7 +183,7 @@ fn make_time(call: &Call) -> Result<ArrayRef> {
 fn make_timestamp(call: &Call) -> Result<ArrayRef> {
     if call.count() == 1 {
         let micros = call.whole(0);
-        return call.timestamps(|row| Ok(Some(micros.value(row))));
+        return call.timestamps(|row| finite(call, micros.value(row)));
     }
     call.timestamps(|row| {
         let of_day = time_of(call, row, 3)?;
@@ -210,8 +207,11 @@ fn age(call: &Call) -> Result<ArrayRef> {
                 return Ok(None);
             }
             let (to, from) = match &from {
-                Some(from) => (to.value(row), from.value(row)),
-                None => (today_micros(), to.value(row)),
+                Some(from) => (to.at(row), from.at(row)),
+                None => (Ok(today_micros()), to.at(row)),
+            };
+            let (Ok(to), Ok(from)) = (to, from) else {
+                return call.fails_as("22008", "cannot subtract infinite timestamps");
             };
             match difference(to, from) {
                 Some(interval) => Ok(Some(interval)),
@@ -253,15 +253,9 @@ fn difference(to: i64, from: i64) -> Option<IntervalMonthDayNano> {
 fn date_add(call: &Call) -> Result<ArrayRef> {
     let moments = call.moments(0)?;
     let intervals = call.arrays[1].as_primitive::<IntervalMonthDayNanoType>();
-    call.timestamps(|row| {
-        let interval = intervals.value(row);
-        let moved = plus_months(moments.value(row), i64::from(interval.months))
-            .and_then(|at| at.checked_add(i64::from(interval.days) * MICROS_OF_DAY))
-            .and_then(|at| at.checked_add(interval.nanoseconds / 1000));
-        match moved {
-            Some(at) => Ok(Some(at)),
-            None => call.fails("the timestamp is out of range"),
-        }
+    call.timestamps(|row| match plus(moments.at(row), intervals.value(row)) {
+        Some(moved) => Ok(Some(number(moved))),
+        None => call.fails("the timestamp is out of range"),
     })
 }
 
@@ -323,9 +317,8 @@ fn flags(call: &Call, of_number: fn(f64) -> bool, of_endless: bool) -> Result<Ar
         }
         DataType::Interval(_) => call.flags(|_| Ok(Some(!of_endless))),
         _ => {
-            let moments = call.arrays[0].as_primitive::<TimestampMicrosecondType>();
-            let is_endless = |row: usize| matches!(moments.value(row), i64::MIN | i64::MAX);
-            call.flags(|row| Ok(Some(is_endless(row) == of_endless)))
+            let moments = call.moments(0)?;
+            call.flags(|row| Ok(Some(moments.at(row).is_err() == of_endless)))
         }
     }
 }
@@ -338,9 +331,16 @@ const NUMBER_OR_TIME: &[Arguments] = &[
 
 /// `make_timestamp_ns(nanoseconds)`
 fn make_timestamp_ns(call: &Call) -> Result<ArrayRef> {
-    let nanos = call.arrays[0].as_primitive::<Int64Type>();
-    let array = nanos.reinterpret_cast::<datafusion::arrow::datatypes::TimestampNanosecondType>();
-    Ok(std::sync::Arc::new(array))
+    let nanos = call.whole(0);
+    call.plain::<TimestampNanosecondType>(|row| finite(call, nanos.value(row)))
+}
+
+/// The number of a timestamp that is not endless.
+fn finite(call: &Call, number: i64) -> Result<Option<i64>> {
+    match Endless::of_moment(number) {
+        None => Ok(Some(number)),
+        Some(_) => call.fails_as("22008", format_args!("{number} is out of range for a timestamp")),
+    }
 }
 
 fn time(_: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {

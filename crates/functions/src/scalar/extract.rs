@@ -4,10 +4,10 @@
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array};
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{CastOptions, cast};
 use datafusion::arrow::datatypes::{
-    DataType, Field, FieldRef, IntervalMonthDayNanoType, IntervalUnit, Time64MicrosecondType,
-    TimeUnit, TimestampMicrosecondType,
+    DataType, Field, FieldRef, Float64Type, IntervalMonthDayNanoType, IntervalUnit,
+    Time64MicrosecondType, TimeUnit,
 };
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::datetime;
@@ -25,6 +25,7 @@ use super::civil::{Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, split
 use super::parts::era_of;
 use crate::failure::FunctionFailure;
 use crate::listing::Listing;
+use crate::temporal::{Endless, Moments, cast_moments, set_aside};
 
 const NAME: &str = "date_part";
 
@@ -56,6 +57,43 @@ impl DatePart {
                 "date_part('epoch', INTERVAL '1 day 1 hour') = 90000",
             ),
         }
+    }
+}
+
+impl DatePart {
+    /// DataFusion's part of finite values. Arrow finds no parts of days as far away as those that are endless; but the
+    /// last nanosecond is one of 2262, and seconds since 1970 are made of any number.
+    fn of_builtin(
+        &self,
+        part: Option<Part>,
+        mut args: ScalarFunctionArgs,
+    ) -> Result<ColumnarValue> {
+        let is_epoch = part == Some(Part::Epoch);
+        let [_, value] = &args.args[..] else { return self.builtin.invoke_with_args(args) };
+        let is_near = matches!(value.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _));
+        if !is_epoch && !is_near {
+            return self.builtin.invoke_with_args(args);
+        }
+        let is_constant = matches!(value, ColumnarValue::Scalar(_));
+        let values = value.to_array(if is_constant { 1 } else { args.number_rows })?;
+        let Some((finite, aside)) = set_aside(&values)? else {
+            return self.builtin.invoke_with_args(args);
+        };
+        args.args[1] = ColumnarValue::Array(finite);
+        let mut parts = self.builtin.invoke_with_args(args)?.into_array(values.len())?;
+        if is_epoch {
+            let seconds = parts.as_primitive::<Float64Type>();
+            let of = |row: usize| match aside.endless(row) {
+                Some(endless) => Some(endless.number()),
+                None => seconds.is_valid(row).then(|| seconds.value(row)),
+            };
+            let all: Float64Array = (0..values.len()).map(of).collect();
+            parts = Arc::new(all);
+        }
+        Ok(match is_constant {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&parts, 0)?),
+            false => ColumnarValue::Array(parts),
+        })
     }
 }
 
@@ -165,6 +203,12 @@ impl Part {
         })
     }
 
+    /// The part of what is endless: of those that grow without end the ones that have an infinity, as in PostgreSQL;
+    /// the others are NULL.
+    fn of_endless(self, endless: Endless) -> Option<f64> {
+        matches!(self, Self::Julian | Self::Epoch).then(|| endless.number())
+    }
+
     /// The part of months, days and microseconds.
     fn of_interval(self, months: i32, days: i32, micros: i64) -> Option<f64> {
         const DAYS_OF_YEAR: f64 = 365.25;
@@ -238,13 +282,17 @@ impl ScalarUDFImpl for DatePart {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let [_, of] = args.arg_fields else { return self.builtin.return_field_from_args(args) };
+        // What is endless lacks most parts.
+        let may_be_endless = matches!(of.data_type(), DataType::Date32 | DataType::Timestamp(..));
+        let is_nullable = of.is_nullable() || may_be_endless;
         if let [Some(part), _] = args.scalar_arguments
-            && let [_, of] = args.arg_fields
             && let Some(part) = own(Some(part), of.data_type())?
         {
-            return Ok(Arc::new(Field::new(NAME, part.data_type(), of.is_nullable())));
+            return Ok(Arc::new(Field::new(NAME, part.data_type(), is_nullable)));
         }
-        self.builtin.return_field_from_args(args)
+        let field = self.builtin.return_field_from_args(args)?;
+        Ok(Arc::new(Field::clone(&field).with_nullable(is_nullable)))
     }
 
     fn preimage(
@@ -261,7 +309,8 @@ impl ScalarUDFImpl for DatePart {
             return self.builtin.invoke_with_args(args);
         };
         let Some(part) = own(Some(name), &value.data_type())? else {
-            return self.builtin.invoke_with_args(args);
+            let part = name.try_as_str().flatten().and_then(Part::named);
+            return self.of_builtin(part, args);
         };
         let is_constant = matches!(value, ColumnarValue::Scalar(_));
         let values = value.to_array(if is_constant { 1 } else { args.number_rows })?;
@@ -287,7 +336,8 @@ fn parts(part: Part, values: &ArrayRef, args: &ScalarFunctionArgs) -> Result<Arr
             let intervals = values.as_primitive::<IntervalMonthDayNanoType>();
             let of = |row: usize| {
                 let interval = intervals.value(row);
-                part.of_interval(interval.months, interval.days, interval.nanoseconds / 1000)
+                let micros = interval.nanoseconds / 1000;
+                part.of_interval(interval.months, interval.days, micros).map(Some)
             };
             each(values, of)
         }
@@ -295,7 +345,9 @@ fn parts(part: Part, values: &ArrayRef, args: &ScalarFunctionArgs) -> Result<Arr
             let times = cast(values, &DataType::Time64(TimeUnit::Microsecond))?;
             let times = times.as_primitive::<Time64MicrosecondType>();
             let is_part = matches!(part, Part::Second | Part::Millisecond);
-            let of = |row: usize| part.of_moment(0, times.value(row), None).filter(|_| is_part);
+            let of = |row: usize| {
+                part.of_moment(0, times.value(row), None).filter(|_| is_part).map(Some)
+            };
             each(values, of)
         }
         DataType::Duration(_) => {
@@ -308,13 +360,17 @@ fn parts(part: Part, values: &ArrayRef, args: &ScalarFunctionArgs) -> Result<Arr
                 _ => None,
             };
             let is_zoned = zone.is_some();
-            let instants = cast(values, &micros(zone))?;
-            let local = wall_clock(&instants, &args.config_options)?;
-            let utc = instants.as_primitive::<TimestampMicrosecondType>();
-            let of = |row: usize| {
-                let (days, of_day) = split(local.value(row));
-                let ahead = (local.value(row) - utc.value(row)) / 1_000_000;
-                part.of_moment(days, of_day, is_zoned.then_some(ahead))
+            let options = CastOptions { safe: false, ..CastOptions::default() };
+            let instants = cast_moments(values, &micros(zone), &options)?;
+            let local = Moments::new(wall_clock(&instants, &args.config_options)?);
+            let utc = Moments::new(instants.as_primitive().clone());
+            let of = |row: usize| match (local.at(row), utc.at(row)) {
+                (Ok(local), Ok(utc)) => {
+                    let (days, of_day) = split(local);
+                    let ahead = (local - utc) / 1_000_000;
+                    part.of_moment(days, of_day, is_zoned.then_some(ahead)).map(Some)
+                }
+                (Err(endless), _) | (_, Err(endless)) => Some(part.of_endless(endless)),
             };
             each(values, of)
         }
@@ -325,11 +381,8 @@ fn parts(part: Part, values: &ArrayRef, args: &ScalarFunctionArgs) -> Result<Arr
     }
 }
 
-/// The part of each row that has a value; none where a value has no such part.
-fn each(values: &ArrayRef, part: impl Fn(usize) -> Option<f64>) -> Option<Float64Array> {
-    let of = |row: usize| match values.is_null(row) {
-        true => Some(None),
-        false => part(row).map(Some),
-    };
+/// The part of each row that has a value, which may be NULL; none where values of the type have no such part.
+fn each(values: &ArrayRef, part: impl Fn(usize) -> Option<Option<f64>>) -> Option<Float64Array> {
+    let of = |row: usize| if values.is_null(row) { Some(None) } else { part(row) };
     (0..values.len()).map(of).collect::<Option<Vec<Option<f64>>>>().map(Float64Array::from)
 }

@@ -10,6 +10,7 @@
 //! | `alias` | other names for DataFusion's functions |
 //! | `civil` | days and microseconds as years, months, days |
 //! | `parts`, `extract`, `dates`, `buckets` | what a date says, the distance of two, intervals of time |
+//! | `finite` | functions of DataFusion that `infinity` is kept from |
 //! | `intervals` | intervals times numbers, and of their parts |
 //! | `spans` | what lies between timestamps, and series of them |
 //! | `clock`, `zones` | the time of a statement, and the time elsewhere |
@@ -53,6 +54,7 @@ mod decimals;
 mod encode;
 mod encodings;
 mod extract;
+mod finite;
 mod hashes;
 mod intervals;
 mod json;
@@ -158,4 +160,5 @@ pub(super) fn register(context: &SessionContext) {
     clock::register(context);
     extract::register(context);
     zones::register(context);
+    finite::register(context);
 }

@@ -47,9 +47,10 @@ fn run(call: &Call, part: &Part) -> Result<ArrayRef> {
         }
         _ => {
             let moments = call.moments(0)?;
+            // What is endless has no parts, as in DuckDB.
             call.wholes(|row| {
-                let (days, of_day) = split(moments.value(row));
-                Ok(Some((part.of_moment)(days, of_day)))
+                let parts = moments.at(row).ok().map(split);
+                Ok(parts.map(|(days, of_day)| (part.of_moment)(days, of_day)))
             })
         }
     }
@@ -171,13 +172,15 @@ fn epoch(call: &Call) -> Result<ArrayRef> {
     };
     let micros = run(call, &micros)?;
     let micros = micros.as_primitive::<Int64Type>();
-    call.doubles(|row| Ok(Some(micros.value(row) as f64 / MICROS_OF_SECOND as f64)))
+    let seconds = |micros: i64| micros as f64 / MICROS_OF_SECOND as f64;
+    call.doubles(|row| Ok(micros.is_valid(row).then(|| seconds(micros.value(row)))))
 }
 
 fn julian(call: &Call) -> Result<ArrayRef> {
     let moments = call.moments(0)?;
     call.doubles(|row| {
-        let (days, of_day) = split(moments.value(row));
+        let Ok(micros) = moments.at(row) else { return Ok(None) };
+        let (days, of_day) = split(micros);
         Ok(Some((days + 2_440_588) as f64 + of_day as f64 / MICROS_OF_DAY as f64))
     })
 }
@@ -193,7 +196,8 @@ fn dayname(call: &Call) -> Result<ArrayRef> {
 fn named(call: &Call, name: fn(i64) -> &'static str) -> Result<ArrayRef> {
     let moments = call.moments(0)?;
     call.texts(|row, out| {
-        out.push_str(name(split(moments.value(row)).0));
+        let Ok(micros) = moments.at(row) else { return Ok(false) };
+        out.push_str(name(split(micros).0));
         Ok(true)
     })
 }

@@ -6,62 +6,56 @@ use std::sync::Arc;
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, TimestampMicrosecondArray};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
-use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::compute::CastOptions;
 use datafusion::arrow::datatypes::{
-    DataType, Field, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimeUnit, TimestampMicrosecondType,
+    DataType, Field, IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit,
+    TimestampMicrosecondType,
 };
 use datafusion::common::{Result, ScalarValue};
 
 use super::call::Call;
-use super::civil::{MICROS_OF_DAY, plus_months};
+use super::civil::{MICROS_OF_DAY, number, plus};
 use super::entry::{Arguments, Entry, Takes, flag, interval};
 use super::texts::entry;
-use crate::temporal::{instant, interval_length, local_time};
+use crate::temporal::{Endless, Moments, cast_moments, instant, interval_length, local_time};
 
 /// Timestamps that the series of a batch have at most, and those in steps of days and months of a zone.
 const SERIES_MAX: usize = 1 << 26;
 const ZONED_SERIES_MAX: usize = 1 << 22;
 
-/// Days and time from one timestamp to another; none between those that are endless.
+/// Days and time from one timestamp to another; none where they are too far apart.
 fn minus(to: i64, from: i64) -> Option<IntervalMonthDayNano> {
-    let is_endless = |micros: i64| matches!(micros, i64::MIN | i64::MAX);
-    if is_endless(to) || is_endless(from) {
-        return None;
-    }
     let micros = to.checked_sub(from)?;
     let days = i32::try_from(micros / MICROS_OF_DAY).ok()?;
     Some(IntervalMonthDayNano::new(0, days, micros % MICROS_OF_DAY * 1000))
 }
 
 fn timestamp_minus(call: &Call) -> Result<ArrayRef> {
-    let moments = |at: usize| call.arrays[at].as_primitive::<TimestampMicrosecondType>();
+    // Instants: days of 24 hours, whatever the clocks of a zone do.
+    let moments = |at: usize| Moments::new(call.arrays[at].as_primitive().clone());
     let (to, from) = (moments(0), moments(1));
-    call.primitives::<IntervalMonthDayNanoType>(|row| match minus(to.value(row), from.value(row)) {
-        Some(interval) => Ok(Some(interval)),
-        None => call.fails_as("22008", "the interval is out of range"),
+    call.primitives::<IntervalMonthDayNanoType>(|row| {
+        let (Ok(to), Ok(from)) = (to.at(row), from.at(row)) else {
+            return call.fails_as("22008", "cannot subtract infinite timestamps");
+        };
+        match minus(to, from) {
+            Some(interval) => Ok(Some(interval)),
+            None => call.fails_as("22008", "the interval is out of range"),
+        }
     })
 }
 
-/// A timestamp and an interval after it, in local time.
-fn plus(at: i64, by: IntervalMonthDayNano) -> Option<i64> {
-    plus_months(at, by.months.into())?
-        .checked_add(i64::from(by.days) * MICROS_OF_DAY)?
-        .checked_add(by.nanoseconds / 1000)
-}
-
-/// The moments of the argument at this place; where it is an interval, those behind the argument before.
+/// The moments of the argument at this place, as numbers to compare; where it is an interval, those behind the argument
+/// before.
 fn ends(call: &Call, at: usize) -> Result<Vec<i64>> {
-    if let DataType::Time64(_) = call.arrays[at].data_type() {
-        return Ok(call.arrays[at].as_primitive::<Time64MicrosecondType>().values().to_vec());
-    }
     if !matches!(call.arrays[at].data_type(), DataType::Interval(_)) {
-        return Ok(call.moments(at)?.values().to_vec());
+        let moments = call.moments(at)?;
+        return Ok((0..call.rows).map(|row| number(moments.at(row))).collect());
     }
     let starts = call.moments(at - 1)?;
     let lengths = call.arrays[at].as_primitive::<IntervalMonthDayNanoType>();
-    let end = |row: usize| match plus(starts.value(row), lengths.value(row)) {
-        Some(end) => Ok(end),
+    let end = |row: usize| match plus(starts.at(row), lengths.value(row)) {
+        Some(end) => Ok(number(end)),
         None if call.is_null(row) => Ok(0),
         None => call.fails_as("22008", "the timestamp is out of range"),
     };
@@ -100,6 +94,7 @@ impl Step {
 
     /// The timestamp behind another; none where it is out of range.
     fn after(&self, at: i64) -> Option<i64> {
+        let plus = |at: i64, by| plus(Ok(at), by)?.ok();
         let Some(zone) = self.zone else { return plus(at, self.interval) };
         let IntervalMonthDayNano { months, days, nanoseconds } = self.interval;
         let local = plus(local_time(at, zone)?, IntervalMonthDayNano::new(months, days, 0))?;
@@ -125,7 +120,7 @@ fn timestamp_series(call: &Call) -> Result<ArrayRef> {
     let tz = zone.as_deref().map(str::parse::<Tz>).transpose()?;
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     let instants = |at: usize| -> Result<TimestampMicrosecondArray> {
-        let instants = cast_with_options(&call.arrays[at], &zoned, &strict)?;
+        let instants = cast_moments(&call.arrays[at], &zoned, &strict)?;
         Ok(instants.as_primitive::<TimestampMicrosecondType>().clone())
     };
     let (first, last) = (instants(0)?, instants(1)?);
@@ -155,13 +150,17 @@ fn append_series(
     values: &mut Vec<i64>,
 ) -> Result<()> {
     let (mut at, last) = ends.into_inner();
+    let is_endless = |micros: i64| Endless::of_moment(micros).is_some();
+    if (is_endless(at) || is_endless(last)) && !step.is_behind(at, last) {
+        let why = "timestamp out of range: a series from or to 'infinity' has no end";
+        return call.fails_as("22008", why);
+    }
     while !step.is_behind(at, last) {
         if values.len() >= step.most() {
             return call.fails_as("54000", "the series is too long");
         }
         values.push(at);
-        let endless = matches!(at, i64::MIN | i64::MAX);
-        let Some(next) = step.after(at).filter(|_| !endless) else {
+        let Some(next) = step.after(at) else {
             return call.fails_as("22008", "timestamp out of range");
         };
         // A month less 31 days leads nowhere, or back.
@@ -243,6 +242,6 @@ mod tests {
         let of = |to, from| minus(to, from).map(|it| (it.months, it.days, it.nanoseconds / 1000));
         assert_eq!(of(26 * HOUR, 0), Some((0, 1, 2 * HOUR)));
         assert_eq!(of(0, 26 * HOUR), Some((0, -1, -2 * HOUR)));
-        assert_eq!(of(i64::MAX, 0), None);
+        assert_eq!(of(i64::MAX, -1), None);
     }
 }

@@ -146,7 +146,11 @@ fn strftime(call: &Call) -> Result<ArrayRef> {
                 &own
             }
         };
-        write(pieces, moments.value(row), zone, out)?;
+        match moments.at(row) {
+            Ok(micros) => write(pieces, micros, zone, out)?,
+            // As in DuckDB, whatever the format.
+            Err(endless) => out.push_str(endless.word()),
+        }
         Ok(true)
     })
 }

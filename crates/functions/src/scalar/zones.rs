@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, StringArray, new_empty_array, new_null_array,
 };
-use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, concat};
+use datafusion::arrow::compute::{CastOptions, cast, concat};
 use datafusion::arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue};
@@ -18,7 +18,7 @@ use datafusion::prelude::SessionContext;
 
 use super::call::{Call, wall_clock};
 use crate::listing::{Listing, no_function};
-use crate::temporal::{named_zone, posix_zone, zone_ahead, zone_named};
+use crate::temporal::{cast_moments, named_zone, posix_zone, zone_ahead, zone_named};
 
 const NAME: &str = "timezone";
 const ARGUMENTS: &str = "zone, timestamp";
@@ -188,7 +188,7 @@ fn elsewhere(call: &Call, moments: &ArrayRef, zone: &str) -> Result<ArrayRef> {
         return Ok(Arc::new(wall_clock(&instants, &call.config)?));
     }
     let strict = CastOptions { safe: false, ..CastOptions::default() };
-    let instants = cast_with_options(moments, &there, &strict)?;
+    let instants = cast_moments(moments, &there, &strict)?;
     Ok(cast(&instants, &call.result)?)
 }
 

@@ -127,8 +127,7 @@ impl Collected<'_> {
 fn date(reading: Reading<'_>, clock: StatementClock<'_>) -> Option<i32> {
     Some(match reading {
         Reading::At(Moment { days, .. }) => i32::try_from(days).ok()?,
-        Reading::Endless(true) => i32::MAX,
-        Reading::Endless(false) => i32::MIN,
+        Reading::Endless(endless) => endless.days(),
         Reading::Now => i32::try_from(clock.today()?).ok()?,
         Reading::Today(Moment { days, .. }) => {
             i32::try_from(clock.today()? + i128::from(days)).ok()?
@@ -175,7 +174,7 @@ fn moment(
 ) -> Option<i64> {
     let at = |days: i128, nanos: i64| days * i128::from(DAY) + i128::from(nanos);
     let (local, of_text) = match reading {
-        Reading::Endless(is_future) => return Some(if is_future { i64::MAX } else { i64::MIN }),
+        Reading::Endless(endless) => return Some(endless.moment()),
         Reading::Now if zone.is_some() => (i128::from(clock.begun?) * 1000, Some(Zone::Ahead(0))),
         Reading::Now => (clock.local()?, None),
         Reading::Today(Moment { days, nanos, zone }) => {

@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `digits` | whole numbers as digits |
+//! | `endless` | `infinity` and `-infinity`, which no arithmetic may reach |
 //! | `write` | one date, time, moment or interval as text |
 //! | `rows` | those of an array |
 //! | `interval` | texts as intervals |
@@ -12,6 +13,7 @@
 //! | `zone` | local times and instants |
 
 mod digits;
+mod endless;
 mod input;
 mod interval;
 mod measured;
@@ -22,6 +24,8 @@ mod zone;
 
 pub use crate::scalar::{MONTHS, WEEKDAYS};
 pub use digits::{write_i64, write_u64};
+pub use endless::{Endless, SetAside, cast_moments, has_endless, set_aside};
+pub(crate) use endless::{Moments, finite_only};
 pub use input::{StatementClock, is_read, read_scalar, read_texts};
 pub use interval::{IntervalField, IntervalFields, interval_length, read_interval};
 pub use measured::{measured, measured_rows, measured_type};

@@ -2,6 +2,7 @@
 
 use atoll_topology::calendar::days_from_civil;
 
+use super::endless::Endless;
 use crate::scalar::{MONTHS, WEEKDAYS, days_of_month};
 
 const SECOND: i64 = 1_000_000_000;
@@ -17,7 +18,7 @@ const YEAR_MAX: i64 = 5_874_897;
 pub(super) enum Reading<'a> {
     At(Moment<'a>),
     /// `infinity`, and `-infinity`.
-    Endless(bool),
+    Endless(Endless),
     /// `now`
     Now,
     /// So many days after today, and the time of that day.
@@ -48,10 +49,10 @@ pub(super) fn read_moment(text: &str) -> Option<Reading<'_>> {
     let word = |word: &str| text.eq_ignore_ascii_case(word);
     if !text.starts_with(|c: char| c.is_ascii_digit()) {
         if word("infinity") || word("+infinity") {
-            return Some(Reading::Endless(true));
+            return Some(Reading::Endless(Endless::Future));
         }
         if word("-infinity") {
-            return Some(Reading::Endless(false));
+            return Some(Reading::Endless(Endless::Past));
         }
         if word("now") {
             return Some(Reading::Now);
@@ -529,8 +530,8 @@ mod tests {
 
     #[test]
     fn words_stand_for_moments() {
-        assert_eq!(read_moment("Infinity"), Some(Reading::Endless(true)));
-        assert_eq!(read_moment(" -infinity "), Some(Reading::Endless(false)));
+        assert_eq!(read_moment("Infinity"), Some(Reading::Endless(Endless::Future)));
+        assert_eq!(read_moment(" -infinity "), Some(Reading::Endless(Endless::Past)));
         assert_eq!(read_moment("now"), Some(Reading::Now));
         let morning = |days, zone| Some(Reading::Today(Moment { days, nanos: 10 * HOUR, zone }));
         assert_eq!(read_moment("tomorrow 10:00"), morning(1, None));

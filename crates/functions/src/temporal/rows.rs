@@ -12,6 +12,7 @@ use datafusion::arrow::array::{Array, AsArray, StringArray, StringBuilder};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::arrow::error::ArrowError;
 
+use super::endless::Endless;
 use super::write::{IntervalParts, write_date, write_time, write_timestamp};
 use super::zone::offset;
 
@@ -104,7 +105,7 @@ pub fn time_micros(array: &dyn Array) -> OfRow<'_, i64> {
     }
 }
 
-/// Microseconds since 1970.
+/// Microseconds since 1970; those that are endless stay so.
 pub fn timestamp_micros(array: &dyn Array) -> OfRow<'_, i64> {
     fn of<T: ArrowPrimitiveType<Native = i64>>(array: &dyn Array, times: i64) -> OfRow<'_, i64> {
         let values = array.as_primitive::<T>().values();
@@ -118,7 +119,10 @@ pub fn timestamp_micros(array: &dyn Array) -> OfRow<'_, i64> {
         DataType::Timestamp(TimeUnit::Microsecond, _) => of::<TimestampMicrosecondType>(array, 1),
         _ => {
             let values = array.as_primitive::<TimestampNanosecondType>().values();
-            Box::new(move |row| values[row].div_euclid(1000))
+            Box::new(move |row| match values[row] {
+                endless if Endless::of_moment(endless).is_some() => endless,
+                nanos => nanos.div_euclid(1000),
+            })
         }
     }
 }

@@ -3,24 +3,16 @@
 use atoll_topology::calendar::civil_from_days;
 
 use super::digits::{write_i64, write_pair, write_u64};
+use super::endless::Endless;
 use super::{DAY, SECOND};
 
 /// Writes a date of the proleptic Gregorian calendar, from days since 1970-01-01.
 pub(super) fn write_date(days: i64, out: &mut Vec<u8>) {
-    if let Some(word) = endless(days, i32::MIN.into(), i32::MAX.into()) {
-        return out.extend_from_slice(word);
+    if let Some(endless) = i32::try_from(days).ok().and_then(Endless::of_days) {
+        return out.extend_from_slice(endless.word().as_bytes());
     }
     if write_year_month_day(days, out) {
         out.extend_from_slice(b" BC");
-    }
-}
-
-/// What a value beyond all others is called.
-fn endless(value: i64, first: i64, last: i64) -> Option<&'static [u8]> {
-    match value {
-        value if value == last => Some(b"infinity"),
-        value if value == first => Some(b"-infinity"),
-        _ => None,
     }
 }
 
@@ -79,8 +71,8 @@ fn write_fraction(micros: u32, nanos: u32, out: &mut Vec<u8>) {
 /// Writes a moment, from microseconds since 1970 and nanoseconds of the microsecond; `offset` are the seconds by which
 /// local time is ahead, where it is told.
 pub(super) fn write_timestamp(micros: i64, nanos: u32, offset: Option<i32>, out: &mut Vec<u8>) {
-    if let Some(word) = endless(micros, i64::MIN, i64::MAX) {
-        return out.extend_from_slice(word);
+    if let Some(endless) = Endless::of_moment(micros) {
+        return out.extend_from_slice(endless.word().as_bytes());
     }
     let local = i128::from(micros) + i128::from(offset.unwrap_or(0)) * i128::from(SECOND);
     let days = local.div_euclid(DAY.into()) as i64;

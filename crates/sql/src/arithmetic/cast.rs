@@ -122,7 +122,12 @@ impl ScalarUDFImpl for CheckedCast {
     }
 
     fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef> {
-        let nullable = self.is_try || arguments.arg_fields.iter().any(|field| field.is_nullable());
+        let is_time = matches!(self.to, DataType::Time64(_));
+        // A timestamp that is endless has no time of day.
+        let may_be_null = |field: &FieldRef| {
+            field.is_nullable() || is_time && matches!(field.data_type(), DataType::Timestamp(..))
+        };
+        let nullable = self.is_try || arguments.arg_fields.iter().any(may_be_null);
         Ok(Arc::new(Field::new(self.name(), self.to.clone(), nullable)))
     }
 
@@ -274,7 +279,7 @@ fn convert_in(
         return Ok(moments::convert(values, to, &options)?);
     }
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))) = (from, to) {
-        return Ok(moments::finite(values, to, &options)?);
+        return Ok(temporal::cast_moments(values, to, &options)?);
     }
     if (from, to) == (&DataType::Float64, &DataType::Float32) {
         return narrowed(values, is_try);

@@ -17,8 +17,11 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use atoll_functions::FunctionFailure;
+use atoll_functions::temporal::{has_endless, set_aside};
+
 use super::overflow::ArithmeticOverflow;
-use super::{decimal, divide, integer, moments};
+use super::{decimal, divide, integer};
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,7 +131,10 @@ impl Arithmetic {
             return result;
         }
         match (self.operation, types) {
-            (Operation::Subtract, (DataType::Date32, DataType::Date32)) => days(left, right),
+            (Operation::Subtract, (DataType::Date32, DataType::Date32)) => {
+                check_finite(left, right, rows)?;
+                days(left, right)
+            }
             (Operation::Divide, (left_type, _)) if left_type.is_decimal() => {
                 divide::divide(left, right, &self.result, rows)
             }
@@ -138,13 +144,19 @@ impl Arithmetic {
                     None => within_precision(arrows(operation, left, right)?, &self.result),
                 }
             }
-            (operation, (DataType::Date32 | DataType::Timestamp(..), DataType::Interval(_))) => {
-                match moments::without_endless(left)? {
-                    Some((finite, endless)) => {
-                        endless.put_back(arrows(operation, finite.as_ref(), right)?)
-                    }
-                    None => arrows(operation, left, right),
-                }
+            (operation, (moment, DataType::Interval(_) | DataType::Duration(_)))
+                if is_moment(moment) =>
+            {
+                moved(operation, left, right)
+            }
+            (Operation::Add, (DataType::Interval(_) | DataType::Duration(_), moment))
+                if is_moment(moment) =>
+            {
+                moved(Operation::Add, right, left)
+            }
+            (Operation::Subtract, (DataType::Timestamp(..), DataType::Timestamp(..))) => {
+                check_finite(left, right, rows)?;
+                arrows(Operation::Subtract, left, right)
             }
             (operation, _) => arrows(operation, left, right),
         }
@@ -172,6 +184,7 @@ impl Arithmetic {
     ) -> DataFusionError {
         match error {
             ArrowError::DivideByZero => exec_datafusion_err!("division by zero"),
+            ArrowError::ExternalError(stated) => DataFusionError::External(stated),
             error => match self.blame(left, right, rows) {
                 Some(expression) => {
                     ArithmeticOverflow::new(expression, &self.result).into_datafusion()
@@ -333,6 +346,49 @@ fn within_precision(values: ArrayRef, result: &DataType) -> Result<ArrayRef, Arr
         }
         _ => Ok(values),
     }
+}
+
+fn is_moment(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Date32 | DataType::Timestamp(..))
+}
+
+/// Dates or timestamps and an interval after or before them; those that are endless stay where they are.
+fn moved(
+    operation: Operation,
+    moments: &dyn Datum,
+    by: &dyn Datum,
+) -> Result<ArrayRef, ArrowError> {
+    let (values, is_constant) = moments.get();
+    let Some((finite, aside)) = set_aside(values)? else { return arrows(operation, moments, by) };
+    let results = match is_constant {
+        true => arrows(operation, &Scalar::new(finite), by)?,
+        false => arrows(operation, &finite, by)?,
+    };
+    aside.put_back_beside(&results, by.get().0.logical_nulls().as_ref())
+}
+
+/// Refuses a difference with dates or timestamps that are endless.
+fn check_finite(left: &dyn Datum, right: &dyn Datum, rows: usize) -> Result<(), ArrowError> {
+    let sides = [left.get(), right.get()];
+    if !sides.iter().any(|(values, _)| has_endless(*values)) {
+        return Ok(());
+    }
+    let of_row =
+        |row: usize| sides.map(|(values, is_constant)| (values, row * usize::from(!is_constant)));
+    let is_refused = |row: &usize| {
+        let all = of_row(*row);
+        all.iter().all(|(values, at)| values.is_valid(*at))
+            && all.iter().any(|(values, at)| has_endless(&values.slice(*at, 1)))
+    };
+    if !(0..rows).any(|row| is_refused(&row)) {
+        return Ok(());
+    }
+    let kind = match left.get().0.data_type() {
+        DataType::Date32 => "dates",
+        _ => "timestamps",
+    };
+    let message = format!("cannot subtract infinite {kind}");
+    Err(ArrowError::ExternalError(Box::new(FunctionFailure { state: "22008", message })))
 }
 
 /// Days from one date to another.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{
-    DataType, Field, FieldRef, IntervalMonthDayNanoType, IntervalUnit, Time64MicrosecondType,
-    TimeUnit, TimestampMicrosecondType,
+    DataType, Field, FieldRef, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+    TimestampMicrosecondType,
 };
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue, plan_err};
@@ -25,6 +25,7 @@ use super::items;
 use super::read::read;
 use super::write::{Moment, write, write_interval};
 use crate::listing::Listing;
+use crate::temporal::{Endless, Moments, cast_moments};
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
@@ -217,6 +218,22 @@ fn is_template(formats: &ColumnarValue) -> Result<bool> {
 }
 
 /// The call with its arguments as these types.
+/// An argument as one of a type; dates and timestamps that are endless stay so.
+fn argument(value: &ColumnarValue, to: &DataType) -> Result<ColumnarValue> {
+    let is_moment = |of: &DataType| matches!(of, DataType::Date32 | DataType::Timestamp(..));
+    if !is_moment(&value.data_type()) || !is_moment(to) {
+        return value.cast_to(to, None);
+    }
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    Ok(match value {
+        ColumnarValue::Array(values) => ColumnarValue::Array(cast_moments(values, to, &strict)?),
+        ColumnarValue::Scalar(value) => {
+            let values = cast_moments(&value.to_array()?, to, &strict)?;
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
+        }
+    })
+}
+
 fn call_of(
     name: &'static str,
     mut args: ScalarFunctionArgs,
@@ -224,7 +241,7 @@ fn call_of(
     types: [DataType; 2],
 ) -> Result<Call> {
     for (at, to) in types.into_iter().enumerate() {
-        args.args[at] = args.args[at].cast_to(&to, None)?;
+        args.args[at] = argument(&args.args[at], &to)?;
         args.arg_fields[at] = Arc::new(Field::new(args.arg_fields[at].name(), to, true));
     }
     Call::new(name, args, rows)
@@ -244,20 +261,19 @@ fn written(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<
         false => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
     };
     let call = call_of(name, args, rows, [to, DataType::Utf8])?;
-    let utc: Vec<i64> = match is_time {
-        true => call.arrays[0].as_primitive::<Time64MicrosecondType>().values().to_vec(),
-        false => call.arrays[0].as_primitive::<TimestampMicrosecondType>().values().to_vec(),
-    };
-    let local = match is_time {
-        true => utc.clone(),
-        false => call.moments(0)?.values().to_vec(),
+    let local = call.moments(0)?;
+    let utc = match is_time {
+        true => local.clone(),
+        false => Moments::new(call.arrays[0].as_primitive().clone()),
     };
     let templates = call.text(1);
     let kept = (rows > 0 && call.arrays[1].is_valid(0))
         .then(|| (templates.value(0), items(templates.value(0))));
     call.texts(|row, out| {
-        let offset = (local[row] - utc[row]) / MICROS_OF_MINUTE;
-        let moment = Moment { micros: local[row], zone: zone.as_deref(), offset };
+        // What is endless has no parts to write: NULL, as in PostgreSQL.
+        let (Ok(micros), Ok(utc)) = (local.at(row), utc.at(row)) else { return Ok(false) };
+        let offset = (micros - utc) / MICROS_OF_MINUTE;
+        let moment = Moment { micros, zone: zone.as_deref(), offset };
         match &kept {
             Some((same, items)) if *same == templates.value(row) => write(items, moment, out),
             _ => write(&items(templates.value(row)), moment, out),
@@ -276,8 +292,8 @@ fn moments_of_seconds(args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let micros = (seconds.value(row) * 1e6).round();
         match micros.abs() < i64::MAX as f64 {
             true => Ok(Some(micros as i64)),
-            false if seconds.value(row) == f64::INFINITY => Ok(Some(i64::MAX)),
-            false if seconds.value(row) == f64::NEG_INFINITY => Ok(Some(i64::MIN)),
+            false if seconds.value(row) == f64::INFINITY => Ok(Some(Endless::Future.moment())),
+            false if seconds.value(row) == f64::NEG_INFINITY => Ok(Some(Endless::Past.moment())),
             false => call.fails_as("22008", format_args!("{} is out of range", seconds.value(row))),
         }
     })?;

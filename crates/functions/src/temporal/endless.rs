@@ -1,0 +1,254 @@
+//! `infinity` and `-infinity`: dates and timestamps that no arithmetic may reach.
+//!
+//! Their numbers are the largest and the smallest of the type. Whatever computes with the number of a date or timestamp
+//! asks here first: for one value [`Endless::of_moment`] and [`Endless::of_days`], for arrays [`set_aside`], which keeps
+//! them from a kernel and puts them back into its results.
+
+use datafusion::arrow::array::types::{Date32Type, Int64Type};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
+use datafusion::arrow::datatypes::{DataType, TimestampMicrosecondType};
+use datafusion::arrow::error::ArrowError;
+
+/// One end of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endless {
+    /// `-infinity`
+    Past,
+    /// `infinity`
+    Future,
+}
+
+impl Endless {
+    /// The end of time that a timestamp is, in whatever unit; none for all others.
+    pub fn of_moment(value: i64) -> Option<Self> {
+        match value {
+            i64::MIN => Some(Self::Past),
+            i64::MAX => Some(Self::Future),
+            _ => None,
+        }
+    }
+
+    /// The end of time that a date is, in days since 1970.
+    pub fn of_days(days: i32) -> Option<Self> {
+        match days {
+            i32::MIN => Some(Self::Past),
+            i32::MAX => Some(Self::Future),
+            _ => None,
+        }
+    }
+
+    /// Its number as a timestamp.
+    pub fn moment(self) -> i64 {
+        match self {
+            Self::Past => i64::MIN,
+            Self::Future => i64::MAX,
+        }
+    }
+
+    /// Its number as a date.
+    pub fn days(self) -> i32 {
+        match self {
+            Self::Past => i32::MIN,
+            Self::Future => i32::MAX,
+        }
+    }
+
+    /// What it is where moments become floats.
+    pub fn number(self) -> f64 {
+        match self {
+            Self::Past => f64::NEG_INFINITY,
+            Self::Future => f64::INFINITY,
+        }
+    }
+
+    /// How it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Past => "-infinity",
+            Self::Future => "infinity",
+        }
+    }
+}
+
+/// Timestamps in microseconds, of which those that are endless have no number.
+#[derive(Clone, Debug)]
+pub(crate) struct Moments(PrimitiveArray<TimestampMicrosecondType>);
+
+impl Moments {
+    /// The moments of an array.
+    pub(crate) fn new(moments: PrimitiveArray<TimestampMicrosecondType>) -> Self {
+        Self(moments)
+    }
+
+    /// Microseconds since 1970; the end of time that the moment is where it has none.
+    pub(crate) fn at(&self, row: usize) -> Result<i64, Endless> {
+        let micros = self.0.value(row);
+        Endless::of_moment(micros).map_or(Ok(micros), Err)
+    }
+}
+
+/// Whether any date or timestamp is endless.
+pub fn has_endless(values: &dyn Array) -> bool {
+    // Values under NULL count as well; who asks then only takes the longer way.
+    match values.data_type() {
+        DataType::Date32 => {
+            let days = values.as_primitive::<Date32Type>().values();
+            days.iter().any(|days| matches!(*days, i32::MIN | i32::MAX))
+        }
+        DataType::Timestamp(..) => {
+            let raw = values.to_data();
+            let raw = &raw.buffer::<i64>(0)[..values.len()];
+            raw.iter().any(|value| matches!(*value, i64::MIN | i64::MAX))
+        }
+        _ => false,
+    }
+}
+
+/// The finite dates or timestamps, with NULL for the endless ones, and these; none where all are finite.
+///
+/// # Errors
+/// When Arrow cannot cast between a type and its numbers, which it can.
+pub fn set_aside(values: &dyn Array) -> Result<Option<(ArrayRef, SetAside)>, ArrowError> {
+    if !has_endless(values) {
+        return Ok(None);
+    }
+    let is_date = *values.data_type() == DataType::Date32;
+    let numbers = match is_date {
+        true => values.as_primitive::<Date32Type>().unary::<_, Int64Type>(|days| {
+            Endless::of_days(days).map_or(days.into(), Endless::moment)
+        }),
+        false => cast(values, &DataType::Int64)?.as_primitive::<Int64Type>().clone(),
+    };
+    let is_finite = |value: i64| Endless::of_moment(value).is_none();
+    let finite = numbers.unary_opt::<_, Int64Type>(|value| is_finite(value).then_some(value));
+    let finite = match is_date {
+        true => cast(&cast(&finite, &DataType::Int32)?, &DataType::Date32)?,
+        false => cast(&finite, values.data_type())?,
+    };
+    Ok(Some((finite, SetAside(numbers))))
+}
+
+/// The endless dates or timestamps that a kernel must not see, beside the others.
+#[derive(Debug)]
+pub struct SetAside(Int64Array);
+
+impl SetAside {
+    /// The end of time that stood in a row; all rows are alike where there is one only.
+    pub fn endless(&self, row: usize) -> Option<Endless> {
+        let at = if self.0.len() == 1 { 0 } else { row };
+        self.0.is_valid(at).then(|| self.0.value(at)).and_then(Endless::of_moment)
+    }
+
+    /// The dates or timestamps that became of the finite ones, with the endless ones where they were.
+    ///
+    /// # Errors
+    /// When the results are neither dates nor timestamps.
+    pub fn put_back(&self, results: &dyn Array) -> Result<ArrayRef, ArrowError> {
+        self.put_back_beside(results, None)
+    }
+
+    /// The same after a kernel with another operand, with NULL where that is NULL.
+    ///
+    /// # Errors
+    /// When the results are neither dates nor timestamps.
+    pub fn put_back_beside(
+        &self,
+        results: &dyn Array,
+        other: Option<&NullBuffer>,
+    ) -> Result<ArrayRef, ArrowError> {
+        let to = results.data_type().clone();
+        let is_date = to == DataType::Date32;
+        let whole = match is_date {
+            true => cast(&cast(results, &DataType::Int32)?, &DataType::Int64)?,
+            false => cast(results, &DataType::Int64)?,
+        };
+        let whole = whole.as_primitive::<Int64Type>();
+        let number = |endless: Endless| match is_date {
+            true => endless.days().into(),
+            false => endless.moment(),
+        };
+        let of = |row: usize| match self.endless(row) {
+            Some(_) if other.is_some_and(|nulls| nulls.is_null(row)) => None,
+            Some(endless) => Some(number(endless)),
+            None => whole.is_valid(row).then(|| whole.value(row)),
+        };
+        let all: Int64Array = (0..whole.len()).map(of).collect();
+        match is_date {
+            true => cast(&cast(&all, &DataType::Int32)?, &to),
+            false => cast(&all, &to),
+        }
+    }
+}
+
+/// Arrow's cast between dates and timestamps, as of local times to instants of a time zone; the endless ones stay so.
+///
+/// # Errors
+/// When a finite one does not fit, where the options want that to be an error.
+pub fn cast_moments(
+    values: &ArrayRef,
+    to: &DataType,
+    options: &CastOptions<'_>,
+) -> Result<ArrayRef, ArrowError> {
+    match set_aside(values)? {
+        Some((finite, aside)) => aside.put_back(&cast_with_options(&finite, to, options)?),
+        None => cast_with_options(values, to, options),
+    }
+}
+
+/// Dates or timestamps after a kernel for finite ones, which gives dates or timestamps.
+pub(crate) fn finite_only<E: From<ArrowError>>(
+    values: &ArrayRef,
+    kernel: impl FnOnce(&ArrayRef) -> Result<ArrayRef, E>,
+) -> Result<ArrayRef, E> {
+    match set_aside(values)? {
+        Some((finite, aside)) => Ok(aside.put_back(&kernel(&finite)?)?),
+        None => kernel(values),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    use datafusion::arrow::array::{Date32Array, TimestampMicrosecondArray};
+    use datafusion::arrow::datatypes::TimeUnit;
+
+    #[test]
+    fn endless_values_stay_what_they_are_in_every_unit() {
+        let days: ArrayRef =
+            Arc::new(Date32Array::from(vec![Some(i32::MAX), None, Some(1), Some(i32::MIN)]));
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        for unit in [TimeUnit::Second, TimeUnit::Microsecond, TimeUnit::Nanosecond] {
+            let moments =
+                cast_moments(&days, &DataType::Timestamp(unit, None), &options).expect("they fit");
+            let numbers = cast(&moments, &DataType::Int64).expect("a timestamp has a number");
+            let numbers = numbers.as_primitive::<Int64Type>();
+            assert_eq!((numbers.value(0), numbers.value(3)), (i64::MAX, i64::MIN), "{unit:?}");
+            assert!(numbers.is_null(1), "{unit:?}");
+            let back = cast_moments(&moments, &DataType::Date32, &options).expect("they fit");
+            assert_eq!(&back, &days, "{unit:?}");
+        }
+    }
+
+    #[test]
+    fn a_moment_that_is_endless_has_no_microseconds() {
+        let moments = Moments::new(TimestampMicrosecondArray::from(vec![i64::MIN, 7, i64::MAX]));
+        let at: Vec<_> = (0..3).map(|row| moments.at(row)).collect();
+        assert_eq!(at, [Err(Endless::Past), Ok(7), Err(Endless::Future)]);
+    }
+
+    #[test]
+    fn one_that_is_set_aside_comes_back_for_all_rows_of_a_constant() {
+        let one = TimestampMicrosecondArray::from(vec![i64::MAX]);
+        let (finite, aside) = set_aside(&one).expect("it has a number").expect("it is endless");
+        assert!(finite.is_null(0));
+        let results = TimestampMicrosecondArray::from(vec![None, None]);
+        let all = aside.put_back(&results).expect("they are timestamps");
+        assert_eq!(all.as_primitive::<TimestampMicrosecondType>().values(), &[i64::MAX; 2]);
+        assert!(set_aside(&Date32Array::from(vec![0])).expect("a date").is_none());
+    }
+}
