@@ -15,7 +15,7 @@ use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err};
 
 use super::backslashes::unescaped;
-use super::infer::{CsvColumn, plain_number};
+use super::infer::{CsvColumn, is_whole, plain_number};
 use super::options::{CsvSettings, Header};
 use super::records::{CsvRecord, CsvSyntax, QuoteFlaw, RecordReader};
 use super::source::{not_of_type, sql_name};
@@ -272,6 +272,9 @@ fn typed(text: &StringArray, column: &CsvColumn, settings: &CsvSettings) -> Resu
             Some(format) => rewritten(&|value| times::timestamp(value, &format)),
             None => rewritten(&|value| Some(with_seconds(value))),
         },
+        _ if column.is_whole => rewritten(&|value| {
+            Some(plain_number(value, settings)).filter(|number| is_whole(number))
+        }),
         _ if to.is_numeric() => rewritten(&|value| Some(plain_number(value, settings))),
         _ => text.clone(),
     };

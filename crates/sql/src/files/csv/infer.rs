@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, TimeUnit};
 
 use super::options::{CsvSettings, Header};
 use super::records::CsvRecord;
@@ -20,15 +20,22 @@ pub(super) struct CsvColumn {
     pub(super) data_type: DataType,
     /// The form of its dates and times, where it is not SQL's.
     pub(super) format: Option<String>,
+    /// Whether a number with a point is not one of its values: of a DECIMAL that a statement names it is rounded.
+    pub(super) is_whole: bool,
 }
 
 impl CsvColumn {
     pub(super) fn text() -> Self {
-        Self { data_type: DataType::Utf8, format: None }
+        Self::of(DataType::Utf8)
     }
 
     pub(super) fn of(data_type: DataType) -> Self {
-        Self { data_type, format: None }
+        Self { data_type, format: None, is_whole: false }
+    }
+
+    /// A column of whole numbers of which some are beyond BIGINT.
+    fn of_wide_numbers() -> Self {
+        Self { is_whole: true, ..Self::of(DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0)) }
     }
 
     fn is_text(&self) -> bool {
@@ -42,6 +49,8 @@ pub(super) struct TypeCandidates {
     seen: bool,
     boolean: bool,
     integer: bool,
+    /// Whole numbers of any size.
+    wide: bool,
     double: bool,
     time: bool,
     /// Forms of dates that are left, and of timestamps.
@@ -66,6 +75,7 @@ impl TypeCandidates {
             seen: false,
             boolean: true,
             integer: true,
+            wide: true,
             double: true,
             time: true,
             dates,
@@ -81,10 +91,11 @@ impl TypeCandidates {
             self.timestamps = timestamp_formats(value);
         }
         self.boolean = self.boolean && is_boolean(value);
-        if self.integer || self.double {
+        if self.wide || self.double {
             let number = plain_number(value, settings);
             let padded = is_padded(&number);
             self.integer = self.integer && !padded && number.parse::<i64>().is_ok();
+            self.wide = self.wide && !padded && is_whole(&number);
             self.double = self.double && !padded && is_float(&number);
         }
         self.time = self.time && is_time(value);
@@ -103,13 +114,17 @@ impl TypeCandidates {
 
     /// The narrowest of the types.
     pub(super) fn column(&self) -> CsvColumn {
-        let with =
-            |data_type, format: &Option<String>| CsvColumn { data_type, format: format.clone() };
+        let with = |data_type, format: &Option<String>| CsvColumn {
+            format: format.clone(),
+            ..CsvColumn::of(data_type)
+        };
         let may_be = |of: &'static str| self.allowed.contains(&of);
         match self {
             _ if !self.seen => CsvColumn::text(),
             _ if self.boolean && may_be("BOOLEAN") => CsvColumn::of(DataType::Boolean),
             _ if self.integer && may_be("BIGINT") => CsvColumn::of(DataType::Int64),
+            // A DOUBLE would not have all of their digits.
+            _ if self.wide && may_be("BIGINT") => CsvColumn::of_wide_numbers(),
             _ if self.double && may_be("DOUBLE") => CsvColumn::of(DataType::Float64),
             _ if self.time && may_be("TIME") => {
                 CsvColumn::of(DataType::Time64(TimeUnit::Microsecond))
@@ -162,6 +177,12 @@ pub(super) fn plain_number(value: &str, settings: &CsvSettings) -> String {
         number = number.replace(settings.decimal as char, ".");
     }
     number
+}
+
+/// Whether a text is a whole number, of any size.
+pub(in crate::files) fn is_whole(value: &str) -> bool {
+    let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn is_float(value: &str) -> bool {
@@ -343,7 +364,8 @@ fn see_values(
             continue;
         }
         candidates.see(value, settings);
-        let CsvColumn { data_type, format } = candidates.column();
+        let CsvColumn { data_type, format, is_whole } = candidates.column();
+        *is_unusual |= is_whole;
         *is_unusual |= match data_type {
             DataType::Timestamp(_, _) => format.is_some() || !is_usual_timestamp(value),
             DataType::Date32 => format.is_some(),

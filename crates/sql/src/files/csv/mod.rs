@@ -25,7 +25,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DataType, Field, FieldRef, Schema, SchemaRef,
+};
 use datafusion::catalog::Session;
 use datafusion::common::config::CsvOptions;
 use datafusion::common::{DataFusionError, Result};
@@ -44,6 +46,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::SAMPLE_ROWS;
 use super::amended::{AmendedFormat, Amendment, OwnOptions, refuse_equal_names};
 pub use backslashes::unescaped;
+pub(super) use infer::is_whole;
 pub(crate) use options::KNOWN;
 pub(super) use options::{NamedColumns, check_characters};
 use sample::CsvSample;
@@ -129,9 +132,13 @@ impl Amendment for CarefulCsv {
         let schema = schema.map_err(source::located_in_sample)?;
         let seen = self.sample(state).look(&schema, store, objects).await?;
         self.has_line_breaks.fetch_or(seen.has_line_breaks, Ordering::Relaxed);
-        let field = |(number, field): (usize, &FieldRef)| match seen.padded.contains(&number) {
-            true => Arc::new(Field::clone(field).with_data_type(DataType::Utf8)),
-            false => Arc::clone(field),
+        let field = |(number, field): (usize, &FieldRef)| {
+            let data_type = match (seen.padded.contains(&number), seen.wide.contains(&number)) {
+                (true, _) => DataType::Utf8,
+                (false, true) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0),
+                (false, false) => return Arc::clone(field),
+            };
+            Arc::new(Field::clone(field).with_data_type(data_type))
         };
         let fields: Vec<FieldRef> = schema.fields().iter().enumerate().map(field).collect();
         Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))

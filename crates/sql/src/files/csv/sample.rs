@@ -14,7 +14,7 @@ use datafusion::object_store::path::Path;
 use datafusion::object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use futures::{StreamExt, TryStreamExt};
 
-use super::infer::is_padded;
+use super::infer::{is_padded, is_whole};
 use super::rows_at_once;
 use crate::files::SAMPLE_ROWS;
 
@@ -24,6 +24,8 @@ pub(super) struct TypeHints {
     /// Columns of numbers in which a value begins with a zero that a number would lose, such as the
     /// postal code `00123`.
     pub(super) padded: HashSet<usize>,
+    /// Columns of whole numbers of which some are beyond BIGINT: a DOUBLE would not have all of their digits.
+    pub(super) wide: HashSet<usize>,
     /// Whether values have line breaks, at which a file must not be cut into parts.
     pub(super) has_line_breaks: bool,
 }
@@ -44,7 +46,7 @@ impl CsvSample {
     ) -> Result<TypeHints> {
         let has_header = self.options.has_header.unwrap_or(true);
         let mut left = self.options.schema_infer_max_rec.unwrap_or(SAMPLE_ROWS);
-        let mut seen = TypeHints::default();
+        let (mut seen, mut with_point) = (TypeHints::default(), HashSet::new());
         for object in objects {
             if left == 0 {
                 break;
@@ -57,9 +59,19 @@ impl CsvSample {
                 if field.data_type().is_numeric() && values.iter().flatten().any(is_padded) {
                     seen.padded.insert(number);
                 }
+                if *field.data_type() == DataType::Float64 {
+                    let numbers: Vec<&str> =
+                        values.iter().flatten().filter(|value| !value.is_empty()).collect();
+                    if !numbers.iter().all(|value| is_whole(value)) {
+                        with_point.insert(number);
+                    } else if numbers.iter().any(|value| value.parse::<i64>().is_err()) {
+                        seen.wide.insert(number);
+                    }
+                }
                 seen.has_line_breaks |= values.value_data().contains(&b'\n');
             }
         }
+        seen.wide.retain(|number| !with_point.contains(number));
         Ok(seen)
     }
 

@@ -1,8 +1,67 @@
 //! Types of JSON values: what all of a sample have in common.
 
+use std::borrow::Cow;
+
 use atoll_functions::temporal::{StatementClock, read_scalar};
-use datafusion::arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, Fields, TimeUnit};
 use serde_json::Value;
+
+/// The type of whole numbers beyond 64 bits.
+pub(super) const WIDE_TYPE: DataType = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
+
+/// What stands for a whole number beyond 64 bits in a sample: `serde_json` would make a float of it.
+const WIDE: &str = "\u{e000}whole number";
+
+/// The value of a text as a sample takes it.
+pub(super) fn sample_value(text: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(&with_wide_marked(text))
+}
+
+/// The text with [`WIDE`] in the place of whole numbers beyond 64 bits.
+fn with_wide_marked(text: &[u8]) -> Cow<'_, [u8]> {
+    let is_digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    if !text.windows(WIDE_DIGITS_MIN).any(is_digits) {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut at, mut in_string) = (Vec::with_capacity(text.len()), 0, false);
+    while let Some(byte) = text.get(at) {
+        let is_of_number = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        let number = text[at..].iter().take_while(is_of_number).count();
+        match (byte, in_string) {
+            (b'-' | b'0'..=b'9', false) => {
+                match is_wide(&text[at..at + number]) {
+                    true => out.extend_from_slice(format!("\"{WIDE}\"").as_bytes()),
+                    false => out.extend_from_slice(&text[at..at + number]),
+                }
+                at += number;
+                continue;
+            }
+            (b'\\', true) => {
+                out.push(b'\\');
+                at += 1;
+            }
+            (b'"', _) => in_string = !in_string,
+            _ => {}
+        }
+        out.extend(text.get(at));
+        at += 1;
+    }
+    Cow::Owned(out)
+}
+
+/// Digits that a number beyond 64 bits has at least.
+const WIDE_DIGITS_MIN: usize = 19;
+
+/// Whether the text of a number is that of a whole one beyond 64 bits, as JSON writes it.
+fn is_wide(number: &[u8]) -> bool {
+    let Ok(number) = std::str::from_utf8(number) else { return false };
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    digits.len() >= WIDE_DIGITS_MIN
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && !digits.starts_with('0')
+        && number.parse::<i64>().is_err()
+        && number.parse::<u64>().is_err()
+}
 
 /// What values of one place have in common.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +73,8 @@ pub(super) enum JsonType {
     Natural,
     Int,
     UInt,
+    /// Whole numbers of which some are beyond these, as DECIMAL(38,0): a DOUBLE would not have all of their digits.
+    Whole,
     Double,
     /// `"NaN"`, `"Infinity"` or `"-Infinity"`: a number beside others.
     NotFinite,
@@ -41,6 +102,7 @@ impl JsonType {
             Value::Number(number) if number.is_i64() => Self::Int,
             Value::Number(number) if number.is_u64() => Self::UInt,
             Value::Number(_) => Self::Double,
+            Value::String(text) if text.starts_with(WIDE) => Self::Whole,
             Value::String(text) => Self::of_text(text),
             Value::Array(values) => {
                 let of = values.iter().map(|value| Self::of(value, depth + 1));
@@ -104,7 +166,11 @@ impl JsonType {
     }
 
     fn is_number(&self) -> bool {
-        matches!(self, Self::Natural | Self::Int | Self::UInt | Self::Double)
+        self.is_whole() || *self == Self::Double
+    }
+
+    fn is_whole(&self) -> bool {
+        matches!(self, Self::Natural | Self::Int | Self::UInt | Self::Whole)
     }
 
     /// Whether the values are texts in JSON.
@@ -119,6 +185,7 @@ impl JsonType {
             (a, b) if a == b => a,
             (Self::Natural, other @ (Self::Int | Self::UInt))
             | (other @ (Self::Int | Self::UInt), Self::Natural) => other,
+            (a, b) if a.is_whole() && b.is_whole() => Self::Whole,
             (a, b) if a.is_number() && b.is_number() => Self::Double,
             (Self::NotFinite, number) | (number, Self::NotFinite) if number.is_number() => {
                 Self::Double
@@ -152,12 +219,23 @@ impl JsonType {
         }
     }
 
+    /// Whether some place holds whole numbers beyond BIGINT and UBIGINT.
+    pub(super) fn has_wide(&self) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::List(of) => of.has_wide(),
+            Self::Struct(fields) => fields.iter().any(|(_, of)| of.has_wide()),
+            _ => false,
+        }
+    }
+
     /// The type of a column.
     pub(super) fn data_type(&self) -> DataType {
         match self {
             Self::Bool => DataType::Boolean,
             Self::Natural | Self::Int => DataType::Int64,
             Self::UInt => DataType::UInt64,
+            Self::Whole => WIDE_TYPE,
             Self::Double => DataType::Float64,
             Self::Date => DataType::Date32,
             Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -193,7 +271,7 @@ mod tests {
     use super::*;
 
     fn common(texts: &[&str]) -> JsonType {
-        let parse = |text: &&str| serde_json::from_str::<Value>(text).expect("it is JSON");
+        let parse = |text: &&str| sample_value(text.as_bytes()).expect("it is JSON");
         texts.iter().map(|text| JsonType::of(&parse(text), 0)).fold(JsonType::Null, JsonType::with)
     }
 
@@ -202,6 +280,17 @@ mod tests {
         assert_eq!(common(&["1", "null", "-2"]), JsonType::Int);
         assert_eq!(common(&["1", "2.5"]), JsonType::Double);
         assert_eq!(common(&["18446744073709551615", "1"]), JsonType::UInt);
+        assert_eq!(common(&["1", "18446744073709551616"]), JsonType::Whole);
+        assert_eq!(common(&["-9223372036854775809"]), JsonType::Whole);
+        assert_eq!(common(&["-1", "18446744073709551615"]), JsonType::Whole);
+        assert_eq!(common(&["18446744073709551616", "0.5"]), JsonType::Double);
+        assert_eq!(common(&["18446744073709551616.0"]), JsonType::Double);
+        assert_eq!(common(&["1e30"]), JsonType::Double);
+        assert_eq!(common(&["\"18446744073709551616\""]), JsonType::Text);
+        assert_eq!(common(&[r#""\"18446744073709551616""#]), JsonType::Text);
+        let list = JsonType::List(Box::new(JsonType::Whole));
+        assert_eq!(common(&["[1, -18446744073709551616]"]), list);
+        assert!(list.has_wide());
         assert_eq!(common(&["1", "\"x\""]), JsonType::Json);
         assert_eq!(common(&["\"2020-01-02\""]), JsonType::Date);
         assert_eq!(common(&["\"2020-01-02\"", "\"2020-01-02T03:04:05\""]), JsonType::Timestamp);

@@ -3,18 +3,21 @@
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::ReaderBuilder;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use serde_json::Value;
 
+use super::infer::WIDE_TYPE;
 use super::rewrite::{write_row, write_whole};
 use super::table::{value_error, wrong_value};
 use super::values::ValueReader;
 use crate::arithmetic::convert;
-use crate::files::nested::{batch_with_leaves, with_leaf_types_of};
+use crate::files::csv::is_whole;
+use crate::files::nested::{batch_with_leaves, with_leaf_types_of, with_leaves};
 use crate::files::read::{BatchSource, Batches, SourceFile, until_failure};
 
 /// How the files of a table are read.
@@ -29,6 +32,8 @@ pub(super) struct JsonReading {
     /// Whether values are one column instead of one for each key.
     pub(super) is_whole: bool,
     pub(super) rewriting: Rewriting,
+    /// Whether some columns are DECIMAL(38,0) because of numbers beyond 64 bits, and so have no others than whole ones.
+    pub(super) has_wide: bool,
     pub(super) schema: SchemaRef,
 }
 
@@ -50,7 +55,7 @@ impl BatchSource for JsonReading {
         let mut of_file = JsonBatches {
             reading: self.clone(),
             file: file.clone(),
-            read: with_texts(&schema),
+            read: with_texts(&schema, self.has_wide),
             schema,
             values: values.map_err(|error| file.failed(&error))?,
             rows,
@@ -70,10 +75,11 @@ struct JsonBatches {
 }
 
 /// The columns with texts in the place of values that Arrow's reader does not know, or reads in another form than
-/// ours.
-fn with_texts(schema: &Schema) -> SchemaRef {
+/// ours: of a number with a point it takes what is before that.
+fn with_texts(schema: &Schema, has_wide: bool) -> SchemaRef {
     with_leaf_types_of(schema, &mut |leaf| match leaf {
         DataType::Interval(_) => DataType::Utf8,
+        wide if has_wide && *wide == WIDE_TYPE => DataType::Utf8,
         _ if leaf.is_binary() => DataType::Utf8,
         _ => leaf.clone(),
     })
@@ -161,9 +167,51 @@ impl JsonBatches {
     fn counted(&self, batch: Option<RecordBatch>, rows: usize) -> Result<RecordBatch> {
         match batch {
             Some(batch) if batch.num_rows() == rows => {
-                batch_with_leaves(&batch, &self.schema, &|texts, to| convert(texts, to, false))
+                let leaf = |texts: &ArrayRef, to: &DataType| self.leaf(texts, to);
+                let typed = batch_with_leaves(&batch, &self.schema, &leaf);
+                typed.map_err(|error| self.with_column(&batch, error))
             }
             _ => Err(exec_datafusion_err!("{}: a value is not whole", self.file.name())),
+        }
+    }
+
+    /// Texts as the innermost values of a column.
+    fn leaf(&self, texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+        if self.reading.has_wide && *to == WIDE_TYPE {
+            let numbers = convert(texts, to, true)?;
+            for (row, text) in texts.as_string::<i32>().iter().enumerate() {
+                if let Some(text) = text
+                    && (numbers.is_null(row) || !is_whole(text))
+                {
+                    let wanted = "the type that the first rows suggest";
+                    let why = format!("'{text}' cannot be read as DECIMAL(38,0), {wanted}");
+                    return Err(ArrowError::JsonError(why).into());
+                }
+            }
+            return Ok(numbers);
+        }
+        convert(texts, to, false)
+    }
+
+    /// The error of a batch with the name of the column that it is of.
+    fn with_column(&self, batch: &RecordBatch, error: DataFusionError) -> DataFusionError {
+        let leaf = |texts: &ArrayRef, to: &DataType| self.leaf(texts, to);
+        let is_wrong = |(values, field): &(&ArrayRef, &FieldRef)| {
+            with_leaves(values, field.data_type(), &leaf).is_err()
+        };
+        let wrong = batch.columns().iter().zip(self.schema.fields()).find(is_wrong);
+        let why = match error.find_root() {
+            DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
+                ArrowError::JsonError(why) => Some(why.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        match (wrong, why) {
+            (Some((_, field)), Some(why)) => {
+                ArrowError::JsonError(format!("column \"{}\": {why}", field.name())).into()
+            }
+            _ => error,
         }
     }
 

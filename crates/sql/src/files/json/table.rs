@@ -9,7 +9,7 @@ use datafusion::common::{DataFusionError, Result, exec_datafusion_err, exec_err,
 use datafusion::datasource::file_format::json::JsonFormat;
 use serde_json::Value;
 
-use super::infer::{JsonType, columns};
+use super::infer::{JsonType, columns, sample_value};
 use super::reader::{JsonReading, Rewriting};
 use super::values::{ValueError, ValueReader};
 use crate::files::SAMPLE_ROWS;
@@ -107,6 +107,7 @@ pub(crate) fn parts(
         max: options.count(OBJECT_MAX)?.unwrap_or(VALUE_BYTES),
         is_whole: records == "false",
         rewriting: Rewriting::IfNeeded,
+        has_wide: false,
         schema: Arc::new(Schema::empty()),
     };
     if let Some(target) = &options.target {
@@ -149,7 +150,8 @@ pub(crate) fn parts(
             reading.schema = Arc::new(Schema::new(vec![Field::new(WHOLE, data_type, true)]));
         }
     }
-    let plain = reading.rewriting == Rewriting::Never && !reading.ignores;
+    reading.has_wide = found.has_wide();
+    let plain = reading.rewriting == Rewriting::Never && !reading.ignores && !reading.has_wide;
     if plain && files.iter().map(is_lines).collect::<Result<Vec<_>>>()?.into_iter().all(|it| it) {
         return Ok(line_parts(files, &reading));
     }
@@ -230,7 +232,7 @@ fn sampled(files: &[SourceFile], reading: &JsonReading, sample: usize) -> Result
                 Err(_) if of_file > 0 && !values.has_ended() => break,
                 Err(error) => return Err(value_error(file, error)),
             };
-            match serde_json::from_slice::<Value>(&text) {
+            match sample_value(&text) {
                 Ok(value) => common = common.with(JsonType::of(&value, 0)),
                 Err(_) if reading.ignores => continue,
                 Err(error) => return Err(wrong_value(file, line, &error)),
