@@ -146,7 +146,7 @@ fn options_of_a_connection_are_settings() {
             config.user("ann").dbname("atoll").options(options);
             async move { config.connect(tokio_postgres::NoTls).await }
         };
-        let options = "-c search_path=s -c statement_timeout=20ms --atoll.shared-scan=off";
+        let options = "-c search_path=s -c statement_timeout=2000ms --atoll.shared-scan=off";
         let (client, connection) = connect(options).await.expect("a session");
         tokio::spawn(connection);
         assert_eq!(client.query("SELECT a FROM t", &[]).await.expect("it is found").len(), 0);

@@ -24,7 +24,7 @@ pub(super) fn is_cast(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Interval, Time64, Timestamp};
     match (from, to) {
         (Date32, Timestamp(..)) | (Timestamp(..), Date32 | Time64(_)) => true,
-        (Timestamp(from, zone), Timestamp(to, other)) => zone == other && nanos(*from) < nanos(*to),
+        (Timestamp(from, zone), Timestamp(to, other)) => zone == other && from != to,
         (Time64(TimeUnit::Nanosecond), Interval(IntervalUnit::MonthDayNano))
         | (Interval(IntervalUnit::MonthDayNano), Time64(TimeUnit::Nanosecond)) => true,
         _ => false,
@@ -51,6 +51,11 @@ pub(super) fn convert(
             Some((finite, _)) => cast_with_options(&finite, to, options),
             None => cast_with_options(values, to, options),
         },
+        (DataType::Timestamp(from, _), DataType::Timestamp(to_unit, _))
+            if nanos(*to_unit) < nanos(*from) =>
+        {
+            cast_moments(values, to, options)
+        }
         (DataType::Timestamp(from, _), DataType::Timestamp(to_unit, _)) => {
             let values = cast_with_options(values, &DataType::Int64, options)?;
             let step = nanos(*to_unit) / nanos(*from);

@@ -486,7 +486,7 @@ mod tests {
             ("(a, b) IS DISTINCT FROM NULL", "(true)"),
             ("(a, b) IN ((1, 2), c)", "((((a, b) = (1, 2)) OR ((a, b) = c)))"),
             ("(a + 1, b)", "row((a + 1), (b))"),
-            // What is no row stays.
+            // Other parentheses and functions stay.
             ("(a, b)", "(a, b)"),
             ("(a) = (b)", "(a) = (b)"),
             ("s = (1, 2)", "s = (1, 2)"),

@@ -67,8 +67,10 @@ pub(super) fn unmark(plan: LogicalPlan) -> Result<LogicalPlan> {
             node.map_expressions(renamed)
         }
         LogicalPlan::Distinct(Distinct::On(mut on)) => {
-            let renamed = |expr| renamed(expr).map(|renamed| renamed.data);
-            on.select_expr = on.select_expr.into_iter().map(renamed).collect::<Result<_>>()?;
+            let renamed = |exprs: Vec<Expr>| -> Result<Vec<Expr>> {
+                exprs.into_iter().map(|expr| Ok(renamed(expr)?.data)).collect()
+            };
+            (on.on_expr, on.select_expr) = (renamed(on.on_expr)?, renamed(on.select_expr)?);
             LogicalPlan::Distinct(Distinct::On(on)).map_expressions(unmarked)
         }
         node => node.map_expressions(unmarked),

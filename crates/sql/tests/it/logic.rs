@@ -3,7 +3,6 @@
 //! On the live machine a tenth of the variants of its queries run too ([`crate::variants`]).
 
 use std::collections::VecDeque;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -226,7 +225,7 @@ fn the_suite_and_variants_of_its_queries_hold_on_the_live_machine() {
     let files = Mutex::new(files().into_iter().filter(is_asked).collect());
     // With all tests, others run beside this one.
     let threads = match share {
-        Share::All => thread::available_parallelism().map_or(1, NonZero::get),
+        Share::All => runtime.worker_count(),
         Share::Tenth { .. } => 1,
     };
     let (mut failures, mut variants) = (Vec::new(), Variants::new(share));

@@ -171,7 +171,7 @@ impl Column {
             other => {
                 let mut text = String::new();
                 other.write(row, JsonForm::Jsonb, &mut text)?;
-                // Floats that are no numbers have quotes already.
+                // NaN and the infinities have quotes already.
                 match matches!(other, Self::Double(_)) && text.starts_with('"') {
                     true => out.push_str(&text),
                     false => quote(&text, out),

@@ -119,7 +119,7 @@ impl JsonType {
     fn of_text(text: &str) -> Self {
         let found = Self::of_form(text);
         match found {
-            // Some texts of their form are no dates: that of February 30.
+            // A text of this form may name a day that does not exist: February 30.
             Self::Date | Self::Timestamp | Self::Moment
                 if read_scalar(text, &found.data_type(), StatementClock::default()).is_none() =>
             {

@@ -70,6 +70,8 @@ struct Around {
     is_recursive: bool,
     /// How many queries directly inside of it were entered: those of its WITH come first.
     entered: usize,
+    /// Whether the last one of them is still visited.
+    is_open: bool,
     /// Expressions that were open where it begins.
     expressions: usize,
     is_in_expression: bool,
@@ -79,7 +81,7 @@ impl Around {
     /// Whether a name that is read inside of it is that of its own WITH.
     fn defines(&self, name: &str) -> bool {
         // Inside of the WITH a query sees those before it, and under RECURSIVE all of them.
-        let is_in_with = (1..=self.defines.len()).contains(&self.entered);
+        let is_in_with = self.is_open && self.entered <= self.defines.len();
         let seen = if is_in_with && !self.is_recursive {
             &self.defines[..self.entered - 1]
         } else {
@@ -226,6 +228,7 @@ impl Visitor for Finder<'_> {
         let is_inside = self.around.last().is_some_and(|outer| outer.is_in_expression);
         if let Some(outer) = self.around.last_mut() {
             outer.entered += 1;
+            outer.is_open = true;
         }
         let with = query.with.as_ref();
         let ctes = with.iter().flat_map(|with| &with.cte_tables);
@@ -233,6 +236,7 @@ impl Visitor for Finder<'_> {
             defines: ctes.map(|cte| folded(&cte.alias.name)).collect(),
             is_recursive: with.is_some_and(|with| with.recursive),
             entered: 0,
+            is_open: false,
             expressions: std::mem::take(&mut self.expressions),
             is_in_expression: is_inside,
         });
@@ -247,6 +251,9 @@ impl Visitor for Finder<'_> {
 
     fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
         self.expressions = self.around.pop().map_or(0, |query| query.expressions);
+        if let Some(outer) = self.around.last_mut() {
+            outer.is_open = false;
+        }
         ControlFlow::Continue(())
     }
 
