@@ -67,10 +67,15 @@ pub(super) fn unmark(plan: LogicalPlan) -> Result<LogicalPlan> {
             node.map_expressions(renamed)
         }
         LogicalPlan::Distinct(Distinct::On(mut on)) => {
-            let renamed = |exprs: Vec<Expr>| -> Result<Vec<Expr>> {
+            let all_renamed = |exprs: Vec<Expr>| -> Result<Vec<Expr>> {
                 exprs.into_iter().map(|expr| Ok(renamed(expr)?.data)).collect()
             };
-            (on.on_expr, on.select_expr) = (renamed(on.on_expr)?, renamed(on.select_expr)?);
+            on.on_expr = all_renamed(on.on_expr)?;
+            on.select_expr = all_renamed(on.select_expr)?;
+            // The first sort keys have to be the keys of ON.
+            for key in on.sort_expr.iter_mut().flatten().take(on.on_expr.len()) {
+                *key = key.with_expr(renamed(key.expr.clone())?.data);
+            }
             LogicalPlan::Distinct(Distinct::On(on)).map_expressions(unmarked)
         }
         node => node.map_expressions(unmarked),
