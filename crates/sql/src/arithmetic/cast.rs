@@ -74,6 +74,11 @@ impl CheckedCast {
         Self { to: to.clone(), is_try, signature }
     }
 
+    /// Whether a constant fits.
+    pub(super) fn holds(&self, value: &ScalarValue) -> bool {
+        value.to_array().and_then(|value| convert(&value, &self.to, false)).is_ok()
+    }
+
     fn cast(&self, values: &ArrayRef, clock: StatementClock<'_>) -> Result<ArrayRef> {
         convert_in(values, &self.to, self.is_try, clock).map_err(|error| match self.blame(values) {
             Some(_) if is_text(values.data_type()) => error,

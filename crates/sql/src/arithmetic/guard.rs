@@ -5,8 +5,8 @@
 //! one leaves open. Conjuncts of filters, which DataFusion joins out of several places, are ordered so
 //! that those that may fail come last. The others stay conjuncts, so that they can still be moved.
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Case, Cast, ScalarFunction};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
@@ -89,7 +89,7 @@ pub(super) fn guard(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
     expr.transform_up(|expr| guard_one(expr, schema))
 }
 
-/// `left AND right` or `left OR right` as a CASE where the right side may fail.
+/// `left AND right` or `left OR right` as a CASE where the right side may fail or calls what has effects.
 fn guard_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &expr else {
         return Ok(Transformed::no(expr));
@@ -111,25 +111,69 @@ fn guard_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(Expr::Case(case)))
 }
 
-/// Whether computing the expression may be an error.
+/// Whether the expression must be computed only where it decides: it may fail, or its calls have effects.
 fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
-    expr.exists(|node| {
-        Ok(match node {
-            Expr::ScalarFunction(ScalarFunction { func, .. }) => {
-                let inner = func.inner();
-                inner.is::<Arithmetic>()
-                    || inner.is::<CheckedCast>()
-                    || inner.is::<DecimalDivision>()
-                    || FAILING.contains(&func.name())
-            }
-            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Modulo, .. }) => {
-                !left.get_type(schema)?.is_floating()
-            }
-            Expr::Cast(Cast { expr, field }) => {
-                expr.get_type(schema)?.is_string() && !field.data_type().is_string()
-            }
-            _ => false,
+    expr.is_volatile() || failure(expr, schema) != Failure::Never
+}
+
+/// What errors computing an expression may end in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Failure {
+    Never,
+    /// Numbers that are too large for their type.
+    Overflow,
+    /// A division by zero, a text that is no number, and so on.
+    Any,
+}
+
+/// What errors computing the expression may end in.
+pub(crate) fn failure(expr: &Expr, schema: &DFSchema) -> Failure {
+    let mut worst = Failure::Never;
+    let looked = expr.apply(|node| {
+        worst = worst.max(failure_of_node(node, schema)?);
+        Ok(match worst {
+            Failure::Any => TreeNodeRecursion::Stop,
+            _ => TreeNodeRecursion::Continue,
         })
+    });
+    looked.map_or(Failure::Any, |_| worst)
+}
+
+/// Without its arguments.
+fn failure_of_node(node: &Expr, schema: &DFSchema) -> Result<Failure> {
+    let is_text = |value: &Expr| Ok::<_, DataFusionError>(value.get_type(schema)?.is_string());
+    Ok(match node {
+        Expr::ScalarFunction(ScalarFunction { func, args }) => {
+            let inner = func.inner();
+            if let Some(arithmetic) = inner.downcast_ref::<Arithmetic>() {
+                return Ok(if arithmetic.divides() { Failure::Any } else { Failure::Overflow });
+            }
+            if let Some(cast) = inner.downcast_ref::<CheckedCast>() {
+                return Ok(match args.first() {
+                    Some(Expr::Literal(value, _)) if cast.holds(value) => Failure::Never,
+                    Some(value) if !is_text(value)? => Failure::Overflow,
+                    _ => Failure::Any,
+                });
+            }
+            match inner.is::<DecimalDivision>() || FAILING.contains(&func.name()) {
+                true => Failure::Any,
+                false => Failure::Never,
+            }
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Modulo, .. }) => {
+            match left.get_type(schema)?.is_floating() {
+                true => Failure::Never,
+                false => Failure::Any,
+            }
+        }
+        Expr::Cast(Cast { expr, field }) if is_text(expr)? && !field.data_type().is_string() => {
+            match expr.as_ref() {
+                Expr::Literal(value, _) if value.cast_to(field.data_type()).is_ok() => {
+                    Failure::Never
+                }
+                _ => Failure::Any,
+            }
+        }
+        _ => Failure::Never,
     })
-    .unwrap_or(true)
 }

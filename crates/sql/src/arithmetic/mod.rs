@@ -47,6 +47,7 @@ mod text_input;
 
 pub(crate) use cast::{assigned, assigned_value, convert};
 pub(crate) use dates::{DatesBesideTimestamps, PlanDates};
+pub(crate) use guard::{Failure, failure};
 pub(crate) use nested_text::hexadecimal;
 pub use nested_text::{is_ambiguous, quoted};
 use operation::Operation;

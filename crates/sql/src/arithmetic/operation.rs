@@ -109,6 +109,11 @@ impl Arithmetic {
         &self.result
     }
 
+    /// Whether it fails by zero.
+    pub(super) fn divides(&self) -> bool {
+        self.operation == Operation::Divide
+    }
+
     /// The result for two constants; none where one is null, and where the operation fails.
     pub(super) fn constant(&self, left: &Expr, right: &Expr) -> Option<Expr> {
         let (Expr::Literal(left, _), Expr::Literal(right, _)) = (left, right) else { return None };
