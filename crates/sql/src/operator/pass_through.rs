@@ -7,14 +7,16 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{Distribution, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::filter_pushdown::{FilterDescription, FilterPushdownPhase};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
+};
 
 /// What an operator does with the rows of its input. Partition p of the operator reads partition p of the
 /// input and nothing else, unless `properties` tells of a single one, which reads them all.
@@ -34,6 +36,11 @@ pub(crate) trait PassThrough: Clone + fmt::Debug + Send + Sync + 'static {
         Arc::clone(input.properties())
     }
 
+    /// How the input's rows must lie.
+    fn distribution(&self) -> Distribution {
+        Distribution::UnspecifiedDistribution
+    }
+
     /// What EXPLAIN shows after the name; nothing where it is empty.
     fn details(&self, _input: &Arc<dyn ExecutionPlan>) -> String {
         String::new()
@@ -49,6 +56,11 @@ pub(crate) trait PassThrough: Clone + fmt::Debug + Send + Sync + 'static {
             true => FilterDescription::from_children(filters, &[input]),
             false => Ok(FilterDescription::all_unsupported(&filters, &[input])),
         }
+    }
+
+    /// What is known of the rows, from what is known of the input's, where every row passes.
+    fn statistics(&self, input: &Arc<Statistics>) -> Arc<Statistics> {
+        Arc::clone(input)
     }
 
     /// The rows of a partition.
@@ -146,6 +158,10 @@ impl<P: PassThrough> ExecutionPlan for PassThroughExec<P> {
         self.replace_children(children, ReplaceChildrenOptions::new(recompute))
     }
 
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![self.pass.distribution()])
+    }
+
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![P::KEEPS_ORDER]
     }
@@ -180,7 +196,7 @@ impl<P: PassThrough> ExecutionPlan for PassThroughExec<P> {
         _: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         match inputs {
-            [input] if P::EVERY_ROW => Ok(Arc::clone(input)),
+            [input] if P::EVERY_ROW => Ok(self.pass.statistics(input)),
             _ => Ok(Arc::new(Statistics::new_unknown(&self.schema()))),
         }
     }

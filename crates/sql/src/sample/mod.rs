@@ -26,8 +26,10 @@ pub(crate) use relation::SampledRelations;
 
 use crate::operator::StatementPartsPlanner;
 use crate::table::WrittenRowsPlanner;
+use crate::volatile::{FencePlanner, SharedPlanner};
 
-/// DataFusion's planner, which also plans samples, the rows of RETURNING and statements of several parts.
+/// DataFusion's planner, which also plans samples, the rows of RETURNING, statements of several parts, and what
+/// keeps volatile calls in their place.
 #[derive(Debug)]
 pub(crate) struct SamplePlanner;
 
@@ -42,6 +44,8 @@ impl QueryPlanner for SamplePlanner {
             Arc::new(node::SampleNodePlanner),
             Arc::new(WrittenRowsPlanner),
             Arc::new(StatementPartsPlanner),
+            Arc::new(FencePlanner),
+            Arc::new(SharedPlanner::default()),
         ]);
         planner.create_physical_plan(plan, session).await
     }

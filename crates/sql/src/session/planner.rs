@@ -55,7 +55,7 @@ use crate::role::{check_files, check_reserved};
 use crate::settings::AtollOptions;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::timezone::SessionTimeZone;
-use crate::volatile::check_ctes;
+use crate::volatile::{has_shared_ctes, share_ctes};
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]
@@ -390,9 +390,8 @@ impl StatementPlanner {
         crate::files::read::expand(state, &self.names, self.files, &mut statement).await?;
         let normalize = state.config_options().sql_parser.enable_ident_normalization;
         let (tables, ctes) = resolve_table_references(&statement, normalize)?;
-        if !ctes.is_empty() {
-            check_ctes(&statement, &|name| is_volatile(state, name))?;
-        }
+        let shares =
+            !ctes.is_empty() && has_shared_ctes(&statement, &|name| is_volatile(state, name));
         let qualifiers = BareQualifiers::of(&statement, &tables);
         if reads(&statement) {
             self.check_reads(state, (&statement, tables.as_slice()), within)?;
@@ -403,6 +402,9 @@ impl StatementPlanner {
         }
         let list = self.take_list(state, &mut statement).await?;
         let mut plan = statement_to_plan(state, statement).await?;
+        if shares {
+            plan = share_ctes(plan)?;
+        }
         if let Some(list) = list {
             plan = list.restored(plan)?;
         }

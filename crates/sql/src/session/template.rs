@@ -32,7 +32,7 @@ use crate::role::Identity;
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::settings::{AtollOptions, ColumnNames};
 use crate::timezone::{self, SessionTimeZone};
-use crate::volatile::VolatileFilters;
+use crate::volatile::{VolatileColumns, VolatileFilters};
 use atoll_functions::PlanCalls;
 
 /// What a session begins with.
@@ -176,8 +176,9 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(CountedCopies));
     rules.push(Arc::new(NamedQuantified));
     rules.push(Arc::new(CanonicalFloats));
-    rules.push(Arc::new(VolatileFilters));
     rules.push(Arc::new(DependentJoins));
+    rules.push(Arc::new(VolatileColumns));
+    rules.push(Arc::new(VolatileFilters));
     rules.push(Arc::new(RecursiveMarks));
     rules
 }

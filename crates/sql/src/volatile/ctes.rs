@@ -1,33 +1,22 @@
 //! Names of WITH that stand for volatile calls.
 //!
-//! DataFusion 55 plans the query of a WITH once for each place that names it, so that `random()` in it
-//! gives other values in each. They should be the same, so two places are refused.
+//! DataFusion 55 computes the query of a WITH once for each place that names it, so that `random()` in it
+//! gives other values in each. They should be the same, so it is computed once for all.
 
 use crate::parse::walk;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visitor};
 
-/// Refuses a statement that names such a query twice. `is_volatile` tells it of functions by name.
-pub(crate) fn check_ctes(statement: &Parsed, is_volatile: &dyn Fn(&str) -> bool) -> Result<()> {
-    let mut check = CteCheck { is_volatile, twice: None };
-    let _ = check.visit(statement);
-    match check.twice {
-        None => Ok(()),
-        Some((name, times)) => not_impl_err!(
-            "WITH {name} calls a volatile function such as random(), and is used in {times} \
-             places, each of which would call it again; create a table from it first, with CREATE \
-             TABLE {name} AS"
-        ),
-    }
+/// Whether a statement names such a query twice. `is_volatile` tells it of functions by name.
+pub(crate) fn has_shared_ctes(statement: &Parsed, is_volatile: &dyn Fn(&str) -> bool) -> bool {
+    CteCheck { is_volatile }.visit(statement).is_break()
 }
 
 struct CteCheck<'a> {
     is_volatile: &'a dyn Fn(&str) -> bool,
-    twice: Option<(String, usize)>,
 }
 
 impl CteCheck<'_> {
@@ -63,7 +52,6 @@ impl Visitor for CteCheck<'_> {
             let _ = walk(&cte.query, &mut own);
             let times = places.count - own.count;
             if times > 1 {
-                self.twice = Some((name, times));
                 return ControlFlow::Break(());
             }
             volatile.insert(name);

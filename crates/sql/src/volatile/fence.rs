@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::{Result, Statistics};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
@@ -27,7 +27,7 @@ impl OperatorRule for VolatileFences {
         plan: &Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        Ok(makes_volatile_calls(plan).then(|| FenceExec::plan(plan, Fence { open: None })))
+        Ok(makes_volatile_calls(plan).then(|| FenceExec::closed(plan)))
     }
 }
 
@@ -55,6 +55,11 @@ impl FenceExec {
         Self::plan(input, Fence { open: Some(columns) })
     }
 
+    /// A fence that no filter passes.
+    pub(crate) fn closed(input: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        Self::plan(input, Fence { open: None })
+    }
+
     /// Whether some filters may pass.
     pub(crate) fn is_open(&self) -> bool {
         self.pass().open.is_some()
@@ -63,6 +68,14 @@ impl FenceExec {
 
 impl PassThrough for Fence {
     const NAME: &'static str = "FenceExec";
+
+    /// Rows that are known to be so many are computed nevertheless.
+    fn statistics(&self, input: &Arc<Statistics>) -> Arc<Statistics> {
+        match self.open {
+            Some(_) => Arc::clone(input),
+            None => Arc::new(Statistics::clone(input).to_inexact()),
+        }
+    }
 
     fn passed_filters(
         &self,

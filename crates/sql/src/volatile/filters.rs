@@ -3,19 +3,24 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, Filter, Join, JoinType, LogicalPlan, Projection, col};
 use datafusion::optimizer::AnalyzerRule;
 
-/// Puts the volatile calls of a filter into a column below it: filters on such a column stay above
+use super::pairs::of_pair;
+
+/// Name of that column.
+const CALLED: &str = "__called";
+
+/// Puts what a filter asks of volatile calls into a column below it: filters on such a column stay above
 /// the projection that makes it, and the projection stays where it is.
 ///
 /// ```text
 ///                             Projection: g
-/// Filter: random() < 0.5        Filter: __call_0 < 0.5
-///   Aggregate: g         ─▶       Projection: g, random() AS __call_0
+/// Filter: random() < 0.5        Filter: __called
+///   Aggregate: g         ─▶       Projection: g, random() < 0.5 AS __called
 ///                                   Aggregate: g
 /// ```
 #[derive(Debug)]
@@ -49,28 +54,35 @@ fn of_filter(filter: Filter) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(filtered(split_conjunction_owned(predicate), input)?))
 }
 
-/// An inner join's conditions hold for pairs of rows, as those of a filter over the join do.
+/// An inner join's conditions hold for pairs of rows, as those of a filter over the join do. Those of an outer join stay.
 fn of_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
-    if join.join_type != JoinType::Inner {
-        return not_impl_err!(
-            "a call of a volatile function such as random() in the condition of a {} JOIN; call it \
-             in a sub-query, and join with that",
-            join.join_type.to_string().to_uppercase()
-        );
-    }
     let (volatile, on): (Vec<_>, Vec<_>) = std::mem::take(&mut join.on)
         .into_iter()
         .partition(|(left, right)| left.is_volatile() || right.is_volatile());
     let mut predicates: Vec<Expr> =
         volatile.into_iter().map(|(left, right)| left.eq(right)).collect();
-    if let Some(filter) = join.filter.take() {
-        let (volatile, stable): (Vec<_>, Vec<_>) =
-            split_conjunction_owned(filter).into_iter().partition(Expr::is_volatile);
-        predicates.extend(volatile);
-        join.filter = conjunction(stable);
-    }
+    let (volatile, stable): (Vec<_>, Vec<_>) = join
+        .filter
+        .take()
+        .map_or(vec![], split_conjunction_owned)
+        .into_iter()
+        .partition(Expr::is_volatile);
+    predicates.extend(volatile);
     join.on = on;
-    Ok(Transformed::yes(filtered(predicates, Arc::new(LogicalPlan::Join(join)))?))
+    if join.join_type == JoinType::Inner {
+        join.filter = conjunction(stable);
+        return Ok(Transformed::yes(filtered(predicates, Arc::new(LogicalPlan::Join(join)))?));
+    }
+    let predicate = conjunction(predicates).and_then(|predicate| of_pair(predicate, &join));
+    if predicate.is_none() {
+        return not_impl_err!(
+            "a call of a volatile function such as random() in the condition of a {} JOIN with a \
+             table without columns",
+            join.join_type.to_string().to_uppercase()
+        );
+    }
+    join.filter = conjunction(stable.into_iter().chain(predicate));
+    Ok(Transformed::yes(LogicalPlan::Join(join)))
 }
 
 /// Whether every row of the plan belongs to one row of what a filter on it could sink to.
@@ -100,28 +112,14 @@ fn filtered(predicates: Vec<Expr>, mut input: Arc<LogicalPlan>) -> Result<Logica
         input = Arc::new(LogicalPlan::Filter(Filter::try_new(stable, input)?));
     }
     let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
-    let mut calls = Vec::new();
-    let volatile = volatile
-        .into_iter()
-        .map(|predicate| without_calls(predicate, &mut calls))
-        .collect::<Result<Vec<_>>>()?;
     let Some(volatile) = conjunction(volatile) else { return Ok(Arc::unwrap_or_clone(input)) };
-    let with_calls = columns.iter().cloned().chain(calls).collect();
+    // What names a value of an outer query cannot move out of the filter.
+    if volatile.contains_outer() {
+        return Ok(LogicalPlan::Filter(Filter::try_new(volatile, input)?));
+    }
+    let passes = volatile.alias(CALLED);
+    let with_calls = columns.iter().cloned().chain([passes]).collect();
     let called = LogicalPlan::Projection(Projection::try_new(with_calls, input)?);
-    let kept = LogicalPlan::Filter(Filter::try_new(volatile, Arc::new(called))?);
+    let kept = LogicalPlan::Filter(Filter::try_new(col(CALLED), Arc::new(called))?);
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(kept))?))
-}
-
-/// Takes the volatile calls out of an expression; columns stand in their place.
-fn without_calls(expr: Expr, calls: &mut Vec<Expr>) -> Result<Expr> {
-    expr.transform_down(|expr| {
-        // A call on a value of an outer query cannot move out of the filter.
-        if !expr.is_volatile_node() || expr.contains_outer() {
-            return Ok(Transformed::no(expr));
-        }
-        let name = format!("__call_{}", calls.len());
-        calls.push(expr.alias(name.as_str()));
-        Ok(Transformed::new(col(name), true, TreeNodeRecursion::Jump))
-    })
-    .data()
 }

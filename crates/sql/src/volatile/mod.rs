@@ -4,18 +4,29 @@
 //! DataFusion 55 keeps their results in one place in projections, but moves filters about as if they
 //! did not matter: HAVING `random() < 0.5` is evaluated for the rows of groups instead of groups, a
 //! WHERE over a join for the rows of one side, and a filter over a column that is such a result is
-//! evaluated on the result of another call. Two rules keep it from that, and [`check_ctes`] refuses what
-//! cannot be kept:
+//! evaluated on the result of another call. A column that nobody reads it does not compute. A name of WITH it computes
+//! wherever it is read. Three rules and [`share_ctes`] keep it from that:
 //!
 //! | rule | what it does |
 //! |---|---|
+//! | [`VolatileColumns`] | columns that are results of calls are computed where they stand, read or not |
 //! | [`VolatileFilters`] | the calls of a filter over joins, groups, windows become a column below it |
 //! | [`VolatileFences`] | filters on columns that are results of calls do not sink below the call |
 
+mod columns;
 mod ctes;
 mod fence;
 mod filters;
+mod node;
+mod once;
+mod pairs;
+mod shared;
 
-pub(crate) use ctes::check_ctes;
+pub(crate) use columns::VolatileColumns;
+pub(crate) use ctes::has_shared_ctes;
 pub(crate) use fence::{FenceExec, VolatileFences};
 pub(crate) use filters::VolatileFilters;
+pub(crate) use node::FencePlanner;
+pub(crate) use shared::{
+    SharedPlanner, is_in_recursion, is_shared, is_volatile, share_ctes, shared,
+};
