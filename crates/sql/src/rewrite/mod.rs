@@ -12,7 +12,7 @@
 //! | [`CanonicalTexts`] | texts beside UUIDs and JSONB in their canonical form | before the coercion of types |
 //! | `nested_order` | lists, structs and maps compared in the order in which they are sorted | first |
 //! | `any_text` | regular expressions of PostgreSQL's, and `s ~ '.*'` with SQL's NULL | first |
-//! | [`DependentJoins`] | correlated subqueries that DataFusion refuses or joins wrongly | last among the analyzer's rules |
+//! | [`DependentJoins`] | correlated subqueries that DataFusion refuses or joins wrongly; subqueries that only some rows reach | behind the coercion of types, before volatile calls are fenced |
 //! | `subqueries_in_values` | subqueries among the rows of VALUES, above them | first |
 //! | `embedded_subqueries` | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
 //! | `null_safe` | joins on IS NOT DISTINCT FROM apart from those on `=` | where DataFusion makes keys of conditions, and orders joins |

@@ -1,10 +1,9 @@
 //! The values of outer columns that a subquery names, and the subquery over all of them at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{
     Column, DFSchema, JoinType, NullEquality, Result, ScalarValue, internal_err, not_impl_err,
 };
@@ -18,91 +17,11 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::ident;
 
-/// A name that no other column has.
-pub(super) fn unused(what: &str) -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("${what}{}", NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// The outer columns that the expressions of a node name.
-pub(super) fn has_outer(node: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    node.apply_expressions(|expr| {
-        found = found || expr.contains_outer();
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(found)
-}
-
-/// The outer columns that a subquery names, and those inside it for columns that it has not: all, or those of
-/// one plan around it.
-pub(super) fn outer_columns(
-    plan: &LogicalPlan,
-    of: Option<&DFSchema>,
-) -> Result<Vec<(Column, Expr)>> {
-    let mut found: Vec<(Column, Expr)> = Vec::new();
-    collect(plan, &mut found)?;
-    found.retain(|(column, _)| of.is_none_or(|schema| schema.has_column(column)));
-    Ok(found)
-}
-
-fn collect(plan: &LogicalPlan, found: &mut Vec<(Column, Expr)>) -> Result<()> {
-    plan.apply(|node| {
-        let mut own = DFSchema::empty();
-        node.inputs().into_iter().for_each(|input| own.merge(input.schema()));
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                if let Expr::OuterReferenceColumn(_, column) = expr
-                    && !found.iter().any(|(known, _)| known == column)
-                {
-                    found.push((column.clone(), expr.clone()));
-                }
-                let subquery = match expr {
-                    Expr::ScalarSubquery(subquery) => Some(subquery),
-                    Expr::Exists(exists) => Some(&exists.subquery),
-                    Expr::InSubquery(membership) => Some(&membership.subquery),
-                    Expr::SetComparison(comparison) => Some(&comparison.subquery),
-                    _ => None,
-                };
-                if let Some(subquery) = subquery {
-                    let mut inner = Vec::new();
-                    collect(&subquery.subquery, &mut inner)?;
-                    inner.retain(|(column, _)| !own.has_column(column));
-                    inner.retain(|(column, _)| !found.iter().any(|(known, _)| known == column));
-                    found.append(&mut inner);
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
-    })?;
-    Ok(())
-}
-
-/// Outer columns as columns, where the plan has them.
-pub(super) fn unwrapped(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    expr.transform_up(|expr| {
-        Ok(match expr {
-            Expr::OuterReferenceColumn(_, column) if schema.has_column(&column) => {
-                Transformed::yes(Expr::Column(column))
-            }
-            other => Transformed::no(other),
-        })
-    })
-    .data()
-}
-
-/// Whether a plan has the same rows each time it is read.
-pub(super) fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
-    let mut repeats = true;
-    plan.apply(|node| {
-        repeats &= !matches!(node, LogicalPlan::Limit(_) | LogicalPlan::Extension(_));
-        node.apply_expressions(|expr| {
-            repeats &= !expr.is_volatile();
-            Ok(TreeNodeRecursion::Continue)
-        })
-    })?;
-    Ok(repeats)
-}
+use super::branches::failure_of;
+use super::columns::{outer_columns, unused};
+use super::gate::{gate, gated};
+use crate::arithmetic::Failure;
+use crate::volatile::is_volatile;
 
 /// How many rows a LIMIT skips and returns.
 pub(super) fn fetched(limit: &Limit) -> Result<(usize, Option<usize>)> {
@@ -153,28 +72,86 @@ impl Cut {
 pub(super) struct Domain {
     plan: LogicalPlan,
     columns: Vec<(Column, String)>,
+    kind: Kind,
+}
+
+/// Whose values a domain has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// All rows'.
+    All,
+    /// Those of the rows that reach the subquery; nothing may be computed for others.
+    Reached,
+    /// Each row's by itself, so that functions such as random() are called for each.
+    Each,
 }
 
 impl Domain {
-    /// The values of these columns in a plan.
-    pub(super) fn of(outer: &LogicalPlan, refs: Vec<(Column, Expr)>) -> Result<Self> {
-        let columns: Vec<(Column, String)> =
-            refs.into_iter().map(|(column, _)| (column, unused("outer"))).collect();
+    /// The values of these columns in the rows of a plan for which the condition is true.
+    pub(super) fn of(
+        outer: &LogicalPlan,
+        refs: Vec<(Column, Expr)>,
+        reached: Option<Expr>,
+    ) -> Result<Self> {
+        let kind = if reached.is_some() { Kind::Reached } else { Kind::All };
+        let refs = refs.into_iter().map(|(column, _)| column);
+        let (plan, columns) = Self::named(outer, refs, reached)?;
+        Ok(Self { plan: LogicalPlanBuilder::from(plan).distinct()?.build()?, columns, kind })
+    }
+
+    /// The same of each row by itself, and the plan with a number beside each row by which the two are joined: rows of
+    /// the same values are counted, and it does not matter which of them has which number.
+    pub(super) fn of_each(
+        outer: LogicalPlan,
+        refs: Vec<(Column, Expr)>,
+        reached: Option<Expr>,
+    ) -> Result<(LogicalPlan, Self)> {
+        let (flag, number) = (unused("reached"), unused("number"));
+        let mut columns: Vec<Expr> =
+            outer.schema().columns().into_iter().map(Expr::Column).collect();
+        let mut outer = LogicalPlanBuilder::from(outer);
+        let mut refs: Vec<Column> = refs.into_iter().map(|(column, _)| column).collect();
+        let reached = match reached {
+            Some(reached) => {
+                let reached = reached.is_true().alias(&flag);
+                outer = outer.project(columns.iter().cloned().chain([reached]))?;
+                columns.push(ident(&flag));
+                refs.push(Column::from_name(&flag));
+                Some(ident(&flag))
+            }
+            None => None,
+        };
+        let same = refs.iter().cloned().map(Expr::Column).collect();
+        let count = row_number().partition_by(same).build()?;
+        let numbered = ident(count.schema_name().to_string()).alias(&number);
+        let outer =
+            outer.window([count])?.project(columns.into_iter().chain([numbered]))?.build()?;
+        refs.push(Column::from_name(&number));
+        let (plan, columns) = Self::named(&outer, refs.into_iter(), reached)?;
+        Ok((outer, Self { plan, columns, kind: Kind::Each }))
+    }
+
+    /// Columns of a plan under names of their own.
+    fn named(
+        outer: &LogicalPlan,
+        refs: impl Iterator<Item = Column>,
+        reached: Option<Expr>,
+    ) -> Result<(LogicalPlan, Vec<(Column, String)>)> {
+        let columns: Vec<(Column, String)> = refs.map(|column| (column, unused("outer"))).collect();
         let named = columns.iter().map(|(column, name)| Expr::Column(column.clone()).alias(name));
         let named: Vec<Expr> = named.collect();
-        let plan = LogicalPlanBuilder::from(outer.clone()).project(named)?.distinct()?.build()?;
-        Ok(Self { plan, columns })
+        let plan = LogicalPlanBuilder::from(outer.clone());
+        let plan = match reached {
+            Some(reached) => plan.filter(reached)?,
+            None => plan,
+        };
+        Ok((plan.project(named)?.build()?, columns))
     }
 
     /// The rows of a plan as they are, all columns of them.
     pub(super) fn rows(plan: &LogicalPlan) -> Result<Self> {
-        let columns = plan.schema().columns().into_iter();
-        let columns: Vec<(Column, String)> =
-            columns.map(|column| (column, unused("outer"))).collect();
-        let named = columns.iter().map(|(column, name)| Expr::Column(column.clone()).alias(name));
-        let named: Vec<Expr> = named.collect();
-        let plan = LogicalPlanBuilder::from(plan.clone()).project(named)?.build()?;
-        Ok(Self { plan, columns })
+        let (plan, columns) = Self::named(plan, plan.schema().columns().into_iter(), None)?;
+        Ok(Self { plan, columns, kind: Kind::All })
     }
 
     /// Its columns under the names that they have in the outer plan.
@@ -202,7 +179,7 @@ impl Domain {
         let renamed: Vec<Expr> =
             renamed.map(|((_, old), (_, new))| ident(old).alias(new)).collect();
         let plan = LogicalPlanBuilder::from(self.plan.clone()).project(renamed)?.build()?;
-        Ok(Self { plan, columns })
+        Ok(Self { plan, columns, kind: self.kind })
     }
 
     /// Its columns in the place of the outer ones.
@@ -230,9 +207,30 @@ impl Domain {
             .collect()
     }
 
+    /// Whether a plan has other rows for each value.
     fn is_named_in(&self, plan: &LogicalPlan) -> Result<bool> {
         let refs = outer_columns(plan, None)?;
-        Ok(refs.iter().any(|(column, _)| self.columns.iter().any(|(own, _)| own == column)))
+        Ok(refs.iter().any(|(column, _)| self.columns.iter().any(|(own, _)| own == column))
+            || (self.kind == Kind::Each && is_volatile(plan)?))
+    }
+
+    /// Whether the values go below a plan that does not name them: so what may fail is computed only for rows that the
+    /// filters around it leave.
+    fn goes_below(&self, plan: &LogicalPlan) -> Result<bool> {
+        let is_row_by_row = matches!(
+            plan,
+            LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Filter(_)
+        );
+        Ok(self.is_named_in(plan)?
+            || (is_row_by_row && failure_of(plan)? == Failure::Any && !is_volatile(plan)?))
+    }
+
+    /// The rows of a plan that are the same for all values.
+    fn beside(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let is_kept =
+            self.kind != Kind::All && (failure_of(&plan)? != Failure::Never || is_volatile(&plan)?);
+        let plan = if is_kept { gated(plan, &gate(self.plan.clone(), None)?)? } else { plan };
+        LogicalPlanBuilder::from(plan).cross_join(self.plan.clone())?.build()
     }
 
     /// The plan for all values: its columns, then the domain's.
@@ -242,8 +240,8 @@ impl Domain {
         {
             return Ok(self.plan.clone());
         }
-        if !self.is_named_in(&plan)? {
-            return LogicalPlanBuilder::from(plan).cross_join(self.plan.clone())?.build();
+        if !self.goes_below(&plan)? {
+            return self.beside(plan);
         }
         match plan {
             LogicalPlan::Projection(Projection { expr, input, .. }) => {
@@ -562,7 +560,7 @@ fn default_of(expr: &Expr, data_type: &DataType) -> Result<Option<Expr>> {
 }
 
 /// VALUES as a union of rows.
-fn rows_of(values: Values) -> Result<LogicalPlan> {
+pub(super) fn rows_of(values: Values) -> Result<LogicalPlan> {
     let names: Vec<Column> = values.schema.columns();
     let mut plan: Option<LogicalPlanBuilder> = None;
     for row in values.values {

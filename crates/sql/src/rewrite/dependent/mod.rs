@@ -12,11 +12,18 @@
 //! Arbitrary Queries): [`Domain::push`] carries these values through the subquery as columns of its own. IN,
 //! EXISTS, ANY and ALL are counted: how many rows match, and for how many that is unknown.
 //!
-//! The outer plan is read twice, so its rows must be the same both times.
+//! A subquery in a branch of the expression is computed for the rows that take it ([`branches`]), and one that calls
+//! functions such as random() for each row by itself.
+//!
+//! The outer plan is read twice; where its rows would not be the same both times, they are kept.
 
+mod branches;
+mod columns;
 mod domain;
+mod gate;
 mod plain;
 mod quantified;
+mod repeat;
 mod single;
 
 use std::sync::Arc;
@@ -28,12 +35,18 @@ use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{
-    Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery, lit,
+    Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use domain::{Domain, is_repeatable, outer_columns, unused};
+use branches::Attached;
+use columns::{outer_columns, unused};
+use domain::Domain;
+use gate::{gate, gated};
+use repeat::repeatable;
 use single::single_value;
+
+use crate::volatile::is_volatile;
 
 /// Joins correlated subqueries to the plans that they stand in; see the module.
 #[derive(Debug, Default)]
@@ -58,21 +71,12 @@ fn rewritten(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             right if lateral(right).is_some() => lateral_join(join).map(Transformed::yes),
             _ => in_join(join),
         },
-        node if node.inputs().len() == 1 && has_dependent(&node)? => match node {
+        node if node.inputs().len() == 1 && branches::has_some(&node)? => match node {
             LogicalPlan::Sort(sort) => in_sort(sort).map(Transformed::yes),
             node => in_expressions(node).map(Transformed::yes),
         },
         node => Ok(Transformed::no(node)),
     }
-}
-
-fn has_dependent(node: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    node.apply_expressions(|expr| {
-        found = found || expr.exists(|expr| Ok(plain::is_dependent(expr, node)))?;
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(found)
 }
 
 /// The subquery of a LATERAL relation, and its alias.
@@ -90,7 +94,7 @@ fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
 fn lateral_join(join: Join) -> Result<LogicalPlan> {
     let Some(right) = lateral(&join.right) else { return Ok(LogicalPlan::Join(join)) };
     let columns = join.schema.columns();
-    let left = Arc::unwrap_or_clone(join.left);
+    let mut left = Arc::unwrap_or_clone(join.left);
     let refs = outer_columns(&right, Some(left.schema()))?;
     if join.join_type == JoinType::Inner && !refs.is_empty() && is_rowwise(&right) {
         let rows = Domain::rows(&left)?;
@@ -107,8 +111,15 @@ fn lateral_join(join: Join) -> Result<LogicalPlan> {
     let (right, mut keys) = match refs.is_empty() {
         true => (right, (vec![], vec![])),
         false => {
-            check_repeatable(&left)?;
-            let domain = Domain::of(&left, refs)?;
+            left = repeatable(left)?;
+            let domain;
+            (left, domain) = match is_volatile(&right)? {
+                true => Domain::of_each(left, refs, None)?,
+                false => {
+                    let domain = Domain::of(&left, refs, None)?;
+                    (left, domain)
+                }
+            };
             let keys = domain.keys();
             (domain.push(right)?, keys)
         }
@@ -137,16 +148,6 @@ fn is_rowwise(plan: &LogicalPlan) -> bool {
     }
 }
 
-fn check_repeatable(outer: &LogicalPlan) -> Result<()> {
-    match is_repeatable(outer)? {
-        true => Ok(()),
-        false => not_impl_err!(
-            "a correlated subquery over rows that are not the same each time they are read \
-             (LIMIT, random()); make a table of them first"
-        ),
-    }
-}
-
 /// A join whose NULLs are equal.
 fn joined(
     left: LogicalPlan,
@@ -166,7 +167,7 @@ fn joined(
 /// The condition of an inner join is a filter over it.
 fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     let node = LogicalPlan::Join(join.clone());
-    if !has_dependent(&node)? {
+    if !branches::has_some(&node)? {
         return Ok(Transformed::no(node));
     }
     let Some(filter) = join.filter.take().filter(|_| join.join_type == JoinType::Inner) else {
@@ -218,13 +219,18 @@ fn in_sort(sort: Sort) -> Result<LogicalPlan> {
 fn in_expressions(node: LogicalPlan) -> Result<LogicalPlan> {
     let columns = node.schema().columns();
     let names = NamePreserver::new(&node);
-    let mut input = node.inputs().into_iter().next().cloned().unwrap_or_default();
+    let input = node.inputs().into_iter().next().cloned().unwrap_or_default();
+    let mut attached = Attached::to(&node, input);
     let mut expressions = Vec::new();
     for expr in node.expressions() {
         let name = names.save(&expr);
-        let expr = expr.transform_up(|expr| attached(expr, &node, &mut input)).data()?;
+        let expr = match node {
+            LogicalPlan::Filter(_) => attached.predicate(expr)?,
+            _ => attached.value(expr)?,
+        };
         expressions.push(name.restore(expr));
     }
+    let input = attached.input;
     let plan = node.with_new_exprs(expressions, vec![input])?;
     // What hands its input's columns on has the values of the subqueries among them.
     if plan.schema().fields().len() == columns.len() {
@@ -233,45 +239,50 @@ fn in_expressions(node: LogicalPlan) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(plan).project(columns.into_iter().map(Expr::Column))?.build()
 }
 
-/// The column that holds the value of a subquery, which is joined to the input.
-fn attached(expr: Expr, node: &LogicalPlan, input: &mut LogicalPlan) -> Result<Transformed<Expr>> {
-    if !plain::is_dependent(&expr, node) {
-        return Ok(Transformed::no(expr));
-    }
-    let rows = match expr {
-        Expr::ScalarSubquery(Subquery { subquery, .. }) => Arc::unwrap_or_clone(subquery),
-        other => quantified::counted(other, input.schema())?,
-    };
-    if let Some(value) = inlined(&rows)? {
-        return Ok(Transformed::yes(domain::unwrapped(value, input.schema())?));
-    }
-    let before = std::mem::take(input);
-    let (plan, value) = with_value(before, rows)?;
-    *input = plan;
-    Ok(Transformed::yes(Expr::Column(value)))
-}
-
 /// The value of a subquery without FROM.
 fn inlined(rows: &LogicalPlan) -> Result<Option<Expr>> {
     let LogicalPlan::Projection(projection) = rows else { return Ok(None) };
     let LogicalPlan::EmptyRelation(empty) = projection.input.as_ref() else { return Ok(None) };
     let [value] = projection.expr.as_slice() else { return Ok(None) };
-    Ok((empty.produce_one_row && !value.is_volatile()).then(|| value.clone().unalias()))
+    Ok(empty.produce_one_row.then(|| value.clone().unalias()))
+}
+
+/// Which rows a subquery is joined to.
+struct Asked {
+    /// Those for which this is true; all where it is none.
+    reached: Option<Expr>,
+    /// Whether each row has a value of its own, also where the values of outer columns are the same.
+    each: bool,
 }
 
 /// The plan with the one value of a subquery for each of its rows as the last column.
-fn with_value(outer: LogicalPlan, rows: LogicalPlan) -> Result<(LogicalPlan, Column)> {
+fn with_value(
+    outer: LogicalPlan,
+    rows: LogicalPlan,
+    asked: Asked,
+) -> Result<(LogicalPlan, Column)> {
     let is_single = has_one_row(&rows);
     let refs = outer_columns(&rows, Some(outer.schema()))?;
     let name = unused("value");
     let first = rows.schema().columns().swap_remove(0);
-    let (rows, keys) = match refs.is_empty() {
-        true => (rows, (vec![], vec![])),
-        false => {
-            check_repeatable(&outer)?;
-            let domain = Domain::of(&outer, refs)?;
+    let (outer, rows, keys) = match (refs.is_empty(), asked.reached) {
+        (true, None) => (outer, rows, (vec![], vec![])),
+        (true, Some(reached)) => {
+            let outer = repeatable(outer)?;
+            let gate = gate(outer.clone(), Some(reached))?;
+            (outer, gated(rows, &gate)?, (vec![], vec![]))
+        }
+        (false, reached) => {
+            let outer = repeatable(outer)?;
+            let (outer, domain) = match asked.each {
+                true => Domain::of_each(outer, refs, reached)?,
+                false => {
+                    let domain = Domain::of(&outer, refs, reached)?;
+                    (outer, domain)
+                }
+            };
             let keys = domain.keys();
-            (domain.push(rows)?, keys)
+            (outer, domain.push(rows)?, keys)
         }
     };
     let of_domain = || keys.1.iter().cloned().map(Expr::Column);

@@ -1,17 +1,24 @@
 //! Which correlated subqueries DataFusion joins rightly: those are left to it.
 
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Aggregate, BinaryExpr, Expr, Filter, LogicalPlan, Operator};
 
-use super::domain::{has_outer, outer_columns};
+use super::branches::subquery_of;
+use super::columns::outer_columns;
+use crate::arithmetic::{Failure, failure};
+use crate::volatile::is_volatile;
 
-/// Whether there is a subquery in a plan that refers to what is around it.
+/// Whether there is a subquery in the expressions of a plan, or a LATERAL one.
 pub(super) fn is_needed(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        found = found || matches!(node, LogicalPlan::Subquery(_)) || has_outer(node)?;
+    plan.apply(|node| {
+        found = found || matches!(node, LogicalPlan::Subquery(_));
+        node.apply_expressions(|expr| {
+            found = found || expr.exists(|expr| Ok(subquery_of(expr).is_some()))?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     Ok(found)
@@ -19,13 +26,8 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> Result<bool> {
 
 /// Whether an expression of a node is a subquery that is joined here.
 pub(super) fn is_dependent(expr: &Expr, node: &LogicalPlan) -> bool {
-    let (subquery, is_scalar) = match expr {
-        Expr::ScalarSubquery(subquery) => (subquery, true),
-        Expr::Exists(exists) => (&exists.subquery, false),
-        Expr::InSubquery(membership) => (&membership.subquery, false),
-        Expr::SetComparison(comparison) => (&comparison.subquery, false),
-        _ => return false,
-    };
+    let Some(subquery) = subquery_of(expr) else { return false };
+    let is_scalar = matches!(expr, Expr::ScalarSubquery(_));
     let value_is_outer = match expr {
         Expr::InSubquery(membership) => membership.expr.contains_outer(),
         Expr::SetComparison(comparison) => comparison.expr.contains_outer(),
@@ -49,6 +51,7 @@ pub(super) fn is_dependent(expr: &Expr, node: &LogicalPlan) -> bool {
         _ => !is_scalar,
     };
     let is_plain = if is_scalar { is_plain_value(rows) } else { is_plain_rows(rows) };
+    let is_plain = is_plain && !is_volatile(rows).unwrap_or(true);
     !is_in_place || !is_plain
 }
 
@@ -62,9 +65,15 @@ fn is_plain_value(plan: &LogicalPlan) -> bool {
             group_expr.is_empty()
                 && !aggr_expr.iter().any(Expr::contains_outer)
                 && is_plain_filter(input, true)
+                && never_fails(aggr_expr, input)
         }
         _ => false,
     }
+}
+
+/// Whether the arguments can be computed for rows that no outer row asks for.
+fn never_fails(args: &[Expr], input: &LogicalPlan) -> bool {
+    args.iter().all(|arg| failure(arg, input.schema()) != Failure::Any)
 }
 
 /// Rows that are found by a filter.

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
     lit, not, when,
 };
 
-use super::domain::unused;
+use super::columns::unused;
 
 /// The subquery whose one row is the value of the expression.
 pub(super) fn counted(expr: Expr, outer: &DFSchema) -> Result<LogicalPlan> {
