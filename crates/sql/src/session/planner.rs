@@ -55,7 +55,7 @@ use crate::role::{check_files, check_reserved};
 use crate::settings::AtollOptions;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::timezone::SessionTimeZone;
-use crate::volatile::{has_shared_ctes, share_ctes};
+use crate::volatile::share_ctes;
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]
@@ -390,8 +390,6 @@ impl StatementPlanner {
         crate::files::read::expand(state, &self.names, self.files, &mut statement).await?;
         let normalize = state.config_options().sql_parser.enable_ident_normalization;
         let (tables, ctes) = resolve_table_references(&statement, normalize)?;
-        let shares =
-            !ctes.is_empty() && has_shared_ctes(&statement, &|name| is_volatile(state, name));
         let qualifiers = BareQualifiers::of(&statement, &tables);
         if reads(&statement) {
             self.check_reads(state, (&statement, tables.as_slice()), within)?;
@@ -402,8 +400,8 @@ impl StatementPlanner {
         }
         let list = self.take_list(state, &mut statement).await?;
         let mut plan = statement_to_plan(state, statement).await?;
-        if shares {
-            plan = share_ctes(plan)?;
+        if !ctes.is_empty() {
+            plan = share_ctes(plan, &ctes)?;
         }
         if let Some(list) = list {
             plan = list.restored(plan)?;

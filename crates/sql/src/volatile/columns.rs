@@ -11,7 +11,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::node::{fenced, unfenced};
 use super::once::once;
-use super::shared::is_volatile;
+use super::shared::has_calls;
 use crate::rewrite::map_named;
 
 /// Puts a fence over every projection, aggregate and window that makes volatile calls, below which it is computed for
@@ -29,7 +29,7 @@ impl AnalyzerRule for VolatileColumns {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        if !is_volatile(&plan)? {
+        if !has_calls(&plan)? {
             return Ok(plan);
         }
         let plan = plan

@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Expr, Filter, Join, JoinType, LogicalPlan, Projec
 use datafusion::optimizer::AnalyzerRule;
 
 use super::pairs::of_pair;
+use super::shared::has_calls;
 
 /// Name of that column.
 const CALLED: &str = "__called";
@@ -32,6 +33,9 @@ impl AnalyzerRule for VolatileFilters {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        if !has_calls(&plan)? {
+            return Ok(plan);
+        }
         plan.transform_up_with_subqueries(|plan| match plan {
             LogicalPlan::Filter(filter) if filter.predicate.is_volatile() => of_filter(filter),
             LogicalPlan::Join(join) if is_volatile(&join) => of_join(join),

@@ -14,7 +14,6 @@
 //! | [`VolatileFences`] | filters on columns that are results of calls do not sink below the call |
 
 mod columns;
-mod ctes;
 mod fence;
 mod filters;
 mod node;
@@ -23,7 +22,6 @@ mod pairs;
 mod shared;
 
 pub(crate) use columns::VolatileColumns;
-pub(crate) use ctes::has_shared_ctes;
 pub(crate) use fence::{FenceExec, VolatileFences};
 pub(crate) use filters::VolatileFilters;
 pub(crate) use node::FencePlanner;

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::catalog::Session as PlanningSession;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
-use datafusion::common::{DFSchemaRef, Result, internal_err, not_impl_err};
+use datafusion::common::{DFSchemaRef, Result, TableReference, internal_err, not_impl_err};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::source_as_provider;
 use datafusion::error::DataFusionError;
@@ -65,6 +65,10 @@ fn shared_as(input: LogicalPlan, number: u64) -> Result<LogicalPlan> {
 pub(crate) fn is_in_recursion(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
+        // Its own steps are inside of it.
+        if matches!(node, LogicalPlan::RecursiveQuery(_)) {
+            return Ok(TreeNodeRecursion::Jump);
+        }
         if let LogicalPlan::TableScan(scan) = node {
             found |= source_as_provider(&scan.source).is_ok_and(|table| table.is::<CteWorkTable>());
         }
@@ -82,23 +86,30 @@ pub(crate) fn is_shared(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The plan with names of WITH that stand for volatile calls computed once. Those that are named twice have one plan
-/// in common, which no two subqueries have that are only written alike.
-pub(crate) fn share_ctes(plan: LogicalPlan) -> Result<LogicalPlan> {
+/// The plan with those of these names of WITH computed once that stand for volatile calls: DataFusion 55 computes the
+/// query of a WITH for each place that names it, so that `random()` in it would give other values in each. Its places
+/// have one plan in common, which no two subqueries have that are only written alike.
+pub(crate) fn share_ctes(plan: LogicalPlan, names: &[TableReference]) -> Result<LogicalPlan> {
     let mut places: HashMap<*const LogicalPlan, usize> = HashMap::new();
     plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::SubqueryAlias(alias) = node {
+        if let LogicalPlan::SubqueryAlias(alias) = node
+            && names.contains(&alias.alias)
+        {
             *places.entry(Arc::as_ptr(&alias.input)).or_default() += 1;
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
+    if places.values().all(|count| *count < 2) {
+        return Ok(plan);
+    }
     let mut known: HashMap<*const LogicalPlan, u64> = HashMap::new();
     // The plan stays as it is while its parts are known by where they are.
     let copy = plan.clone();
     copy.transform_down_with_subqueries(|node| {
         let LogicalPlan::SubqueryAlias(alias) = &node else { return Ok(Transformed::no(node)) };
         let place = Arc::as_ptr(&alias.input);
-        if places.get(&place).is_none_or(|count| *count < 2)
+        if !names.contains(&alias.alias)
+            || places.get(&place).is_none_or(|count| *count < 2)
             || is_shared(&alias.input)
             || !is_volatile(&alias.input)?
         {
@@ -119,11 +130,20 @@ pub(crate) fn share_ctes(plan: LogicalPlan) -> Result<LogicalPlan> {
     .data()
 }
 
-/// Whether the functions that a plan calls give other values each time.
+/// Whether the functions that a plan calls give other values each time that it is read.
 pub(crate) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
+    calls(plan, |node| !is_shared(node))
+}
+
+/// Whether a plan, or one whose rows it shares, calls such functions.
+pub(super) fn has_calls(plan: &LogicalPlan) -> Result<bool> {
+    calls(plan, |_| true)
+}
+
+fn calls(plan: &LogicalPlan, is_looked_at: fn(&LogicalPlan) -> bool) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
-        if is_shared(node) {
+        if !is_looked_at(node) {
             return Ok(TreeNodeRecursion::Jump);
         }
         node.apply_expressions(|expr| {
