@@ -4,6 +4,7 @@
 //! date + interval              a TIMESTAMP; DataFusion drops the hours
 //! timestamp - timestamp        days and time; DataFusion counts nanoseconds, which end after 292 years
 //! date < timestamp, CASE, IN   both as microseconds; DataFusion takes nanoseconds, which end in 2262
+//! d BETWEEN '1999-12-31' AND …  literals of the type of the others: the planner of operators does not see these
 //! day < date + interval        days where the interval is of whole days, so that the column stays as it is
 //! ```
 
@@ -24,6 +25,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::intervals::windows;
+use crate::dialect::{union_with_sibling_types, with_sibling_types};
 use crate::rewrite::map_named;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
@@ -253,6 +255,7 @@ fn has_place(plan: &LogicalPlan) -> Result<bool> {
                 expr.apply(|expr| {
                     found |= match expr {
                         Expr::Between(_) | Expr::InList(_) | Expr::Case(_) => true,
+                        Expr::BinaryExpr(BinaryExpr { op, .. }) => is_null_safe(*op),
                         Expr::ScalarFunction(call) => ALIKE.contains(&call.func.name()),
                         _ => false,
                     };
@@ -265,16 +268,23 @@ fn has_place(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
+fn is_null_safe(op: Operator) -> bool {
+    matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+}
+
 fn stop_if(found: bool) -> TreeNodeRecursion {
     if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue }
 }
 
-fn alike_within(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    if with_intervals(&mut expr, schema) {
-        return Ok(Transformed::yes(expr));
-    }
+fn alike_within(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let has_literals = match &expr {
+        Expr::Between(_) | Expr::InList(_) => true,
+        Expr::BinaryExpr(BinaryExpr { op, .. }) => is_null_safe(*op),
+        _ => false,
+    };
+    let expr = if has_literals { with_sibling_types(expr, schema)? } else { expr };
     if !is_mixed(&expr, schema) {
-        return Ok(Transformed::no(expr));
+        return Ok(Transformed::new_transformed(expr, has_literals));
     }
     Ok(Transformed::yes(match expr {
         Expr::Between(Between { expr, negated, low, high }) => {
@@ -298,27 +308,6 @@ fn alike_within(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> 
         }
         other => return Ok(Transformed::no(other)),
     }))
-}
-
-/// Gives texts that an interval is compared with its type; whether there are some.
-fn with_intervals(expr: &mut Expr, schema: &DFSchema) -> bool {
-    let is_interval = |expr: &Expr| kind(expr, schema) == Some(INTERVAL);
-    let others = match expr {
-        Expr::Between(Between { expr, low, high, .. }) if is_interval(expr) => {
-            vec![low.as_mut(), high.as_mut()]
-        }
-        Expr::InList(InList { expr, list, .. }) if is_interval(expr) => list.iter_mut().collect(),
-        _ => return false,
-    };
-    let mut found = false;
-    for other in others {
-        let is_text = |value: &ScalarValue| value.data_type().is_string();
-        if matches!(other, Expr::Literal(value, _) if is_text(value)) {
-            cast(other, INTERVAL);
-            found = true;
-        }
-    }
-    found
 }
 
 /// Whether a date and a timestamp get one type in an expression.
@@ -374,7 +363,8 @@ fn alike_case(case: Case, schema: &DFSchema) -> Case {
 
 /// A UNION whose inputs have dates where others have timestamps.
 fn union(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let LogicalPlan::Union(union) = &node else { return Ok(Transformed::no(node)) };
+    let LogicalPlan::Union(union) = node else { return Ok(Transformed::no(node)) };
+    let union = union_with_sibling_types(union)?;
     let type_of = |input: &LogicalPlan, at: usize| {
         input.schema().fields().get(at).map(|field| field.data_type().clone())
     };
@@ -387,7 +377,7 @@ fn union(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         })
         .collect();
     if wanted.iter().all(Option::is_none) {
-        return Ok(Transformed::no(node));
+        return Ok(Transformed::yes(LogicalPlan::Union(union)));
     }
     let inputs = union.inputs.iter().map(|input| {
         let schema = input.schema();

@@ -8,17 +8,25 @@
 //! l = '{1,2}'            l = [1, 2]
 //! at + '1 day'           at + INTERVAL '1 day'
 //! at + $1, d + $1        at + $1 of type INTERVAL, d + $1 of type INTEGER
+//! l @> $1, l || $1       $1 of the type of l
 //! 7 // 2                 7 / 2, and trunc(a / b) where one of them is not an integer
 //! ```
 //!
-//! A literal with digits behind the point keeps them beside a decimal: `price = '3.149'` rounds nothing.
+//! A literal with digits behind the point keeps them beside a decimal: `price = '3.149'` rounds nothing. Where no operator
+//! stands between them, `sibling_types` gives them their types.
 
 use std::sync::Arc;
 
 use super::array_text::array_items;
-use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit};
+use super::sibling_marks::ALIKE;
+use super::sibling_types::{is_unknown, typed_beside, with_sibling_types};
+use atoll_functions::WrittenNumber;
+use datafusion::arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit,
+};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::expr_fn::trunc;
+use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::expr::{Cast, Placeholder};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable};
@@ -34,6 +42,9 @@ impl ExprPlanner for TypedLiterals {
         mut expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if matches!(&expr.op, BinaryOperator::Custom(op) if op == ALIKE) {
+            return marked(expr, schema).map(PlannerResult::Planned);
+        }
         let is_whole =
             matches!(expr.op, BinaryOperator::DuckIntegerDivide | BinaryOperator::MyIntegerDivide);
         if is_whole {
@@ -43,24 +54,54 @@ impl ExprPlanner for TypedLiterals {
             type_addend(&mut expr.left, &expr.right, schema);
             type_addend(&mut expr.right, &expr.left, schema);
         }
-        match (text(&expr.left), text(&expr.right)) {
+        if relates_lists(&expr.op) {
+            type_list(&mut expr.left, &expr.right, schema);
+            type_list(&mut expr.right, &expr.left, schema);
+        }
+        match (text_of(&expr.left), text_of(&expr.right)) {
             (Some(text), None) => {
-                if let Some(list) = list(&text, &expr.right, schema) {
-                    expr.left = list;
-                } else if let Some(wanted) = wanted(&expr.op, &expr.right, schema, &text) {
-                    expr.left = cast(expr.left, wanted);
-                }
+                expr.left = typed(expr.left, &text, &expr.op, &expr.right, schema);
             }
             (None, Some(text)) => {
-                if let Some(list) = list(&text, &expr.left, schema) {
-                    expr.right = list;
-                } else if let Some(wanted) = wanted(&expr.op, &expr.left, schema, &text) {
-                    expr.right = cast(expr.right, wanted);
-                }
+                expr.right = typed(expr.right, &text, &expr.op, &expr.left, schema);
             }
             _ => {}
         }
         Ok(PlannerResult::Original(expr))
+    }
+
+    fn plan_array_literal(
+        &self,
+        items: Vec<Expr>,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        if !items.iter().any(is_unknown) {
+            return Ok(PlannerResult::Original(items));
+        }
+        let list = with_sibling_types(make_array(items), schema)?;
+        Ok(PlannerResult::Planned(list))
+    }
+}
+
+/// What an expression that `sibling_marks` marks becomes.
+fn marked(expr: RawBinaryExpr, schema: &DFSchema) -> Result<Expr> {
+    match is_unknown(&expr.left) {
+        true => typed_beside(expr.left, &expr.right, schema),
+        false => with_sibling_types(expr.left, schema),
+    }
+}
+
+/// Whether an operand of an operator is a list where the other one is.
+fn relates_lists(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{ArrowAt, AtArrow, PGOverlap, StringConcat};
+    matches!(op, ArrowAt | AtArrow | PGOverlap | StringConcat)
+}
+
+/// A parameter beside a list is one like it.
+fn type_list(operand: &mut Expr, other: &Expr, schema: &DFSchema) {
+    let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = operand else { return };
+    if let Ok(of @ DataType::List(_)) = other.get_type(schema) {
+        *unknown = Some(Arc::new(Field::new("", of, true)));
     }
 }
 
@@ -89,7 +130,7 @@ fn whole_quotient(
 }
 
 /// The text of a literal that is nothing but a string.
-fn text(expr: &Expr) -> Option<String> {
+pub(super) fn text_of(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Literal(
             ScalarValue::Utf8(Some(text))
@@ -101,39 +142,46 @@ fn text(expr: &Expr) -> Option<String> {
     }
 }
 
-fn cast(expr: Expr, wanted: DataType) -> Expr {
-    Expr::Cast(Cast::new(Box::new(expr), wanted))
-}
-
-/// The type of a literal beside another operand; none where it stays a string.
-fn wanted(op: &BinaryOperator, other: &Expr, schema: &DFSchema, text: &str) -> Option<DataType> {
-    use BinaryOperator::{
-        And, Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or, Plus,
+/// A string literal as what it is beside the other operand.
+fn typed(literal: Expr, text: &str, op: &BinaryOperator, other: &Expr, schema: &DFSchema) -> Expr {
+    let Ok(of) = other.get_type(schema) else { return literal };
+    let list =
+        || Some(text).filter(|text| text.starts_with('{')).and_then(|text| list_of(text, &of));
+    let found = match wanted(op, &of) {
+        Some(decimal) if decimal.is_decimal() => decimal_of(text),
+        _ => list(),
     };
-    let other = other.get_type(schema).ok()?;
-    let compares = matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq);
-    let computes = matches!(op, Plus | Minus | Multiply | Divide | Modulo);
-    match &other {
-        DataType::Boolean => (compares || matches!(op, And | Or)).then_some(DataType::Boolean),
-        _ if other.is_integer() || other.is_floating() => {
-            (compares || computes).then(|| other.clone())
-        }
-        _ if other.is_decimal() => (compares || computes).then(|| decimal(text)).flatten(),
-        DataType::Timestamp(..) if *op == Plus => {
-            Some(DataType::Interval(IntervalUnit::MonthDayNano))
-        }
-        DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_) => {
-            (compares || *op == Minus).then(|| other.clone())
-        }
-        DataType::Interval(_) => compares.then(|| other.clone()),
-        _ => None,
+    match (found, wanted(op, &of)) {
+        (Some(found), _) => found,
+        (None, Some(wanted)) => Expr::Cast(Cast::new(Box::new(literal), wanted)),
+        (None, None) => literal,
     }
 }
 
-/// The list that a text is beside another list.
-fn list(text: &str, other: &Expr, schema: &DFSchema) -> Option<Expr> {
-    let text = Some(text).filter(|text| text.starts_with('{'))?;
-    let DataType::List(item) = other.get_type(schema).ok()? else { return None };
+/// The type of a literal beside an operand of a type; none where it stays a string.
+fn wanted(op: &BinaryOperator, other: &DataType) -> Option<DataType> {
+    use BinaryOperator::{
+        And, Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or, Plus,
+    };
+    let compares = matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq);
+    let computes = matches!(op, Plus | Minus | Multiply | Divide | Modulo);
+    let is_wanted = match other {
+        DataType::Boolean => compares || matches!(op, And | Or),
+        DataType::Timestamp(..) if *op == Plus => {
+            return Some(DataType::Interval(IntervalUnit::MonthDayNano));
+        }
+        DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_) => {
+            compares || *op == Minus
+        }
+        DataType::Binary | DataType::Interval(_) | DataType::List(_) => compares,
+        number => number.is_numeric() && (compares || computes),
+    };
+    is_wanted.then(|| other.clone())
+}
+
+/// The list of a type that a text is in PostgreSQL's form.
+pub(super) fn list_of(text: &str, of: &DataType) -> Option<Expr> {
+    let DataType::List(item) = of else { return None };
     let item = item.data_type();
     let values = array_items(text)?.into_iter().map(|text| ScalarValue::Utf8(text).cast_to(item));
     let values = values.collect::<Result<Vec<_>>>().ok()?;
@@ -141,10 +189,19 @@ fn list(text: &str, other: &Expr, schema: &DFSchema) -> Option<Expr> {
     Some(Expr::Literal(list, None))
 }
 
-/// A decimal with the digits of a text.
-fn decimal(text: &str) -> Option<DataType> {
-    let behind = text.trim().split_once('.').map_or(0, |(_, behind)| behind.len());
-    let whole = text.trim().trim_start_matches(['-', '+']).split('.').next().map_or(0, str::len);
-    let precision = u8::try_from(whole + behind).ok().filter(|digits| (1..=38).contains(digits))?;
-    Some(DataType::Decimal128(precision, i8::try_from(behind).ok()?))
+/// A decimal of the digits of a text.
+pub(super) fn decimal_of(text: &str) -> Option<Expr> {
+    let number = WrittenNumber::parse(text)?;
+    let (whole, behind) = number.places();
+    let precision = u8::try_from((whole + behind).max(1)).ok()?;
+    let scale = i8::try_from(behind).ok()?;
+    let of = if precision <= DECIMAL128_MAX_PRECISION {
+        DataType::Decimal128(precision, scale)
+    } else if precision <= DECIMAL256_MAX_PRECISION {
+        DataType::Decimal256(precision, scale)
+    } else {
+        return None;
+    };
+    let value = ScalarValue::from(number.to_string()).cast_to(&of).ok()?;
+    Some(Expr::Literal(value, None))
 }

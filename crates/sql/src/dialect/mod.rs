@@ -30,6 +30,7 @@
 //! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose query `rewrite` looks for |
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
 //! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in the place of its alias; `needs` asks for the columns |
+//! | `sibling_marks`, `sibling_types` | `coalesce(d, '2024-01-01')`, `array_append(a, $1)` | literals and parameters of the types beside them |
 //! | `sampled` | `FROM t USING SAMPLE 10%` | `FROM (FROM t) TABLESAMPLE (10 PERCENT)` |
 //! | `times` | `INTERVAL '1:30' HOUR TO MINUTE`, `t AT TIME ZONE z`, `(a, b) OVERLAPS (c, d)` | literals and calls that DataFusion's planner knows |
 //! | `tuples` | `(a, b) < (1, 2)`, `ROW(a, b) IN (…)` | comparisons of the fields |
@@ -81,6 +82,8 @@ mod refused;
 mod relations;
 mod reused;
 mod sampled;
+mod sibling_marks;
+mod sibling_types;
 mod stars;
 mod statements;
 mod summarize;
@@ -111,6 +114,8 @@ pub(crate) use outer_aggregates::is_aggregate;
 pub(crate) use percent::share;
 pub(crate) use refused::refuse_statement;
 pub(crate) use relations::Relations;
+pub(crate) use sibling_marks::{mark_siblings, mark_siblings_within};
+pub(crate) use sibling_types::{union_with_sibling_types, with_sibling_types};
 pub(crate) use tree::{call, query as query_of_body, query_of, quoted};
 pub(crate) use types::SqlTypes;
 pub use types::type_name as column_type;

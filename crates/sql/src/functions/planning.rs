@@ -30,7 +30,7 @@ use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use super::Functions;
 use super::outer_aliases::FarTables;
 use super::plan_names;
-use crate::dialect::SqlTypes;
+use crate::dialect::{SqlTypes, mark_siblings, mark_siblings_within};
 
 /// Plans a statement over the tables that it names.
 ///
@@ -40,6 +40,7 @@ pub(crate) async fn statement_to_plan(
     state: &SessionState,
     mut statement: Parsed,
 ) -> Result<LogicalPlan> {
+    mark_siblings(&mut statement);
     let mut names = StateNames::of(state);
     for name in state.resolve_table_references(&statement)? {
         let name = resolve(state, name);
@@ -76,7 +77,9 @@ pub(crate) fn create_logical_expr(
     text: &str,
     columns: &DFSchema,
 ) -> Result<Expr> {
-    let parsed = state.sql_to_expr_with_alias(text, &state.config_options().sql_parser.dialect)?;
+    let dialect = &state.config_options().sql_parser.dialect;
+    let mut parsed = state.sql_to_expr_with_alias(text, dialect)?;
+    mark_siblings_within(&mut parsed.expr);
     let names = StateNames::of(state);
     let planner = SqlToRel::new_with_options(&names, parser_options(state));
     planner.sql_to_expr_with_alias(parsed, columns, &mut PlannerContext::new())

@@ -42,6 +42,7 @@ use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take
 use super::point::parameter_fields;
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
+use crate::arithmetic::DatesBesideTimestamps;
 use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain, resolve, resolve_lasting};
 use crate::database::{Database, StatementClass, Workers};
 use crate::dialect::BY_NAME;
@@ -537,6 +538,7 @@ pub(super) fn coerced(state: &SessionState, plan: LogicalPlan) -> Result<Logical
         Arc::new(OuterAggregates),
         Arc::new(SessionTimeZone),
         Arc::new(EmptySubqueries),
+        Arc::new(DatesBesideTimestamps),
         Arc::new(TypeCoercion::new()),
     ]);
     analyzer.execute_and_check(plan, state.config_options(), |_, _| {})

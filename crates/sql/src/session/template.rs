@@ -170,8 +170,8 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.insert(3, Arc::new(SessionTimeZone));
     rules.insert(4, Arc::new(EmptySubqueries));
     rules.insert(5, Arc::new(CanonicalTexts));
-    rules.insert(6, Arc::new(TextInput));
-    rules.insert(7, Arc::new(DatesBesideTimestamps));
+    rules.insert(6, Arc::new(DatesBesideTimestamps));
+    rules.insert(7, Arc::new(TextInput));
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(CountedCopies));
     rules.push(Arc::new(NamedQuantified));

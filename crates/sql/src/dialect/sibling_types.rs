@@ -1,0 +1,294 @@
+//! String literals and parameters have no type of their own: they take that of the values beside them, as in PostgreSQL
+//! (“UNION, CASE, and Related Constructs”, and functions of `anycompatible`).
+//!
+//! ```text
+//! coalesce(d, '2024-01-01')      coalesce(d, DATE '2024-01-01')
+//! array_append(a, $1)            $1 has the type of an element
+//! d BETWEEN '2024-01-01' AND $1  both are dates
+//! ```
+//!
+//! A literal that is not a value of the type is an error, as is `n = 'x'`. Beside texts all stay texts.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, Placeholder};
+use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Projection, Union};
+
+use super::literals::{decimal_of, list_of, text_of};
+use crate::arithmetic::convert;
+
+/// Functions all of whose arguments have one type.
+const ALIKE: [&str; 9] = [
+    "coalesce",
+    "greatest",
+    "least",
+    "nullif",
+    "ifnull",
+    "nvl",
+    "make_array",
+    "list_value",
+    "array_value",
+];
+
+/// What the arguments of a function of lists are to one another.
+enum Arguments {
+    /// A list, and then elements of it.
+    ListFirst,
+    /// An element, and then a list.
+    ListLast,
+    Lists,
+}
+
+/// Whether arguments of a function of this name take the types of others.
+pub(super) fn takes_alike(name: &str) -> bool {
+    ALIKE.contains(&name) || of_lists(name).is_some()
+}
+
+fn of_lists(name: &str) -> Option<Arguments> {
+    let short = name.strip_prefix("array_").or_else(|| name.strip_prefix("list_"))?;
+    Some(match short {
+        "append" | "push_back" | "position" | "positions" | "indexof" | "remove" | "remove_all"
+        | "has" | "contains" | "replace" | "replace_all" => Arguments::ListFirst,
+        "prepend" | "push_front" => Arguments::ListLast,
+        "cat" | "concat" | "has_all" | "has_any" | "overlap" | "except" | "intersect" | "union" => {
+            Arguments::Lists
+        }
+        _ => return None,
+    })
+}
+
+/// An expression with the types of the literals and parameters in it that have siblings.
+///
+/// # Errors
+/// For literals that are not values of these types.
+pub(crate) fn with_sibling_types(mut expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    match &mut expr {
+        Expr::Case(case) => {
+            let mut conditions = Vec::new();
+            let mut results = Vec::new();
+            for (condition, result) in &mut case.when_then_expr {
+                conditions.push(condition.as_mut());
+                results.push(result.as_mut());
+            }
+            results.extend(case.else_expr.as_deref_mut());
+            settle(results, schema)?;
+            if let Some(operand) = case.expr.as_deref_mut() {
+                conditions.push(operand);
+                settle(conditions, schema)?;
+            }
+        }
+        Expr::ScalarFunction(call) => settle_arguments(call.func.name(), &mut call.args, schema)?,
+        Expr::Between(Between { expr, low, high, .. }) => {
+            settle(vec![expr.as_mut(), low.as_mut(), high.as_mut()], schema)?;
+        }
+        Expr::InList(InList { expr, list, .. }) => {
+            settle([expr.as_mut()].into_iter().chain(list).collect(), schema)?;
+        }
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: Operator::IsDistinctFrom | Operator::IsNotDistinctFrom,
+            right,
+        }) => settle(vec![left.as_mut(), right.as_mut()], schema)?,
+        _ => {}
+    }
+    Ok(expr)
+}
+
+/// A UNION whose literals have the types of the columns above or below them. Beside numbers a text that is not one stays a
+/// text, as in DuckDB.
+///
+/// # Errors
+/// For literals that are not values of these types.
+pub(crate) fn union_with_sibling_types(mut union: Union) -> Result<Union> {
+    let mut is_changed = false;
+    for at in 0..union.schema.fields().len() {
+        let Some(common) = common_of_inputs(&union.inputs, at) else { continue };
+        for input in &mut union.inputs {
+            if let Some(text) = literal_at(input, at)
+                && let Some(typed) = literal_of_union(&text, &common)?
+            {
+                *input = Arc::new(with_column(input, at, typed)?);
+                is_changed = true;
+            }
+        }
+    }
+    match is_changed {
+        true => Union::try_new_with_loose_types(union.inputs),
+        false => Ok(union),
+    }
+}
+
+fn literal_of_union(text: &str, of: &DataType) -> Result<Option<Expr>> {
+    match literal(text, of) {
+        Err(_) if of.is_numeric() => Ok(None),
+        typed => typed,
+    }
+}
+
+/// The type of the columns at a place that are not literals, where some are.
+fn common_of_inputs(inputs: &[Arc<LogicalPlan>], at: usize) -> Option<DataType> {
+    if !inputs.iter().any(|input| literal_at(input, at).is_some()) {
+        return None;
+    }
+    let others = inputs.iter().filter(|input| literal_at(input, at).is_none());
+    common(others.map(|input| Some(input.schema().field(at).data_type().clone())))
+}
+
+/// The text of a column that is a string literal.
+fn literal_at(input: &LogicalPlan, at: usize) -> Option<String> {
+    let LogicalPlan::Projection(projection) = input else { return None };
+    let mut expr = projection.expr.get(at)?;
+    while let Expr::Alias(alias) = expr {
+        expr = &alias.expr;
+    }
+    text_of(expr)
+}
+
+/// A projection with another value in a column.
+fn with_column(input: &LogicalPlan, at: usize, value: Expr) -> Result<LogicalPlan> {
+    let LogicalPlan::Projection(projection) = input else { return Ok(input.clone()) };
+    let mut exprs = projection.expr.clone();
+    let (relation, field) = projection.schema.qualified_field(at);
+    if let Some(expr) = exprs.get_mut(at) {
+        *expr = value.alias_qualified(relation.cloned(), field.name());
+    }
+    Projection::try_new(exprs, Arc::clone(&projection.input)).map(LogicalPlan::Projection)
+}
+
+fn settle_arguments(name: &str, args: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    if ALIKE.contains(&name) {
+        return settle(args.iter_mut().collect(), schema);
+    }
+    match (of_lists(name), args) {
+        (Some(Arguments::Lists), args) => settle(args.iter_mut().collect(), schema),
+        (Some(Arguments::ListFirst), [list, items @ ..]) => {
+            // `array_position(list, item, start)`
+            let most = if name.ends_with("position") { 1 } else { items.len() };
+            settle_items(list, items.iter_mut().take(most).collect(), schema)
+        }
+        (Some(Arguments::ListLast), [item, list]) => settle_items(list, vec![item], schema),
+        _ => Ok(()),
+    }
+}
+
+fn settle_items(list: &mut Expr, items: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
+    if is_unknown(list) {
+        let items = items.iter().filter(|item| !is_unknown(item)).map(|item| &**item);
+        return match common_type(items, schema) {
+            Some(item) => take_type(list, &DataType::new_list(item, true)),
+            None => Ok(()),
+        };
+    }
+    if !items.iter().any(|item| is_unknown(item)) {
+        return Ok(());
+    }
+    let (DataType::List(item) | DataType::LargeList(item)) = list.get_type(schema)? else {
+        return Ok(());
+    };
+    for unknown in items.into_iter().filter(|item| is_unknown(item)) {
+        take_type(unknown, item.data_type())?;
+    }
+    Ok(())
+}
+
+/// Gives literals and parameters among these values the type of the others.
+fn settle(values: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
+    if !values.iter().any(|value| is_unknown(value)) {
+        return Ok(());
+    }
+    let others = values.iter().filter(|value| !is_unknown(value)).map(|value| &**value);
+    let has_text = || values.iter().any(|value| text_of(value).is_some());
+    let common = match common_type(others, schema) {
+        Some(common) => common,
+        None if has_text() && values.iter().all(|value| is_unknown(value)) => DataType::Utf8,
+        None => return Ok(()),
+    };
+    for value in values.into_iter().filter(|value| is_unknown(value)) {
+        take_type(value, &common)?;
+    }
+    Ok(())
+}
+
+/// Gives a literal or parameter the type of the values that `others` may be.
+pub(super) fn typed_beside(mut value: Expr, others: &Expr, schema: &DFSchema) -> Result<Expr> {
+    let common = match others {
+        Expr::Case(case) => {
+            let results = case.when_then_expr.iter().map(|(_, result)| result.as_ref());
+            common_type(results.chain(case.else_expr.as_deref()), schema)
+        }
+        other => common_type([other].into_iter(), schema),
+    };
+    if let Some(common) = common {
+        take_type(&mut value, &common)?;
+    }
+    Ok(value)
+}
+
+/// Whether a planned value is a string literal, or a parameter of no type.
+pub(super) fn is_unknown(value: &Expr) -> bool {
+    matches!(value, Expr::Placeholder(Placeholder { field: None, .. })) || text_of(value).is_some()
+}
+
+/// The type that values have in common; none where one has no type, or they have none in common.
+fn common_type<'a>(values: impl Iterator<Item = &'a Expr>, schema: &DFSchema) -> Option<DataType> {
+    common(values.map(|value| value.get_type(schema).ok()))
+}
+
+fn common(types: impl Iterator<Item = Option<DataType>>) -> Option<DataType> {
+    let mut common = DataType::Null;
+    for of in types {
+        common = match (common, of?) {
+            (DataType::Null, of) | (of, DataType::Null) => of,
+            (common, of) if common == of => of,
+            (common, of) => type_union_coercion(&common, &of)?,
+        };
+    }
+    (common != DataType::Null).then_some(common)
+}
+
+/// Gives a literal or a parameter a type.
+fn take_type(unknown: &mut Expr, of: &DataType) -> Result<()> {
+    if let Expr::Placeholder(Placeholder { field, .. }) = unknown {
+        *field = Some(Arc::new(Field::new("", of.clone(), true)));
+        return Ok(());
+    }
+    if let Some(text) = text_of(unknown)
+        && let Some(typed) = literal(&text, of)?
+    {
+        *unknown = typed;
+    }
+    Ok(())
+}
+
+/// A literal of a type; none where it stays a text.
+fn literal(text: &str, of: &DataType) -> Result<Option<Expr>> {
+    use DataType::{Binary, Boolean, Date32, Interval, List, Time64, Timestamp};
+    let value = |of: &DataType| -> Result<ScalarValue> {
+        let text = ScalarValue::from(text).to_array()?;
+        ScalarValue::try_from_array(&convert(&text, of, false)?, 0)
+    };
+    Ok(Some(match of {
+        _ if of.is_decimal() => match decimal_of(text) {
+            Some(decimal) => decimal,
+            None => Expr::Literal(value(of)?, None),
+        },
+        Boolean | Binary => Expr::Literal(value(of)?, None),
+        _ if of.is_integer() || of.is_floating() => Expr::Literal(value(of)?, None),
+        List(_) => match list_of(text, of) {
+            Some(list) => list,
+            None => Expr::Literal(value(of)?, None),
+        },
+        // What a text means depends on the session's time zone, and on the day.
+        Date32 | Timestamp(..) | Time64(_) | Interval(_) => {
+            value(of)?;
+            Expr::Cast(Cast::new(
+                Box::new(Expr::Literal(ScalarValue::from(text), None)),
+                of.clone(),
+            ))
+        }
+        _ => return Ok(None),
+    }))
+}
