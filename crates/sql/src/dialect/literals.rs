@@ -18,6 +18,7 @@
 use std::sync::Arc;
 
 use super::array_text::array_items;
+use super::narrow_numbers::{narrow_operands, takes_narrow};
 use super::sibling_marks::ALIKE;
 use super::sibling_types::{is_unknown, typed_beside, with_sibling_types};
 use atoll_functions::WrittenNumber;
@@ -53,6 +54,9 @@ impl ExprPlanner for TypedLiterals {
         if expr.op == BinaryOperator::Plus {
             type_addend(&mut expr.left, &expr.right, schema);
             type_addend(&mut expr.right, &expr.left, schema);
+        }
+        if takes_narrow(&expr.op) {
+            narrow_operands(&mut expr, schema);
         }
         if relates_lists(&expr.op) {
             type_list(&mut expr.left, &expr.right, schema);

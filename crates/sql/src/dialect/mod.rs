@@ -26,6 +26,7 @@
 //! | `list_rows` | `string_to_table(a, ',')`, `SELECT generate_series(1, 3)` | `unnest(string_to_array(a, ','))`, … |
 //! | `like` | `a LIKE 'x/_%' ESCAPE '/'` | `a LIKE 'x\_%'` |
 //! | `literals` | `n = '5'`, `'1' + 1` | literals of the type beside them |
+//! | `narrow_numbers` | `n + 1`, `coalesce(n, 0)` | INTEGER where n is |
 //! | `numerics` | `1.25::NUMERIC`, `n::NUMERIC` | casts to a DECIMAL of the value's digits |
 //! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose query `rewrite` looks for |
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
@@ -70,6 +71,7 @@ mod like;
 mod list_rows;
 mod literals;
 mod names;
+mod narrow_numbers;
 mod needs;
 mod numerics;
 mod operators;

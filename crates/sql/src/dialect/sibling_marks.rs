@@ -4,6 +4,7 @@
 //! ```text
 //! coalesce(d, '2024-01-01')              coalesce(d, '2024-01-01') $alike true
 //! CASE WHEN a THEN d ELSE $1 END         (CASE … END) $alike true
+//! coalesce(n, 0)                         coalesce(n, 0) $alike true
 //! VALUES (now()), ('2024-01-01')         VALUES (now()), ('2024-01-01' $alike now())
 //! ```
 //!
@@ -109,12 +110,13 @@ fn is_call_marked(function: &Function) -> bool {
     is_mixed(values) && takes_alike(&function.name.to_string().to_ascii_lowercase())
 }
 
-/// Whether literals or parameters stand beside other values.
+/// Whether literals or parameters stand beside other values, or there are numbers.
 fn is_mixed<'a>(values: impl Iterator<Item = &'a Expr>) -> bool {
     let (mut has_unknown, mut has_other) = (false, false);
     for value in values {
         match is_unknown(value) {
             true => has_unknown = true,
+            false if is_number(value) => return true,
             false => has_other |= !is_null(value),
         }
     }

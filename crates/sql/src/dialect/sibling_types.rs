@@ -18,6 +18,7 @@ use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Projection, Union};
 
 use super::literals::{decimal_of, list_of, text_of};
+use super::narrow_numbers::narrow_alike;
 use crate::arithmetic::convert;
 
 /// Functions all of whose arguments have one type.
@@ -195,7 +196,8 @@ fn settle_items(list: &mut Expr, items: Vec<&mut Expr>, schema: &DFSchema) -> Re
 }
 
 /// Gives literals and parameters among these values the type of the others.
-fn settle(values: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
+fn settle(mut values: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
+    narrow_alike(values.iter_mut().map(|value| &mut **value), schema);
     if !values.iter().any(|value| is_unknown(value)) {
         return Ok(());
     }

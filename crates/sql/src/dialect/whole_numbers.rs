@@ -1,5 +1,5 @@
 //! A whole number that a statement returns as it is written is INTEGER where it fits, as in PostgreSQL, by which drivers
-//! read it; elsewhere it is BIGINT.
+//! read it; elsewhere it is what stands beside it (`narrow_numbers`), or BIGINT.
 //!
 //! ```text
 //! SELECT 1, -(2) AS a                        SELECT CAST(1 AS INTEGER), CAST(-(2) AS INTEGER) AS a

@@ -40,7 +40,6 @@ pub(crate) async fn statement_to_plan(
     state: &SessionState,
     mut statement: Parsed,
 ) -> Result<LogicalPlan> {
-    mark_siblings(&mut statement);
     let mut names = StateNames::of(state);
     for name in state.resolve_table_references(&statement)? {
         let name = resolve(state, name);
@@ -57,10 +56,12 @@ pub(crate) async fn statement_to_plan(
     let far = far.map(|far| (far, statement.clone()));
     let planner = SqlToRel::new_with_options(&names, options);
     let is_marked = plan_names::mark(&mut statement);
+    mark_siblings(&mut statement);
     let plan = match (planner.statement_to_plan(statement), far) {
         (Err(error), Some((far, mut statement))) if FarTables::are_hidden(&error) => {
             far.rename(&mut statement);
             plan_names::mark(&mut statement);
+            mark_siblings(&mut statement);
             planner.statement_to_plan(statement)
         }
         (planned, _) => planned,
