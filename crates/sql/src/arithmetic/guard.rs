@@ -122,7 +122,7 @@ pub(crate) enum Failure {
     Never,
     /// Numbers that are too large for their type.
     Overflow,
-    /// A division by zero, a text that is no number, and so on.
+    /// A division by zero, a text that is not a number, and so on.
     Any,
 }
 

@@ -15,7 +15,7 @@ use super::shared::has_calls;
 use crate::rewrite::map_named;
 
 /// Puts a fence over every projection, aggregate and window that makes volatile calls, below which it is computed for
-/// all rows, whoever reads it: DataFusion drops columns that nobody reads, and computes a column that one branch of a
+/// all rows, read or not: DataFusion drops columns that nothing above reads, and computes a column that one branch of a
 /// CASE reads in that branch.
 ///
 /// What a sorted query selects by volatile calls is computed behind the sort, as in PostgreSQL, so that

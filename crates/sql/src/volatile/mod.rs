@@ -4,8 +4,8 @@
 //! DataFusion 55 keeps their results in one place in projections, but moves filters about as if they
 //! did not matter: HAVING `random() < 0.5` is evaluated for the rows of groups instead of groups, a
 //! WHERE over a join for the rows of one side, and a filter over a column that is such a result is
-//! evaluated on the result of another call. A column that nobody reads it does not compute. A name of WITH it computes
-//! wherever it is read. Three rules and [`share_ctes`] keep it from that:
+//! evaluated on the result of another call. It does not compute a column that nothing above reads, and computes a
+//! name of WITH wherever it is read. Three rules and [`share_ctes`] keep it from that:
 //!
 //! | rule | what it does |
 //! |---|---|

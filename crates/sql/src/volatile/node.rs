@@ -18,7 +18,7 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
 use super::fence::FenceExec;
 
-/// Rows with columns that are computed below it, whoever reads them.
+/// Rows with columns that are computed below it, read or not.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FenceNode {
     input: LogicalPlan,

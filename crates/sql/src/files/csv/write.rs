@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use atoll_functions::temporal::temporal_texts;
+use atoll_functions::temporal::{set_aside, temporal_texts};
 use bytes::Bytes;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::compute::cast;
@@ -146,7 +146,7 @@ impl BatchSerializer for CsvText {
         if initial && self.options.header() {
             self.header(&batch.schema(), &mut text);
         }
-        let arrays = batch.columns().iter().map(|array| match array.data_type() {
+        let plain = batch.columns().iter().map(|array| match array.data_type() {
             DataType::Interval(_) | DataType::Duration(_) => {
                 let texts = temporal_texts(array)?;
                 Ok(texts.map_or_else(|| Arc::clone(array), |texts| Arc::new(texts) as _))
@@ -155,10 +155,18 @@ impl BatchSerializer for CsvText {
             DataType::Date64 => Ok(cast(array, &DataType::Date32)?),
             _ => Ok(Arc::clone(array)),
         });
-        let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
-        let columns = arrays.iter().map(|array| {
+        // The formats of dates and timestamps have no place for infinity.
+        let finite = plain.map(|array: Result<ArrayRef>| {
+            let array = array?;
+            Ok(match set_aside(&array)? {
+                Some((finite, endless)) => (finite, Some(endless)),
+                None => (array, None),
+            })
+        });
+        let finite = finite.collect::<Result<Vec<_>>>()?;
+        let columns = finite.iter().zip(batch.columns()).map(|((array, endless), all)| {
             let values = ArrayFormatter::try_new(array.as_ref(), &options)?;
-            Ok((values, array.logical_nulls()))
+            Ok((values, all.logical_nulls(), endless))
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let schema = batch.schema();
@@ -166,16 +174,19 @@ impl BatchSerializer for CsvText {
             schema.fields().iter().map(|field| self.quoted.has(field.name())).collect();
         let mut value = String::new();
         for row in 0..batch.num_rows() {
-            for (at, (values, nulls)) in columns.iter().enumerate() {
+            for (at, (values, nulls, endless)) in columns.iter().enumerate() {
                 self.separate(at, &mut text);
                 if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                     text.extend_from_slice(&self.form.null);
                     continue;
                 }
                 value.clear();
-                values.value(row).write(&mut value).map_err(|error| {
-                    exec_datafusion_err!("column '{}': {error}", schema.field(at).name())
-                })?;
+                match endless.as_ref().and_then(|endless| endless.endless(row)) {
+                    Some(endless) => value.push_str(endless.word()),
+                    None => values.value(row).write(&mut value).map_err(|error| {
+                        exec_datafusion_err!("column '{}': {error}", schema.field(at).name())
+                    })?,
+                }
                 let start = text.len();
                 if batch.column(at).data_type().is_binary() {
                     // As PostgreSQL writes bytes, and as they are read.

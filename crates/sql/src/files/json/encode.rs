@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use atoll_functions::temporal::temporal_texts;
+use atoll_functions::temporal::{has_endless, temporal_texts};
 use datafusion::arrow::array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
 use datafusion::arrow::array::{Array, AsArray, PrimitiveArray, StringArray};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -30,10 +30,19 @@ impl EncoderFactory for Encoders {
             DataType::Interval(_) | DataType::Duration(_) | DataType::Date64 => {
                 temporal_texts(array)?.map(texts)
             }
+            // Arrow's encoders end at infinity.
+            DataType::Date32 | DataType::Timestamp(..) if has_endless(array) => {
+                temporal_texts(array)?.map(|moments| texts(with_t(&moments)))
+            }
             of if of.is_binary() => Some(texts(hexadecimal(array)?)),
             _ => None,
         })
     }
+}
+
+/// Timestamps with a T before the time of day.
+fn with_t(moments: &StringArray) -> StringArray {
+    moments.iter().map(|moment| moment.map(|moment| moment.replacen(' ', "T", 1))).collect()
 }
 
 /// An encoder of texts in which nothing has to be escaped but backslashes.
