@@ -92,6 +92,9 @@ fn is_marked(expr: &Expr) -> bool {
                 || operand.as_deref().is_some_and(|operand| is_mixed(compared().chain([operand])))
         }
         Expr::Function(function) => is_call_marked(function),
+        Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+            is_unknown(left) != is_unknown(right)
+        }
         // Other literals of these are found in the plan, whose types they do not change.
         Expr::Between { expr, .. } | Expr::InList { expr, .. } => tree::is_parameter(expr),
         _ => false,
@@ -243,6 +246,7 @@ mod tests {
             ),
             ("SELECT array_append(a, $1)", "SELECT array_append(a, $1) $alike true"),
             ("SELECT $1 IN (a, b)", "SELECT $1 IN (a, b) $alike true"),
+            ("SELECT a IS DISTINCT FROM 'x'", "SELECT a IS DISTINCT FROM 'x' $alike true"),
             ("VALUES (now()), ('x'), (NULL)", "VALUES (now()), ('x' $alike now()), (NULL)"),
         ] {
             assert_eq!(marked(sql), expected);

@@ -67,6 +67,11 @@ fn of_lists(name: &str) -> Option<Arguments> {
 /// For literals that are not values of these types.
 pub(crate) fn with_sibling_types(mut expr: Expr, schema: &DFSchema) -> Result<Expr> {
     match &mut expr {
+        // A function that is called by its other name.
+        Expr::Alias(alias) => {
+            let call = std::mem::take(alias.expr.as_mut());
+            *alias.expr = with_sibling_types(call, schema)?;
+        }
         Expr::Case(case) => {
             let mut conditions = Vec::new();
             let mut results = Vec::new();

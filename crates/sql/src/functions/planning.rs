@@ -31,14 +31,16 @@ use super::Functions;
 use super::outer_aliases::FarTables;
 use super::plan_names;
 use crate::dialect::{SqlTypes, mark_siblings, mark_siblings_within};
+use crate::volatile::share_ctes;
 
-/// Plans a statement over the tables that it names.
+/// Plans a statement over the tables that it names, and the names of its WITHs.
 ///
 /// # Errors
 /// For what cannot be planned.
 pub(crate) async fn statement_to_plan(
     state: &SessionState,
     mut statement: Parsed,
+    ctes: &[TableReference],
 ) -> Result<LogicalPlan> {
     let mut names = StateNames::of(state);
     for name in state.resolve_table_references(&statement)? {
@@ -66,6 +68,7 @@ pub(crate) async fn statement_to_plan(
         }
         (planned, _) => planned,
     }?;
+    let plan = if ctes.is_empty() { plan } else { share_ctes(plan, ctes)? };
     if is_marked { plan_names::unmark(plan) } else { Ok(plan) }
 }
 

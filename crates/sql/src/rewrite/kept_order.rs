@@ -1,13 +1,17 @@
-//! Aggregates that gather rows of a subquery in its order.
+//! Aggregates that gather rows of a subquery in its order, and windows that count them in it.
 //!
 //! ```text
 //! SELECT array_agg(x) FROM (SELECT x FROM t ORDER BY y) q
 //! SELECT array_agg(x ORDER BY "$order 0") FROM (SELECT x, y AS "$order 0" FROM t ORDER BY y) q
+//!
+//! SELECT row_number() OVER () FROM (SELECT x FROM t ORDER BY x) q
+//! SELECT row_number() OVER (ORDER BY x) FROM (SELECT x FROM t ORDER BY x) q
 //! ```
 //!
 //! PostgreSQL hands the rows of a subquery on as they come, so a list of them has their order, and `ARRAY(SELECT …
 //! ORDER BY …)` has it by definition. DataFusion 55.2 drops a sort that nothing above it asks for
-//! (`enable_subquery_sort_elimination`, which is off). Here the aggregate asks for it, and other sorts are dropped.
+//! (`enable_subquery_sort_elimination`, which is off). Here the aggregate or the window asks for it, and other sorts are
+//! dropped.
 
 use std::sync::Arc;
 
@@ -17,7 +21,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, Tr
 use datafusion::common::{Column, DFSchema, JoinType, Result};
 use datafusion::logical_expr::expr::Sort as SortKey;
 use datafusion::logical_expr::{
-    Aggregate, Distinct, DistinctOn, Expr, LogicalPlan, Projection, Sort, SubqueryAlias,
+    Aggregate, Distinct, DistinctOn, Expr, LogicalPlan, Projection, Sort, SubqueryAlias, Window,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -39,6 +43,7 @@ impl AnalyzerRule for KeptOrder {
                 LogicalPlan::Sort(_) => sorts = true,
                 LogicalPlan::SubqueryAlias(_) => relations = true,
                 LogicalPlan::Aggregate(aggregate) => has_any = has_any || gathers(aggregate),
+                LogicalPlan::Window(window) => has_any = has_any || counts(window),
                 LogicalPlan::Distinct(Distinct::On(_)) => sorts = true,
                 _ => {}
             }
@@ -81,14 +86,51 @@ fn gathers(aggregate: &Aggregate) -> bool {
     aggregate.aggr_expr.iter().any(|expr| gathered_in_order(expr, &[]).is_some())
 }
 
-/// An aggregation whose aggregates gather their rows in the order of its input.
-fn with_order(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let LogicalPlan::Aggregate(aggregate) = &node else { return Ok(Transformed::no(node)) };
-    if !gathers(aggregate) {
-        return Ok(Transformed::no(node));
+fn counts(window: &Window) -> bool {
+    window.window_expr.iter().any(|expr| counted_in_order(expr, &[]).is_some())
+}
+
+/// A window function without an order that looks at no frame, in an order; none for others.
+fn counted_in_order(expr: &Expr, order: &[SortKey]) -> Option<Expr> {
+    const COUNTING: [&str; 4] = ["row_number", "lag", "lead", "ntile"];
+    let Expr::WindowFunction(function) = expr else { return None };
+    if !COUNTING.contains(&function.fun.name()) || !function.params.order_by.is_empty() {
+        return None;
     }
+    let mut function = function.clone();
+    function.params.order_by = order.to_vec();
+    Some(Expr::WindowFunction(function))
+}
+
+/// An aggregation whose aggregates gather their rows in the order of its input, or a window that counts them in it.
+fn with_order(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let ordered = match &node {
+        LogicalPlan::Aggregate(aggregate) if gathers(aggregate) => aggregated_in_order(aggregate)?,
+        LogicalPlan::Window(window) if counts(window) => windows_in_order(window)?,
+        _ => None,
+    };
+    Ok(ordered.map_or_else(|| Transformed::no(node), Transformed::yes))
+}
+
+fn windows_in_order(window: &Window) -> Result<Option<LogicalPlan>> {
+    let Some(Ordered { plan, keys }) = Keys::default().of(&window.input)? else { return Ok(None) };
+    let exprs = window.window_expr.iter();
+    let exprs = exprs.map(|expr| counted_in_order(expr, &keys).unwrap_or_else(|| expr.clone()));
+    let ordered = Window::try_new(exprs.collect(), Arc::new(plan))?;
+    // Its own columns come last. What stands above knows them by their names.
+    let own = window.schema.fields().len() - window.window_expr.len();
+    let moved = ordered.schema.fields().len() - window.schema.fields().len();
+    let made = (own..window.schema.fields().len())
+        .map(|at| column(&ordered.schema, at + moved).alias(window.schema.field(at).name()));
+    let columns = window.input.schema().columns().into_iter().map(Expr::Column);
+    let columns = columns.chain(made).collect();
+    let ordered = Arc::new(LogicalPlan::Window(ordered));
+    Ok(Some(LogicalPlan::Projection(Projection::try_new(columns, ordered)?)))
+}
+
+fn aggregated_in_order(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let Some(Ordered { plan, keys }) = Keys::default().of(&aggregate.input)? else {
-        return Ok(Transformed::no(node));
+        return Ok(None);
     };
     let (mut exprs, mut functions) = (Vec::new(), Vec::new());
     for expr in &aggregate.aggr_expr {
@@ -110,7 +152,7 @@ fn with_order(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     };
     let columns = (0..ordered.schema.fields().len()).map(column).collect();
     let ordered = Arc::new(LogicalPlan::Aggregate(ordered.clone()));
-    Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, ordered)?)))
+    Ok(Some(LogicalPlan::Projection(Projection::try_new(columns, ordered)?)))
 }
 
 /// A plan and the columns of it by which its rows are ordered.
@@ -139,7 +181,10 @@ impl Keys {
                 let keys = renamed(keys, &inner, &alias.schema)?;
                 Ok(Some(Ordered { plan: LogicalPlan::SubqueryAlias(alias), keys }))
             }
-            LogicalPlan::Filter(_) | LogicalPlan::Limit(_) | LogicalPlan::Subquery(_) => {
+            LogicalPlan::Filter(_)
+            | LogicalPlan::Limit(_)
+            | LogicalPlan::Window(_)
+            | LogicalPlan::Subquery(_) => {
                 let Some(below) = self.of(plan.inputs()[0])? else { return Ok(None) };
                 let plan = plan.with_new_exprs(plan.expressions(), vec![below.plan])?;
                 Ok(Some(Ordered { plan, keys: below.keys }))

@@ -20,7 +20,7 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{
     DdlStatement, Expr, LogicalPlan, Prepare, Statement as PlanStatement, Volatility,
 };
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
@@ -56,7 +56,6 @@ use crate::role::{check_files, check_reserved};
 use crate::settings::AtollOptions;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::timezone::SessionTimeZone;
-use crate::volatile::share_ctes;
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]
@@ -400,10 +399,7 @@ impl StatementPlanner {
             return Ok(plan);
         }
         let list = self.take_list(state, &mut statement).await?;
-        let mut plan = statement_to_plan(state, statement).await?;
-        if !ctes.is_empty() {
-            plan = share_ctes(plan, &ctes)?;
-        }
+        let mut plan = statement_to_plan(state, statement, &ctes).await?;
         if let Some(list) = list {
             plan = list.restored(plan)?;
         }
@@ -533,15 +529,17 @@ impl StatementPlanner {
 
 /// The plan with the types that it has in the end: they are the columns of a view.
 pub(super) fn coerced(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
-    let analyzer = Analyzer::with_rules(vec![
-        Arc::new(OuterNames),
-        Arc::new(OuterAggregates),
-        Arc::new(SessionTimeZone),
-        Arc::new(EmptySubqueries),
-        Arc::new(DatesBesideTimestamps),
-        Arc::new(TypeCoercion::new()),
-    ]);
-    analyzer.execute_and_check(plan, state.config_options(), |_, _| {})
+    // The analyzer's own checks refuse subqueries that a later rule makes joins of.
+    let rules: [&dyn AnalyzerRule; 6] = [
+        &OuterNames,
+        &OuterAggregates,
+        &SessionTimeZone,
+        &EmptySubqueries,
+        &DatesBesideTimestamps,
+        &TypeCoercion::new(),
+    ];
+    let options = state.config_options();
+    rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, options))
 }
 
 /// The plan as it is after all of analysis.

@@ -9,7 +9,7 @@ use atoll_functions::temporal::{StatementClock, read_scalar};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::{
-    DataFusionError, ParamValues, Result, internal_err, not_impl_err, plan_err,
+    DataFusionError, ParamValues, Result, ScalarValue, internal_err, not_impl_err, plan_err,
 };
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::simplify::SimplifyContext;
@@ -25,6 +25,7 @@ use super::locked_within;
 use super::planner::StatementPlanner;
 use super::transaction::StatementHandle;
 use super::with_changes;
+use crate::arithmetic::convert;
 use crate::error::{SqlError, SqlState, stated_err};
 
 /// A statement that EXECUTE names, with the values of its parameters.
@@ -251,7 +252,14 @@ fn values(
         };
         let field = prepare.fields.get(index);
         let text = value.try_as_str().flatten().zip(field);
-        let read = text.and_then(|(text, field)| read_scalar(text, field.data_type(), clock));
+        let read = match text {
+            Some((text, field)) if field.data_type().is_nested() => {
+                let list = convert(&ScalarValue::from(text).to_array()?, field.data_type(), false)?;
+                Some(ScalarValue::try_from_array(&list, 0)?)
+            }
+            Some((text, field)) => read_scalar(text, field.data_type(), clock),
+            None => None,
+        };
         let value = ScalarAndMetadata::new(read.unwrap_or(value), metadata);
         values.push(match prepare.fields.get(index) {
             Some(field) => value.cast_storage_to(field.data_type())?,

@@ -120,7 +120,7 @@ impl StatementPlanner {
                 );
             }
         }
-        planned.physical(&state_to_keep(state), types)
+        planned.simplified(state)?.physical(&state_to_keep(state), types)
     }
 
     async fn conflict(
@@ -146,7 +146,7 @@ impl StatementPlanner {
         let sources = [(THERE, name), (NEW, &excluded)];
         let planned = self.row_expressions(state, &sources, exprs, &types).await?;
         let is_fixed = planned.exprs.iter().all(is_fixed);
-        let planned = planned.of_this_moment(state)?;
+        let planned = planned.simplified(state)?;
         let mut exprs = match is_fixed {
             true => planned.physical(&state_to_keep(state), &types)?,
             false => planned.physical(state, &types)?,
@@ -274,8 +274,9 @@ struct RowExpressions {
 }
 
 impl RowExpressions {
-    /// The same with the time of the statement in place of `now()`.
-    fn of_this_moment(self, state: &SessionState) -> Result<Self> {
+    /// The same with what cannot be computed as it is written: CASE in place of `coalesce`, and the time of the
+    /// statement in place of `now()`.
+    fn simplified(self, state: &SessionState) -> Result<Self> {
         let Self { exprs, schema } = self;
         let begun = state.execution_props().query_execution_start_time;
         let context = SimplifyContext::builder()

@@ -10,8 +10,9 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter_pushdown::{ChildFilterDescription, FilterDescription};
-use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
+use super::called::with_called;
 use crate::operator::{OperatorRule, PassThrough, PassThroughExec};
 
 /// Puts a [`FenceExec`] over every projection that makes volatile calls. A projection of DataFusion
@@ -27,13 +28,18 @@ impl OperatorRule for VolatileFences {
         plan: &Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        Ok(makes_volatile_calls(plan).then(|| FenceExec::closed(plan)))
+        let Some(projection) = plan.downcast_ref::<ProjectionExec>() else { return Ok(None) };
+        if !projection.expr().iter().any(|made| is_volatile(&made.expr)) {
+            return Ok(None);
+        }
+        let made = projection.expr().iter().map(|made| {
+            Ok(ProjectionExpr { expr: with_called(&made.expr)?, alias: made.alias.clone() })
+        });
+        let made = made.collect::<Result<Vec<_>>>()?;
+        let called: Arc<dyn ExecutionPlan> =
+            Arc::new(ProjectionExec::try_new(made, Arc::clone(projection.input()))?);
+        Ok(Some(FenceExec::closed(&called)))
     }
-}
-
-fn makes_volatile_calls(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let Some(projection) = plan.downcast_ref::<ProjectionExec>() else { return false };
-    projection.expr().iter().any(|made| is_volatile(&made.expr))
 }
 
 /// Passes rows on, and down only filters on columns for which it is open.

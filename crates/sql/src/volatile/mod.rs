@@ -13,6 +13,7 @@
 //! | [`VolatileFilters`] | the calls of a filter over joins, groups, windows become a column below it |
 //! | [`VolatileFences`] | filters on columns that are results of calls do not sink below the call |
 
+mod called;
 mod columns;
 mod fence;
 mod filters;
@@ -24,7 +25,7 @@ mod shared;
 pub(crate) use columns::VolatileColumns;
 pub(crate) use fence::{FenceExec, VolatileFences};
 pub(crate) use filters::VolatileFilters;
-pub(crate) use node::FencePlanner;
+pub(crate) use node::{FencePlanner, barred, is_barred};
 pub(crate) use shared::{
     SharedPlanner, is_in_recursion, is_shared, is_volatile, share_ctes, shared,
 };

@@ -24,13 +24,27 @@ struct FenceNode {
     input: LogicalPlan,
     /// The results of volatile calls.
     called: Vec<Column>,
+    /// Whether no filter sinks below it, whatever it reads.
+    is_closed: bool,
+}
+
+/// The rows of a plan below which no filter sinks.
+pub(crate) fn barred(input: LogicalPlan) -> LogicalPlan {
+    let node = Arc::new(FenceNode { input, called: Vec::new(), is_closed: true });
+    LogicalPlan::Extension(Extension { node })
+}
+
+/// Whether a plan is one of those.
+pub(crate) fn is_barred(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Extension(Extension { node }) = plan else { return false };
+    node.as_any().downcast_ref::<FenceNode>().is_some_and(|fence| fence.is_closed)
 }
 
 /// The rows of a plan some columns of which are the results of volatile calls. The projection tells DataFusion's rules
 /// about IN what its column is.
 pub(super) fn fenced(input: LogicalPlan, called: Vec<Column>) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
-    let node = Arc::new(FenceNode { input, called });
+    let node = Arc::new(FenceNode { input, called, is_closed: false });
     LogicalPlanBuilder::from(LogicalPlan::Extension(Extension { node })).project(columns)?.build()
 }
 
@@ -57,7 +71,8 @@ impl FenceNode {
 
 impl PartialOrd for FenceNode {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        match self.called.partial_cmp(&other.called) {
+        let own = (&self.called, self.is_closed);
+        match own.partial_cmp(&(&other.called, other.is_closed)) {
             Some(Ordering::Equal) => self.input.partial_cmp(&other.input),
             order => order,
         }
@@ -83,7 +98,13 @@ impl UserDefinedLogicalNodeCore for FenceNode {
 
     /// A filter on what is not called may sink: the calls are then made for fewer rows, as in PostgreSQL.
     fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
-        self.called.iter().map(|column| column.name.clone()).collect()
+        match self.is_closed {
+            true => {
+                let fields = self.input.schema().fields().iter();
+                fields.map(|field| field.name().clone()).collect()
+            }
+            false => self.called.iter().map(|column| column.name.clone()).collect(),
+        }
     }
 
     fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,7 +113,7 @@ impl UserDefinedLogicalNodeCore for FenceNode {
 
     fn with_exprs_and_inputs(&self, _: Vec<Expr>, mut inputs: Vec<LogicalPlan>) -> Result<Self> {
         match (inputs.pop(), inputs.is_empty()) {
-            (Some(input), true) => Ok(Self { input, called: self.called.clone() }),
+            (Some(input), true) => Ok(Self { input, ..self.clone() }),
             _ => internal_err!("Fence has one input"),
         }
     }

@@ -6,6 +6,7 @@ use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuil
 
 use super::columns::unused;
 use super::domain::rows_of;
+use crate::volatile::barred;
 
 /// One row if a plan has a row for which the condition is true; none otherwise.
 pub(super) fn gate(plan: LogicalPlan, condition: Option<Expr>) -> Result<LogicalPlan> {
@@ -44,5 +45,7 @@ pub(super) fn gated(plan: LogicalPlan, gate: &LogicalPlan) -> Result<LogicalPlan
 
 fn passed(node: LogicalPlan, gate: &LogicalPlan) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = node.schema().columns().into_iter().map(Expr::Column).collect();
-    LogicalPlanBuilder::from(node).cross_join(gate.clone())?.project(columns)?.build()
+    // A filter on the columns of one side would sink below the join, and be evaluated without the gate.
+    let gated = LogicalPlanBuilder::from(node).cross_join(gate.clone())?.project(columns)?;
+    gated.build().map(barred)
 }

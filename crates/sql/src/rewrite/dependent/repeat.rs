@@ -5,7 +5,7 @@ use datafusion::common::{Result, not_impl_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 
 use super::columns::outer_columns;
-use crate::volatile::{is_in_recursion, is_shared, shared};
+use crate::volatile::{is_barred, is_in_recursion, is_shared, shared};
 
 /// Whether a plan has the same rows each time it is read.
 fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
@@ -18,7 +18,8 @@ fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
             repeats &= is_repeatable(asked)?;
             return Ok(TreeNodeRecursion::Jump);
         }
-        repeats &= !matches!(node, LogicalPlan::Limit(_) | LogicalPlan::Extension(_));
+        repeats &=
+            !matches!(node, LogicalPlan::Limit(_) | LogicalPlan::Extension(_)) || is_barred(node);
         node.apply_expressions(|expr| {
             repeats &= !expr.is_volatile();
             Ok(TreeNodeRecursion::Continue)
