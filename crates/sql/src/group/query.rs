@@ -77,6 +77,10 @@ impl GroupQuery {
         for (key, _) in group_by.expr() {
             columns.push(key)?;
         }
+        // A key that is there twice has a column in the result each time.
+        if columns.columns.len() < group_by.expr().len() {
+            return None;
+        }
         let keys = (0..columns.columns.len()).collect();
         let functions = aggregate.aggr_expr().iter();
         let aggregates: Option<Vec<Aggregate>> =

@@ -159,10 +159,13 @@ impl Variants {
         self.count += 1;
         match outcome {
             Ok(None) => (),
-            Ok(Some(wrong)) if is_repeatable(session, ran) => {
-                self.findings.push(finding(place, kind, &wrong));
-            }
-            Ok(Some(wrong)) => self.leave_out(place, &wrong.sql, "the record gives other rows now"),
+            Ok(Some(wrong)) => match known(place, kind, &ran.sql) {
+                Some(why) => self.leave_out(place, &wrong.sql, why),
+                None if is_repeatable(session, ran) => {
+                    self.findings.push(finding(place, kind, &wrong));
+                }
+                None => self.leave_out(place, &wrong.sql, "the record gives other rows now"),
+            },
             Err(LeftOut { sql, why }) => self.leave_out(place, &sql, &why),
         }
     }
@@ -207,10 +210,55 @@ fn on_one_line(sql: &str) -> String {
     if sql.contains("--") { sql.to_owned() } else { sql.replace('\n', " ") }
 }
 
+/// Variants that are wrong today: a file, the kind, what the record has, and why.
+const KNOWN: [(&str, &str, &str, &str); 6] = [
+    (
+        "joins.slt",
+        "expressions beside their casts",
+        "su.*, id FROM su FULL JOIN",
+        "a column of USING beside the same column of one table, under ORDER BY",
+    ),
+    (
+        "numerics.slt",
+        "UNION ALL with itself",
+        "round(f::NUMERIC, 2)",
+        "UNION has the type that round had before it was known how many digits are left",
+    ),
+    ("set_returning.slt", "all of these", "generate_series", "set-returning calls in sort keys"),
+    (
+        "set_returning.slt",
+        "sort keys beside their casts",
+        "string_to_table",
+        "set-returning calls in sort keys",
+    ),
+    (
+        "syntax.slt",
+        "all of these",
+        "ORDER BY ALL",
+        "DataFusion 55 plans UNION ALL in the order of a column that is there twice wrongly",
+    ),
+    (
+        "timezones.slt",
+        "UNION ALL with itself",
+        "FROM moments",
+        "UNION has instants in UTC, which clients show in the session's time zone",
+    ),
+];
+
+/// Why a variant of a record is known to be wrong.
+fn known(place: &Place<'_>, kind: &str, sql: &str) -> Option<&'static str> {
+    let found = KNOWN
+        .iter()
+        .find(|(file, of, part, _)| place.file == *file && kind == *of && sql.contains(part))?;
+    Some(found.3)
+}
+
 /// Whether a statement only reads, and gives the same whenever it runs.
 fn is_steady(sql: &str) -> bool {
     const FIRST: [&str; 5] = ["select", "with", "values", "from", "table"];
-    const OTHERS: [&str; 34] = [
+    const OTHERS: [&str; 35] = [
+        // What a record says in a comment where its query has other rows each time, or another dialect.
+        "unsteady",
         "random",
         "setseed",
         "nextval",
