@@ -29,8 +29,8 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, ScalarUDF};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr as Ast, Query, Select, SelectItem, SetExpr, TableFactor, UnaryOperator,
-    Value, VisitorMut,
+    BinaryOperator, Expr as Ast, Query, Select, SetExpr, TableFactor, UnaryOperator, Value,
+    VisitorMut,
 };
 
 use crate::dialect::call;
@@ -147,22 +147,6 @@ impl Marks {
         }
     }
 
-    /// Marks the columns beside an alias such as "t.a", which DataFusion takes for the name of the column t.a: it drops an
-    /// alias that is the column's own name.
-    fn tell_apart(&mut self, items: &mut [SelectItem]) {
-        let is_dotted = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value.contains('.'));
-        if self.named.last() != Some(&true) || !items.iter().any(is_dotted) {
-            return;
-        }
-        for item in items {
-            if let SelectItem::ExprWithAlias { expr, .. } = item
-                && matches!(bare(expr), Ast::Identifier(_) | Ast::CompoundIdentifier(_))
-            {
-                self.wrap(expr, None);
-            }
-        }
-    }
-
     fn subquery(&mut self, expr: &mut Ast) {
         let next = self.subqueries.len() + 1;
         let number = *self.subqueries.entry(expr.to_string()).or_insert(next);
@@ -206,7 +190,6 @@ impl VisitorMut for Marks {
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        self.tell_apart(&mut select.projection);
         select.selection = self.conditions.pop().flatten();
         if let Some(condition) = &mut select.selection {
             self.named.push(false);
