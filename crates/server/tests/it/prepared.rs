@@ -238,7 +238,7 @@ fn an_error_leaves_the_connection_usable() {
         let client = server.connect().await;
         let error = client.prepare("SELECT nix FROM nowhere").await.expect_err("no such table");
         assert_eq!(error.code(), Some(&SqlState::UNDEFINED_TABLE));
-        let error = client.query("SELECT 1 / $1", &[&0_i64]).await.expect_err("division by zero");
+        let error = client.query("SELECT 1 / $1", &[&0_i32]).await.expect_err("division by zero");
         assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO));
         assert_eq!(client.query("SELECT 1", &[]).await.expect("a row").len(), 1);
     });
