@@ -138,7 +138,7 @@ pub fn timestamp_minus() -> Option<Arc<ScalarUDF>> {
     FUNCTION.clone()
 }
 
-/// Whether a regular expression is found in a text, as a function; none where there is none.
+/// The function that tests whether a regular expression matches a text; None if it is not registered.
 pub fn regexp_like() -> Option<Arc<ScalarUDF>> {
     static FUNCTION: LazyLock<Option<Arc<ScalarUDF>>> =
         LazyLock::new(|| scalar::named("regexp_like"));

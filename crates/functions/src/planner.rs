@@ -122,7 +122,7 @@ impl ExprPlanner for PlanCalls {
             && let Some(pattern) = args.pop_if(|pattern| is_pattern(pattern))
         {
             let Some(function) = REGEXP_MATCH.clone() else {
-                return plan_err!("there is no function regexp_match");
+                return plan_err!("function regexp_match does not exist");
             };
             let found = function.call(vec![args.remove(0), pattern]);
             return Ok(PlannerResult::Planned(array_element(found, lit(1_i64))));

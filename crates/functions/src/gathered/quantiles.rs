@@ -196,7 +196,7 @@ fn between_moments(low: i64, high: i64, part: f64) -> Result<i64> {
         _ if low == high => Ok(low),
         (Some(endless), None) | (None, Some(endless)) => Ok(endless.moment()),
         (Some(_), Some(_)) => {
-            let message = "there is no moment between 'infinity' and '-infinity'".to_owned();
+            let message = "cannot interpolate between 'infinity' and '-infinity'".to_owned();
             Err(FunctionFailure::error("22008", message))
         }
         (None, None) => {

@@ -381,7 +381,7 @@ fn parts(part: Part, values: &ArrayRef, args: &ScalarFunctionArgs) -> Result<Arr
     }
 }
 
-/// The part of each row that has a value, which may be NULL; none where values of the type have no such part.
+/// Extracts the part from each value; returns None if the type does not have the part.
 fn each(values: &ArrayRef, part: impl Fn(usize) -> Option<Option<f64>>) -> Option<Float64Array> {
     let of = |row: usize| if values.is_null(row) { Some(None) } else { part(row) };
     (0..values.len()).map(of).collect::<Option<Vec<Option<f64>>>>().map(Float64Array::from)

@@ -44,7 +44,7 @@ impl<'t> Iterator for Matches<'_, 't> {
     }
 }
 
-/// Where the search goes on behind a match; none at the end of the text.
+/// Returns the byte at which the search continues after a match, or None at the end of the text.
 pub(super) fn behind(text: &str, whole: Match<'_>) -> Option<usize> {
     let letter = || text[whole.end()..].chars().next();
     match whole.is_empty() {

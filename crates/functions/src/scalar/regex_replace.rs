@@ -15,7 +15,7 @@ use super::texts::entry;
 #[derive(Clone, Debug, PartialEq)]
 enum ReplacementPiece {
     Text(String),
-    /// A group of what was found, which is nothing where there is no such group.
+    /// A group of the match; empty if the expression has no such group.
     Group(usize),
 }
 
@@ -83,9 +83,9 @@ impl Replacement {
 /// Which of the matches are replaced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Which {
-    /// The byte at which the search begins; none behind the end of the text.
+    /// The byte at which the search begins; None if it lies beyond the end of the text.
     from: Option<usize>,
-    /// The number of the one that is replaced; none for all.
+    /// The number of the match to replace; None replaces all.
     nth: Option<usize>,
 }
 
@@ -115,7 +115,7 @@ fn replace(regex: &Regex, text: &str, which: Which, by: &Replacement, out: &mut 
     out.push_str(&text[copied..]);
 }
 
-/// What the arguments behind the replacement say: options, or the letter at which the search begins, the number of the
+/// Reads the arguments after the replacement: options, or the position at which the search begins, the number of the
 /// match, and options.
 fn which<'a>(call: &'a Call, row: usize, text: &str) -> Result<(Which, &'a str)> {
     let options = |at: usize| if call.count() > at { call.text(at).value(row) } else { "" };
@@ -185,7 +185,7 @@ fn regexp_like(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// The groups of what is found first, or all of it where there are no groups; NULL where nothing is found.
+/// Returns the groups of the first match, or the whole match if the expression has no groups, or NULL without a match.
 fn regexp_match(call: &Call) -> Result<ArrayRef> {
     let (texts, patterns) = (call.text(0), call.text(1));
     let compiled = Compiled::default();

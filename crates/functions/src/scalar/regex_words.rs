@@ -21,7 +21,7 @@ const EMBEDDED: &str = "ceimnpqstwx";
 /// What options say about an expression; by default as none do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RegexOptions {
-    /// Whether letters of either case are the same; none where nothing is said.
+    /// Whether case is ignored; None if the pattern leaves it to the operator.
     any_case: Option<bool>,
     /// Whether `.` and `[^a]` are not the end of a line.
     stops_at_lines: bool,
@@ -34,7 +34,7 @@ pub(super) struct RegexOptions {
 }
 
 impl RegexOptions {
-    /// Those of PostgreSQL and DuckDB; what is none of them is the error.
+    /// Accepts the options of PostgreSQL and DuckDB; returns the first unknown one as the error.
     pub(super) fn read(options: &str) -> Result<Self, char> {
         let mut all = Self::default();
         for option in options.chars() {

@@ -35,7 +35,7 @@ Functions have DuckDB's meaning. What is different:
 - `corr` and `covar_samp` of one row are NULL, as in PostgreSQL.
 - In JSON, timestamps have a T and the minutes of their offset, BLOBs are hexadecimal, NaN and Infinity stand in quotes and
   decimals keep their places, as in PostgreSQL. Of keys that are there twice the last one counts.
-- `array_length(list, n)` is NULL where there is no element, as in PostgreSQL; `array_length(list)` is 0.
+- `array_length(list, n)` of an empty list is NULL, as in PostgreSQL; `array_length(list)` is 0.
 
 ";
 

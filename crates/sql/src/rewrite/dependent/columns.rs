@@ -14,7 +14,7 @@ pub(super) fn unused(what: &str) -> String {
     format!("${what}{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The outer columns that a subquery names, and those inside it for columns that it has not: all, or those of
+/// The outer columns that a subquery reads, and those that subqueries inside it read from further out: all, or those of
 /// one plan around it.
 pub(super) fn outer_columns(
     plan: &LogicalPlan,
