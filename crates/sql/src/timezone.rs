@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use atoll_functions::temporal::{
-    IntervalFields, named_zone, posix_zone, read_interval, set_aside, zone_ahead,
+    IntervalFields, call_with_finite, named_zone, posix_zone, read_interval, zone_ahead,
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
@@ -243,19 +243,9 @@ impl ScalarUDFImpl for LocalTime {
         null_where_an_argument_is(self, &arguments)
     }
 
-    fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let rows = arguments.number_rows;
-        let set_aside = match &arguments.args[..] {
-            [ColumnarValue::Array(instants)] => set_aside(instants)?,
-            [ColumnarValue::Scalar(instant)] => set_aside(&instant.to_array_of_size(rows)?)?,
-            other => return exec_err!("local time of {} values", other.len()),
-        };
-        let Some((finite, aside)) = set_aside else {
-            return self.builtin.invoke_with_args(arguments);
-        };
-        arguments.args = vec![ColumnarValue::Array(finite)];
-        let local = self.builtin.invoke_with_args(arguments)?.into_array(rows)?;
-        Ok(ColumnarValue::Array(aside.put_back(&local)?))
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let call = |arguments| self.builtin.invoke_with_args(arguments);
+        call_with_finite(arguments, 0, true, call)
     }
 }
 

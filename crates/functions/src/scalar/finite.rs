@@ -1,13 +1,11 @@
 //! DataFusion's functions of dates and timestamps, from which those that are endless are kept.
 
-use std::sync::Arc;
-
 use datafusion::common::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl};
 use datafusion::prelude::SessionContext;
 
 use crate::failure::FunctionFailure;
-use crate::temporal::{has_endless, set_aside};
+use crate::temporal::{call_with_finite, has_endless};
 use crate::wrapped::{Around, wrap};
 
 /// Wraps the functions.
@@ -28,31 +26,14 @@ struct FiniteOnly {
 }
 
 impl Around for FiniteOnly {
-    fn invoke(
-        &self,
-        inner: &dyn ScalarUDFImpl,
-        mut args: ScalarFunctionArgs,
-    ) -> Result<ColumnarValue> {
-        let rows = args.number_rows;
+    fn invoke(&self, inner: &dyn ScalarUDFImpl, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         if let Some(origin) = args.args.get(self.argument + 1)
             && is_endless(origin)?
         {
             let message = format!("{}: origin out of range; give a finite one", inner.name());
             return Err(FunctionFailure::error("22008", message));
         }
-        let moment = args.args.get(self.argument);
-        let Some(moment) = moment.map(|moment| moment.to_array(rows)).transpose()? else {
-            return inner.invoke_with_args(args);
-        };
-        let Some((finite, aside)) = set_aside(&moment)? else {
-            return inner.invoke_with_args(args);
-        };
-        args.args[self.argument] = ColumnarValue::Array(Arc::clone(&finite));
-        let results = inner.invoke_with_args(args)?.into_array(rows)?;
-        Ok(ColumnarValue::Array(match self.keeps {
-            true => aside.put_back(&results)?,
-            false => results,
-        }))
+        call_with_finite(args, self.argument, self.keeps, |args| inner.invoke_with_args(args))
     }
 }
 

@@ -10,6 +10,8 @@ use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, TimestampMicrosecondType};
 use datafusion::arrow::error::ArrowError;
+use datafusion::common::Result;
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 /// One end of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,6 +208,29 @@ pub(crate) fn finite_only<E: From<ArrowError>>(
         Some((finite, aside)) => Ok(aside.put_back(&kernel(&finite)?)?),
         None => kernel(values),
     }
+}
+
+/// Calls a function of dates or timestamps with NULL in place of the endless values of one argument. Where these were,
+/// the result is the endless value if it `keeps` them, and otherwise what the function returns for NULL.
+///
+/// # Errors
+/// Those of the function.
+pub fn call_with_finite(
+    mut args: ScalarFunctionArgs,
+    argument: usize,
+    keeps: bool,
+    call: impl FnOnce(ScalarFunctionArgs) -> Result<ColumnarValue>,
+) -> Result<ColumnarValue> {
+    let rows = args.number_rows;
+    let moments = args.args.get(argument).map(|moments| moments.to_array(rows)).transpose()?;
+    let set_aside = moments.map(|moments| set_aside(&moments)).transpose()?.flatten();
+    let Some((finite, aside)) = set_aside else { return call(args) };
+    args.args[argument] = ColumnarValue::Array(finite);
+    let results = call(args)?.into_array(rows)?;
+    Ok(ColumnarValue::Array(match keeps {
+        true => aside.put_back(&results)?,
+        false => results,
+    }))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ mod zone;
 
 pub use crate::scalar::{MONTHS, WEEKDAYS};
 pub use digits::{write_i64, write_u64};
-pub use endless::{Endless, SetAside, cast_moments, has_endless, set_aside};
+pub use endless::{Endless, SetAside, call_with_finite, cast_moments, has_endless, set_aside};
 pub(crate) use endless::{Moments, finite_only};
 pub use input::{StatementClock, is_read, read_scalar, read_texts};
 pub use interval::{IntervalField, IntervalFields, interval_length, read_interval};

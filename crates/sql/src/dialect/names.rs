@@ -355,11 +355,16 @@ fn name(items: &mut [SelectItem], from: &[TableWithJoins], place: Place) {
     let between = place.between();
     // What `*` stands for is not known yet. A column beside it may be one of those, which results allow.
     let is_starred = place != Place::Within && items.iter().any(is_star);
-    let is_dotted = items.iter().any(has_dotted_alias);
+    let columns = plain_columns(items);
     for item in items {
         let (expr, alias) = match item {
             SelectItem::ExprWithAlias { alias, .. } => {
-                let name = names.take(folded(alias), between);
+                let name = match place {
+                    Place::Output(_) if is_column_of(&folded(alias), &columns, from) => {
+                        names.hide(folded(alias))
+                    }
+                    _ => names.take(folded(alias), between),
+                };
                 if name != folded(alias) {
                     *alias = Ident::with_quote('"', name);
                 }
@@ -367,8 +372,6 @@ fn name(items: &mut [SelectItem], from: &[TableWithJoins], place: Place) {
             }
             SelectItem::UnnamedExpr(expr) => match column(expr) {
                 Some((name, _)) if is_field(expr, from) => (expr, names.take(name, between)),
-                // DataFusion takes an alias "t.a" for the name of the column t.a.
-                Some((name, _)) if is_dotted => (expr, names.take(name, between)),
                 Some((name, qualifier)) => {
                     if names.keeps(&name, qualifier) && !is_starred {
                         continue;
@@ -413,9 +416,21 @@ fn without_marks(mut text: String) -> String {
     text
 }
 
-/// Whether an alias looks like a column with the name of its table.
-fn has_dotted_alias(item: &SelectItem) -> bool {
-    matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value.contains('.'))
+/// The names of the items that are columns and have no alias.
+fn plain_columns(items: &[SelectItem]) -> HashSet<String> {
+    let columns = items.iter().filter_map(|item| match item {
+        SelectItem::UnnamedExpr(expr) => column(expr).map(|(name, _)| name),
+        _ => None,
+    });
+    columns.collect()
+}
+
+/// Whether an alias reads like one of these columns with its table, as in `SELECT a, b AS "t.a" FROM t`: DataFusion
+/// takes both for one name.
+fn is_column_of(alias: &str, columns: &HashSet<String>, from: &[TableWithJoins]) -> bool {
+    alias.rsplit_once('.').is_some_and(|(table, name)| {
+        columns.contains(name) && from.iter().any(|relation| is_called(relation, table))
+    })
 }
 
 fn is_star(item: &SelectItem) -> bool {

@@ -6,7 +6,7 @@
 //! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too; computed columns of sub-queries that are called like others | behind the coercion of types |
 //! | [`OuterNames`] | outer columns whose table is called like a column of the subquery | first among the analyzer's rules |
 //! | [`OuterAggregates`] | aggregates of the query around that stand in a subquery | behind it |
-//! | [`KeptOrder`] | lists of the rows of a subquery, in its order | behind it |
+//! | [`KeptOrder`] | lists and row numbers of the rows of a subquery, in its order | behind it |
 //! | [`EmptySubqueries`] | scalar subqueries that are NULL where they have no row | before the coercion of types |
 //! | [`RecursiveMarks`] | terms of recursive queries that tell of other types than Arrow's | last among the analyzer's rules |
 //! | [`CanonicalTexts`] | texts beside UUIDs and JSONB in their canonical form | before the coercion of types |

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | [`VolatileColumns`] | columns that are results of calls are computed where they stand, read or not |
 //! | [`VolatileFilters`] | the calls of a filter over joins, groups, windows become a column below it |
-//! | [`VolatileFences`] | filters on columns that are results of calls do not sink below the call |
+//! | [`VolatileFences`] | filters on columns that are results of calls do not sink below the call, and `nextval('s')` is not taken for a constant |
 
 mod called;
 mod columns;
