@@ -129,6 +129,10 @@ fn texts(row: &SimpleQueryRow, types: &[Type]) -> Vec<Option<String>> {
 fn as_ours(text: &str, of: &Type) -> String {
     match *of {
         Type::BOOL => (if text == "t" { "true" } else { "false" }).to_owned(),
+        // Other engines widen REAL before they write it: 1e+38 is 9.999999680285692e+37.
+        Type::FLOAT4 => text
+            .parse::<f32>()
+            .map_or_else(|_| text.to_owned(), |value| f64::from(value).to_string()),
         Type::TIMESTAMP | Type::TIMESTAMPTZ => text.replacen(' ', "T", 1),
         Type::INT2_ARRAY | Type::INT4_ARRAY | Type::INT8_ARRAY => {
             let items = text.trim_matches(['{', '}']).replace("NULL", "").replace(',', ", ");

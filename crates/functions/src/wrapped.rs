@@ -20,6 +20,11 @@ use datafusion::prelude::SessionContext;
 pub(crate) trait Around: Debug + Send + Sync + 'static {
     /// Calls the function.
     fn invoke(&self, inner: &dyn ScalarUDFImpl, args: ScalarFunctionArgs) -> Result<ColumnarValue>;
+
+    /// The field of the result.
+    fn field(&self, inner: &dyn ScalarUDFImpl, args: ReturnFieldArgs) -> Result<FieldRef> {
+        inner.return_field_from_args(args)
+    }
 }
 
 /// Puts a wrapped function in the place of the one of this name.
@@ -78,7 +83,7 @@ impl<A: Around> ScalarUDFImpl for Wrapped<A> {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.inner.return_field_from_args(args)
+        self.around.field(self.inner.as_ref(), args)
     }
 
     fn is_strict(&self) -> bool {

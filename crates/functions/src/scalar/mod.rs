@@ -79,6 +79,7 @@ mod structs;
 pub(super) mod substr;
 mod template;
 mod texts;
+mod truncated;
 mod types;
 mod uuids;
 mod zones;
@@ -161,4 +162,5 @@ pub(super) fn register(context: &SessionContext) {
     extract::register(context);
     zones::register(context);
     finite::register(context);
+    truncated::register(context);
 }

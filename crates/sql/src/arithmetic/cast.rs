@@ -202,8 +202,13 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
         (Some(_), Some(_)) if to.is_integer() => true,
         (Some(from), Some(to)) => from.whole > to.whole || from.behind > to.behind,
         (None, Some(_)) => from.is_floating() && to.is_integer(),
-        _ => (from, to) == (&DataType::Float64, &DataType::Float32),
+        _ => *to == DataType::Float32 && is_wider_than_real(from),
     }
+}
+
+/// Whether some finite values of a type are too large for a REAL.
+fn is_wider_than_real(of: &DataType) -> bool {
+    matches!(of, DataType::Float64 | DataType::Decimal256(..))
 }
 
 /// Digits before and behind the point.
@@ -286,8 +291,8 @@ fn convert_in(
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))) = (from, to) {
         return Ok(temporal::cast_moments(values, to, &options)?);
     }
-    if (from, to) == (&DataType::Float64, &DataType::Float32) {
-        return narrowed(values, is_try);
+    if *to == DataType::Float32 && is_wider_than_real(from) {
+        return narrowed(&cast_with_options(values, &DataType::Float64, &options)?, is_try);
     }
     let rounded = if to.is_integer() { rounded(values, &options)? } else { Arc::clone(values) };
     Ok(cast_with_options(&rounded, to, &options)?)
@@ -359,6 +364,8 @@ mod tests {
             (Float64, Float32, true),
             (Float32, Float64, false),
             (Decimal128(10, 2), Float64, false),
+            (Decimal128(38, 0), Float32, false),
+            (DataType::Decimal256(39, 0), Float32, true),
             (Utf8, Int32, false),
             (Utf8, Float64, true),
             (Utf8, DataType::Timestamp(TimeUnit::Microsecond, None), true),

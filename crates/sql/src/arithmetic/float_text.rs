@@ -2,8 +2,11 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, nullif};
-use datafusion::arrow::datatypes::{DataType, Float64Type};
-use datafusion::common::Result;
+use datafusion::arrow::datatypes::{
+    DataType, Decimal128Type, Decimal256Type, DecimalType, Float64Type,
+};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::Expr;
 
 use crate::error::SqlState;
 use atoll_functions::sql_name;
@@ -36,6 +39,30 @@ pub(super) fn read_floats(
             sql_name(to)
         ))),
     }
+}
+
+/// A literal decimal as the float nearest to it, which Arrow's division by a power of ten may miss; none where it is too
+/// large for a REAL.
+pub(super) fn float_of_literal(value: &Expr, to: &DataType) -> Option<Expr> {
+    let Expr::Literal(value, _) = value else { return None };
+    let text = match value {
+        ScalarValue::Decimal128(Some(value), precision, scale) => {
+            Decimal128Type::format_decimal(*value, *precision, *scale)
+        }
+        ScalarValue::Decimal256(Some(value), precision, scale) => {
+            Decimal256Type::format_decimal(*value, *precision, *scale)
+        }
+        _ => return None,
+    };
+    let float = match to {
+        DataType::Float64 => ScalarValue::Float64(Some(text.parse().ok()?)),
+        DataType::Float32 => {
+            let real = text.parse().ok().filter(|value: &f32| value.is_finite())?;
+            ScalarValue::Float32(Some(real))
+        }
+        _ => return None,
+    };
+    Some(Expr::Literal(float, None))
 }
 
 /// Whether a number became infinite, or one other than zero zero.

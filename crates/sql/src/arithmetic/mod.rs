@@ -28,6 +28,7 @@ mod bounds;
 mod cast;
 mod dates;
 mod decimal;
+mod decimals_beside_floats;
 mod divide;
 mod float_text;
 mod guard;
@@ -47,6 +48,9 @@ mod text_input;
 
 pub(crate) use cast::{assigned, assigned_value, convert};
 pub(crate) use dates::{DatesBesideTimestamps, PlanDates};
+pub(crate) use decimals_beside_floats::{
+    DecimalsBesideFloats, as_floats, make_float, make_floats, union_of_floats,
+};
 pub(crate) use guard::{Failure, failure};
 pub(crate) use nested_text::hexadecimal;
 pub use nested_text::{is_ambiguous, quoted};

@@ -14,6 +14,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::bounds::{may_overflow, type_of};
 use super::cast::CheckedCast;
+use super::float_text::float_of_literal;
 use super::guard::{guard, guard_filter, order_filters};
 use super::intervals::{by_length, compared};
 use super::operation::{Arithmetic, Operation};
@@ -165,7 +166,7 @@ fn with_texts(joined: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>
 }
 
 fn cast(value: &Expr, from: &DataType, to: &DataType, is_try: bool) -> Option<Expr> {
-    local_time(value, from, to).or_else(|| {
+    local_time(value, from, to).or_else(|| float_of_literal(value, to)).or_else(|| {
         CheckedCast::new(from, to, is_try)
             .or_else(|| CheckedCast::of_constant(value, from, to))
             .map(|cast| call(cast, vec![value.clone()]))

@@ -19,8 +19,9 @@ use std::sync::Arc;
 
 use super::array_text::array_items;
 use super::narrow_numbers::{narrow_operands, takes_narrow};
-use super::sibling_marks::ALIKE;
+use super::sibling_marks::{ALIKE, BESIDE};
 use super::sibling_types::{is_unknown, typed_beside, with_sibling_types};
+use crate::arithmetic::make_floats;
 use atoll_functions::WrittenNumber;
 use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit,
@@ -43,8 +44,15 @@ impl ExprPlanner for TypedLiterals {
         mut expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
-        if matches!(&expr.op, BinaryOperator::Custom(op) if op == ALIKE) {
-            return marked(expr, schema).map(PlannerResult::Planned);
+        match &expr.op {
+            BinaryOperator::Custom(op) if op == ALIKE => {
+                return with_sibling_types(expr.left, schema).map(PlannerResult::Planned);
+            }
+            BinaryOperator::Custom(op) if op == BESIDE => {
+                let typed = typed_beside(expr.left, &expr.right, schema)?;
+                return Ok(PlannerResult::Planned(typed));
+            }
+            _ => {}
         }
         let is_whole =
             matches!(expr.op, BinaryOperator::DuckIntegerDivide | BinaryOperator::MyIntegerDivide);
@@ -58,6 +66,7 @@ impl ExprPlanner for TypedLiterals {
         if takes_narrow(&expr.op) {
             narrow_operands(&mut expr, schema);
         }
+        make_floats([&mut expr.left, &mut expr.right].into_iter(), schema);
         if relates_lists(&expr.op) {
             type_list(&mut expr.left, &expr.right, schema);
             type_list(&mut expr.right, &expr.left, schema);
@@ -76,22 +85,15 @@ impl ExprPlanner for TypedLiterals {
 
     fn plan_array_literal(
         &self,
-        items: Vec<Expr>,
+        mut items: Vec<Expr>,
         schema: &DFSchema,
     ) -> Result<PlannerResult<Vec<Expr>>> {
+        make_floats(items.iter_mut(), schema);
         if !items.iter().any(is_unknown) {
             return Ok(PlannerResult::Original(items));
         }
         let list = with_sibling_types(make_array(items), schema)?;
         Ok(PlannerResult::Planned(list))
-    }
-}
-
-/// What an expression that `sibling_marks` marks becomes.
-fn marked(expr: RawBinaryExpr, schema: &DFSchema) -> Result<Expr> {
-    match is_unknown(&expr.left) {
-        true => typed_beside(expr.left, &expr.right, schema),
-        false => with_sibling_types(expr.left, schema),
     }
 }
 

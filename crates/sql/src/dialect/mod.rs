@@ -117,7 +117,7 @@ pub(crate) use percent::share;
 pub(crate) use refused::refuse_statement;
 pub(crate) use relations::Relations;
 pub(crate) use sibling_marks::{mark_siblings, mark_siblings_within};
-pub(crate) use sibling_types::{union_with_sibling_types, with_sibling_types};
+pub(crate) use sibling_types::{has_one_type, union_with_sibling_types, with_sibling_types};
 pub(crate) use tree::{call, query as query_of_body, query_of, quoted};
 pub(crate) use types::SqlTypes;
 pub use types::type_name as column_type;

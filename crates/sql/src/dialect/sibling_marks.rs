@@ -5,10 +5,10 @@
 //! coalesce(d, '2024-01-01')              coalesce(d, '2024-01-01') $alike true
 //! CASE WHEN a THEN d ELSE $1 END         (CASE … END) $alike true
 //! coalesce(n, 0)                         coalesce(n, 0) $alike true
-//! VALUES (now()), ('2024-01-01')         VALUES (now()), ('2024-01-01' $alike now())
+//! VALUES (now()), ('2024-01-01')         VALUES (now()), ('2024-01-01' $beside now())
 //! ```
 //!
-//! `$alike` is an operator because the planner of operators sees planned operands and their columns. The marks are made
+//! The marks are operators because the planner of operators sees planned operands and their columns. The marks are made
 //! right before a statement is planned, so that no text contains them. `sibling_types` says what becomes of them.
 
 use std::ops::ControlFlow;
@@ -16,15 +16,18 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Query, SetExpr, Statement, Value, Values, VisitorMut,
+    Query, SetExpr, Statement, UnaryOperator, Value, Values, VisitorMut,
 };
 
 use super::sibling_types::takes_alike;
 use super::tree;
-use crate::parse::walk_mut;
+use crate::parse::{walk_expressions, walk_mut};
 
-/// The operator.
+/// Behind an expression whose parts have one type.
 pub(super) const ALIKE: &str = "$alike";
+
+/// Between a value of a column of VALUES and the others.
+pub(super) const BESIDE: &str = "$beside";
 
 /// Values of a column of VALUES that are looked at to find its type.
 const SIBLINGS_MAX: usize = 8;
@@ -72,14 +75,11 @@ impl VisitorMut for Marks {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if is_marked(expr) {
             let marked = std::mem::replace(expr, Expr::value(Value::Null));
-            *expr = alike(marked, Expr::value(Value::Boolean(true)));
+            let alike = BinaryOperator::Custom(ALIKE.to_owned());
+            *expr = tree::binary(marked, alike, Expr::value(Value::Boolean(true)));
         }
         ControlFlow::Continue(())
     }
-}
-
-fn alike(expr: Expr, others: Expr) -> Expr {
-    tree::binary(expr, BinaryOperator::Custom(ALIKE.to_owned()), others)
 }
 
 fn is_marked(expr: &Expr) -> bool {
@@ -145,8 +145,29 @@ fn is_null(value: &Expr) -> bool {
     matches!(value, Expr::Value(value) if value.value == Value::Null)
 }
 
+/// Whether a value is a number that is written out, with its sign.
 fn is_number(value: &Expr) -> bool {
-    matches!(value, Expr::Value(value) if matches!(value.value, Value::Number(..)))
+    match value {
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
+            is_number(inner)
+        }
+        value => matches!(value, Expr::Value(value) if matches!(value.value, Value::Number(..))),
+    }
+}
+
+/// Whether a value has a number with a point in it, which makes it a decimal: beside floats it is a float.
+fn has_point(value: &Expr) -> bool {
+    let is_decimal = |value: &Expr| match value {
+        Expr::Value(value) => {
+            matches!(&value.value, Value::Number(digits, _) if digits.contains('.'))
+        }
+        _ => false,
+    };
+    walk_expressions(value, &mut |value| match is_decimal(value) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    })
+    .is_break()
 }
 
 fn mark_values(body: &mut SetExpr) {
@@ -169,7 +190,7 @@ fn mark_columns(values: &mut Values) {
     for column in 0..columns {
         let cells = || values.rows.iter().map(|row| &row.content[column]);
         let has_parameters = cells().any(tree::is_parameter);
-        if !has_parameters && !cells().any(is_unknown) {
+        if !cells().any(|cell| is_unknown(cell) || has_point(cell)) {
             continue;
         }
         let others = siblings(cells());
@@ -179,9 +200,10 @@ fn mark_columns(values: &mut Values) {
         }
         let others = one_of(others);
         let cells = values.rows.iter_mut().map(|row| &mut row.content[column]);
-        for cell in cells.filter(|cell| is_unknown(cell)) {
+        for cell in cells.filter(|cell| is_unknown(cell) || has_point(cell)) {
             let own = std::mem::replace(cell, Expr::value(Value::Null));
-            *cell = alike(own, others.clone());
+            let beside = BinaryOperator::Custom(BESIDE.to_owned());
+            *cell = tree::binary(own, beside, others.clone());
         }
     }
 }
@@ -247,7 +269,7 @@ mod tests {
             ("SELECT array_append(a, $1)", "SELECT array_append(a, $1) $alike true"),
             ("SELECT $1 IN (a, b)", "SELECT $1 IN (a, b) $alike true"),
             ("SELECT a IS DISTINCT FROM 'x'", "SELECT a IS DISTINCT FROM 'x' $alike true"),
-            ("VALUES (now()), ('x'), (NULL)", "VALUES (now()), ('x' $alike now()), (NULL)"),
+            ("VALUES (now()), ('x'), (NULL)", "VALUES (now()), ('x' $beside now()), (NULL)"),
         ] {
             assert_eq!(marked(sql), expected);
         }

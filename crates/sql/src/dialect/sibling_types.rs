@@ -19,7 +19,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Proje
 
 use super::literals::{decimal_of, list_of, text_of};
 use super::narrow_numbers::narrow_alike;
-use crate::arithmetic::convert;
+use crate::arithmetic::{as_floats, convert, make_float, make_floats, union_of_floats};
 
 /// Functions all of whose arguments have one type.
 const ALIKE: [&str; 9] = [
@@ -45,7 +45,12 @@ enum Arguments {
 
 /// Whether arguments of a function of this name take the types of others.
 pub(super) fn takes_alike(name: &str) -> bool {
-    ALIKE.contains(&name) || of_lists(name).is_some()
+    has_one_type(name) || of_lists(name).is_some()
+}
+
+/// Whether all arguments of a function of this name have one type.
+pub(crate) fn has_one_type(name: &str) -> bool {
+    ALIKE.contains(&name)
 }
 
 fn of_lists(name: &str) -> Option<Arguments> {
@@ -111,6 +116,7 @@ pub(crate) fn with_sibling_types(mut expr: Expr, schema: &DFSchema) -> Result<Ex
 pub(crate) fn union_with_sibling_types(mut union: Union) -> Result<Union> {
     let mut is_changed = false;
     for at in 0..union.schema.fields().len() {
+        is_changed |= union_of_floats(&mut union.inputs, at)?;
         let Some(common) = common_of_inputs(&union.inputs, at) else { continue };
         for input in &mut union.inputs {
             if let Some(text) = literal_at(input, at)
@@ -165,7 +171,7 @@ fn with_column(input: &LogicalPlan, at: usize, value: Expr) -> Result<LogicalPla
 }
 
 fn settle_arguments(name: &str, args: &mut [Expr], schema: &DFSchema) -> Result<()> {
-    if ALIKE.contains(&name) {
+    if has_one_type(name) {
         return settle(args.iter_mut().collect(), schema);
     }
     match (of_lists(name), args) {
@@ -188,13 +194,16 @@ fn settle_items(list: &mut Expr, items: Vec<&mut Expr>, schema: &DFSchema) -> Re
             None => Ok(()),
         };
     }
-    if !items.iter().any(|item| is_unknown(item)) {
+    let mut values = vec![list];
+    values.extend(items);
+    make_floats(values.iter_mut().map(|value| &mut **value), schema);
+    if !values.iter().any(|value| is_unknown(value)) {
         return Ok(());
     }
-    let (DataType::List(item) | DataType::LargeList(item)) = list.get_type(schema)? else {
+    let (DataType::List(item) | DataType::LargeList(item)) = values[0].get_type(schema)? else {
         return Ok(());
     };
-    for unknown in items.into_iter().filter(|item| is_unknown(item)) {
+    for unknown in values.into_iter().skip(1).filter(|item| is_unknown(item)) {
         take_type(unknown, item.data_type())?;
     }
     Ok(())
@@ -203,6 +212,7 @@ fn settle_items(list: &mut Expr, items: Vec<&mut Expr>, schema: &DFSchema) -> Re
 /// Gives literals and parameters among these values the type of the others.
 fn settle(mut values: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
     narrow_alike(values.iter_mut().map(|value| &mut **value), schema);
+    make_floats(values.iter_mut().map(|value| &mut **value), schema);
     if !values.iter().any(|value| is_unknown(value)) {
         return Ok(());
     }
@@ -228,8 +238,13 @@ pub(super) fn typed_beside(mut value: Expr, others: &Expr, schema: &DFSchema) ->
         }
         other => common_type([other].into_iter(), schema),
     };
-    if let Some(common) = common {
-        take_type(&mut value, &common)?;
+    match common {
+        Some(common) if is_unknown(&value) => take_type(&mut value, &common)?,
+        Some(common) if common.is_floating() => {
+            let floats = value.get_type(schema).ok().and_then(|of| as_floats(&of));
+            floats.into_iter().for_each(|floats| make_float(&mut value, floats));
+        }
+        _ => {}
     }
     Ok(value)
 }
@@ -250,6 +265,9 @@ fn common(types: impl Iterator<Item = Option<DataType>>) -> Option<DataType> {
         common = match (common, of?) {
             (DataType::Null, of) | (of, DataType::Null) => of,
             (common, of) if common == of => of,
+            (float, of) | (of, float) if float.is_floating() && of.is_decimal() => {
+                DataType::Float64
+            }
             (common, of) => type_union_coercion(&common, &of)?,
         };
     }

@@ -15,6 +15,7 @@ mod delegate;
 mod depth;
 mod dialect;
 mod first_word;
+mod numbers;
 mod postgres;
 mod rename_constraint;
 mod sequences;
@@ -59,6 +60,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
         DFParserBuilder::new(tokens).with_dialect(&dialect).with_recursion_limit(limit).build()?;
     if let Some(mut copy) = copy::parse(&mut parser.parser)? {
         crate::dialect::name_columns(&mut copy, names);
+        numbers::rewrite(&mut copy, sql);
         clauses::apply(&mut copy, state)?;
         return Ok(copy);
     }
@@ -71,6 +73,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
         return plan_err!("expected a single statement");
     };
     crate::dialect::name_columns(&mut statement, names);
+    numbers::rewrite(&mut statement, sql);
     clauses::apply(&mut statement, state)?;
     Ok(statement)
 }

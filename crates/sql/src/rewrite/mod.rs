@@ -53,7 +53,7 @@ use any_text::any_text;
 use around::Around;
 pub(crate) use bottom_up::BottomUp;
 use bottom_up::RewriteNode;
-pub(crate) use canonical::{CanonicalTexts, canonical_value};
+pub(crate) use canonical::{CanonicalTexts, canonical_value, compares};
 pub(crate) use copies::CountedCopies;
 pub(crate) use dependent::DependentJoins;
 pub(crate) use empty_subqueries::EmptySubqueries;

@@ -25,7 +25,6 @@ mod form;
 mod generated;
 mod homonyms;
 mod insert;
-mod integers;
 mod like;
 mod locked_within;
 mod locking;

@@ -8,7 +8,6 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::Session;
-use super::integers::keep_digits;
 use crate::error::stated_err;
 
 /// A parsed statement, and the placement that its WITH names.
@@ -32,7 +31,6 @@ impl Session {
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<ParsedStatement> {
     let mut statement = crate::parse::parse(sql, state)?;
     let placement = take_placement(&mut statement)?;
-    keep_digits(&mut statement, sql);
     Ok(ParsedStatement { statement, placement })
 }
 

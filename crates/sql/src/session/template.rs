@@ -15,7 +15,8 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::arithmetic::{
-    CheckedArithmetic, DatesBesideTimestamps, PlanDates, PlanDivision, TextInput,
+    CheckedArithmetic, DatesBesideTimestamps, DecimalsBesideFloats, PlanDates, PlanDivision,
+    TextInput,
 };
 use crate::catalog::{CATALOG, Catalogs, KeptNames, SCHEMA};
 use crate::database::Pools;
@@ -171,7 +172,8 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.insert(4, Arc::new(EmptySubqueries));
     rules.insert(5, Arc::new(CanonicalTexts));
     rules.insert(6, Arc::new(DatesBesideTimestamps));
-    rules.insert(7, Arc::new(TextInput));
+    rules.insert(7, Arc::new(DecimalsBesideFloats));
+    rules.insert(8, Arc::new(TextInput));
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(CountedCopies));
     rules.push(Arc::new(NamedQuantified));
@@ -208,6 +210,8 @@ fn config(runtime: &Runtime, own: AtollOptions, limit: usize) -> SessionConfig {
         .with_create_default_catalog_and_schema(false);
     let options = config.options_mut();
     options.sql_parser.collect_spans = true;
+    // A number with a point is exact.
+    options.sql_parser.parse_float_as_decimal = true;
     options.execution.time_zone = Some(timezone::DEFAULT.to_owned());
     // `KeptOrder` drops the sorts of subqueries that mean nothing, once it knows which.
     options.sql_parser.enable_subquery_sort_elimination = false;

@@ -23,7 +23,7 @@ Functions have DuckDB's meaning. What is different:
 - UUID is VARCHAR: the type name UUID in a cast checks the text and gives it in its canonical form, and so does a column of
   that type. Clients are told of UUIDs and JSON.
 - ORDER BY puts NULL last, and first where it is DESC, as in PostgreSQL: also in `list(x ORDER BY y DESC)`.
-- Sums, counts and `factorial` are BIGINT or DECIMAL, not HUGEINT. `typeof(1)` is BIGINT, `typeof(1.5)` is DOUBLE.
+- Sums, counts and `factorial` are BIGINT or DECIMAL, not HUGEINT. `typeof(1)` is BIGINT, `typeof(1.5)` is DECIMAL(2,1).
 - `hash` has values of its own. `approx_top_k` and `reservoir_quantile` are exact.
 - `date_trunc` with a zone gives a moment in that zone. Nanoseconds are cut to microseconds.
 - `substr` with a negative start counts from before the first character, and `lpad` with an empty filling fills
