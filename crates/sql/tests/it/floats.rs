@@ -96,7 +96,7 @@ fn a_file_with_two_zeros_and_many_nans_answers_as_a_table_does() {
          (4, 'NaN'), (5, '1.0'), (6, 'NaN'), (7, 'NaN'), (8, '-inf'), (9, '-2.5'), (10, 'inf'), \
          (11, '7.0'), (12, '-0.0'))",
     );
-    rows(&session, "CREATE TABLE small AS SELECT 0.0 AS d UNION ALL SELECT 0.0 / 0.0");
+    rows(&session, "CREATE TABLE small AS SELECT 0.0::DOUBLE AS d UNION ALL SELECT 0::DOUBLE / 0");
     rows(&session, &format!("CREATE VIEW p AS SELECT * FROM '{}'", parquet.display()));
     rows(
         &session,
