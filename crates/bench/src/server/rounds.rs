@@ -137,7 +137,7 @@ fn prepare(plan: &ServerPlan, servers: &[DatabaseServer], measured: &mut [Measur
         if plan.work.iter().any(|work| matches!(work, ServerWork::Rows | ServerWork::Flight)) {
             let mut client = connect(server)?;
             client.run(&format!(
-                "CREATE TABLE wide AS SELECT i AS a, i * 7 AS b, i % 100 AS c, i * 0.5 AS d, \
+                "CREATE TABLE wide AS SELECT i AS a, i * 7 AS b, i % 100 AS c, i * 0.5::DOUBLE AS d, \
                  'item ' || i AS e, i % 2 = 0 AS f, DATE '2026-01-01' + (i % 1000)::INT AS g, -i AS h \
                  FROM generate_series(1, {}) AS n(i)",
                 plan.rows

@@ -53,7 +53,7 @@ impl OurDatabase {
     /// Makes the table that is copied.
     pub(super) fn source(&self, rows: u64) -> Result<()> {
         self.run(&format!(
-            "CREATE TABLE source AS SELECT i AS id, i * 7919 % 1000003 AS value, i * 0.5 AS amount, \
+            "CREATE TABLE source AS SELECT i AS id, i * 7919 % 1000003 AS value, i * 0.5::DOUBLE AS amount, \
              'item ' || i AS name FROM range(0, {rows}) AS n(i)"
         ))?;
         Ok(())
@@ -65,7 +65,7 @@ impl OurDatabase {
             "CREATE TABLE source (id BIGINT PRIMARY KEY, value BIGINT, amount DOUBLE, name VARCHAR)",
         )?;
         self.run(&format!(
-            "INSERT INTO source SELECT i, i * 7919 % 1000003, i * 0.5, 'item ' || i \
+            "INSERT INTO source SELECT i, i * 7919 % 1000003, i * 0.5::DOUBLE, 'item ' || i \
              FROM range(0, {rows}) AS n(i)"
         ))?;
         Ok(())
