@@ -66,7 +66,9 @@ impl ExprPlanner for TypedLiterals {
         if takes_narrow(&expr.op) {
             narrow_operands(&mut expr, schema);
         }
-        make_floats([&mut expr.left, &mut expr.right].into_iter(), schema);
+        if may_mix_floats(&expr) {
+            make_floats([&mut expr.left, &mut expr.right].into_iter(), schema);
+        }
         if relates_lists(&expr.op) {
             type_list(&mut expr.left, &expr.right, schema);
             type_list(&mut expr.right, &expr.left, schema);
@@ -94,6 +96,17 @@ impl ExprPlanner for TypedLiterals {
         }
         let list = with_sibling_types(make_array(items), schema)?;
         Ok(PlannerResult::Planned(list))
+    }
+}
+
+/// Whether decimals may stand beside floats that DataFusion would make decimals of: in comparisons, and beside lists. Chains
+/// of operators are not looked into again for each of them.
+fn may_mix_floats(expr: &RawBinaryExpr) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    let is_chain = |operand: &Expr| matches!(operand, Expr::BinaryExpr(_));
+    match &expr.op {
+        Eq | NotEq | Lt | LtEq | Gt | GtEq => true,
+        op => relates_lists(op) && !is_chain(&expr.left) && !is_chain(&expr.right),
     }
 }
 
