@@ -99,10 +99,10 @@ fn macros_nested_types_and_computed_columns_are_there_when_a_directory_is_opened
                         SELECT nextval('numbers') >= 100 AS goes_on;
                         SELECT col_description('nested'::regclass, 1) AS said;
                         CHECKPOINT;");
-        let wanted = "share(5),\"share(5, whole := 50)\"\n5.0,10.0\nn\n3\n\
+        let wanted = "share(5),\"share(5, whole := 50)\"\n5.00000000000000,10.00000000000000\nn\n3\n\
                       id,x,s.y[1],l[1][1],m['k'],d,t\n\
                       1,7,a,1,5,2,2500-01-01 00:00:00+00\n2,,,,,4,\n\
-                      x,y\n12497500,0\npart\n1.0\n2.0\ngoes_on\ntrue\nsaid\nits number\n";
+                      x,y\n12497500,0\npart\n1.0000000000000000\n2.0000000000000000\ngoes_on\ntrue\nsaid\nits number\n";
         assert_eq!(rows, wanted, "{opened}");
     }
     run("INSERT INTO nested(id) VALUES (30); DROP MACRO share;");
