@@ -14,9 +14,9 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::utils::{list_values, list_values_row_number};
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, DocSection, Documentation, HigherOrderFunctionArgs, HigherOrderReturnFieldArgs,
-    HigherOrderSignature, HigherOrderUDF, HigherOrderUDFImpl, LambdaParametersProgress,
-    ValueOrLambda, Volatility,
+    ColumnarValue, DocSection, Documentation, Expr, HigherOrderFunctionArgs,
+    HigherOrderReturnFieldArgs, HigherOrderSignature, HigherOrderUDF, HigherOrderUDFImpl,
+    LambdaParametersProgress, ValueOrLambda, Volatility,
 };
 use datafusion::prelude::SessionContext;
 
@@ -167,6 +167,18 @@ impl HigherOrderUDFImpl for LambdaFunction {
 
     fn signature(&self) -> &HigherOrderSignature {
         &self.signature
+    }
+
+    fn short_circuits(&self) -> bool {
+        true
+    }
+
+    /// What a lambda computes may fail: it is computed where the lambda is called, and nowhere before.
+    fn conditional_arguments<'a>(
+        &self,
+        args: &'a [Expr],
+    ) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {
+        Some(args.iter().partition(|argument| !matches!(argument, Expr::Lambda(_))))
     }
 
     fn coerce_value_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {

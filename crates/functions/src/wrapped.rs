@@ -21,6 +21,11 @@ pub(crate) trait Around: Debug + Send + Sync + 'static {
     /// Calls the function.
     fn invoke(&self, inner: &dyn ScalarUDFImpl, args: ScalarFunctionArgs) -> Result<ColumnarValue>;
 
+    /// The arguments that the function takes.
+    fn signature<'a>(&'a self, inner: &'a dyn ScalarUDFImpl) -> &'a Signature {
+        inner.signature()
+    }
+
     /// The field of the result.
     fn field(&self, inner: &dyn ScalarUDFImpl, args: ReturnFieldArgs) -> Result<FieldRef> {
         inner.return_field_from_args(args)
@@ -75,7 +80,7 @@ impl<A: Around> ScalarUDFImpl for Wrapped<A> {
     }
 
     fn signature(&self) -> &Signature {
-        self.inner.signature()
+        self.around.signature(self.inner.as_ref())
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {

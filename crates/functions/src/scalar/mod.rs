@@ -68,6 +68,7 @@ mod regex_compiled;
 mod regex_places;
 mod regex_replace;
 mod regex_words;
+mod rounded;
 mod similar;
 mod similar_to;
 mod slices;
@@ -162,5 +163,6 @@ pub(super) fn register(context: &SessionContext) {
     extract::register(context);
     zones::register(context);
     finite::register(context);
+    rounded::register(context);
     truncated::register(context);
 }

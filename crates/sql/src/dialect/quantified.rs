@@ -32,6 +32,11 @@ pub(super) fn rewrite(expr: &mut Expr) {
     *expr = nested(tree::binary(nested(left), BinaryOperator::Custom(op), nested(list)));
 }
 
+/// Whether an operator is one of those above.
+pub(super) fn is(op: &BinaryOperator) -> bool {
+    matches!(op, BinaryOperator::Custom(op) if op.ends_with(" ANY") || op.ends_with(" ALL"))
+}
+
 fn like(name: &str, negated: bool) -> String {
     format!("{}{name} ANY", if negated { "NOT " } else { "" })
 }

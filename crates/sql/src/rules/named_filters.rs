@@ -4,16 +4,23 @@
 //! `filter_pushdown.rs`, `FilterRemapper`). Above a join of two tables that both have a column `id`, a
 //! filter on the second `id` would come out as one on the first, and rows would be lost. While filters
 //! sink, every operator with such columns has a fence above it, which lets only the other filters pass.
+//!
+//! A semi-join hands filters on its keys to the side that it does not return as well, where they would
+//! be filters on another column that is called like the key. That side has a fence above it too.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::Schema;
-use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{JoinType, Result};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::joins::HashJoinExec;
 
 use crate::volatile::FenceExec;
 
@@ -37,10 +44,11 @@ impl PhysicalOptimizerRule for NamedFilters {
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let fenced = plan.transform_up(|plan| {
-            let names = once(&plan.schema());
-            Ok(match names.len() == plan.schema().fields().len() {
-                true => Transformed::no(plan),
-                false => Transformed::yes(FenceExec::open_for(names, &plan)),
+            let plan = fenced_semi_join(plan)?;
+            let names = once(&plan.data.schema());
+            Ok(match names.len() == plan.data.schema().fields().len() {
+                true => plan,
+                false => Transformed::yes(FenceExec::open_for(names, &plan.data)),
             })
         })?;
         let sunk = self.sinking.optimize(fenced.data, config)?;
@@ -64,6 +72,37 @@ impl PhysicalOptimizerRule for NamedFilters {
     fn schema_check(&self) -> bool {
         self.sinking.schema_check()
     }
+}
+
+/// A plan; if it is a semi-join, with a fence above columns of the other side that are called like a key which they are
+/// not compared with.
+fn fenced_semi_join(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };
+    let (other, is_left) = match join.join_type() {
+        JoinType::LeftSemi => (join.right(), false),
+        JoinType::RightSemi => (join.left(), true),
+        _ => return Ok(Transformed::no(plan)),
+    };
+    let keys =
+        join.on().iter().map(|(left, right)| if is_left { (right, left) } else { (left, right) });
+    let mut open: HashSet<usize> = (0..other.schema().fields().len()).collect();
+    for (returned, compared) in keys {
+        let Some(returned) = column(returned) else { continue };
+        let compared = column(compared).map(Column::index);
+        let schema = other.schema();
+        open.retain(|at| schema.field(*at).name() != returned.name() || Some(*at) == compared);
+    }
+    if open.len() == other.schema().fields().len() {
+        return Ok(Transformed::no(plan));
+    }
+    let fence = FenceExec::open_for(open, other);
+    let mut sides: Vec<_> = join.children().into_iter().cloned().collect();
+    sides[usize::from(!is_left)] = fence;
+    replace_children_if_necessary(plan, sides).map(Transformed::yes)
+}
+
+fn column(key: &Arc<dyn PhysicalExpr>) -> Option<&Column> {
+    key.downcast_ref::<Column>()
 }
 
 /// The columns whose names occur once.

@@ -222,30 +222,12 @@ struct Known {
     why: &'static str,
 }
 
-const KNOWN: [Known; 8] = [
+const KNOWN: [Known; 5] = [
     Known {
         file: "joins.slt",
         kind: "expressions beside their casts",
         part: "su.*, id FROM su FULL JOIN",
         why: "a column of USING beside the same column of one table, under ORDER BY",
-    },
-    Known {
-        file: "expressions.slt",
-        kind: "UNION",
-        part: "round(",
-        why: "UNION gets the type that round() has before its digits are known",
-    },
-    Known {
-        file: "functions_texts.slt",
-        kind: "UNION",
-        part: "round(",
-        why: "UNION gets the type that round() has before its digits are known",
-    },
-    Known {
-        file: "numerics.slt",
-        kind: "UNION",
-        part: "round(",
-        why: "UNION gets the type that round() has before its digits are known",
     },
     Known {
         file: "set_returning.slt",
