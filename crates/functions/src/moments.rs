@@ -368,8 +368,10 @@ impl GroupsAccumulator for GroupsMoments {
         total_num_groups: usize,
     ) -> Result<()> {
         self.groups.resize(total_num_groups, self.entry.none);
+        // The keys of an ORDER BY stand behind the arguments.
+        let arguments = &values[..self.entry.arguments_count];
         let columns: Vec<&Float64Array> =
-            values.iter().map(|value| value.as_primitive::<Float64Type>()).collect();
+            arguments.iter().map(|value| value.as_primitive::<Float64Type>()).collect();
         let second = columns.last().map_or(columns[0], |last| last);
         for (row, &group) in group_indices.iter().enumerate() {
             let is_there = columns.iter().all(|column| column.is_valid(row))

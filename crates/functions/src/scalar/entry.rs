@@ -11,6 +11,7 @@ use datafusion::logical_expr::{
 
 use super::call::Call;
 use super::marks::{JSON_MARK, JSONB_MARK, UUID_MARK, is_jsonb_field, list_mark};
+use super::structs::map_type;
 use crate::listing::{Listing, no_function, told_apart_by_listing};
 
 /// Functions that give UUIDs.
@@ -153,7 +154,8 @@ impl Takes {
             Self::Doubles => (is_null
                 || is_list_where(given, |item| item.is_numeric() || item.is_null()))
             .then(|| DataType::new_list(DataType::Float64, true)),
-            Self::Map => as_it_is(is_null || matches!(given, DataType::Map(..))),
+            Self::Map if is_null => Some(map_type(&DataType::Null, &DataType::Null)),
+            Self::Map => as_it_is(matches!(given, DataType::Map(..))),
             Self::Struct => as_it_is(matches!(given, DataType::Struct(_))),
         }
     }

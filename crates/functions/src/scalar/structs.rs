@@ -157,6 +157,11 @@ fn pair(map: &DataType) -> Result<(&FieldRef, &FieldRef)> {
     plan_err!("a map is expected")
 }
 
+/// Whether a type is that of a map which is not always NULL.
+fn has_keys(map: &DataType) -> bool {
+    pair(map).is_ok_and(|(key, _)| !key.data_type().is_null())
+}
+
 fn keys_of(values: &ArrayRef) -> Result<Rows> {
     let field = SortField::new_with_options(values.data_type().clone(), SortOptions::default());
     Ok(RowConverter::new(vec![field])?.convert_columns(std::slice::from_ref(values))?)
@@ -202,6 +207,17 @@ fn map_extract_value(call: &Call) -> Result<ArrayRef> {
     Ok(take(values, &UInt32Array::from(find(call, 0)?), None)?)
 }
 
+/// The value of a key in a list, which is empty where the map has none.
+fn map_extract(call: &Call) -> Result<ArrayRef> {
+    let maps = call.arrays[0].as_map();
+    let found = find(call, 0)?;
+    let offsets = OffsetBuffer::from_lengths(found.iter().map(|at| usize::from(at.is_some())));
+    let places: UInt32Array = found.into_iter().flatten().map(Some).collect();
+    let values = take(maps.values(), &places, None)?;
+    let DataType::List(item) = &call.result else { return plan_err!("a list is expected") };
+    Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, values, maps.nulls().cloned())?))
+}
+
 fn map_contains_entry(call: &Call) -> Result<ArrayRef> {
     let values = call.arrays[0].as_map().values();
     let (there, wanted) = compared(values, &call.arrays[2])?;
@@ -240,7 +256,7 @@ fn mapped(
     Ok(Arc::new(MapArray::try_new(Arc::clone(entries), offsets, inside, Some(valid), false)?))
 }
 
-fn map_type(key: &DataType, value: &DataType) -> DataType {
+pub(super) fn map_type(key: &DataType, value: &DataType) -> DataType {
     let fields = Fields::from(vec![
         Field::new("key", key.clone(), false),
         Field::new("value", value.clone(), true),
@@ -349,10 +365,19 @@ pub(super) static ENTRIES: &[&[Entry]] = &[&[
     entry!("map_extract_value" [], "map, key", MAP_AND_ANY, |given, _| Ok(pair(&given[0])?.1.data_type().clone()),
         "The value of a key; NULL where the map has none.", "map_extract_value(MAP {'a': 1}, 'a') = 1",
         map_extract_value),
+    entry!(
+        "map_extract"["element_at"],
+        "map, key",
+        MAP_AND_ANY,
+        |given, _| Ok(DataType::new_list(pair(&given[0])?.1.data_type().clone(), true)),
+        "The value of a key as a list, which is empty where the map has none.",
+        "map_extract(MAP {'a': 1}, 'a') = [1]",
+        map_extract
+    ),
     entry!("map_from_entries" [], "list of structs", &[Arguments::Are(&[Takes::List])], entries_type,
         "The map of keys and values.", "map_from_entries([{'k': 'a', 'v': 1}])", map_from_entries),
     entry!("map_concat" [], "maps…", &[Arguments::More(&[Takes::Map], Takes::Map)],
-        |given, _| Ok(given[0].clone()),
+        |given, _| Ok(given.iter().find(|map| has_keys(map)).unwrap_or(&given[0]).clone()),
         "The entries of all maps; the last value of a key counts.", "map_concat(MAP {'a': 1}, MAP {'b': 2})",
         map_concat),
 ]];

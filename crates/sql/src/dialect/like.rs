@@ -4,10 +4,11 @@
 //! ```text
 //! a LIKE 'x/_%' ESCAPE '/'      a LIKE 'x\_%'
 //! a LIKE b ESCAPE '/'           a LIKE replace(…b…), where b is not a literal
+//! a LIKE NULL                   a LIKE CAST(NULL AS VARCHAR): beside a list, NULL would be a list
 //! a SIMILAR TO b ESCAPE '/'     a ~ similar_to_escape(b, '/')
 //! ```
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value, ValueWithSpan};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType, Expr, Value, ValueWithSpan};
 
 use super::tree;
 
@@ -21,6 +22,9 @@ pub(super) fn rewrite(expr: &mut Expr) {
     else {
         return;
     };
+    if tree::is_null(pattern) {
+        **pattern = tree::cast(Expr::value(Value::Null), DataType::Varchar(None));
+    }
     let Some(escape) = escape_char.as_ref().and_then(escape_of) else { return };
     let known = std::mem::replace(pattern.as_mut(), Expr::value(Value::Null));
     **pattern = match &known {

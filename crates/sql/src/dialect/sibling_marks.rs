@@ -120,7 +120,7 @@ fn is_mixed<'a>(values: impl Iterator<Item = &'a Expr>) -> bool {
         match is_unknown(value) {
             true => has_unknown = true,
             false if is_number(value) => return true,
-            false => has_other |= !is_null(value),
+            false => has_other |= !tree::is_null(value),
         }
     }
     has_unknown && has_other
@@ -139,10 +139,6 @@ fn is_unknown(value: &Expr) -> bool {
         ),
         _ => false,
     }
-}
-
-fn is_null(value: &Expr) -> bool {
-    matches!(value, Expr::Value(value) if value.value == Value::Null)
 }
 
 /// Whether a value is a number that is written out, with its sign.
@@ -211,7 +207,7 @@ fn mark_columns(values: &mut Values) {
 /// Values that may tell the type of a column: of numbers the first whole one and the first with a point.
 fn siblings<'a>(cells: impl Iterator<Item = &'a Expr>) -> Vec<Expr> {
     let (mut found, mut has_whole, mut has_fraction) = (Vec::new(), false, false);
-    for cell in cells.filter(|cell| !is_unknown(cell) && !is_null(cell)) {
+    for cell in cells.filter(|cell| !is_unknown(cell) && !tree::is_null(cell)) {
         if let Expr::Value(value) = cell
             && let Value::Number(digits, _) = &value.value
         {

@@ -140,6 +140,15 @@ pub(super) fn call_of(name: &str, args: &[FunctionArg]) -> Expr {
     call
 }
 
+/// Whether an expression is NULL.
+pub(super) fn is_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_null(inner),
+        Expr::Value(value) => value.value == Value::Null,
+        _ => false,
+    }
+}
+
 /// Whether an expression is a parameter.
 pub(super) fn is_parameter(expr: &Expr) -> bool {
     match expr {

@@ -167,24 +167,16 @@ fn field(expr: Expr) -> Expr {
     }
 }
 
-fn is_null(expr: &Expr) -> bool {
-    match expr {
-        Expr::Nested(inner) => is_null(inner),
-        Expr::Value(value) => value.value == Value::Null,
-        _ => false,
-    }
-}
-
 /// `row op row`, `row op (SELECT …)` and `row op NULL`.
 fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
     Ok(Some(match (fields(left), fields(right)) {
         (Some(left), Some(right)) => of_rows(left, op, right)?,
         (Some(row), None) => match right {
-            other if is_null(other) => unknown(),
+            other if tree::is_null(other) => unknown(),
             Expr::Subquery(query) => of_subquery(row, op, query)?,
             _ => return Ok(None),
         },
-        (None, Some(_)) if is_null(left) => unknown(),
+        (None, Some(_)) if tree::is_null(left) => unknown(),
         _ => return Ok(None),
     }))
 }
@@ -262,8 +254,12 @@ fn no_fields() -> DataFusionError {
 fn distinct(left: &Expr, right: &Expr, is_distinct: bool) -> Result<Option<Expr>> {
     let (left, right) = match (fields(left), fields(right)) {
         (Some(left), Some(right)) => (left, right),
-        (Some(_), None) if is_null(right) => return Ok(Some(boolean(Value::Boolean(is_distinct)))),
-        (None, Some(_)) if is_null(left) => return Ok(Some(boolean(Value::Boolean(is_distinct)))),
+        (Some(_), None) if tree::is_null(right) => {
+            return Ok(Some(boolean(Value::Boolean(is_distinct))));
+        }
+        (None, Some(_)) if tree::is_null(left) => {
+            return Ok(Some(boolean(Value::Boolean(is_distinct))));
+        }
         _ => return Ok(None),
     };
     let pairs =

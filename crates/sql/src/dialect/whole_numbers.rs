@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::names::{makes_table, returning};
+use super::tree;
 
 /// Casts such numbers of the rows that a statement returns.
 pub(super) fn cast_whole_numbers(statement: &mut Statement) {
@@ -62,7 +63,7 @@ fn in_values(values: &mut Values) {
     let columns = values.rows.iter().map(|row| row.content.len()).min().unwrap_or(0);
     for column in 0..columns {
         let mut cells = values.rows.iter().map(|row| &row.content[column]);
-        if cells.all(|cell| is_small(cell) || is_null(cell)) {
+        if cells.all(|cell| is_small(cell) || tree::is_null(cell)) {
             let cells = values.rows.iter_mut().map(|row| &mut row.content[column]);
             cells.filter(|cell| is_small(cell)).for_each(cast);
         }
@@ -83,14 +84,11 @@ fn is_small(expr: &Expr) -> bool {
         Expr::Case { conditions, else_result, .. } => {
             let results =
                 || conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
-            results().all(|result| is_small(result) || is_null(result)) && results().any(is_small)
+            results().all(|result| is_small(result) || tree::is_null(result))
+                && results().any(is_small)
         }
         _ => false,
     }
-}
-
-fn is_null(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if value.value == Value::Null)
 }
 
 fn cast(expr: &mut Expr) {
