@@ -1,7 +1,7 @@
 # Atoll's entry points; `make` alone lists them. Everything else is `cargo xtask`.
 
 PREFIX ?= $(HOME)/.local
-# Outside of the checkout, so that a fresh clone finds what another has built.
+# Outside of the checkout, so that a fresh clone finds what another has built; scripts/mirror says how.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/atoll/target
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 atoll = $(CARGO_TARGET_DIR)/release/atoll
@@ -16,7 +16,7 @@ help: ## list these targets
 
 tools: ## set up, and build atoll-tools and the lab's counter, without the SQL engine: some three minutes
 	@scripts/setup.sh tools
-	@cargo build --locked --release -p atoll-tools -p atoll-plugin
+	@scripts/mirror cargo build --locked --release -p atoll-tools -p atoll-plugin
 	@echo "built $(atoll)-tools"
 
 run: build ## set up, build, and run the demo (ARGS= goes to it, such as ARGS=--json)
@@ -24,10 +24,10 @@ run: build ## set up, build, and run the demo (ARGS= goes to it, such as ARGS=--
 
 test: ## set up, and run all checks; MAY_SKIP=lab,… accepts tests skipped for want of it
 	@scripts/setup.sh tests
-	@cargo --locked xtask ci $(addprefix --may-skip ,$(MAY_SKIP))
+	@scripts/mirror cargo --locked xtask ci $(addprefix --may-skip ,$(MAY_SKIP))
 
 build: setup ## set up, and build everything in release mode
-	@cargo build --locked --release --workspace
+	@scripts/mirror cargo build --locked --release --workspace
 
 install: build ## put the binaries, man pages and shell completions under PREFIX (default: $HOME/.local)
 	@install -D -m 755 $(atoll) $(root)/bin/atoll

@@ -4,7 +4,7 @@
 //! | how it differs | SQL`. Lines that begin with `!` are statements that the examples need. Whether Atoll has a
 //! feature is what running its example tells.
 //!
-//! `ATOLL_WRITE_DOCS=1 cargo test --release -p atoll-sql --test it compatibility` writes the page anew.
+//! `ATOLL_WRITE_DOCS=1 scripts/mirror cargo test --release -p atoll-sql --test it compatibility` writes the page anew.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

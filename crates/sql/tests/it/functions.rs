@@ -13,7 +13,7 @@ const HEAD: &str = "\
 # Functions
 
 What can be called in SQL, as `atoll.functions` and `\\df` in the shell list it. This page is made of that table:
-`ATOLL_WRITE_DOCS=1 cargo test --release -p atoll-sql --test it functions_page` writes it anew.
+`ATOLL_WRITE_DOCS=1 scripts/mirror cargo test --release -p atoll-sql --test it functions_page` writes it anew.
 
 Functions have DuckDB's meaning. What is different:
 
