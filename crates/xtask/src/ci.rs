@@ -1,14 +1,15 @@
 //! `cargo xtask ci`: the stages of `make test`, the same on a laptop and on a server.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
 use crate::skips::{self, SkipFile};
-use crate::{cargo, loom, one_build, portable, target_directory, tidy};
+use crate::{cargo, loom, one_build, portable, target_directory, test_run, tidy};
 
 /// What a stage runs.
 enum StageWork {
@@ -64,8 +65,6 @@ const STAGES: [Stage; 10] = [
     Stage { name: "portable kernels", work: StageWork::Portable },
 ];
 
-const TESTS: [&str; 3] = ["test", "--release", "--workspace"];
-
 /// How a stage that did not fail ended.
 enum StageOutcome {
     Passed,
@@ -83,10 +82,13 @@ enum StageOutcome {
 pub fn run(root: &Path, may_skip: &[String]) -> Result<()> {
     let start = Instant::now();
     let mut summary = Vec::new();
+    let mut times = StageTimes::open(&target_directory(root))?;
     for (number, stage) in STAGES.iter().enumerate() {
         announce(&format!("[{}/{}] {}", number + 1, STAGES.len(), describe(stage)))?;
         let stage_start = Instant::now();
-        let outcome = perform(&stage.work, root, may_skip)
+        let outcome = perform(&stage.work, root, may_skip);
+        times.keep(stage.name, stage_start.elapsed(), outcome.is_ok())?;
+        let outcome = outcome
             .with_context(|| format!("stage '{}' failed; later stages did not run", stage.name))?;
         let time = seconds(stage_start.elapsed());
         summary.push(match outcome {
@@ -107,6 +109,26 @@ pub fn run(root: &Path, may_skip: &[String]) -> Result<()> {
     announce(&format!("all passed in {}: {}", seconds(start.elapsed()), summary.join(", ")))
 }
 
+/// The file that keeps the times of all runs: seconds since 1970, the stage, its seconds and how it ended, between
+/// tabs.
+struct StageTimes(File);
+
+impl StageTimes {
+    fn open(directory: &Path) -> Result<Self> {
+        let path = directory.join("ci-times.tsv");
+        std::fs::create_dir_all(directory)?;
+        let file = File::options().create(true).append(true).open(&path);
+        Ok(Self(file.with_context(|| format!("cannot write {}", path.display()))?))
+    }
+
+    fn keep(&mut self, stage: &str, time: Duration, passed: bool) -> Result<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        let outcome = if passed { "passed" } else { "failed" };
+        writeln!(self.0, "{now}\t{stage}\t{:.1}\t{outcome}", time.as_secs_f64())?;
+        Ok(())
+    }
+}
+
 /// One line to stdout, at once: what the stages print follows on the same stream.
 fn announce(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
@@ -119,7 +141,7 @@ fn describe(stage: &Stage) -> String {
         StageWork::Cargo(arguments) | StageWork::OptionalCargo(arguments) => {
             format!("{}: cargo {}", stage.name, arguments.join(" "))
         }
-        StageWork::Tests => format!("{}: cargo {}", stage.name, TESTS.join(" ")),
+        StageWork::Tests => format!("{}: cargo {}", stage.name, test_run::ARGUMENTS.join(" ")),
         StageWork::Tidy => format!("{}: cargo xtask tidy", stage.name),
         StageWork::Portable => {
             format!("{}: tests of the primitives with ATOLL_KERNELS=portable", stage.name)
@@ -146,7 +168,9 @@ fn perform(work: &StageWork, root: &Path, may_skip: &[String]) -> Result<StageOu
             if report.is_clean() { Ok(StageOutcome::Passed) } else { bail!("the tree is not tidy") }
         }
         StageWork::OneBuild => one_build::check(root).map(|()| StageOutcome::Passed),
-        StageWork::Portable => portable::run(root, &TESTS).map(|()| StageOutcome::Passed),
+        StageWork::Portable => {
+            portable::run(root, &test_run::ARGUMENTS).map(|()| StageOutcome::Passed)
+        }
         StageWork::Loom => loom::run(root).map(|()| StageOutcome::Passed),
         StageWork::LabSetup => set_up_lab(root),
         StageWork::Tests => run_tests(root, may_skip),
@@ -156,13 +180,17 @@ fn perform(work: &StageWork, root: &Path, may_skip: &[String]) -> Result<StageOu
 /// Runs all tests; a failure too when one was skipped that should have run.
 fn run_tests(root: &Path, may_skip: &[String]) -> Result<StageOutcome> {
     let file = SkipFile::create(&target_directory(root))?;
-    run_cargo_with(cargo().env(skips::VARIABLE, file.path()), &TESTS, root)?;
+    let flaky = test_run::run(root, (skips::VARIABLE, file.path()))?;
     let skips = file.read()?;
     if !skips.is_empty() {
         announce(&skips.to_string())?;
     }
     skips.check(may_skip)?;
-    Ok(StageOutcome::Noted(format!("{} skipped", skips.len())))
+    let mut note = format!("{} skipped", skips.len());
+    if !flaky.is_empty() {
+        note += &format!("; FLAKY, passed only when run again: {}", flaky.join(", "));
+    }
+    Ok(StageOutcome::Noted(note))
 }
 
 /// Fetches what is missing for the lab. Where that cannot be, its tests say that they are skipped.
@@ -189,11 +217,7 @@ fn is_installed(subcommand: &str) -> bool {
 }
 
 fn run_cargo(arguments: &[&str], root: &Path) -> Result<()> {
-    run_cargo_with(&mut cargo(), arguments, root)
-}
-
-fn run_cargo_with(command: &mut Command, arguments: &[&str], root: &Path) -> Result<()> {
-    let status = command
+    let status = cargo()
         .args(arguments)
         .current_dir(root)
         .status()

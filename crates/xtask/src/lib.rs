@@ -1,7 +1,9 @@
 //! The project's chores: [`tidy`], the rules of the house that no compiler checks; [`one_build`],
 //! the same features in builds and tests; [`sanitize`], unsafe code under AddressSanitizer;
-//! [`loom`], concurrent pieces in every order of their threads; [`differential`], random queries against DuckDB; [`soak`], clients of a server for long; [`variants`], queries of the SQL suite in other forms; [`package`], a Debian package; [`skips`], tests that did not run; and [`ci`], all stages of `make test` in one place.
-//! [`loom`], concurrent pieces in every order of their threads; [`differential`], random queries against DuckDB or PostgreSQL; [`soak`], clients of a server for long; [`package`], a Debian package; [`skips`], tests that did not run; and [`ci`], all stages of `make test` in one place.
+//! [`loom`], concurrent pieces in every order of their threads; [`differential`], random queries against
+//! DuckDB or PostgreSQL; [`soak`], clients of a server for long; [`variants`], queries of the SQL suite in
+//! other forms; [`package`], a Debian package; [`skips`], tests that did not run; and [`ci`], all stages of
+//! `make test` in one place.
 //!
 //! A crate of its own because it must build in seconds and run before anything else does: it knows
 //! `std` and `anyhow`, no crate of Atoll and nothing of DataFusion.
@@ -19,6 +21,7 @@ mod portable;
 pub mod sanitize;
 pub mod skips;
 pub mod soak;
+mod test_run;
 pub mod tidy;
 pub mod variants;
 
