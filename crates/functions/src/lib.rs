@@ -65,6 +65,7 @@ macro_rules! by_native_type {
 mod accumulator;
 mod any_value;
 mod array_agg;
+mod array_text;
 mod avg;
 mod compared_rows;
 mod defined;
@@ -104,6 +105,7 @@ pub mod temporal;
 mod tests;
 mod total;
 mod type_name;
+mod unnamed;
 mod wholes;
 mod wrapped;
 
@@ -114,6 +116,7 @@ use datafusion::prelude::SessionContext;
 
 pub use any_value::OrderedAnyValue;
 pub use array_agg::OrderedArrayAgg;
+pub use array_text::array_items;
 pub use avg::CheckedAvg;
 pub use excluded::EXCLUDE;
 pub use extreme::{OrderedMax, OrderedMin};
@@ -130,6 +133,7 @@ pub use scalar::{
 pub use string_agg::CountedStringAgg;
 pub use sum::CheckedSum;
 pub use type_name::sql_name;
+pub use unnamed::{UnnamedFunction, null_where_an_argument_is};
 
 /// What is between two timestamps, as a function; none where there is none.
 pub fn timestamp_minus() -> Option<Arc<ScalarUDF>> {

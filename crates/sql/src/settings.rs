@@ -22,6 +22,9 @@ pub(crate) const SESSION_MEMORY: &str = "atoll.session_memory";
 /// The setting of the node that serves a session.
 pub(crate) const HOME: &str = "atoll.home";
 
+/// The schema in which names without one are looked up.
+pub(crate) const SCHEMA: &str = "public";
+
 /// How equal joins are carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JoinMethod {

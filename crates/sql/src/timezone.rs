@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use atoll_functions::null_where_an_argument_is;
 use atoll_functions::temporal::{
     IntervalFields, call_with_finite, named_zone, posix_zone, read_interval, zone_ahead,
 };
@@ -22,7 +23,6 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::arithmetic::null_where_an_argument_is;
 use crate::error::SqlState;
 
 /// The time zone of a session that sets none. TIMESTAMPTZ without one would be TIMESTAMP.

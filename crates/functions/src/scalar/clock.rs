@@ -52,11 +52,22 @@ pub(super) fn register(context: &SessionContext) {
     }
 }
 
-/// When a statement began, in microseconds since 1970, for `statement_timestamp()`: what DataFusion calls the start of a
-/// query is the start of its transaction, for `now()`. An extension of a statement's settings; without it the two are
-/// the same.
-#[derive(Clone, Debug)]
-pub struct StatementStart(pub i64);
+/// When a statement and its transaction began, in microseconds since 1970: an extension of the statement's settings.
+/// Without it the two are the same, when DataFusion says that the query began.
+#[derive(Clone, Debug, Default)]
+pub struct StatementStart {
+    /// The statement, for `statement_timestamp()`.
+    pub statement: Option<i64>,
+    /// Its transaction, for texts such as `'now'`.
+    pub transaction: Option<i64>,
+}
+
+impl StatementStart {
+    /// When the transaction of the statement with these settings began; none for plans that are kept.
+    pub fn transaction_of(options: &ConfigOptions) -> Option<i64> {
+        options.extensions.get::<Self>()?.transaction
+    }
+}
 
 impl ConfigExtension for StatementStart {
     const PREFIX: &'static str = "statement_start";
@@ -151,7 +162,9 @@ impl ScalarUDFImpl for Clock {
         let statement = || context.config_options().extensions.get::<StatementStart>();
         let micros = match self.moment {
             ClockReading::Transaction => transaction,
-            ClockReading::Statement => statement().map(|start| start.0).or(transaction),
+            ClockReading::Statement => {
+                statement().and_then(|start| start.statement).or(transaction)
+            }
             ClockReading::Now => None,
         };
         let Some(micros) = micros else { return Ok(ExprSimplifyResult::Original(args)) };

@@ -32,10 +32,9 @@ use super::moments;
 use super::nested_text::{hexadecimal, is_nested, nested_texts};
 use super::text_input::{is_bytes, read_texts};
 use crate::error::SqlState;
-use crate::session::StatementHandle;
 use crate::timezone::is_utc;
-use atoll_functions::sql_name;
 use atoll_functions::temporal::{self, StatementClock, is_read, is_temporal, temporal_texts};
+use atoll_functions::{StatementStart, sql_name};
 
 /// CAST, or TRY_CAST, to a type that may not hold every value.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -156,7 +155,7 @@ impl ScalarUDFImpl for CheckedCast {
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let options = &arguments.config_options;
         let time_zone = options.execution.time_zone.as_deref();
-        let clock = StatementClock { time_zone, begun: StatementHandle::begun(options) };
+        let clock = StatementClock { time_zone, begun: StatementStart::transaction_of(options) };
         Ok(match &arguments.args[..] {
             [ColumnarValue::Array(values)] => ColumnarValue::Array(self.cast(values, clock)?),
             [ColumnarValue::Scalar(value)] => {

@@ -43,7 +43,7 @@ pub(super) fn read_floats(
 
 /// A literal decimal as the float nearest to it, which Arrow's division by a power of ten may miss; none where it is too
 /// large for a REAL.
-pub(super) fn float_of_literal(value: &Expr, to: &DataType) -> Option<Expr> {
+pub(crate) fn float_of_literal(value: &Expr, to: &DataType) -> Option<Expr> {
     let Expr::Literal(value, _) = value else { return None };
     let text = match value {
         ScalarValue::Decimal128(Some(value), precision, scale) => {

@@ -244,7 +244,7 @@ fn has_intervals(expr: &Expr, schema: &DFSchema) -> bool {
 
 /// The windows with intervals as keys by their lengths: before the types are settled, since DataFusion has no range of
 /// intervals.
-pub(super) fn windows(mut window: Window) -> Result<Transformed<LogicalPlan>> {
+pub(crate) fn windows(mut window: Window) -> Result<Transformed<LogicalPlan>> {
     let schema = window.input.schema();
     if !window.window_expr.iter().any(|function| has_intervals(function, schema)) {
         return Ok(Transformed::no(LogicalPlan::Window(window)));

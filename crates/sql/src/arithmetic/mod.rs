@@ -15,20 +15,16 @@
 //! | `moments` | casts between dates, timestamps, times and intervals |
 //! | `intervals` | comparisons, orders and groups of intervals by how long they are |
 //! | `interval_choice` | `greatest`, `least` and `nullif` of intervals |
-//! | `dates` | dates beside timestamps, and what lies between two of these |
 //! | `nested_text` | casts of lists, structs and maps to texts, in which NULL can be seen |
 //! | `nested_input` | texts as lists, structs and maps |
 //! | `float_text` | texts as floats that hold them |
 //! | `text_input` | casts of texts to bytes and nested values |
 //! | `bounds` | which integer expressions cannot overflow by their types |
 //! | `guard` | AND and OR that compute what may fail only where it decides |
-//! | `overflow` | the error |
 
 mod bounds;
 mod cast;
-mod dates;
 mod decimal;
-mod decimals_beside_floats;
 mod divide;
 mod float_text;
 mod guard;
@@ -39,7 +35,6 @@ mod moments;
 mod nested_input;
 mod nested_text;
 mod operation;
-mod overflow;
 mod planner;
 mod rule;
 #[cfg(test)]
@@ -47,16 +42,13 @@ mod tests;
 mod text_input;
 
 pub(crate) use cast::{assigned, assigned_value, convert};
-pub(crate) use dates::{DatesBesideTimestamps, PlanDates};
-pub(crate) use decimals_beside_floats::{
-    DecimalsBesideFloats, as_floats, make_float, make_floats, union_of_floats,
-};
+pub(crate) use float_text::float_of_literal;
 pub(crate) use guard::{Failure, failure};
+pub(crate) use intervals::windows;
 pub(crate) use nested_text::hexadecimal;
 pub use nested_text::{is_ambiguous, quoted};
 use operation::Operation;
 pub(crate) use operation::sum_of;
-pub(crate) use overflow::ArithmeticOverflow;
-pub(crate) use planner::{PlanDivision, null_where_an_argument_is};
+pub(crate) use planner::PlanDivision;
 pub(crate) use rule::CheckedArithmetic;
 pub(crate) use text_input::TextInput;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use atoll_functions::array_items;
 use atoll_functions::{bytes_of_text, sql_name};
 use datafusion::arrow::array::{
     Array, ArrayRef, BinaryArray, ListArray, MapArray, StringArray, StructArray, new_null_array,
@@ -14,7 +15,6 @@ use datafusion::common::{Result, exec_err};
 
 use super::cast::convert;
 use super::nested_text::is_nested;
-use crate::dialect::array_items;
 use crate::error::SqlState;
 
 /// The values of a nested type that texts are.

@@ -20,8 +20,8 @@ use datafusion::logical_expr::{
 use atoll_functions::FunctionFailure;
 use atoll_functions::temporal::{has_endless, set_aside};
 
-use super::overflow::ArithmeticOverflow;
 use super::{decimal, divide, integer};
+use crate::error::ArithmeticOverflow;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use atoll_functions::null_where_an_argument_is;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{DFSchema, Result, plan_datafusion_err, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
@@ -90,17 +91,6 @@ impl ScalarUDFImpl for DecimalDivision {
         let result = arguments.return_type().clone();
         Arithmetic::new(Operation::Divide, result).invoke_with_args(arguments)
     }
-}
-
-/// The field of a function whose result may be NULL where an argument may be.
-pub(crate) fn null_where_an_argument_is(
-    function: &impl ScalarUDFImpl,
-    arguments: &ReturnFieldArgs,
-) -> Result<FieldRef> {
-    let fields = arguments.arg_fields;
-    let types: Vec<DataType> = fields.iter().map(|field| field.data_type().clone()).collect();
-    let nullable = fields.iter().any(|field| field.is_nullable());
-    Ok(Arc::new(Field::new(function.name(), function.return_type(&types)?, nullable)))
 }
 
 fn pair(types: &[DataType]) -> Result<(&DataType, &DataType)> {

@@ -18,7 +18,7 @@ use super::float_text::float_of_literal;
 use super::guard::{guard, guard_filter, order_filters};
 use super::intervals::{by_length, compared};
 use super::operation::{Arithmetic, Operation};
-use crate::rewrite::{BottomUp, map_named};
+use crate::logical::{BottomUp, map_named};
 use crate::timezone::local_time;
 
 /// Replaces arithmetic and casts.

@@ -24,7 +24,7 @@ use super::cast::{CheckedCast, is_text};
 use super::nested_input::nested_values;
 use super::nested_text::is_nested;
 use crate::error::SqlState;
-use crate::rewrite::map_named;
+use crate::logical::map_named;
 
 /// Replaces these casts; before the types are settled.
 #[derive(Debug, Default)]

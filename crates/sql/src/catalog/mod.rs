@@ -46,12 +46,10 @@ pub(crate) use view::UnplannedView;
 use crate::error::SqlState;
 use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgObjects, SystemCatalog};
 use crate::role::is_hidden;
+pub(crate) use crate::settings::SCHEMA;
 
 /// The catalog of a session's own tables.
 pub(crate) const CATALOG: &str = "atoll";
-
-/// The schema in which names without one are looked up.
-pub(crate) const SCHEMA: &str = "public";
 
 /// Schema and name of a table of the session's own, and the table.
 pub(crate) type OwnTable = (Arc<str>, Arc<str>, Arc<dyn TableProvider>);

@@ -25,13 +25,10 @@
 //! | `lateral` | `FROM t, unnest(t.l)`, `FROM lower(t.a)`, `FROM t, (SELECT t.a)`, WITH ORDINALITY | LATERAL subqueries |
 //! | `list_rows` | `string_to_table(a, ',')`, `SELECT generate_series(1, 3)` | `unnest(string_to_array(a, ','))`, … |
 //! | `like` | `a LIKE 'x/_%' ESCAPE '/'` | `a LIKE 'x\_%'` |
-//! | `literals` | `n = '5'`, `'1' + 1` | literals of the type beside them |
-//! | `narrow_numbers` | `n + 1`, `coalesce(n, 0)` | INTEGER where n is |
 //! | `numerics` | `1.25::NUMERIC`, `n::NUMERIC` | casts to a DECIMAL of the value's digits |
 //! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose query `rewrite` looks for |
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
 //! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in the place of its alias; `needs` asks for the columns |
-//! | `sibling_marks`, `sibling_types` | `coalesce(d, '2024-01-01')`, `array_append(a, $1)` | literals and parameters of the types beside them |
 //! | `sampled` | `FROM t USING SAMPLE 10%` | `FROM (FROM t) TABLESAMPLE (10 PERCENT)` |
 //! | `times` | `INTERVAL '1:30' HOUR TO MINUTE`, `t AT TIME ZONE z`, `(a, b) OVERLAPS (c, d)` | literals and calls that DataFusion's planner knows |
 //! | `tuples` | `(a, b) < (1, 2)`, `ROW(a, b) IN (…)` | comparisons of the fields |
@@ -69,9 +66,7 @@ mod lambda;
 mod lateral;
 mod like;
 mod list_rows;
-mod literals;
 mod names;
-mod narrow_numbers;
 mod needs;
 mod numerics;
 mod operators;
@@ -84,14 +79,12 @@ mod refused;
 mod relations;
 mod reused;
 mod sampled;
-mod sibling_marks;
-mod sibling_types;
 mod stars;
 mod statements;
 mod summarize;
 mod table_stars;
 mod times;
-mod tree;
+pub(crate) mod tree;
 mod tuples;
 mod types;
 mod unpivot;
@@ -104,20 +97,17 @@ use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
-pub use array_text::array_items;
 pub(crate) use calls::{Checked, as_texts, type_of_check};
 pub(crate) use forms::described;
-pub(crate) use literals::TypedLiterals;
 pub(crate) use names::{folded, name_columns, shown};
 pub(crate) use needs::{Answer, Expansion, Question};
 pub(crate) use numerics::settle_recursive;
 pub(crate) use operators::infix;
 pub(crate) use outer_aggregates::is_aggregate;
 pub(crate) use percent::share;
+pub(crate) use quantified::is_quantified;
 pub(crate) use refused::refuse_statement;
 pub(crate) use relations::Relations;
-pub(crate) use sibling_marks::{mark_siblings, mark_siblings_within};
-pub(crate) use sibling_types::{has_one_type, union_with_sibling_types, with_sibling_types};
 pub(crate) use tree::{call, query as query_of_body, query_of, quoted};
 pub(crate) use types::SqlTypes;
 pub use types::type_name as column_type;

@@ -33,7 +33,7 @@ pub(super) fn rewrite(expr: &mut Expr) {
 }
 
 /// Whether an operator is one of those above.
-pub(super) fn is(op: &BinaryOperator) -> bool {
+pub(crate) fn is_quantified(op: &BinaryOperator) -> bool {
     matches!(op, BinaryOperator::Custom(op) if op.ends_with(" ANY") || op.ends_with(" ALL"))
 }
 

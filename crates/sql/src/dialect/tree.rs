@@ -141,7 +141,7 @@ pub(super) fn call_of(name: &str, args: &[FunctionArg]) -> Expr {
 }
 
 /// Whether an expression is NULL.
-pub(super) fn is_null(expr: &Expr) -> bool {
+pub(crate) fn is_null(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(inner) => is_null(inner),
         Expr::Value(value) => value.value == Value::Null,
@@ -150,7 +150,7 @@ pub(super) fn is_null(expr: &Expr) -> bool {
 }
 
 /// Whether an expression is a parameter.
-pub(super) fn is_parameter(expr: &Expr) -> bool {
+pub(crate) fn is_parameter(expr: &Expr) -> bool {
     match expr {
         Expr::Value(value) => matches!(value.value, Value::Placeholder(_)),
         Expr::Nested(inner) => is_parameter(inner),
@@ -175,7 +175,7 @@ pub(super) fn alias(name: &str, columns: &[&str]) -> TableAlias {
     TableAlias { explicit: true, name: quoted(name), columns: columns.collect(), at: None }
 }
 
-pub(super) fn no_token() -> AttachedToken {
+pub(crate) fn no_token() -> AttachedToken {
     AttachedToken::empty()
 }
 
@@ -190,7 +190,7 @@ pub(super) fn order_by(expr: Expr) -> OrderBy {
     OrderBy { kind, interpolate: None }
 }
 
-pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+pub(crate) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }
 

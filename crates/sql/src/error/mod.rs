@@ -1,5 +1,6 @@
 //! Errors as a person reads them: what, where in the SQL, what to do next.
 
+mod overflow;
 mod planned;
 mod state;
 mod store;
@@ -13,8 +14,8 @@ use atoll_topology::nearest_name;
 use datafusion::common::{DataFusionError, Span};
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use crate::Session;
-use crate::catalog::SCHEMA;
+use crate::settings::SCHEMA;
+pub(crate) use overflow::ArithmeticOverflow;
 pub use state::SqlState;
 pub(crate) use store::{table_error, transaction_error};
 use wording::{Wording, wording};
@@ -189,10 +190,10 @@ impl SqlError {
     }
 
     /// Adds the table whose name is nearest to one that was not found.
-    pub(crate) fn with_near_names(mut self, session: &Session) -> Self {
+    pub(crate) fn with_near_names(mut self, tables: impl FnOnce() -> Vec<String>) -> Self {
         let Some(missing) = self.context.missing_table.take() else { return self };
         let wanted = last_part(&missing);
-        let names = session.table_names();
+        let names = tables();
         let near = nearest_name(wanted, names.iter().map(|name| last_part(name)));
         match near.and_then(|near| names.iter().find(|name| last_part(name) == near)) {
             Some(name) => self.helps.push(format!("Did you mean '{name}'?")),

@@ -8,8 +8,8 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Column, DataFusionError, SchemaError, TableReference};
 
 use super::ViolatedConstraint;
+use super::overflow::ArithmeticOverflow;
 use super::planned::planned_state;
-use crate::arithmetic::ArithmeticOverflow;
 use atoll_functions::{FunctionFailure, SumOverflow, is_of_pattern};
 
 /// Five characters, the first two of which are the class.

@@ -7,7 +7,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{ColumnarValue, Expr, ScalarUDF};
 
 use super::constant::canonical_scalar;
-use crate::functions::UnnamedFunction;
+use atoll_functions::UnnamedFunction;
 
 /// Its name, as plans show it.
 pub(super) const NAME: &str = "canonical";

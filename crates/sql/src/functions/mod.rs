@@ -17,7 +17,6 @@ mod plan_names;
 mod planning;
 mod seeded;
 mod sleep;
-mod unnamed;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +30,6 @@ use datafusion::prelude::SessionContext;
 pub(crate) use planning::{create_logical_expr, statement_to_plan};
 pub(crate) use seeded::register as register_random;
 pub(crate) use sleep::pg_sleep;
-pub(crate) use unnamed::UnnamedFunction;
 
 /// Functions of a kind by their names.
 type Named<F> = HashMap<String, Arc<F>>;

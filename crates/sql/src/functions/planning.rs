@@ -30,7 +30,8 @@ use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use super::Functions;
 use super::outer_aliases::FarTables;
 use super::plan_names;
-use crate::dialect::{SqlTypes, mark_siblings, mark_siblings_within};
+use crate::dialect::SqlTypes;
+use crate::type_resolution::{mark_siblings, mark_siblings_within};
 use crate::volatile::share_ctes;
 
 /// Plans a statement over the tables that it names, and the names of its WITHs.

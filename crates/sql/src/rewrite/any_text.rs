@@ -17,7 +17,7 @@ use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{BinaryExpr, Expr, Like, LogicalPlan, Operator, lit};
 use datafusion::optimizer::OptimizerConfig;
 
-use super::map_named;
+use crate::logical::map_named;
 
 /// Writes the expression that any text matches as a pattern; see the module.
 pub(super) fn any_text(

@@ -15,11 +15,11 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, LogicalPlan, Operator};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::map_named;
 use crate::dialect::Checked;
+use crate::logical::{compares, map_named};
 
 /// Brings texts beside UUIDs and JSONB into their form.
 #[derive(Debug)]
@@ -124,12 +124,6 @@ fn all_canonical<'e>(all: impl Iterator<Item = &'e mut Expr>, form: Checked) -> 
         changed |= canonical(one, form)?;
     }
     Ok(changed)
-}
-
-/// Whether an operator compares its operands.
-pub(crate) fn compares(op: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
 /// Whether a function compares a value with the elements of a list, by `= ANY` or its kin.

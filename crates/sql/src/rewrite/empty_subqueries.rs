@@ -13,8 +13,8 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF, Values};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::map_named;
-use crate::functions::UnnamedFunction;
+use crate::logical::map_named;
+use atoll_functions::UnnamedFunction;
 
 /// Name of the function that returns its argument and may be NULL, as plans show it.
 const NAME: &str = "nullable";

@@ -21,11 +21,10 @@
 //! | `computed_keys` | sort keys that are computed, as columns | last among the logical rules that DataFusion has |
 //!
 //! `null_safe`, `contradictions` and `distinct_types` stand [around](around) a rule of DataFusion's. Of the rest those
-//! in small letters are functions that [rewrite nodes](bottom_up) among the optimizer's rules.
+//! in small letters are functions that [rewrite nodes](crate::logical) among the optimizer's rules.
 
 mod any_text;
 mod around;
-mod bottom_up;
 mod canonical;
 mod contradictions;
 mod copies;
@@ -35,7 +34,6 @@ mod empty_subqueries;
 mod kept_order;
 mod keys;
 mod membership;
-mod named;
 mod nested_order;
 mod null_safe;
 mod outer_aggregates;
@@ -49,17 +47,16 @@ use std::sync::Arc;
 
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 
+use crate::logical::{BottomUp, RewriteNode};
+
 use any_text::any_text;
 use around::Around;
-pub(crate) use bottom_up::BottomUp;
-use bottom_up::RewriteNode;
-pub(crate) use canonical::{CanonicalTexts, canonical_value, compares};
+pub(crate) use canonical::{CanonicalTexts, canonical_value};
 pub(crate) use copies::CountedCopies;
 pub(crate) use dependent::DependentJoins;
 pub(crate) use empty_subqueries::EmptySubqueries;
 pub(crate) use kept_order::KeptOrder;
 use keys::computed_keys;
-pub(crate) use named::map_named;
 use nested_order::nested_order;
 pub(crate) use outer_aggregates::OuterAggregates;
 pub(crate) use outer_names::OuterNames;

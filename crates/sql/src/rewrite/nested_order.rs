@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::OptimizerConfig;
 
-use super::map_named;
+use crate::logical::map_named;
 
 /// Replaces comparisons of nested values; see the module.
 pub(super) fn nested_order(

@@ -20,8 +20,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use super::map_named;
 use super::outer_names::with_subquery;
+use crate::logical::map_named;
 
 /// Moves aggregates to the queries that they belong to; see the module.
 #[derive(Debug, Default)]

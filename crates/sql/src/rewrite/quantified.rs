@@ -17,7 +17,7 @@ use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::map_named;
+use crate::logical::map_named;
 
 /// The name of the sub-query's column.
 const NAME: &str = "__quantified";

@@ -18,8 +18,8 @@ use datafusion::optimizer::OptimizerConfig;
 
 use crate::settings::{AtollOptions, JoinMethod};
 
-use super::map_named;
 use super::membership::{Asked, Marked, has_subquery, mistakes_null, of_one_row, with_table};
+use crate::logical::map_named;
 
 /// Joins subqueries to the plans whose expressions they stand in; see the module.
 pub(super) fn embedded_subqueries(

@@ -45,7 +45,7 @@ impl Session {
             let unfinished = self.unfinished();
             let columns = self.try_copy_columns(table, names).await;
             unfinished.ended(&columns);
-            columns.map_err(|error| SqlError::new(error, "").with_near_names(self))
+            columns.map_err(|error| SqlError::new(error, "").with_near_names(|| self.table_names()))
         })
     }
 
@@ -88,7 +88,7 @@ impl Session {
             let unfinished = self.unfinished();
             let result = self.try_insert_batches(&sql, schema, batches).await;
             unfinished.ended(&result);
-            result.map_err(|error| SqlError::new(error, "").with_near_names(self))
+            result.map_err(|error| SqlError::new(error, "").with_near_names(|| self.table_names()))
         })
     }
 

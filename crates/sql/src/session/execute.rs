@@ -234,7 +234,7 @@ impl Session {
             let unfinished = self.unfinished();
             let result = self.run_aside(sql).await;
             unfinished.ended(&result);
-            result.map_err(|error| SqlError::new(error, sql).with_near_names(self))
+            result.map_err(|error| SqlError::new(error, sql).with_near_names(|| self.table_names()))
         })
     }
 
@@ -534,7 +534,9 @@ impl Session {
             Ok((plan_physical(&planner.state, &plan).await?, planner.state.task_ctx()))
         };
         Box::pin(async move {
-            planned.await.map_err(|error| SqlError::new(error, sql).with_near_names(self))
+            planned
+                .await
+                .map_err(|error| SqlError::new(error, sql).with_near_names(|| self.table_names()))
         })
     }
 

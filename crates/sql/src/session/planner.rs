@@ -42,7 +42,6 @@ use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take
 use super::point::parameter_fields;
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
-use crate::arithmetic::DatesBesideTimestamps;
 use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain, resolve, resolve_lasting};
 use crate::database::{Database, StatementClass, Workers};
 use crate::dialect::BY_NAME;
@@ -56,6 +55,7 @@ use crate::role::{check_files, check_reserved};
 use crate::settings::AtollOptions;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::timezone::SessionTimeZone;
+use crate::type_resolution::DatesBesideTimestamps;
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]
@@ -141,13 +141,15 @@ impl Session {
             StatementHandle::new(transaction.transaction.clone(), user.clone(), names.clone());
         let begun = Utc::now();
         let extensions = &mut state.config_mut().options_mut().extensions;
-        extensions.insert(statement.clone());
-        extensions.insert(StatementStart(begun.timestamp_micros()));
+        extensions.insert(statement);
+        let transaction_begun = self.transaction_begun().unwrap_or(begun);
+        extensions.insert(StatementStart {
+            statement: Some(begun.timestamp_micros()),
+            transaction: Some(transaction_begun.timestamp_micros()),
+        });
         // What functions are told of the settings.
         state.mark_start_execution();
-        let begun = self.transaction_begun().unwrap_or(begun);
-        state.execution_props_mut().query_execution_start_time = Some(begun);
-        statement.begin(&state);
+        state.execution_props_mut().query_execution_start_time = Some(transaction_begun);
         let (transaction, database) = (transaction.clone(), self.database().clone());
         let (values, rule_parameters) = Default::default();
         Ok(StatementPlanner {
@@ -187,7 +189,11 @@ impl Session {
 /// database that keeps the plan.
 pub(super) fn state_to_keep(state: &SessionState) -> SessionState {
     let mut state = state.clone();
-    state.config_mut().options_mut().extensions.insert(StatementHandle::default());
+    let extensions = &mut state.config_mut().options_mut().extensions;
+    extensions.insert(StatementHandle::default());
+    if let Some(start) = extensions.get_mut::<StatementStart>() {
+        start.transaction = None;
+    }
     // What functions are told of the settings.
     state.mark_start_execution();
     state

@@ -39,7 +39,7 @@ impl Session {
     ) -> BoxFuture<'a, Result<PlanningTimes, SqlError>> {
         Box::pin(async move {
             let timed = on_deep_stack(stack_for(sql), self.timed(sql)).await;
-            timed.map_err(|error| SqlError::new(error, sql).with_near_names(self))
+            timed.map_err(|error| SqlError::new(error, sql).with_near_names(|| self.table_names()))
         })
     }
 

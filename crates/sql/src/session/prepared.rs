@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use atoll_functions::StatementStart;
 use atoll_functions::temporal::{StatementClock, read_scalar};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::metadata::ScalarAndMetadata;
@@ -23,7 +24,6 @@ use parking_lot::Mutex;
 
 use super::locked_within;
 use super::planner::StatementPlanner;
-use super::transaction::StatementHandle;
 use super::with_changes;
 use crate::arithmetic::convert;
 use crate::error::{SqlError, SqlState, stated_err};
@@ -243,7 +243,7 @@ fn values(
     let options = state.config_options();
     let clock = StatementClock {
         time_zone: options.execution.time_zone.as_deref(),
-        begun: StatementHandle::begun(options),
+        begun: StatementStart::transaction_of(options),
     };
     let mut values = Vec::with_capacity(given);
     for (index, parameter) in parameters.into_iter().enumerate() {

@@ -14,13 +14,10 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::arithmetic::{
-    CheckedArithmetic, DatesBesideTimestamps, DecimalsBesideFloats, PlanDates, PlanDivision,
-    TextInput,
-};
+use crate::arithmetic::{CheckedArithmetic, PlanDivision, TextInput};
 use crate::catalog::{CATALOG, Catalogs, KeptNames, SCHEMA};
 use crate::database::Pools;
-use crate::dialect::{Relations, SqlTypes, TypedLiterals};
+use crate::dialect::{Relations, SqlTypes};
 use crate::float::CanonicalFloats;
 use crate::functions::SharedFunctions;
 use crate::memory::{self, Gauge};
@@ -33,6 +30,9 @@ use crate::role::Identity;
 use crate::sample::{SamplePlanner, SampledRelations};
 use crate::settings::{AtollOptions, ColumnNames};
 use crate::timezone::{self, SessionTimeZone};
+use crate::type_resolution::{
+    DatesBesideTimestamps, DecimalsBesideFloats, PlanDates, TypedLiterals,
+};
 use crate::volatile::{VolatileColumns, VolatileFilters};
 use atoll_functions::PlanCalls;
 

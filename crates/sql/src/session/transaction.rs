@@ -4,14 +4,13 @@
 //! transaction as PostgreSQL does: it refuses all but ROLLBACK, until that or ROLLBACK TO a savepoint.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use atoll_store::database::{DatabaseVersion, Isolation, Transaction, TransactionOptions};
 use chrono::{DateTime, Utc};
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::{Result, exec_err, not_impl_err};
-use datafusion::execution::SessionState;
 use datafusion::sql::planner::IdentNormalizer;
 use datafusion::sql::sqlparser::ast::{
     Ident, Set, Statement as Ast, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
@@ -483,8 +482,6 @@ struct StatementParts {
     transaction: SharedTransaction,
     user: Option<Arc<LimitedUser>>,
     names: Catalogs,
-    /// When its transaction began, in microseconds since 1970.
-    begun: OnceLock<i64>,
 }
 
 impl StatementHandle {
@@ -493,21 +490,7 @@ impl StatementHandle {
         user: Option<Arc<LimitedUser>>,
         names: Catalogs,
     ) -> Self {
-        let begun = OnceLock::new();
-        Self(Some(Arc::new(StatementParts { transaction, user, names, begun })))
-    }
-
-    /// Notes when the statement's transaction began, which is what `now()` is.
-    pub(super) fn begin(&self, state: &SessionState) {
-        let begun = state.execution_props().query_execution_start_time;
-        if let (Some(parts), Some(begun)) = (&self.0, begun) {
-            parts.begun.get_or_init(|| begun.timestamp_micros());
-        }
-    }
-
-    /// When the transaction of the statement with these settings began, in microseconds since 1970.
-    pub(crate) fn begun(options: &ConfigOptions) -> Option<i64> {
-        Self::parts(options)?.begun.get().copied()
+        Self(Some(Arc::new(StatementParts { transaction, user, names })))
     }
 
     /// The transaction of the statement with these settings.

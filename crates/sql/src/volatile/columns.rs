@@ -12,7 +12,7 @@ use datafusion::optimizer::AnalyzerRule;
 use super::node::{fenced, unfenced};
 use super::once::once;
 use super::shared::has_calls;
-use crate::rewrite::map_named;
+use crate::logical::map_named;
 
 /// Puts a fence over every projection, aggregate and window that makes volatile calls, below which it is computed for
 /// all rows, read or not: DataFusion drops columns that nothing above reads, and computes a column that one branch of a

@@ -10,7 +10,7 @@ use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 
-use crate::rewrite::map_named;
+use crate::logical::map_named;
 use crate::session::Session;
 
 /// Functions without arguments that tell the time of the transaction or the statement.

@@ -159,8 +159,9 @@ impl Session {
             let planned =
                 aside(self.workers().threads(), self.database().planning(), Box::pin(planning))
                     .await;
-            let planned =
-                planned.map_err(|error| SqlError::new(error, sql).with_near_names(self))?;
+            let planned = planned.map_err(|error| {
+                SqlError::new(error, sql).with_near_names(|| self.table_names())
+            })?;
             self.keep_prepared(sql, &declared, &published, &planned).await;
             Ok(PreparedStatement::new(self, sql, planned, published.names()))
         })
@@ -426,7 +427,9 @@ impl PreparedStatement {
         let unfinished = self.session.unfinished();
         let result = self.try_execute(values).await;
         unfinished.ended(&result);
-        result.map_err(|error| SqlError::new(error, &self.sql).with_near_names(&self.session))
+        result.map_err(|error| {
+            SqlError::new(error, &self.sql).with_near_names(|| self.session.table_names())
+        })
     }
 
     async fn try_execute(&self, values: &[ScalarValue]) -> Result<QueryResult> {

@@ -19,13 +19,13 @@ pub(crate) struct ArithmeticOverflow {
 
 impl ArithmeticOverflow {
     /// The overflow of `expression`, whose result is of `data_type`.
-    pub(super) fn new(expression: String, data_type: &DataType) -> Self {
+    pub(crate) fn new(expression: String, data_type: &DataType) -> Self {
         let wider = wider(data_type).map(|wider| format!("; cast an operand to {wider}"));
         Self { expression, result_type: sql_name(data_type), advice: wider.unwrap_or_default() }
     }
 
     /// The same as DataFusion carries it.
-    pub(super) fn into_datafusion(self) -> DataFusionError {
+    pub(crate) fn into_datafusion(self) -> DataFusionError {
         DataFusionError::External(Box::new(self))
     }
 }

@@ -20,13 +20,13 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, Join, LogicalPlan, Projection, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::float_text::float_of_literal;
-use crate::dialect::has_one_type;
-use crate::rewrite::{compares, map_named};
+use super::sibling_types::has_one_type;
+use crate::arithmetic::float_of_literal;
+use crate::logical::{compares, map_named};
 
 /// Makes floats of the decimals, and of the lists of decimals, among values of which one is a float or a list of floats;
 /// whether there are some.
-pub(crate) fn make_floats<'a>(
+pub(super) fn make_floats<'a>(
     values: impl Iterator<Item = &'a mut Expr>,
     schema: &DFSchema,
 ) -> bool {
@@ -45,7 +45,7 @@ pub(crate) fn make_floats<'a>(
 }
 
 /// Makes a value the floats that [`as_floats`] returns for its type.
-pub(crate) fn make_float(value: &mut Expr, floats: DataType) {
+pub(super) fn make_float(value: &mut Expr, floats: DataType) {
     let decimal = std::mem::take(value);
     *value = match float_of_literal(&decimal, &floats) {
         Some(float) => float,
@@ -54,7 +54,7 @@ pub(crate) fn make_float(value: &mut Expr, floats: DataType) {
 }
 
 /// The type that decimals, and lists of decimals, have as floats; none for other types.
-pub(crate) fn as_floats(of: &DataType) -> Option<DataType> {
+pub(super) fn as_floats(of: &DataType) -> Option<DataType> {
     match of {
         of if of.is_decimal() => Some(DataType::Float64),
         DataType::List(item) => Some(DataType::new_list(as_floats(item.data_type())?, true)),
@@ -100,7 +100,7 @@ impl AnalyzerRule for DecimalsBesideFloats {
 ///
 /// # Errors
 /// Those of the projections.
-pub(crate) fn union_of_floats(inputs: &mut [Arc<LogicalPlan>], at: usize) -> Result<bool> {
+pub(super) fn union_of_floats(inputs: &mut [Arc<LogicalPlan>], at: usize) -> Result<bool> {
     let of = |input: &LogicalPlan| input.schema().field(at).data_type().clone();
     let has_floats = inputs.iter().any(|input| item_type(&of(input)).is_floating());
     let mut is_changed = false;

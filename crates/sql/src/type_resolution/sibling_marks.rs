@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::sibling_types::takes_alike;
-use super::tree;
+use crate::dialect::tree;
 use crate::parse::{walk_expressions, walk_mut};
 
 /// Behind an expression whose parts have one type.

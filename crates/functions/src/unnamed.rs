@@ -4,7 +4,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::utils::take_function_args;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 
 /// Such a function, known by the name that plans show.
 #[derive(Debug)]
-pub(crate) struct UnnamedFunction {
+pub struct UnnamedFunction {
     name: &'static str,
     field: fn(&FieldRef) -> FieldRef,
     value: fn(ColumnarValue) -> Result<ColumnarValue>,
@@ -25,7 +25,7 @@ pub(crate) struct UnnamedFunction {
 
 impl UnnamedFunction {
     /// The function whose results are in this field and have these values.
-    pub(crate) fn make(
+    pub fn make(
         name: &'static str,
         field: fn(&FieldRef) -> FieldRef,
         value: fn(ColumnarValue) -> Result<ColumnarValue>,
@@ -35,7 +35,7 @@ impl UnnamedFunction {
     }
 
     /// The call of it.
-    pub(crate) fn call(function: &Arc<ScalarUDF>, value: Expr) -> Expr {
+    pub fn call(function: &Arc<ScalarUDF>, value: Expr) -> Expr {
         Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), vec![value]))
     }
 }
@@ -86,4 +86,15 @@ impl ScalarUDFImpl for UnnamedFunction {
         let [argument] = take_function_args(self.name, arguments.args)?;
         (self.value)(argument)
     }
+}
+
+/// The field of a function whose result may be NULL where an argument may be.
+pub fn null_where_an_argument_is(
+    function: &impl ScalarUDFImpl,
+    arguments: &ReturnFieldArgs,
+) -> Result<FieldRef> {
+    let fields = arguments.arg_fields;
+    let types: Vec<DataType> = fields.iter().map(|field| field.data_type().clone()).collect();
+    let nullable = fields.iter().any(|field| field.is_nullable());
+    Ok(Arc::new(Field::new(function.name(), function.return_type(&types)?, nullable)))
 }

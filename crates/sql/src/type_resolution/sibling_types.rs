@@ -17,9 +17,10 @@ use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, Placehol
 use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Projection, Union};
 
+use super::decimals_beside_floats::{as_floats, make_float, make_floats, union_of_floats};
 use super::literals::{decimal_of, list_of, text_of};
 use super::narrow_numbers::narrow_alike;
-use crate::arithmetic::{as_floats, convert, make_float, make_floats, union_of_floats};
+use crate::arithmetic::convert;
 
 /// Functions all of whose arguments have one type.
 const ALIKE: [&str; 9] = [
@@ -49,7 +50,7 @@ pub(super) fn takes_alike(name: &str) -> bool {
 }
 
 /// Whether all arguments of a function of this name have one type.
-pub(crate) fn has_one_type(name: &str) -> bool {
+pub(super) fn has_one_type(name: &str) -> bool {
     ALIKE.contains(&name)
 }
 
@@ -70,7 +71,7 @@ fn of_lists(name: &str) -> Option<Arguments> {
 ///
 /// # Errors
 /// For literals that are not values of these types.
-pub(crate) fn with_sibling_types(mut expr: Expr, schema: &DFSchema) -> Result<Expr> {
+pub(super) fn with_sibling_types(mut expr: Expr, schema: &DFSchema) -> Result<Expr> {
     match &mut expr {
         // A function that is called by its other name.
         Expr::Alias(alias) => {
@@ -113,7 +114,7 @@ pub(crate) fn with_sibling_types(mut expr: Expr, schema: &DFSchema) -> Result<Ex
 ///
 /// # Errors
 /// For literals that are not values of these types.
-pub(crate) fn union_with_sibling_types(mut union: Union) -> Result<Union> {
+pub(super) fn union_with_sibling_types(mut union: Union) -> Result<Union> {
     let mut is_changed = false;
     for at in 0..union.schema.fields().len() {
         is_changed |= union_of_floats(&mut union.inputs, at)?;

@@ -17,13 +17,12 @@
 
 use std::sync::Arc;
 
-use super::array_text::array_items;
+use super::decimals_beside_floats::make_floats;
 use super::narrow_numbers::{narrow_operands, takes_narrow};
-use super::quantified;
 use super::sibling_marks::{ALIKE, BESIDE};
 use super::sibling_types::{is_unknown, typed_beside, with_sibling_types};
-use crate::arithmetic::make_floats;
-use atoll_functions::WrittenNumber;
+use crate::dialect::is_quantified;
+use atoll_functions::{WrittenNumber, array_items};
 use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit,
 };
@@ -107,7 +106,7 @@ fn may_mix_floats(expr: &RawBinaryExpr) -> bool {
     let is_chain = |operand: &Expr| matches!(operand, Expr::BinaryExpr(_));
     match &expr.op {
         Eq | NotEq | Lt | LtEq | Gt | GtEq => true,
-        op if quantified::is(op) => true,
+        op if is_quantified(op) => true,
         op => relates_lists(op) && !is_chain(&expr.left) && !is_chain(&expr.right),
     }
 }

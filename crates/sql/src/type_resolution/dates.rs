@@ -24,9 +24,9 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::intervals::windows;
-use crate::dialect::{union_with_sibling_types, with_sibling_types};
-use crate::rewrite::map_named;
+use super::sibling_types::{union_with_sibling_types, with_sibling_types};
+use crate::arithmetic::windows;
+use crate::logical::map_named;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
