@@ -23,6 +23,7 @@ mod memory;
 mod operator;
 mod parse;
 mod pg_catalog;
+mod pg_type;
 mod rewrite;
 mod role;
 mod rules;
@@ -31,6 +32,7 @@ mod scan;
 mod session;
 mod settings;
 mod shared_scan;
+mod sql_to_plan;
 mod system;
 mod table;
 mod task;
@@ -52,7 +54,7 @@ pub use error::{SourcePosition, SqlError, SqlState, ViolatedConstraint, value_me
 pub use files::{CsvForm, unescaped};
 pub use group::GroupExec;
 pub use parse::{begins_with, copies_from_stdin, copy_from_file, copy_to_file, split_first_word};
-pub use pg_catalog::{PgType, sql_type, type_oid};
+pub use pg_type::{PgType, sql_type, type_oid};
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
     ColumnOrigin, ColumnOrigins, POSTGRESQL_VERSION, PlannedQuery, PlanningTimes,

@@ -19,7 +19,8 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::Catalogs;
 use crate::functions::Functions;
-use crate::pg_catalog::{PG_CATALOG_SCHEMA, information_table, information_tables, type_name};
+use crate::pg_catalog::{PG_CATALOG_SCHEMA, information_table, information_tables};
+use crate::pg_type::type_name;
 use crate::session::is_generated;
 use crate::table::PlacedTable;
 use atoll_functions::sql_name;

@@ -97,7 +97,7 @@ use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
-pub(crate) use calls::{Checked, as_texts, type_of_check};
+pub(crate) use calls::as_texts;
 pub(crate) use forms::described;
 pub(crate) use names::{folded, name_columns, shown};
 pub(crate) use needs::{Answer, Expansion, Question};

@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{
     Statement, TimezoneInfo,
 };
 
-use crate::pg_catalog::as_oid;
+use crate::pg_type::as_oid;
 
 /// Plans types of DuckDB and PostgreSQL.
 #[derive(Debug)]

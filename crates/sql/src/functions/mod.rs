@@ -10,11 +10,8 @@
 //! statement ─▶ state ────────────────────────────────────────────────╯
 //! ```
 //!
-//! So names are looked up by [`Functions`], and statements are planned by [`statement_to_plan`].
+//! So names are looked up by [`Functions`], and statements are planned by [`statement_to_plan`](crate::sql_to_plan::statement_to_plan).
 
-mod outer_aliases;
-mod plan_names;
-mod planning;
 mod seeded;
 mod sleep;
 
@@ -27,7 +24,6 @@ use datafusion::execution::{FunctionRegistry, SessionState, SessionStateBuilder,
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 
-pub(crate) use planning::{create_logical_expr, statement_to_plan};
 pub(crate) use seeded::register as register_random;
 pub(crate) use sleep::pg_sleep;
 

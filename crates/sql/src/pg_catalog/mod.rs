@@ -14,7 +14,6 @@ mod definition;
 mod functions;
 mod objects;
 mod oid;
-mod pg_type;
 mod rows;
 mod table;
 
@@ -27,8 +26,6 @@ use datafusion::common::{ResolvedTableReference, Result};
 
 pub(crate) use functions::{is_catalog_function, register};
 pub(crate) use objects::{PG_CATALOG_SCHEMA, PgObjects};
-pub use pg_type::{PgType, sql_type, type_oid};
-pub(crate) use pg_type::{as_json, as_jsonb, as_list_of, as_oid, as_uuid, is_uuid, type_name};
 
 use atoll_store::TableId;
 

@@ -13,7 +13,7 @@ use super::contents::OWNER_NAME;
 use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
 use crate::catalog::{Catalogs, INFORMATION_SCHEMA, SCHEMA, SearchPath};
-use crate::dialect::type_of_check;
+use crate::pg_type::type_of_check;
 use crate::role::rights::{ObjectRights, Owned};
 use crate::session::columns_named;
 

@@ -18,8 +18,8 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::dialect::Checked;
 use crate::logical::{compares, map_named};
+use crate::pg_type::Checked;
 
 /// Brings texts beside UUIDs and JSONB into their form.
 #[derive(Debug)]

@@ -15,10 +15,9 @@ use super::change::parsed_expr;
 use super::declared::{DeclaredCheck, DeclaredKey, DeclaredTable};
 use super::generated::computed;
 use super::planner::StatementPlanner;
-use crate::dialect::{Checked, type_of_check};
 use crate::error::{SqlError, SqlState, stated_err};
-use crate::functions::create_logical_expr;
-use crate::pg_catalog::{as_json, as_jsonb, as_list_of, as_uuid};
+use crate::pg_type::{Checked, as_json, as_jsonb, as_list_of, as_uuid, type_of_check};
+use crate::sql_to_plan::create_logical_expr;
 
 impl DeclaredTable {
     /// The definition of a table with these stored columns; identities get their sequences later. Names of

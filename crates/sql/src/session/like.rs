@@ -15,8 +15,9 @@ use super::planner::StatementPlanner;
 use super::statement::parse;
 use super::whole::options_of;
 use crate::catalog::plain;
-use crate::dialect::{LIKE, column_type, type_of_check};
+use crate::dialect::{LIKE, column_type};
 use crate::error::SqlState;
+use crate::pg_type::type_of_check;
 use crate::role::rights::Right;
 use crate::table::PlacedTable;
 

@@ -46,13 +46,14 @@ use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain, resolve, resol
 use crate::database::{Database, StatementClass, Workers};
 use crate::dialect::BY_NAME;
 use crate::error::{SqlError, stated_err, transaction_error};
-use crate::functions::{Functions, create_logical_expr, statement_to_plan};
+use crate::functions::Functions;
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::pg_catalog::tells_columns_of_views;
 use crate::rewrite::{EmptySubqueries, OuterAggregates, OuterNames};
 use crate::role::rights::{LimitedUser, Right};
 use crate::role::{check_files, check_reserved};
 use crate::settings::AtollOptions;
+use crate::sql_to_plan::{create_logical_expr, statement_to_plan};
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::timezone::SessionTimeZone;
 use crate::type_resolution::DatesBesideTimestamps;

@@ -27,8 +27,8 @@ use super::generated::generated_columns;
 use super::insert::{DeclaredConflict, DeclaredUpdate};
 use super::planner::{StatementPlanner, analyzed, state_to_keep};
 use super::point::cast_types;
-use crate::dialect::{Checked, type_of_check};
 use crate::error::{SqlError, stated_err};
+use crate::pg_type::{Checked, type_of_check};
 use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
 
 /// Names of the rows in question: no statement says them by chance.

@@ -13,7 +13,7 @@ use super::Session;
 use super::execute::QueryResult;
 use super::planner::StatementPlanner;
 use super::point::{Parameters, compile};
-use crate::pg_catalog::as_json;
+use crate::pg_type::as_json;
 use crate::settings::SharedScan;
 use crate::shared_scan::sharing;
 

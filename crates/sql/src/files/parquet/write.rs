@@ -29,7 +29,7 @@ use super::metadata::with_leaf_columns;
 use crate::files::amended::without_marks;
 use crate::files::nested::{batch_with_leaves, with_leaf_types};
 use crate::files::sink::{WriteFiles, WrittenFiles};
-use crate::pg_catalog::is_uuid;
+use crate::pg_type::is_uuid;
 
 /// The plan of DataFusion's format, with files of our own where a column has such values.
 pub(super) fn with_bytes(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {

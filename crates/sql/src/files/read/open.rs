@@ -17,7 +17,7 @@ use super::kind::{FileKind, compression_named, recognise};
 use super::options::FileOptions;
 use super::table::{FilesPart, FilesTable, PartReader};
 use crate::files::{csv, json};
-use crate::functions::create_logical_expr;
+use crate::sql_to_plan::create_logical_expr;
 
 const FILENAME: &[&str] = &["filename"];
 const BY_NAME: &[&str] = &["union_by_name"];

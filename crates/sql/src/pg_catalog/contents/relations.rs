@@ -13,8 +13,8 @@ use crate::pg_catalog::objects::{
     ConstraintKind, PgObjects, PgReference, PgRelation, RelationOf, named_checks,
 };
 use crate::pg_catalog::oid::{Oid, OidSpace};
-use crate::pg_catalog::pg_type::{PgType, TypeEntry};
 use crate::pg_catalog::rows::{Datum, Rows};
+use crate::pg_type::{PgType, TypeEntry};
 use crate::role::rights::{ObjectRights, Owned};
 use crate::session::generated_sql;
 

@@ -8,8 +8,8 @@ use super::relations::{BTREE, DEFAULT_COLLATION, OPERATORS};
 use crate::pg_catalog::functions::function_names;
 use crate::pg_catalog::objects::PgObjects;
 use crate::pg_catalog::oid::{OWNER, Oid, OidSpace, PG_CATALOG};
-use crate::pg_catalog::pg_type::TYPES;
 use crate::pg_catalog::rows::Rows;
+use crate::pg_type::TYPES;
 use crate::role::rights::is_temporary_entry;
 use crate::system::listed_functions;
 

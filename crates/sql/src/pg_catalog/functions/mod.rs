@@ -22,9 +22,9 @@ use datafusion::prelude::SessionContext;
 
 use super::contents::OWNER_NAME;
 use super::objects::{PgObjects, PgRelation};
-use super::pg_type::marked;
 use crate::catalog::Catalogs;
 use crate::error::SqlState;
+use crate::pg_type::marked;
 use crate::role::rights::LimitedUser;
 use crate::role::roles;
 use crate::session::StatementHandle;

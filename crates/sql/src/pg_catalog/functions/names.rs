@@ -10,7 +10,7 @@ use super::{Call, Entry, entry, flag, number, text};
 use crate::error::SqlState;
 use crate::pg_catalog::contents::{function_name, function_oid, role_oid};
 use crate::pg_catalog::objects::{PG_CATALOG_SCHEMA, PgRelation, name_parts};
-use crate::pg_catalog::pg_type::{format_type, type_named};
+use crate::pg_type::{format_type, type_named};
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("regclass", &[1], Oid, 1, regclass),

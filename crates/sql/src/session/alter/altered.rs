@@ -1,8 +1,9 @@
 //! A table's definition as ALTER TABLE leaves it, operation by operation.
 
-use crate::dialect::{as_texts, type_of_check};
+use crate::dialect::as_texts;
 use crate::error::stated_err;
 use crate::parse::{walk_expressions, walk_expressions_mut};
+use crate::pg_type::type_of_check;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -43,7 +43,7 @@ use crate::catalog::NextNumber;
 use crate::dialect::shown;
 use crate::error::SqlError;
 use crate::parse::{on_deep_stack, stack_for};
-use crate::pg_catalog::{PgType, type_oid};
+use crate::pg_type::{PgType, type_oid};
 use crate::rewrite::has_any_subquery;
 use crate::role::RoleStatement;
 use crate::session::transaction::StatementTransaction;

@@ -10,8 +10,7 @@ use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use crate::dialect::Checked;
-use crate::pg_catalog::PgType;
+use crate::pg_type::{Checked, PgType};
 use crate::rewrite::canonical_value;
 use crate::session::planner::StatementPlanner;
 

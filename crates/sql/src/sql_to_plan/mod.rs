@@ -1,5 +1,8 @@
 //! DataFusion's planner of SQL over the functions of a session.
 
+mod outer_aliases;
+mod plan_names;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,12 +30,11 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 
-use super::Functions;
-use super::outer_aliases::FarTables;
-use super::plan_names;
 use crate::dialect::SqlTypes;
+use crate::functions::Functions;
 use crate::type_resolution::{mark_siblings, mark_siblings_within};
 use crate::volatile::share_ctes;
+use outer_aliases::FarTables;
 
 /// Plans a statement over the tables that it names, and the names of its WITHs.
 ///

@@ -1,10 +1,12 @@
 //! Which type of PostgreSQL a type of Arrow is, and which types there are.
 
+mod text_form;
+
 use std::sync::LazyLock;
 
 use datafusion::arrow::datatypes::{DataType, Field};
 
-use crate::dialect::Checked;
+pub(crate) use text_form::{Checked, type_of_check};
 
 /// Numbers of types.
 pub mod type_oid {
@@ -156,7 +158,7 @@ impl PgType {
 }
 
 /// A field of a type that Arrow lacks.
-pub(super) fn marked(field: Field, name: &str) -> Field {
+pub(crate) fn marked(field: Field, name: &str) -> Field {
     field.with_metadata([(MARK.to_owned(), format!("{OURS}{name}"))].into())
 }
 
@@ -193,21 +195,21 @@ pub(crate) fn is_uuid(field: &Field) -> bool {
 
 /// A type, as `pg_type` tells of it.
 #[derive(Debug)]
-pub(super) struct TypeEntry {
-    pub(super) name: &'static str,
-    pub(super) oid: u32,
+pub(crate) struct TypeEntry {
+    pub(crate) name: &'static str,
+    pub(crate) oid: u32,
     /// The number of the type of its arrays, or 0.
-    pub(super) array: u32,
-    pub(super) length: i16,
-    pub(super) kind: &'static str,
-    pub(super) category: &'static str,
-    pub(super) is_preferred: bool,
+    pub(crate) array: u32,
+    pub(crate) length: i16,
+    pub(crate) kind: &'static str,
+    pub(crate) category: &'static str,
+    pub(crate) is_preferred: bool,
     /// Its name in SQL.
-    pub(super) sql: &'static str,
+    pub(crate) sql: &'static str,
 }
 
 /// All types but arrays.
-pub(super) static TYPES: LazyLock<Vec<TypeEntry>> = LazyLock::new(|| {
+pub(crate) static TYPES: LazyLock<Vec<TypeEntry>> = LazyLock::new(|| {
     let lines = include_str!("types.txt").lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(TypeEntry::of_line).collect()
 });
@@ -228,17 +230,17 @@ impl TypeEntry {
         })
     }
 
-    pub(super) fn named(name: &str) -> Option<&'static Self> {
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
         TYPES.iter().find(|entry| entry.name == name)
     }
 
-    pub(super) fn numbered(oid: u32) -> Option<&'static Self> {
+    pub(crate) fn numbered(oid: u32) -> Option<&'static Self> {
         TYPES.iter().find(|entry| entry.oid == oid)
     }
 }
 
 /// What `format_type` gives.
-pub(super) fn format_type(oid: i64, modifier: i32) -> String {
+pub(crate) fn format_type(oid: i64, modifier: i32) -> String {
     let Ok(oid) = u32::try_from(oid) else { return "???".to_owned() };
     if oid == 0 {
         return "-".to_owned();
@@ -276,7 +278,7 @@ pub(crate) fn type_name(field: &Field) -> String {
 }
 
 /// The OID of the type with this name of SQL or PostgreSQL, if there is one.
-pub(super) fn type_named(name: &str) -> Option<i64> {
+pub(crate) fn type_named(name: &str) -> Option<i64> {
     let name = name.trim();
     let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let (name, is_array) = match name.strip_suffix("[]") {
