@@ -4,6 +4,7 @@
 //! instead and why:
 //!
 //! - `layers`: crates import downward only, by the table in ARCHITECTURE.md
+//! - `circles`: modules of one crate that import one another
 //! - `engine_fence`: who may name DataFusion and Arrow
 //! - `dependencies`: versions, features and reasons stand in the root manifest
 //! - `unused_dependencies`: a dependency that no source names
@@ -26,6 +27,7 @@ use std::path::Path;
 use anyhow::Result;
 
 mod banned_calls;
+mod circles;
 mod crate_docs;
 mod dead_files;
 mod dependencies;
@@ -117,6 +119,7 @@ impl fmt::Display for TidyReport {
 pub fn checks() -> Vec<Box<dyn Check>> {
     vec![
         Box::new(layers::Layers),
+        Box::new(circles::Circles),
         Box::new(engine_fence::EngineFence),
         Box::new(dependencies::Dependencies),
         Box::new(unused_dependencies::UnusedDependencies),

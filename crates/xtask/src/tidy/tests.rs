@@ -228,6 +228,28 @@ fn lint_reasons_are_asked_of_allow_and_expect() {
 }
 
 #[test]
+fn circles_are_found_through_other_modules_and_not_in_tests() {
+    assert_found(
+        "circles",
+        &[
+            LOW,
+            ("crates/low/src/lib.rs", "mod a;\nmod b;\nmod c;\nmod d;\nuse crate::a::A;\n"),
+            ("crates/low/src/a/mod.rs", "use crate::b::B;\n"),
+            ("crates/low/src/b.rs", "// crate::a\nuse crate::c::{C, D};\nuse crate::b::Own;\n"),
+            ("crates/low/src/c.rs", "fn c() { crate::a::A::new() }\n"),
+            ("crates/low/src/d.rs", "use crate::a::A;\n"),
+            ("crates/low/src/a/e.rs", "#[cfg(test)]\nmod tests { use crate::d::D; }\n"),
+            ("crates/low/src/a/f_tests.rs", "use crate::d::D;\n"),
+        ],
+        &[
+            "crates/low/src/a/mod.rs:1 'a' imports 'b'",
+            "crates/low/src/b.rs:2 'b' imports 'c'",
+            "crates/low/src/c.rs:1 'c' imports 'a'",
+        ],
+    );
+}
+
+#[test]
 fn dead_files_are_those_that_no_mod_reaches() {
     assert_found(
         "dead_files",
