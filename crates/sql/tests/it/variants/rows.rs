@@ -43,7 +43,8 @@ fn cells(batch: &RecordBatch) -> Vec<Vec<Cell>> {
 }
 
 fn column_cells(column: &dyn Array) -> Vec<Cell> {
-    let options = FormatOptions::default();
+    // In lists, where `[NULL]` is not `[]`.
+    let options = FormatOptions::default().with_null("NULL");
     let formatter = ArrayFormatter::try_new(column, &options).expect("every type has a text");
     let text = |row: usize| match column.data_type() {
         // Adding zero turns -0 into 0: they are one value.
