@@ -12,6 +12,7 @@
 //! | [`CanonicalTexts`] | texts beside UUIDs and JSONB in their canonical form | before the coercion of types |
 //! | `nested_order` | lists, structs and maps compared in the order in which they are sorted | first |
 //! | `any_text` | regular expressions of PostgreSQL's, and `s ~ '.*'` with SQL's NULL | first |
+//! | `in_lists` | IN over lists with NULL, and over two lists of one column, which DataFusion combines without NULL | first |
 //! | [`DependentJoins`] | correlated subqueries that DataFusion refuses or joins wrongly; subqueries that only some rows reach | behind the coercion of types, before volatile calls are fenced |
 //! | `subqueries_in_values` | subqueries among the rows of VALUES, above them | first |
 //! | `embedded_subqueries` | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
@@ -31,6 +32,7 @@ mod copies;
 mod dependent;
 mod distinct_types;
 mod empty_subqueries;
+mod in_lists;
 mod kept_order;
 mod keys;
 mod membership;
@@ -55,6 +57,7 @@ pub(crate) use canonical::{CanonicalTexts, canonical_value};
 pub(crate) use copies::CountedCopies;
 pub(crate) use dependent::DependentJoins;
 pub(crate) use empty_subqueries::EmptySubqueries;
+use in_lists::in_lists;
 pub(crate) use kept_order::KeptOrder;
 use keys::computed_keys;
 use nested_order::nested_order;
@@ -97,6 +100,7 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     }
     rules.push(rule("computed_keys", computed_keys));
     rules.insert(0, rule("any_text", any_text));
+    rules.insert(0, rule("in_lists", in_lists));
     rules.insert(0, rule("nested_order", nested_order));
     rules.insert(0, rule("subqueries_in_values", subqueries_in_values));
     rules
