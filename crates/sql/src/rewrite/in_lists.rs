@@ -56,7 +56,7 @@ pub(super) fn in_lists(
 /// A list without the NULLs in it, and what they make of a value that is not in the list.
 fn without_null(mut list: InList) -> Transformed<Expr> {
     let length = list.list.len();
-    list.list.retain(|item| !matches!(item, Expr::Literal(value, _) if value.is_null()));
+    list.list.retain(|item| !is_null(item));
     if list.list.len() == length {
         return Transformed::no(Expr::InList(list));
     }
@@ -82,4 +82,14 @@ fn kept_apart(mut pair: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
         return Transformed::yes(Expr::BinaryExpr(pair));
     }
     Transformed::no(Expr::BinaryExpr(pair))
+}
+
+/// Whether an expression is NULL, of whatever type it was cast to.
+fn is_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => value.is_null(),
+        Expr::Cast(cast) => is_null(&cast.expr),
+        Expr::TryCast(cast) => is_null(&cast.expr),
+        _ => false,
+    }
 }
