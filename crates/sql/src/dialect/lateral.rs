@@ -23,8 +23,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{catalog, list_rows, times, tree};
-use crate::files::read::is_file_function;
 use crate::functions::Functions;
+use crate::parse::is_file_function;
 
 /// Puts subqueries in the place of such calls.
 pub(super) fn rewrite(select: &mut Select, state: &SessionState) {

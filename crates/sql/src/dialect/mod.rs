@@ -108,6 +108,7 @@ pub(crate) use percent::share;
 pub(crate) use quantified::is_quantified;
 pub(crate) use refused::refuse_statement;
 pub(crate) use relations::Relations;
+pub(crate) use summarize::ColumnNotes;
 pub(crate) use tree::{call, query as query_of_body, query_of, quoted};
 pub(crate) use types::SqlTypes;
 pub use types::type_name as column_type;

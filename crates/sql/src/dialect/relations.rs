@@ -7,11 +7,14 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::sql::sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, TableFactor};
 
+use super::summarize::DeclaredColumns;
 use super::{asof, by_name, forms, percent, pivot, positional, summarize, tree, unpivot};
 
 /// Plans the relations that the steps leave.
 #[derive(Debug)]
-pub(crate) struct Relations;
+pub(crate) struct Relations {
+    pub(crate) declared: DeclaredColumns,
+}
 
 impl RelationPlanner for Relations {
     fn plan_relation(
@@ -25,7 +28,7 @@ impl RelationPlanner for Relations {
                 if !name.starts_with('$') {
                     return Ok(RelationPlanning::Original(Box::new(relation)));
                 }
-                (function(&name, args, context)?, alias.clone())
+                (self.function(&name, args, context)?, alias.clone())
             }
             TableFactor::NestedJoin { alias, .. } => match positional::sides(&relation) {
                 Some((left, join)) => {
@@ -53,23 +56,26 @@ impl RelationPlanner for Relations {
     }
 }
 
-fn function(
-    name: &str,
-    args: &[FunctionArg],
-    context: &mut dyn RelationPlannerContext,
-) -> Result<LogicalPlan> {
-    let mut queries = Vec::with_capacity(args.len());
-    for arg in args {
-        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Subquery(query))) = arg {
-            queries.push(context.plan(tree::derived(query.as_ref().clone(), None))?);
+impl Relations {
+    fn function(
+        &self,
+        name: &str,
+        args: &[FunctionArg],
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let mut queries = Vec::with_capacity(args.len());
+        for arg in args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Subquery(query))) = arg {
+                queries.push(context.plan(tree::derived(query.as_ref().clone(), None))?);
+            }
         }
-    }
-    match name {
-        by_name::ALL | by_name::DISTINCT => by_name::plan(name, queries),
-        forms::SUMMARIZE => summarize::summary(queries.swap_remove(0), context),
-        forms::DESCRIBE => summarize::description(&queries[0], false),
-        forms::DESCRIBE_TABLE => summarize::description(&queries[0], true),
-        percent::CALL => percent::plan(queries.swap_remove(0), args),
-        _ => plan_err!("{name} is not a relation"),
+        match name {
+            by_name::ALL | by_name::DISTINCT => by_name::plan(name, queries),
+            forms::SUMMARIZE => summarize::summary(queries.swap_remove(0), context),
+            forms::DESCRIBE => summarize::description(&queries[0], None),
+            forms::DESCRIBE_TABLE => summarize::description(&queries[0], Some(self.declared)),
+            percent::CALL => percent::plan(queries.swap_remove(0), args),
+            _ => plan_err!("{name} is not a relation"),
+        }
     }
 }

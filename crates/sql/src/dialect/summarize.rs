@@ -6,13 +6,11 @@
 //! ```
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use atoll_store::table::{IdentityKind, TableDefinition, Unique};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, Result};
-use datafusion::datasource::source_as_provider;
+use datafusion::datasource::{TableProvider, source_as_provider};
 use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
@@ -22,8 +20,6 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::types::type_name;
-use crate::session::generated_sql;
-use crate::table::PlacedTable;
 
 /// The columns of a summary after the name and the type, with what computes them.
 const STATISTICS: [(&str, &str, Of); 10] = [
@@ -129,62 +125,41 @@ fn over(expr: Expr, aggregates: &mut HashMap<Expr, usize>) -> Result<Expr> {
     .data()
 }
 
-/// What is declared of a column, as DESCRIBE tells it: its key, its default and where else its values come from.
+/// What the table of a column declares of it, as DESCRIBE shows it.
 #[derive(Default)]
-struct ColumnNotes {
-    key: Option<&'static str>,
-    default: Option<String>,
-    extra: Option<String>,
+pub(crate) struct ColumnNotes {
+    /// `PRI` or `UNI`.
+    pub(crate) key: Option<&'static str>,
+    pub(crate) default: Option<String>,
+    /// How values are generated.
+    pub(crate) extra: Option<String>,
 }
 
-impl ColumnNotes {
-    fn of(definition: &TableDefinition, column: usize) -> Self {
-        let is_of = |unique: &&Unique| unique.columns.contains(&column);
-        let mut keys = definition.uniques.iter().filter(is_of);
-        let is_alone = |unique: &&Unique| unique.columns.len() == 1;
-        let key = match definition.uniques.iter().filter(is_of).any(|key| key.is_primary) {
-            true => Some("PRI"),
-            false => keys.find(is_alone).map(|_| "UNI"),
-        };
-        let default = definition.defaults[column].as_deref();
-        if let Some(identity) = &definition.identities[column] {
-            let kind = match identity.kind {
-                IdentityKind::Always => "ALWAYS",
-                IdentityKind::ByDefault => "BY DEFAULT",
-            };
-            let extra = Some(format!("GENERATED {kind} AS IDENTITY"));
-            return Self { key, default: None, extra };
-        }
-        let computed = default.and_then(generated_sql);
-        let default = default.filter(|_| computed.is_none()).map(str::to_owned);
-        let extra = computed.map(|of| format!("GENERATED ALWAYS AS ({of})"));
-        Self { key, default, extra }
-    }
-}
+/// What a table declares of each of its columns; `None` for a source that declares nothing.
+pub(crate) type DeclaredColumns = fn(&dyn TableProvider) -> Option<Vec<ColumnNotes>>;
 
-/// The definition of the table that a plan scans.
-fn scanned(plan: &LogicalPlan) -> Option<Arc<TableDefinition>> {
+/// The declared columns of the table that a plan scans.
+fn scanned(plan: &LogicalPlan, declared: DeclaredColumns) -> Option<Vec<ColumnNotes>> {
     match plan {
-        LogicalPlan::TableScan(scan) => {
-            let provider = source_as_provider(&scan.source).ok()?;
-            Some(Arc::clone(provider.downcast_ref::<PlacedTable>()?.definition()))
-        }
+        LogicalPlan::TableScan(scan) => declared(source_as_provider(&scan.source).ok()?.as_ref()),
         LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => {
-            scanned(plan.inputs().first()?)
+            scanned(plan.inputs().first()?, declared)
         }
         _ => None,
     }
 }
 
-/// A row for each column; `is_table` where the plan is that of all columns of a table.
-pub(super) fn description(input: &LogicalPlan, is_table: bool) -> Result<LogicalPlan> {
-    let definition = scanned(input).filter(|definition| {
-        is_table && definition.columns.fields().len() == input.schema().fields().len()
-    });
+/// A row for each column; `declared` where the plan is that of all columns of a table.
+pub(super) fn description(
+    input: &LogicalPlan,
+    declared: Option<DeclaredColumns>,
+) -> Result<LogicalPlan> {
+    let fields = input.schema().fields();
+    let notes = declared.and_then(|declared| scanned(input, declared)).unwrap_or_default();
+    let mut notes = Some(notes).filter(|it| it.len() == fields.len()).into_iter().flatten();
     let text = |text: Option<&str>| lit(ScalarValue::Utf8(text.map(str::to_owned)));
-    let rows = input.schema().fields().iter().enumerate().map(|(column, field)| {
-        let notes = definition.as_ref().map(|definition| ColumnNotes::of(definition, column));
-        let ColumnNotes { key, default, extra } = notes.unwrap_or_default();
+    let rows = fields.iter().map(|field| {
+        let ColumnNotes { key, default, extra } = notes.next().unwrap_or_default();
         let nullable = if field.is_nullable() { "YES" } else { "NO" };
         let (name, of_type) = (lit(field.name().clone()), lit(type_name(field.data_type())));
         let notes = [key, default.as_deref(), extra.as_deref()].map(text);

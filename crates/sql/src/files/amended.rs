@@ -16,6 +16,8 @@ use datafusion::object_store::{ObjectMeta, ObjectStore};
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 
+use crate::parse::{BETWEEN, OWN};
+
 /// What is done otherwise than by DataFusion's format.
 #[async_trait]
 pub(super) trait Amendment: fmt::Debug + Send + Sync + 'static {
@@ -76,22 +78,7 @@ pub(super) struct AmendedFormat<A> {
 #[derive(Debug, Default)]
 pub(super) struct OwnOptions(HashMap<String, String>);
 
-/// What our options begin with.
-const OWN: &str = "atoll.";
-/// What is between names in one option.
-const BETWEEN: char = '\u{1}';
-
 impl OwnOptions {
-    /// Our name of an option, beside DataFusion's.
-    pub(super) fn name(option: &str) -> String {
-        format!("{OWN}{option}")
-    }
-
-    /// Names as the value of an option.
-    pub(super) fn joined(names: &[String]) -> String {
-        names.join(&BETWEEN.to_string())
-    }
-
     /// Takes our options out of all of them.
     fn take(options: &mut HashMap<String, String>) -> Self {
         let own = options.extract_if(|name, _| name.starts_with(OWN));

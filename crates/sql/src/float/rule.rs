@@ -3,26 +3,29 @@
 use std::sync::Arc;
 
 use atoll_store::table::has_floats;
+use datafusion::catalog::TableProvider;
 use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, TableScan, Window};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Window};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::expr::{Rewriter, computes};
 use super::function;
-use crate::table::PlacedTable;
 
 /// Brings floats into the canonical form where they enter a plan or are computed in it; see the
 /// module.
 ///
 /// It stands behind the coercion of types, which adds casts, and before all optimizer rules: to
 /// those, `canonical(x)` is a function like any other, and what they do around it stays right.
-#[derive(Debug, Default)]
-pub(crate) struct CanonicalFloats;
+#[derive(Debug)]
+pub(crate) struct CanonicalFloats {
+    /// Whether a table's floats are canonical: those of the store are since they were stored.
+    pub(crate) is_canonical: fn(&dyn TableProvider) -> bool,
+}
 
 impl AnalyzerRule for CanonicalFloats {
     fn name(&self) -> &str {
@@ -31,20 +34,28 @@ impl AnalyzerRule for CanonicalFloats {
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| {
-            with_canonical_expressions(plan)?.transform_data(with_canonical_results)
+            let is_raw = self.is_raw(&plan);
+            with_canonical_expressions(plan, is_raw)?
+                .transform_data(|plan| with_canonical_results(plan, is_raw))
         })
         .data()
     }
 }
 
-fn with_canonical_expressions(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+impl CanonicalFloats {
+    /// Whether a plan scans a source whose floats may have any form.
+    fn is_raw(&self, plan: &LogicalPlan) -> bool {
+        let LogicalPlan::TableScan(scan) = plan else { return false };
+        !source_as_provider(&scan.source).is_ok_and(|table| (self.is_canonical)(table.as_ref()))
+    }
+}
+
+fn with_canonical_expressions(plan: LogicalPlan, is_raw: bool) -> Result<Transformed<LogicalPlan>> {
     let mut schema = merge_schema(&plan.inputs());
-    let mut raw_columns = false;
     if let LogicalPlan::TableScan(scan) = &plan {
         // A prepared statement's filters may have been pushed into the scan already.
         let (name, columns) = (scan.table_name.clone(), scan.source.schema());
         schema.merge(&DFSchema::try_from_qualified_schema(name, &columns)?);
-        raw_columns = !is_canonical(scan);
     }
     let named = matches!(
         plan,
@@ -56,7 +67,7 @@ fn with_canonical_expressions(plan: LogicalPlan) -> Result<Transformed<LogicalPl
     let names = NamePreserver::new_for_projection();
     let rewritten = plan.map_expressions(|expr| {
         let name = named.then(|| names.save(&expr));
-        let rewritten = expr.rewrite(&mut Rewriter::new(&schema, raw_columns))?;
+        let rewritten = expr.rewrite(&mut Rewriter::new(&schema, is_raw))?;
         Ok(match name {
             Some(name) if rewritten.transformed => rewritten.update_data(|expr| name.restore(expr)),
             _ => rewritten,
@@ -69,11 +80,11 @@ fn with_canonical_expressions(plan: LogicalPlan) -> Result<Transformed<LogicalPl
 }
 
 /// The plan, with a projection above it where its own results may be of another form.
-fn with_canonical_results(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+fn with_canonical_results(plan: LogicalPlan, is_raw: bool) -> Result<Transformed<LogicalPlan>> {
     let schema = Arc::clone(plan.schema());
     let floats = schema.fields().iter().map(|field| has_floats(field.data_type()));
     let raw: Vec<bool> = match &plan {
-        LogicalPlan::TableScan(scan) if !is_canonical(scan) => floats.collect(),
+        LogicalPlan::TableScan(_) if is_raw => floats.collect(),
         LogicalPlan::Aggregate(Aggregate { input, aggr_expr: computed, .. })
         | LogicalPlan::Window(Window { input, window_expr: computed, .. }) => {
             // What an operator computes stands behind the columns that it hands on.
@@ -96,9 +107,4 @@ fn with_canonical_results(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>>
     });
     let projection = Projection::try_new(columns.collect(), Arc::new(plan))?;
     Ok(Transformed::yes(LogicalPlan::Projection(projection)))
-}
-
-/// Whether a source's floats are canonical: those of tables are since they were stored.
-fn is_canonical(scan: &TableScan) -> bool {
-    source_as_provider(&scan.source).is_ok_and(|provider| provider.is::<PlacedTable>())
 }

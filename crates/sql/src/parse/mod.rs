@@ -14,6 +14,9 @@ mod copy;
 mod delegate;
 mod depth;
 mod dialect;
+mod file_functions;
+mod file_kind;
+mod file_options;
 mod first_word;
 mod numbers;
 mod postgres;
@@ -31,9 +34,16 @@ use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::settings::AtollOptions;
 pub(crate) use clauses::{changes_rows, order_by_all};
-pub(crate) use copy::is_copy;
+pub(crate) use copy::{
+    BETWEEN, DATE_FORMAT, EMPTY_FIRST, OWN, QUOTED_COLUMNS, SINGLE, TIMESTAMP_FORMAT, is_copy,
+};
 pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
+pub(crate) use file_functions::{COPY_FROM, FileFunction, Listing, is_file_function};
+pub(crate) use file_kind::{FileKind, compression_named, kind_of_name};
+pub(crate) use file_options::{
+    DELIMITER, ESCAPE, FileOptions, NULLS, OptionValue, QUOTE, check_characters,
+};
 pub use first_word::{begins_with, split_first_word};
 pub(crate) use sequences::{ALTERED, OF_COLUMN, RENAMED, RESTART};
 pub(crate) use streams::offset;

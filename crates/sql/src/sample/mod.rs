@@ -12,41 +12,5 @@ mod exec;
 mod node;
 mod relation;
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use datafusion::catalog::Session as PlanningSession;
-use datafusion::common::Result;
-use datafusion::execution::context::QueryPlanner;
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
-
+pub(crate) use node::SampleNodePlanner;
 pub(crate) use relation::SampledRelations;
-
-use crate::operator::StatementPartsPlanner;
-use crate::table::WrittenRowsPlanner;
-use crate::volatile::{FencePlanner, SharedPlanner};
-
-/// DataFusion's planner, which also plans samples, the rows of RETURNING, statements of several parts, and what
-/// keeps volatile calls in their place.
-#[derive(Debug)]
-pub(crate) struct SamplePlanner;
-
-#[async_trait]
-impl QueryPlanner for SamplePlanner {
-    async fn create_physical_plan(
-        &self,
-        plan: &LogicalPlan,
-        session: &dyn PlanningSession,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
-            Arc::new(node::SampleNodePlanner),
-            Arc::new(WrittenRowsPlanner),
-            Arc::new(StatementPartsPlanner),
-            Arc::new(FencePlanner),
-            Arc::new(SharedPlanner::default()),
-        ]);
-        planner.create_physical_plan(plan, session).await
-    }
-}

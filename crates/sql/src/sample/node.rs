@@ -115,7 +115,7 @@ impl UserDefinedLogicalNodeCore for Sample {
 }
 
 /// Plans [`Sample`].
-pub(super) struct SampleNodePlanner;
+pub(crate) struct SampleNodePlanner;
 
 #[async_trait]
 impl ExtensionPlanner for SampleNodePlanner {

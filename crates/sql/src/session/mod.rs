@@ -8,6 +8,7 @@ mod assigned_row;
 #[cfg(test)]
 mod cancel_tests;
 mod change;
+mod column_notes;
 mod comments;
 mod copy_in;
 mod create;
@@ -37,6 +38,7 @@ mod point;
 mod pool;
 mod prepared;
 mod progress;
+mod query_planner;
 mod raw_text;
 mod returning;
 mod rights;

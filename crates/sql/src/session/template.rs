@@ -27,14 +27,18 @@ use crate::rewrite::{
     OuterAggregates, OuterNames, RecursiveMarks,
 };
 use crate::role::Identity;
-use crate::sample::{SamplePlanner, SampledRelations};
+use crate::sample::SampledRelations;
 use crate::settings::{AtollOptions, ColumnNames};
+use crate::table::PlacedTable;
 use crate::timezone::{self, SessionTimeZone};
 use crate::type_resolution::{
     DatesBesideTimestamps, DecimalsBesideFloats, PlanDates, TypedLiterals,
 };
 use crate::volatile::{VolatileColumns, VolatileFilters};
 use atoll_functions::PlanCalls;
+
+use super::column_notes::column_notes;
+use super::query_planner::AtollQueryPlanner;
 
 /// What a session begins with.
 pub(crate) struct SessionTemplate {
@@ -91,7 +95,7 @@ impl SessionTemplate {
             .with_default_features()
             .with_analyzer_rules(analyzer_rules())
             .with_optimizer_rules(crate::rewrite::optimizer_rules())
-            .with_query_planner(Arc::new(SamplePlanner))
+            .with_query_planner(Arc::new(AtollQueryPlanner))
             .with_type_planner(Arc::new(SqlTypes))
             .with_optimizer_rule(Arc::new(CheckedArithmetic::last()))
             .with_physical_optimizer_rules(crate::rules::physical_rules(
@@ -105,7 +109,7 @@ impl SessionTemplate {
         context.register_udf(crate::functions::pg_sleep());
         crate::pg_catalog::register(&context);
         context.register_relation_planner(Arc::new(SampledRelations))?;
-        context.register_relation_planner(Arc::new(Relations))?;
+        context.register_relation_planner(Arc::new(Relations { declared: column_notes }))?;
         let state = SharedFunctions::take(context.state())?;
         let catalogs = Catalogs::new(None);
         crate::system::register(&catalogs, runtime, parts.knowledge)?;
@@ -177,7 +181,7 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(CountedCopies));
     rules.push(Arc::new(NamedQuantified));
-    rules.push(Arc::new(CanonicalFloats));
+    rules.push(Arc::new(CanonicalFloats { is_canonical: |table| table.is::<PlacedTable>() }));
     rules.push(Arc::new(DependentJoins));
     rules.push(Arc::new(VolatileColumns));
     rules.push(Arc::new(VolatileFilters));

@@ -45,17 +45,15 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::SAMPLE_ROWS;
 use super::amended::{AmendedFormat, Amendment, OwnOptions, refuse_equal_names};
+use crate::parse::QUOTED_COLUMNS;
 pub use backslashes::unescaped;
 pub(super) use infer::is_whole;
 pub(crate) use options::KNOWN;
-pub(super) use options::{NamedColumns, check_characters};
+pub(super) use options::NamedColumns;
 use sample::CsvSample;
 use source::LocatedCsvSource;
 pub(crate) use table::{parts, sniffed_by};
 pub use write::CsvForm;
-
-/// The option that names the columns which are written in quotes.
-pub(super) const FORCE_QUOTE: &str = "force_quote";
 
 /// Values that are read at once: arrow-csv sets memory aside for all of a batch before it reads a row.
 const VALUES_AT_ONCE: usize = 1 << 21;
@@ -72,7 +70,7 @@ pub(super) fn amended(format: Arc<dyn FileFormat>, own: &OwnOptions) -> Arc<dyn 
     options.schema_infer_max_rec.get_or_insert(SAMPLE_ROWS);
     let format = Arc::new(CsvFormat::default().with_options(options.clone()));
     let has_line_breaks = AtomicBool::new(false);
-    let quoted = own.names(FORCE_QUOTE);
+    let quoted = own.names(QUOTED_COLUMNS);
     let amendment = CarefulCsv { options, has_line_breaks, quoted: NamedColumns(quoted) };
     Arc::new(AmendedFormat { format, amendment })
 }

@@ -5,14 +5,10 @@ use datafusion::common::{Result, plan_datafusion_err, plan_err};
 
 use super::records::CsvSyntax;
 use crate::files::SAMPLE_ROWS;
-use crate::files::read::{FileOptions, OptionValue};
+use crate::parse::{DELIMITER, ESCAPE, FileOptions, NULLS, OptionValue, QUOTE, check_characters};
 
-const DELIMITER: &[&str] = &["delim", "sep", "delimiter"];
-const QUOTE: &[&str] = &["quote"];
-const ESCAPE: &[&str] = &["escape"];
 const COMMENT: &[&str] = &["comment"];
 const HEADER: &[&str] = &["header"];
-const NULLS: &[&str] = &["nullstr", "null"];
 const SKIP: &[&str] = &["skip"];
 const COLUMNS: &[&str] = &["columns"];
 const TYPES: &[&str] = &["types", "dtypes", "column_types"];
@@ -214,26 +210,6 @@ impl QuotedNulls {
             Self::Value => false,
             Self::ValueOfText => !is_text,
         }
-    }
-}
-
-/// Fails where characters that cut values apart could be mistaken for one another.
-pub(in crate::files) fn check_characters(options: &FileOptions, is_text: bool) -> Result<()> {
-    let names = [(DELIMITER, "delimiter"), (QUOTE, "quote"), (ESCAPE, "escape")];
-    for (option, name) in names {
-        if matches!(options.byte(option)?.flatten(), Some(b'\n' | b'\r')) {
-            return plan_err!("a line break cannot be the {name}");
-        }
-    }
-    let Some(delimiter) = options.byte(DELIMITER)?.flatten() else { return Ok(()) };
-    let quote = options.byte(QUOTE)?.unwrap_or(Some(b'"'));
-    if !is_text && Some(delimiter) == quote {
-        return plan_err!("delimiter and quote must be different characters");
-    }
-    let nulls = options.texts(NULLS)?.unwrap_or_default();
-    match nulls.iter().any(|null| null.as_bytes().contains(&delimiter)) {
-        true => plan_err!("the delimiter must not be part of the text of NULL"),
-        false => Ok(()),
     }
 }
 

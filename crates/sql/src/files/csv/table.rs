@@ -15,7 +15,8 @@ use super::options::{CsvSettings, GivenTypes};
 use super::records::{CsvRecord, CsvSyntax};
 use super::sniff::sniff;
 use crate::files::amended::OwnOptions;
-use crate::files::read::{FileOptions, FilesPart, PartReader, SourceFile, TypeNames};
+use crate::files::read::{FilesPart, PartReader, SourceFile, TypeNames};
+use crate::parse::FileOptions;
 
 /// Bytes of a file from which its syntax is found out.
 const HEAD: u64 = 256 << 10;

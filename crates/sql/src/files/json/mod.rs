@@ -32,7 +32,6 @@ use super::amended::{AmendedFormat, Amendment, OwnOptions};
 use super::sink::WrittenFiles;
 pub(crate) use located::JsonScanExec;
 pub(super) use table::{KNOWN, parts};
-pub(super) use write::{DATE_FORMAT, TIMESTAMP_FORMAT};
 use write::{JsonFiles, JsonForm};
 
 /// DataFusion's format, which looks at more rows, and writes NULLs and arrays.

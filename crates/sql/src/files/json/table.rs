@@ -13,7 +13,8 @@ use super::infer::{JsonType, columns, sample_value};
 use super::reader::{JsonReading, Rewriting};
 use super::values::{ValueError, ValueReader};
 use crate::files::SAMPLE_ROWS;
-use crate::files::read::{FileOptions, FilesPart, PartReader, SourceFile, TypeNames};
+use crate::files::read::{FilesPart, PartReader, SourceFile, TypeNames};
+use crate::parse::FileOptions;
 
 const FORMAT: &[&str] = &["format"];
 const COLUMNS: &[&str] = &["columns"];

@@ -24,11 +24,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::encode::Encoders;
 use crate::files::amended::OwnOptions;
 use crate::files::sink::WriteFiles;
-
-/// The option of how dates are written.
-pub(in crate::files) const DATE_FORMAT: &str = "date_format";
-/// The option of how timestamps are written.
-pub(in crate::files) const TIMESTAMP_FORMAT: &str = "timestamp_format";
+use crate::parse::{DATE_FORMAT, TIMESTAMP_FORMAT};
 
 /// How values are written of which JSON does not say it: as DuckDB does, which reads no others as moments.
 #[derive(Clone, Debug)]

@@ -4,7 +4,6 @@
 //! table functions get no arguments by name and cannot wait for a file. The name of a file gets the alias
 //! that DuckDB gives it: of `'dir/visits.csv'` that is `visits`.
 
-use crate::parse::walk_mut;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -24,40 +23,13 @@ use parking_lot::RwLock;
 
 use super::found::find;
 use super::glob::is_pattern;
-use super::kind::{FileKind, kind_of_name};
 use super::listing;
 use super::open::open;
-use super::options::{FileOptions, OptionValue};
 use crate::catalog::{Catalogs, resolve};
-use crate::files::copy::COPY_FROM;
+use crate::parse::{
+    COPY_FROM, FileFunction, FileKind, FileOptions, OptionValue, kind_of_name, walk_mut,
+};
 use crate::role::check_files;
-
-/// A function over files.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum FileFunction {
-    Read(FileKind),
-    /// What COPY … FROM reads with.
-    Copy,
-    Listing(listing::Listing),
-}
-
-fn function(name: &str) -> Option<FileFunction> {
-    Some(match name.to_ascii_lowercase().as_str() {
-        "read_csv" | "read_csv_auto" => FileFunction::Read(FileKind::Csv),
-        "read_parquet" | "parquet_scan" => FileFunction::Read(FileKind::Parquet),
-        "read_json" | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" => {
-            FileFunction::Read(FileKind::Json)
-        }
-        COPY_FROM => FileFunction::Copy,
-        "read_arrow" | "read_feather" | "read_ipc" => FileFunction::Read(FileKind::Arrow),
-        name => FileFunction::Listing(listing::named(name)?),
-    })
-}
-
-/// Whether a function reads or lists files.
-pub(crate) fn is_file_function(name: &str) -> bool {
-    function(name).is_some()
-}
 
 /// What a call of a function names.
 struct FileCall {
@@ -72,7 +44,7 @@ impl FileCall {
         let TableFactor::Table { name, args: Some(args), .. } = factor else { return Ok(None) };
         let [part] = name.0.as_slice() else { return Ok(None) };
         let Some(ident) = part.as_ident() else { return Ok(None) };
-        let Some(function) = function(&ident.value) else { return Ok(None) };
+        let Some(function) = FileFunction::named(&ident.value) else { return Ok(None) };
         let name = ident.value.to_ascii_lowercase();
         let (mut paths, mut options) = (None, FileOptions::default());
         for arg in &args.args {
@@ -109,7 +81,7 @@ impl FileCall {
                 open(state, &self.name, Some(kind), &self.paths, &self.options).await
             }
             FileFunction::Listing(listing) => {
-                listing.table(state, &self.name, &self.paths, &self.options)
+                listing::table(listing, state, &self.name, &self.paths, &self.options)
             }
         }
     }

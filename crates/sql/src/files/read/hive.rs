@@ -7,7 +7,7 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 
 use super::found::SourceFile;
 use super::open::TypeNames;
-use super::options::FileOptions;
+use crate::parse::FileOptions;
 
 const PARTITIONING: &[&str] = &["hive_partitioning"];
 const TYPES: &[&str] = &["hive_types"];

@@ -15,36 +15,9 @@ use datafusion::parquet::file::reader::{FileReader, SerializedFileReader};
 use datafusion::parquet::schema::types::Type;
 
 use super::found::{SourceFile, find};
-use super::kind::FileKind;
 use super::open::{TypeNames, recognised};
-use super::options::FileOptions;
 use crate::files::csv;
-
-/// What is told.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Listing {
-    Glob,
-    Text,
-    Blob,
-    SniffedCsv,
-    ParquetSchema,
-    ParquetMetadata,
-    ParquetFileMetadata,
-}
-
-/// The listing of a function's name.
-pub(super) fn named(name: &str) -> Option<Listing> {
-    Some(match name {
-        "glob" => Listing::Glob,
-        "read_text" => Listing::Text,
-        "read_blob" => Listing::Blob,
-        "sniff_csv" => Listing::SniffedCsv,
-        "parquet_schema" => Listing::ParquetSchema,
-        "parquet_metadata" => Listing::ParquetMetadata,
-        "parquet_file_metadata" => Listing::ParquetFileMetadata,
-        _ => return None,
-    })
-}
+use crate::parse::{FileKind, FileOptions, Listing};
 
 type Columns = Vec<(&'static str, ArrayRef)>;
 
@@ -56,28 +29,27 @@ fn numbers(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
     Arc::new(values.into_iter().collect::<Int64Array>())
 }
 
-impl Listing {
-    pub(super) fn table(
-        self,
-        state: &SessionState,
-        function: &str,
-        paths: &[String],
-        options: &FileOptions,
-    ) -> Result<Arc<dyn TableProvider>> {
-        let known = if self == Self::SniffedCsv { csv::KNOWN } else { &[] };
-        options.check(function, known)?;
-        let columns = match self {
-            Self::Glob => glob(paths)?,
-            Self::Text | Self::Blob => contents(paths, self == Self::Text)?,
-            Self::SniffedCsv => sniffed_csv(state, paths, options)?,
-            Self::ParquetSchema => parquet_schema(paths)?,
-            Self::ParquetMetadata => parquet_metadata(paths)?,
-            Self::ParquetFileMetadata => parquet_file_metadata(paths)?,
-        };
-        let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
-        let batch = RecordBatch::try_from_iter_with_nullable(nullable)?;
-        Ok(Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))
-    }
+/// The table of what a function lists.
+pub(super) fn table(
+    listing: Listing,
+    state: &SessionState,
+    function: &str,
+    paths: &[String],
+    options: &FileOptions,
+) -> Result<Arc<dyn TableProvider>> {
+    let known = if listing == Listing::SniffedCsv { csv::KNOWN } else { &[] };
+    options.check(function, known)?;
+    let columns = match listing {
+        Listing::Glob => glob(paths)?,
+        Listing::Text | Listing::Blob => contents(paths, listing == Listing::Text)?,
+        Listing::SniffedCsv => sniffed_csv(state, paths, options)?,
+        Listing::ParquetSchema => parquet_schema(paths)?,
+        Listing::ParquetMetadata => parquet_metadata(paths)?,
+        Listing::ParquetFileMetadata => parquet_file_metadata(paths)?,
+    };
+    let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(nullable)?;
+    Ok(Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))
 }
 
 fn glob(paths: &[String]) -> Result<Columns> {

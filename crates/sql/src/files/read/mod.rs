@@ -25,13 +25,10 @@ mod hive;
 mod kind;
 mod listing;
 mod open;
-mod options;
 mod table;
 
 pub(crate) use batches::{BatchSource, Batches, until_failure};
-pub(crate) use call::{FileNames, expand, is_file_function};
+pub(crate) use call::{FileNames, expand};
 pub(crate) use found::SourceFile;
-pub(crate) use kind::{FileKind, compression_named, kind_of_name};
 pub(crate) use open::TypeNames;
-pub(crate) use options::{FileOptions, OptionValue};
 pub(crate) use table::{FilesPart, PartReader};

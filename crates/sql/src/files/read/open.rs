@@ -13,10 +13,10 @@ use datafusion::logical_expr::type_coercion::binary::type_union_resolution;
 
 use super::found::{SourceFile, find};
 use super::hive::{self, HiveColumns};
-use super::kind::{FileKind, compression_named, recognise};
-use super::options::FileOptions;
+use super::kind::recognise;
 use super::table::{FilesPart, FilesTable, PartReader};
 use crate::files::{csv, json};
+use crate::parse::{FileKind, FileOptions, compression_named};
 use crate::sql_to_plan::create_logical_expr;
 
 const FILENAME: &[&str] = &["filename"];

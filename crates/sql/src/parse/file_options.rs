@@ -4,6 +4,12 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::sql::sqlparser::ast::{Array, DictionaryField, Expr, Ident, UnaryOperator, Value};
 
+/// The names of the options that say how values of CSV are cut apart.
+pub(crate) const DELIMITER: &[&str] = &["delim", "sep", "delimiter"];
+pub(crate) const QUOTE: &[&str] = &["quote"];
+pub(crate) const ESCAPE: &[&str] = &["escape"];
+pub(crate) const NULLS: &[&str] = &["nullstr", "null"];
+
 /// What stands behind an option's name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum OptionValue {
@@ -222,6 +228,26 @@ impl FileOptions {
     /// Names with texts, such as `{'a': 'INTEGER'}`.
     pub(crate) fn pairs(&self, names: &[&str]) -> Result<Option<Vec<(String, String)>>> {
         self.parsed(names, "names with values such as {'a': 'INTEGER'}", OptionValue::pairs)
+    }
+}
+
+/// Fails where characters that cut values apart could be mistaken for one another.
+pub(crate) fn check_characters(options: &FileOptions, is_text: bool) -> Result<()> {
+    let names = [(DELIMITER, "delimiter"), (QUOTE, "quote"), (ESCAPE, "escape")];
+    for (option, name) in names {
+        if matches!(options.byte(option)?.flatten(), Some(b'\n' | b'\r')) {
+            return plan_err!("a line break cannot be the {name}");
+        }
+    }
+    let Some(delimiter) = options.byte(DELIMITER)?.flatten() else { return Ok(()) };
+    let quote = options.byte(QUOTE)?.unwrap_or(Some(b'"'));
+    if !is_text && Some(delimiter) == quote {
+        return plan_err!("delimiter and quote must be different characters");
+    }
+    let nulls = options.texts(NULLS)?.unwrap_or_default();
+    match nulls.iter().any(|null| null.as_bytes().contains(&delimiter)) {
+        true => plan_err!("the delimiter must not be part of the text of NULL"),
+        false => Ok(()),
     }
 }
 

@@ -9,6 +9,8 @@
 //! What is written becomes DataFusion's COPY. What is read becomes INSERT INTO t SELECT … FROM copy_from('f'),
 //! a function over files for this alone.
 
+mod options;
+
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
@@ -19,8 +21,13 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use crate::files::copy::{COPY_FROM, CopyOptions};
-use crate::files::read::OptionValue;
+use options::CopyOptions;
+pub(crate) use options::{
+    BETWEEN, DATE_FORMAT, EMPTY_FIRST, OWN, QUOTED_COLUMNS, SINGLE, TIMESTAMP_FORMAT,
+};
+
+use super::file_functions::COPY_FROM;
+use super::file_options::OptionValue;
 
 /// Parses a COPY; nothing where the next statement is another.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Option<Parsed>> {
