@@ -6,6 +6,7 @@
 //! that names DataFusion and Arrow; what others need of Arrow they take from [`arrow`].
 
 pub mod activity;
+mod admission;
 mod arithmetic;
 mod catalog;
 mod database;
@@ -56,9 +57,10 @@ pub use group::GroupExec;
 pub use parse::{begins_with, copies_from_stdin, copy_from_file, copy_to_file, split_first_word};
 pub use pg_type::{PgType, sql_type, type_oid};
 pub use role::{Identity, Role, ScramVerifier};
+pub use scan::ScanProgress;
 pub use session::{
     ColumnOrigin, ColumnOrigins, POSTGRESQL_VERSION, PlannedQuery, PlanningTimes,
-    PreparedStatement, QueryResult, ScanProgress, Session, Splitter, Statement, TransactionState,
+    PreparedStatement, QueryResult, Session, Splitter, Statement, TransactionState,
     split_statements,
 };
 pub use settings::{AggregateMethod, AtollOptions, ColumnNames, JoinMethod};

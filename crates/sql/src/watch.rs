@@ -8,9 +8,9 @@ use atoll_topology::NodeId;
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 
-use crate::database::{Admitted, WeakAdmitted};
+use crate::admission::{Admitted, WeakAdmitted};
 use crate::memory::SessionMemory;
-use crate::session::ScanProgress;
+use crate::scan::ScanProgress;
 use crate::trace::{RunningSteps, StatementSteps};
 
 /// What a statement waits for.

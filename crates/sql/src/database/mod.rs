@@ -1,6 +1,5 @@
 //! A database: the memory, the workers and the tables that its sessions share.
 
-mod admission;
 mod advisory;
 mod directory;
 mod elastic;
@@ -30,13 +29,13 @@ use datafusion::common::{Result, exec_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, TrackConsumersPool};
 
 use crate::activity::Activity;
+use crate::admission::{Admission, StatementClass};
 use crate::error::SqlState;
 use crate::memory::{self, Gauge, PoolBudget, SharedPool};
 use crate::role::{self, Identity, Role};
 use crate::session::{PlanningPlaces, Session, SessionTemplate, SharedTransaction, TemplateParts};
 use crate::settings::AtollOptions;
 use crate::shared_scan::SharedScans;
-pub(crate) use admission::{Admission, Admitted, StatementClass, WeakAdmitted};
 pub(crate) use advisory::{AdvisoryHolder, AdvisoryKey, AdvisoryLocks};
 use directory::DataDirectory;
 use folding::FoldSignal;

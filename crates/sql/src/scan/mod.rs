@@ -15,12 +15,14 @@ pub(crate) mod assign;
 mod estimate;
 mod filter;
 mod lookup;
+mod progress;
 mod statistics;
 mod stored_predicate;
 mod stream;
 
 pub(crate) use estimate::scaled;
 pub(crate) use lookup::{KeyLookup, LookupExec};
+pub use progress::ScanProgress;
 
 pub(crate) use statistics::{statistics, whole};
 pub(crate) use stored_predicate::whole_number;

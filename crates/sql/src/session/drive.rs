@@ -14,13 +14,13 @@ use futures::StreamExt;
 use tokio::sync::mpsc::{self, error::TrySendError};
 
 use super::planner::plan_physical;
-use super::progress::ScanProgress;
 use super::transaction::StatementTransaction;
 use super::{AtollOptions, Session};
-use crate::database::{Admitted, StatementClass};
+use crate::admission::{Admitted, StatementClass};
 use crate::files::{parquet_files, with_damaged_file};
 use crate::lab;
 use crate::rules;
+use crate::scan::ScanProgress;
 use crate::settings::{AggregateMethod, JoinMethod};
 use crate::watch::{StatementWait, StatementWatch};
 

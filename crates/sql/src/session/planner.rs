@@ -42,8 +42,9 @@ use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take
 use super::point::parameter_fields;
 use super::returning::Returning;
 use super::transaction::{StatementHandle, StatementTransaction};
+use crate::admission::StatementClass;
 use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain, resolve, resolve_lasting};
-use crate::database::{Database, StatementClass, Workers};
+use crate::database::{Database, Workers};
 use crate::dialect::BY_NAME;
 use crate::error::{SqlError, stated_err, transaction_error};
 use crate::functions::Functions;

@@ -10,7 +10,8 @@ use super::Session;
 use super::execute::QueryResult;
 use super::planner::StatementPlanner;
 use super::pool::{home_set, pool_set};
-use crate::database::{StatementClass, Workers};
+use crate::admission::StatementClass;
+use crate::database::Workers;
 use crate::error::SqlState;
 use crate::settings::{
     self, LARGE_STATEMENTS, SESSION_MEMORY, SMALL_STATEMENTS, parse_session_memory,

@@ -14,7 +14,7 @@ use super::planner::StatementPlanner;
 use super::statement::parse;
 use super::texts::TextRide;
 use crate::DatabaseOptions;
-use crate::database::StatementClass;
+use crate::admission::StatementClass;
 use crate::table::StaleStatement;
 use crate::watch::StatementWait;
 
@@ -92,7 +92,7 @@ fn progress_does_not_keep_a_plan_alive() {
         let planner = planner(&session).await;
         let plan = planned(&planner, "SELECT count(*) FROM t x JOIN t y ON x.a = y.a").await;
         let physical = super::planner::plan_physical(&planner.state, &plan).await.expect("planned");
-        let progress = super::ScanProgress::of(&physical);
+        let progress = crate::scan::ScanProgress::of(&physical);
         let plan = Arc::downgrade(&physical);
         drop(physical);
         assert!(plan.upgrade().is_none());

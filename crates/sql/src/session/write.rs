@@ -10,7 +10,7 @@ use datafusion::physical_plan::collect;
 use super::Session;
 use super::execute::QueryResult;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
-use super::progress::ScanProgress;
+use crate::scan::ScanProgress;
 
 impl Session {
     /// Runs a statement that writes, to its end: what it returns is known to be there.

@@ -6,7 +6,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use parking_lot::Mutex;
 
-use crate::scan::ScanExec;
+use super::ScanExec;
 
 /// How far a query's scans are. It holds what they count and not their plan, whose hash tables would
 /// live as long as a reader holds it.
@@ -19,7 +19,7 @@ pub struct ScanProgress {
 }
 
 impl ScanProgress {
-    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
+    pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
         let (mut rows, mut bytes) = (0, 0);
         for_each_scan(plan, &mut |scan| {
             rows += scan.table_rows() as u64;
@@ -31,7 +31,7 @@ impl ScanProgress {
     }
 
     /// Counts the scans of another plan of the same query from here on.
-    pub(super) fn follow(&self, plan: &Arc<dyn ExecutionPlan>) {
+    pub(crate) fn follow(&self, plan: &Arc<dyn ExecutionPlan>) {
         let Some(known) = &self.scans else { return };
         let mut scans = Vec::new();
         for_each_scan(plan, &mut |scan| scans.push(scan.counts()));
