@@ -15,6 +15,7 @@
 //! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large | after limits are pushed down |
 //! | [`Metered`] | reservations for operators that keep rows without | after large limits are sorted |
 //! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projections are pushed down |
+//! | [`DeduplicatedSides`] | no repeats in the side of a semi- or anti-join that only filters | after projections are pushed down |
 //! | [`NestedKeys`] | joins by nested keys without filters for their probe side | before dynamic filters |
 //! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
 //! | [`FileOrder`] | rows of files in their order where nothing asks for another | after scans yield |
@@ -22,6 +23,7 @@
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;
+mod deduplicated_sides;
 mod file_order;
 mod gathered_batches;
 mod grouped_sides;
@@ -46,6 +48,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 
 use common_cuts::CommonCuts;
+use deduplicated_sides::DeduplicatedSides;
 use file_order::FileOrder;
 use gathered_batches::GatheredBatches;
 use grouped_sides::GroupedSides;
@@ -91,6 +94,7 @@ pub(crate) fn physical_rules(primitives: &PrimitiveContext, limit: usize) -> Rul
             Arc::new(BottomUp(LargeLimit::new(limit))),
             Arc::new(BottomUp(Metered)),
             Arc::new(BottomUp(UnspilledLoops)),
+            Arc::new(BottomUp(DeduplicatedSides)),
             Arc::new(BottomUp(NestedKeys)),
             Arc::new(BottomUp(YieldingJoins)),
             Arc::new(BottomUp(PlaceWholeFiles)),
