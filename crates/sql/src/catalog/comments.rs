@@ -7,10 +7,8 @@ use std::fmt;
 
 use atoll_store::database::{DatabaseVersion, Relation};
 
+use crate::names::COMMENTS;
 use crate::role::rights::Owned;
-
-/// The schema that keeps the comments.
-pub(crate) const COMMENTS: &str = "pg_comments";
 
 /// What stands for the object itself in the place of a column.
 const ITSELF: &str = "=";

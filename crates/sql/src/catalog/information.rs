@@ -19,14 +19,11 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::Catalogs;
 use crate::functions::Functions;
-use crate::pg_catalog::{PG_CATALOG_SCHEMA, information_table, information_tables};
+use crate::names::PG_CATALOG_SCHEMA;
 use crate::pg_type::type_name;
-use crate::session::is_generated;
 use crate::table::PlacedTable;
+use crate::table_text::is_generated;
 use atoll_functions::sql_name;
-
-/// The schema that tells of all others.
-pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The table of columns.
 const COLUMNS: &str = "columns";
@@ -48,6 +45,11 @@ impl InformationSchema {
     pub(super) fn new(names: Catalogs) -> Self {
         let others = InformationSchemaProvider::new(Arc::new(names.clone()));
         Self { names, others }
+    }
+
+    /// Names of the tables that DataFusion lacks.
+    fn more_tables(&self) -> Vec<&'static str> {
+        self.names.system().map_or_else(Vec::new, |system| system.information_tables())
     }
 
     async fn columns(&self, schema: SchemaRef) -> Result<RecordBatch> {
@@ -105,11 +107,13 @@ impl InformationSchema {
 #[async_trait]
 impl SchemaProvider for InformationSchema {
     fn table_names(&self) -> Vec<String> {
-        self.others.table_names().into_iter().chain(information_tables()).collect()
+        let more = self.more_tables().into_iter().map(str::to_owned);
+        self.others.table_names().into_iter().chain(more).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        if let Some(table) = information_table(&self.names, name) {
+        let system = self.names.system().cloned();
+        if let Some(table) = system.and_then(|it| it.information_table(&self.names, name)) {
             return Ok(Some(table));
         }
         if name.eq_ignore_ascii_case(VIEWS) {
@@ -131,7 +135,7 @@ impl SchemaProvider for InformationSchema {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.others.table_exist(name) || information_tables().any(|table| table == name)
+        self.others.table_exist(name) || self.more_tables().contains(&name)
     }
 }
 

@@ -14,65 +14,38 @@
 mod comments;
 mod information;
 mod provider;
-mod search_path;
-mod sequence_functions;
 mod stored;
+mod system_schemas;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use atoll_store::SequenceId;
 use atoll_store::database::{DatabaseVersion, Relation, RelationName, is_temporary_schema};
 use datafusion::catalog::{CatalogProviderList, SchemaProvider, TableProvider, UrlTableFactory};
 use datafusion::common::config::CatalogOptions;
 use datafusion::common::{DataFusionError, ResolvedTableReference, Result, TableReference};
-use datafusion::execution::SessionState;
 use parking_lot::RwLock;
 
 use information::InformationSchema;
 
-pub(crate) use comments::{COMMENTS, ObjectComments};
-pub(crate) use information::INFORMATION_SCHEMA;
-pub(crate) use search_path::SearchPath;
-pub(crate) use sequence_functions::{
-    NextNumber, register as register_sequence_functions, sequence_named,
-};
-pub(crate) use stored::{StoredNames, relation_name};
+pub(crate) use comments::ObjectComments;
+pub(crate) use stored::StoredNames;
+pub(crate) use system_schemas::SystemSchemas;
 pub(crate) use view::UnplannedView;
 
 use crate::error::SqlState;
-use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgObjects, SystemCatalog};
+use crate::extensions::Extensions;
+use crate::names::{
+    CATALOG, INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath, TEMPORARY, TableNames,
+};
 use crate::role::is_hidden;
-pub(crate) use crate::settings::SCHEMA;
-
-/// The catalog of a session's own tables.
-pub(crate) const CATALOG: &str = "atoll";
 
 /// Schema and name of a table of the session's own, and the table.
 pub(crate) type OwnTable = (Arc<str>, Arc<str>, Arc<dyn TableProvider>);
-
-/// What the schema of a session's temporary tables is called in its statements.
-pub(crate) const TEMPORARY: &str = "pg_temp";
-
-/// The full name of a table or view under the settings of a session.
-pub(crate) fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference {
-    match state.catalog_list().downcast_ref::<Catalogs>() {
-        Some(names) => names.resolve(name, &state.config_options().catalog),
-        None => resolve_lasting(state, name),
-    }
-}
-
-/// Likewise, temporary tables aside.
-pub(crate) fn resolve_lasting(
-    state: &SessionState,
-    name: TableReference,
-) -> ResolvedTableReference {
-    let defaults = &state.config_options().catalog;
-    name.resolve(&defaults.default_catalog, &defaults.default_schema)
-}
 
 /// The tables of a schema by name.
 type SchemaTables = BTreeMap<String, Arc<dyn TableProvider>>;
@@ -124,11 +97,11 @@ pub(crate) struct Catalogs {
     /// Makes a table of a file that is named like one, where SQL may name files.
     files: Option<Arc<dyn UrlTableFactory>>,
     /// What the tables of the system tell of beside names.
-    system: Option<Arc<SystemCatalog>>,
+    system: Option<Arc<dyn SystemSchemas>>,
     /// The schemas in which names without one are looked up; in none of them they are of the default schema.
     path: SearchPath,
-    /// All that there is with its OIDs, once a statement asks for it.
-    objects: Arc<OnceLock<Arc<PgObjects>>>,
+    /// What is computed from the names, once a statement asks for it.
+    computed: Arc<Extensions>,
 }
 
 impl Catalogs {
@@ -137,8 +110,8 @@ impl Catalogs {
         let schemas = BTreeMap::from([(SCHEMA.to_owned(), Arc::default())]);
         let names = NameMap(BTreeMap::from([(CATALOG.to_owned(), schemas)]));
         let current = Arc::new(RwLock::new(Arc::new(names)));
-        let (hidden, path, objects) = Default::default();
-        Self { current, hidden, stored: None, files, system: None, path, objects }
+        let (hidden, path, computed) = Default::default();
+        Self { current, hidden, stored: None, files, system: None, path, computed }
     }
 
     /// The names as they are now, which change here no more, and there without this; with them those of
@@ -146,21 +119,21 @@ impl Catalogs {
     pub(crate) fn fork(&self, stored: StoredNames) -> Self {
         let names = self.names();
         let current = Arc::new(RwLock::new(names));
-        let (hidden, objects) = Default::default();
+        let (hidden, computed) = Default::default();
         let (stored, files, system) = (Some(stored), self.files.clone(), self.system.clone());
         let path = self.path.clone();
-        Self { current, hidden, stored, files, system, path, objects }
+        Self { current, hidden, stored, files, system, path, computed }
     }
 
     /// The same names, of which those without a schema are of the default one, and none means a temporary table.
     pub(crate) fn without_temporary(&self) -> Self {
-        Self { path: SearchPath::default(), objects: Arc::default(), ..self.clone() }
+        Self { path: SearchPath::default(), computed: Arc::default(), ..self.clone() }
     }
 
     /// The same names, of which those without a schema mean a temporary table or are of the default one.
     pub(crate) fn without_path(&self) -> Self {
         let path = SearchPath::new(Vec::new(), self.temporary_schema().cloned());
-        Self { path, objects: Arc::default(), ..self.clone() }
+        Self { path, computed: Arc::default(), ..self.clone() }
     }
 
     /// The schema of the session's temporary tables; it is there once there is one.
@@ -224,7 +197,7 @@ impl Catalogs {
     }
 
     /// Has the tables of the system tell of this too.
-    pub(crate) fn set_system(&mut self, system: Arc<SystemCatalog>) {
+    pub(crate) fn set_system(&mut self, system: Arc<dyn SystemSchemas>) {
         self.system = Some(system);
     }
 
@@ -234,13 +207,17 @@ impl Catalogs {
     }
 
     /// What the tables of the system tell of beside names.
-    pub(crate) fn system(&self) -> Option<&Arc<SystemCatalog>> {
+    pub(crate) fn system(&self) -> Option<&Arc<dyn SystemSchemas>> {
         self.system.as_ref()
     }
 
-    /// All that there is, with its OIDs.
-    pub(crate) fn objects(&self) -> Arc<PgObjects> {
-        Arc::clone(self.objects.get_or_init(|| Arc::new(PgObjects::of(self))))
+    /// What is computed from these names once, one value of its type.
+    pub(crate) fn computed<T: Send + Sync + 'static>(
+        &self,
+        make: impl FnOnce(&Self) -> T,
+    ) -> Arc<T> {
+        let Ok(value) = self.computed.get_or_try_init(|| Ok::<_, Infallible>(make(self)));
+        value
     }
 
     /// Names of the schemas of our own catalog.
@@ -389,13 +366,6 @@ impl Catalogs {
         views
     }
 
-    /// Whether a table or view of the default schema has this name.
-    pub(crate) fn is_table(&self, name: &str) -> bool {
-        let (catalog, schema) = (CATALOG.into(), SCHEMA.into());
-        let name = ResolvedTableReference { catalog, schema, table: name.into() };
-        matches!(self.table(&name), Ok(Some(_)))
-    }
-
     /// Puts a table under a name that is listed nowhere.
     pub(crate) fn hide(&self, name: &str, table: Arc<dyn TableProvider>) {
         self.hidden.write().insert(name.to_owned(), table);
@@ -455,18 +425,29 @@ impl Catalogs {
     }
 }
 
-impl fmt::Debug for Catalogs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Catalogs").field(&self.catalog_names()).finish()
+impl TableNames for Catalogs {
+    fn resolve(&self, name: TableReference, defaults: &CatalogOptions) -> ResolvedTableReference {
+        self.resolve(name, defaults)
+    }
+
+    fn table(&self, name: &ResolvedTableReference) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.table(name)
+    }
+
+    fn is_table(&self, name: &str) -> bool {
+        let (catalog, schema) = (CATALOG.into(), SCHEMA.into());
+        let name = ResolvedTableReference { catalog, schema, table: name.into() };
+        matches!(self.table(&name), Ok(Some(_)))
+    }
+
+    fn hide(&self, name: &str, table: Arc<dyn TableProvider>) {
+        self.hide(name, table);
     }
 }
 
-/// A name as a person writes it: without the parts that are the defaults.
-pub(crate) fn plain(name: &ResolvedTableReference) -> String {
-    match (&*name.catalog, &*name.schema) {
-        (CATALOG, SCHEMA | "") => name.table.to_string(),
-        (CATALOG, schema) => format!("{schema}.{}", name.table),
-        (catalog, schema) => format!("{catalog}.{schema}.{}", name.table),
+impl fmt::Debug for Catalogs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Catalogs").field(&self.catalog_names()).finish()
     }
 }
 

@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result;
 
-use super::information::{INFORMATION_SCHEMA, InformationSchema};
-use super::{CATALOG, Catalogs, SchemaTables};
+use super::information::InformationSchema;
+use super::{Catalogs, SchemaTables};
 use crate::error::stated_err;
-use crate::pg_catalog::{PG_CATALOG_SCHEMA, PgCatalog, pg_table};
+use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG_SCHEMA};
 
 impl CatalogProviderList for Catalogs {
     /// Takes over the names of the schemas; their tables are always kept here.
@@ -69,7 +69,7 @@ impl CatalogProvider for Catalog {
             return Some(Arc::new(InformationSchema::new(self.all.clone())));
         }
         if name == PG_CATALOG_SCHEMA {
-            return Some(Arc::new(PgCatalog { names: self.all.clone() }));
+            return Some(Arc::clone(self.all.system()?).pg_catalog(&self.all));
         }
         let is_there = self.all.names().tables(&self.name, name).is_some();
         let stored = self.all.stored_in(&self.name).filter(|_| self.all.is_own_schema(name));
@@ -150,7 +150,8 @@ impl SchemaProvider for Schema {
         if let Some(table) = self.all.hidden.read().get(name).cloned() {
             return Ok(Some(table));
         }
-        if let Some(table) = pg_table(&self.all, name) {
+        let system = self.all.system().cloned();
+        if let Some(table) = system.and_then(|system| system.pg_table(&self.all, name)) {
             return Ok(Some(table));
         }
         match &self.all.files {

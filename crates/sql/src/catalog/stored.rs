@@ -10,7 +10,8 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::{ResolvedTableReference, Result};
 use parking_lot::Mutex;
 
-use super::{CATALOG, UnplannedView};
+use super::UnplannedView;
+use crate::names::CATALOG;
 use crate::table::PlacedTable;
 
 /// What the store keeps under names. Clones share the tables that were looked up.
@@ -97,9 +98,4 @@ impl StoredNames {
     fn view(&self, view: &StoredStatement) -> Result<UnplannedView> {
         UnplannedView::from_stored(view)
     }
-}
-
-/// The name of a table as the store has it.
-pub(crate) fn relation_name(at: &ResolvedTableReference) -> RelationName {
-    RelationName::new(&*at.schema, &*at.table)
 }

@@ -1,12 +1,10 @@
 //! A database: the memory, the workers and the tables that its sessions share.
 
-mod advisory;
 mod directory;
 mod elastic;
 mod folding;
 mod pools;
 mod recovery;
-mod usage;
 mod writers;
 
 use std::fmt;
@@ -29,18 +27,16 @@ use datafusion::common::{Result, exec_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, TrackConsumersPool};
 
 use crate::activity::Activity;
-use crate::admission::{Admission, StatementClass};
+use crate::admission::Admission;
+use crate::advisory::AdvisoryLocks;
 use crate::error::SqlState;
+use crate::extensions::Extensions;
 use crate::memory::{self, Gauge, PoolBudget, SharedPool};
-use crate::role::{self, Identity, Role};
-use crate::session::{PlanningPlaces, Session, SessionTemplate, SharedTransaction, TemplateParts};
-use crate::settings::AtollOptions;
-use crate::shared_scan::SharedScans;
-pub(crate) use advisory::{AdvisoryHolder, AdvisoryKey, AdvisoryLocks};
+use crate::offload::PlanningPlaces;
+use crate::shared_transaction::SharedTransaction;
 use directory::DataDirectory;
 use folding::FoldSignal;
 pub(crate) use pools::{PoolReport, Pools, Workers};
-pub use usage::DatabaseUsage;
 pub(crate) use writers::FileJob;
 
 /// How a database is set up.
@@ -109,12 +105,12 @@ struct DatabaseParts {
     store: Arc<StoreDatabase>,
     started: Instant,
     folding: FoldSignal,
-    shared_scans: SharedScans,
     activity: Activity,
     advisory: Arc<AdvisoryLocks>,
     planning: PlanningPlaces,
     admission: Admission,
-    template: SessionTemplate,
+    /// Of the modules above.
+    extensions: Extensions,
 }
 
 impl fmt::Debug for Database {
@@ -124,13 +120,12 @@ impl fmt::Debug for Database {
 }
 
 impl Database {
-    /// A database whose queries run on the pools of `runtime` and whose tables lie in its machine's
-    /// memory: the one in the directory that the options name, or a new one without a directory.
+    /// Opens the directory that the options name, or makes a database in memory, without what its sessions need:
+    /// [`start`](Self::start) adds that.
     ///
     /// # Errors
-    /// When the directory cannot be opened: it is open elsewhere, damaged, of a later version, or there is
-    /// no memory for what it holds.
-    pub fn start(runtime: Runtime, options: DatabaseOptions) -> Result<Self> {
+    /// As [`start`](Self::start).
+    pub(crate) fn open(runtime: Runtime, options: DatabaseOptions) -> Result<Self> {
         let limit = usize::try_from(options.memory_limit.0).unwrap_or(usize::MAX);
         let top = NonZeroUsize::new(5).unwrap_or(NonZeroUsize::MIN);
         let gauge = Arc::new(Gauge::new(limit, options.heap));
@@ -161,22 +156,6 @@ impl Database {
             PlanningPlaces::of(runtime.worker_count()),
             Admission::of(runtime.machine().cores.len()),
         );
-        let first_limit = |class| admission.first_limit(class);
-        let own = AtollOptions {
-            placement: options.placement,
-            session_memory: options.session_memory,
-            small_statements: first_limit(StatementClass::Small),
-            large_statements: first_limit(StatementClass::Large),
-            ..AtollOptions::default()
-        };
-        let template = SessionTemplate::new(&TemplateParts {
-            pools: &pools,
-            knowledge: &knowledge,
-            pool: &pool,
-            gauge: &gauge,
-            limit,
-            options: own,
-        })?;
         let parts = DatabaseParts {
             options,
             pools,
@@ -189,25 +168,15 @@ impl Database {
             directory,
             started: Instant::now(),
             folding: FoldSignal::default(),
-            shared_scans: SharedScans::default(),
             activity: Activity::default(),
             advisory: Arc::default(),
             planning,
             admission,
-            template,
+            extensions: Extensions::default(),
         };
         let rows = MemoryConsumer::new("rows outside of chunks and indexes of tables");
         parts.folding.start(&runtime, &parts.store, rows.register(&parts.pool));
         Ok(Self(Arc::new(parts)))
-    }
-
-    /// Another database on the same workers, in a directory or in memory; `salvage` as in [`DatabaseOptions`].
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    pub async fn reopen(&self, directory: Option<PathBuf>, salvage: bool) -> Result<Session> {
-        let options = DatabaseOptions { directory, salvage, ..self.0.options.clone() };
-        Self::start(self.runtime().clone(), options)?.session()
     }
 
     /// What opening its directory found; none for a database in memory.
@@ -309,27 +278,6 @@ impl Database {
         Ok(())
     }
 
-    /// A new session of the user of this process, who may do everything.
-    ///
-    /// # Errors
-    /// When the spill directory cannot be made.
-    pub fn session(&self) -> Result<Session> {
-        self.session_of(Identity { is_owner: true, ..Identity::default() })
-    }
-
-    /// A new session under an identity.
-    ///
-    /// # Errors
-    /// When the spill directory cannot be made.
-    pub fn session_of(&self, identity: Identity) -> Result<Session> {
-        Session::of(self.clone(), identity)
-    }
-
-    /// The role of a name, as it is now.
-    pub fn role(&self, name: &str) -> Option<Role> {
-        role::role(&self.store().published(), name)
-    }
-
     /// The workers on all cores; statements run on those of their session's pool.
     pub fn runtime(&self) -> &Runtime {
         self.0.pools.all().runtime()
@@ -364,13 +312,15 @@ impl Database {
         &self.0.admission
     }
 
-    /// What its sessions begin with.
-    pub(crate) fn template(&self) -> &SessionTemplate {
-        &self.0.template
-    }
-
-    pub(crate) fn shared_scans(&self) -> &SharedScans {
-        &self.0.shared_scans
+    /// What a module above keeps here, one value of its type; `make` makes it for the first who asks.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(crate) fn extension<T: Send + Sync + 'static, E>(
+        &self,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        self.0.extensions.get_or_try_init(make)
     }
 
     pub(crate) fn options(&self) -> &DatabaseOptions {
@@ -380,11 +330,6 @@ impl Database {
     /// The machine and what is known of it.
     pub fn knowledge(&self) -> &Arc<Knowledge> {
         &self.0.knowledge
-    }
-
-    /// How its memory, its log and its scans are used.
-    pub fn usage(&self) -> DatabaseUsage {
-        usage::usage(self)
     }
 
     pub(crate) fn limit(&self) -> usize {

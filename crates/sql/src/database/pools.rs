@@ -27,6 +27,7 @@ use tokio::task::JoinHandle;
 
 use super::elastic::ElasticCores;
 use crate::settings::CoresSetting;
+use crate::task::BoundTask;
 
 /// The workers on which statements run, and the one that drives them. Clones are the same ones.
 #[derive(Clone, Debug)]
@@ -133,6 +134,17 @@ impl Workers {
         F::Output: Send + 'static,
     {
         self.threads().spawn(work)
+    }
+
+    /// Has that worker do something, and what it awaits; what it gives.
+    ///
+    /// # Errors
+    /// Those of the work, and where it panics.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        BoundTask::new(self.drive(work)).join("carrying out the statement").await
     }
 
     /// Name of the pool; none for the common ones.

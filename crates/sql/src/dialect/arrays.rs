@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::Expr;
 
 use super::tree;
-use crate::parse::walk_expressions;
+use crate::syntax::walk_expressions;
 
 /// Rewrites an expression.
 pub(super) fn rewrite(expr: &mut Expr) {

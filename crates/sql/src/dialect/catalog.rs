@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::tree;
-use crate::parse::walk_expressions;
+use crate::syntax::walk_expressions;
 
 /// Types whose values are numbers and are shown as names: the functions that make them.
 const NAMED: [&str; 5] = ["regclass", "regtype", "regproc", "regnamespace", "regrole"];

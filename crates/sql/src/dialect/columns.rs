@@ -10,7 +10,7 @@
 //!
 //! The session tells the names: see `needs`.
 
-use crate::parse::{walk, walk_mut};
+use crate::syntax::{walk, walk_mut};
 use std::ops::ControlFlow;
 
 use datafusion::arrow::array::StringArray;

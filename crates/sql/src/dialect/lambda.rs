@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::tree::call;
-use crate::parse::walk_expressions_mut;
+use crate::syntax::walk_expressions_mut;
 
 /// The functions that take a lambda.
 const FUNCTIONS: [&str; 15] = [

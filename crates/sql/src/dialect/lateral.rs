@@ -11,7 +11,7 @@
 //! FROM unnest(l) WITH ORDINALITY         … unnest(l) AS unnest, unnest(generate_series(1, array_length(l))) AS ordinality
 //! ```
 
-use crate::parse::walk;
+use crate::syntax::walk;
 use std::ops::ControlFlow;
 
 use datafusion::execution::SessionState;
@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{catalog, list_rows, times, tree};
 use crate::functions::Functions;
-use crate::parse::is_file_function;
+use crate::syntax::is_file_function;
 
 /// Puts subqueries in the place of such calls.
 pub(super) fn rewrite(select: &mut Select, state: &SessionState) {

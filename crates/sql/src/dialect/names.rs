@@ -15,7 +15,7 @@
 //! Under `atoll.column_names = postgresql` the rows that clients get are named as PostgreSQL names them
 //! (`figured`). Such a name always has the mark, so that only ORDER BY of the name alone finds it.
 
-use crate::parse::{walk_expressions, walk_mut};
+use crate::syntax::{walk_expressions, walk_mut};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;

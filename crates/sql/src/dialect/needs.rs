@@ -3,7 +3,8 @@
 //! [`Expansion::asked`] gives queries, innermost first, as far as they hang on no other answer;
 //! [`Expansion::answered`] writes the answers in their places. Both are repeated until nothing is asked.
 
-use crate::parse::{flow, order_by_all, walk, walk_mut, walk_relations};
+use super::order_by_all::order_by_all;
+use crate::syntax::{flow, walk, walk_mut, walk_relations};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 

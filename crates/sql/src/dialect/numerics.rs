@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::tree;
-use crate::parse::walk_expressions_mut;
+use crate::syntax::walk_expressions_mut;
 
 /// Digits before the point that the type of a constant has at least, so that it holds what others beside it are.
 const WHOLE_MIN: usize = 19;

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Function, Query, Select, Value, Visi
 
 use super::tree;
 use crate::functions::Functions;
-use crate::parse::{walk_expressions, walk_mut};
+use crate::syntax::{walk_expressions, walk_mut};
 
 /// Makes subqueries of the aggregates in the condition of a SELECT.
 pub(super) fn rewrite(select: &mut Select, state: &SessionState) {

@@ -6,7 +6,7 @@
 //!
 //! A column of FROM that has the name comes first: see `needs`. GROUP BY, HAVING, QUALIFY and ORDER BY are DataFusion's.
 
-use crate::parse::{walk, walk_mut};
+use crate::syntax::{walk, walk_mut};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 

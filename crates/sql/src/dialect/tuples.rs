@@ -32,7 +32,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::tree;
 use crate::error::{SqlState, stated_err};
-use crate::parse::walk_expressions;
+use crate::syntax::walk_expressions;
 
 /// More values than these in a list of constants are looked for as rows of a relation.
 const LISTED_MAX: usize = 10_000;

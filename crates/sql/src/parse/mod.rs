@@ -14,17 +14,12 @@ mod copy;
 mod delegate;
 mod depth;
 mod dialect;
-mod file_functions;
-mod file_kind;
-mod file_options;
-mod first_word;
 mod numbers;
 mod postgres;
 mod rename_constraint;
 mod sequences;
 mod standard;
 mod streams;
-mod walk;
 
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
 use datafusion::execution::SessionState;
@@ -33,24 +28,15 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::settings::AtollOptions;
-pub(crate) use clauses::{changes_rows, order_by_all};
+pub(crate) use clauses::changes_rows;
 pub(crate) use copy::{
     BETWEEN, DATE_FORMAT, EMPTY_FIRST, OWN, QUOTED_COLUMNS, SINGLE, TIMESTAMP_FORMAT, is_copy,
 };
 pub(crate) use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
-pub(crate) use file_functions::{COPY_FROM, FileFunction, Listing, is_file_function};
-pub(crate) use file_kind::{FileKind, compression_named, kind_of_name};
-pub(crate) use file_options::{
-    DELIMITER, ESCAPE, FileOptions, NULLS, OptionValue, QUOTE, check_characters,
-};
-pub use first_word::{begins_with, split_first_word};
 pub(crate) use sequences::{ALTERED, OF_COLUMN, RENAMED, RESTART};
 pub(crate) use streams::offset;
 pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
-pub(crate) use walk::{
-    flow, walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations,
-};
 
 /// Parses one statement in the session's dialect.
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {

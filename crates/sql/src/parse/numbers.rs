@@ -6,7 +6,7 @@
 //! 1e300        CAST('1e300' AS DOUBLE)    no decimal has so many digits
 //! ```
 
-use crate::parse::walk_expressions_mut;
+use crate::syntax::walk_expressions_mut;
 use std::ops::ControlFlow;
 
 use atoll_functions::WrittenNumber;

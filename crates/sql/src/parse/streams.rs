@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::begins_with;
+use crate::syntax::begins_with;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 

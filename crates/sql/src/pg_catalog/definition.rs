@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::objects::{ConstraintKind, PgConstraint, PgObjects, PgRelation, RelationOf};
-use crate::session::foreign_key_text;
+use crate::table_text::foreign_key_text;
 
 /// `PRIMARY KEY (a, b)`, `CHECK (a > 0)`, `FOREIGN KEY (a) REFERENCES p(b)`
 pub(super) fn constraint(

@@ -12,8 +12,10 @@ mod contents;
 mod declared;
 mod definition;
 mod functions;
+mod listed_functions;
 mod objects;
 mod oid;
+mod rewritten_functions;
 mod rows;
 mod table;
 
@@ -25,15 +27,16 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::{ResolvedTableReference, Result};
 
 pub(crate) use functions::{is_catalog_function, register};
-pub(crate) use objects::{PG_CATALOG_SCHEMA, PgObjects};
+pub(crate) use listed_functions::{FunctionRow, listed_functions};
 
 use atoll_store::TableId;
 
-use crate::catalog::{Catalogs, INFORMATION_SCHEMA};
+use crate::catalog::{Catalogs, SystemSchemas};
+use crate::client_settings::ClientSettings;
 use crate::database::Database;
+use crate::names::INFORMATION_SCHEMA;
 use crate::role::Identity;
-use crate::session::ClientSettings;
-use declared::{INFORMATION_TABLES, PG_TABLES};
+use declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use oid::OidSpace;
 use table::PgTable;
 
@@ -71,23 +74,42 @@ impl fmt::Debug for SystemCatalog {
     }
 }
 
-/// The table of `pg_catalog` of a name.
-pub(crate) fn pg_table(names: &Catalogs, name: &str) -> Option<Arc<dyn TableProvider>> {
-    let declared = declared::find(&PG_TABLES, name)?;
-    let system = Arc::clone(names.system()?);
-    Some(Arc::new(PgTable { declared, names: names.clone(), system }))
+impl SystemSchemas for SystemCatalog {
+    fn owner(&self) -> Option<&str> {
+        self.identity.is_owner.then(|| &*self.identity.user)
+    }
+
+    fn pg_catalog(self: Arc<Self>, names: &Catalogs) -> Arc<dyn SchemaProvider> {
+        Arc::new(PgCatalog { names: names.clone(), system: self })
+    }
+
+    fn pg_table(self: Arc<Self>, names: &Catalogs, name: &str) -> Option<Arc<dyn TableProvider>> {
+        self.declared(&PG_TABLES, names, name)
+    }
+
+    fn information_tables(&self) -> Vec<&'static str> {
+        INFORMATION_TABLES.iter().map(|table| table.name).collect()
+    }
+
+    fn information_table(
+        self: Arc<Self>,
+        names: &Catalogs,
+        name: &str,
+    ) -> Option<Arc<dyn TableProvider>> {
+        self.declared(&INFORMATION_TABLES, names, name)
+    }
 }
 
-/// The table of `information_schema` of a name that DataFusion lacks.
-pub(crate) fn information_table(names: &Catalogs, name: &str) -> Option<Arc<dyn TableProvider>> {
-    let declared = declared::find(&INFORMATION_TABLES, name)?;
-    let system = Arc::clone(names.system()?);
-    Some(Arc::new(PgTable { declared, names: names.clone(), system }))
-}
-
-/// Names of these tables.
-pub(crate) fn information_tables() -> impl Iterator<Item = String> {
-    INFORMATION_TABLES.iter().map(|table| table.name.to_owned())
+impl SystemCatalog {
+    fn declared(
+        self: Arc<Self>,
+        tables: &'static [DeclaredTable],
+        names: &Catalogs,
+        name: &str,
+    ) -> Option<Arc<dyn TableProvider>> {
+        let declared = declared::find(tables, name)?;
+        Some(Arc::new(PgTable { declared, names: names.clone(), system: self }))
+    }
 }
 
 /// Whether a table tells the columns of views, which are planned before it is read.
@@ -97,8 +119,9 @@ pub(crate) fn tells_columns_of_views(name: &ResolvedTableReference) -> bool {
 
 /// The schema `pg_catalog`.
 #[derive(Debug)]
-pub(crate) struct PgCatalog {
-    pub(crate) names: Catalogs,
+struct PgCatalog {
+    names: Catalogs,
+    system: Arc<SystemCatalog>,
 }
 
 #[async_trait]
@@ -108,7 +131,7 @@ impl SchemaProvider for PgCatalog {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        Ok(pg_table(&self.names, name))
+        Ok(Arc::clone(&self.system).pg_table(&self.names, name))
     }
 
     fn table_exist(&self, name: &str) -> bool {

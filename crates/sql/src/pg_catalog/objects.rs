@@ -12,13 +12,11 @@ use datafusion::catalog::TableProvider;
 use super::contents::OWNER_NAME;
 use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
-use crate::catalog::{Catalogs, INFORMATION_SCHEMA, SCHEMA, SearchPath};
+use crate::catalog::Catalogs;
+use crate::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
 use crate::pg_type::type_of_check;
 use crate::role::rights::{ObjectRights, Owned};
-use crate::session::columns_named;
-
-/// The schema of what PostgreSQL's clients read.
-pub(crate) const PG_CATALOG_SCHEMA: &str = "pg_catalog";
+use crate::table_text::columns_named;
 
 /// The number of the schema `information_schema`.
 const INFORMATION: Oid = 13_000;
@@ -130,8 +128,15 @@ impl PgRelation {
     }
 }
 
+impl Catalogs {
+    /// All that there is, with its OIDs.
+    pub(crate) fn objects(&self) -> Arc<PgObjects> {
+        self.computed(PgObjects::of)
+    }
+}
+
 impl PgObjects {
-    pub(crate) fn of(names: &Catalogs) -> Self {
+    fn of(names: &Catalogs) -> Self {
         let (version, path) = (names.stored_version(), names.path().clone());
         let mut objects = Self { version, path, ..Self::default() };
         let mut taken = TakenOids::default();

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 use super::definition::Role;
 use super::verifier::ScramVerifier;
 use crate::error::SqlState;
-use crate::parse::begins_with;
+use crate::syntax::begins_with;
 
 /// A statement about roles.
 #[derive(Debug, PartialEq, Eq)]

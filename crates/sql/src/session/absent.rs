@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use super::Session;
 use super::tag::{missing, there, with_notices};
 use crate::error::SqlState;
-use crate::parse::begins_with;
+use crate::syntax::begins_with;
 
 /// What there is never anything of, by the words of its DROP.
 const KINDS: [&str; 17] = [

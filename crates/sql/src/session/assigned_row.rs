@@ -15,7 +15,8 @@ use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery};
 use datafusion::sql::sqlparser::ast::{Expr as AstExpr, ObjectName, Query, SelectItem, SetExpr};
 
-use super::change::{parsed_expr, quoted};
+use super::change::quoted;
+use crate::syntax::parsed_expr;
 
 /// What the name of the column of such a query begins with.
 const ROW: &str = "assigned row of ";

@@ -40,9 +40,9 @@ use super::assigned_row;
 use super::foreign;
 use super::insert::given_value;
 use super::planner::StatementPlanner;
-use crate::catalog::plain;
 pub(super) use crate::dialect::quoted;
 use crate::error::{SqlState, stated_err};
+use crate::names::plain;
 use crate::role::rights::Right;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
 
@@ -292,11 +292,6 @@ fn all_rows(truncate: &Truncate) -> Result<Delete> {
         Ast::Delete(delete) => Ok(delete),
         _ => Err(internal_datafusion_err!("'{text}' is another statement")),
     }
-}
-
-/// The expression that a text of ours is.
-pub(super) fn parsed_expr(text: &str) -> Result<AstExpr> {
-    Ok(Parser::new(&GenericDialect {}).try_with_sql(text)?.parse_expr()?)
 }
 
 /// What a query is made of.

@@ -3,9 +3,9 @@
 use atoll_store::table::{IdentityKind, TableDefinition, Unique};
 use datafusion::datasource::TableProvider;
 
-use super::generated::generated_sql;
 use crate::dialect::ColumnNotes;
 use crate::table::PlacedTable;
+use crate::table_text::generated_sql;
 
 /// What a table of the store declares of each column: its key, its default and how its values are generated.
 pub(super) fn column_notes(table: &dyn TableProvider) -> Option<Vec<ColumnNotes>> {

@@ -9,8 +9,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::planner::StatementPlanner;
-use crate::catalog::{COMMENTS, ObjectComments, relation_name};
+use crate::catalog::ObjectComments;
 use crate::error::{SqlState, stated_err};
+use crate::names::{COMMENTS, relation_name};
 use crate::role::rights::Owned;
 
 /// What a comment is on.

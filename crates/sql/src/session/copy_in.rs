@@ -23,8 +23,8 @@ use super::change::quoted;
 use super::execute::QueryResult;
 use super::planner::StatementPlanner;
 use super::tag::StatementTag;
-use crate::catalog::plain;
 use crate::error::{SqlError, SqlState};
+use crate::names::plain;
 use crate::parse::is_copy;
 use crate::role::rights::Right;
 

@@ -11,8 +11,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::foreign_key::DeclaredForeignKey;
-use super::generated::as_default;
 use crate::error::stated_err;
+use crate::table_text::as_default;
 
 /// What is declared, columns by their place.
 #[derive(Debug, Default)]

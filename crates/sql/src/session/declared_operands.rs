@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::dialect::column_type;
-use crate::parse::walk_expressions_mut;
+use crate::syntax::walk_expressions_mut;
 
 /// Casts parameters to the types that they are declared with.
 pub(super) fn cast_operands(statement: &mut Parsed, declared: &[Option<DataType>]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! From what CREATE TABLE declares to the definition that the store keeps.
 
-use crate::parse::{walk, walk_expressions_mut};
+use crate::syntax::{walk, walk_expressions_mut};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::{DFSchema, Result};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Visitor};
 
-use super::change::parsed_expr;
 use super::declared::{DeclaredCheck, DeclaredKey, DeclaredTable};
-use super::generated::computed;
 use super::planner::StatementPlanner;
 use crate::error::{SqlError, SqlState, stated_err};
 use crate::pg_type::{Checked, as_json, as_jsonb, as_list_of, as_uuid, type_of_check};
 use crate::sql_to_plan::create_logical_expr;
+use crate::syntax::parsed_expr;
+use crate::table_text::computed;
 
 impl DeclaredTable {
     /// The definition of a table with these stored columns; identities get their sequences later. Names of

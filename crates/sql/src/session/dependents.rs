@@ -1,6 +1,6 @@
 //! DROP SEQUENCE, TRUNCATE … RESTART IDENTITY, and what the defaults of columns need of sequences.
 
-use crate::parse::walk_expressions_mut;
+use crate::syntax::walk_expressions_mut;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use datafusion::sql::sqlparser::ast::{
     Truncate, TruncateIdentityOption, Value,
 };
 
-use super::change::parsed_expr;
 use super::planner::StatementPlanner;
 use super::tag::{missing, with_notices};
-use crate::catalog::sequence_named;
 use crate::error::{SqlState, stated_err};
+use crate::session_functions::sequence_named;
+use crate::syntax::parsed_expr;
 use crate::table::PlacedTable;
 
 /// A column whose default takes its numbers from a sequence.

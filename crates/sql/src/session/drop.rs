@@ -14,8 +14,8 @@ use super::planner::StatementPlanner;
 use super::statement::ParsedStatement;
 use super::tag::{missing, there, with_notices};
 use super::transaction::StatementTransaction;
-use crate::catalog::{CATALOG, plain, relation_name};
 use crate::error::stated_err;
+use crate::names::{CATALOG, plain, relation_name};
 use crate::role::rights::is_temporary_entry;
 
 impl Session {

@@ -21,7 +21,6 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Session;
-use super::aside::aside;
 use super::declared::DeclaredTable;
 use super::declared_operands::cast_operands;
 use super::drive::RunningQuery;
@@ -41,13 +40,13 @@ use super::write::sets_sequences;
 use crate::dialect::shown;
 use crate::error::SqlError;
 use crate::files::copy::ReplacedDirectory;
+use crate::offload::offload;
 use crate::parse::{on_deep_stack, stack_for};
 use crate::role::RoleStatement;
 use crate::scan::ScanProgress;
 use crate::settings::parse_placement;
 use crate::shared_scan::{AloneQuery, ScannedRows};
 use crate::table::StaleStatement;
-use crate::task::BoundTask;
 
 /// Batches that may wait for the client before the query pauses.
 const CLIENT_BATCHES: usize = 4;
@@ -249,7 +248,7 @@ impl Session {
                 async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
             // Boxed: what plans is large, and is handed from one thread's stack to another's.
             let workers = self.workers();
-            aside(workers.threads(), self.database().planning(), Box::pin(running)).await
+            offload(workers.threads(), self.database().planning(), Box::pin(running)).await
         })
     }
 
@@ -485,7 +484,7 @@ impl Session {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        BoundTask::new(self.workers().drive(work)).join("carrying out the statement").await
+        self.workers().run(work).await
     }
 
     /// Carries out ALTER TABLE and statements about sequences; none for all others.

@@ -5,7 +5,7 @@
 //! delete rows of `s1.t`.
 
 use crate::error::stated_err;
-use crate::parse::walk;
+use crate::syntax::walk;
 use std::ops::ControlFlow;
 
 use datafusion::common::{ResolvedTableReference, Result};

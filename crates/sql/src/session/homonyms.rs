@@ -5,7 +5,7 @@
 //! shows the columns of one of them twice. Where a name has two readings, an alias is asked for.
 
 use crate::error::stated_err;
-use crate::parse::walk;
+use crate::syntax::walk;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 

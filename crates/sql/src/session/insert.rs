@@ -22,10 +22,11 @@ use datafusion::sql::sqlparser::ast::{
 use atoll_store::table::{IdentityKind, TableDefinition};
 
 use super::assigned::check_literal;
-use super::change::{each, parsed_expr, quoted};
-use super::generated::is_generated;
+use super::change::{each, quoted};
 use crate::dialect::{OVERRIDING_SYSTEM, OVERRIDING_USER};
 use crate::error::{SqlState, stated_err};
+use crate::syntax::parsed_expr;
+use crate::table_text::is_generated;
 
 /// What the ON CONFLICT of an INSERT says.
 pub(super) struct DeclaredConflict {

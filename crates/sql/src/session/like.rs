@@ -10,16 +10,16 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::change::quoted;
-use super::generated::{generated_sql, is_generated};
 use super::planner::StatementPlanner;
 use super::statement::parse;
 use super::whole::options_of;
-use crate::catalog::plain;
 use crate::dialect::{LIKE, column_type};
 use crate::error::SqlState;
+use crate::names::plain;
 use crate::pg_type::type_of_check;
 use crate::role::rights::Right;
 use crate::table::PlacedTable;
+use crate::table_text::{generated_sql, is_generated};
 
 /// What comes with the columns.
 #[derive(Clone, Copy, Debug, Default)]

@@ -19,7 +19,7 @@ use super::change::quoted;
 use super::locking::LockingQuery;
 use super::planner::StatementPlanner;
 use crate::error::{SqlError, SqlState};
-use crate::parse::{walk, walk_mut, walk_relations};
+use crate::syntax::{walk, walk_mut, walk_relations};
 
 /// The name of rows that were locked for the statement around their query, which no table has.
 const LOCKED: &str = "locked rows\u{1}";

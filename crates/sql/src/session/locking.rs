@@ -36,8 +36,8 @@ use super::Session;
 use super::change::{changed_source, quoted, rename};
 use super::execute::QueryResult;
 use super::planner::{StatementPlanner, cancel_token, plan_physical};
-use crate::catalog::plain;
 use crate::error::{SqlState, stated_err, transaction_error};
+use crate::names::plain;
 use crate::role::rights::Right;
 use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules};
 

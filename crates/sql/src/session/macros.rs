@@ -8,7 +8,7 @@
 //! A macro is its text, kept by the store under its name with `()` behind it, as views are.
 
 use crate::error::stated_err;
-use crate::parse::{flow, walk_mut};
+use crate::syntax::{flow, walk_mut};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::planner::StatementPlanner;
 use super::tag::{missing, with_notices};
-use crate::catalog::{relation_name, resolve};
 use crate::dialect::call;
 use crate::functions::Functions;
+use crate::names::{relation_name, resolve};
 
 /// Most calls that are replaced in one statement: more are a macro that calls itself.
 const CALLS_MAX: usize = 10_000;

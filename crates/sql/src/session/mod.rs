@@ -2,7 +2,6 @@
 
 mod absent;
 mod alter;
-mod aside;
 mod assigned;
 mod assigned_row;
 #[cfg(test)]
@@ -23,7 +22,6 @@ mod expand;
 mod foreign;
 mod foreign_key;
 mod form;
-mod generated;
 mod homonyms;
 mod insert;
 mod like;
@@ -32,6 +30,7 @@ mod locking;
 mod macros;
 mod origin;
 mod parameters;
+mod planned_texts;
 mod planner;
 mod planning;
 mod point;
@@ -41,15 +40,16 @@ mod query_planner;
 mod raw_text;
 mod returning;
 mod rights;
+mod roles;
 mod rules;
 mod search_path;
 
 mod sequence;
 mod settings;
-mod shared_transaction;
 mod sharing;
 mod shown;
 mod split;
+mod start;
 mod statement;
 mod tag;
 mod template;
@@ -70,13 +70,14 @@ mod wide;
 mod with_changes;
 mod write;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use atoll_placement::{Arena, Kernel, Strategy};
 use atoll_runtime::Runtime;
 use atoll_topology::{Machine, NodeId};
-use datafusion::catalog::{CatalogProvider, CatalogProviderList, UrlTableFactory};
+use datafusion::catalog::{CatalogProviderList, UrlTableFactory};
 use datafusion::common::Result;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::var_provider::VarType;
@@ -84,36 +85,28 @@ use datafusion::prelude::SessionContext;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-pub(crate) use aside::PlanningPlaces;
 pub use execute::{PlannedQuery, QueryResult};
-pub(crate) use foreign_key::{action_word, foreign_key_text};
-pub(crate) use generated::{columns_named, generated_sql, is_generated};
 pub use origin::{ColumnOrigin, ColumnOrigins};
-pub(crate) use parameters::ClientSettings;
-pub use parameters::POSTGRESQL_VERSION;
-pub(crate) use planner::StatementPlanner;
 pub use planning::PlanningTimes;
 pub use point::PreparedStatement;
-pub(crate) use point::{Parameters, PlannedStatement, has_unknown_types, one_row, select_list};
-pub(crate) use settings::is_shared;
 pub use split::{Splitter, Statement, split_statements};
-use template::SessionParts;
-pub(crate) use template::{SessionTemplate, TemplateParts};
+use template::{SessionParts, SessionTemplate};
 use temporary::TemporaryTables;
 pub use transaction::TransactionState;
-pub(crate) use transaction::{SharedTransaction, StatementHandle};
 
-use crate::catalog::{Catalogs, SCHEMA, StoredNames};
-use crate::database::{AdvisoryHolder, Database, DatabaseOptions, Workers};
+use crate::advisory::AdvisoryHolder;
+use crate::catalog::{Catalogs, StoredNames};
+use crate::client_settings::ClientSettings;
+use crate::database::{Database, DatabaseOptions, Workers};
 use crate::files::read::FileNames;
 use crate::files::spill::Spill;
 use crate::memory::SessionPool;
+use crate::names::SCHEMA;
 use crate::pg_catalog::SystemCatalog;
 use crate::role::{Identity, is_superuser, may_use_files};
 use crate::settings::{AtollOptions, SharedScan};
-use crate::shared_scan::PlannedTexts;
-use crate::table::PlacedTable;
 use crate::watch::StatementWatch;
+use planned_texts::PlannedTexts;
 use prepared::PreparedStatements;
 use text_scope::SessionScope;
 use transaction::SessionTransaction;
@@ -123,6 +116,7 @@ use variables::Variables;
 #[derive(Clone)]
 pub struct Session {
     context: SessionContext,
+    template: Arc<SessionTemplate>,
     /// Whether the context has the functions that sessions share: they are put in for those who ask for it.
     whole: Arc<OnceLock<()>>,
     catalogs: Catalogs,
@@ -130,6 +124,8 @@ pub struct Session {
     scope: Arc<SessionScope>,
     /// Texts of statements that write: their plans hold the database, which cannot keep them itself.
     texts: Arc<PlannedTexts>,
+    /// Texts of queries, which the sessions of the database share.
+    shared_texts: Arc<PlannedTexts>,
     transaction: Arc<SessionTransaction>,
     /// The workers of its pool; none for the common ones.
     pool: Arc<Mutex<Option<Workers>>>,
@@ -161,11 +157,10 @@ impl Session {
     }
 
     pub(crate) fn of(database: Database, identity: Identity) -> Result<Self> {
-        let options = database.options();
+        let (options, template) = (database.options(), database.template()?);
         let spill = Spill::new(options.spill_directory.clone())?;
         let watch = database.activity().watch_of(identity.number);
-        let AtollOptions { session_memory, column_names, .. } =
-            database.template().first_options(&identity);
+        let AtollOptions { session_memory, column_names, .. } = template.first_options(&identity);
         watch.memory().set_limit(session_memory);
         let pool = Arc::new(SessionPool::new(database.pool(), watch.memory()));
         let may_use_files = may_use_files(&database, &identity);
@@ -179,10 +174,10 @@ impl Session {
         });
         let mut catalogs =
             Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
-        catalogs.set_system(Arc::clone(&system));
+        catalogs.set_system(Arc::clone(&system) as _);
         let temporary = Arc::new(TemporaryTables::of(&database));
         catalogs.set_temporary(&temporary.schema);
-        catalogs.restore(database.template().names());
+        catalogs.restore(template.names());
         let parts = SessionParts {
             catalogs: &catalogs,
             system: &system,
@@ -191,27 +186,31 @@ impl Session {
             session_memory,
             column_names,
         };
-        let context = SessionContext::new_with_state(database.template().state(parts));
+        let context = SessionContext::new_with_state(template.state(parts));
         if let Some(files) = files {
             files.set_state(context.state_weak_ref());
         }
+        let Ok(shared_texts) = database.extension(|| Ok::<_, Infallible>(PlannedTexts::default()));
         let (prepared, texts, transaction, pool, whole) = Default::default();
         let scope = Arc::<SessionScope>::default();
-        parameters.connect(context.state_weak_ref(), Arc::clone(&scope));
+        let follows = Arc::clone(&scope);
+        parameters.connect(context.state_weak_ref(), move || follows.forget());
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
-        crate::catalog::register_sequence_functions(&context);
+        crate::session_functions::register_sequences(&context);
         crate::functions::register_random(&context);
-        crate::system::register_session_functions(&context, &database, &identity, &parameters);
+        crate::session_functions::register_settings(&context, &database, &identity, &parameters);
         let advisory = Arc::new(AdvisoryHolder::of_session(database.advisory()));
-        crate::system::register_advisory_functions(&context, &advisory, &parameters, &watch);
+        crate::session_functions::register_advisory(&context, &advisory, &parameters, &watch);
         Ok(Self {
             context,
+            template,
             whole,
             catalogs,
             prepared,
             scope,
             texts,
+            shared_texts,
             transaction,
             pool,
             database,
@@ -296,7 +295,7 @@ impl Session {
 
     /// Its settings under `atoll.` before it sets any.
     fn first_options(&self) -> AtollOptions {
-        self.database.template().first_options(&self.identity)
+        self.template.first_options(&self.identity)
     }
 
     fn atoll_options(&self) -> AtollOptions {
@@ -347,27 +346,4 @@ impl Session {
             }
         })
     }
-}
-
-/// The placed tables of a catalog with their names (`schema.table` outside of `public`), ordered by
-/// name.
-pub(crate) async fn placed_tables(
-    catalog: &dyn CatalogProvider,
-) -> Result<Vec<(String, PlacedTable)>> {
-    let mut tables = Vec::new();
-    for schema_name in catalog.schema_names() {
-        let Some(schema) = catalog.schema(&schema_name) else { continue };
-        for name in schema.table_names() {
-            let Some(table) = schema.table(&name).await? else { continue };
-            if let Some(placed) = table.downcast_ref::<PlacedTable>() {
-                let full = match schema_name.as_str() {
-                    SCHEMA => name,
-                    other => format!("{other}.{name}"),
-                };
-                tables.push((full, placed.clone()));
-            }
-        }
-    }
-    tables.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(tables)
 }

@@ -36,18 +36,18 @@ use super::change::{RowChange, innermost, quoted};
 use super::copy_in::copies;
 use super::create::distinctly_named;
 use super::declared::DeclaredTable;
-use super::generated::is_generated;
 use super::homonyms::BareQualifiers;
 use super::insert::{GivenIdentities, fill_defaults, take_conflict, take_or, take_with};
 use super::point::parameter_fields;
 use super::returning::Returning;
-use super::transaction::{StatementHandle, StatementTransaction};
+use super::transaction::StatementTransaction;
 use crate::admission::StatementClass;
-use crate::catalog::{Catalogs, StoredNames, UnplannedView, plain, resolve, resolve_lasting};
+use crate::catalog::{Catalogs, StoredNames, UnplannedView};
 use crate::database::{Database, Workers};
 use crate::dialect::BY_NAME;
 use crate::error::{SqlError, stated_err, transaction_error};
 use crate::functions::Functions;
+use crate::names::{NameList, plain, resolve, resolve_lasting};
 use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::pg_catalog::tells_columns_of_views;
 use crate::rewrite::{EmptySubqueries, OuterAggregates, OuterNames};
@@ -55,7 +55,9 @@ use crate::role::rights::{LimitedUser, Right};
 use crate::role::{check_files, check_reserved};
 use crate::settings::AtollOptions;
 use crate::sql_to_plan::{create_logical_expr, statement_to_plan};
+use crate::statement_handle::StatementHandle;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
+use crate::table_text::is_generated;
 use crate::timezone::SessionTimeZone;
 use crate::type_resolution::DatesBesideTimestamps;
 
@@ -128,7 +130,7 @@ impl Session {
         }
         let mut state = self.state_on(&workers);
         self.follow_search_path(&mut names, &mut state.config_mut().options_mut().catalog);
-        state.register_catalog_list(Arc::new(names.clone()));
+        state.register_catalog_list(NameList::of(names.clone()));
         state.config_mut().set_extension(Arc::new(CancelToken::new()));
         // Another session may have set it.
         if let Some(options) = state.config_mut().options_mut().extensions.get_mut::<AtollOptions>()
@@ -524,7 +526,7 @@ impl StatementPlanner {
         let mut state = self.state.clone();
         view.set_options(state.config_mut().options_mut());
         // It means what it meant when it was made: not what the session has for itself, nor what it looks names up in.
-        state.register_catalog_list(Arc::new(self.names_of_views(!is_lasting)));
+        state.register_catalog_list(NameList::of(self.names_of_views(!is_lasting)));
         let statement = super::statement::parse(&view.sql, &state)?.statement;
         match self.plan_within(&state, statement, within).await? {
             LogicalPlan::Ddl(DdlStatement::CreateView(create)) => {

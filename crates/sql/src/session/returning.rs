@@ -26,8 +26,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::change::{innermost, parsed, quoted, within};
 use super::planner::StatementPlanner;
-use crate::catalog::plain;
 use crate::error::stated_err;
+use crate::names::plain;
 use crate::table::{PlacedTable, WrittenRows};
 
 /// The name under which the rows that were written are planned; with a number, those of other tables beside them.

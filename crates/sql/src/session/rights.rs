@@ -27,11 +27,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::planner::StatementPlanner;
-use crate::catalog::{CATALOG, relation_name, resolve};
 use crate::error::{SqlState, stated_err};
-use crate::parse::{walk, walk_expressions};
+use crate::names::{CATALOG, relation_name, resolve};
 use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, Right, denied};
 use crate::role::role;
+use crate::syntax::{walk, walk_expressions};
 
 /// A GRANT or REVOKE of rights.
 struct RightsGrant<'a> {

@@ -22,14 +22,15 @@ use datafusion::sql::sqlparser::ast::{
     Expr as AstExpr, Ident, SelectItem, SetExpr, Statement as Ast,
 };
 
-use super::change::{parsed, parsed_expr, quoted, type_parameter};
-use super::generated::generated_columns;
+use super::change::{parsed, quoted, type_parameter};
 use super::insert::{DeclaredConflict, DeclaredUpdate};
 use super::planner::{StatementPlanner, analyzed, state_to_keep};
 use super::point::cast_types;
 use crate::error::{SqlError, stated_err};
 use crate::pg_type::{Checked, type_of_check};
+use crate::syntax::parsed_expr;
 use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
+use crate::table_text::generated_columns;
 
 /// Names of the rows in question: no statement says them by chance.
 const ROWS: &str = "rows to check";

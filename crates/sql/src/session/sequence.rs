@@ -14,8 +14,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::planner::StatementPlanner;
 use super::tag::{missing, there, with_notices};
-use crate::catalog::{plain, relation_name};
 use crate::error::stated_err;
+use crate::names::{plain, relation_name};
 use crate::parse::{ALTERED, OF_COLUMN, RENAMED, RESTART};
 
 impl StatementPlanner {
@@ -115,7 +115,7 @@ impl StatementPlanner {
     }
 
     fn relation_at(&self, at: ResolvedTableReference) -> Result<RelationName> {
-        if at.catalog.as_ref() != crate::catalog::CATALOG {
+        if at.catalog.as_ref() != crate::names::CATALOG {
             return plan_err!("sequence '{}' is in another catalog", plain(&at));
         }
         Ok(relation_name(&at))

@@ -157,7 +157,7 @@ impl Session {
 }
 
 /// Whether a setting holds for all sessions.
-pub(crate) fn is_shared(variable: &str) -> bool {
+pub(super) fn is_shared(variable: &str) -> bool {
     let shared = [DURABILITY, CORES, SMALL_STATEMENTS, LARGE_STATEMENTS];
     shared.contains(&variable) || variable.starts_with(RESOURCES)
 }

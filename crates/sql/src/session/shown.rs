@@ -15,12 +15,13 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::change::innermost;
-use super::foreign_key::foreign_key_text;
-use super::generated::generated_sql;
 use super::planner::StatementPlanner;
-use crate::catalog::{CATALOG, SCHEMA, UnplannedView};
+use crate::catalog::UnplannedView;
 use crate::dialect::{column_type, described};
+use crate::names::{CATALOG, SCHEMA};
 use crate::table::PlacedTable;
+use crate::table_text::foreign_key_text;
+use crate::table_text::generated_sql;
 
 impl StatementPlanner {
     /// Makes a query of a statement that shows a table.

@@ -15,12 +15,13 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::arithmetic::{CheckedArithmetic, PlanDivision, TextInput};
-use crate::catalog::{CATALOG, Catalogs, KeptNames, SCHEMA};
+use crate::catalog::{Catalogs, KeptNames};
 use crate::database::Pools;
 use crate::dialect::{Relations, SqlTypes};
 use crate::float::CanonicalFloats;
 use crate::functions::SharedFunctions;
 use crate::memory::{self, Gauge};
+use crate::names::{CATALOG, NameList, SCHEMA};
 use crate::pg_catalog::{SystemCatalog, SystemHandle};
 use crate::rewrite::{
     CanonicalTexts, CountedCopies, DependentJoins, EmptySubqueries, KeptOrder, NamedQuantified,
@@ -41,20 +42,20 @@ use super::column_notes::column_notes;
 use super::query_planner::AtollQueryPlanner;
 
 /// What a session begins with.
-pub(crate) struct SessionTemplate {
+pub(super) struct SessionTemplate {
     state: SessionState,
     names: KeptNames,
 }
 
 /// What the template is made for.
-pub(crate) struct TemplateParts<'a> {
-    pub(crate) pools: &'a Pools,
-    pub(crate) knowledge: &'a Arc<Knowledge>,
-    pub(crate) pool: &'a Arc<dyn MemoryPool>,
-    pub(crate) gauge: &'a Arc<Gauge>,
-    pub(crate) limit: usize,
+pub(super) struct TemplateParts<'a> {
+    pub(super) pools: &'a Pools,
+    pub(super) knowledge: &'a Arc<Knowledge>,
+    pub(super) pool: &'a Arc<dyn MemoryPool>,
+    pub(super) gauge: &'a Arc<Gauge>,
+    pub(super) limit: usize,
     /// The settings of Atoll's own.
-    pub(crate) options: AtollOptions,
+    pub(super) options: AtollOptions,
 }
 
 /// What a session brings.
@@ -76,7 +77,7 @@ impl SessionTemplate {
     ///
     /// # Errors
     /// When DataFusion refuses a part.
-    pub(crate) fn new(parts: &TemplateParts<'_>) -> Result<Self> {
+    pub(super) fn new(parts: &TemplateParts<'_>) -> Result<Self> {
         let runtime = parts.pools.all().runtime();
         let environment = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::clone(parts.pool))
@@ -144,7 +145,7 @@ impl SessionTemplate {
             ..RuntimeEnv::clone(self.state.runtime_env())
         };
         let mut state = SessionStateBuilder::from(self.state.clone())
-            .with_catalog_list(Arc::new(parts.catalogs.clone()))
+            .with_catalog_list(NameList::of(parts.catalogs.clone()))
             .with_runtime_env(Arc::new(environment))
             .build();
         // The builder copies the settings; those of the template are shared until they are changed.

@@ -11,9 +11,9 @@ use datafusion::logical_expr::LogicalPlan;
 
 use super::Session;
 use super::planner::StatementPlanner;
-use crate::catalog::{CATALOG, TEMPORARY, resolve_lasting};
 use crate::database::Database;
 use crate::error::stated_err;
+use crate::names::{CATALOG, TEMPORARY, resolve_lasting};
 use crate::role::rights::Owned;
 use crate::table::PlacedTable;
 

@@ -4,8 +4,8 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{Set, Statement as Ast};
 use parking_lot::Mutex;
 
+use super::planned_texts::TextScope;
 use super::variables::variable;
-use crate::shared_scan::TextScope;
 
 /// The setting that says whether texts ride at all, not what they mean.
 pub(super) const SHARED_SCAN_KEY: &str = "atoll.shared_scan";

@@ -19,15 +19,14 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::Session;
 use super::execute::QueryResult;
+use super::planned_texts::{DeclaredText, KnownText, PlannedTexts, TextScope, ValuePlace};
 use super::point::{PlannedStatement, PreparedStatement, Shape};
 use super::prepared::PreparedText;
 use super::raw_text::RawText;
 use super::text_scope::SHARED_SCAN_KEY;
-use crate::parse::{begins_with, walk_expressions};
 use crate::settings::SharedScan;
-use crate::shared_scan::{
-    AloneQuery, DeclaredText, KnownText, PlannedTexts, SharedSelection, TextScope, ValuePlace,
-};
+use crate::shared_scan::{AloneQuery, SharedSelection};
+use crate::syntax::{begins_with, walk_expressions};
 
 /// Values that a text has at most: planning takes longer with each of them than it would save.
 const VALUES_MAX: usize = 256;
@@ -79,7 +78,7 @@ impl Session {
 
     /// Where texts of statements are kept: those that write for their session.
     fn texts_of(&self, writes: bool) -> &PlannedTexts {
-        if writes { &self.texts } else { self.database().shared_scans().texts() }
+        if writes { &self.texts } else { &self.shared_texts }
     }
 
     /// Runs a statement by the plan of others that differ from it in their values only, where it fits.
@@ -175,7 +174,7 @@ impl Session {
             return Ok(None);
         }
         let values = values.iter().map(ScalarValue::to_array).collect::<Result<Vec<_>>>()?;
-        Ok(selection.bind(&values)?.and_then(|bound| bound.alone(self)))
+        Ok(selection.bind(&values)?.and_then(|bound| bound.alone(self.database(), &self.workers())))
     }
 
     /// Plans a text. One that cannot be planned with parameters may be planned without.
@@ -221,7 +220,7 @@ impl Session {
     /// The scope whose kept texts this client shares: its own, or that of all with the same settings.
     fn text_scope(&self) -> TextScope {
         self.scope.get_or_find(|is_own| {
-            let texts = self.database().shared_scans().texts();
+            let texts = &self.shared_texts;
             if is_own {
                 return texts.own_scope();
             }

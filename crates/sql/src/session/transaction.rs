@@ -3,14 +3,12 @@
 //! Outside of BEGIN every statement is a transaction of its own. Within, a statement that fails leaves the
 //! transaction as PostgreSQL does: it refuses all but ROLLBACK, until that or ROLLBACK TO a savepoint.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use atoll_store::database::{DatabaseVersion, Isolation, Transaction, TransactionOptions};
 use chrono::{DateTime, Utc};
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
-use datafusion::common::{Result, exec_err, not_impl_err};
+use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::planner::IdentNormalizer;
 use datafusion::sql::sqlparser::ast::{
     Ident, Set, Statement as Ast, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
@@ -19,11 +17,10 @@ use parking_lot::Mutex;
 
 use super::Session;
 use super::execute::QueryResult;
-pub(crate) use super::shared_transaction::SharedTransaction;
-use crate::catalog::{Catalogs, KeptNames};
+use crate::catalog::KeptNames;
 use crate::database::Database;
 use crate::error::{SqlState, transaction_error};
-use crate::role::rights::LimitedUser;
+use crate::shared_transaction::SharedTransaction;
 use crate::watch::{StatementWait, StatementWatch};
 
 /// The transaction that a session is in, if it is in one.
@@ -469,69 +466,5 @@ fn isolation(level: TransactionIsolationLevel) -> Result<Isolation> {
             "ISOLATION LEVEL SERIALIZABLE; REPEATABLE READ is snapshot isolation, with SELECT … FOR UPDATE \
              for rows whose values decide"
         ),
-    }
-}
-
-/// The statement that is planned, for functions: its transaction, its user where that may not do everything, and
-/// what its names mean. None in the settings of plans that are kept, which would keep all of this.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StatementHandle(Option<Arc<StatementParts>>);
-
-#[derive(Debug)]
-struct StatementParts {
-    transaction: SharedTransaction,
-    user: Option<Arc<LimitedUser>>,
-    names: Catalogs,
-}
-
-impl StatementHandle {
-    pub(super) fn new(
-        transaction: SharedTransaction,
-        user: Option<Arc<LimitedUser>>,
-        names: Catalogs,
-    ) -> Self {
-        Self(Some(Arc::new(StatementParts { transaction, user, names })))
-    }
-
-    /// The transaction of the statement with these settings.
-    pub(crate) fn of(options: &ConfigOptions) -> Option<(SharedTransaction, Option<&LimitedUser>)> {
-        let parts = Self::parts(options)?;
-        Some((parts.transaction.clone(), parts.user.as_deref()))
-    }
-
-    /// The names that the statement with these settings sees, and whose rights limit it.
-    pub(crate) fn names_of(options: &ConfigOptions) -> Option<(&Catalogs, Option<&LimitedUser>)> {
-        let parts = Self::parts(options)?;
-        Some((&parts.names, parts.user.as_deref()))
-    }
-
-    fn parts(options: &ConfigOptions) -> Option<&StatementParts> {
-        options.extensions.get::<Self>()?.0.as_deref()
-    }
-}
-
-impl ConfigExtension for StatementHandle {
-    const PREFIX: &'static str = "statement";
-}
-
-impl ExtensionOptions for StatementHandle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
-    fn cloned(&self) -> Box<dyn ExtensionOptions> {
-        Box::new(self.clone())
-    }
-
-    fn set(&mut self, key: &str, _: &str) -> Result<()> {
-        exec_err!("'statement.{key}' is not a setting")
-    }
-
-    fn entries(&self) -> Vec<ConfigEntry> {
-        Vec::new()
     }
 }

@@ -6,9 +6,9 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::Session;
-use crate::catalog::plain;
 use crate::error::stated_err;
-use crate::parse::begins_with;
+use crate::names::plain;
+use crate::syntax::begins_with;
 
 /// Words that stand before the names of tables.
 const OPTIONS: [&str; 7] =

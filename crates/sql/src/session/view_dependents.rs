@@ -13,8 +13,9 @@ use datafusion::sql::sqlparser::ast::{AlterTableOperation, DropBehavior};
 use super::Session;
 use super::planner::StatementPlanner;
 use super::views::names_read;
-use crate::catalog::{CATALOG, UnplannedView, plain, relation_name};
+use crate::catalog::UnplannedView;
 use crate::error::SqlState;
+use crate::names::{CATALOG, plain, relation_name};
 
 /// A view that reads something that is dropped.
 #[derive(Clone)]

@@ -16,7 +16,8 @@ use super::macros::macro_reference;
 use super::planner::StatementPlanner;
 use super::views::{names_in, names_read, query_of};
 use crate::catalog::{Catalogs, UnplannedView};
-use crate::parse::{offset, walk};
+use crate::parse::offset;
+use crate::syntax::walk;
 
 impl StatementPlanner {
     /// The text of a view in which names without a schema mean what they mean in the statement that makes it. In one of

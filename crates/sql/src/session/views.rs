@@ -11,7 +11,8 @@ use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
 use super::planner::StatementPlanner;
-use crate::catalog::{Catalogs, UnplannedView, relation_name};
+use crate::catalog::{Catalogs, UnplannedView};
+use crate::names::{NameList, relation_name};
 
 /// Views by name, each with its text and the names that it reads.
 type ReadBy = BTreeMap<RelationName, (Arc<StoredStatement>, Vec<RelationName>)>;
@@ -63,7 +64,7 @@ pub(super) fn names_read(
 ) -> Result<Vec<RelationName>> {
     let (mut state, names) = (planner.state.clone(), planner.names_of_views(is_own));
     view.set_options(state.config_mut().options_mut());
-    state.register_catalog_list(Arc::new(names.clone()));
+    state.register_catalog_list(NameList::of(names.clone()));
     let statement = super::statement::parse(&view.sql, &state)?.statement;
     names_in(planner, &state, &names, query_of(statement))
 }

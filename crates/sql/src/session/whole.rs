@@ -29,19 +29,21 @@ use super::Session;
 use super::change::quoted;
 use super::create::sequence_of;
 use super::execute::QueryResult;
-use super::foreign_key::{SetConstraints, foreign_key_text};
+use super::foreign_key::SetConstraints;
 use super::planner::StatementPlanner;
 use super::pool::PoolStatement;
 use super::split::{Statement, split_statements};
 use super::transaction::StatementTransaction;
 use super::upkeep::Upkeep;
 use super::views::views_in_order;
-use crate::catalog::{ObjectComments, SCHEMA};
+use crate::catalog::ObjectComments;
 use crate::error::SqlState;
 use crate::files::has_interval;
-use crate::parse::begins_with;
+use crate::names::SCHEMA;
 use crate::role::rights::Owned;
 use crate::role::{check_files, is_hidden};
+use crate::syntax::begins_with;
+use crate::table_text::foreign_key_text;
 
 /// The file that makes all of a database again.
 const LOAD: &str = "load.sql";

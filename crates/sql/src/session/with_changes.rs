@@ -38,7 +38,8 @@ use super::point::{cast_types, columns_of, parameter_fields, types_of};
 use crate::dialect::shown;
 use crate::error::{stated_err, transaction_error};
 use crate::operator::StatementParts;
-use crate::parse::{changes_rows, walk};
+use crate::parse::changes_rows;
+use crate::syntax::walk;
 
 /// The name of rows that a statement in WITH returned, which no table has.
 const RETURNED: &str = "returned rows\u{1}";

@@ -10,8 +10,9 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 
 use super::selection::{SharedSelection, VersionRows};
+use crate::compiled::{Parameters, select_list};
 use crate::database::Database;
-use crate::session::{Parameters, SharedTransaction, select_list};
+use crate::shared_transaction::SharedTransaction;
 use crate::table::{ChangeKind, ChangedTable, StaleStatement, WriteRules, WriteTarget};
 
 /// A statement that changes the rows that a shared scan finds.

@@ -18,7 +18,6 @@
 //! | `above.rs` | aggregates, sorting and limits over the rows that were selected |
 //! | `filters.rs` | filters as tests of columns |
 //! | `table_scan.rs` | who waits for a table, and its cycles |
-//! | `texts.rs` | statements sent as text, planned once for all sessions that read them alike |
 //! | `cycle.rs` | one cycle |
 //! | `report.rs` | what cycles did, for `atoll.scans` |
 
@@ -29,38 +28,40 @@ mod filters;
 mod report;
 mod selection;
 mod table_scan;
-mod texts;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use atoll_store::TableId;
 use atoll_store::database::DatabaseVersion;
 use parking_lot::Mutex;
 
+use crate::database::Database;
 pub(crate) use change::SharedChange;
 pub(crate) use report::ScanReport;
 pub(crate) use selection::{ScannedRows, SharedSelection, sharing};
 pub(crate) use table_scan::AloneQuery;
 use table_scan::TableScan;
-pub(crate) use texts::{DeclaredText, KnownText, PlannedTexts, TextScope, ValuePlace};
 
 /// The shared scans of a database's tables.
 #[derive(Debug, Default)]
 pub(crate) struct SharedScans {
     tables: Mutex<HashMap<ScanKey, Arc<TableScan>>>,
-    texts: PlannedTexts,
+}
+
+impl Database {
+    /// The shared scans of its tables.
+    pub(crate) fn shared_scans(&self) -> Arc<SharedScans> {
+        let Ok(scans) = self.extension(|| Ok::<_, Infallible>(SharedScans::default()));
+        scans
+    }
 }
 
 /// A table, and the pool whose sessions ask; none for the common workers.
 type ScanKey = (TableId, Option<Arc<str>>);
 
 impl SharedScans {
-    /// What sessions sent as text.
-    pub(crate) fn texts(&self) -> &PlannedTexts {
-        &self.texts
-    }
-
     fn of(
         &self,
         table: TableId,

@@ -20,8 +20,8 @@ use datafusion::physical_expr::PhysicalExpr;
 use super::above::{PlanAbove, only_scan};
 use super::filters::{ColumnFilter, merged};
 use super::table_scan::{AloneQuery, ScanAnswer, TableScan as SharedTableScan};
-use crate::database::Workers;
-use crate::session::{Parameters, Session, has_unknown_types, one_row, select_list};
+use crate::compiled::{Parameters, has_unknown_types, one_row, select_list};
+use crate::database::{Database, Workers};
 use crate::table::PlacedTable;
 
 /// A statement that fits; see the module.
@@ -200,20 +200,25 @@ impl SharedSelection {
 
 impl BoundSelection<'_> {
     /// Counts the query as one that runs by itself, where no other one waits or runs; none where it should ride.
-    pub(crate) fn alone(&self, session: &Session) -> Option<AloneQuery> {
-        self.selection.scan(session, &session.workers()).alone()
+    pub(crate) fn alone(&self, database: &Database, workers: &Workers) -> Option<AloneQuery> {
+        self.selection.scan(database, workers).alone()
     }
 
     /// Rides the next cycle; none where the ordinary way has to answer: the table was altered, or the rows
     /// are too many.
-    pub(crate) async fn ride(self, session: &Session) -> Result<Option<ScannedRows>> {
+    pub(crate) async fn ride(
+        self,
+        database: &Database,
+        workers: &Workers,
+        state: impl FnOnce() -> SessionState,
+    ) -> Result<Option<ScannedRows>> {
         let selection = self.selection;
-        let Some(found) = self.find(session).await? else { return Ok(None) };
+        let Some(found) = self.find(database, workers).await? else { return Ok(None) };
         let VersionRows { batches, charge, .. } = found;
         let batches = match &selection.result {
             SelectionResult::Above(above) => {
-                let (above, state) = (above.clone(), session.state());
-                session.on_worker(async move { above.run(batches, &state).await }).await?
+                let (above, state) = (above.clone(), state());
+                workers.run(async move { above.run(batches, &state).await }).await?
             }
             _ => batches,
         };
@@ -221,12 +226,15 @@ impl BoundSelection<'_> {
     }
 
     /// The rows that the next cycle finds; none as [`ride`](Self::ride).
-    pub(crate) async fn find(self, session: &Session) -> Result<Option<VersionRows>> {
+    pub(crate) async fn find(
+        self,
+        database: &Database,
+        workers: &Workers,
+    ) -> Result<Option<VersionRows>> {
         let Self { selection, query, parameters } = self;
-        let workers = session.workers();
-        let scan = selection.scan(session, &workers);
+        let scan = selection.scan(database, workers);
         let definition = Arc::clone(&selection.definition);
-        let answered = match scan.ask(session.database(), workers, definition, query).await? {
+        let answered = match scan.ask(database, workers.clone(), definition, query).await? {
             ScanAnswer::Rows(answered) => answered,
             ScanAnswer::Elsewhere => return Ok(None),
         };
@@ -238,9 +246,9 @@ impl BoundSelection<'_> {
 }
 
 impl SharedSelection {
-    fn scan(&self, session: &Session, workers: &Workers) -> Arc<SharedTableScan> {
-        let version = session.database().store().published();
-        session.database().shared_scans().of(self.table, &self.name, workers.pool(), &version)
+    fn scan(&self, database: &Database, workers: &Workers) -> Arc<SharedTableScan> {
+        let version = database.store().published();
+        database.shared_scans().of(self.table, &self.name, workers.pool(), &version)
     }
 
     /// Rows that a worker found, as far as they are computed one by one.

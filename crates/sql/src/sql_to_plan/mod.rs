@@ -6,7 +6,7 @@ mod plan_names;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::catalog::resolve;
+use crate::names::resolve;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::catalog::{Session as SessionTrait, TableFunctionArgs};

@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::dialect::quoted;
-use crate::parse::{walk, walk_mut};
+use crate::syntax::{walk, walk_mut};
 
 /// Tables that are named from two queries or more within theirs: the number of that, and their name in it.
 #[derive(Debug)]

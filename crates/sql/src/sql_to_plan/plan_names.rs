@@ -34,7 +34,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::dialect::call;
-use crate::parse::walk_mut;
+use crate::syntax::walk_mut;
 
 /// The name by which the planner finds the function of marks: its own, or else the planner adds an alias. It
 /// prints as the parentheses of an expression, in statements and in messages.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use atoll_store::TableId;
 use atoll_store::database::{DatabaseVersion, LockInfo};
 use atoll_store::lock::{LockMode, LockTarget};
 
@@ -19,7 +18,7 @@ struct LockRow {
 impl LockRow {
     /// The schema and the name of the table that it is on.
     fn table(&self) -> Option<(String, String)> {
-        let name = self.version.table_name(table_of(&self.lock.entry.target)?)?;
+        let name = self.version.table_name(self.lock.entry.target.table()?)?;
         Some((name.schema.to_string(), name.name.to_string()))
     }
 }
@@ -56,18 +55,5 @@ fn kind(target: &LockTarget) -> &'static str {
         LockTarget::Table(_) => "table",
         LockTarget::Key { .. } => "key",
         LockTarget::Row(..) => "row",
-    }
-}
-
-/// The table that a lock is on, or on a part of.
-pub(crate) fn table_of(target: &LockTarget) -> Option<TableId> {
-    match target {
-        LockTarget::Table(table) | LockTarget::Key { table, .. } | LockTarget::Row(table, _) => {
-            Some(*table)
-        }
-        LockTarget::Commits
-        | LockTarget::Name(_)
-        | LockTarget::Sequence(_)
-        | LockTarget::SequenceAhead(_) => None,
     }
 }

@@ -4,18 +4,15 @@
 //! what the kernel says at that moment; they are joined like any others.
 
 mod activity;
-mod advisory_functions;
 mod column;
 mod functions;
 mod knowledge;
 mod locks;
 mod machine;
 mod pools;
-mod rewritten;
 mod rights;
 mod roles;
 mod scans;
-mod session_functions;
 mod storage;
 mod store;
 mod traffic;
@@ -36,12 +33,8 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-pub(crate) use advisory_functions::register as register_advisory_functions;
-pub(crate) use functions::listed_functions;
-pub(crate) use locks::table_of;
-pub(crate) use session_functions::register as register_session_functions;
-
-use crate::catalog::{CATALOG, Catalogs};
+use crate::catalog::Catalogs;
+use crate::names::CATALOG;
 use crate::pg_catalog::{SystemCatalog, SystemHandle};
 
 /// The schema of the system tables.

@@ -7,13 +7,12 @@ use atoll_placement::verify_pages;
 use atoll_runtime::Runtime;
 use atoll_store::table::TableSnapshot;
 use atoll_topology::NodeId;
-use datafusion::catalog::CatalogProviderList;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList};
 use datafusion::common::{DataFusionError, Result};
 
 use super::column::ColumnSpecs;
 use super::{SystemTable, session_system};
-use crate::catalog::CATALOG;
-use crate::session::placed_tables;
+use crate::names::{CATALOG, SCHEMA};
 use crate::table::PlacedTable;
 
 /// The names that a statement sees, and with them the tables and their rows.
@@ -24,6 +23,27 @@ async fn placed(names: StatementNames) -> Result<Vec<(String, PlacedTable)>> {
         Some(catalog) => placed_tables(catalog.as_ref()).await,
         None => Ok(Vec::new()),
     }
+}
+
+/// The placed tables of a catalog with their names (`schema.table` outside of `public`), ordered by
+/// name.
+async fn placed_tables(catalog: &dyn CatalogProvider) -> Result<Vec<(String, PlacedTable)>> {
+    let mut tables = Vec::new();
+    for schema_name in catalog.schema_names() {
+        let Some(schema) = catalog.schema(&schema_name) else { continue };
+        for name in schema.table_names() {
+            let Some(table) = schema.table(&name).await? else { continue };
+            if let Some(placed) = table.downcast_ref::<PlacedTable>() {
+                let full = match schema_name.as_str() {
+                    SCHEMA => name,
+                    other => format!("{other}.{name}"),
+                };
+                tables.push((full, placed.clone()));
+            }
+        }
+    }
+    tables.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(tables)
 }
 
 /// The tables about tables.

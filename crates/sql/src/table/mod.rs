@@ -49,8 +49,8 @@ pub(crate) use write::count_batch;
 pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
 use crate::arithmetic::assigned;
-use crate::catalog::plain;
 use crate::error::table_error;
+use crate::names::plain;
 use crate::scan::{KeyLookup, LookupExec, ScanExec, statistics};
 
 /// A version of a table, under its name.

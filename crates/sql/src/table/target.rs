@@ -11,7 +11,7 @@ use super::actions::RunningActions;
 use super::{PlacedTable, WriteRules};
 use crate::database::Database;
 use crate::error::{table_error, transaction_error};
-use crate::session::SharedTransaction;
+use crate::shared_transaction::SharedTransaction;
 use crate::task::on_workers;
 
 /// Where the rows of a statement go.

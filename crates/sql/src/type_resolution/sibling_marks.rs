@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::sibling_types::takes_alike;
 use crate::dialect::tree;
-use crate::parse::{walk_expressions, walk_mut};
+use crate::syntax::{walk_expressions, walk_mut};
 
 /// Behind an expression whose parts have one type.
 pub(super) const ALIKE: &str = "$alike";

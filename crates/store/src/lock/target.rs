@@ -41,6 +41,16 @@ pub enum LockTarget {
     Row(TableId, RowId),
 }
 
+impl LockTarget {
+    /// The table that the lock is on, or on a part of.
+    pub fn table(&self) -> Option<TableId> {
+        match self {
+            Self::Table(table) | Self::Key { table, .. } | Self::Row(table, _) => Some(*table),
+            Self::Commits | Self::Name(_) | Self::Sequence(_) | Self::SequenceAhead(_) => None,
+        }
+    }
+}
+
 /// How something is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockMode {

@@ -5,7 +5,7 @@ use datafusion::common::{Result, plan_datafusion_err, plan_err};
 
 use super::records::CsvSyntax;
 use crate::files::SAMPLE_ROWS;
-use crate::parse::{DELIMITER, ESCAPE, FileOptions, NULLS, OptionValue, QUOTE, check_characters};
+use crate::syntax::{DELIMITER, ESCAPE, FileOptions, NULLS, OptionValue, QUOTE, check_characters};
 
 const COMMENT: &[&str] = &["comment"];
 const HEADER: &[&str] = &["header"];

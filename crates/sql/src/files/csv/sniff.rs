@@ -140,7 +140,7 @@ pub(super) fn sniff(head: &[u8], settings: &CsvSettings) -> (CsvSyntax, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::FileOptions;
+    use crate::syntax::FileOptions;
 
     fn sniffed(text: &str) -> (char, usize) {
         let settings = CsvSettings::of(&FileOptions::default()).expect("no option is wrong");

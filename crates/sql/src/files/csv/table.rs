@@ -16,7 +16,7 @@ use super::records::{CsvRecord, CsvSyntax};
 use super::sniff::sniff;
 use crate::files::amended::OwnOptions;
 use crate::files::read::{FilesPart, PartReader, SourceFile, TypeNames};
-use crate::parse::FileOptions;
+use crate::syntax::FileOptions;
 
 /// Bytes of a file from which its syntax is found out.
 const HEAD: u64 = 256 << 10;

@@ -14,7 +14,7 @@ use super::reader::{JsonReading, Rewriting};
 use super::values::{ValueError, ValueReader};
 use crate::files::SAMPLE_ROWS;
 use crate::files::read::{FilesPart, PartReader, SourceFile, TypeNames};
-use crate::parse::FileOptions;
+use crate::syntax::FileOptions;
 
 const FORMAT: &[&str] = &["format"];
 const COLUMNS: &[&str] = &["columns"];

@@ -25,11 +25,11 @@ use super::found::find;
 use super::glob::is_pattern;
 use super::listing;
 use super::open::open;
-use crate::catalog::{Catalogs, resolve};
-use crate::parse::{
+use crate::names::{TableNames, resolve};
+use crate::role::check_files;
+use crate::syntax::{
     COPY_FROM, FileFunction, FileKind, FileOptions, OptionValue, kind_of_name, walk_mut,
 };
-use crate::role::check_files;
 
 /// What a call of a function names.
 struct FileCall {
@@ -73,7 +73,7 @@ impl FileCall {
     async fn table(
         &self,
         state: &SessionState,
-        names: &Catalogs,
+        names: &dyn TableNames,
     ) -> Result<Arc<dyn TableProvider>> {
         match self.function {
             FileFunction::Copy => self.copied(state, names).await,
@@ -92,7 +92,7 @@ impl FileCall {
     async fn copied(
         &self,
         state: &SessionState,
-        names: &Catalogs,
+        names: &dyn TableNames,
     ) -> Result<Arc<dyn TableProvider>> {
         let mut options = self.options.clone();
         let into = options.take("into").and_then(|it| it.text().map(str::to_owned));
@@ -139,7 +139,7 @@ impl FileCall {
 /// The columns that a COPY … FROM fills, with their types.
 async fn target_columns(
     state: &SessionState,
-    names: &Catalogs,
+    names: &dyn TableNames,
     table: &str,
     columns: &[String],
 ) -> Result<Vec<(String, DataType)>> {
@@ -201,7 +201,7 @@ fn positional(function: &str, arg: &FunctionArg) -> Result<Vec<String>> {
 /// Puts tables in place of the functions over files that a statement calls, and gives files an alias.
 pub(crate) async fn expand(
     state: &SessionState,
-    names: &Catalogs,
+    names: &dyn TableNames,
     allowed: bool,
     statement: &mut Parsed,
 ) -> Result<()> {
@@ -288,7 +288,7 @@ fn may_be_file(factor: &TableFactor) -> bool {
 struct Replaced<'a> {
     tables: std::vec::IntoIter<(String, String)>,
     aliases: HashSet<String>,
-    names: &'a Catalogs,
+    names: &'a dyn TableNames,
 }
 
 impl VisitorMut for Replaced<'_> {
@@ -321,7 +321,7 @@ impl VisitorMut for Replaced<'_> {
 }
 
 /// What a file in FROM is called where the statement does not say.
-fn file_alias(name: &ObjectName, names: &Catalogs) -> Option<String> {
+fn file_alias(name: &ObjectName, names: &dyn TableNames) -> Option<String> {
     let [part] = name.0.as_slice() else { return None };
     let ident = part.as_ident()?;
     ident.quote_style?;

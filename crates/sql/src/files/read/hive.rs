@@ -7,7 +7,7 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 
 use super::found::SourceFile;
 use super::open::TypeNames;
-use crate::parse::FileOptions;
+use crate::syntax::FileOptions;
 
 const PARTITIONING: &[&str] = &["hive_partitioning"];
 const TYPES: &[&str] = &["hive_types"];

@@ -6,7 +6,7 @@ use datafusion::common::{Result, exec_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 
 use super::found::SourceFile;
-use crate::parse::{FileKind, kind_of_name};
+use crate::syntax::{FileKind, kind_of_name};
 
 /// Bytes of the content that are looked at.
 const HEAD: usize = 4096;

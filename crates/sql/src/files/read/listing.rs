@@ -17,7 +17,7 @@ use datafusion::parquet::schema::types::Type;
 use super::found::{SourceFile, find};
 use super::open::{TypeNames, recognised};
 use crate::files::csv;
-use crate::parse::{FileKind, FileOptions, Listing};
+use crate::syntax::{FileKind, FileOptions, Listing};
 
 type Columns = Vec<(&'static str, ArrayRef)>;
 

@@ -16,8 +16,8 @@ use super::hive::{self, HiveColumns};
 use super::kind::recognise;
 use super::table::{FilesPart, FilesTable, PartReader};
 use crate::files::{csv, json};
-use crate::parse::{FileKind, FileOptions, compression_named};
 use crate::sql_to_plan::create_logical_expr;
+use crate::syntax::{FileKind, FileOptions, compression_named};
 
 const FILENAME: &[&str] = &["filename"];
 const BY_NAME: &[&str] = &["union_by_name"];

@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::dialect;
 use crate::error::{SqlState, stated_err};
-use crate::parse::walk_expressions;
+use crate::syntax::walk_expressions;
 
 /// Most months and days of an offset, about 10,000 years: `range_key` of the functions has room for so much between the
 /// last moment and `infinity`.

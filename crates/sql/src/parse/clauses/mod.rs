@@ -12,7 +12,7 @@ mod statement;
 mod table;
 mod windows;
 
-use crate::parse::{flow, walk_mut};
+use crate::syntax::{flow, walk_mut};
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result, not_impl_datafusion_err};
@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::depth::{DEPTH_MAX, too_deep};
 use crate::dialect;
-pub(crate) use query::{changes_rows, order_by_all};
+pub(crate) use query::changes_rows;
 use windows::Windows;
 
 /// Goes over the statement and all that is inside it.

@@ -1,15 +1,12 @@
 //! Around a query: WITH, ORDER BY ALL, FETCH, and what stands at the end.
 
-use crate::dialect::settle_recursive;
+use crate::dialect::{self, settle_recursive};
 use crate::error::SqlState;
 use datafusion::common::{Result, plan_err};
 use datafusion::execution::SessionState;
-use datafusion::sql::sqlparser::ast::{
-    Expr, LimitClause, OrderByExpr, OrderByKind, OrderByOptions, PipeOperator, Query, SelectItem,
-    SetExpr, Value,
-};
+use datafusion::sql::sqlparser::ast::{Expr, LimitClause, PipeOperator, Query, SetExpr, Value};
 
-use super::{recursive, refuse, refused};
+use super::{recursive, refuse};
 
 /// Whether a query in WITH is a statement that changes rows.
 pub(crate) fn changes_rows(query: &Query) -> bool {
@@ -46,7 +43,7 @@ pub(super) fn check(query: &mut Query, locks: bool, state: &SessionState) -> Res
     }
     fetch(query)?;
     limits(query)?;
-    order_by_all(query)?;
+    dialect::order_by_all(query)?;
     for operator in &query.pipe_operators {
         pipe(operator)?;
     }
@@ -99,44 +96,6 @@ fn fetch(query: &mut Query) -> Result<()> {
         Some(_) => return plan_err!("LIMIT and FETCH FIRST exclude each other"),
     }
     Ok(())
-}
-
-/// DataFusion ignores ORDER BY ALL after anything but a SELECT, and refuses it over expressions:
-/// positions say the same.
-pub(crate) fn order_by_all(query: &mut Query) -> Result<()> {
-    let Some(order_by) = &mut query.order_by else { return Ok(()) };
-    let OrderByKind::All(options) = order_by.kind else { return Ok(()) };
-    match columns(&query.body) {
-        Some(columns) => {
-            let positions = (1..=columns).map(|column| position(column, options)).collect();
-            order_by.kind = OrderByKind::Expressions(positions);
-            Ok(())
-        }
-        // All of them are columns, which DataFusion knows.
-        None if matches!(query.body.as_ref(), SetExpr::Select(_)) => Ok(()),
-        None => Err(refused("ORDER BY ALL after a set operation over *", "name the columns")),
-    }
-}
-
-fn position(column: usize, options: OrderByOptions) -> OrderByExpr {
-    let expr = Expr::Value(Value::Number(column.to_string(), false).into());
-    OrderByExpr { expr, options, with_fill: None }
-}
-
-/// How many columns it has, where that can be seen.
-fn columns(body: &SetExpr) -> Option<usize> {
-    match body {
-        SetExpr::Select(select) => {
-            let is_one = |item: &SelectItem| {
-                matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
-            };
-            select.projection.iter().all(is_one).then_some(select.projection.len())
-        }
-        SetExpr::Query(query) => columns(&query.body),
-        SetExpr::SetOperation { left, right, .. } => columns(left).or_else(|| columns(right)),
-        SetExpr::Values(values) => values.rows.first().map(|row| row.content.len()),
-        _ => None,
-    }
 }
 
 fn pipe(operator: &PipeOperator) -> Result<()> {

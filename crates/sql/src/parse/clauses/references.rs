@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::dialect::{folded, is_aggregate};
-use crate::parse::walk;
+use crate::syntax::walk;
 
 /// A place where a recursive query must not read itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

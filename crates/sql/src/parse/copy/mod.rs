@@ -26,8 +26,7 @@ pub(crate) use options::{
     BETWEEN, DATE_FORMAT, EMPTY_FIRST, OWN, QUOTED_COLUMNS, SINGLE, TIMESTAMP_FORMAT,
 };
 
-use super::file_functions::COPY_FROM;
-use super::file_options::OptionValue;
+use crate::syntax::{COPY_FROM, OptionValue};
 
 /// Parses a COPY; nothing where the next statement is another.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Option<Parsed>> {

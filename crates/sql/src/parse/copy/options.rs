@@ -7,8 +7,9 @@ use datafusion::sql::parser::{CopyToSource, CopyToStatement, Statement as Parsed
 use datafusion::sql::sqlparser::ast::{Array, Expr, Ident, ObjectName, Value};
 use url::Url;
 
-use crate::parse::file_kind::{FileKind, compression_named, kind_of_name};
-use crate::parse::file_options::{FileOptions, OptionValue, check_characters};
+use crate::syntax::{
+    FileKind, FileOptions, OptionValue, check_characters, compression_named, kind_of_name,
+};
 
 const FORMAT: &[&str] = &["format"];
 const PARTITION: &[&str] = &["partition_by"];

@@ -8,7 +8,7 @@ use crate::pg_catalog::objects::{
 };
 use crate::pg_catalog::rows::{Datum, Rows};
 use crate::role::rights::{ObjectRights, PUBLIC, Right};
-use crate::session::action_word;
+use crate::table_text::action_word;
 
 /// The constraints, with their tables.
 fn all(objects: &PgObjects) -> impl Iterator<Item = (&PgConstraint, &PgRelation)> {

@@ -8,7 +8,8 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::ResolvedTableReference;
 
 use super::roles::role_oid;
-use crate::catalog::{CATALOG, Catalogs, ObjectComments};
+use crate::catalog::{Catalogs, ObjectComments};
+use crate::names::CATALOG;
 use crate::pg_catalog::objects::{
     ConstraintKind, PgObjects, PgReference, PgRelation, RelationOf, named_checks,
 };
@@ -16,7 +17,7 @@ use crate::pg_catalog::oid::{Oid, OidSpace};
 use crate::pg_catalog::rows::{Datum, Rows};
 use crate::pg_type::{PgType, TypeEntry};
 use crate::role::rights::{ObjectRights, Owned};
-use crate::session::generated_sql;
+use crate::table_text::generated_sql;
 
 /// Ways to store a table: rows, a B-tree. Indexes are said to be one.
 const HEAP: Oid = 2;

@@ -9,7 +9,6 @@ use crate::pg_catalog::SystemCatalog;
 use crate::pg_catalog::oid::{DATABASE, OWNER, Oid, OidSpace};
 use crate::pg_catalog::rows::{Datum, Rows};
 use crate::role::sees_all;
-use crate::system::table_of;
 
 /// Where tables are.
 const TABLESPACE: Oid = 1663;
@@ -81,7 +80,7 @@ pub(super) fn activity(system: &SystemCatalog, rows: &mut Rows) {
 /// Locks of transactions, in PostgreSQL's words: shared tables are written to, exclusive ones changed as a whole.
 pub(super) fn locks(system: &SystemCatalog, rows: &mut Rows) {
     for LockInfo { entry, session } in system.database.store().locks() {
-        let relation = table_of(&entry.target).map(|id| OidSpace::Table.numbered(id.get()));
+        let relation = entry.target.table().map(|id| OidSpace::Table.numbered(id.get()));
         let (kind, mode) = match (entry.target, entry.mode) {
             (LockTarget::Table(_), LockMode::Shared) => ("relation", "RowExclusiveLock"),
             (LockTarget::Table(_), LockMode::Exclusive) => ("relation", "AccessExclusiveLock"),

@@ -27,7 +27,7 @@ use crate::error::SqlState;
 use crate::pg_type::marked;
 use crate::role::rights::LimitedUser;
 use crate::role::roles;
-use crate::session::StatementHandle;
+use crate::statement_handle::StatementHandle;
 
 /// What a function gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,8 +224,7 @@ impl ScalarUDFImpl for CatalogFunction {
         let (names, user) = StatementHandle::names_of(options).unzip();
         let objects = names.map(|names| names.objects()).unwrap_or_default();
         let user = user.flatten();
-        let system = names.and_then(Catalogs::system).filter(|system| system.identity.is_owner);
-        let owner = system.map(|system| &*system.identity.user);
+        let owner = names.and_then(Catalogs::system).and_then(|system| system.owner());
         let row = |row: usize| {
             let values = args.args.iter().map(|arg| match arg {
                 ColumnarValue::Scalar(value) => Ok(value.clone()),

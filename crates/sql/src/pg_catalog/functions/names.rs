@@ -8,8 +8,9 @@ use datafusion::common::{Result, ScalarValue};
 use super::Gives::{Bool, Oid, Text, Texts};
 use super::{Call, Entry, entry, flag, number, text};
 use crate::error::SqlState;
+use crate::names::PG_CATALOG_SCHEMA;
 use crate::pg_catalog::contents::{function_name, function_oid, role_oid};
-use crate::pg_catalog::objects::{PG_CATALOG_SCHEMA, PgRelation, name_parts};
+use crate::pg_catalog::objects::{PgRelation, name_parts};
 use crate::pg_type::{format_type, type_named};
 
 pub(super) static ENTRIES: &[Entry] = &[

@@ -2,8 +2,8 @@
 
 use crate::dialect::as_texts;
 use crate::error::stated_err;
-use crate::parse::{walk_expressions, walk_expressions_mut};
 use crate::pg_type::type_of_check;
+use crate::syntax::{walk_expressions, walk_expressions_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,10 +17,11 @@ use datafusion::sql::sqlparser::ast::{
     TableConstraint,
 };
 
-use super::super::change::{parsed_expr, quoted};
+use super::super::change::quoted;
 use super::super::declared::{DeclaredCheck, DeclaredIdentity, DeclaredKey, DeclaredTable};
 use super::super::foreign_key::DeclaredForeignKey;
-use super::super::generated::{computed, reads};
+use crate::syntax::parsed_expr;
+use crate::table_text::{computed, reads};
 
 /// A column of the table as it is to be.
 pub(super) struct AlteredColumn {

@@ -26,19 +26,20 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::Session;
-use super::change::{parsed, parsed_expr, quoted};
+use super::change::{parsed, quoted};
 use super::create::{new_identity, next_number};
 use super::definition::{add_check, add_key, mark_types, set_default};
-use super::generated::computed;
 use super::planner::{StatementPlanner, plan_physical};
 use super::sequence::whole;
 use super::tag::{missing, with_notices};
 use super::view_dependents::DroppedColumns;
-use crate::catalog::{plain, relation_name};
 use crate::error::{SqlState, ViolatedConstraint, stated_err};
+use crate::names::{plain, relation_name};
+use crate::syntax::parsed_expr;
 use crate::table::insert::inserted;
 use crate::table::load::load;
 use crate::table::{PlacedTable, stored_columns};
+use crate::table_text::computed;
 use altered::{AlteredColumn, AlteredForeignKey, AlteredTable, ColumnSource};
 use references::{new_numbers, release_keys};
 

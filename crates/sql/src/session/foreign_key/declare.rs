@@ -15,12 +15,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::super::definition::{free_name, unused_name};
-use super::super::generated::is_generated;
 use super::super::planner::StatementPlanner;
-use crate::catalog::{plain, resolve_lasting};
 use crate::error::{SqlState, stated_err};
+use crate::names::{plain, resolve_lasting};
 use crate::role::rights::Right;
 use crate::table::PlacedTable;
+use crate::table_text::is_generated;
 
 /// `FOREIGN KEY (columns) REFERENCES parent (columns) …`
 #[derive(Debug)]

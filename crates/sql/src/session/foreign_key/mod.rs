@@ -12,9 +12,7 @@ mod declare;
 mod depend;
 mod plan;
 mod set;
-mod text;
 
 pub(super) use declare::DeclaredForeignKey;
 pub(super) use depend::{ForeignKeys, WholeTruncate};
 pub(super) use set::SetConstraints;
-pub(crate) use text::{action_word, foreign_key_text};

@@ -10,9 +10,10 @@ use datafusion::common::{ResolvedTableReference, Result};
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{Expr as AstExpr, Value};
 
-use super::super::change::{parsed_expr, quoted};
+use super::super::change::quoted;
 use super::super::planner::StatementPlanner;
-use crate::catalog::CATALOG;
+use crate::names::CATALOG;
+use crate::syntax::parsed_expr;
 use crate::table::{ActedTable, PlacedTable, PlannedActions};
 
 impl StatementPlanner {

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 
 use super::super::Session;
 use crate::error::{stated_err, transaction_error};
-use crate::parse::begins_with;
+use crate::syntax::begins_with;
 
 /// When foreign keys are checked from now on, until the transaction ends.
 #[derive(Debug, PartialEq, Eq)]

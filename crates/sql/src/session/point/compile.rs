@@ -1,29 +1,21 @@
 //! Which statements are about one row by its key, and the expressions that they compute.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::default_table_source::source_as_provider;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, Result, TableReference};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, Result};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, TableScan, Values};
+use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Values};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{
-    Column as PhysicalColumn, Literal as PhysicalLiteral,
-};
 
 use super::numbers::NextNumbers;
 use super::returning::{ReturnedRows, ReturningList};
 use super::scalar::{ScalarPlan, ScalarScope};
-use crate::arithmetic::assigned_value;
+use crate::compiled::{Parameters, has_unknown_types, inlined, select_list};
 use crate::table::{ChangeKind, ChangedTable, PlacedTable};
-
-/// The relation whose columns are the parameters.
-const PARAMETERS: &str = "parameters";
 
 /// A statement about one row by its key, or about rows that it lists.
 #[derive(Debug)]
@@ -78,121 +70,6 @@ pub(crate) enum PointAction {
     Delete,
 }
 
-/// The parameters of a statement by their names, `$1` first.
-pub(crate) struct Parameters {
-    names: HashMap<String, usize>,
-    schema: DFSchema,
-}
-
-impl Parameters {
-    /// Parameters of these types.
-    pub(crate) fn new(types: &[DataType]) -> Result<Self> {
-        let fields = types
-            .iter()
-            .enumerate()
-            .map(|(at, data_type)| Field::new(format!("${}", at + 1), data_type.clone(), true));
-        let fields: Vec<Field> = fields.collect();
-        let names = fields.iter().enumerate().map(|(at, field)| (field.name().clone(), at));
-        let names = names.collect();
-        let schema = DFSchema::try_from_qualified_schema(PARAMETERS, &Schema::new(fields))?;
-        Ok(Self { names, schema })
-    }
-
-    /// These, and behind them others of these types.
-    fn and(&self, types: Vec<DataType>) -> Result<Self> {
-        let own = self.schema.fields().iter().map(|field| field.data_type().clone());
-        Self::new(&own.chain(types).collect::<Vec<_>>())
-    }
-
-    /// A constant or a parameter, over the parameters alone.
-    pub(crate) fn value(&self, state: &SessionState, expr: &Expr) -> Result<Arc<dyn PhysicalExpr>> {
-        self.physical(state, expr.clone(), None, None)
-    }
-
-    /// An expression over a row, behind whose columns are the parameters.
-    pub(crate) fn over(
-        &self,
-        state: &SessionState,
-        expr: Expr,
-        row: &DFSchema,
-    ) -> Result<Arc<dyn PhysicalExpr>> {
-        self.physical(state, expr, Some(row), None)
-    }
-
-    /// The number and the type of the one with a name.
-    pub(super) fn find(&self, name: &str) -> Option<(usize, DataType)> {
-        let at = *self.names.get(name)?;
-        Some((at, self.schema.field(at).data_type().clone()))
-    }
-
-    /// The columns of a row, and behind them the parameters.
-    pub(super) fn behind(&self, row: &DFSchema) -> Result<SchemaRef> {
-        Ok(Arc::clone(row.join(&self.schema)?.inner()))
-    }
-
-    /// As expressions read them.
-    pub(super) fn schema(&self) -> SchemaRef {
-        Arc::clone(self.schema.inner())
-    }
-
-    /// The expression over columns, those of the parameters among them.
-    fn in_columns(&self, expr: Expr) -> Result<Expr> {
-        let placed = expr.transform_up(|expr| match expr {
-            Expr::Placeholder(Placeholder { id, .. }) if self.names.contains_key(&id) => {
-                let column = Column::new(Some(TableReference::bare(PARAMETERS)), id);
-                Ok(Transformed::yes(Expr::Column(column)))
-            }
-            other => Ok(Transformed::no(other)),
-        })?;
-        Ok(placed.data)
-    }
-
-    pub(super) fn physical(
-        &self,
-        state: &SessionState,
-        expr: Expr,
-        row: Option<&DFSchema>,
-        wanted: Option<&DataType>,
-    ) -> Result<Arc<dyn PhysicalExpr>> {
-        let expr = expr.unalias();
-        if let Some(plain) = self.plain(&expr, row, wanted) {
-            return Ok(plain);
-        }
-        let schema = match row {
-            Some(row) => row.join(&self.schema)?,
-            None => self.schema.clone(),
-        };
-        let mut expr = self.in_columns(expr)?;
-        if let Some(wanted) = wanted {
-            let cast = assigned_value(&expr, &expr.get_type(&schema)?, wanted);
-            expr = cast.map_or_else(|| expr.cast_to(wanted, &schema), Ok)?;
-        }
-        state.create_physical_expr(expr, &schema)
-    }
-
-    /// A parameter or a constant of the wanted type as it is, without a schema: a statement that lists many rows has as
-    /// many of both, and copies of its schema would take the square of the time.
-    fn plain(
-        &self,
-        expr: &Expr,
-        row: Option<&DFSchema>,
-        wanted: Option<&DataType>,
-    ) -> Option<Arc<dyn PhysicalExpr>> {
-        let is_wanted = |data_type: &DataType| wanted.is_none_or(|wanted| wanted == data_type);
-        match expr {
-            Expr::Placeholder(Placeholder { id, .. }) => {
-                let (at, data_type) = self.find(id)?;
-                let at = at + row.map_or(0, |row| row.fields().len());
-                is_wanted(&data_type).then(|| Arc::new(PhysicalColumn::new(id, at)) as _)
-            }
-            Expr::Literal(value, None) if is_wanted(&value.data_type()) => {
-                Some(Arc::new(PhysicalLiteral::new(value.clone())))
-            }
-            _ => None,
-        }
-    }
-}
-
 /// Compiles an optimized plan; none where it is not about one row by its key, or rows that it lists.
 pub(crate) fn compile(
     state: &SessionState,
@@ -227,11 +104,6 @@ pub(crate) fn compile(
     Ok(point.returning.is_some().then_some(point))
 }
 
-/// Whether a plan gives parameters by themselves: their types are known when they have their values.
-pub(crate) fn has_unknown_types(plan: &LogicalPlan) -> bool {
-    plan.schema().fields().iter().any(|field| field.data_type().is_null())
-}
-
 /// An INSERT of rows that it lists.
 fn listed(
     state: &SessionState,
@@ -247,7 +119,7 @@ fn listed(
         return Ok(None);
     }
     let Some(mut rows) = listed_rows(input) else { return Ok(None) };
-    let numbers = NextNumbers::take(&mut rows, parameters.schema.fields().len())?;
+    let numbers = NextNumbers::take(&mut rows, parameters.schema().fields().len())?;
     let parameters = parameters.and(numbers.types())?;
     let mut compiled = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -386,32 +258,6 @@ pub(super) fn read_columns(table: &PlacedTable, exprs: &[Expr]) -> Vec<usize> {
     all.filter(|(_, field)| is_read(field.name())).map(|(at, _)| at).collect()
 }
 
-/// The expressions of projections over a scan, in the scan's columns, and the scan.
-pub(crate) fn select_list(plan: &LogicalPlan) -> Option<(Vec<Expr>, &TableScan)> {
-    match projected(plan)? {
-        (exprs, LogicalPlan::TableScan(scan)) if scan.fetch.is_none() => Some((exprs, scan)),
-        _ => None,
-    }
-}
-
-/// The expressions of projections over what reads or writes a table, in its columns, and that.
-pub(super) fn projected(plan: &LogicalPlan) -> Option<(Vec<Expr>, &LogicalPlan)> {
-    match plan {
-        LogicalPlan::TableScan(_) | LogicalPlan::Extension(_) => {
-            let columns = plan.schema().columns().into_iter();
-            Some((columns.map(Expr::Column).collect(), plan))
-        }
-        LogicalPlan::Projection(projection) => {
-            let (below, leaf) = projected(&projection.input)?;
-            let schema = projection.input.schema();
-            let exprs = projection.expr.iter().map(|expr| inlined(expr, schema, &below));
-            Some((exprs.collect::<Option<_>>()?, leaf))
-        }
-        LogicalPlan::SubqueryAlias(alias) => projected(&alias.input),
-        _ => None,
-    }
-}
-
 /// Rows that a plan lists, without reading anything.
 fn listed_rows(plan: &LogicalPlan) -> Option<Vec<Vec<Expr>>> {
     match plan {
@@ -448,18 +294,6 @@ fn is_called_twice(exprs: &[Expr], schema: &DFSchema, below: &[Expr]) -> bool {
         });
     }
     is_twice
-}
-
-/// An expression with what its columns stand for in their place.
-fn inlined(expr: &Expr, schema: &DFSchema, below: &[Expr]) -> Option<Expr> {
-    let inlined = expr.clone().transform_up(|expr| match &expr {
-        Expr::Column(column) => {
-            let at = schema.index_of_column(column)?;
-            Ok(Transformed::yes(below[at].clone().unalias()))
-        }
-        _ => Ok(Transformed::no(expr)),
-    });
-    Some(inlined.ok()?.data.unalias())
 }
 
 /// The unique constraint whose columns the filters compare with values, and these; none where they do more.

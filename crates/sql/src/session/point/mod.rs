@@ -28,7 +28,6 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::Session;
-use super::aside::aside;
 use super::declared_operands::cast_operands;
 use super::execute::QueryResult;
 use super::locked_within;
@@ -39,21 +38,22 @@ use super::planner::{StatementPlanner, analyzed, state_to_keep};
 use super::sharing::json_schema;
 use super::tag::StatementTag;
 use super::whole::WholeStatement;
-use crate::catalog::NextNumber;
+use crate::compiled::Parameters;
 use crate::dialect::shown;
 use crate::error::SqlError;
+use crate::offload::offload;
 use crate::parse::{on_deep_stack, stack_for};
 use crate::pg_type::{PgType, type_oid};
 use crate::rewrite::has_any_subquery;
 use crate::role::RoleStatement;
 use crate::session::transaction::StatementTransaction;
+use crate::session_functions::NextNumber;
 use crate::settings::SharedScan;
 use crate::shared_scan::{SharedChange, SharedSelection};
 use crate::table::{ChangeKind, PlacedTable, StaleStatement, count_batch};
 use clock::ClockCalls;
 use compile::PointPlan;
-pub(crate) use compile::{Parameters, compile, has_unknown_types, select_list};
-pub(crate) use run::one_row;
+pub(crate) use compile::compile;
 pub(crate) use types::ParameterMarks;
 use types::is_wider;
 pub(super) use types::{cast_types, parameter_fields, types_of};
@@ -157,7 +157,7 @@ impl Session {
                 on_deep_stack(stack_for(&text), session.plan_prepared(&text, &types)).await
             };
             let planned =
-                aside(self.workers().threads(), self.database().planning(), Box::pin(planning))
+                offload(self.workers().threads(), self.database().planning(), Box::pin(planning))
                     .await;
             let planned = planned.map_err(|error| {
                 SqlError::new(error, sql).with_near_names(|| self.table_names())
@@ -496,8 +496,9 @@ impl PreparedStatement {
             on_deep_stack(stack_for(&sql), session.plan_prepared(&sql, &declared)).await
         };
         let (workers, database) = (self.session.workers(), self.session.database());
-        let planned =
-            async move { aside(workers.threads(), database.planning(), Box::pin(planning)).await };
+        let planned = async move {
+            offload(workers.threads(), database.planning(), Box::pin(planning)).await
+        };
         Box::pin(planned)
     }
 
@@ -513,7 +514,7 @@ impl PreparedStatement {
         }
         let values = run::arrays(values)?;
         let Some(bound) = selection.bind(&values)? else { return Ok(None) };
-        let rows = bound.ride(session).await?;
+        let rows = bound.ride(session.database(), &session.workers(), || session.state()).await?;
         Ok(rows.map(|rows| QueryResult::of_scan(selection.schema(), rows, Arc::clone(&self.sql))))
     }
 
@@ -528,7 +529,9 @@ impl PreparedStatement {
             return Ok(None);
         }
         let Some(bound) = change.selection.bind(&run::arrays(values)?)? else { return Ok(None) };
-        let Some(found) = bound.find(session).await? else { return Ok(None) };
+        let Some(found) = bound.find(session.database(), &session.workers()).await? else {
+            return Ok(None);
+        };
         let (database, transaction) = (session.database(), session.statement_transaction()?);
         let count = match change.write(found, database, &transaction.transaction).await {
             // With the locks that it has, the ordinary way finds fewer rows that others change.
@@ -569,7 +572,7 @@ impl PreparedStatement {
         };
         let (workers, database) = (self.session.workers(), self.session.database());
         let ran =
-            async move { aside(workers.threads(), database.planning(), Box::pin(running)).await };
+            async move { offload(workers.threads(), database.planning(), Box::pin(running)).await };
         Box::pin(ran)
     }
 }

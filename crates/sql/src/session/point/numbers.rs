@@ -9,9 +9,9 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Placeholder;
 
-use crate::catalog::NextNumber;
 use crate::session::Session;
-use crate::session::transaction::SharedTransaction;
+use crate::session_functions::NextNumber;
+use crate::shared_transaction::SharedTransaction;
 
 /// The calls, in the order of the rows.
 #[derive(Debug, Default)]

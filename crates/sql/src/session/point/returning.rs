@@ -10,8 +10,9 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 use datafusion::physical_expr::PhysicalExpr;
 
-use super::compile::{Parameters, projected, read_columns};
+use super::compile::read_columns;
 use super::run::{PointValues, taken};
+use crate::compiled::{Parameters, projected};
 use crate::error::table_error;
 use crate::table::{PlacedTable, WrittenRows};
 

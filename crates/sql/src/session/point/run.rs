@@ -7,7 +7,7 @@ use atoll_store::RowId;
 use atoll_store::database::DatabaseVersion;
 use atoll_store::table::{Row, TableChange, TableVersion};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, ScalarValue, internal_datafusion_err, internal_err};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
@@ -420,13 +420,6 @@ pub(super) fn taken(
 
 pub(super) fn arrays(values: &[ScalarValue]) -> Result<Vec<ArrayRef>> {
     values.iter().map(ScalarValue::to_array).collect()
-}
-
-/// One row of these values.
-pub(crate) fn one_row(columns: &[ArrayRef]) -> Result<RecordBatch> {
-    let fields = columns.iter().map(|column| Field::new("", column.data_type().clone(), true));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    batch(&schema, columns.to_vec())
 }
 
 /// One row of these values, under a schema that is known.

@@ -58,7 +58,7 @@ impl Wake for Woken {
 }
 
 /// Does `work` on threads beside the workers of these; dropping the result drops the work.
-pub(super) async fn aside<T: Send + 'static>(
+pub(crate) async fn offload<T: Send + 'static>(
     threads: &Handle,
     places: &PlanningPlaces,
     work: impl Future<Output = Result<T>> + Send + 'static,
@@ -115,12 +115,12 @@ mod tests {
     fn a_panic_is_an_error() {
         let runtime = runtime();
         let error = runtime
-            .block_on(aside(runtime.handle_of(WorkerId(0)), &places(), falls()))
+            .block_on(offload(runtime.handle_of(WorkerId(0)), &places(), falls()))
             .unwrap_err();
         assert!(error.to_string().contains("a hole in the plan"), "{error}");
         assert_eq!(
             runtime
-                .block_on(aside(runtime.handle_of(WorkerId(0)), &places(), async { Ok(7) }))
+                .block_on(offload(runtime.handle_of(WorkerId(0)), &places(), async { Ok(7) }))
                 .unwrap(),
             7
         );
@@ -131,10 +131,10 @@ mod tests {
         let runtime = runtime();
         let places = PlanningPlaces(Arc::new(Semaphore::new(1)));
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        let waits = aside(runtime.handle_of(WorkerId(0)), &places, async {
+        let waits = offload(runtime.handle_of(WorkerId(0)), &places, async {
             receiver.await.map_err(|_| ended())
         });
-        let goes_on = aside(runtime.handle_of(WorkerId(0)), &places, async move {
+        let goes_on = offload(runtime.handle_of(WorkerId(0)), &places, async move {
             tokio::task::yield_now().await;
             sender.send(7).map_err(|_| ended())
         });
@@ -149,7 +149,7 @@ mod tests {
         let (begun, begins) = channel();
         let (go_on, goes_on) = channel::<()>();
         let places = places();
-        let busy = aside(runtime.handle_of(WorkerId(0)), &places, async move {
+        let busy = offload(runtime.handle_of(WorkerId(0)), &places, async move {
             begun.send(()).unwrap();
             // Until the test has gone on: a thread that is busy and does not yield.
             let _ = goes_on.recv();

@@ -1,10 +1,15 @@
 //! The schemas in which names without one are looked up, as PostgreSQL's `search_path` lists them.
 
+use std::iter::Peekable;
+use std::str::Chars;
 use std::sync::Arc;
 
 use atoll_store::database::{DatabaseVersion, RelationName, is_temporary_schema};
 
-use super::TEMPORARY;
+use super::{PG_CATALOG_SCHEMA, SCHEMA, TEMPORARY};
+
+/// Stands for the schema that is called like the user.
+pub(crate) const USER: &str = "$user";
 
 /// Schemas in the order in which they are looked through.
 #[derive(Clone, Debug, Default)]
@@ -54,5 +59,52 @@ impl SearchPath {
     pub(crate) fn relation(&self, version: &DatabaseVersion, name: &str) -> Option<RelationName> {
         let mut names = self.schemas().map(|schema| RelationName::new(Arc::clone(schema), name));
         names.find(|name| version.relation(name).is_some())
+    }
+}
+
+/// The first schema of a path, as far as that tells without knowing which there are.
+pub(crate) fn first_schema(path: &str) -> String {
+    let mut schemas = schemas_in(path).filter(|schema| schema != USER && schema != TEMPORARY);
+    schemas.next().unwrap_or_else(|| SCHEMA.to_owned())
+}
+
+/// The schemas of a path but for `pg_catalog`, whose tables are found without it.
+pub(crate) fn schemas_in(path: &str) -> impl Iterator<Item = String> {
+    let mut letters = path.chars().peekable();
+    let mut schemas = Vec::new();
+    while letters.peek().is_some() {
+        schemas.push(next_schema(&mut letters));
+    }
+    schemas.into_iter().filter(|schema| !schema.is_empty() && schema != PG_CATALOG_SCHEMA)
+}
+
+/// The name before the next comma: in lower case, but for what is in quotes.
+fn next_schema(letters: &mut Peekable<Chars<'_>>) -> String {
+    let (mut name, mut is_quoted) = (String::new(), false);
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if is_quoted && letters.next_if_eq(&'"').is_some() => name.push('"'),
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => break,
+            letter if is_quoted => name.push(letter),
+            letter if letter.is_whitespace() => {}
+            letter => name.extend(letter.to_lowercase()),
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_a_path_are_folded_unless_they_are_quoted() {
+        let schemas = |path| schemas_in(path).collect::<Vec<_>>();
+        assert_eq!(schemas("a, Public,\"B c\""), ["a", "public", "B c"]);
+        assert_eq!(schemas("\"a, \"\"b\"\"\",pg_catalog"), ["a, \"b\""]);
+        assert!(schemas("\"\"").is_empty());
+        assert_eq!(first_schema("\"$user\", pg_temp, s, public"), "s");
+        assert_eq!(first_schema(""), "public");
     }
 }

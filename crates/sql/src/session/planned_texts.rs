@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::DataType;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use crate::session::PlannedStatement;
+use super::point::PlannedStatement;
 
 /// Texts that are remembered.
 const TEXTS_MAX: usize = 4096;
@@ -19,28 +19,28 @@ const SETTINGS_MAX: usize = 1024;
 
 /// Sessions that read a text alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct TextScope(u64);
+pub(super) struct TextScope(u64);
 
 /// A text that is planned once, by the first session that asks; others wait for it.
-pub(crate) type PlannedText = Arc<OnceCell<PlannedStatement>>;
+pub(super) type PlannedText = Arc<OnceCell<PlannedStatement>>;
 
 /// A text as it was sent, whose parameters are known to be these of its values.
 #[derive(Debug)]
-pub(crate) struct KnownText {
+pub(super) struct KnownText {
     /// The text with parameters.
-    pub(crate) text: DeclaredText,
-    pub(crate) planned: PlannedText,
+    pub(super) text: DeclaredText,
+    pub(super) planned: PlannedText,
     /// Where the value of each parameter stands.
-    pub(crate) places: Vec<ValuePlace>,
+    pub(super) places: Vec<ValuePlace>,
 }
 
 /// A value of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ValuePlace {
+pub(super) struct ValuePlace {
     /// Which it is, from 0.
-    pub(crate) at: usize,
+    pub(super) at: usize,
     /// Whether a minus before it is part of it.
-    pub(crate) is_negative: bool,
+    pub(super) is_negative: bool,
 }
 
 /// All settings of a session.
@@ -48,7 +48,7 @@ type Settings = Vec<(String, Option<String>)>;
 
 /// The texts of sessions, by scope and with parameters in place of values.
 #[derive(Debug, Default)]
-pub(crate) struct PlannedTexts(Mutex<Kept>);
+pub(super) struct PlannedTexts(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -69,9 +69,9 @@ struct ScopeTexts {
 
 /// A text with the types that are declared of its parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct DeclaredText {
-    pub(crate) text: String,
-    pub(crate) types: Vec<Option<DataType>>,
+pub(super) struct DeclaredText {
+    pub(super) text: String,
+    pub(super) types: Vec<Option<DataType>>,
 }
 
 impl From<&str> for DeclaredText {
@@ -82,7 +82,7 @@ impl From<&str> for DeclaredText {
 
 impl PlannedTexts {
     /// The scope of sessions with these settings.
-    pub(crate) fn scope_of(&self, settings: Settings) -> TextScope {
+    pub(super) fn scope_of(&self, settings: Settings) -> TextScope {
         let mut kept = self.0.lock();
         if let Some(scope) = kept.scopes.get(&settings) {
             return *scope;
@@ -96,13 +96,13 @@ impl PlannedTexts {
     }
 
     /// A scope that no other session has.
-    pub(crate) fn own_scope(&self) -> TextScope {
+    pub(super) fn own_scope(&self) -> TextScope {
         self.0.lock().next_scope()
     }
 
     /// A text with declared types of its parameters, as planned under the names of this version or later ones; none where
     /// nothing is known of it.
-    pub(crate) fn find(
+    pub(super) fn find(
         &self,
         scope: TextScope,
         text: &DeclaredText,
@@ -114,7 +114,7 @@ impl PlannedTexts {
     }
 
     /// Likewise, to be planned where nothing is known of it.
-    pub(crate) fn get(
+    pub(super) fn get(
         &self,
         scope: TextScope,
         text: &DeclaredText,
@@ -139,7 +139,7 @@ impl PlannedTexts {
     }
 
     /// What is known of a text that was sent, by its key; none where names have another meaning by now.
-    pub(crate) fn known(
+    pub(super) fn known(
         &self,
         scope: TextScope,
         key: &str,
@@ -151,7 +151,7 @@ impl PlannedTexts {
     }
 
     /// Remembers a text that was sent, unless its plan is forgotten by now.
-    pub(crate) fn remember(&self, scope: TextScope, key: String, known: KnownText) {
+    pub(super) fn remember(&self, scope: TextScope, key: String, known: KnownText) {
         let mut kept = self.0.lock();
         let Some(texts) = kept.texts.get_mut(&scope) else { return };
         let planned = texts.planned.get(&known.text);
@@ -162,7 +162,7 @@ impl PlannedTexts {
     }
 
     /// Forgets a text that no longer fits.
-    pub(crate) fn forget(&self, scope: TextScope, text: &DeclaredText) {
+    pub(super) fn forget(&self, scope: TextScope, text: &DeclaredText) {
         let mut kept = self.0.lock();
         let Some(texts) = kept.texts.get_mut(&scope) else { return };
         let removed = texts.planned.remove(text);

@@ -3,8 +3,12 @@
 //! SET changes the session's value and SET LOCAL the transaction's, which goes with it. ROLLBACK gives back what was
 //! there at BEGIN, ROLLBACK TO what was there at the savepoint.
 
+mod known;
+mod units;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -13,16 +17,20 @@ use datafusion::common::Result;
 use datafusion::execution::SessionState;
 use parking_lot::{Mutex, RwLock};
 
-use super::super::search_path::first_schema;
-use super::super::text_scope::SessionScope;
-use super::known::{
-    DEFAULT_ISOLATION, DEFAULT_READ_ONLY, IS_SUPERUSER, ISOLATION, Kind, MAX_CONNECTIONS,
-    PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ, SEARCH_PATH,
-    SESSION_AUTHORIZATION, TIME_ZONE, known, milliseconds, setting_named,
-};
 use crate::error::SqlState;
+use crate::names::first_schema;
 use crate::timezone;
 use crate::watch::StatementWatch;
+use known::{
+    DEFAULT_ISOLATION, DEFAULT_READ_ONLY, IS_SUPERUSER, Kind, MAX_CONNECTIONS, milliseconds,
+};
+pub(crate) use known::{
+    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
+    SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+};
+
+/// The version of PostgreSQL whose clients' queries are answered.
+pub const POSTGRESQL_VERSION: &str = "15.0";
 
 /// The settings of a session that are not what they are at first. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +40,20 @@ pub(crate) struct ClientSettings(Arc<SettingsParts>);
 struct SettingsParts {
     state: Mutex<SettingsState>,
     /// What settings have an effect on, once the session is made.
-    engine: OnceLock<(Weak<RwLock<SessionState>>, Arc<SessionScope>)>,
+    engine: OnceLock<SettingsEngine>,
+}
+
+/// What settings have an effect on.
+struct SettingsEngine {
+    state: Weak<RwLock<SessionState>>,
+    /// Is called after each change that may change what a statement means.
+    on_change: Box<dyn Fn() + Send + Sync>,
+}
+
+impl fmt::Debug for SettingsEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SettingsEngine")
+    }
 }
 
 /// A setting's name as it is kept.
@@ -130,13 +151,14 @@ impl SettingsState {
 
 impl ClientSettings {
     /// Settings that say how the engine works change it from here on.
-    pub(in crate::session) fn connect(
+    pub(crate) fn connect(
         &self,
         state: Weak<RwLock<SessionState>>,
-        scope: Arc<SessionScope>,
+        on_change: impl Fn() + Send + Sync + 'static,
     ) {
+        let on_change = Box::new(on_change);
         // A session is made once.
-        let _ = self.0.engine.set((state, scope));
+        let _ = self.0.engine.set(SettingsEngine { state, on_change });
     }
 
     /// What a setting is; none where there is no such setting.
@@ -164,7 +186,7 @@ impl ClientSettings {
     }
 
     /// A time that is a setting; none without a bound.
-    pub(super) fn time(&self, name: &str) -> Option<Duration> {
+    pub(crate) fn time(&self, name: &str) -> Option<Duration> {
         let state = self.0.state.lock();
         milliseconds(state.value(name)).filter(|it| *it > 0).map(Duration::from_millis)
     }
@@ -175,7 +197,7 @@ impl ClientSettings {
     }
 
     /// Waits for locks end after `lock_timeout`, as it is when they begin; the statement is watched while it waits.
-    pub(in crate::session) fn lock_patience(&self, watch: &StatementWatch) -> LockPatience {
+    pub(crate) fn lock_patience(&self, watch: &StatementWatch) -> LockPatience {
         let (settings, watch) = (self.clone(), watch.clone());
         LockPatience::new(move || {
             let (waits, timeout) = (watch.waiting_for_lock(), settings.lock_timeout());
@@ -190,15 +212,12 @@ impl ClientSettings {
     }
 
     /// What transactions are that do not say otherwise.
-    pub(in crate::session) fn default_options(&self) -> TransactionOptions {
+    pub(crate) fn default_options(&self) -> TransactionOptions {
         self.0.state.lock().default_options()
     }
 
     /// Transactions that do not say otherwise are like this from here on.
-    pub(in crate::session) fn set_default_options(
-        &self,
-        options: TransactionOptions,
-    ) -> Result<()> {
+    pub(crate) fn set_default_options(&self, options: TransactionOptions) -> Result<()> {
         let level = match options.isolation {
             Isolation::ReadCommitted => READ_COMMITTED,
             Isolation::RepeatableRead => REPEATABLE_READ,
@@ -247,13 +266,13 @@ impl ClientSettings {
     }
 
     /// What the session has by who it is of: they hold as long as it does.
-    pub(in crate::session) fn connect_as(&self, user: &str, is_superuser: bool) {
+    pub(crate) fn connect_as(&self, user: &str, is_superuser: bool) {
         self.set_fact(SESSION_AUTHORIZATION, user);
         self.set_fact(IS_SUPERUSER, if is_superuser { "on" } else { "off" });
     }
 
     /// How many sessions clients may have at the same time.
-    pub(super) fn set_connections_max(&self, count: usize) {
+    pub(crate) fn set_connections_max(&self, count: usize) {
         self.set_fact(MAX_CONNECTIONS, &count.to_string());
     }
 
@@ -267,7 +286,7 @@ impl ClientSettings {
     }
 
     /// Sets what RESET goes back to, as the client asks for it that begins the session.
-    pub(in crate::session) fn set_first(&self, name: &str, value: &str) -> Result<bool> {
+    pub(crate) fn set_first(&self, name: &str, value: &str) -> Result<bool> {
         let Some(name) = setting_named(name) else { return Ok(false) };
         let value = match known(&name) {
             Some(parameter) => parameter.value(value)?,
@@ -298,7 +317,7 @@ impl ClientSettings {
     }
 
     /// All are what they are at first.
-    pub(super) fn reset_all(&self) {
+    pub(crate) fn reset_all(&self) {
         let names = self.0.state.lock().replace(ParameterValues::default());
         self.apply(&names);
         // What the engine was set to under its own names is gone too.
@@ -306,14 +325,14 @@ impl ClientSettings {
     }
 
     /// A transaction begins. Of several that a client has at a time the first one counts.
-    pub(in crate::session) fn begin_transaction(&self, options: TransactionOptions) {
+    pub(crate) fn begin_transaction(&self, options: TransactionOptions) {
         let mut state = self.0.state.lock();
         let (before, savepoints) = (state.values.clone(), Vec::new());
         state.transaction.get_or_insert(TransactionSettings { options, before, savepoints });
     }
 
     /// The open transaction runs like this.
-    pub(in crate::session) fn set_transaction(&self, options: TransactionOptions) {
+    pub(crate) fn set_transaction(&self, options: TransactionOptions) {
         if let Some(open) = &mut self.0.state.lock().transaction {
             open.options = options;
         }
@@ -321,7 +340,7 @@ impl ClientSettings {
 
     /// The end of a transaction: what was set for it alone is what it was before, and what was set in it for the
     /// session too unless it was committed.
-    pub(in crate::session) fn end_transaction(&self, is_committed: bool) {
+    pub(crate) fn end_transaction(&self, is_committed: bool) {
         let mut state = self.0.state.lock();
         let Some(open) = state.transaction.take() else { return };
         let values = match is_committed {
@@ -334,7 +353,7 @@ impl ClientSettings {
     }
 
     /// A savepoint of this name.
-    pub(in crate::session) fn savepoint(&self, name: &str) {
+    pub(crate) fn savepoint(&self, name: &str) {
         let mut state = self.0.state.lock();
         let values = state.values.clone();
         if let Some(open) = &mut state.transaction {
@@ -343,7 +362,7 @@ impl ClientSettings {
     }
 
     /// Forgets a savepoint and those behind it.
-    pub(in crate::session) fn release(&self, name: &str) {
+    pub(crate) fn release(&self, name: &str) {
         if let Some(open) = &mut self.0.state.lock().transaction
             && let Some(at) = open.savepoints.iter().rposition(|(of, _)| of == name)
         {
@@ -352,7 +371,7 @@ impl ClientSettings {
     }
 
     /// All is as at the savepoint, which stays.
-    pub(in crate::session) fn rollback_to(&self, name: &str) {
+    pub(crate) fn rollback_to(&self, name: &str) {
         let mut state = self.0.state.lock();
         let Some(open) = &mut state.transaction else { return };
         let Some(at) = open.savepoints.iter().rposition(|(of, _)| of == name) else { return };
@@ -363,22 +382,22 @@ impl ClientSettings {
         self.apply(&names);
     }
 
-    pub(super) fn take_changed(&self) -> Vec<Name> {
+    pub(crate) fn take_changed(&self) -> Vec<Name> {
         std::mem::take(&mut self.0.state.lock().changed)
     }
 
     /// Has the engine work as these settings say.
     fn apply(&self, names: &[Name]) {
-        let Some((engine, scope)) = self.0.engine.get() else { return };
+        let Some(engine) = self.0.engine.get() else { return };
         for name in names {
             let value = self.0.state.lock().value(name).to_owned();
-            let Some(engine) = engine.upgrade() else { return };
+            let Some(state) = engine.state.upgrade() else { return };
             match &**name {
-                SEARCH_PATH => set_search_path(&mut engine.write(), &value),
-                TIME_ZONE => timezone::set(&mut engine.write(), &value),
+                SEARCH_PATH => set_search_path(&mut state.write(), &value),
+                TIME_ZONE => timezone::set(&mut state.write(), &value),
                 _ => continue,
             }
-            scope.forget();
+            (engine.on_change)();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is called as a function and is none to the planner: functions in FROM, and calls that become other ones.
 
-use super::functions::FunctionRow;
+use super::listed_functions::FunctionRow;
 
 /// Name, kind, arguments, what it does, an example, and other names.
 type Listed = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str);

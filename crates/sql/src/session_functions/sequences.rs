@@ -21,10 +21,11 @@ use futures::executor::block_on;
 use parking_lot::Mutex;
 use tokio::task::unconstrained;
 
-use super::{CATALOG, SearchPath, TEMPORARY};
 use crate::error::{stated_err, transaction_error};
+use crate::names::{CATALOG, SearchPath, TEMPORARY};
 use crate::role::rights::{LimitedUser, Owned, Right};
-use crate::session::{SharedTransaction, StatementHandle};
+use crate::shared_transaction::SharedTransaction;
+use crate::statement_handle::StatementHandle;
 use crate::table::fresh;
 
 /// Registers the functions for a session.

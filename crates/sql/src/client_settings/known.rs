@@ -11,7 +11,7 @@ use crate::timezone;
 
 /// How a setting may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Never.
     Fixed,
     /// By SET TRANSACTION, or under its own name in a transaction that has not begun to work.
@@ -33,11 +33,11 @@ pub(super) enum Kind {
 }
 
 /// A setting: its name, what it is at first, how it is changed, and whether clients are told of changes.
-pub(super) struct Parameter {
-    pub(super) name: &'static str,
-    pub(super) first: &'static str,
-    pub(super) kind: Kind,
-    pub(super) is_reported: bool,
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) first: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) is_reported: bool,
 }
 
 const fn silent(name: &'static str, first: &'static str, kind: Kind) -> Parameter {
@@ -48,15 +48,15 @@ const fn reported(name: &'static str, first: &'static str, kind: Kind) -> Parame
     Parameter { name, first, kind, is_reported: true }
 }
 
-pub(super) const DEFAULT_ISOLATION: &str = "default_transaction_isolation";
-pub(super) const DEFAULT_READ_ONLY: &str = "default_transaction_read_only";
-pub(super) const ISOLATION: &str = "transaction_isolation";
-pub(super) const MESSAGES: &str = "client_min_messages";
-pub(super) const READ_ONLY: &str = "transaction_read_only";
-pub(in crate::session) const SEARCH_PATH: &str = "search_path";
-pub(super) const TIME_ZONE: &str = "TimeZone";
-pub(super) const READ_COMMITTED: &str = "read committed";
-pub(super) const REPEATABLE_READ: &str = "repeatable read";
+pub(crate) const DEFAULT_ISOLATION: &str = "default_transaction_isolation";
+pub(crate) const DEFAULT_READ_ONLY: &str = "default_transaction_read_only";
+pub(crate) const ISOLATION: &str = "transaction_isolation";
+pub(crate) const MESSAGES: &str = "client_min_messages";
+pub(crate) const READ_ONLY: &str = "transaction_read_only";
+pub(crate) const SEARCH_PATH: &str = "search_path";
+pub(crate) const TIME_ZONE: &str = "TimeZone";
+pub(crate) const READ_COMMITTED: &str = "read committed";
+pub(crate) const REPEATABLE_READ: &str = "repeatable read";
 
 /// Levels of isolation by their names; READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
 const LEVELS: Kind = Kind::One(&[READ_COMMITTED, "read uncommitted", REPEATABLE_READ]);
@@ -74,7 +74,7 @@ const COMMITS: Kind =
 const BACKSLASH: Kind = Kind::One(&["safe_encoding", "on", "true"]);
 
 /// Settings with an effect here, and those that clients set or ask for though they have none.
-pub(super) const PARAMETERS: &[Parameter] = &[
+pub(crate) const PARAMETERS: &[Parameter] = &[
     reported("application_name", "", Kind::Text),
     silent("backslash_quote", "safe_encoding", BACKSLASH),
     silent("block_size", "8192", Kind::Fixed),
@@ -131,20 +131,20 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 ];
 
 /// Settings that the session has by who it is of and where.
-pub(super) const IS_SUPERUSER: &str = "is_superuser";
-pub(super) const MAX_CONNECTIONS: &str = "max_connections";
-pub(super) const SESSION_AUTHORIZATION: &str = "session_authorization";
+pub(crate) const IS_SUPERUSER: &str = "is_superuser";
+pub(crate) const MAX_CONNECTIONS: &str = "max_connections";
+pub(crate) const SESSION_AUTHORIZATION: &str = "session_authorization";
 
 /// Settings of the engine, which DataFusion keeps.
 const OF_ENGINE: [&str; 2] = ["atoll", "datafusion"];
 
 /// The setting of a name, in whatever case.
-pub(super) fn known(name: &str) -> Option<&'static Parameter> {
+pub(crate) fn known(name: &str) -> Option<&'static Parameter> {
     PARAMETERS.iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name))
 }
 
 /// A setting's name as it is kept: one that is known, or one with a point, which programs make for themselves.
-pub(super) fn setting_named(name: &str) -> Option<Cow<'static, str>> {
+pub(crate) fn setting_named(name: &str) -> Option<Cow<'static, str>> {
     if let Some(parameter) = known(name) {
         return Some(Cow::Borrowed(parameter.name));
     }
@@ -163,7 +163,7 @@ impl Parameter {
     ///
     /// # Errors
     /// When the setting cannot be that.
-    pub(super) fn value(&self, value: &str) -> Result<String> {
+    pub(crate) fn value(&self, value: &str) -> Result<String> {
         let Self { name, kind, .. } = self;
         match kind {
             Kind::Text => Ok(value.to_owned()),
@@ -201,7 +201,7 @@ impl Parameter {
     }
 
     /// What numbers of it may be written with; none where it is none.
-    pub(super) fn units(&self) -> Option<&'static Units> {
+    pub(crate) fn units(&self) -> Option<&'static Units> {
         match self.kind {
             Kind::Time => Some(TIME),
             Kind::Memory(_) => Some(MEMORY),
@@ -210,13 +210,13 @@ impl Parameter {
     }
 
     /// A value that is kept, as a plain number where it has a unit.
-    pub(super) fn in_unit(&self, value: &str) -> String {
+    pub(crate) fn in_unit(&self, value: &str) -> String {
         let number = self.units().and_then(|units| quantity(value, units));
         number.map_or_else(|| value.to_owned(), |number| number.to_string())
     }
 
     /// The type of its values, in PostgreSQL's words.
-    pub(super) fn value_type(&self) -> &'static str {
+    pub(crate) fn value_type(&self) -> &'static str {
         match self.kind {
             Kind::Flag => "bool",
             Kind::Time | Kind::Memory(_) => "integer",
@@ -271,7 +271,7 @@ fn date_style(value: &str) -> Option<&'static str> {
 }
 
 /// A time that is a setting, as it is kept.
-pub(super) fn milliseconds(value: &str) -> Option<u64> {
+pub(crate) fn milliseconds(value: &str) -> Option<u64> {
     quantity(value, TIME)
 }
 

@@ -6,7 +6,7 @@ use atoll_store::database::{DatabaseVersion, Transaction};
 use datafusion::common::{Result, exec_err};
 use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
 
-use crate::database::AdvisoryHolder;
+use crate::advisory::AdvisoryHolder;
 use crate::error::transaction_error;
 
 /// A transaction that the operators of a statement write to, until it ends.
@@ -18,7 +18,7 @@ pub(crate) struct SharedTransaction(
 );
 
 impl SharedTransaction {
-    pub(super) fn new(transaction: Transaction) -> Self {
+    pub(crate) fn new(transaction: Transaction) -> Self {
         Self(Arc::new(AsyncMutex::new(Some(transaction))), Arc::default())
     }
 
@@ -34,7 +34,7 @@ impl SharedTransaction {
     }
 
     /// Whether it holds locks, for which others may wait.
-    pub(super) async fn has_locks(&self) -> Result<bool> {
+    pub(crate) async fn has_locks(&self) -> Result<bool> {
         Ok(self.lock().await?.lock_count() > 0)
     }
 
@@ -51,7 +51,7 @@ impl SharedTransaction {
     }
 
     /// Ends it without a trace.
-    pub(super) async fn rollback(&self) {
+    pub(crate) async fn rollback(&self) {
         self.0.lock().await.take();
         self.release_advisory();
     }
@@ -61,14 +61,14 @@ impl SharedTransaction {
         self.1.get_or_init(|| session.of_transaction())
     }
 
-    pub(super) fn release_advisory(&self) {
+    pub(crate) fn release_advisory(&self) {
         if let Some(holder) = self.1.get() {
             holder.release();
         }
     }
 
     /// What its next statement sees, where no statement uses it now.
-    pub(super) fn version(&self) -> Option<Arc<DatabaseVersion>> {
+    pub(crate) fn version(&self) -> Option<Arc<DatabaseVersion>> {
         self.0.try_lock().ok()?.as_mut()?.statement(false).ok()
     }
 }

@@ -1,10 +1,6 @@
 //! PostgreSQL's settings of a session, which its clients set and ask for: `SET application_name = 'x'`, `SHOW
 //! server_version`, `RESET ALL`. Settings of the engine are DataFusion's.
 
-mod known;
-mod units;
-mod values;
-
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,19 +19,14 @@ use super::Session;
 use super::absent::AbsentObjects;
 use super::execute::QueryResult;
 use super::tag::StatementTag;
-use crate::error::{SqlError, SqlState};
-use crate::parse::begins_with;
-use crate::settings::AtollOptions;
-use crate::timezone;
-pub(super) use known::SEARCH_PATH;
-use known::{
+use crate::client_settings::{
     ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
-    SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+    SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
 };
-pub(crate) use values::ClientSettings;
-
-/// The version of PostgreSQL whose clients' queries are answered.
-pub const POSTGRESQL_VERSION: &str = "15.0";
+use crate::error::{SqlError, SqlState};
+use crate::settings::AtollOptions;
+use crate::syntax::begins_with;
+use crate::timezone;
 
 /// What such statements begin with.
 const FIRST_WORDS: [&str; 6] = ["set", "show", "reset", "discard", "close", "unlisten"];
@@ -300,10 +291,9 @@ impl Session {
 
     /// All settings of the session are what they were when it began; those of the whole database stay.
     fn reset_all(&self) {
-        let database = self.database();
         let defaults = self.first_options();
         let (limit, home) = (defaults.session_memory, defaults.home);
-        let first = database.template().settings().clone();
+        let first = self.template.settings().clone();
         {
             let state = self.context.state_ref();
             let mut state = state.write();

@@ -20,9 +20,11 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
-use crate::database::{AdvisoryHolder, AdvisoryKey};
+use crate::advisory::{AdvisoryHolder, AdvisoryKey};
+use crate::client_settings::ClientSettings;
 use crate::error::SqlState;
-use crate::session::{ClientSettings, SharedTransaction, StatementHandle};
+use crate::shared_transaction::SharedTransaction;
+use crate::statement_handle::StatementHandle;
 use crate::watch::StatementWatch;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +53,7 @@ const FUNCTIONS: [(&str, LockAction, bool, bool); 11] = [
 ];
 
 /// Whether it is one of these functions, which `atoll.functions` does not list.
-pub(super) fn is_lock_function(name: &str) -> bool {
+pub(crate) fn is_lock_function(name: &str) -> bool {
     FUNCTIONS.iter().any(|(function, ..)| *function == name)
 }
 

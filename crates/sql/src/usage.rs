@@ -1,6 +1,6 @@
 //! How a database uses what it has: for those who watch it.
 
-use super::Database;
+use crate::database::Database;
 
 /// How the memory, the log and the shared scans of a database are used. Counts are since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,21 +27,24 @@ pub struct DatabaseUsage {
     pub bytes_remote: u64,
 }
 
-pub(super) fn usage(database: &Database) -> DatabaseUsage {
-    let store = database.store();
-    let log = store.log_statistics().unwrap_or_default();
-    let scans = database.shared_scans().reports(&store.published());
-    let traffic = database.pools().traffic();
-    DatabaseUsage {
-        memory: database.pool().reserved() as u64,
-        memory_limit: database.limit() as u64,
-        commits: store.newest().epoch().get(),
-        log_bytes: log.bytes,
-        log_syncs: log.syncs,
-        locks: store.locked() as u64,
-        scan_cycles: scans.iter().map(|scan| scan.cycles).sum(),
-        scan_queries: scans.iter().map(|scan| scan.queries).sum(),
-        bytes_local: traffic.local().0,
-        bytes_remote: traffic.remote().0,
+impl Database {
+    /// How its memory, its log and its scans are used.
+    pub fn usage(&self) -> DatabaseUsage {
+        let store = self.store();
+        let log = store.log_statistics().unwrap_or_default();
+        let scans = self.shared_scans().reports(&store.published());
+        let traffic = self.pools().traffic();
+        DatabaseUsage {
+            memory: self.pool().reserved() as u64,
+            memory_limit: self.limit() as u64,
+            commits: store.newest().epoch().get(),
+            log_bytes: log.bytes,
+            log_syncs: log.syncs,
+            locks: store.locked() as u64,
+            scan_cycles: scans.iter().map(|scan| scan.cycles).sum(),
+            scan_queries: scans.iter().map(|scan| scan.queries).sum(),
+            bytes_local: traffic.local().0,
+            bytes_remote: traffic.remote().0,
+        }
     }
 }

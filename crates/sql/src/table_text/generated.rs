@@ -7,7 +7,7 @@
 //! Such a default gives nothing by itself: where no value is given the column is NULL until
 //! [`WriteRules::complete`](crate::table::WriteRules::complete) computes it.
 
-use crate::parse::walk_expressions;
+use crate::syntax::walk_expressions;
 use std::ops::ControlFlow;
 
 use atoll_store::table::TableDefinition;
@@ -17,14 +17,14 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
 };
 
-use super::change::parsed_expr;
 use crate::dialect::call;
+use crate::syntax::parsed_expr;
 
 /// The function that a generated column's default is a call of.
 const GENERATED: &str = "$generated";
 
 /// The default of a column that is computed.
-pub(super) fn as_default(expr: Expr) -> Expr {
+pub(crate) fn as_default(expr: Expr) -> Expr {
     let mut default = call(GENERATED, vec![expr]);
     if let Expr::Function(function) = &mut default {
         function.name = ObjectName::from(vec![Ident::with_quote('"', GENERATED)]);
@@ -33,7 +33,7 @@ pub(super) fn as_default(expr: Expr) -> Expr {
 }
 
 /// What a default computes; none for one that is a value.
-pub(super) fn computed(default: &Expr) -> Option<&Expr> {
+pub(crate) fn computed(default: &Expr) -> Option<&Expr> {
     let Expr::Function(function) = default else { return None };
     let [name] = function.name.0.as_slice() else { return None };
     if name.as_ident()?.value != GENERATED {
@@ -58,7 +58,7 @@ pub(crate) fn generated_sql(default: &str) -> Option<String> {
 }
 
 /// The columns of a table that are computed, and from what.
-pub(super) fn generated_columns(definition: &TableDefinition) -> Result<Vec<(usize, Expr)>> {
+pub(crate) fn generated_columns(definition: &TableDefinition) -> Result<Vec<(usize, Expr)>> {
     let mut columns = Vec::new();
     for (at, default) in definition.defaults.iter().enumerate() {
         let Some(default) = default.as_deref().filter(|default| is_generated(default)) else {
@@ -91,7 +91,7 @@ pub(crate) fn columns_named(sql: &str, columns: &Schema) -> Vec<usize> {
 }
 
 /// Whether an expression names a column.
-pub(super) fn reads(expr: &Expr, column: &str) -> bool {
+pub(crate) fn reads(expr: &Expr, column: &str) -> bool {
     let is_it = |name: &Ident| match name.quote_style {
         Some(_) => name.value == column,
         None => name.value.to_lowercase() == column,

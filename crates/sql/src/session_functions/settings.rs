@@ -15,10 +15,10 @@ use datafusion::logical_expr::{
 use datafusion::prelude::SessionContext;
 
 use crate::activity::Interrupt;
+use crate::client_settings::{ClientSettings, POSTGRESQL_VERSION};
 use crate::database::Database;
 use crate::error::SqlState;
 use crate::role::{Identity, is_superuser};
-use crate::session::{ClientSettings, POSTGRESQL_VERSION};
 
 /// What computes a function from the values of its arguments.
 type Compute = Box<dyn Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync>;
@@ -103,7 +103,7 @@ pub(crate) fn register(
 }
 
 /// Whether it is about settings, in PostgreSQL's way, which `atoll.functions` does not list.
-pub(super) fn is_setting_function(name: &str) -> bool {
+pub(crate) fn is_setting_function(name: &str) -> bool {
     matches!(name, "current_setting" | "set_config")
 }
 

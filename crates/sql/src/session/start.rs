@@ -1,0 +1,74 @@
+//! Databases with their sessions.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use atoll_runtime::Runtime;
+use datafusion::common::Result;
+
+use super::Session;
+use super::template::{SessionTemplate, TemplateParts};
+use crate::admission::StatementClass;
+use crate::database::{Database, DatabaseOptions};
+use crate::role::Identity;
+use crate::settings::AtollOptions;
+
+impl Database {
+    /// A database whose queries run on the pools of `runtime` and whose tables lie in its machine's
+    /// memory: the one in the directory that the options name, or a new one without a directory.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened: it is open elsewhere, damaged, of a later version, or there is
+    /// no memory for what it holds.
+    pub fn start(runtime: Runtime, options: DatabaseOptions) -> Result<Self> {
+        let database = Self::open(runtime, options)?;
+        database.template()?;
+        Ok(database)
+    }
+
+    /// Another database on the same workers, in a directory or in memory; `salvage` as in [`DatabaseOptions`].
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn reopen(&self, directory: Option<PathBuf>, salvage: bool) -> Result<Session> {
+        let options = DatabaseOptions { directory, salvage, ..self.options().clone() };
+        Self::start(self.runtime().clone(), options)?.session()
+    }
+
+    /// A new session of the user of this process, who may do everything.
+    ///
+    /// # Errors
+    /// When the spill directory cannot be made.
+    pub fn session(&self) -> Result<Session> {
+        self.session_of(Identity { is_owner: true, ..Identity::default() })
+    }
+
+    /// A new session under an identity.
+    ///
+    /// # Errors
+    /// When the spill directory cannot be made.
+    pub fn session_of(&self, identity: Identity) -> Result<Session> {
+        Session::of(self.clone(), identity)
+    }
+
+    /// What its sessions begin with.
+    pub(super) fn template(&self) -> Result<Arc<SessionTemplate>> {
+        self.extension(|| {
+            let (options, admission) = (self.options(), self.admission());
+            SessionTemplate::new(&TemplateParts {
+                pools: self.pools(),
+                knowledge: self.knowledge(),
+                pool: self.pool(),
+                gauge: self.gauge(),
+                limit: self.limit(),
+                options: AtollOptions {
+                    placement: options.placement,
+                    session_memory: options.session_memory,
+                    small_statements: admission.first_limit(StatementClass::Small),
+                    large_statements: admission.first_limit(StatementClass::Large),
+                    ..AtollOptions::default()
+                },
+            })
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! Functions that ask their session for something, or change it.
+
+mod advisory;
+mod sequences;
+mod settings;
+
+pub(crate) use advisory::{is_lock_function, register as register_advisory};
+pub(crate) use sequences::{NextNumber, register as register_sequences, sequence_named};
+pub(crate) use settings::{is_setting_function, register as register_settings};
