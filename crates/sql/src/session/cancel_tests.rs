@@ -10,8 +10,8 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::physical_plan::{collect, displayable};
 
-use super::planner::{cancel_token, plan_physical};
 use crate::parse::parse;
+use crate::session::plan::planner::{cancel_token, plan_physical};
 use crate::{DatabaseOptions, Session};
 
 fn session() -> Session {

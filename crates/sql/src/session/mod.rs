@@ -1,74 +1,19 @@
 //! A session: tables, settings, and the execution of statements on the workers.
 
-mod absent;
-mod alter;
-mod assigned;
-mod assigned_row;
+mod cache;
 #[cfg(test)]
 mod cancel_tests;
-mod change;
-mod column_notes;
-mod comments;
-mod copy_in;
-mod create;
-mod declared;
-mod declared_operands;
-mod definition;
-mod dependents;
-mod drive;
-mod drop;
-mod execute;
-mod expand;
-mod foreign;
-mod foreign_key;
-mod form;
-mod homonyms;
-mod insert;
-mod like;
-mod locked_within;
-mod locking;
-mod macros;
-mod origin;
-mod parameters;
-mod planned_texts;
-mod planner;
-mod planning;
-mod point;
-mod pool;
-mod prepared;
-mod query_planner;
-mod raw_text;
-mod returning;
-mod rights;
-mod roles;
-mod rules;
-mod search_path;
-
-mod sequence;
+mod ddl;
+mod dml;
+mod plan;
 mod settings;
-mod sharing;
-mod shown;
-mod split;
-mod start;
 mod statement;
-mod tag;
+
+mod start;
 mod template;
-mod temporary;
 #[cfg(test)]
 mod tests;
-mod text_scope;
-mod texts;
 mod transaction;
-mod upkeep;
-mod values_within;
-mod variables;
-mod view_dependents;
-mod view_text;
-mod views;
-mod whole;
-mod wide;
-mod with_changes;
-mod write;
 
 use std::convert::Infallible;
 use std::fmt;
@@ -85,13 +30,13 @@ use datafusion::prelude::SessionContext;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-pub use execute::{PlannedQuery, QueryResult};
-pub use origin::{ColumnOrigin, ColumnOrigins};
-pub use planning::PlanningTimes;
-pub use point::PreparedStatement;
-pub use split::{Splitter, Statement, split_statements};
+pub use cache::point::PreparedStatement;
+use ddl::temporary::TemporaryTables;
+pub use plan::column_origin::{ColumnOrigin, ColumnOrigins};
+pub use plan::planning_times::PlanningTimes;
+pub use statement::execute::{PlannedQuery, QueryResult};
+pub use statement::split::{Splitter, Statement, split_statements};
 use template::{SessionParts, SessionTemplate};
-use temporary::TemporaryTables;
 pub use transaction::TransactionState;
 
 use crate::advisory::AdvisoryHolder;
@@ -106,11 +51,11 @@ use crate::pg_catalog::SystemCatalog;
 use crate::role::{Identity, is_superuser, may_use_files};
 use crate::settings::{AtollOptions, SharedScan};
 use crate::watch::StatementWatch;
-use planned_texts::PlannedTexts;
-use prepared::PreparedStatements;
-use text_scope::SessionScope;
+use cache::planned_texts::PlannedTexts;
+use cache::prepared::PreparedStatements;
+use cache::text_scope::SessionScope;
+use settings::variables::Variables;
 use transaction::SessionTransaction;
-use variables::Variables;
 
 /// A SQL session over the pools of a runtime. Clones share tables and settings.
 #[derive(Clone)]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use atoll_runtime::Runtime;
 use datafusion::common::Result;
 
-use super::Session;
-use super::template::{SessionTemplate, TemplateParts};
 use crate::admission::StatementClass;
 use crate::database::{Database, DatabaseOptions};
 use crate::role::Identity;
+use crate::session::Session;
+use crate::session::template::{SessionTemplate, TemplateParts};
 use crate::settings::AtollOptions;
 
 impl Database {

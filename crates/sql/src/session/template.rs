@@ -38,8 +38,8 @@ use crate::type_resolution::{
 use crate::volatile::{VolatileColumns, VolatileFilters};
 use atoll_functions::PlanCalls;
 
-use super::column_notes::column_notes;
-use super::query_planner::AtollQueryPlanner;
+use crate::session::ddl::column_notes::column_notes;
+use crate::session::plan::query_planner::AtollQueryPlanner;
 
 /// What a session begins with.
 pub(super) struct SessionTemplate {

@@ -9,12 +9,12 @@ use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::logical_expr::LogicalPlan;
 
-use super::Session;
-use super::planner::StatementPlanner;
-use super::statement::parse;
-use super::texts::TextRide;
 use crate::DatabaseOptions;
 use crate::admission::StatementClass;
+use crate::session::Session;
+use crate::session::cache::statement_texts::TextRide;
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::statement::parsed_statement::parse;
 use crate::table::StaleStatement;
 use crate::watch::StatementWait;
 
@@ -91,7 +91,9 @@ fn progress_does_not_keep_a_plan_alive() {
         run(&session, "CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 10)").await;
         let planner = planner(&session).await;
         let plan = planned(&planner, "SELECT count(*) FROM t x JOIN t y ON x.a = y.a").await;
-        let physical = super::planner::plan_physical(&planner.state, &plan).await.expect("planned");
+        let physical = crate::session::plan::planner::plan_physical(&planner.state, &plan)
+            .await
+            .expect("planned");
         let progress = crate::scan::ScanProgress::of(&physical);
         let plan = Arc::downgrade(&physical);
         drop(physical);

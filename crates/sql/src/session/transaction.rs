@@ -15,11 +15,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 use parking_lot::Mutex;
 
-use super::Session;
-use super::execute::QueryResult;
 use crate::catalog::KeptNames;
 use crate::database::Database;
 use crate::error::{SqlState, transaction_error};
+use crate::session::Session;
+use crate::session::statement::execute::QueryResult;
 use crate::shared_transaction::SharedTransaction;
 use crate::watch::{StatementWait, StatementWatch};
 

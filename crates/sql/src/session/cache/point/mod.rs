@@ -1,0 +1,582 @@
+//! Prepared statements, and those of them that are about one row by its key: planned once, they find and
+//! change the row without an operator.
+
+mod clock;
+mod compile;
+mod numbers;
+mod returning;
+mod run;
+mod scalar;
+mod types;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use atoll_store::TableId;
+use atoll_store::database::{DatabaseNames, DatabaseVersion};
+use atoll_store::table::TableDefinition;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{ParamValues, Result, ScalarValue, TableReference, exec_err};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{ExplainFormat, Expr, LogicalPlan, Volatility};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast::Statement as Ast;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+
+use crate::compiled::Parameters;
+use crate::dialect::shown;
+use crate::error::SqlError;
+use crate::offload::offload;
+use crate::parse::{on_deep_stack, stack_for};
+use crate::pg_type::{PgType, type_oid};
+use crate::rewrite::has_any_subquery;
+use crate::role::RoleStatement;
+use crate::session::Session;
+use crate::session::dml::locking::LockingQuery;
+use crate::session::dml::locking_subqueries;
+use crate::session::plan::column_origin::{ColumnOrigins, origins_of};
+use crate::session::plan::declared_operands::cast_operands;
+use crate::session::plan::planner::{StatementPlanner, analyzed, state_to_keep};
+use crate::session::settings::parameters::{ParameterStatement, shown_schema};
+use crate::session::statement::command_tag::StatementTag;
+use crate::session::statement::execute::QueryResult;
+use crate::session::statement::explain::json_schema;
+use crate::session::statement::utility::WholeStatement;
+use crate::session::transaction::StatementTransaction;
+use crate::session_functions::NextNumber;
+use crate::settings::SharedScan;
+use crate::shared_scan::{SharedChange, SharedSelection};
+use crate::table::{ChangeKind, PlacedTable, StaleStatement, count_batch};
+use clock::ClockCalls;
+use compile::PointPlan;
+pub(crate) use compile::compile;
+pub(crate) use types::ParameterMarks;
+use types::is_wider;
+pub(in crate::session) use types::{cast_types, parameter_fields, types_of};
+
+/// A statement that a session runs with different values, `$1` and so on.
+#[derive(Debug)]
+pub struct PreparedStatement {
+    session: Session,
+    sql: Arc<str>,
+    planned: PlannedStatement,
+    shape: Mutex<PreparedShape>,
+}
+
+/// How a statement runs, as long as names mean what they meant when it was planned.
+#[derive(Clone, Debug)]
+struct PreparedShape {
+    names: DatabaseNames,
+    /// What the scope of the session's texts counted.
+    changes: u64,
+    shape: Shape,
+}
+
+/// How a statement runs without being planned again.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    /// It finds a row by its key, or has its rows at hand.
+    Point(Arc<PlannedPoint>),
+    /// It selects rows of one table, together with other statements.
+    Shared(Arc<SharedSelection>),
+    /// It changes rows of one table, which are found together with the rows of other statements.
+    Change(Arc<SharedChange>),
+    /// It is planned whenever it runs.
+    Planned,
+    /// It is carried out by its text: `BEGIN`, `SET`, `ALTER TABLE` and others that have no parameters.
+    Command,
+}
+
+/// What is known of a statement before it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedStatement {
+    /// Types of its parameters.
+    pub(in crate::session) types: Vec<DataType>,
+    pub(in crate::session) marks: ParameterMarks,
+    pub(in crate::session) columns: Option<SchemaRef>,
+    /// Where the columns of its rows come from.
+    pub(in crate::session) origins: Option<ColumnOrigins>,
+    /// How it runs with other values.
+    pub(in crate::session) shape: Shape,
+}
+
+impl Shape {
+    /// Whether its table is declared as it was.
+    pub(in crate::session) fn is_current(&self, version: &DatabaseVersion) -> bool {
+        match self {
+            Self::Point(point) => point.table_in(version).is_some(),
+            Self::Shared(selection) => selection.is_current(version),
+            Self::Change(change) => change.selection.is_current(version),
+            Self::Planned | Self::Command => true,
+        }
+    }
+}
+
+/// A plan, for as long as the table is declared as it was.
+#[derive(Debug)]
+pub(crate) struct PlannedPoint {
+    plan: PointPlan,
+    table: TableId,
+    definition: Arc<TableDefinition>,
+    clock: ClockCalls,
+}
+
+impl Session {
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// For statements that cannot be parsed or planned, with the place in the text where it is known.
+    pub async fn prepare(&self, sql: &str) -> Result<PreparedStatement, SqlError> {
+        self.prepare_as(sql, &[]).await
+    }
+
+    /// Prepares a statement some of whose parameters have these types, as far as it does not say itself what they
+    /// are.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub fn prepare_as<'a>(
+        &'a self,
+        sql: &'a str,
+        declared: &[Option<DataType>],
+    ) -> BoxFuture<'a, Result<PreparedStatement, SqlError>> {
+        let (session, text, declared) = (self.clone(), sql.to_owned(), declared.to_vec());
+        // Boxed, or every crate that awaits it compiles DataFusion's planner into itself.
+        Box::pin(async move {
+            // That from before it is planned: where names change meanwhile, it is planned once more.
+            let published = self.database().store().published();
+            if let Some(planned) = self.prepared_before(sql, &declared, &published).await {
+                return Ok(PreparedStatement::new(self, sql, planned, published.names()));
+            }
+            let types = declared.clone();
+            let planning = async move {
+                on_deep_stack(stack_for(&text), session.plan_prepared(&text, &types)).await
+            };
+            let planned =
+                offload(self.workers().threads(), self.database().planning(), Box::pin(planning))
+                    .await;
+            let planned = planned.map_err(|error| {
+                SqlError::new(error, sql).with_near_names(|| self.table_names())
+            })?;
+            self.keep_prepared(sql, &declared, &published, &planned).await;
+            Ok(PreparedStatement::new(self, sql, planned, published.names()))
+        })
+    }
+
+    pub(in crate::session) async fn plan_prepared(
+        &self,
+        sql: &str,
+        declared: &[Option<DataType>],
+    ) -> Result<PlannedStatement> {
+        if WholeStatement::of(sql)?.is_some() || RoleStatement::of(sql)?.is_some() {
+            return Ok(PlannedStatement::command());
+        }
+        match self.parameter_statement(sql) {
+            Some(ParameterStatement::Show(name)) => {
+                let columns = Some(shown_schema(&name));
+                return Ok(PlannedStatement { columns, ..PlannedStatement::command() });
+            }
+            Some(_) => return Ok(PlannedStatement::command()),
+            None => {}
+        }
+        let mut statement = self.parse(sql)?.statement;
+        cast_operands(&mut statement, declared)?;
+        if is_command(&statement) {
+            return Ok(PlannedStatement::command());
+        }
+        // Not before it is known to need one: COMMIT and SET TRANSACTION are prepared too.
+        let transaction = self.statement_transaction()?;
+        let locks = locked_within::is_within(&statement, sql);
+        let planned = self.plan_prepared_in(&transaction, statement, declared, locks).await;
+        if transaction.is_own {
+            // What is kept must not keep what it was planned over.
+            transaction.transaction.rollback().await;
+        }
+        planned
+    }
+
+    async fn plan_prepared_in(
+        &self,
+        transaction: &StatementTransaction,
+        statement: Parsed,
+        declared: &[Option<DataType>],
+        locks: bool,
+    ) -> Result<PlannedStatement> {
+        let writes = locks || self.prepared.writes(&statement);
+        let planner = self.planner(transaction, writes).await?;
+        let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
+        let (names, _) = resolve_table_references(&statement, normalizes)?;
+        let tells_rows = !StatementTag::of(&statement).tells_all();
+        let locks_rows = locks || LockingQuery::take(&statement)?.is_some();
+        let plan = planner.plan(statement).await?;
+        let types = types_of(&planner, &plan, declared)?;
+        let marks = ParameterMarks::of(&plan, types.len())?;
+        let columns =
+            if tells_rows { Some(columns_of(&planner.state, &plan, &types)?) } else { None };
+        let origins = tells_rows.then(|| origins_of(&plan));
+        let planned = |shape| PlannedStatement {
+            types: types.clone(),
+            marks: marks.clone(),
+            columns,
+            origins,
+            shape,
+        };
+        let may_be = matches!(
+            plan,
+            LogicalPlan::Dml(_)
+                | LogicalPlan::Projection(_)
+                | LogicalPlan::Sort(_)
+                | LogicalPlan::Limit(_)
+                | LogicalPlan::Distinct(_)
+        );
+        if locks_rows || !may_be || !are_tables(&planner, names)? {
+            return Ok(planned(Shape::Planned));
+        }
+        let (plan, clock) = ClockCalls::take(plan, types.len())?;
+        let repetition = Repetition::of(&plan)?;
+        if repetition == Repetition::Other || !planner.rule_parameters.is_empty() {
+            return Ok(planned(Shape::Planned));
+        }
+        let state = state_to_keep(&planner.state);
+        let optimized = state.optimize(&plan)?;
+        let asks = |node: &LogicalPlan| Ok(node.expressions().iter().any(has_any_subquery));
+        if optimized.exists(asks)? {
+            return Ok(planned(Shape::Planned));
+        }
+        let parameters = Parameters::new(&[types.as_slice(), &clock.types()].concat())?;
+        let point = compile(&state, &optimized, &parameters)?;
+        if let Some(plan) = point {
+            let definition = Arc::clone(plan.table.definition());
+            let point = PlannedPoint { table: plan.table.id(), definition, plan, clock };
+            return Ok(planned(Shape::Point(Arc::new(point))));
+        }
+        if !clock.is_empty() || repetition == Repetition::Numbered {
+            return Ok(planned(Shape::Planned));
+        }
+        if let Some(change) = SharedChange::compile(&state, &optimized, &parameters)? {
+            return Ok(planned(Shape::Change(Arc::new(change))));
+        }
+        let shared = SharedSelection::compile(&state, &optimized, &parameters).await?;
+        Ok(planned(shared.map_or(Shape::Planned, |shared| Shape::Shared(Arc::new(shared)))))
+    }
+}
+
+impl PlannedStatement {
+    pub(in crate::session) fn without_parameters(shape: Shape) -> Self {
+        let (types, marks) = Default::default();
+        Self { types, marks, columns: None, origins: None, shape }
+    }
+
+    fn command() -> Self {
+        Self::without_parameters(Shape::Command)
+    }
+
+    /// Whether it holds for as long as its names and its table do: columns of what is planned whenever it runs may hang on
+    /// more.
+    pub(in crate::session) fn is_kept(&self) -> bool {
+        matches!(self.shape, Shape::Point(_) | Shape::Shared(_) | Shape::Change(_))
+    }
+}
+
+/// Whether a statement is carried out by its text rather than planned with parameters.
+fn is_command(statement: &Parsed) -> bool {
+    let Parsed::Statement(ast) = statement else {
+        return matches!(statement, Parsed::Reset(_) | Parsed::CreateExternalTable(_));
+    };
+    match ast.as_ref() {
+        Ast::CreateTable(create) => create.query.is_none(),
+        Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) => false,
+        Ast::Explain { .. } | Ast::ExplainTable { .. } | Ast::Execute { .. } => false,
+        Ast::ShowVariable { .. } | Ast::ShowColumns { .. } | Ast::ShowTables { .. } => false,
+        Ast::ShowFunctions { .. } | Ast::ShowCreate { .. } => false,
+        _ => true,
+    }
+}
+
+/// The columns of the rows that a plan gives, whatever the values of its parameters.
+pub(in crate::session) fn columns_of(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    types: &[DataType],
+) -> Result<SchemaRef> {
+    if let LogicalPlan::Explain(explain) = plan
+        && explain.explain_format == ExplainFormat::PostgresJSON
+    {
+        return Ok(json_schema());
+    }
+    let nulls = types
+        .iter()
+        .map(|data_type| Ok(ScalarAndMetadata::new(ScalarValue::try_from(data_type)?, None)));
+    let nulls = ParamValues::List(nulls.collect::<Result<_>>()?);
+    let bound = plan.clone().replace_params_with_values(&nulls)?;
+    let bound = analyzed(state, bound)?;
+    let schema = Arc::clone(bound.schema().inner());
+    Ok(shown(&schema).unwrap_or(schema))
+}
+
+/// Whether names are those of tables: a view may become another one.
+fn are_tables(planner: &StatementPlanner, names: Vec<TableReference>) -> Result<bool> {
+    for name in names {
+        let found = planner.names.table(&planner.resolve(name))?;
+        if !found.is_some_and(|found| found.is::<PlacedTable>()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What a plan computes from the same values, each time that it runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repetition {
+    /// The same.
+    Same,
+    /// The same but for numbers of sequences.
+    Numbered,
+    /// Something else: `random()` and its kin belong to the statement that they are planned for.
+    Other,
+}
+
+impl Repetition {
+    fn of(plan: &LogicalPlan) -> Result<Self> {
+        let mut found = Self::Same;
+        plan.apply_with_subqueries(|node| {
+            node.apply_expressions(|expr| {
+                expr.apply(|expr| match expr {
+                    Expr::ScalarFunction(call)
+                        if call.func.signature().volatility != Volatility::Immutable =>
+                    {
+                        found = match NextNumber::of(expr) {
+                            Some(_) => Self::Numbered,
+                            None => Self::Other,
+                        };
+                        Ok(match found {
+                            Self::Other => TreeNodeRecursion::Stop,
+                            _ => TreeNodeRecursion::Continue,
+                        })
+                    }
+                    _ => Ok(TreeNodeRecursion::Continue),
+                })
+            })
+        })?;
+        Ok(found)
+    }
+}
+
+impl PreparedStatement {
+    /// A statement as it was planned under these names.
+    fn new(session: &Session, sql: &str, planned: PlannedStatement, names: DatabaseNames) -> Self {
+        let (changes, shape) = (session.scope.changes(), planned.shape.clone());
+        let shape = Mutex::new(PreparedShape { names, changes, shape });
+        Self { session: session.clone(), sql: sql.into(), planned, shape }
+    }
+
+    /// A statement sent as text, once it is known how it runs.
+    pub(in crate::session) fn of_text(
+        session: &Session,
+        sql: &str,
+        planned: &PlannedStatement,
+    ) -> Self {
+        Self::new(session, sql, planned.clone(), DatabaseNames::default())
+    }
+
+    /// Runs it as it was planned; none where the ordinary way has to.
+    pub(in crate::session) async fn run_shape(
+        &self,
+        shape: &Shape,
+        values: &[ScalarValue],
+    ) -> Result<Option<QueryResult>> {
+        let values = self.planned.marks.canonical(values)?;
+        let result = match shape {
+            Shape::Point(point) => self.run_point(point, &values).await,
+            Shape::Shared(selection) => self.run_shared(selection, &values).await,
+            Shape::Change(change) => self.run_change(change, &values).await,
+            Shape::Planned => Ok(None),
+            Shape::Command => return self.session.run_aside(&self.sql).await.map(Some),
+        };
+        Ok(result?.map(|result| result.with_origins(self.planned.origins.clone())))
+    }
+
+    /// Types of the parameters.
+    pub fn parameter_types(&self) -> &[DataType] {
+        &self.planned.types
+    }
+
+    /// The number that PostgreSQL has for the type of a parameter.
+    pub fn parameter_oid(&self, at: usize) -> u32 {
+        let marked = self.planned.marks.0.get(at).copied().filter(|oid| *oid != 0);
+        marked
+            .or_else(|| Some(PgType::of(self.planned.types.get(at)?).oid))
+            .unwrap_or(type_oid::TEXT)
+    }
+
+    /// The columns of its rows; none for a statement that has no rows, or whose tag tells all.
+    pub fn columns(&self) -> Option<&SchemaRef> {
+        self.planned.columns.as_ref()
+    }
+
+    /// Where these columns come from, if any is a plain column of a table.
+    pub fn origins(&self) -> Option<&ColumnOrigins> {
+        self.planned.origins.as_ref()
+    }
+
+    /// Runs the statement with these values, in the session's transaction or one of its own.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub async fn execute(&self, values: &[ScalarValue]) -> Result<QueryResult, SqlError> {
+        let unfinished = self.session.unfinished();
+        let result = self.try_execute(values).await;
+        unfinished.ended(&result);
+        result.map_err(|error| {
+            SqlError::new(error, &self.sql).with_near_names(|| self.session.table_names())
+        })
+    }
+
+    async fn try_execute(&self, values: &[ScalarValue]) -> Result<QueryResult> {
+        if values.len() != self.planned.types.len() {
+            let (wanted, given) = (self.planned.types.len(), values.len());
+            return exec_err!(
+                "the statement has {wanted} parameters, but {given} values are given"
+            );
+        }
+        let types = values.iter().zip(&self.planned.types);
+        let values = match types.clone().all(|(value, wanted)| value.data_type() == *wanted) {
+            true => Cow::Borrowed(values),
+            false => {
+                let cast = types.clone().map(|(value, wanted)| value.cast_to(wanted));
+                match cast.collect::<Result<Vec<_>>>() {
+                    Ok(values) => Cow::Owned(values),
+                    // A number that its column cannot hold is found in none, and told of where it is written.
+                    Err(_) if types.into_iter().any(|(value, wanted)| is_wider(value, wanted)) => {
+                        let transaction = self.session.statement_transaction()?;
+                        return self.run_planned(&transaction, values).await;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        let shape = self.current_shape().await?;
+        match self.run_shape(&shape, &values).await? {
+            Some(result) => Ok(result),
+            None => {
+                let transaction = self.session.statement_transaction()?;
+                let values = self.planned.marks.canonical(&values)?;
+                self.run_planned(&transaction, &values).await
+            }
+        }
+    }
+
+    /// How it runs now.
+    async fn current_shape(&self) -> Result<Shape> {
+        let database = self.session.database();
+        let version = database.store().published();
+        let changes = self.session.scope.changes();
+        {
+            let planned = self.shape.lock();
+            if planned.changes == changes
+                && planned.names.are_those_of(&version)
+                && planned.shape.is_current(&version)
+            {
+                return Ok(planned.shape.clone());
+            }
+        }
+        let PlannedStatement { types, shape, .. } = self.plan_again().await?;
+        // With parameters of other types it is another statement, which the ordinary way refuses or answers.
+        let shape = if types == self.planned.types { shape } else { Shape::Planned };
+        *self.shape.lock() =
+            PreparedShape { names: version.names(), changes, shape: shape.clone() };
+        Ok(shape)
+    }
+
+    /// Boxed, as all that plans.
+    fn plan_again(&self) -> BoxFuture<'_, Result<PlannedStatement>> {
+        let declared: Vec<_> = self.planned.types.iter().cloned().map(Some).collect();
+        let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
+        let planning = async move {
+            on_deep_stack(stack_for(&sql), session.plan_prepared(&sql, &declared)).await
+        };
+        let (workers, database) = (self.session.workers(), self.session.database());
+        let planned = async move {
+            offload(workers.threads(), database.planning(), Box::pin(planning)).await
+        };
+        Box::pin(planned)
+    }
+
+    /// Selects rows together with others; none where that is off, or the ordinary way has to answer.
+    async fn run_shared(
+        &self,
+        selection: &SharedSelection,
+        values: &[ScalarValue],
+    ) -> Result<Option<QueryResult>> {
+        let session = &self.session;
+        if session.is_in_transaction() || session.shared_scan() == SharedScan::Off {
+            return Ok(None);
+        }
+        let values = run::arrays(values)?;
+        let Some(bound) = selection.bind(&values)? else { return Ok(None) };
+        let rows = bound.ride(session.database(), &session.workers(), || session.state()).await?;
+        Ok(rows.map(|rows| QueryResult::of_scan(selection.schema(), rows, Arc::clone(&self.sql))))
+    }
+
+    /// Changes rows that it finds together with the rows of others; none as [`run_shared`](Self::run_shared).
+    async fn run_change(
+        &self,
+        change: &SharedChange,
+        values: &[ScalarValue],
+    ) -> Result<Option<QueryResult>> {
+        let session = &self.session;
+        if session.is_in_transaction() || session.shared_scan() == SharedScan::Off {
+            return Ok(None);
+        }
+        let Some(bound) = change.selection.bind(&run::arrays(values)?)? else { return Ok(None) };
+        let Some(found) = bound.find(session.database(), &session.workers()).await? else {
+            return Ok(None);
+        };
+        let (database, transaction) = (session.database(), session.statement_transaction()?);
+        let count = match change.write(found, database, &transaction.transaction).await {
+            // With the locks that it has, the ordinary way finds fewer rows that others change.
+            Err(error) if StaleStatement::ended(&error) => {
+                return self.run_planned(&transaction, values).await.map(Some);
+            }
+            Err(error) => {
+                transaction.fail_settled().await;
+                return Err(error);
+            }
+            Ok(written) => count_batch(written)?,
+        };
+        transaction.finish(database).await?;
+        let words = match change.kind() {
+            ChangeKind::Update => "UPDATE",
+            ChangeKind::Delete => "DELETE",
+        };
+        let result = QueryResult::of(count.schema(), vec![count], Arc::clone(&self.sql));
+        Ok(Some(result.tagged(StatementTag::written(words))))
+    }
+
+    /// Runs it as any other statement; boxed, as all that plans.
+    fn run_planned(
+        &self,
+        transaction: &StatementTransaction,
+        values: &[ScalarValue],
+    ) -> BoxFuture<'_, Result<QueryResult>> {
+        let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
+        let values = values.iter().map(|value| ScalarAndMetadata::new(value.clone(), None));
+        let (transaction, values) = (transaction.clone(), ParamValues::List(values.collect()));
+        let running = async move {
+            let running = session.run_with(&transaction, &sql, &values);
+            let result = on_deep_stack(stack_for(&sql), running).await;
+            if result.is_err() {
+                transaction.fail_settled().await;
+            }
+            result
+        };
+        let (workers, database) = (self.session.workers(), self.session.database());
+        let ran =
+            async move { offload(workers.threads(), database.planning(), Box::pin(running)).await };
+        Box::pin(ran)
+    }
+}

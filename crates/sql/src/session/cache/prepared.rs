@@ -1,0 +1,275 @@
+//! PREPARE, EXECUTE and DEALLOCATE: statements under a name. They run by the plans that are kept of their texts, where
+//! these fit, and else are planned anew.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use atoll_functions::StatementStart;
+use atoll_functions::temporal::{StatementClock, read_scalar};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::common::{
+    DataFusionError, ParamValues, Result, ScalarValue, internal_err, not_impl_err, plan_err,
+};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{
+    Execute, Expr, LogicalPlan, PlanType, Prepare, Statement, ToStringifiedPlan,
+};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
+use parking_lot::Mutex;
+
+use crate::arithmetic::convert;
+use crate::error::{SqlError, SqlState, stated_err};
+use crate::session::dml::locking_subqueries;
+use crate::session::plan::modifying_with;
+use crate::session::plan::planner::StatementPlanner;
+
+/// A statement that EXECUTE names, with the values of its parameters.
+pub(in crate::session) struct ExecutedStatement {
+    pub(in crate::session) statement: Ast,
+    pub(in crate::session) values: ParamValues,
+}
+
+/// The prepared statements of a session: their texts, since names mean what they mean when they run.
+#[derive(Debug, Default)]
+pub(in crate::session) struct PreparedStatements(Mutex<HashMap<String, NamedStatement>>);
+
+/// A statement under a name.
+#[derive(Debug)]
+struct NamedStatement {
+    /// The whole PREPARE.
+    prepare: Ast,
+    text: PreparedText,
+    /// Whether it changes what the store keeps.
+    writes: bool,
+}
+
+/// The text of what was prepared, with the types of its parameters.
+#[derive(Clone, Debug)]
+pub(in crate::session) struct PreparedText {
+    pub(in crate::session) text: Arc<str>,
+    pub(in crate::session) types: Arc<[DataType]>,
+    pub(in crate::session) is_query: bool,
+}
+
+impl PreparedStatements {
+    /// Keeps `statement`, of which `prepare` is the plan as of now; `parameters` are all that it has.
+    pub(in crate::session) fn keep(
+        &self,
+        prepare: &Prepare,
+        statement: Ast,
+        parameters: usize,
+    ) -> Result<()> {
+        check(prepare, parameters)?;
+        match self.0.lock().entry(prepare.name.clone()) {
+            Entry::Occupied(_) => Err(SqlState::DUPLICATE_PREPARED_STATEMENT.error(format!(
+                "Prepared statement '{0}' already exists; remove it with DEALLOCATE {0}",
+                prepare.name
+            ))),
+            Entry::Vacant(vacant) => {
+                let Ast::Prepare { statement: inner, .. } = &statement else {
+                    return internal_err!("'{}' is not prepared by PREPARE", prepare.name);
+                };
+                let types = prepare.fields.iter().map(|field| field.data_type().clone()).collect();
+                let is_query = matches!(**inner, Ast::Query(_));
+                let writes = is_write(inner) || locked_within::is_in(inner);
+                let text = PreparedText { text: inner.to_string().into(), types, is_query };
+                vacant.insert(NamedStatement { prepare: statement, text, writes });
+                Ok(())
+            }
+        }
+    }
+
+    /// The text of the statement of a name.
+    pub(in crate::session) fn text(&self, name: &str) -> Option<PreparedText> {
+        self.0.lock().get(name).map(|named| named.text.clone())
+    }
+
+    /// Whether a statement changes what the store keeps; EXECUTE as what it executes.
+    pub(in crate::session) fn writes(&self, statement: &Parsed) -> bool {
+        let ast = match statement {
+            Parsed::Statement(ast) => ast.as_ref(),
+            Parsed::Explain(explain) => return self.writes(&explain.statement),
+            _ => return false,
+        };
+        match ast {
+            Ast::Explain { statement, .. } => self.writes(&Parsed::Statement(statement.clone())),
+            Ast::Execute { name: Some(name), .. } => {
+                let kept = self.0.lock();
+                let name = name.0.last().and_then(|part| part.as_ident());
+                let named = name.and_then(|name| kept.get(&name.value));
+                named.is_some_and(|named| named.writes)
+            }
+            ast => is_write(ast),
+        }
+    }
+
+    pub(in crate::session) fn remove(&self, name: &str) -> Result<()> {
+        if name.eq_ignore_ascii_case("all") {
+            self.0.lock().clear();
+            return Ok(());
+        }
+        match self.0.lock().remove(name) {
+            Some(_) => Ok(()),
+            None => Err(unknown(name)),
+        }
+    }
+
+    /// The plan, and where it is EXECUTE what that stands for, with the statement; so under EXPLAIN.
+    pub(in crate::session) async fn bound(
+        &self,
+        planner: &StatementPlanner,
+        plan: LogicalPlan,
+    ) -> Result<(LogicalPlan, Option<ExecutedStatement>)> {
+        match plan {
+            LogicalPlan::Statement(Statement::Execute(execute)) => {
+                let (executed, plan) = self.bind(planner, execute).await?;
+                Ok((plan, Some(executed)))
+            }
+            LogicalPlan::Explain(mut explain) => {
+                if let LogicalPlan::Statement(Statement::Execute(execute)) = explain.plan.as_ref() {
+                    let (_, plan) = self.bind(planner, execute.clone()).await?;
+                    explain.stringified_plans =
+                        vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
+                    explain.plan = Arc::new(plan);
+                }
+                Ok((LogicalPlan::Explain(explain), None))
+            }
+            LogicalPlan::Analyze(mut analyze) => {
+                if let LogicalPlan::Statement(Statement::Execute(execute)) = analyze.input.as_ref()
+                {
+                    analyze.input = Arc::new(self.bind(planner, execute.clone()).await?.1);
+                }
+                Ok((LogicalPlan::Analyze(analyze), None))
+            }
+            plan => Ok((plan, None)),
+        }
+    }
+
+    /// The statement within the PREPARE that EXECUTE names, and its plan with the parameters in it.
+    async fn bind(
+        &self,
+        planner: &StatementPlanner,
+        execute: Execute,
+    ) -> Result<(ExecutedStatement, LogicalPlan)> {
+        let Execute { name, parameters } = execute;
+        // Its parameters are not those of the statement that says EXECUTE.
+        let planner = &planner.of_another(None);
+        let statement = self.0.lock().get(&name).map(|named| named.prepare.clone());
+        let statement = statement.ok_or_else(|| unknown(&name))?;
+        let text = Parsed::Statement(Box::new(statement.clone()));
+        let plan = planner.plan_other(text).await.map_err(|error| {
+            let SqlError { state, message, .. } = SqlError::new(error, "");
+            state.error(format!("prepared statement '{name}': {message}"))
+        })?;
+        let LogicalPlan::Statement(Statement::Prepare(prepare)) = plan else {
+            return internal_err!("'{name}' was not prepared by PREPARE");
+        };
+        let values = ParamValues::List(values(&planner.state, &prepare, parameters)?);
+        let Ast::Prepare { statement, .. } = statement else {
+            return internal_err!("'{name}' was not prepared by PREPARE");
+        };
+        let plan = match planner.rule_parameters.is_empty() {
+            true => Arc::unwrap_or_clone(prepare.input),
+            // What is not in the plan was planned without values.
+            false => {
+                let planner = planner.of_another(Some(values.clone()));
+                planner.plan_other(Parsed::Statement(statement.clone())).await?
+            }
+        };
+        let plan = plan.replace_params_with_values(&values)?;
+        Ok((ExecutedStatement { statement: *statement, values }, plan))
+    }
+}
+
+fn is_write(ast: &Ast) -> bool {
+    match ast {
+        Ast::Query(query) => {
+            let changes = matches!(
+                *query.body,
+                SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
+            );
+            changes || !query.locks.is_empty() || with_changes::are_in(ast)
+        }
+        Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Truncate(_) => true,
+        Ast::CreateTable(_) | Ast::CreateView(_) | Ast::CreateSchema { .. } => true,
+        Ast::CreateSequence { .. } | Ast::AlterTable(_) | Ast::Drop { .. } => true,
+        Ast::CreateMacro { .. } | Ast::DropFunction(_) => true,
+        _ => false,
+    }
+}
+
+fn unknown(name: &str) -> DataFusionError {
+    let message = format!("Prepared statement '{name}' does not exist");
+    SqlState::INVALID_STATEMENT_NAME.error(message)
+}
+
+fn check(prepare: &Prepare, named: usize) -> Result<()> {
+    if matches!(*prepare.input, LogicalPlan::Statement(_)) {
+        return plan_err!(
+            "PREPARE expects a query, INSERT, COPY, or a statement that creates a \
+                          table"
+        );
+    }
+    let types = prepare.fields.len();
+    if types > 0 && types != named {
+        return stated_err!(
+            SYNTAX_ERROR,
+            "PREPARE declares {types} types of parameters, but the statement has {named} parameters"
+        );
+    }
+    Ok(())
+}
+
+/// The values of the parameters, in the types that the statement needs.
+fn values(
+    state: &SessionState,
+    prepare: &Prepare,
+    parameters: Vec<Expr>,
+) -> Result<Vec<ScalarAndMetadata>> {
+    let (wanted, given) = (prepare.fields.len(), parameters.len());
+    if wanted > 0 && wanted != given {
+        return stated_err!(
+            SYNTAX_ERROR,
+            "Prepared statement '{}' expects {wanted} parameters, but {given} provided",
+            prepare.name
+        );
+    }
+    let context = SimplifyContext::builder()
+        .with_schema(Arc::clone(prepare.input.schema()))
+        .with_config_options(Arc::clone(state.config_options()))
+        .with_query_execution_start_time(state.execution_props().query_execution_start_time)
+        .build();
+    let simplifier = ExprSimplifier::new(context);
+    let options = state.config_options();
+    let clock = StatementClock {
+        time_zone: options.execution.time_zone.as_deref(),
+        begun: StatementStart::transaction_of(options),
+    };
+    let mut values = Vec::with_capacity(given);
+    for (index, parameter) in parameters.into_iter().enumerate() {
+        let Expr::Literal(value, metadata) = simplifier.simplify(parameter)? else {
+            return not_impl_err!("parameter {} of EXECUTE is not a constant", index + 1);
+        };
+        let field = prepare.fields.get(index);
+        let text = value.try_as_str().flatten().zip(field);
+        let read = match text {
+            Some((text, field)) if field.data_type().is_nested() => {
+                let list = convert(&ScalarValue::from(text).to_array()?, field.data_type(), false)?;
+                Some(ScalarValue::try_from_array(&list, 0)?)
+            }
+            Some((text, field)) => read_scalar(text, field.data_type(), clock),
+            None => None,
+        };
+        let value = ScalarAndMetadata::new(read.unwrap_or(value), metadata);
+        values.push(match prepare.fields.get(index) {
+            Some(field) => value.cast_storage_to(field.data_type())?,
+            None => value,
+        });
+    }
+    Ok(values)
+}

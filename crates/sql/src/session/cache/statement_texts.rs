@@ -1,0 +1,557 @@
+//! Statements sent as text whose plans are kept: the values that conditions compare columns with, and those that are
+//! written, become parameters, so that a text is planned once, whatever values it comes with.
+//!
+//! What finds its row by a key, or has its rows at hand, runs as if it were prepared; selections and changes of other rows
+//! of one table share scans.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use atoll_store::database::DatabaseVersion;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, OnInsert, Query,
+    Select, SelectItem, SetExpr, Statement as Ast, TableFactor, TableObject, TableWithJoins,
+    UnaryOperator, Update, Value,
+};
+
+use crate::session::Session;
+use crate::session::cache::planned_texts::{
+    DeclaredText, KnownText, PlannedTexts, TextScope, ValuePlace,
+};
+use crate::session::cache::point::{PlannedStatement, PreparedStatement, Shape};
+use crate::session::cache::prepared::PreparedText;
+use crate::session::cache::raw_text::RawText;
+use crate::session::cache::text_scope::SHARED_SCAN_KEY;
+use crate::session::statement::execute::QueryResult;
+use crate::settings::SharedScan;
+use crate::shared_scan::{AloneQuery, SharedSelection};
+use crate::syntax::{begins_with, walk_expressions};
+
+/// Values that a text has at most: planning takes longer with each of them than it would save.
+const VALUES_MAX: usize = 256;
+
+/// What comes of a text.
+pub(in crate::session) enum TextRide {
+    /// It has run.
+    Done(QueryResult),
+    /// It runs the ordinary way: while it does, others like it share a scan.
+    Alone(AloneQuery),
+    /// It does not fit.
+    Misfit,
+}
+
+impl Session {
+    /// Runs what needs no planner, on the caller's thread; none for all else.
+    pub(in crate::session) async fn run_unplanned(&self, sql: &str) -> Result<Option<QueryResult>> {
+        match self.run_plain_control(sql).await? {
+            Some(done) => Ok(Some(done)),
+            None => self.run_known(sql).await,
+        }
+    }
+
+    /// Runs a statement that differs from one that was parsed and planned before in its values only; none for all
+    /// others.
+    async fn run_known(&self, sql: &str) -> Result<Option<QueryResult>> {
+        let Some(raw) = RawText::of(sql).filter(|raw| !raw.values.is_empty()) else {
+            return Ok(None);
+        };
+        let published = self.database().store().published();
+        let texts = self.texts_of(is_change(sql));
+        let Some(known) = texts.known(self.text_scope(), &raw.key, &published) else {
+            return Ok(None);
+        };
+        let Some(plan) = known.planned.get() else { return Ok(None) };
+        if !self.sees_names_of(&published).await {
+            return Ok(None);
+        }
+        let literals = known.places.iter().map(|place| Literal::at(&raw, *place));
+        let values = literals.zip(&plan.types).map(|(literal, of)| literal.value(of));
+        let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        if let Shape::Shared(selection) = &plan.shape
+            && self.alone(selection, &values)?.is_some()
+        {
+            return Ok(None);
+        }
+        PreparedStatement::of_text(self, sql, plan).run_shape(&plan.shape, &values).await
+    }
+
+    /// Where texts of statements are kept: those that write for their session.
+    fn texts_of(&self, writes: bool) -> &PlannedTexts {
+        if writes { &self.texts } else { &self.shared_texts }
+    }
+
+    /// Runs a statement by the plan of others that differ from it in their values only, where it fits.
+    pub(in crate::session) async fn ride_text(
+        &self,
+        statement: &Parsed,
+        sql: &str,
+    ) -> Result<TextRide> {
+        self.scope.heed(statement);
+        let Parsed::Statement(ast) = statement else { return Ok(TextRide::Misfit) };
+        if let Ast::Execute { .. } = ast.as_ref() {
+            return self.ride_executed(ast, sql).await;
+        }
+        let Some((text, literals)) = with_parameters(ast) else { return Ok(TextRide::Misfit) };
+        let is_query = matches!(ast.as_ref(), Ast::Query(_));
+        let text = RiddenText { text: &text, literals: &literals, types: None, is_query };
+        self.ride(text, sql).await
+    }
+
+    /// Runs EXECUTE by the plan that is kept of the text of its statement, where it fits.
+    async fn ride_executed(&self, ast: &Ast, sql: &str) -> Result<TextRide> {
+        let Some((name, literals)) = executed(ast) else { return Ok(TextRide::Misfit) };
+        let Some(PreparedText { text, types, is_query }) = self.prepared.text(&name) else {
+            return Ok(TextRide::Misfit);
+        };
+        let types = Some(&*types);
+        self.ride(RiddenText { text: &text, literals: &literals, types, is_query }, sql).await
+    }
+
+    async fn ride(&self, ridden: RiddenText<'_>, sql: &str) -> Result<TextRide> {
+        let RiddenText { text, literals, types, is_query } = ridden;
+        let published = self.database().store().published();
+        if !self.sees_names_of(&published).await {
+            return Ok(TextRide::Misfit);
+        }
+        let scope = self.text_scope();
+        let texts = self.texts_of(!is_query);
+        let text = DeclaredText::from(text);
+        let planned = texts.get(scope, &text, &published);
+        let known = planned.get_or_init(|| self.plan_text(&text.text)).await;
+        // With parameters of other types it is another statement.
+        if types.is_some_and(|types| types != known.types) || literals.len() != known.types.len() {
+            return Ok(TextRide::Misfit);
+        }
+        let values = literals.iter().zip(&known.types).map(|(taken, of)| taken.literal.value(of));
+        let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(TextRide::Misfit) };
+        match &known.shape {
+            Shape::Planned | Shape::Command => return Ok(TextRide::Misfit),
+            Shape::Shared(selection) => {
+                if let Some(alone) = self.alone(selection, &values)? {
+                    return Ok(TextRide::Alone(alone));
+                }
+            }
+            Shape::Point(_) | Shape::Change(_) => {}
+        }
+        let statement = PreparedStatement::of_text(self, sql, known);
+        match statement.run_shape(&known.shape, &values).await? {
+            Some(result) => {
+                // What a name stands for may change.
+                if types.is_none()
+                    && let Some((key, places)) = places(sql, literals)
+                {
+                    let planned = Arc::clone(&planned);
+                    let known = KnownText { text, planned, places };
+                    texts.remember(scope, key, known);
+                }
+                Ok(TextRide::Done(result))
+            }
+            None => {
+                let is_asked = self.shared_scan() != SharedScan::Off && !self.is_in_transaction();
+                if is_asked || matches!(known.shape, Shape::Point(_)) {
+                    texts.forget(scope, &text);
+                }
+                Ok(TextRide::Misfit)
+            }
+        }
+    }
+
+    /// Whether a name means for the session's transaction what it means for others.
+    async fn sees_names_of(&self, published: &DatabaseVersion) -> bool {
+        if !self.is_in_transaction() {
+            return true;
+        }
+        // An error is told when the statement runs.
+        let Ok(transaction) = self.statement_transaction() else { return false };
+        let version = transaction.statement(false).await;
+        version.is_ok_and(|version| version.names().are_those_of(published))
+    }
+
+    /// Lets a selection run by itself where no other one is waiting.
+    fn alone(
+        &self,
+        selection: &SharedSelection,
+        values: &[ScalarValue],
+    ) -> Result<Option<AloneQuery>> {
+        if self.shared_scan() != SharedScan::Auto || self.is_in_transaction() {
+            return Ok(None);
+        }
+        let values = values.iter().map(ScalarValue::to_array).collect::<Result<Vec<_>>>()?;
+        Ok(selection.bind(&values)?.and_then(|bound| bound.alone(self.database(), &self.workers())))
+    }
+
+    /// Plans a text. One that cannot be planned with parameters may be planned without.
+    async fn plan_text(&self, text: &str) -> PlannedStatement {
+        let planned = self.plan_prepared(text, &[]).await;
+        planned.unwrap_or_else(|_| PlannedStatement::without_parameters(Shape::Planned))
+    }
+
+    /// What was planned of a statement that was prepared before, with the same types declared; none where it has to be
+    /// planned.
+    pub(in crate::session) async fn prepared_before(
+        &self,
+        sql: &str,
+        declared: &[Option<DataType>],
+        published: &DatabaseVersion,
+    ) -> Option<PlannedStatement> {
+        let text = DeclaredText { text: sql.to_owned(), types: declared.to_vec() };
+        let texts = self.texts_of(is_change(sql));
+        let planned = texts.find(self.text_scope(), &text, published)?;
+        let planned = planned.get().filter(|it| it.is_kept() && it.shape.is_current(published))?;
+        self.sees_names_of(published).await.then(|| planned.clone())
+    }
+
+    /// Keeps what was planned of a statement, for when it is prepared again: drivers prepare the same text whenever it
+    /// runs. One without parameters has its values in its text, and may never come again.
+    pub(in crate::session) async fn keep_prepared(
+        &self,
+        sql: &str,
+        declared: &[Option<DataType>],
+        published: &DatabaseVersion,
+        planned: &PlannedStatement,
+    ) {
+        if planned.is_kept() && !planned.types.is_empty() && self.sees_names_of(published).await {
+            let text = DeclaredText { text: sql.to_owned(), types: declared.to_vec() };
+            let (texts, scope) = (self.texts_of(is_change(sql)), self.text_scope());
+            // What is there is of a table that was declared otherwise.
+            texts.forget(scope, &text);
+            // Where another session has just planned it, either plan serves.
+            let _ = texts.get(scope, &text, published).set(planned.clone());
+        }
+    }
+
+    /// The scope whose kept texts this client shares: its own, or that of all with the same settings.
+    fn text_scope(&self) -> TextScope {
+        self.scope.get_or_find(|is_own| {
+            let texts = &self.shared_texts;
+            if is_own {
+                return texts.own_scope();
+            }
+            let state = self.context.state_ref();
+            let entries = state.read().config_options().entries();
+            let settings = entries.into_iter().filter(|entry| entry.key != SHARED_SCAN_KEY);
+            let settings = settings.map(|entry| (entry.key, entry.value));
+            // Each user has rights of its own.
+            let user = ("user".to_owned(), Some(self.identity().user.to_string()));
+            let path = self.search_path().listed().join(",");
+            let path = ("search_path".to_owned(), Some(path));
+            texts.scope_of(settings.chain([user, path]).collect())
+        })
+    }
+}
+
+/// Whether a text begins as one that changes rows.
+fn is_change(sql: &str) -> bool {
+    begins_with(sql, &["insert", "update", "delete"])
+}
+
+/// A value as it was written.
+#[derive(Debug, PartialEq)]
+enum Literal {
+    Number(String),
+    Text(String),
+}
+
+/// A text with parameters in place of its values.
+struct RiddenText<'t> {
+    text: &'t str,
+    literals: &'t [TakenLiteral],
+    /// Types of the parameters, where they were declared.
+    types: Option<&'t [DataType]>,
+    is_query: bool,
+}
+
+/// A value that was taken out of a statement.
+#[derive(Debug, PartialEq)]
+struct TakenLiteral {
+    literal: Literal,
+    /// Line and column of its digits or its quote.
+    place: (u64, u64),
+}
+
+impl Literal {
+    /// The value at a place of a text.
+    fn at(raw: &RawText, place: ValuePlace) -> Self {
+        let value = &raw.values[place.at];
+        match (value.is_number, place.is_negative) {
+            (true, true) => Self::Number(format!("-{}", value.text)),
+            (true, false) => Self::Number(value.text.clone()),
+            (false, _) => Self::Text(value.text.clone()),
+        }
+    }
+
+    /// The value in the type of its column; none where it is not exactly one of that type.
+    fn value(&self, data_type: &DataType) -> Option<ScalarValue> {
+        match (self, data_type) {
+            (Self::Number(text), DataType::Float64) => {
+                text.parse().ok().map(|value| ScalarValue::Float64(Some(value)))
+            }
+            (Self::Number(text), DataType::Decimal128(precision, scale)) => {
+                let value = decimal(text, u32::try_from(*scale).ok()?)?;
+                let fits = value.unsigned_abs() < 10_u128.checked_pow((*precision).into())?;
+                fits.then_some(ScalarValue::Decimal128(Some(value), *precision, *scale))
+            }
+            (Self::Number(text), of) if of.is_integer() => whole(text.parse().ok()?, of),
+            (Self::Text(text), DataType::Utf8View) => {
+                Some(ScalarValue::Utf8View(Some(text.clone())))
+            }
+            (Self::Text(text), DataType::Date32) => {
+                ScalarValue::Utf8(Some(text.clone())).cast_to(data_type).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A whole number in a type; none where it is out of range. The types that most keys have need no cast.
+fn whole(number: i64, of: &DataType) -> Option<ScalarValue> {
+    Some(match of {
+        DataType::Int64 => ScalarValue::Int64(Some(number)),
+        DataType::Int32 => ScalarValue::Int32(Some(number.try_into().ok()?)),
+        _ => return ScalarValue::Int64(Some(number)).cast_to(of).ok(),
+    })
+}
+
+/// A decimal of a scale; none where it has more digits behind the point.
+fn decimal(text: &str, scale: u32) -> Option<i128> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+    let missing = scale.checked_sub(u32::try_from(rest.len()).ok()?)?;
+    let digits: i128 = format!("{whole}{rest}").parse().ok()?;
+    digits.checked_mul(10_i128.checked_pow(missing)?)
+}
+
+/// The key of a text, and which of its values each parameter is; none where not every value of the text
+/// is one.
+fn places(sql: &str, literals: &[TakenLiteral]) -> Option<(String, Vec<ValuePlace>)> {
+    let raw = RawText::of(sql)?;
+    if raw.values.len() != literals.len() {
+        return None;
+    }
+    let place_of = |taken: &TakenLiteral| {
+        let at = raw.values.iter().position(|value| value.place == taken.place)?;
+        let is_negative = matches!(&taken.literal, Literal::Number(text) if text.starts_with('-'));
+        let place = ValuePlace { at, is_negative };
+        (Literal::at(&raw, place) == taken.literal).then_some(place)
+    };
+    let places = literals.iter().map(place_of).collect::<Option<Vec<_>>>()?;
+    let is_each_taken = (0..places.len()).all(|at| places.iter().any(|place| place.at == at));
+    is_each_taken.then_some((raw.key, places))
+}
+
+/// The text of a statement over one table with parameters in place of the values of its conditions and of those that it
+/// writes, and these; none where it is more than that.
+fn with_parameters(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
+    if has_parameters(ast) {
+        return None;
+    }
+    let (mut ast, mut literals) = (ast.clone(), Vec::new());
+    match &mut ast {
+        Ast::Query(query) => take_of_query(query, &mut literals)?,
+        Ast::Update(update) => take_of_update(update, &mut literals)?,
+        Ast::Delete(delete) => take_of_delete(delete, &mut literals)?,
+        Ast::Insert(insert) => take_of_insert(insert, &mut literals)?,
+        _ => return None,
+    }
+    (1..=VALUES_MAX).contains(&literals.len()).then(|| (ast.to_string(), literals))
+}
+
+/// What EXECUTE names, and the values that it gives; none where one is more than a value.
+fn executed(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
+    let Ast::Execute { name: Some(name), parameters, using, immediate: false, .. } = ast else {
+        return None;
+    };
+    let mut literals = Vec::with_capacity(parameters.len());
+    parameters.iter().for_each(|value| take_value(&mut value.clone(), &mut literals));
+    let are_all = using.is_empty() && (1..=VALUES_MAX).contains(&parameters.len());
+    let name = name.0.last().and_then(|part| part.as_ident()).filter(|_| are_all)?;
+    (literals.len() == parameters.len()).then(|| (name.value.clone(), literals))
+}
+
+fn take_of_query(query: &mut Query, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+    if query.with.is_some() || !query.locks.is_empty() {
+        return None;
+    }
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    if !is_of_one_table(select) {
+        return None;
+    }
+    take_values(select.selection.as_mut()?, literals)
+}
+
+fn take_of_update(update: &mut Update, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+    let Update { table, assignments, from: None, selection, returning, or: None, .. } = update
+    else {
+        return None;
+    };
+    if !are_columns(returning.as_deref()) {
+        return None;
+    }
+    if !is_table(table) || !update.order_by.is_empty() || update.limit.is_some() {
+        return None;
+    }
+    take_values(selection.as_mut()?, literals)?;
+    for Assignment { target, value } in assignments {
+        match value {
+            // Of the same type as the column, which bounds the sum either way.
+            Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, right }
+                if is_target(left, target) =>
+            {
+                take_value(right, literals);
+            }
+            value => take_value(value, literals),
+        }
+    }
+    Some(())
+}
+
+/// Whether an expression is the column that is assigned to.
+fn is_target(expr: &Expr, target: &AssignmentTarget) -> bool {
+    let (Expr::Identifier(read), AssignmentTarget::ColumnName(written)) = (expr, target) else {
+        return false;
+    };
+    matches!(&written.0[..], [part] if part.as_ident() == Some(read))
+}
+
+fn take_of_delete(delete: &mut Delete, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+    let Delete { from, using: None, selection, returning, limit: None, .. } = delete else {
+        return None;
+    };
+    if !are_columns(returning.as_deref()) {
+        return None;
+    }
+    let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = from;
+    let [table] = &tables[..] else { return None };
+    let is_more = !delete.tables.is_empty() || !delete.order_by.is_empty();
+    if is_more || !is_table(table) {
+        return None;
+    }
+    take_values(selection.as_mut()?, literals)
+}
+
+/// Of INSERT … VALUES alone; what ON CONFLICT says stays as it is.
+fn take_of_insert(insert: &mut Insert, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+    let is_more = !matches!(insert.on, None | Some(OnInsert::OnConflict(_)))
+        || !are_columns(insert.returning.as_deref())
+        || insert.or.is_some();
+    if is_more || insert.ignore || insert.overwrite || insert.replace_into {
+        return None;
+    }
+    if !matches!(insert.table, TableObject::TableName(_)) {
+        return None;
+    }
+    let source = insert.source.as_mut()?;
+    let SetExpr::Values(values) = source.body.as_mut() else { return None };
+    if source.with.is_some() || source.limit_clause.is_some() || source.order_by.is_some() {
+        return None;
+    }
+    let mut cells = values.rows.iter_mut().flat_map(|row| row.iter_mut());
+    cells.try_for_each(|cell| {
+        take_value(cell, literals);
+        (literals.len() <= VALUES_MAX).then_some(())
+    })
+}
+
+fn is_of_one_table(select: &Select) -> bool {
+    let [from] = &select.from[..] else { return false };
+    is_table(from) && select.into.is_none()
+}
+
+/// Whether it is a name alone.
+fn is_table(table: &TableWithJoins) -> bool {
+    matches!(table.relation, TableFactor::Table { args: None, .. }) && table.joins.is_empty()
+}
+
+/// Whether RETURNING selects columns as they are, if anything: values that it has are not taken.
+fn are_columns(returning: Option<&[SelectItem]>) -> bool {
+    returning.unwrap_or_default().iter().all(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => is_column(expr),
+        SelectItem::Wildcard(_) => true,
+        _ => false,
+    })
+}
+
+fn has_parameters(ast: &Ast) -> bool {
+    let found = walk_expressions(ast, &mut |expr| match expr {
+        Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// Takes the values that columns are compared with; none where there is another kind of condition, which
+/// would not fit.
+fn take_values(expr: &mut Expr, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+    match expr {
+        Expr::Nested(inner) => take_values(inner, literals),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            take_values(left, literals)?;
+            take_values(right, literals)
+        }
+        Expr::BinaryOp { left, op, right } if is_comparison(op) => {
+            if is_column(left) {
+                take_value(right, literals);
+            } else if is_column(right) {
+                take_value(left, literals);
+            }
+            Some(())
+        }
+        Expr::Between { expr, low, high, negated: false } if is_column(expr) => {
+            take_value(low, literals);
+            take_value(high, literals);
+            Some(())
+        }
+        Expr::InList { expr, list, .. } if is_column(expr) && list.len() <= VALUES_MAX => {
+            list.iter_mut().for_each(|value| take_value(value, literals));
+            Some(())
+        }
+        Expr::Like { any: false, expr, .. } | Expr::IsNull(expr) | Expr::IsNotNull(expr)
+            if is_column(expr) =>
+        {
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+}
+
+/// Puts a parameter in the place of a number or a string.
+fn take_value(expr: &mut Expr, literals: &mut Vec<TakenLiteral>) {
+    let taken = match expr {
+        Expr::Value(value) => literal(&value.value).map(|literal| (literal, value.span)),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {
+            Expr::Value(value) => match &value.value {
+                Value::Number(digits, false) => {
+                    Some((Literal::Number(format!("-{digits}")), value.span))
+                }
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some((literal, span)) = taken {
+        literals.push(TakenLiteral { literal, place: (span.start.line, span.start.column) });
+        *expr = Expr::Value(Value::Placeholder(format!("${}", literals.len())).into());
+    }
+}
+
+fn literal(value: &Value) -> Option<Literal> {
+    match value {
+        Value::Number(digits, false) => Some(Literal::Number(digits.clone())),
+        Value::SingleQuotedString(text) => Some(Literal::Text(text.clone())),
+        _ => None,
+    }
+}

@@ -1,0 +1,435 @@
+//! ALTER TABLE: columns and constraints added, dropped, renamed and changed, and the table renamed.
+//!
+//! What is only declared is changed in place: the rows stay. With other columns the table is written anew,
+//! by the query that selects them, within the same transaction.
+
+mod altered;
+mod references;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atoll_store::SequenceId;
+use atoll_store::database::CatalogChange;
+use atoll_store::table::{TableChange, TableDefinition};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::common::{
+    ResolvedTableReference, Result, TableReference, exec_err, internal_err, plan_err,
+};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    AlterTable, AlterTableOperation, CastKind, Expr, Ident, RenameTableNameKind, SelectItem,
+    SetExpr, Statement as Ast, Value,
+};
+
+use crate::error::{SqlState, ViolatedConstraint, stated_err};
+use crate::names::{plain, relation_name};
+use crate::session::Session;
+use crate::session::ddl::create::{new_identity, next_number};
+use crate::session::ddl::definition::{add_check, add_key, mark_types, set_default};
+use crate::session::ddl::sequence::whole;
+use crate::session::ddl::view_dependents::DroppedColumns;
+use crate::session::dml::change::{parsed, quoted};
+use crate::session::plan::planner::{StatementPlanner, plan_physical};
+use crate::session::statement::command_tag::{missing, with_notices};
+use crate::syntax::parsed_expr;
+use crate::table::insert::inserted;
+use crate::table::load::load;
+use crate::table::{PlacedTable, stored_columns};
+use crate::table_text::computed;
+use altered::{AlteredColumn, AlteredForeignKey, AlteredTable, ColumnSource};
+use references::{new_numbers, release_keys};
+
+impl Session {
+    /// Alters a table; what was done.
+    pub(in crate::session) async fn alter(
+        &self,
+        planner: &StatementPlanner,
+        alter: &AlterTable,
+    ) -> Result<Cow<'static, str>> {
+        check(alter)?;
+        let at = planner.resolve(planner.name(&alter.name)?);
+        let Some(found) = planner.names.table(&at)? else {
+            return match alter.if_exists {
+                true => Ok(with_notices("ALTER TABLE", &[missing("relation", &at.table)])),
+                false => stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at)),
+            };
+        };
+        let Some(table) = found.downcast_ref::<PlacedTable>() else {
+            return stated_err!(
+                WRONG_OBJECT_TYPE,
+                "'{}' was not made by CREATE TABLE; only such tables can be altered",
+                plain(&at)
+            );
+        };
+        if let [AlterTableOperation::RenameTable { table_name }] = &alter.operations[..] {
+            let to = new_name(planner, &at, table_name)?;
+            let (from, to) = (relation_name(&at), relation_name(&to));
+            planner.define(CatalogChange::Rename { from, to }).await?;
+            return Ok("ALTER TABLE".into());
+        }
+        planner.lock_table(table).await?;
+        // What is there now that no one else changes it.
+        let planner = &self.planner(&planner.transaction, true).await?;
+        let Some(found) = planner.names.table(&at)? else {
+            return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
+        };
+        let Some(table) = found.downcast_ref::<PlacedTable>() else {
+            return plan_err!("'{}' was replaced meanwhile; run the statement again", plain(&at));
+        };
+        let normalize = |ident: &Ident| planner.normalized(ident);
+        let mut altered = AlteredTable::of(table.id(), table.definition())?;
+        for operation in &alter.operations {
+            altered.apply(operation, &normalize)?;
+        }
+        let released = release_keys(planner, table, &mut altered, &alter.operations)?;
+        planner.drop_foreign_keys(&released).await?;
+        let numbers = new_numbers(table, &altered);
+        for column in &mut altered.columns {
+            let Some(declared) = column.new_identity.take() else { continue };
+            let field = match &column.source {
+                ColumnSource::Column(field) => Arc::clone(field),
+                ColumnSource::New(data_type) => {
+                    Arc::new(Field::new(&column.name, whole(data_type)?, false))
+                }
+                ColumnSource::Computed(..) => {
+                    let name = &column.name;
+                    return plan_err!("column '{name}' is changed twice in one ALTER TABLE");
+                }
+            };
+            let identity = new_identity(planner, &relation_name(&at), &field, declared).await?;
+            if let ColumnSource::New(data_type) = &column.source {
+                let numbers = number_rows(planner, table, identity.sequence).await?;
+                let data_type = data_type.clone();
+                column.source = ColumnSource::Computed(Box::new(numbers), data_type);
+            }
+            column.default = Some(parsed_expr(&next_number(&identity))?);
+            column.identity = Some(identity);
+        }
+        let dropped = DroppedColumns::of(planner, &alter.operations);
+        let readers = match dropped {
+            Some(_) => planner.planned_ones(planner.readers(&[relation_name(&at)])?).await,
+            None => Vec::new(),
+        };
+        let kept = altered.columns.iter().filter_map(|column| Some(column.identity?.sequence));
+        let kept: Vec<SequenceId> = kept.collect();
+        match is_declared_only(table, &altered) {
+            true => self.declare(planner, table, altered).await?,
+            false => self.rewrite(planner, table, altered, &numbers).await?,
+        }
+        planner.follow_columns(&relation_name(&at), &alter.operations).await?;
+        for name in planner.names.sequences_of(&relation_name(&at)) {
+            if planner.names.sequence(&name).is_some_and(|sequence| !kept.contains(&sequence)) {
+                planner.define(CatalogChange::Drop { name }).await?;
+            }
+        }
+        let told = match &dropped {
+            Some(dropped) => {
+                let columns = (&relation_name(&at), dropped);
+                self.drop_readers_of_columns(planner, columns, readers).await?
+            }
+            None => Vec::new(),
+        };
+        Ok(with_notices("ALTER TABLE", &told))
+    }
+
+    /// Declares other names and constraints of a table, whose rows obey them.
+    async fn declare(
+        &self,
+        planner: &StatementPlanner,
+        table: &PlacedTable,
+        altered: AlteredTable,
+    ) -> Result<()> {
+        let fields = table.definition().columns.fields().iter().zip(&altered.columns);
+        let fields = fields.map(|(field, column)| {
+            field.as_ref().clone().with_name(&column.name).with_nullable(!column.not_null)
+        });
+        let columns = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let (definition, new) = definition(planner, table, altered, columns)?;
+        self.check_nulls(planner, table, &definition).await?;
+        set_definition(planner, table, definition).await?;
+        self.check_rows(planner, table.at()).await?;
+        planner.check_foreign_keys(table.id(), &new).await
+    }
+
+    /// Refuses NOT NULL where there are NULLs.
+    async fn check_nulls(
+        &self,
+        planner: &StatementPlanner,
+        table: &PlacedTable,
+        definition: &TableDefinition,
+    ) -> Result<()> {
+        let before = table.definition().columns.fields().iter();
+        for (before, after) in before.zip(definition.columns.fields()) {
+            if !before.is_nullable() || after.is_nullable() {
+                continue;
+            }
+            let condition = parsed_expr(&format!("{} IS NULL", quoted(before.name())))?;
+            if self.has_rows(planner, table.at(), condition).await? {
+                let violated = ViolatedConstraint {
+                    column: Some(after.name().clone()),
+                    ..ViolatedConstraint::of_table(table.name())
+                };
+                let message = format!(
+                    "column '{}' of table '{}' contains null values",
+                    after.name(),
+                    table.name()
+                );
+                return Err(SqlState::NOT_NULL_VIOLATION.violation(message, violated));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses CHECK constraints that rows break; the definition is in place by now.
+    async fn check_rows(
+        &self,
+        planner: &StatementPlanner,
+        at: &ResolvedTableReference,
+    ) -> Result<()> {
+        let planner = self.planner(&planner.transaction, true).await?;
+        let Some(table) = planner.names.table(at)? else { return Ok(()) };
+        let Some(table) = table.downcast_ref::<PlacedTable>() else { return Ok(()) };
+        for check in &table.definition().checks {
+            let condition = parsed_expr(&format!("NOT ({})", check.sql))?;
+            if self.has_rows(&planner, at, condition).await? {
+                let violated = ViolatedConstraint {
+                    constraint: Some(check.name.to_string()),
+                    ..ViolatedConstraint::of_table(table.name())
+                };
+                let message = format!(
+                    "check constraint '{}' of table '{}' is violated by some row",
+                    check.name,
+                    table.name()
+                );
+                return Err(SqlState::CHECK_VIOLATION.violation(message, violated));
+            }
+        }
+        // Planned once, so that what no row can be held against is refused now.
+        planner.write_rules(&planner.state, table, &quoted(&at.table), None).await.map(drop)
+    }
+
+    async fn has_rows(
+        &self,
+        planner: &StatementPlanner,
+        at: &ResolvedTableReference,
+        condition: Expr,
+    ) -> Result<bool> {
+        let text = format!("SELECT 1 FROM {} WHERE {condition} LIMIT 1", full_name(at));
+        let (plan, context) = select(planner, parsed(&text)?).await?;
+        let found = self.on_worker(collect(plan, context)).await?;
+        Ok(found.iter().any(|batch| batch.num_rows() > 0))
+    }
+
+    /// Writes the table anew with these columns.
+    async fn rewrite(
+        &self,
+        planner: &StatementPlanner,
+        table: &PlacedTable,
+        altered: AlteredTable,
+        numbers: &BTreeMap<usize, usize>,
+    ) -> Result<()> {
+        let (plan, context) = select(planner, query(table.at(), &altered.columns)?).await?;
+        let fields = stored_columns(&plan.schema());
+        let fields = fields
+            .fields()
+            .iter()
+            .zip(&altered.columns)
+            .map(|(field, column)| field.as_ref().clone().with_nullable(!column.not_null));
+        let columns = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        let (definition, new) = definition(planner, table, altered, columns)?;
+        planner.rewrite(table, TableChange { truncated: true, ..TableChange::default() }).await?;
+        set_definition(planner, table, definition).await?;
+        planner.renumber_references(table.id(), numbers).await?;
+        let anew = self.planner(&planner.transaction, true).await?;
+        let Some(found) = anew.names.table(table.at())? else {
+            return internal_err!("a table that is altered has no name");
+        };
+        let Some(anew_table) = found.downcast_ref::<PlacedTable>().cloned() else {
+            return internal_err!("a table that is altered is none");
+        };
+        let name = quoted(&table.at().table);
+        let rules = anew.write_rules(&anew.state, &anew_table, &name, None).await?;
+        let target = Arc::new(anew.target(rules));
+        let filled = anew_table.clone();
+        let change = self.on_worker(async move {
+            let loaded = load(plan, context, &filled, &target, false).await?;
+            inserted(&filled, loaded)
+        });
+        planner.rewrite(&anew_table, change.await?).await?;
+        planner.check_foreign_keys(table.id(), &new).await
+    }
+}
+
+/// The numbers that a new sequence gives the rows of a table, which goes on behind them.
+async fn number_rows(
+    planner: &StatementPlanner,
+    table: &PlacedTable,
+    sequence: SequenceId,
+) -> Result<Expr> {
+    let version = planner.transaction.statement(true).await?;
+    let Some(state) = version.sequence(sequence) else {
+        return internal_err!("sequence {sequence} of a new column is not there");
+    };
+    let definition = Arc::clone(&state.definition);
+    let (start, increment) = (definition.start, definition.increment);
+    let rows = i128::try_from(table.version().rows()).unwrap_or(i128::MAX);
+    if rows > 0 {
+        let last = i128::from(start) + i128::from(increment) * (rows - 1);
+        let within = i128::from(definition.min)..=i128::from(definition.max);
+        let last = i64::try_from(last).ok().filter(|last| within.contains(&i128::from(*last)));
+        if last.is_none() {
+            return exec_err!("the sequence of the new column ends before the table's {rows} rows");
+        }
+        planner.define(CatalogChange::SetSequence { sequence, definition, last }).await?;
+    }
+    parsed_expr(&format!("(CAST(row_number() OVER () AS BIGINT) - 1) * ({increment}) + ({start})"))
+}
+
+async fn set_definition(
+    planner: &StatementPlanner,
+    table: &PlacedTable,
+    definition: TableDefinition,
+) -> Result<()> {
+    let (table, definition) = (table.id(), Arc::new(definition));
+    planner.define(CatalogChange::SetDefinition { table, definition }).await
+}
+
+fn check(alter: &AlterTable) -> Result<()> {
+    let has_others = alter.location.is_some() || alter.on_cluster.is_some();
+    if has_others || alter.table_type.is_some() || alter.only {
+        return plan_err!(
+            "ALTER TABLE takes a name and ADD COLUMN, DROP COLUMN, RENAME COLUMN, ALTER COLUMN, ADD or DROP \
+             CONSTRAINT, or RENAME TO"
+        );
+    }
+    Ok(())
+}
+
+fn new_name(
+    planner: &StatementPlanner,
+    from: &ResolvedTableReference,
+    to: &RenameTableNameKind,
+) -> Result<ResolvedTableReference> {
+    let (RenameTableNameKind::To(to) | RenameTableNameKind::As(to)) = to;
+    let to = match planner.name(to)? {
+        TableReference::Bare { table } => ResolvedTableReference { table, ..from.clone() },
+        name => planner.resolve(name),
+    };
+    if (&to.catalog, &to.schema) != (&from.catalog, &from.schema) {
+        return plan_err!("a table cannot be renamed into another schema");
+    }
+    Ok(to)
+}
+
+/// Whether all columns are there still, in their order, with their values.
+fn is_declared_only(table: &PlacedTable, altered: &AlteredTable) -> bool {
+    let fields = table.definition().columns.fields();
+    let same = |(field, column): (&Arc<Field>, &AlteredColumn)| matches!(&column.source, ColumnSource::Column(own) if own.name() == field.name());
+    fields.len() == altered.columns.len() && fields.iter().zip(&altered.columns).all(same)
+}
+
+/// The definition with these stored columns, and the names of foreign keys that are new.
+fn definition(
+    planner: &StatementPlanner,
+    table: &PlacedTable,
+    mut altered: AlteredTable,
+    columns: SchemaRef,
+) -> Result<(TableDefinition, Vec<Arc<str>>)> {
+    let normalize = |ident: &Ident| planner.normalized(ident);
+    let (keys, checks, foreign_keys) = altered.take_added();
+    let mut definition = TableDefinition::new(columns, *table.strategy());
+    definition.on_commit = table.definition().on_commit;
+    for (at, column) in altered.columns.iter().enumerate() {
+        if let Some(default) = &column.default {
+            set_default(&mut definition, planner, at, default, table.id().is_temporary())?;
+        }
+        definition.identities[at] = column.identity;
+    }
+    for key in altered.keys {
+        let columns = numbers_of(&definition, &key.columns)?;
+        let (name, is_primary) = (key.name, key.is_primary);
+        definition.uniques.push(atoll_store::table::Unique { name, columns, is_primary });
+    }
+    for (name, condition) in altered.checks {
+        let sql = condition.to_string().into();
+        definition.checks.push(atoll_store::table::Check { name, sql });
+    }
+    for altered in altered.foreign_keys {
+        let AlteredForeignKey { mut key, columns, own_parent } = altered;
+        key.columns = numbers_of(&definition, &columns)?;
+        if let Some(own) = own_parent {
+            key.parent_columns = numbers_of(&definition, &own)?;
+        }
+        definition.foreign_keys.push(key);
+    }
+    let name = &table.at().table;
+    for key in keys {
+        add_key(&mut definition, name, key, &normalize)?;
+    }
+    for check in checks {
+        add_check(&mut definition, name, check, &normalize)?;
+    }
+    let known = definition.foreign_keys.len();
+    planner.add_foreign_keys((table.id(), table.at()), &mut definition, foreign_keys)?;
+    mark_types(&mut definition);
+    let new = definition.foreign_keys[known..].iter().map(|key| Arc::clone(&key.name)).collect();
+    Ok((definition, new))
+}
+
+fn numbers_of(definition: &TableDefinition, names: &[String]) -> Result<Vec<usize>> {
+    let number = |name: &String| {
+        let found = definition.columns.index_of(name);
+        found.map_err(|_| {
+            SqlState::UNDEFINED_COLUMN.error(format!("column '{name}' of a key does not exist"))
+        })
+    };
+    names.iter().map(number).collect()
+}
+
+fn full_name(at: &ResolvedTableReference) -> String {
+    [&at.catalog, &at.schema, &at.table].map(|part| quoted(part).to_string()).join(".")
+}
+
+/// A planned query over the table as it is.
+async fn select(
+    planner: &StatementPlanner,
+    query: Ast,
+) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+    let plan = planner.plan_other(Parsed::Statement(Box::new(query))).await?;
+    Ok((plan_physical(&planner.state, &plan).await?, planner.state.task_ctx()))
+}
+
+/// `SELECT a, CAST(NULL AS type) AS b FROM t`.
+fn query(at: &ResolvedTableReference, columns: &[AlteredColumn]) -> Result<Ast> {
+    let mut query = parsed(&format!("SELECT 0 FROM {}", full_name(at)))?;
+    let Ast::Query(body) = &mut query else {
+        return internal_err!("a query was parsed as another statement");
+    };
+    let SetExpr::Select(select) = body.body.as_mut() else {
+        return internal_err!("a SELECT was parsed as another query");
+    };
+    let item = |column: &AlteredColumn| {
+        let cast = |expr: Expr, data_type: &_| Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(expr),
+            data_type: Clone::clone(data_type),
+            array: false,
+            format: None,
+        };
+        let expr = match &column.source {
+            ColumnSource::Column(field) => Expr::Identifier(quoted(field.name())),
+            ColumnSource::New(data_type) => {
+                let default = column.default.clone().filter(|value| computed(value).is_none());
+                cast(default.unwrap_or_else(|| Expr::value(Value::Null)), data_type)
+            }
+            ColumnSource::Computed(expr, data_type) => cast(Expr::clone(expr), data_type),
+        };
+        SelectItem::ExprWithAlias { expr, alias: quoted(&column.name) }
+    };
+    select.projection = columns.iter().map(item).collect();
+    Ok(query)
+}

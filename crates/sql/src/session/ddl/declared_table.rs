@@ -1,0 +1,244 @@
+//! What CREATE TABLE declares beyond names and types of columns: NOT NULL, DEFAULT, identities, generated
+//! columns, PRIMARY KEY, UNIQUE, CHECK, FOREIGN KEY. It is taken out of the statement, whose rest DataFusion plans.
+
+use std::collections::HashSet;
+
+use atoll_store::table::OnCommit;
+use datafusion::common::{Result, not_impl_err, plan_err};
+use datafusion::sql::sqlparser::ast::{
+    CheckConstraint, ColumnDef, ColumnOption, CreateTable, DataType, Expr, GeneratedAs, Ident,
+    IndexColumn, ObjectNamePart, OnCommit as AstOnCommit, SequenceOptions, TableConstraint,
+};
+
+use crate::error::stated_err;
+use crate::session::ddl::foreign_key::DeclaredForeignKey;
+use crate::table_text::as_default;
+
+/// What is declared, columns by their place.
+#[derive(Debug, Default)]
+pub(in crate::session) struct DeclaredTable {
+    pub(in crate::session) columns: Vec<DeclaredColumn>,
+    pub(in crate::session) keys: Vec<DeclaredKey>,
+    pub(in crate::session) checks: Vec<DeclaredCheck>,
+    pub(in crate::session) foreign_keys: Vec<DeclaredForeignKey>,
+    /// Of a temporary table what becomes of it when a transaction ends.
+    pub(in crate::session) temporary: Option<OnCommit>,
+}
+
+/// What is declared of a column.
+#[derive(Debug, Default)]
+pub(in crate::session) struct DeclaredColumn {
+    pub(in crate::session) not_null: bool,
+    pub(in crate::session) default: Option<Expr>,
+    pub(in crate::session) identity: Option<DeclaredIdentity>,
+}
+
+/// `GENERATED … AS IDENTITY`, and SERIAL.
+#[derive(Debug)]
+pub(in crate::session) struct DeclaredIdentity {
+    /// Whether a statement may not give a value of its own.
+    pub(in crate::session) always: bool,
+    pub(in crate::session) options: Vec<SequenceOptions>,
+}
+
+/// PRIMARY KEY or UNIQUE.
+#[derive(Debug)]
+pub(in crate::session) struct DeclaredKey {
+    pub(in crate::session) name: Option<Ident>,
+    pub(in crate::session) columns: Vec<Ident>,
+    pub(in crate::session) is_primary: bool,
+}
+
+/// CHECK.
+#[derive(Debug)]
+pub(in crate::session) struct DeclaredCheck {
+    pub(in crate::session) name: Option<Ident>,
+    /// The column that it is declared with.
+    pub(in crate::session) column: Option<Ident>,
+    pub(in crate::session) condition: Expr,
+}
+
+/// Takes out TEMP and ON COMMIT.
+fn take_temporary(create: &mut CreateTable) -> Result<Option<OnCommit>> {
+    let on_commit = create.on_commit.take().map(|on_commit| match on_commit {
+        AstOnCommit::PreserveRows => OnCommit::PreserveRows,
+        AstOnCommit::DeleteRows => OnCommit::DeleteRows,
+        AstOnCommit::Drop => OnCommit::Drop,
+    });
+    match (std::mem::take(&mut create.temporary), on_commit) {
+        (true, on_commit) => Ok(Some(on_commit.unwrap_or_default())),
+        (false, None) => Ok(None),
+        (false, Some(_)) => {
+            stated_err!(INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables")
+        }
+    }
+}
+
+impl DeclaredTable {
+    /// Takes what is declared out of a statement.
+    ///
+    /// # Errors
+    /// For constraints that are not supported, for two primary keys, and for ON COMMIT of a table that stays.
+    pub(in crate::session) fn take(create: &mut CreateTable) -> Result<Self> {
+        let mut declared = Self { temporary: take_temporary(create)?, ..Self::default() };
+        for column in &mut create.columns {
+            declared.take_column(column)?;
+        }
+        for constraint in std::mem::take(&mut create.constraints) {
+            declared.add(constraint, None)?;
+        }
+        if declared.keys.iter().filter(|key| key.is_primary).count() > 1 {
+            return stated_err!(
+                INVALID_TABLE_DEFINITION,
+                "multiple primary keys for table '{}' are not allowed",
+                create.name
+            );
+        }
+        Ok(declared)
+    }
+
+    /// Takes what is declared with one column; it is the last one so far.
+    pub(in crate::session) fn take_column(&mut self, column: &mut ColumnDef) -> Result<()> {
+        let mut of_column = DeclaredColumn::default();
+        if let Some(whole) = serial(&column.data_type) {
+            column.data_type = whole;
+            of_column.identity = Some(DeclaredIdentity { always: false, options: Vec::new() });
+        }
+        for option in std::mem::take(&mut column.options) {
+            let name = option.name;
+            match option.option {
+                ColumnOption::Null => {}
+                ColumnOption::NotNull => of_column.not_null = true,
+                ColumnOption::Default(value) => {
+                    if of_column.default.is_some() {
+                        return stated_err!(
+                            SYNTAX_ERROR,
+                            "column '{}' has both DEFAULT and GENERATED",
+                            column.name
+                        );
+                    }
+                    of_column.default = Some(value);
+                }
+                ColumnOption::PrimaryKey(key) => self.keys.push(DeclaredKey {
+                    name: name.or(key.name),
+                    columns: vec![column.name.clone()],
+                    is_primary: true,
+                }),
+                ColumnOption::Unique(key) => self.keys.push(DeclaredKey {
+                    name: name.or(key.name),
+                    columns: vec![column.name.clone()],
+                    is_primary: false,
+                }),
+                ColumnOption::Check(CheckConstraint { name: own, expr, .. }) => {
+                    let (name, column) = (name.or(own), Some(column.name.clone()));
+                    self.checks.push(DeclaredCheck { name, column, condition: *expr });
+                }
+                ColumnOption::Generated {
+                    generated_as,
+                    sequence_options,
+                    generation_expr: None,
+                    ..
+                } => {
+                    let always = generated_as == GeneratedAs::Always;
+                    let options = sequence_options.unwrap_or_default();
+                    of_column.identity = Some(DeclaredIdentity { always, options });
+                }
+                ColumnOption::Generated { generation_expr: Some(expr), .. } => {
+                    if of_column.default.is_some() {
+                        return stated_err!(
+                            SYNTAX_ERROR,
+                            "column '{}' has both DEFAULT and GENERATED",
+                            column.name
+                        );
+                    }
+                    of_column.default = Some(as_default(expr));
+                }
+                ColumnOption::ForeignKey(mut key) => {
+                    key.columns = vec![column.name.clone()];
+                    self.foreign_keys.push(DeclaredForeignKey::of(key, name)?);
+                }
+                other => {
+                    return not_impl_err!(
+                        "{other} of column '{}' is not supported; expected NOT NULL, DEFAULT, PRIMARY KEY, \
+                         UNIQUE, CHECK, REFERENCES or GENERATED",
+                        column.name
+                    );
+                }
+            }
+        }
+        if of_column.identity.is_some() && of_column.default.is_some() {
+            return stated_err!(
+                SYNTAX_ERROR,
+                "column '{}' has both DEFAULT and IDENTITY",
+                column.name
+            );
+        }
+        of_column.not_null |= of_column.identity.is_some();
+        self.columns.push(of_column);
+        Ok(())
+    }
+
+    /// Adds a constraint of the table.
+    pub(in crate::session) fn add(
+        &mut self,
+        constraint: TableConstraint,
+        named: Option<Ident>,
+    ) -> Result<()> {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => self.keys.push(DeclaredKey {
+                name: named.or(key.name),
+                columns: names(&key.columns)?,
+                is_primary: true,
+            }),
+            TableConstraint::Unique(key) => self.keys.push(DeclaredKey {
+                name: named.or(key.name),
+                columns: names(&key.columns)?,
+                is_primary: false,
+            }),
+            TableConstraint::Check(CheckConstraint { name, expr, .. }) => {
+                let name = named.or(name);
+                self.checks.push(DeclaredCheck { name, column: None, condition: *expr });
+            }
+            TableConstraint::ForeignKey(key) => {
+                self.foreign_keys.push(DeclaredForeignKey::of(key, named)?);
+            }
+            other => {
+                return not_impl_err!(
+                    "{other}; expected PRIMARY KEY, UNIQUE, CHECK or FOREIGN KEY"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The columns of a key, each named once.
+fn names(columns: &[IndexColumn]) -> Result<Vec<Ident>> {
+    let mut seen = HashSet::new();
+    let mut names = Vec::with_capacity(columns.len());
+    for column in columns {
+        let Expr::Identifier(name) = &column.column.expr else {
+            return plan_err!("a key has columns, '{column}' is none");
+        };
+        if !seen.insert(name.value.clone()) {
+            return stated_err!(DUPLICATE_COLUMN, "column '{name}' appears twice in a key");
+        }
+        names.push(name.clone());
+    }
+    Ok(names)
+}
+
+/// The type of the numbers that SERIAL and its kin stand for.
+fn serial(data_type: &DataType) -> Option<DataType> {
+    let DataType::Custom(name, arguments) = data_type else { return None };
+    let [ObjectNamePart::Identifier(name)] = &name.0[..] else { return None };
+    if !arguments.is_empty() {
+        return None;
+    }
+    match name.value.to_ascii_lowercase().as_str() {
+        "smallserial" | "serial2" => Some(DataType::SmallInt(None)),
+        "serial" | "serial4" => Some(DataType::Integer(None)),
+        "bigserial" | "serial8" => Some(DataType::BigInt(None)),
+        _ => None,
+    }
+}

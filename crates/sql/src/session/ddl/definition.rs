@@ -1,0 +1,244 @@
+//! From what CREATE TABLE declares to the definition that the store keeps.
+
+use crate::syntax::{walk, walk_expressions_mut};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use atoll_placement::Strategy;
+use atoll_store::table::{Check, TableDefinition, Unique};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use datafusion::common::{DFSchema, Result};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Visitor};
+
+use crate::error::{SqlError, SqlState, stated_err};
+use crate::pg_type::{Checked, as_json, as_jsonb, as_list_of, as_uuid, type_of_check};
+use crate::session::ddl::declared_table::{DeclaredCheck, DeclaredKey, DeclaredTable};
+use crate::session::plan::planner::StatementPlanner;
+use crate::sql_to_plan::create_logical_expr;
+use crate::syntax::parsed_expr;
+use crate::table_text::computed;
+
+impl DeclaredTable {
+    /// The definition of a table with these stored columns; identities get their sequences later. Names of
+    /// constraints that have none are PostgreSQL's: `t_pkey`, `t_a_b_key`, `t_a_check`.
+    ///
+    /// # Errors
+    /// For columns that are not there, names that are taken, and defaults of other types.
+    pub(in crate::session) fn definition(
+        self,
+        planner: &StatementPlanner,
+        table: &str,
+        columns: SchemaRef,
+        placement: Strategy,
+    ) -> Result<TableDefinition> {
+        let mut definition = TableDefinition::new(columns, placement);
+        let is_temporary = self.temporary.is_some();
+        let normalize = |ident: &Ident| planner.normalized(ident);
+        let columns = self.columns.iter().enumerate();
+        let not_null: Vec<usize> =
+            columns.filter(|(_, column)| column.not_null).map(|(at, _)| at).collect();
+        set_not_null(&mut definition, &not_null);
+        for (column, declared) in self.columns.into_iter().enumerate() {
+            if let Some(default) = declared.default {
+                set_default(&mut definition, planner, column, &default, is_temporary)?;
+            }
+        }
+        for key in self.keys {
+            add_key(&mut definition, table, key, &normalize)?;
+        }
+        for check in self.checks {
+            add_check(&mut definition, table, check, &normalize)?;
+        }
+        mark_types(&mut definition);
+        Ok(definition)
+    }
+}
+
+/// Declares the default of a column, whose sequences keep their meaning.
+pub(in crate::session) fn set_default(
+    definition: &mut TableDefinition,
+    planner: &StatementPlanner,
+    column: usize,
+    default: &Expr,
+    is_temporary: bool,
+) -> Result<()> {
+    let field = definition.columns.field(column);
+    check_default(planner, default, field.name(), field.data_type())?;
+    let named = planner.with_full_names(default, is_temporary)?;
+    definition.defaults[column] = Some(named.to_string().into());
+    Ok(())
+}
+
+/// Refuses a default that is not of the column's type, or reads columns.
+fn check_default(
+    planner: &StatementPlanner,
+    default: &Expr,
+    column: &str,
+    wanted: &DataType,
+) -> Result<()> {
+    let is_computed = computed(default).is_some();
+    if walk(default, &mut Queries).is_break() {
+        let what = if is_computed { "a column generation" } else { "a DEFAULT" };
+        return stated_err!(
+            FEATURE_NOT_SUPPORTED,
+            "column '{column}': cannot use a subquery in {what} expression"
+        );
+    }
+    if is_computed {
+        // It is planned over the rows of the table, once that is there.
+        return Ok(());
+    }
+    planner.check_sequences(default)?;
+    let none = DFSchema::empty();
+    let planned = create_logical_expr(&planner.state, &default.to_string(), &none);
+    let planned = planned.and_then(|expr| {
+        use datafusion::logical_expr::ExprSchemable;
+        expr.cast_to(wanted, &none)
+    });
+    match planned {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let SqlError { state, message, .. } = SqlError::new(error, "");
+            Err(state.error(format!("DEFAULT {default} of column '{column}': {message}")))
+        }
+    }
+}
+
+/// Stops at a query.
+struct Queries;
+
+impl Visitor for Queries {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+}
+
+/// Adds a PRIMARY KEY or UNIQUE constraint.
+pub(in crate::session) fn add_key(
+    definition: &mut TableDefinition,
+    table: &str,
+    key: DeclaredKey,
+    normalize: &dyn Fn(&Ident) -> String,
+) -> Result<()> {
+    let mut columns = Vec::with_capacity(key.columns.len());
+    for column in &key.columns {
+        let name = normalize(column);
+        let found = definition.columns.index_of(&name);
+        columns.push(found.map_err(|_| {
+            SqlState::UNDEFINED_COLUMN.error(format!("column '{name}' named in key does not exist"))
+        })?);
+    }
+    if key.is_primary {
+        if definition.uniques.iter().any(|unique| unique.is_primary) {
+            return stated_err!(
+                INVALID_TABLE_DEFINITION,
+                "multiple primary keys for table '{table}' are not allowed"
+            );
+        }
+        set_not_null(definition, &columns);
+    }
+    let name = match &key.name {
+        Some(name) => free_name(definition, normalize(name))?,
+        None if key.is_primary => unused_name(definition, format!("{table}_pkey")),
+        None => {
+            let names: Vec<&str> =
+                columns.iter().map(|at| definition.columns.field(*at).name().as_str()).collect();
+            unused_name(definition, format!("{table}_{}_key", names.join("_")))
+        }
+    };
+    let (name, is_primary) = (name.into(), key.is_primary);
+    definition.uniques.push(Unique { name, columns, is_primary });
+    Ok(())
+}
+
+/// Adds a CHECK constraint, whose condition is planned when rows are written.
+pub(in crate::session) fn add_check(
+    definition: &mut TableDefinition,
+    table: &str,
+    check: DeclaredCheck,
+    normalize: &dyn Fn(&Ident) -> String,
+) -> Result<()> {
+    let name = match (&check.name, &check.column) {
+        (Some(name), _) => free_name(definition, normalize(name))?,
+        (None, Some(column)) => {
+            unused_name(definition, format!("{table}_{}_check", normalize(column)))
+        }
+        (None, None) => unused_name(definition, format!("{table}_check")),
+    };
+    let mut condition = check.condition;
+    without_table(&mut condition, table, normalize);
+    let sql = condition.to_string();
+    // What is stored is parsed again whenever rows are written.
+    parsed_expr(&sql)?;
+    definition.checks.push(Check { name: name.into(), sql: sql.into() });
+    Ok(())
+}
+
+/// Columns without the name of their table, which may become another one.
+fn without_table(condition: &mut Expr, table: &str, normalize: &dyn Fn(&Ident) -> String) {
+    let _ = walk_expressions_mut(condition, &mut |expr| {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let [of_table, column] = &parts[..]
+            && normalize(of_table) == table
+        {
+            *expr = Expr::Identifier(column.clone());
+        }
+        ControlFlow::<()>::Continue(())
+    });
+}
+
+/// Has columns whose texts are those of a type tell so: clients are told of the type.
+pub(in crate::session) fn mark_types(definition: &mut TableDefinition) {
+    let marked = |field: &FieldRef| {
+        let plain = || field.as_ref().clone().with_metadata(HashMap::new());
+        let mut checks = definition.checks.iter();
+        match checks.find_map(|check| type_of_check(&check.sql, field.name())) {
+            Some(of) if field.data_type().is_nested() => Arc::new(as_list_of(of, plain())),
+            Some(Checked::Uuid) => Arc::new(as_uuid(plain())),
+            Some(Checked::Json) => Arc::new(as_json(plain())),
+            Some(Checked::Jsonb) => Arc::new(as_jsonb(plain())),
+            None if field.metadata().is_empty() => Arc::clone(field),
+            None => Arc::new(plain()),
+        }
+    };
+    let fields: Vec<FieldRef> = definition.columns.fields().iter().map(marked).collect();
+    definition.columns = Arc::new(Schema::new(fields));
+}
+
+fn set_not_null(definition: &mut TableDefinition, columns: &[usize]) {
+    if columns.is_empty() {
+        return;
+    }
+    let mut fields: Vec<FieldRef> = definition.columns.fields().iter().cloned().collect();
+    for column in columns {
+        fields[*column] = Arc::new(fields[*column].as_ref().clone().with_nullable(false));
+    }
+    definition.columns = Arc::new(Schema::new(fields));
+}
+
+fn is_used(definition: &TableDefinition, name: &str) -> bool {
+    let uniques = definition.uniques.iter().map(|unique| &*unique.name);
+    let checks = definition.checks.iter().map(|check| &*check.name);
+    let foreign_keys = definition.foreign_keys.iter().map(|key| &*key.name);
+    uniques.chain(checks).chain(foreign_keys).any(|used| used == name)
+}
+
+pub(in crate::session) fn free_name(definition: &TableDefinition, name: String) -> Result<String> {
+    match is_used(definition, &name) {
+        true => stated_err!(
+            DUPLICATE_OBJECT,
+            "constraint '{name}' exists twice; give one of them another name"
+        ),
+        false => Ok(name),
+    }
+}
+
+/// The name, with a number behind it where it is taken.
+pub(in crate::session) fn unused_name(definition: &TableDefinition, name: String) -> String {
+    let numbered = (1..).map(|number| format!("{name}{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    names.find(|name| !is_used(definition, name)).unwrap_or(name)
+}

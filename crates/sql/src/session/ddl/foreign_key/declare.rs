@@ -1,0 +1,293 @@
+//! What a statement declares, as the store keeps it.
+
+use std::collections::HashSet;
+
+use atoll_functions::sql_name;
+use atoll_store::TableId;
+use atoll_store::database::is_temporary_schema;
+use atoll_store::table::{
+    Deferral, ForeignKey, OnCommit, ReferentialAction, TableDefinition, is_comparable,
+};
+use datafusion::common::{ResolvedTableReference, Result};
+use datafusion::sql::sqlparser::ast::{
+    ConstraintCharacteristics, ConstraintReferenceMatchKind, DeferrableInitial,
+    ForeignKeyConstraint, Ident, ObjectName, ReferentialAction as AstAction,
+};
+
+use crate::error::{SqlState, stated_err};
+use crate::names::{plain, resolve_lasting};
+use crate::role::rights::Right;
+use crate::session::ddl::definition::{free_name, unused_name};
+use crate::session::plan::planner::StatementPlanner;
+use crate::table::PlacedTable;
+use crate::table_text::is_generated;
+
+/// `FOREIGN KEY (columns) REFERENCES parent (columns) …`
+#[derive(Debug)]
+pub(in crate::session) struct DeclaredForeignKey {
+    pub(in crate::session) name: Option<Ident>,
+    pub(in crate::session) columns: Vec<Ident>,
+    pub(in crate::session) parent: ObjectName,
+    pub(in crate::session) parent_columns: Vec<Ident>,
+    on_delete: ReferentialAction,
+    on_update: ReferentialAction,
+    is_full: bool,
+    deferral: Deferral,
+}
+
+impl DeclaredForeignKey {
+    /// What a statement says, under a name where it gives one.
+    ///
+    /// # Errors
+    /// For clauses that are not supported, and for those that exclude each other.
+    pub(in crate::session) fn of(key: ForeignKeyConstraint, named: Option<Ident>) -> Result<Self> {
+        if key.index_name.is_some() {
+            return stated_err!(
+                SYNTAX_ERROR,
+                "FOREIGN KEY does not take a name; write CONSTRAINT name FOREIGN KEY (columns)"
+            );
+        }
+        let is_full = match key.match_kind {
+            None | Some(ConstraintReferenceMatchKind::Simple) => false,
+            Some(ConstraintReferenceMatchKind::Full) => true,
+            Some(ConstraintReferenceMatchKind::Partial) => {
+                return stated_err!(FEATURE_NOT_SUPPORTED, "MATCH PARTIAL is not supported");
+            }
+        };
+        Ok(Self {
+            name: named.or(key.name),
+            columns: key.columns,
+            parent: key.foreign_table,
+            parent_columns: key.referred_columns,
+            on_delete: action(key.on_delete),
+            on_update: action(key.on_update),
+            is_full,
+            deferral: deferral(key.characteristics)?,
+        })
+    }
+}
+
+fn action(action: Option<AstAction>) -> ReferentialAction {
+    match action {
+        None | Some(AstAction::NoAction) => ReferentialAction::NoAction,
+        Some(AstAction::Restrict) => ReferentialAction::Restrict,
+        Some(AstAction::Cascade) => ReferentialAction::Cascade,
+        Some(AstAction::SetNull) => ReferentialAction::SetNull,
+        Some(AstAction::SetDefault) => ReferentialAction::SetDefault,
+    }
+}
+
+fn deferral(said: Option<ConstraintCharacteristics>) -> Result<Deferral> {
+    let Some(ConstraintCharacteristics { deferrable, initially, enforced }) = said else {
+        return Ok(Deferral::Never);
+    };
+    if enforced == Some(false) {
+        return stated_err!(FEATURE_NOT_SUPPORTED, "NOT ENFORCED is not supported");
+    }
+    match (deferrable, initially) {
+        (Some(false), Some(DeferrableInitial::Deferred)) => {
+            stated_err!(SYNTAX_ERROR, "constraint declared INITIALLY DEFERRED must be DEFERRABLE")
+        }
+        (_, Some(DeferrableInitial::Deferred)) => Ok(Deferral::InitiallyDeferred),
+        (Some(true), _) => Ok(Deferral::InitiallyImmediate),
+        (Some(false) | None, _) => Ok(Deferral::Never),
+    }
+}
+
+/// The table that a foreign key refers to.
+struct Parent {
+    id: TableId,
+    name: String,
+    /// None where it is the table that has the foreign key.
+    table: Option<PlacedTable>,
+}
+
+impl StatementPlanner {
+    /// Adds foreign keys to the definition of a table. Names of those that have none are PostgreSQL's: `t_a_b_fkey`.
+    ///
+    /// # Errors
+    /// For tables and columns that are not there, and for columns that are not a key of the parent, or of other types.
+    pub(in crate::session) fn add_foreign_keys(
+        &self,
+        (id, at): (TableId, &ResolvedTableReference),
+        definition: &mut TableDefinition,
+        declared: Vec<DeclaredForeignKey>,
+    ) -> Result<()> {
+        for key in declared {
+            let parent = self.parent((id, at), &key)?;
+            let columns = self.columns_of(definition, &key.columns)?;
+            let own;
+            let of_parent = match &parent.table {
+                Some(table) => table.definition().as_ref(),
+                None => {
+                    own = definition.clone();
+                    &own
+                }
+            };
+            check_on_commit(definition, of_parent)?;
+            let parent_columns = self.parent_columns(&parent.name, of_parent, &key)?;
+            if columns.len() != parent_columns.len() {
+                return stated_err!(
+                    INVALID_FOREIGN_KEY,
+                    "number of referencing and referenced columns for foreign key disagree"
+                );
+            }
+            let names = columns.iter().map(|at| definition.columns.field(*at).name().as_str());
+            let names = names.collect::<Vec<_>>().join("_");
+            let name = match &key.name {
+                Some(name) => free_name(definition, self.normalized(name))?,
+                None => unused_name(definition, format!("{}_{names}_fkey", at.table)),
+            };
+            let made = ForeignKey {
+                name: name.into(),
+                columns,
+                parent: parent.id,
+                parent_columns,
+                on_delete: key.on_delete,
+                on_update: key.on_update,
+                is_full: key.is_full,
+                deferral: key.deferral,
+            };
+            check_types(definition, of_parent, &made)?;
+            check_actions(definition, &made)?;
+            if made.referenced(definition, of_parent).is_none() {
+                return stated_err!(
+                    INVALID_FOREIGN_KEY,
+                    "there is no unique constraint matching given keys for referenced table '{}'",
+                    parent.name
+                );
+            }
+            definition.foreign_keys.push(made);
+        }
+        Ok(())
+    }
+
+    fn parent(
+        &self,
+        (id, own): (TableId, &ResolvedTableReference),
+        key: &DeclaredForeignKey,
+    ) -> Result<Parent> {
+        let named = self.name(&key.parent)?;
+        let (mut at, lasting) = (self.resolve(named.clone()), resolve_lasting(&self.state, named));
+        // A table that is being made is not found yet, but comes before those in later schemas of the search path.
+        if lasting == *own && !is_temporary_schema(&at.schema) {
+            at = lasting;
+        }
+        let name = plain(&at);
+        if at == *own {
+            return Ok(Parent { id, name, table: None });
+        }
+        let Some(found) = self.names.table(&at)? else {
+            return Err(SqlState::missing_table(&name));
+        };
+        let Some(table) = found.downcast_ref::<PlacedTable>() else {
+            return stated_err!(WRONG_OBJECT_TYPE, "referenced relation '{name}' is not a table");
+        };
+        match (id.is_temporary(), table.id().is_temporary()) {
+            (true, false) => stated_err!(
+                INVALID_TABLE_DEFINITION,
+                "constraints on temporary tables may reference only temporary tables"
+            ),
+            (false, true) => stated_err!(
+                INVALID_TABLE_DEFINITION,
+                "constraints on permanent tables may reference only permanent tables"
+            ),
+            _ => {
+                self.check_right(Right::References, &at)?;
+                Ok(Parent { id: table.id(), name, table: Some(table.clone()) })
+            }
+        }
+    }
+
+    fn columns_of(&self, definition: &TableDefinition, names: &[Ident]) -> Result<Vec<usize>> {
+        let number = |name: &Ident| {
+            let name = self.normalized(name);
+            definition.columns.index_of(&name).map_err(|_| {
+                SqlState::UNDEFINED_COLUMN.error(format!(
+                    "column '{name}' referenced in foreign key constraint does not exist"
+                ))
+            })
+        };
+        let numbers: Vec<usize> = names.iter().map(number).collect::<Result<_>>()?;
+        let mut seen = HashSet::new();
+        match numbers.iter().find(|at| !seen.insert(**at)) {
+            None => Ok(numbers),
+            Some(twice) => stated_err!(
+                INVALID_FOREIGN_KEY,
+                "column '{}' is named twice in a foreign key",
+                definition.columns.field(*twice).name()
+            ),
+        }
+    }
+
+    /// The columns that are named, else those of the primary key.
+    fn parent_columns(
+        &self,
+        name: &str,
+        parent: &TableDefinition,
+        key: &DeclaredForeignKey,
+    ) -> Result<Vec<usize>> {
+        if !key.parent_columns.is_empty() {
+            return self.columns_of(parent, &key.parent_columns);
+        }
+        match parent.uniques.iter().find(|unique| unique.is_primary) {
+            Some(primary) => Ok(primary.columns.clone()),
+            None => stated_err!(
+                UNDEFINED_OBJECT,
+                "there is no primary key for referenced table '{name}'; name the columns of a UNIQUE constraint"
+            ),
+        }
+    }
+}
+
+/// Refuses columns of types whose values are never equal.
+fn check_types(own: &TableDefinition, parent: &TableDefinition, key: &ForeignKey) -> Result<()> {
+    for (column, referenced) in key.columns.iter().zip(&key.parent_columns) {
+        let (column, referenced) = (own.columns.field(*column), parent.columns.field(*referenced));
+        if !is_comparable(column.data_type(), referenced.data_type()) {
+            return stated_err!(
+                DATATYPE_MISMATCH,
+                "foreign key constraint '{}' cannot be implemented: key columns '{}' and '{}' are of \
+                 incompatible types: {} and {}",
+                key.name,
+                column.name(),
+                referenced.name(),
+                sql_name(column.data_type()),
+                sql_name(referenced.data_type())
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Refuses actions that would set a column which is computed.
+fn check_actions(own: &TableDefinition, key: &ForeignKey) -> Result<()> {
+    use ReferentialAction::{Cascade, SetDefault, SetNull};
+    let computed =
+        key.columns.iter().any(|at| own.defaults[*at].as_deref().is_some_and(is_generated));
+    let refused = match (key.on_delete, key.on_update) {
+        (SetNull | SetDefault, _) => "ON DELETE",
+        (_, SetNull | SetDefault | Cascade) => "ON UPDATE",
+        _ => return Ok(()),
+    };
+    match computed {
+        false => Ok(()),
+        true => stated_err!(
+            SYNTAX_ERROR,
+            "invalid {refused} action for foreign key constraint containing generated column"
+        ),
+    }
+}
+
+/// A temporary table that loses its rows or itself at COMMIT is not looked at then.
+fn check_on_commit(own: &TableDefinition, parent: &TableDefinition) -> Result<()> {
+    let stays = |definition: &TableDefinition| definition.on_commit == OnCommit::PreserveRows;
+    match stays(own) && stays(parent) {
+        true => Ok(()),
+        false => stated_err!(
+            FEATURE_NOT_SUPPORTED,
+            "unsupported ON COMMIT and foreign key combination; tables with foreign keys, and those that \
+             they refer to, preserve their rows"
+        ),
+    }
+}

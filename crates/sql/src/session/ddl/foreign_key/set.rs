@@ -1,0 +1,155 @@
+//! `SET CONSTRAINTS ALL DEFERRED`, `SET CONSTRAINTS a, s.b IMMEDIATE`: which the parser does not know.
+
+use std::sync::Arc;
+
+use atoll_store::TableId;
+use atoll_store::database::DatabaseVersion;
+use datafusion::common::Result;
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
+
+use crate::error::{stated_err, transaction_error};
+use crate::session::Session;
+use crate::syntax::begins_with;
+
+/// When foreign keys are checked from now on, until the transaction ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::session) struct SetConstraints {
+    /// Names with their schemas where these are given; none for all.
+    named: Option<Vec<(Option<String>, String)>>,
+    is_deferred: bool,
+}
+
+impl SetConstraints {
+    /// The statement of a text, if it is one.
+    pub(in crate::session) fn of(sql: &str) -> Result<Option<Self>> {
+        if !begins_with(sql, &["set"]) {
+            return Ok(None);
+        }
+        let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else {
+            return Ok(None);
+        };
+        let is_blank = |token: &Token| matches!(token, Token::Whitespace(_) | Token::SemiColon);
+        let tokens: Vec<Token> = tokens.into_iter().filter(|token| !is_blank(token)).collect();
+        let [_, second, names @ .., last] = tokens.as_slice() else { return Ok(None) };
+        if !is(second, "constraints") {
+            return Ok(None);
+        }
+        let is_deferred = is(last, "deferred");
+        if !is_deferred && !is(last, "immediate") {
+            return expected();
+        }
+        let named = match names {
+            [all] if is(all, "all") => None,
+            names => Some(constraint_names(names)?),
+        };
+        Ok(Some(Self { named, is_deferred }))
+    }
+}
+
+fn expected<T>() -> Result<T> {
+    stated_err!(SYNTAX_ERROR, "expected SET CONSTRAINTS ALL or names, then DEFERRED or IMMEDIATE")
+}
+
+/// Whether a token is a word without quotes.
+fn is(token: &Token, word: &str) -> bool {
+    matches!(token, Token::Word(Word { value, quote_style: None, .. }) if value.eq_ignore_ascii_case(word))
+}
+
+fn constraint_names(tokens: &[Token]) -> Result<Vec<(Option<String>, String)>> {
+    let mut names = Vec::new();
+    for parts in tokens.split(|token| *token == Token::Comma) {
+        let name = |token: &Token| match token {
+            Token::Word(Word { value, quote_style: None, .. }) => Some(value.to_lowercase()),
+            Token::Word(Word { value, .. }) => Some(value.clone()),
+            _ => None,
+        };
+        let (schema, last) = match parts {
+            [last] => (None, name(last)),
+            [schema, Token::Period, last] => (Some(name(schema)), name(last)),
+            _ => return expected(),
+        };
+        match (schema, last) {
+            (None, Some(last)) => names.push((None, last)),
+            (Some(Some(schema)), Some(last)) => names.push((Some(schema), last)),
+            _ => return expected(),
+        }
+    }
+    Ok(names)
+}
+
+impl Session {
+    /// Carries out SET CONSTRAINTS. Outside of a transaction block there is nothing that it could be about.
+    pub(in crate::session) async fn set_constraints(&self, set: SetConstraints) -> Result<String> {
+        let within = self.statement_transaction()?;
+        let version = within.statement(true).await?;
+        let named = match set.named {
+            None => None,
+            Some(named) => {
+                let mut found = Vec::new();
+                for (schema, name) in named {
+                    found.extend(constraints_named(&version, schema.as_deref(), &name)?);
+                }
+                Some(found)
+            }
+        };
+        let mut transaction = within.transaction.lock().await?;
+        let done = transaction.set_constraints(named, set.is_deferred).await;
+        drop(transaction);
+        if let Err(error) = done {
+            within.fail_settled().await;
+            return Err(transaction_error(error));
+        }
+        Ok("SET CONSTRAINTS".to_owned())
+    }
+}
+
+/// The foreign keys of a name.
+fn constraints_named(
+    version: &DatabaseVersion,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<Vec<(TableId, Arc<str>)>> {
+    let (mut found, mut has_other) = (Vec::new(), false);
+    for (id, table) in version.tables() {
+        let is_in = |wanted: &str| version.table_name(id).is_some_and(|at| &*at.schema == wanted);
+        if !schema.is_none_or(is_in) {
+            continue;
+        }
+        let definition = table.definition();
+        let keys = definition.foreign_keys.iter().filter(|key| &*key.name == name);
+        found.extend(keys.map(|key| (id, Arc::clone(&key.name))));
+        has_other |= definition.uniques.iter().any(|unique| &*unique.name == name)
+            || definition.checks.iter().any(|check| &*check.name == name);
+    }
+    match (found.is_empty(), has_other) {
+        (false, _) => Ok(found),
+        (true, true) => stated_err!(WRONG_OBJECT_TYPE, "constraint '{name}' is not deferrable"),
+        (true, false) => stated_err!(UNDEFINED_OBJECT, "constraint '{name}' does not exist"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constraints_are_named_with_and_without_their_schemas() {
+        let of = |sql: &str| SetConstraints::of(sql).unwrap();
+        let all = SetConstraints { named: None, is_deferred: true };
+        assert_eq!(of("set constraints all deferred;"), Some(all));
+        let named = |schema: Option<&str>, name: &str| (schema.map(str::to_owned), name.to_owned());
+        let some = SetConstraints {
+            named: Some(vec![named(None, "a_fkey"), named(Some("S"), "b")]),
+            is_deferred: false,
+        };
+        assert_eq!(of("SET CONSTRAINTS A_fkey, \"S\".b IMMEDIATE"), Some(some));
+        assert_eq!(of("SET constraint_exclusion = on"), None);
+        assert_eq!(of("SET x = 1"), None);
+        for wrong in
+            ["SET CONSTRAINTS a", "SET CONSTRAINTS a, DEFERRED", "SET CONSTRAINTS 1 DEFERRED"]
+        {
+            assert!(SetConstraints::of(wrong).is_err(), "{wrong}");
+        }
+    }
+}

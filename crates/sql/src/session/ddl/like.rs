@@ -1,0 +1,176 @@
+//! `CREATE TABLE t (LIKE u INCLUDING ALL)`: the columns of another table, and what is declared of them, as if they had been
+//! written out. NOT NULL always comes with them, all else where it is asked for.
+
+use atoll_store::table::{IdentityKind, TableDefinition};
+use datafusion::arrow::datatypes::{DataType as Arrow, Field};
+use datafusion::common::{Result, internal_err};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    ColumnDef, CreateTable, DataType, ObjectName, Statement as Ast,
+};
+
+use crate::dialect::{LIKE, column_type};
+use crate::error::SqlState;
+use crate::names::plain;
+use crate::pg_type::type_of_check;
+use crate::role::rights::Right;
+use crate::session::dml::change::quoted;
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::statement::parsed_statement::parse;
+use crate::session::statement::utility::options_of;
+use crate::table::PlacedTable;
+use crate::table_text::{generated_sql, is_generated};
+
+/// What comes with the columns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Included {
+    defaults: bool,
+    constraints: bool,
+    identity: bool,
+    generated: bool,
+    indexes: bool,
+}
+
+impl Included {
+    /// What the words after the name say, in their order.
+    fn of(words: &[String]) -> Result<Self> {
+        let mut included = Self::default();
+        for word in words {
+            let (kind, what) = word.split_once('_').unwrap_or((word, ""));
+            let is_in = kind == "including";
+            let Self { defaults, constraints, identity, generated, indexes } = &mut included;
+            let parts: &mut [&mut bool] = match what {
+                "all" => &mut [defaults, constraints, identity, generated, indexes],
+                "defaults" => &mut [defaults],
+                "constraints" => &mut [constraints],
+                "identity" => &mut [identity],
+                "generated" => &mut [generated],
+                "indexes" => &mut [indexes],
+                // There are none here, or they say how rows are kept.
+                "comments" | "compression" | "statistics" | "storage" => &mut [],
+                other => {
+                    let message = format!(
+                        "unknown option '{other}' of LIKE; expected ALL, DEFAULTS, CONSTRAINTS, IDENTITY, \
+                         GENERATED or INDEXES"
+                    );
+                    return Err(SqlState::SYNTAX_ERROR.error(message));
+                }
+            };
+            parts.iter_mut().for_each(|part| **part = is_in);
+        }
+        Ok(included)
+    }
+}
+
+impl StatementPlanner {
+    /// Writes out the columns that CREATE TABLE takes from other tables.
+    pub(in crate::session) fn write_out_like(&self, statement: &mut Parsed) -> Result<()> {
+        let Parsed::Statement(ast) = statement else { return Ok(()) };
+        let Ast::CreateTable(create) = ast.as_mut() else { return Ok(()) };
+        if !create.columns.iter().any(is_like) {
+            return Ok(());
+        }
+        let mut columns = Vec::with_capacity(create.columns.len());
+        for column in std::mem::take(&mut create.columns) {
+            match &column.data_type {
+                DataType::Custom(name, words) if is_like(&column) => {
+                    let like = self.like(name, Included::of(words)?)?;
+                    columns.extend(like.columns);
+                    create.constraints.extend(like.constraints);
+                }
+                _ => columns.push(column),
+            }
+        }
+        create.columns = columns;
+        Ok(())
+    }
+
+    /// CREATE TABLE with the columns of the table of a name.
+    fn like(&self, name: &ObjectName, included: Included) -> Result<CreateTable> {
+        let at = self.resolve(self.name(name)?);
+        let Some(found) = self.names.table(&at)? else {
+            return Err(SqlState::missing_table(&plain(&at)));
+        };
+        self.check_right(Right::Select, &at)?;
+        let Some(table) = found.downcast_ref::<PlacedTable>() else {
+            let message =
+                format!("'{}' is not a table; LIKE takes the columns of tables", plain(&at));
+            return Err(SqlState::WRONG_OBJECT_TYPE.error(message));
+        };
+        let parts = self.parts_of(table.definition(), included)?;
+        let text = format!("CREATE TABLE x ({})", parts.join(", "));
+        match parse(&text, &self.state)?.statement {
+            Parsed::Statement(ast) => match *ast {
+                Ast::CreateTable(create) => Ok(create),
+                _ => internal_err!("columns were parsed as another statement"),
+            },
+            _ => internal_err!("columns were parsed as another statement"),
+        }
+    }
+
+    /// The columns and constraints of a table as CREATE TABLE has them.
+    fn parts_of(&self, definition: &TableDefinition, included: Included) -> Result<Vec<String>> {
+        let mut parts = Vec::new();
+        let names = |columns: &[usize]| {
+            let name = |at: &usize| quoted(definition.columns.field(*at).name()).to_string();
+            columns.iter().map(name).collect::<Vec<_>>().join(", ")
+        };
+        for (at, field) in definition.columns.fields().iter().enumerate() {
+            let mut checks = definition.checks.iter();
+            let checked = checks.find_map(|check| type_of_check(&check.sql, field.name()));
+            let mut column = match checked {
+                Some(checked) => format!("{} {}", quoted(field.name()), checked.name()),
+                None => column_of(field, field.data_type()),
+            };
+            if !field.is_nullable() {
+                column.push_str(" NOT NULL");
+            }
+            column.push_str(&self.value_of(definition, at, included));
+            parts.push(column);
+        }
+        let is_of_type = |sql: &str| {
+            let mut fields = definition.columns.fields().iter();
+            fields.any(|field| type_of_check(sql, field.name()).is_some())
+        };
+        let checks = definition.checks.iter().filter(|check| !is_of_type(&check.sql));
+        for check in checks.filter(|_| included.constraints) {
+            parts.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), check.sql));
+        }
+        for unique in definition.uniques.iter().filter(|_| included.indexes) {
+            let kind = if unique.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+            parts.push(format!("{kind} ({})", names(&unique.columns)));
+        }
+        Ok(parts)
+    }
+
+    /// What a column is where no value is given for it.
+    fn value_of(&self, definition: &TableDefinition, at: usize, included: Included) -> String {
+        if let Some(identity) = &definition.identities[at] {
+            let version = self.names.stored_version();
+            let sequence = version.sequence(identity.sequence).filter(|_| included.identity);
+            let Some(sequence) = sequence else { return String::new() };
+            let kind = match identity.kind {
+                IdentityKind::Always => "ALWAYS",
+                IdentityKind::ByDefault => "BY DEFAULT",
+            };
+            let options = options_of(&sequence.definition);
+            return format!(" GENERATED {kind} AS IDENTITY ({options})");
+        }
+        match definition.defaults[at].as_deref() {
+            Some(default) if is_generated(default) => match generated_sql(default) {
+                Some(sql) if included.generated => format!(" GENERATED ALWAYS AS ({sql}) STORED"),
+                _ => String::new(),
+            },
+            Some(default) if included.defaults => format!(" DEFAULT ({default})"),
+            _ => String::new(),
+        }
+    }
+}
+
+fn is_like(column: &ColumnDef) -> bool {
+    column.name.quote_style.is_some() && column.name.value == LIKE
+}
+
+fn column_of(field: &Field, data_type: &Arrow) -> String {
+    format!("{} {}", quoted(field.name()), column_type(data_type))
+}

@@ -1,0 +1,343 @@
+//! Macros: expressions and queries under a name, with parameters. Calls are replaced before planning.
+//!
+//! ```text
+//! CREATE MACRO add(a, b := 1) AS a + b          SELECT add(x)          SELECT (x + 1)
+//! CREATE MACRO first(n) AS TABLE SELECT …       FROM first(3)          FROM (SELECT …)
+//! ```
+//!
+//! A macro is its text, kept by the store under its name with `()` behind it, as views are.
+
+use crate::error::stated_err;
+use crate::syntax::{flow, walk_mut};
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use atoll_store::database::{CatalogChange, RelationName, StoredStatement};
+use datafusion::common::{DataFusionError, Result, TableReference, exec_err, plan_err};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
+use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
+    MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, Value, VisitMut,
+    VisitorMut,
+};
+
+use crate::dialect::call;
+use crate::functions::Functions;
+use crate::names::{relation_name, resolve};
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::statement::command_tag::{missing, with_notices};
+
+/// Most calls that are replaced in one statement: more are a macro that calls itself.
+const CALLS_MAX: usize = 10_000;
+
+impl StatementPlanner {
+    /// Carries out CREATE and DROP MACRO; none for all other statements.
+    pub(in crate::session) async fn macros(
+        &self,
+        ast: &Ast,
+        sql: &str,
+    ) -> Result<Option<Cow<'static, str>>> {
+        match ast {
+            Ast::CreateMacro { temporary: true, .. } => {
+                exec_err!(
+                    "CREATE TEMPORARY MACRO is not supported; leave out TEMPORARY, and drop it when it is done"
+                )
+            }
+            Ast::CreateMacro { or_replace, name, args, .. } => {
+                self.check_macro(name, args.as_deref().unwrap_or_default())?;
+                let at = self.resolve_new(macro_reference(&self.state, name)?)?;
+                let at = relation_name(&at);
+                match (self.names.macro_text(&at), or_replace) {
+                    (Some(_), false) => {
+                        return stated_err!(
+                            DUPLICATE_FUNCTION,
+                            "macro '{name}' exists already; CREATE OR REPLACE MACRO replaces it"
+                        );
+                    }
+                    (Some(_), true) => {
+                        self.define(CatalogChange::Drop { name: at.clone() }).await?;
+                    }
+                    (None, _) => {}
+                }
+                let options = &self.state.config_options();
+                let sql = sql.trim().trim_end_matches(';').trim_end();
+                let statement = StoredStatement {
+                    sql: sql.into(),
+                    schema: options.catalog.default_schema.as_str().into(),
+                    options: "".into(),
+                };
+                let statement = Arc::new(statement);
+                self.define(CatalogChange::CreateExternal { name: at, statement }).await?;
+                Ok(Some("CREATE MACRO".into()))
+            }
+            Ast::DropFunction(drop) => {
+                let mut passed = Vec::new();
+                for function in &drop.func_desc {
+                    let at = self.macro_name(&self.state, &function.name)?;
+                    match self.names.macro_text(&at) {
+                        Some(_) => self.define(CatalogChange::Drop { name: at }).await?,
+                        None if drop.if_exists => {
+                            passed.push(missing("function", &function.name));
+                        }
+                        None => {
+                            return stated_err!(
+                                UNDEFINED_FUNCTION,
+                                "macro '{}' does not exist",
+                                function.name
+                            );
+                        }
+                    }
+                }
+                Ok(Some(with_notices("DROP MACRO", &passed)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn check_macro(&self, name: &ObjectName, args: &[MacroArg]) -> Result<()> {
+        let plain = name.to_string().to_lowercase();
+        if is_builtin(&self.state, &plain) {
+            return exec_err!("'{name}' is a function already; give the macro another name");
+        }
+        let mut has_default = false;
+        for (at, arg) in args.iter().enumerate() {
+            if args[..at].iter().any(|other| same(&other.name.value, &arg.name.value)) {
+                return exec_err!("macro '{name}' has two parameters '{}'", arg.name);
+            }
+            if has_default && arg.default_expr.is_none() {
+                return exec_err!(
+                    "parameter '{}' follows one with a default and needs one too",
+                    arg.name
+                );
+            }
+            has_default |= arg.default_expr.is_some();
+        }
+        Ok(())
+    }
+
+    /// The name of a macro under some settings: those of the view that calls it.
+    fn macro_name(&self, state: &SessionState, name: &ObjectName) -> Result<RelationName> {
+        Ok(relation_name(&resolve(state, macro_reference(state, name)?)))
+    }
+
+    /// Replaces the calls of macros.
+    pub(in crate::session) fn expand_macros(
+        &self,
+        state: &SessionState,
+        statement: &mut Parsed,
+    ) -> Result<()> {
+        let mut calls = Calls { planner: self, state, left: CALLS_MAX };
+        let visited = match statement {
+            Parsed::Statement(ast) => match ast.as_mut() {
+                Ast::CreateMacro { .. } => return Ok(()),
+                ast => walk_mut(ast, &mut calls),
+            },
+            Parsed::Explain(explain) => return self.expand_macros(state, &mut explain.statement),
+            Parsed::CopyTo(copy) => match &mut copy.source {
+                CopyToSource::Query(query) => walk_mut(query, &mut calls),
+                CopyToSource::Relation(_) => ControlFlow::Continue(()),
+            },
+            _ => ControlFlow::Continue(()),
+        };
+        match visited {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+}
+
+/// The name under which a macro is kept.
+pub(in crate::session) fn macro_reference(
+    state: &SessionState,
+    name: &ObjectName,
+) -> Result<TableReference> {
+    let normalize = state.config_options().sql_parser.enable_ident_normalization;
+    let name = object_name_to_table_reference(name.clone(), normalize)?;
+    let kept = format!("{}()", name.table());
+    Ok(match (name.catalog(), name.schema()) {
+        (Some(catalog), Some(schema)) => TableReference::full(catalog, schema, kept),
+        (None, Some(schema)) => TableReference::partial(schema, kept),
+        _ => TableReference::bare(kept),
+    })
+}
+
+fn is_builtin(state: &SessionState, name: &str) -> bool {
+    let functions = Functions::of(state);
+    functions.has_scalar(name)
+        || functions.aggregate(name).is_some()
+        || functions.window(name).is_some()
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+struct Calls<'a> {
+    planner: &'a StatementPlanner,
+    state: &'a SessionState,
+    left: usize,
+}
+
+impl Calls<'_> {
+    /// The parameters and the body of the macro of a name.
+    fn found(&mut self, name: &ObjectName) -> Result<Option<(Vec<MacroArg>, MacroDefinition)>> {
+        let Ok(at) = self.planner.macro_name(self.state, name) else { return Ok(None) };
+        let Some(sql) = self.planner.names.macro_text(&at) else { return Ok(None) };
+        if self.left == 0 {
+            return plan_err!(
+                "macro '{name}' is called more than {CALLS_MAX} times: it calls itself"
+            );
+        }
+        self.left -= 1;
+        let Parsed::Statement(ast) = crate::parse::parse(&sql, self.state)? else {
+            return Ok(None);
+        };
+        match *ast {
+            Ast::CreateMacro { args, definition, .. } => {
+                Ok(Some((args.unwrap_or_default(), definition)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn expr(&mut self, expr: &mut Expr) -> Result<()> {
+        let Expr::Function(Function { name, args, .. }) = expr else { return Ok(()) };
+        if is_builtin(self.state, &name.to_string().to_lowercase()) {
+            return Ok(());
+        }
+        let Some((parameters, definition)) = self.found(name)? else { return Ok(()) };
+        let MacroDefinition::Expr(mut body) = definition else {
+            return plan_err!("macro '{name}' gives a table; write FROM {name}(…)");
+        };
+        let given = match args {
+            FunctionArguments::List(list) => list.args.as_slice(),
+            _ => &[],
+        };
+        bind(name, &parameters, given)?.put_into(&mut body)?;
+        *expr = Expr::Nested(Box::new(body));
+        // What it stands for may be a call too.
+        match expr {
+            Expr::Nested(inner) => self.expr(inner),
+            _ => Ok(()),
+        }
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor) -> Result<()> {
+        let TableFactor::Table { name, args: Some(args), alias, .. } = factor else {
+            return Ok(());
+        };
+        let Some((parameters, definition)) = self.found(name)? else { return Ok(()) };
+        let MacroDefinition::Table(mut query) = definition else {
+            return plan_err!("macro '{name}' gives a value; write SELECT {name}(…)");
+        };
+        bind(name, &parameters, &args.args)?.put_into(&mut query)?;
+        let alias = alias.take();
+        *factor = TableFactor::Derived { lateral: false, subquery: query, alias, sample: None };
+        Ok(())
+    }
+}
+
+/// The values of the parameters.
+fn bind(name: &ObjectName, parameters: &[MacroArg], given: &[FunctionArg]) -> Result<Bound> {
+    let mut values: Vec<Option<Expr>> = vec![None; parameters.len()];
+    for (at, arg) in given.iter().enumerate() {
+        let (at, value) = match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(at), value),
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                (parameters.iter().position(|other| same(&other.name.value, &name.value)), value)
+            }
+            other => return plan_err!("macro '{name}' takes values, not {other}"),
+        };
+        match at.and_then(|at| values.get_mut(at)) {
+            Some(place) => *place = Some(Expr::Nested(Box::new(value.clone()))),
+            None => {
+                return plan_err!(
+                    "macro '{name}' has no parameter for {arg}; it has {}",
+                    parameters.len()
+                );
+            }
+        }
+    }
+    let mut bound = Vec::with_capacity(parameters.len());
+    for (parameter, value) in parameters.iter().zip(values) {
+        let Some(value) = value.or_else(|| parameter.default_expr.clone()) else {
+            return plan_err!("macro '{name}' needs a value of '{}'", parameter.name);
+        };
+        bound.push((parameter.name.value.clone(), value));
+    }
+    Ok(Bound(bound))
+}
+
+/// Values in the place of names.
+struct Bound(Vec<(String, Expr)>);
+
+impl Bound {
+    fn put_into(mut self, body: &mut impl VisitMut) -> Result<()> {
+        let _ = walk_mut(body, &mut self);
+        Ok(())
+    }
+}
+
+impl VisitorMut for Bound {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let (name, fields) = match expr {
+            Expr::Identifier(name) => (&*name, &[][..]),
+            // A field of a parameter's value.
+            Expr::CompoundIdentifier(parts) => match parts.split_first() {
+                Some((name, fields)) => (name, fields),
+                None => return ControlFlow::Continue(()),
+            },
+            _ => return ControlFlow::Continue(()),
+        };
+        let Some((_, value)) = self.0.iter().find(|(other, _)| same(other, &name.value)) else {
+            return ControlFlow::Continue(());
+        };
+        let field = |root, field: &Ident| {
+            let name = Value::SingleQuotedString(field.value.clone());
+            call("get_field", vec![root, Expr::value(name)])
+        };
+        *expr = fields.iter().fold(value.clone(), field);
+        ControlFlow::Continue(())
+    }
+}
+
+impl VisitorMut for Calls<'_> {
+    type Break = DataFusionError;
+
+    fn pre_visit_select(
+        &mut self,
+        select: &mut datafusion::sql::sqlparser::ast::Select,
+    ) -> ControlFlow<Self::Break> {
+        for item in &mut select.projection {
+            // A column that is a call is called as it was written.
+            if let SelectItem::UnnamedExpr(expr @ Expr::Function(_)) = item {
+                let mut value = expr.clone();
+                if let Err(error) = self.expr(&mut value) {
+                    return ControlFlow::Break(error);
+                }
+                if matches!(value, Expr::Nested(_)) {
+                    let alias = crate::session::dml::change::quoted(&expr.to_string());
+                    *item = SelectItem::ExprWithAlias { expr: value, alias };
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        flow(self.expr(expr))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        flow(self.factor(factor))
+    }
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+        ControlFlow::Continue(())
+    }
+}

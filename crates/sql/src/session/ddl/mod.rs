@@ -1,0 +1,20 @@
+//! Statements that define: tables, views, sequences, macros, rights and roles.
+
+pub(super) mod alter;
+pub(super) mod column_notes;
+pub(super) mod comments;
+pub(super) mod create;
+pub(super) mod declared_table;
+pub(super) mod definition;
+pub(super) mod drop;
+pub(super) mod foreign_key;
+pub(super) mod like;
+pub(super) mod macros;
+pub(super) mod rights;
+pub(super) mod roles;
+pub(super) mod sequence;
+pub(super) mod sequence_dependents;
+pub(super) mod temporary;
+pub(super) mod view_dependents;
+pub(super) mod view_text;
+pub(super) mod views;

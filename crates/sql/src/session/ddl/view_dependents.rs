@@ -1,0 +1,213 @@
+//! Views that read what is dropped: DROP is refused while there are such, and CASCADE drops them too.
+//!
+//! A view is its text, so which relations it reads is read from that. `*` in it stands for the columns of the moment: a
+//! view needs a column where it cannot be planned without it.
+
+use std::sync::Arc;
+
+use atoll_store::database::{CatalogChange, RelationName};
+use datafusion::common::{DataFusionError, ResolvedTableReference, Result};
+use datafusion::logical_expr::TableType;
+use datafusion::sql::sqlparser::ast::{AlterTableOperation, DropBehavior};
+
+use crate::catalog::UnplannedView;
+use crate::error::SqlState;
+use crate::names::{CATALOG, plain, relation_name};
+use crate::session::Session;
+use crate::session::ddl::views::names_read;
+use crate::session::plan::planner::StatementPlanner;
+
+/// A view that reads something that is dropped.
+#[derive(Clone)]
+pub(in crate::session) struct ReadingView {
+    at: ResolvedTableReference,
+    view: UnplannedView,
+    is_own: bool,
+    /// What it reads: `table t`.
+    reads: String,
+}
+
+impl ReadingView {
+    fn name(&self) -> RelationName {
+        relation_name(&self.at)
+    }
+
+    /// `view v depends on table t`
+    fn line(&self) -> String {
+        format!("view {} depends on {}", plain(&self.at), self.reads)
+    }
+}
+
+impl StatementPlanner {
+    /// The views that read one of these relations, directly or through other views.
+    pub(in crate::session) fn readers(&self, of: &[RelationName]) -> Result<Vec<ReadingView>> {
+        let mut others = Vec::new();
+        for at in self.names.views() {
+            if of.contains(&relation_name(&at)) {
+                continue;
+            }
+            let Some(table) = self.names.table(&at)? else { continue };
+            let Some(view) = table.downcast_ref::<UnplannedView>().cloned() else { continue };
+            let is_own = self.names.is_own(&at);
+            // One that cannot be read any more needs nothing.
+            let read = names_read(self, &view, is_own).unwrap_or_default();
+            others.push((ReadingView { at, view, is_own, reads: String::new() }, read));
+        }
+        let (mut gone, mut found) = (of.to_vec(), Vec::new());
+        while let Some((at, needed)) = next_reader(&others, &gone) {
+            let (mut view, _) = others.swap_remove(at);
+            view.reads = self.called(&needed);
+            gone.push(view.name());
+            found.push(view);
+        }
+        Ok(found)
+    }
+
+    /// What a relation is called in messages: `table t`, `view v`.
+    fn called(&self, name: &RelationName) -> String {
+        let (schema, table) = (Arc::clone(&name.schema), Arc::clone(&name.name));
+        let at = ResolvedTableReference { catalog: CATALOG.into(), schema, table };
+        let is_view = matches!(
+            self.names.table(&at),
+            Ok(Some(table)) if table.table_type() == TableType::View
+        );
+        let is_temporary = self.names.temporary_schema() == Some(&name.schema);
+        let called = if is_temporary { name.name.to_string() } else { plain(&at) };
+        format!("{} {called}", if is_view { "view" } else { "table" })
+    }
+
+    /// Those of these views that can be planned.
+    pub(in crate::session) async fn planned_ones(
+        &self,
+        views: Vec<ReadingView>,
+    ) -> Vec<ReadingView> {
+        let mut planned = Vec::with_capacity(views.len());
+        for view in views {
+            let within = std::slice::from_ref(&view.at);
+            if Box::pin(self.view_plan(&view.view, !view.is_own, within)).await.is_ok() {
+                planned.push(view);
+            }
+        }
+        planned
+    }
+}
+
+/// The first of the views that reads what is gone, and what that is.
+fn next_reader(
+    views: &[(ReadingView, Vec<RelationName>)],
+    gone: &[RelationName],
+) -> Option<(usize, RelationName)> {
+    views.iter().enumerate().find_map(|(at, (_, read))| {
+        let needed = read.iter().find(|read| gone.contains(read))?;
+        Some((at, needed.clone()))
+    })
+}
+
+impl Session {
+    /// Refuses to drop relations that views read; with CASCADE drops these views, and tells of them.
+    ///
+    /// # Errors
+    /// Where there are such views, without CASCADE.
+    pub(in crate::session) async fn drop_readers(
+        &self,
+        planner: &StatementPlanner,
+        dropped: &[RelationName],
+        cascade: bool,
+    ) -> Result<Vec<String>> {
+        if dropped.is_empty() {
+            return Ok(Vec::new());
+        }
+        let readers = planner.readers(dropped)?;
+        if readers.is_empty() || cascade {
+            return self.drop_views(planner, readers).await;
+        }
+        let what = match dropped {
+            [one] => Some(planner.called(one)),
+            _ => None,
+        };
+        Err(needed(what.as_deref(), &readers))
+    }
+
+    /// Refuses to drop columns without which these views cannot be planned, now that they are dropped; with CASCADE drops
+    /// these views.
+    ///
+    /// # Errors
+    /// Where there are such views, without CASCADE.
+    pub(in crate::session) async fn drop_readers_of_columns(
+        &self,
+        planner: &StatementPlanner,
+        (table, columns): (&RelationName, &DroppedColumns),
+        views: Vec<ReadingView>,
+    ) -> Result<Vec<String>> {
+        let planner = &self.planner(&planner.transaction, true).await?;
+        let still: Vec<RelationName> =
+            planner.planned_ones(views.clone()).await.iter().map(ReadingView::name).collect();
+        let mut lost = views;
+        lost.retain(|view| !still.contains(&view.name()));
+        if lost.is_empty() {
+            return Ok(Vec::new());
+        }
+        let table = planner.called(table);
+        let what = format!("column {} of {table}", columns.names.join(", "));
+        for view in lost.iter_mut().filter(|view| view.reads == table) {
+            view.reads.clone_from(&what);
+        }
+        if !columns.cascade {
+            return Err(needed(Some(&what), &lost));
+        }
+        self.drop_views(planner, lost).await
+    }
+
+    async fn drop_views(
+        &self,
+        planner: &StatementPlanner,
+        views: Vec<ReadingView>,
+    ) -> Result<Vec<String>> {
+        let mut told = Vec::with_capacity(views.len());
+        for view in views {
+            match view.is_own {
+                true => drop(self.catalogs.remove(&view.at)),
+                false => planner.define_for(CatalogChange::Drop { name: view.name() }).await?,
+            }
+            told.push(format!("drop cascades to view {}", plain(&view.at)));
+        }
+        Ok(told)
+    }
+}
+
+/// The columns that an ALTER TABLE drops.
+pub(in crate::session) struct DroppedColumns {
+    names: Vec<String>,
+    cascade: bool,
+}
+
+impl DroppedColumns {
+    /// Those of these operations, where there are any.
+    pub(in crate::session) fn of(
+        planner: &StatementPlanner,
+        operations: &[AlterTableOperation],
+    ) -> Option<Self> {
+        let mut dropped = Self { names: Vec::new(), cascade: false };
+        for operation in operations {
+            if let AlterTableOperation::DropColumn { column_names, drop_behavior, .. } = operation {
+                dropped.names.extend(column_names.iter().map(|name| planner.normalized(name)));
+                dropped.cascade |= *drop_behavior == Some(DropBehavior::Cascade);
+            }
+        }
+        (!dropped.names.is_empty()).then_some(dropped)
+    }
+}
+
+/// That something cannot be dropped while these views are there; none where it is several objects.
+fn needed(what: Option<&str>, views: &[ReadingView]) -> DataFusionError {
+    let message = match what {
+        Some(what) => format!("cannot drop {what} because other objects depend on it"),
+        None => "cannot drop desired object(s) because other objects depend on them".to_owned(),
+    };
+    let lines: Vec<String> = views.iter().map(ReadingView::line).collect();
+    SqlState::DEPENDENT_OBJECTS_STILL_EXIST.detailed(
+        message,
+        lines.join("\n"),
+        "Use DROP ... CASCADE to drop the dependent objects too.",
+    )
+}

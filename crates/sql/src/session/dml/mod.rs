@@ -1,0 +1,13 @@
+//! Statements that write or lock rows.
+
+pub(super) mod change;
+pub(super) mod insert;
+pub(super) mod insert_values;
+pub(super) mod locking;
+pub(super) mod locking_subqueries;
+pub(super) mod refused_values;
+pub(super) mod returning;
+pub(super) mod row_assignment;
+pub(super) mod unread_columns;
+pub(super) mod write;
+pub(super) mod write_rules;

@@ -1,0 +1,59 @@
+//! Statements that write: they run to their end before anything of them is answered.
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::Result;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::physical_plan::collect;
+
+use crate::scan::ScanProgress;
+use crate::session::Session;
+use crate::session::plan::planner::{StatementPlanner, cancel_token, plan_physical};
+use crate::session::statement::execute::QueryResult;
+
+impl Session {
+    /// Runs a statement that writes, to its end: what it returns is known to be there.
+    pub(in crate::session) async fn write(
+        &self,
+        planner: StatementPlanner,
+        plan: LogicalPlan,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        let (schema, batches) = self.run_plan(&planner, &plan).await?;
+        planner.transaction.finish(self.database()).await?;
+        Ok(QueryResult::of(schema, batches, sql))
+    }
+
+    /// Runs a plan to its end; its columns, and all that it gives.
+    pub(in crate::session) async fn run_plan(
+        &self,
+        planner: &StatementPlanner,
+        plan: &LogicalPlan,
+    ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
+        let physical = plan_physical(&planner.state, plan).await?;
+        self.watch.planned(&physical);
+        let progress = ScanProgress::of(&physical);
+        self.watch.follow(&progress);
+        let _admitted = self.admit(&planner.transaction, &progress).await?;
+        let (schema, context) = (physical.schema(), planner.state.task_ctx());
+        let _waiting = cancel_token(&planner.state).cancel_on_drop();
+        let batches = self.on_worker(collect(physical, context)).await?;
+        Ok((schema, batches))
+    }
+}
+
+/// Whether a query sets numbers of sequences, which its transaction keeps.
+pub(in crate::session) fn sets_sequences(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_found = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            is_found |= expr.exists(|expr| {
+                let call = if let Expr::ScalarFunction(call) = expr { Some(call) } else { None };
+                Ok(call.is_some_and(|call| call.func.name() == "setval"))
+            })?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(is_found)
+}

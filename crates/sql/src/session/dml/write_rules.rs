@@ -1,0 +1,311 @@
+//! The expressions that a write obeys: generated columns, CHECK constraints, and what ON CONFLICT says.
+//!
+//! They are planned as the select list of a query over the rows in question, and taken out of its plan: so
+//! they mean what they mean in a query.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use atoll_store::table::{Check, TableDefinition};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{
+    DFSchemaRef, ParamValues, Result, ScalarValue, internal_err, plan_datafusion_err,
+};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Projection, Volatility};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    Expr as AstExpr, Ident, SelectItem, SetExpr, Statement as Ast,
+};
+
+use crate::error::{SqlError, stated_err};
+use crate::pg_type::{Checked, type_of_check};
+use crate::session::cache::point::cast_types;
+use crate::session::dml::change::{parsed, quoted, type_parameter};
+use crate::session::dml::insert::{DeclaredConflict, DeclaredUpdate};
+use crate::session::plan::planner::{StatementPlanner, analyzed, state_to_keep};
+use crate::syntax::parsed_expr;
+use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
+use crate::table_text::generated_columns;
+
+/// Names of the rows in question: no statement says them by chance.
+const ROWS: &str = "rows to check";
+const THERE: &str = "rows that are there";
+const NEW: &str = "new rows";
+
+impl StatementPlanner {
+    /// What a write of this table obeys; `name` is what the statement calls the table.
+    pub(in crate::session) async fn write_rules(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+        name: &Ident,
+        conflict: Option<DeclaredConflict>,
+    ) -> Result<WriteRules> {
+        let generated = self.generated(state, table).await?;
+        let checks = self.checks(state, table).await?;
+        let conflict = match conflict {
+            Some(conflict) => Some(self.conflict(state, table, name, conflict).await?),
+            None => None,
+        };
+        let forms = canonical_columns(table.definition());
+        Ok(WriteRules { forms, generated, checks, conflict, actions: None })
+    }
+
+    async fn generated(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+    ) -> Result<Vec<(usize, Arc<dyn PhysicalExpr>)>> {
+        let (columns, exprs): (Vec<usize>, Vec<AstExpr>) =
+            generated_columns(table.definition())?.into_iter().unzip();
+        let types: Vec<DataType> = columns.iter().map(|column| table.type_of(*column)).collect();
+        let exprs =
+            self.expressions_of_rows(state, table, exprs, &types, "a generated column").await?;
+        Ok(columns.into_iter().zip(exprs).collect())
+    }
+
+    async fn checks(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<PlannedCheck>> {
+        // What is written to a column of UUIDs or JSONB is one.
+        let definition = table.definition();
+        let checks = definition.checks.iter();
+        let checks = checks.filter(|check| canonical_column(definition, check).is_none());
+        let checks: Vec<&Check> = checks.collect();
+        let mut conditions = Vec::with_capacity(checks.len());
+        for check in &checks {
+            conditions.push(parsed_expr(&check.sql)?);
+        }
+        let planned = self.check_conditions(state, table, conditions).await?;
+        let planned = checks.into_iter().zip(planned).map(|(check, condition)| {
+            let (name, json) = (Arc::clone(&check.name), json_column(definition, &check.sql));
+            PlannedCheck { name, condition, json }
+        });
+        Ok(planned.collect())
+    }
+
+    /// Conditions over the rows of a table, which are constraints of it.
+    pub(in crate::session) async fn check_conditions(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+        conditions: Vec<AstExpr>,
+    ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+        let types = vec![DataType::Boolean; conditions.len()];
+        self.expressions_of_rows(state, table, conditions, &types, "a CHECK constraint").await
+    }
+
+    /// Expressions over the rows of a table, in these types; `what` is what each of them is.
+    pub(in crate::session) async fn expressions_of_rows(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+        exprs: Vec<AstExpr>,
+        types: &[DataType],
+        what: &str,
+    ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+        if exprs.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.names.hide(ROWS, Arc::new(table.as_rows()));
+        let name = Ident::with_quote('"', &*table.at().table);
+        let planned = self.row_expressions(state, &[(ROWS, &name)], exprs, types).await?;
+        for expr in &planned.exprs {
+            if expr.is_volatile() {
+                return stated_err!(
+                    INVALID_OBJECT_DEFINITION,
+                    "{what} must give the same answer each time"
+                );
+            }
+        }
+        planned.simplified(state)?.physical(&state_to_keep(state), types)
+    }
+
+    async fn conflict(
+        &self,
+        state: &SessionState,
+        table: &PlacedTable,
+        name: &Ident,
+        conflict: DeclaredConflict,
+    ) -> Result<PlannedConflict> {
+        let DeclaredConflict { uniques, update } = conflict;
+        let Some(DeclaredUpdate { assignments, condition }) = update else {
+            return Ok(PlannedConflict { uniques, update: None, is_fixed: true });
+        };
+        self.names.hide(THERE, Arc::new(table.as_rows()));
+        self.names.hide(NEW, Arc::new(table.as_rows()));
+        let excluded = Ident::new("excluded");
+        let has_condition = condition.is_some();
+        let columns: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let mut types: Vec<DataType> =
+            columns.iter().map(|column| table.type_of(*column)).collect();
+        types.extend(has_condition.then_some(DataType::Boolean));
+        let exprs = assignments.into_iter().map(|(_, value)| value).chain(condition).collect();
+        let sources = [(THERE, name), (NEW, &excluded)];
+        let planned = self.row_expressions(state, &sources, exprs, &types).await?;
+        let is_fixed = planned.exprs.iter().all(is_fixed);
+        let planned = planned.simplified(state)?;
+        let mut exprs = match is_fixed {
+            true => planned.physical(&state_to_keep(state), &types)?,
+            false => planned.physical(state, &types)?,
+        };
+        let condition = if has_condition { exprs.pop() } else { None };
+        let assignments = columns.into_iter().zip(exprs).collect();
+        let update = Some(PlannedUpdate { assignments, condition });
+        Ok(PlannedConflict { uniques, update, is_fixed })
+    }
+
+    /// Expressions over rows of hidden tables, side by side, that are to have these types.
+    async fn row_expressions(
+        &self,
+        state: &SessionState,
+        sources: &[(&str, &Ident)],
+        exprs: Vec<AstExpr>,
+        types: &[DataType],
+    ) -> Result<RowExpressions> {
+        let from = sources.iter().map(|(hidden, name)| format!("{} AS {name}", quoted(hidden)));
+        let text = format!("SELECT 0 FROM {}", from.collect::<Vec<_>>().join(", "));
+        let mut query = parsed(&text)?;
+        if let Ast::Query(query) = &mut query
+            && let SetExpr::Select(select) = query.body.as_mut()
+        {
+            let item = |(at, expr)| {
+                let alias = Ident::with_quote('"', format!("expression {at}"));
+                SelectItem::ExprWithAlias { expr, alias }
+            };
+            select.projection = exprs.into_iter().enumerate().map(item).collect();
+        }
+        let plan = self.plan_query(state, Parsed::Statement(Box::new(query)), &[]).await?;
+        refuse_other_rows(&plan)?;
+        match analyzed(state, self.with_values(plan, types)?)? {
+            LogicalPlan::Projection(projection) => {
+                let schema = Arc::clone(projection.input.schema());
+                Ok(RowExpressions { exprs: projection.expr, schema })
+            }
+            _ => internal_err!("expressions over rows were not planned as a select list"),
+        }
+    }
+
+    /// A select list of these types with the values of the statement's parameters; before it has some, with NULL in
+    /// their place, and what types they have is noted.
+    fn with_values(&self, plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
+        if plan.get_parameter_names()?.is_empty() {
+            return Ok(plan);
+        }
+        let LogicalPlan::Projection(mut projection) = plan else { return Ok(plan) };
+        for (expr, data_type) in projection.expr.iter_mut().zip(types) {
+            type_parameter(expr, &Field::new("", data_type.clone(), true));
+        }
+        let plan = LogicalPlan::Projection(Projection::try_new(projection.expr, projection.input)?);
+        match &self.values {
+            Some(values) => plan.replace_params_with_values(values),
+            None => {
+                let (casts, mut nulls) = (cast_types(&plan)?, HashMap::new());
+                for (name, data_type) in plan.get_parameter_types()? {
+                    let data_type = data_type.or_else(|| casts.get(&name).cloned());
+                    self.rule_parameters.note(&name, data_type.clone());
+                    let null = ScalarValue::try_from(data_type.unwrap_or(DataType::Utf8View))?;
+                    nulls.insert(name.trim_start_matches('$').to_owned(), null);
+                }
+                plan.replace_params_with_values(&ParamValues::from(nulls))
+            }
+        }
+    }
+}
+
+/// Refuses what looks at other rows than the one that an expression is computed for.
+fn refuse_other_rows(plan: &LogicalPlan) -> Result<()> {
+    plan.apply(|node| match node {
+        LogicalPlan::Aggregate(_) => stated_err!(
+            GROUPING_ERROR,
+            "aggregate functions are not allowed in CHECK constraints, generated columns and ON CONFLICT"
+        ),
+        LogicalPlan::Window(_) => stated_err!(
+            WINDOWING_ERROR,
+            "window functions are not allowed in CHECK constraints, generated columns and ON CONFLICT"
+        ),
+        _ => Ok(TreeNodeRecursion::Continue),
+    })?;
+    Ok(())
+}
+
+/// The column that a CHECK constraint makes one of a type.
+fn checked_column(definition: &TableDefinition, check: &str, of: Checked) -> Option<usize> {
+    let is_of = |field: &Arc<Field>| type_of_check(check, field.name()) == Some(of);
+    definition.columns.fields().iter().position(is_of)
+}
+
+/// The column that a CHECK constraint makes one of JSON.
+fn json_column(definition: &TableDefinition, check: &str) -> Option<usize> {
+    checked_column(definition, check, Checked::Json)
+}
+
+/// The column that a CHECK constraint makes one of a type whose values have one text each.
+fn canonical_column(definition: &TableDefinition, check: &Check) -> Option<(usize, Checked)> {
+    let forms = [Checked::Jsonb, Checked::Uuid].into_iter();
+    let mut found = forms.filter_map(|form| {
+        checked_column(definition, &check.sql, form).map(|column| (column, form))
+    });
+    found.next()
+}
+
+/// Numbers of the columns of such types.
+fn canonical_columns(definition: &TableDefinition) -> Vec<(usize, Checked)> {
+    let checks = definition.checks.iter();
+    checks.filter_map(|check| canonical_column(definition, check)).collect()
+}
+
+/// Whether an expression gives the same from the same values whenever it is computed: `now()` belongs to the statement
+/// that it is planned for.
+fn is_fixed(expr: &Expr) -> bool {
+    let is_other = |expr: &Expr| {
+        Ok(matches!(expr, Expr::ScalarFunction(call)
+            if call.func.signature().volatility != Volatility::Immutable))
+    };
+    !expr.exists(is_other).unwrap_or(true)
+}
+
+/// Planned expressions over rows.
+struct RowExpressions {
+    exprs: Vec<Expr>,
+    schema: DFSchemaRef,
+}
+
+impl RowExpressions {
+    /// The same with what cannot be computed as it is written: CASE in place of `coalesce`, and the time of the
+    /// statement in place of `now()`.
+    fn simplified(self, state: &SessionState) -> Result<Self> {
+        let Self { exprs, schema } = self;
+        let begun = state.execution_props().query_execution_start_time;
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::clone(&schema))
+            .with_config_options(Arc::clone(state.config_options()))
+            .with_query_execution_start_time(begun)
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let exprs = exprs.into_iter().map(|expr| simplifier.simplify(expr));
+        Ok(Self { exprs: exprs.collect::<Result<_>>()?, schema })
+    }
+
+    /// The same in these types, to be computed.
+    fn physical(
+        self,
+        state: &SessionState,
+        types: &[DataType],
+    ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+        let Self { exprs, schema } = self;
+        let exprs = exprs.into_iter().zip(types).map(|(expr, data_type)| {
+            let expr = expr.unalias();
+            let text = expr.to_string();
+            let typed = expr.cast_to(data_type, &schema)?;
+            state.create_physical_expr(typed, &schema).map_err(|error| {
+                let message = SqlError::new(error, "").message;
+                plan_datafusion_err!("'{text}' cannot be computed from the row alone: {message}")
+            })
+        });
+        exprs.collect()
+    }
+}

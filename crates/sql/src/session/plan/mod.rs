@@ -1,0 +1,11 @@
+//! From a parsed statement to its plan.
+
+pub(super) mod column_origin;
+pub(super) mod declared_operands;
+pub(super) mod expand;
+pub(super) mod modifying_with;
+pub(super) mod planner;
+pub(super) mod planning_times;
+pub(super) mod query_planner;
+pub(super) mod same_names;
+pub(super) mod wide_tables;

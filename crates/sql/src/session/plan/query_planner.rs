@@ -1,0 +1,39 @@
+//! DataFusion's physical planner with the nodes that Atoll adds to logical plans.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session as PlanningSession;
+use datafusion::common::Result;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+
+use crate::operator::StatementPartsPlanner;
+use crate::sample::SampleNodePlanner;
+use crate::table::WrittenRowsPlanner;
+use crate::volatile::{FencePlanner, SharedPlanner};
+
+/// DataFusion's planner, which also plans samples, the rows of RETURNING, statements of several parts, and what
+/// keeps volatile calls in their place.
+#[derive(Debug)]
+pub(in crate::session) struct AtollQueryPlanner;
+
+#[async_trait]
+impl QueryPlanner for AtollQueryPlanner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn PlanningSession,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
+            Arc::new(SampleNodePlanner),
+            Arc::new(WrittenRowsPlanner),
+            Arc::new(StatementPartsPlanner),
+            Arc::new(FencePlanner),
+            Arc::new(SharedPlanner::default()),
+        ]);
+        planner.create_physical_plan(plan, session).await
+    }
+}

@@ -1,0 +1,396 @@
+//! PostgreSQL's settings of a session, which its clients set and ask for: `SET application_name = 'x'`, `SHOW
+//! server_version`, `RESET ALL`. Settings of the engine are DataFusion's.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::Result;
+use datafusion::common::utils::quote_identifier;
+use datafusion::sql::sqlparser::ast::{
+    TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::client_settings::{
+    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
+    SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+};
+use crate::error::{SqlError, SqlState};
+use crate::session::Session;
+use crate::session::statement::command_tag::StatementTag;
+use crate::session::statement::execute::QueryResult;
+use crate::session::statement::ignored_ddl::AbsentObjects;
+use crate::settings::AtollOptions;
+use crate::syntax::begins_with;
+use crate::timezone;
+
+/// What such statements begin with.
+const FIRST_WORDS: [&str; 6] = ["set", "show", "reset", "discard", "close", "unlisten"];
+
+/// The time zone by the name that it has among DataFusion's settings.
+const ENGINE_TIME_ZONE: [&str; 5] = ["datafusion", ".", "execution", ".", "time_zone"];
+
+/// A statement about such a setting.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::session) enum ParameterStatement {
+    Set {
+        name: Cow<'static, str>,
+        value: Option<String>,
+        is_local: bool,
+    },
+    Show(Cow<'static, str>),
+    ResetAll,
+    /// The session is as it began.
+    DiscardAll,
+    /// Temporary tables and views were dropped.
+    DiscardTemp,
+    /// One about what is never there.
+    Absent(AbsentObjects),
+    /// One that has nothing to do here: there are no cursors or channels to listen on.
+    Nothing(&'static str),
+}
+
+impl ParameterStatement {
+    /// The statement of a text, if it is one.
+    pub(in crate::session) fn of(sql: &str) -> Option<Self> {
+        if !begins_with(sql, &FIRST_WORDS) {
+            return None;
+        }
+        let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize().ok()?;
+        let is_blank = |token: &Token| matches!(token, Token::Whitespace(_) | Token::SemiColon);
+        let tokens: Vec<Token> = tokens.into_iter().filter(|token| !is_blank(token)).collect();
+        let is_path =
+            tokens.iter().take(3).any(|token| plain(token).eq_ignore_ascii_case(SEARCH_PATH));
+        let word: fn(&Token) -> String = if is_path { name_in_path } else { plain };
+        let words: Vec<String> = tokens.iter().map(word).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+        let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+        Some(match lower.as_slice() {
+            ["show", "time", "zone"] => Self::Show(Cow::Borrowed(TIME_ZONE)),
+            ["show", "transaction", "isolation", "level"] => Self::Show(Cow::Borrowed(ISOLATION)),
+            ["show", "session", "authorization"] => {
+                Self::Show(Cow::Borrowed(SESSION_AUTHORIZATION))
+            }
+            ["show", name @ ..] => Self::Show(setting_named(&dotted(name)?)?),
+            ["reset", "all"] => Self::ResetAll,
+            // A session keeps the role that it logged in as.
+            ["reset", "role"] | ["reset", "session", "authorization"] => Self::Nothing("RESET"),
+            ["set", "role", "none" | "default"]
+            | ["set", "session" | "local", "role", "none" | "default"]
+            | ["set", "session", "authorization", "default"] => Self::Nothing("SET"),
+            ["reset", "time", "zone"] => Self::set(TIME_ZONE, None, false)?,
+            ["reset", name @ ..] if *name == ENGINE_TIME_ZONE => Self::set(TIME_ZONE, None, false)?,
+            ["reset", name @ ..] => Self::set(&dotted(name)?, None, false)?,
+            ["discard", "all"] => Self::DiscardAll,
+            ["discard", "plans"] => Self::Nothing("DISCARD PLANS"),
+            ["discard", "sequences"] => Self::Nothing("DISCARD SEQUENCES"),
+            ["discard", "temp" | "temporary"] => Self::DiscardTemp,
+            ["close", "all"] => Self::Nothing("CLOSE CURSOR ALL"),
+            ["unlisten", _] => Self::Nothing("UNLISTEN"),
+            ["set", "session", ..] => Self::assignment(&lower[2..], &words[2..], false)?,
+            ["set", "local", ..] => Self::assignment(&lower[2..], &words[2..], true)?,
+            ["set", ..] => Self::assignment(&lower[1..], &words[1..], false)?,
+            _ => return None,
+        })
+    }
+
+    /// What stands behind SET.
+    fn assignment(lower: &[&str], words: &[&str], is_local: bool) -> Option<Self> {
+        match lower {
+            ["time", "zone", "local"] => Self::set(TIME_ZONE, None, is_local),
+            ["time", "zone", "interval", _, rest @ ..] => {
+                let unit = match rest {
+                    [] | ["hour", "to", "minute"] => "",
+                    ["hour"] => " hours",
+                    _ => return None,
+                };
+                let interval = format!("interval '{}{unit}'", words[3]);
+                Self::set(TIME_ZONE, Some(&[interval.as_str()]), is_local)
+            }
+            ["time", "zone", _, ..] => Self::set(TIME_ZONE, Some(&words[2..]), is_local),
+            ["names", _] => Self::set("client_encoding", Some(&words[1..]), is_local),
+            [first, second, third, fourth, fifth, "=" | "to", ..]
+                if [*first, *second, *third, *fourth, *fifth] == ENGINE_TIME_ZONE =>
+            {
+                let zone = timezone::from_engine_name(&words[6..].concat());
+                Self::set(TIME_ZONE, Some(&[zone.as_str()]), is_local)
+            }
+            _ => {
+                let end = lower.iter().position(|word| matches!(*word, "=" | "to"))?;
+                Self::set(&dotted(&lower[..end])?, Some(&words[end + 1..]), is_local)
+            }
+        }
+    }
+
+    fn set(name: &str, value: Option<&[&str]>, is_local: bool) -> Option<Self> {
+        let value = value.map(|words| match words {
+            [sign @ ("-" | "+"), number] => format!("{sign}{number}"),
+            words => words.join(" ").replace(" ,", ","),
+        });
+        let value = value.filter(|value| !value.eq_ignore_ascii_case("default"));
+        Some(Self::Set { name: setting_named(name)?, value, is_local })
+    }
+}
+
+/// A name whose parts have points between them.
+fn dotted(words: &[&str]) -> Option<String> {
+    let is_point = |(at, word): (usize, &&str)| (*word == ".") == (at % 2 == 1);
+    words.iter().enumerate().all(is_point).then(|| words.concat())
+}
+
+/// A token as it is meant.
+fn plain(token: &Token) -> String {
+    match token {
+        Token::SingleQuotedString(text) => text.clone(),
+        Token::Word(word) => word.value.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A token as a list of schemas has it: names in the case that is meant, in quotes where they need them.
+fn name_in_path(token: &Token) -> String {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_lowercase(),
+        Token::Word(word) => quote_identifier(&word.value).into_owned(),
+        Token::SingleQuotedString(text) if text.is_empty() => "\"\"".to_owned(),
+        Token::SingleQuotedString(text) => quote_identifier(text).into_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The column of SHOW.
+pub(in crate::session) fn shown_schema(name: &str) -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new(name, DataType::Utf8, false)]))
+}
+
+impl Session {
+    /// Settings that PostgreSQL's clients are told of, and what they are.
+    pub fn reported_parameters(&self) -> Vec<(&'static str, String)> {
+        self.parameters.take_changed();
+        self.reported(PARAMETERS.iter())
+    }
+
+    /// Those that were changed since they were last told.
+    pub fn changed_parameters(&self) -> Vec<(&'static str, String)> {
+        let changed = self.parameters.take_changed();
+        self.reported(changed.iter().filter_map(|name| known(name)))
+    }
+
+    fn reported(
+        &self,
+        parameters: impl Iterator<Item = &'static Parameter>,
+    ) -> Vec<(&'static str, String)> {
+        let names = parameters.filter(|parameter| parameter.is_reported).map(|it| it.name);
+        names.filter_map(|name| Some((name, self.parameters.get(name)?))).collect()
+    }
+
+    /// How many sessions clients may have at the same time, as `max_connections` tells.
+    pub fn set_connections_max(&self, count: usize) {
+        self.parameters.set_connections_max(count);
+    }
+
+    /// The statement of a text that is about one of PostgreSQL's settings, or asks for nothing. A name with a point that
+    /// was never set is perhaps that of a table.
+    pub(in crate::session) fn parameter_statement(&self, sql: &str) -> Option<ParameterStatement> {
+        let absent = || AbsentObjects::of(sql).map(ParameterStatement::Absent);
+        let statement = ParameterStatement::of(sql).or_else(absent)?;
+        match &statement {
+            ParameterStatement::Show(name) if self.parameters.get(name).is_none() => None,
+            _ => Some(statement),
+        }
+    }
+
+    /// Sets one of PostgreSQL's settings as a client does that begins a session, which RESET goes back to; false
+    /// where there is no such setting.
+    ///
+    /// # Errors
+    /// When it cannot be set to this.
+    pub fn set_parameter(&self, name: &str, value: &str) -> std::result::Result<bool, SqlError> {
+        self.parameters.set_first(name, value).map_err(|error| SqlError::new(error, ""))
+    }
+
+    /// How long a statement may run; none without a bound.
+    pub fn statement_timeout(&self) -> Option<Duration> {
+        self.parameters.time("statement_timeout")
+    }
+
+    /// How long a transaction may wait for its client.
+    pub fn idle_in_transaction_timeout(&self) -> Option<Duration> {
+        self.parameters.time("idle_in_transaction_session_timeout")
+    }
+
+    /// Whether the client is told what statements pass over.
+    pub fn tells_notices(&self) -> bool {
+        self.parameters.get(MESSAGES).is_none_or(|least| !["warning", "error"].contains(&&*least))
+    }
+
+    /// Whether it is warned.
+    pub fn tells_warnings(&self) -> bool {
+        self.parameters.get(MESSAGES).is_none_or(|least| least != "error")
+    }
+
+    /// The time zone, whose day today is.
+    pub fn time_zone(&self) -> Option<String> {
+        self.context.state_ref().read().config_options().execution.time_zone.clone()
+    }
+
+    /// Carries out a statement about such a setting.
+    pub(in crate::session) async fn parameter(
+        &self,
+        statement: ParameterStatement,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        self.check_not_failed()?;
+        let parameters = &self.parameters;
+        let tag = match statement {
+            ParameterStatement::Set { name, value, .. }
+                if [ISOLATION, READ_ONLY].contains(&&*name) =>
+            {
+                self.set_transaction(&[mode(&name, value.as_deref())?])?;
+                "SET"
+            }
+            ParameterStatement::Set { name, value, is_local } => {
+                parameters.set(&name, value.as_deref(), is_local)?;
+                if begins_with(sql, &["reset"]) { "RESET" } else { "SET" }
+            }
+            ParameterStatement::Show(name) => {
+                let value = parameters.get(&name).unwrap_or_default();
+                let column: ArrayRef = Arc::new(StringArray::from(vec![value]));
+                let batch = RecordBatch::try_new(shown_schema(&name), vec![column])?;
+                let result = QueryResult::of(batch.schema(), vec![batch], sql);
+                return Ok(result.tagged(StatementTag::shown("SHOW")));
+            }
+            ParameterStatement::ResetAll => {
+                self.reset_all();
+                "RESET"
+            }
+            ParameterStatement::DiscardAll => {
+                self.reset_all();
+                self.prepared.remove("all")?;
+                self.variables.clear();
+                self.advisory.release();
+                self.discard_temporary().await?;
+                "DISCARD ALL"
+            }
+            ParameterStatement::DiscardTemp => {
+                self.discard_temporary().await?;
+                "DISCARD TEMP"
+            }
+            ParameterStatement::Absent(absent) => {
+                return Ok(QueryResult::done(self.pass_over(&absent)?, sql));
+            }
+            ParameterStatement::Nothing(tag) => tag,
+        };
+        Ok(QueryResult::done(tag.to_owned(), sql))
+    }
+
+    /// All settings of the session are what they were when it began; those of the whole database stay.
+    fn reset_all(&self) {
+        let defaults = self.first_options();
+        let (limit, home) = (defaults.session_memory, defaults.home);
+        let first = self.template.settings().clone();
+        {
+            let state = self.context.state_ref();
+            let mut state = state.write();
+            let options = state.config_mut().options_mut();
+            let mut extensions = std::mem::take(&mut options.extensions);
+            if let Some(own) = extensions.get_mut::<AtollOptions>() {
+                let (durability, cores) = (own.durability, own.cores);
+                *own = AtollOptions { durability, cores, ..defaults };
+            }
+            *options = first;
+            options.extensions = extensions;
+        }
+        *self.pool.lock() = None;
+        self.watch.set_home(home);
+        self.watch.memory().set_limit(limit);
+        self.parameters.reset_all();
+        self.begin_again_with(None);
+    }
+}
+
+/// How a transaction is to run, by the setting that says so.
+fn mode(name: &str, value: Option<&str>) -> Result<TransactionMode> {
+    use TransactionIsolationLevel as Level;
+    let value = value.unwrap_or_default().to_ascii_lowercase();
+    Ok(match (name, value.as_str()) {
+        (ISOLATION, READ_COMMITTED | "read uncommitted") => {
+            TransactionMode::IsolationLevel(Level::ReadCommitted)
+        }
+        (ISOLATION, REPEATABLE_READ) => TransactionMode::IsolationLevel(Level::RepeatableRead),
+        (ISOLATION, "serializable") => TransactionMode::IsolationLevel(Level::Serializable),
+        (READ_ONLY, "on" | "true") => TransactionMode::AccessMode(TransactionAccessMode::ReadOnly),
+        (READ_ONLY, "off" | "false") => {
+            TransactionMode::AccessMode(TransactionAccessMode::ReadWrite)
+        }
+        _ => {
+            let message = format!("invalid value '{value}' for setting '{name}'");
+            return Err(SqlState::INVALID_PARAMETER.error(message));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(name: &'static str, value: &str) -> Option<ParameterStatement> {
+        let (name, value) = (Cow::Borrowed(name), Some(value.to_owned()));
+        Some(ParameterStatement::Set { name, value, is_local: false })
+    }
+
+    #[test]
+    fn statements_about_settings_of_postgresql_are_known() {
+        let of = ParameterStatement::of;
+        assert_eq!(of("SET application_name TO 'my app';"), set("application_name", "my app"));
+        assert_eq!(of("set datestyle = ISO, MDY"), set("DateStyle", "ISO, MDY"));
+        let version = Cow::Borrowed("server_version");
+        assert_eq!(of("SHOW Server_Version"), Some(ParameterStatement::Show(version)));
+        for (text, value) in [
+            ("SET my.x = '1'", set("my.x", "1")),
+            ("set session MY.X to one", set("my.x", "one")),
+            ("SET search_path = a, Public, \"B c\"", set("search_path", "a, public, \"B c\"")),
+            ("SET search_path TO 'a, b'", set("search_path", "\"a, b\"")),
+            ("SET search_path = ''", set("search_path", "\"\"")),
+        ] {
+            assert_eq!(of(text), value, "{text}");
+        }
+        assert_eq!(of("UNLISTEN *"), Some(ParameterStatement::Nothing("UNLISTEN")));
+        for zone in [
+            "SET timezone = 'Asia/Tokyo'",
+            "set time zone 'Asia/Tokyo'",
+            "SET SESSION TIME ZONE 'Asia/Tokyo'",
+            "SET datafusion.execution.time_zone TO 'Asia/Tokyo'",
+        ] {
+            assert_eq!(of(zone), set("TimeZone", "Asia/Tokyo"), "{zone}");
+        }
+        for (text, zone) in [
+            ("SET TIME ZONE - 7", "-7"),
+            ("SET TIME ZONE INTERVAL '2:00' HOUR TO MINUTE", "interval '2:00'"),
+            ("SET LOCAL TIME ZONE INTERVAL '-3' HOUR", "interval '-3 hours'"),
+            ("SET datafusion.execution.time_zone = '+02:00'", "<+02:00>-02:00"),
+        ] {
+            let is_local = text.contains("LOCAL");
+            let value = Some(zone.to_owned());
+            let wanted =
+                ParameterStatement::Set { name: Cow::Borrowed(TIME_ZONE), value, is_local };
+            assert_eq!(of(text), Some(wanted), "{text}");
+        }
+        for other in [
+            "SET datafusion.execution.batch_size = 1",
+            "SET atoll.join = 'merge'",
+            "SHOW TABLES",
+            "SELECT 1",
+            "SET VARIABLE x = 1",
+            "SET TRANSACTION READ ONLY",
+            "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Rows that a client sends, into a table.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::common::{ResolvedTableReference, Result, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    Insert, ObjectName, SetExpr, Statement as Ast, TableFactor, TableObject,
+};
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::sync::mpsc::Receiver;
+
+use crate::error::{SqlError, SqlState};
+use crate::names::plain;
+use crate::parse::is_copy;
+use crate::role::rights::Right;
+use crate::session::Session;
+use crate::session::dml::change::quoted;
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::statement::command_tag::StatementTag;
+use crate::session::statement::execute::QueryResult;
+
+/// The name of the rows while they are inserted, which no table has.
+const ROWS: &str = "rows of the client\u{1}";
+
+impl Session {
+    /// Columns of a table for which a client is to send values: those named, in their order, or all of them.
+    ///
+    /// # Errors
+    /// When there is no such table or column, and where the user may not insert into it.
+    pub fn copy_columns<'a>(
+        &'a self,
+        table: &'a str,
+        names: &'a [String],
+    ) -> BoxFuture<'a, std::result::Result<SchemaRef, SqlError>> {
+        Box::pin(async move {
+            let unfinished = self.unfinished();
+            let columns = self.try_copy_columns(table, names).await;
+            unfinished.ended(&columns);
+            columns.map_err(|error| SqlError::new(error, "").with_near_names(|| self.table_names()))
+        })
+    }
+
+    async fn try_copy_columns(&self, table: &str, names: &[String]) -> Result<SchemaRef> {
+        let transaction = self.statement_transaction()?;
+        let statement = self.parse(&insertion(table, names, "VALUES (0)"))?.statement;
+        let planner = self.planner(&transaction, false).await?;
+        let (at, columns) = planner.inserted_columns(&statement)?;
+        let Some(found) = planner.names.table(&at)? else {
+            let message = format!("table '{}' does not exist", plain(&at));
+            return Err(SqlState::UNDEFINED_TABLE.error(message));
+        };
+        planner.check_right(Right::Insert, &at)?;
+        let schema = found.schema();
+        if columns.is_empty() {
+            return Ok(schema);
+        }
+        let named = |name: &String| {
+            schema.index_of(name).map_err(|_| {
+                let message =
+                    format!("column \"{name}\" of relation \"{}\" does not exist", at.table);
+                SqlState::UNDEFINED_COLUMN.error(message)
+            })
+        };
+        let columns = columns.iter().map(named).collect::<Result<Vec<_>>>()?;
+        Ok(Arc::new(schema.project(&columns)?))
+    }
+
+    /// Inserts batches that come over a channel, until it is closed: into columns of a table, all of them where none
+    /// are named. Their columns are cast to the table's. An error in the channel ends the statement.
+    pub fn insert_batches<'a>(
+        &'a self,
+        table: &'a str,
+        columns: &'a [String],
+        schema: SchemaRef,
+        batches: Receiver<Result<RecordBatch>>,
+    ) -> BoxFuture<'a, std::result::Result<QueryResult, SqlError>> {
+        Box::pin(async move {
+            let sql = insertion(table, columns, &format!("SELECT * FROM {}", quoted(ROWS)));
+            let unfinished = self.unfinished();
+            let result = self.try_insert_batches(&sql, schema, batches).await;
+            unfinished.ended(&result);
+            result.map_err(|error| SqlError::new(error, "").with_near_names(|| self.table_names()))
+        })
+    }
+
+    async fn try_insert_batches(
+        &self,
+        sql: &str,
+        schema: SchemaRef,
+        batches: Receiver<Result<RecordBatch>>,
+    ) -> Result<QueryResult> {
+        let transaction = self.statement_transaction()?;
+        let statement = self.parse(sql)?.statement;
+        let planner = self.planner(&transaction, true).await?;
+        let rows = ClientRows { schema: Arc::clone(&schema), batches: Mutex::new(Some(batches)) };
+        let rows = StreamingTable::try_new(schema, vec![Arc::new(rows)])?;
+        planner.names.hide(ROWS, Arc::new(rows));
+        let plan = planner.plan(statement).await?;
+        let result = self.write(planner, plan, sql).await?;
+        Ok(result.tagged(StatementTag::written("COPY")))
+    }
+}
+
+impl StatementPlanner {
+    /// The table of an INSERT, and the columns that it names.
+    fn inserted_columns(
+        &self,
+        statement: &Parsed,
+    ) -> Result<(ResolvedTableReference, Vec<String>)> {
+        let Parsed::Statement(ast) = statement else { return internal_err!("not an INSERT") };
+        let Ast::Insert(Insert { table: TableObject::TableName(table), columns, .. }) =
+            ast.as_ref()
+        else {
+            return internal_err!("not an INSERT");
+        };
+        let last = |name: &ObjectName| {
+            let last = name.0.last().and_then(|part| part.as_ident());
+            last.map_or_else(String::new, |ident| self.normalized(ident))
+        };
+        Ok((self.resolve_in(&self.state, table)?, columns.iter().map(last).collect()))
+    }
+}
+
+/// Whether a statement inserts rows of a file or of a client, whose columns are cast to the table's, whatever they are.
+pub(in crate::session) fn copies(statement: &Parsed) -> bool {
+    let Parsed::Statement(ast) = statement else { return false };
+    let Ast::Insert(insert) = ast.as_ref() else { return false };
+    is_copy(insert) || reads_client(insert).is_some()
+}
+
+fn reads_client(insert: &Insert) -> Option<()> {
+    let SetExpr::Select(select) = insert.source.as_ref()?.body.as_ref() else { return None };
+    let TableFactor::Table { name, .. } = &select.from.first()?.relation else { return None };
+    (name.0.last()?.as_ident()?.value == ROWS).then_some(())
+}
+
+/// A statement that inserts rows into columns of a table, all of them where none are named.
+fn insertion(table: &str, columns: &[String], rows: &str) -> String {
+    match columns.is_empty() {
+        true => format!("INSERT INTO {table} {rows}"),
+        false => format!("INSERT INTO {table} ({}) {rows}", columns.join(", ")),
+    }
+}
+
+/// Batches that are read once.
+struct ClientRows {
+    schema: SchemaRef,
+    batches: Mutex<Option<Receiver<Result<RecordBatch>>>>,
+}
+
+impl fmt::Debug for ClientRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientRows")
+    }
+}
+
+impl PartitionStream for ClientRows {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let batches = self.batches.lock().take();
+        let next = |mut batches: Option<Receiver<Result<RecordBatch>>>| async move {
+            let batch = batches.as_mut()?.recv().await?;
+            Some((batch, batches))
+        };
+        let batches = futures::stream::unfold(batches, next);
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
+    }
+}

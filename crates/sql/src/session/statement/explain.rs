@@ -1,0 +1,73 @@
+//! What EXPLAIN says of shared scans: whether a selection from one table would ride with others, and why not; and the
+//! plan as PostgreSQL's tools read it.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::Result;
+use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
+
+use crate::compiled::Parameters;
+use crate::pg_type::as_json;
+use crate::session::Session;
+use crate::session::cache::point::compile;
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::statement::execute::QueryResult;
+use crate::settings::SharedScan;
+use crate::shared_scan::sharing;
+
+/// What the row is about, beside `physical_plan`.
+const ROW: &str = "shared_scan";
+
+impl Session {
+    /// Runs EXPLAIN; behind the plan of a selection from one table it says whether that shares scans.
+    pub(in crate::session) async fn explain(
+        &self,
+        planner: StatementPlanner,
+        explain: Explain,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        if explain.explain_format == ExplainFormat::PostgresJSON {
+            let plan = planner.state.optimize(&explain.plan)?.display_pg_json().to_string();
+            let column: ArrayRef = Arc::new(StringArray::from(vec![plan]));
+            let batch = RecordBatch::try_new(json_schema(), vec![column])?;
+            return Ok(QueryResult::of(batch.schema(), vec![batch], sql));
+        }
+        let says = match (self.shared_scan(), &explain.explain_format) {
+            (SharedScan::Off, _) | (_, ExplainFormat::Tree) => None,
+            _ => says(&planner, &explain.plan)?,
+        };
+        let mut result = self.query(planner, LogicalPlan::Explain(explain), sql).await?;
+        if let Some(says) = says {
+            result.last = Some(row(&result, &says)?);
+        }
+        Ok(result)
+    }
+}
+
+/// The column of EXPLAIN (FORMAT JSON).
+pub(in crate::session) fn json_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![as_json(Field::new("QUERY PLAN", DataType::Utf8, false))]))
+}
+
+/// What is said of a plan; none where it is not a selection from one table, or finds its row by a key.
+fn says(planner: &StatementPlanner, plan: &LogicalPlan) -> Result<Option<String>> {
+    let (state, parameters) = (&planner.state, Parameters::new(&[])?);
+    let optimized = state.optimize(plan)?;
+    match compile(state, &optimized, &parameters)? {
+        Some(_) => Ok(None),
+        None => sharing(state, &optimized, &parameters),
+    }
+}
+
+fn row(result: &QueryResult, says: &str) -> Result<RecordBatch> {
+    let schema = Arc::clone(result.schema());
+    let columns = [ROW, says].into_iter().zip(schema.fields()).map(|(text, field)| {
+        let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
+        Ok(cast(&text, field.data_type())?)
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    Ok(RecordBatch::try_new(schema, columns)?)
+}

@@ -1,0 +1,15 @@
+//! Statements from their text to their result, and those that are neither queries nor definitions.
+
+pub(super) mod command_tag;
+pub(super) mod copy_in;
+pub(super) mod drive;
+pub(super) mod execute;
+pub(super) mod explain;
+pub(super) mod ignored_ddl;
+pub(super) mod parsed_statement;
+pub(super) mod pool_statement;
+pub(super) mod show;
+pub(super) mod split;
+pub(super) mod statement_form;
+pub(super) mod utility;
+pub(super) mod vacuum;

@@ -1,0 +1,216 @@
+//! Statements about pools, which sqlparser does not know.
+//!
+//! ```text
+//! CREATE POOL reports ON NODE 1
+//! CREATE POOL reports ON CORES 2-3,6     cores as `atoll topo` numbers them, all hardware threads of each
+//! DROP POOL reports
+//! ```
+
+use atoll_topology::{CoreId, CpuSet, Machine, NodeId, SET_NUMBER_MAX};
+use datafusion::common::{
+    DataFusionError, Result, exec_datafusion_err, exec_err, plan_datafusion_err,
+};
+use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::database::{Pools, Workers};
+use crate::settings::{HOME, parse_home};
+use crate::syntax::begins_with;
+
+/// The setting of the pool whose workers run a session's statements.
+const POOL: &str = "atoll.pool";
+
+/// A statement about a pool.
+#[derive(Debug, PartialEq)]
+pub(in crate::session) enum PoolStatement {
+    Create { name: String, place: PoolPlace },
+    Drop { name: String },
+}
+
+/// Where a pool is.
+#[derive(Debug, PartialEq)]
+pub(in crate::session) enum PoolPlace {
+    Node(NodeId),
+    Cores(Vec<CoreId>),
+}
+
+impl PoolStatement {
+    /// The statement of a text, if it is one.
+    ///
+    /// # Errors
+    /// Where something else comes behind CREATE POOL or DROP POOL than belongs there.
+    pub(in crate::session) fn of(sql: &str) -> Result<Option<Self>> {
+        if !begins_with(sql, &["create", "drop"]) {
+            return Ok(None);
+        }
+        let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else {
+            return Ok(None);
+        };
+        let mut tokens = tokens
+            .into_iter()
+            .filter(|token| !matches!(token, Token::Whitespace(_) | Token::SemiColon))
+            .skip(1);
+        let is_pool =
+            |token| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case("pool"));
+        if !tokens.next().is_some_and(is_pool) {
+            return Ok(None);
+        }
+        let name = match tokens.next() {
+            Some(Token::Word(word)) if word.quote_style.is_some() => word.value,
+            Some(Token::Word(word)) => word.value.to_lowercase(),
+            _ => return Err(expected()),
+        };
+        if begins_with(sql, &["drop"]) {
+            return match tokens.next() {
+                None => Ok(Some(Self::Drop { name })),
+                Some(_) => Err(expected()),
+            };
+        }
+        let mut word = || match tokens.next() {
+            Some(Token::Word(word)) => word.value.to_ascii_lowercase(),
+            _ => String::new(),
+        };
+        let (on, what) = (word(), word());
+        let rest: String = tokens.map(|token| token.to_string()).collect();
+        let place = match (on.as_str(), what.as_str()) {
+            ("on", "node") => PoolPlace::Node(NodeId(rest.parse().map_err(|_| expected())?)),
+            ("on", "cores") => PoolPlace::Cores(numbers(&rest).ok_or_else(expected)?),
+            _ => return Err(expected()),
+        };
+        Ok(Some(Self::Create { name, place }))
+    }
+}
+
+impl PoolPlace {
+    /// Its cpus.
+    ///
+    /// # Errors
+    /// Where the machine has no such node or core.
+    pub(in crate::session) fn cpus(&self, machine: &Machine) -> Result<CpuSet> {
+        match self {
+            Self::Node(id) => match machine.node(*id) {
+                Some(node) if !node.cpus.is_empty() => Ok(node.cpus.clone()),
+                _ => {
+                    let nodes: Vec<String> =
+                        machine.nodes_with_cpus().map(|node| node.id.to_string()).collect();
+                    exec_err!("node {id} has no cpus; nodes that have some: {}", nodes.join(", "))
+                }
+            },
+            Self::Cores(ids) => {
+                let mut cpus = CpuSet::new();
+                for id in ids {
+                    let core = machine.cores.iter().find(|core| core.id == *id);
+                    let core = core.ok_or_else(|| {
+                        let count = machine.cores.len();
+                        exec_datafusion_err!(
+                            "core {id} does not exist; the machine has {count} cores, from 0"
+                        )
+                    })?;
+                    cpus = cpus.union(&core.cpus);
+                }
+                Ok(cpus)
+            }
+        }
+    }
+}
+
+/// The home that a statement sets, if that is what it does.
+///
+/// # Errors
+/// Where the machine has no such node.
+pub(in crate::session) fn home_set(
+    plan: &LogicalPlan,
+    machine: &Machine,
+) -> Result<Option<Option<NodeId>>> {
+    match plan {
+        LogicalPlan::Statement(PlanStatement::SetVariable(set)) if set.variable == HOME => {
+            let home = parse_home(&set.value)?;
+            if let Some(id) = home
+                && machine.node(id).is_none()
+            {
+                let nodes: Vec<_> = machine.nodes.iter().map(|node| node.id.to_string()).collect();
+                return exec_err!("unknown node {id}; the machine's nodes: {}", nodes.join(", "));
+            }
+            Ok(Some(home))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What a statement makes of the session's pool, if that is what it sets: its workers, or none for the common ones.
+///
+/// # Errors
+/// Where there is no such pool.
+pub(in crate::session) fn pool_set(
+    plan: &LogicalPlan,
+    pools: &Pools,
+) -> Result<Option<Option<Workers>>> {
+    match plan {
+        LogicalPlan::Statement(PlanStatement::SetVariable(set)) if set.variable == POOL => {
+            let named = |name: &str| pools.named(name).map(Some);
+            Ok(Some(if set.value.is_empty() { None } else { named(&set.value)? }))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The numbers of a list such as `2-3,6`.
+fn numbers(list: &str) -> Option<Vec<CoreId>> {
+    let mut all = Vec::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last > SET_NUMBER_MAX {
+            return None;
+        }
+        all.extend((first..=last).map(CoreId));
+    }
+    Some(all)
+}
+
+fn expected() -> DataFusionError {
+    plan_datafusion_err!(
+        "expected CREATE POOL name ON NODE 1, CREATE POOL name ON CORES 2-3,6 or DROP POOL name"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_are_on_a_node_or_on_cores() {
+        let of = |sql: &str| PoolStatement::of(sql).expect(sql);
+        let create = |name: &str, place| Some(PoolStatement::Create { name: name.into(), place });
+        let cores = |ids: &[u32]| PoolPlace::Cores(ids.iter().copied().map(CoreId).collect());
+        assert_eq!(
+            of("create  pool Reports on node 1;"),
+            create("reports", PoolPlace::Node(NodeId(1)))
+        );
+        assert_eq!(
+            of("CREATE POOL \"Big One\" ON CORES 2 - 4 , 7 -- and so on"),
+            create("Big One", cores(&[2, 3, 4, 7]))
+        );
+        assert_eq!(of("DROP POOL reports"), Some(PoolStatement::Drop { name: "reports".into() }));
+        assert_eq!(of("CREATE TABLE pool (a INT)"), None);
+        assert_eq!(of("DROP TABLE pool"), None);
+        // The parser tells what is wrong with it.
+        assert_eq!(of("DROP POOL 'a"), None);
+        for wrong in [
+            "CREATE POOL",
+            "CREATE POOL a",
+            "CREATE POOL a ON",
+            "CREATE POOL a ON NODE",
+            "CREATE POOL a ON NODE x",
+            "CREATE POOL a ON CORES",
+            "CREATE POOL a ON CORES 3-1",
+            "CREATE POOL a ON CORES 0-99999999999",
+            "CREATE POOL a ON CORES 0-9999999",
+            "DROP POOL a CASCADE",
+        ] {
+            let error = PoolStatement::of(wrong).expect_err(wrong).to_string();
+            assert!(error.contains("expected CREATE POOL name ON NODE 1"), "{wrong}: {error}");
+        }
+    }
+}

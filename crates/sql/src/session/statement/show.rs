@@ -1,0 +1,159 @@
+//! `SHOW CREATE TABLE` and `SHOW table`, as queries.
+//!
+//! ```text
+//! SHOW CREATE TABLE t     SELECT …, 'CREATE TABLE t (a INTEGER, …)' AS definition
+//! SHOW t                  DESCRIBE t, where t is a table and no setting
+//! ```
+
+use atoll_store::table::{IdentityKind, TableDefinition};
+use datafusion::common::utils::quote_identifier;
+use datafusion::common::{ResolvedTableReference, Result};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{ObjectName, Query, ShowCreateObject, Statement as Ast};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::catalog::UnplannedView;
+use crate::dialect::{column_type, described};
+use crate::names::{CATALOG, SCHEMA};
+use crate::session::dml::change::innermost;
+use crate::session::plan::planner::StatementPlanner;
+use crate::table::PlacedTable;
+use crate::table_text::foreign_key_text;
+use crate::table_text::generated_sql;
+
+impl StatementPlanner {
+    /// Makes a query of a statement that shows a table.
+    pub(in crate::session) fn take_shown(
+        &self,
+        state: &SessionState,
+        statement: &mut Parsed,
+    ) -> Result<()> {
+        let Some(ast) = innermost(statement) else { return Ok(()) };
+        let query = match ast {
+            Ast::ShowCreate {
+                obj_type: kind @ (ShowCreateObject::Table | ShowCreateObject::View),
+                obj_name,
+            } => {
+                // That there is no such table is told of tables and views alike.
+                *kind = ShowCreateObject::Table;
+                let at = self.resolve_in(state, obj_name)?;
+                match self.definition_of(&at)? {
+                    Some(definition) => literals(&[
+                        ("table_catalog", &*at.catalog),
+                        ("table_schema", &*at.schema),
+                        ("table_name", &*at.table),
+                        ("definition", definition.as_str()),
+                    ])?,
+                    None => return Ok(()),
+                }
+            }
+            Ast::ShowVariable { variable } => {
+                let name = ObjectName::from(variable.clone());
+                let Ok(at) = self.resolve_in(state, &name) else { return Ok(()) };
+                match self.names.table(&at)? {
+                    Some(_) => described(&name),
+                    None => return Ok(()),
+                }
+            }
+            _ => return Ok(()),
+        };
+        *ast = Ast::Query(Box::new(query));
+        Ok(())
+    }
+
+    /// The statement that makes a table or view; none for those that no statement makes.
+    fn definition_of(&self, at: &ResolvedTableReference) -> Result<Option<String>> {
+        let Some(table) = self.names.table(at)? else { return Ok(None) };
+        if let Some(view) = table.downcast_ref::<UnplannedView>() {
+            return Ok(Some(view.sql.clone()));
+        }
+        let Some(table) = table.downcast_ref::<PlacedTable>() else { return Ok(None) };
+        Ok(Some(self.create_table_text(at, table.definition())))
+    }
+
+    fn create_table_text(
+        &self,
+        at: &ResolvedTableReference,
+        definition: &TableDefinition,
+    ) -> String {
+        let columns = 0..definition.columns.fields().len();
+        let columns = columns.map(|column| self.column_text(definition, column));
+        let version = self.names.stored_version();
+        let foreign_keys = definition.foreign_keys.iter().map(|key| {
+            let text = foreign_key_text(key, definition, &version, false);
+            format!("CONSTRAINT {} {text}", quote_identifier(&key.name))
+        });
+        let parts: Vec<String> =
+            columns.chain(constraints(definition)).chain(foreign_keys).collect();
+        let placement = match definition.placement {
+            placement if placement == self.database.options().placement => String::new(),
+            placement => format!(" WITH (placement = '{placement}')"),
+        };
+        format!("CREATE TABLE {} ({}){placement}", plain_name(at), parts.join(", "))
+    }
+
+    fn column_text(&self, definition: &TableDefinition, column: usize) -> String {
+        let field = definition.columns.field(column);
+        let mut text =
+            format!("{} {}", quote_identifier(field.name()), column_type(field.data_type()));
+        let is_key = |unique: &atoll_store::table::Unique| {
+            unique.is_primary && unique.columns.contains(&column)
+        };
+        if !field.is_nullable() && !definition.uniques.iter().any(is_key) {
+            text.push_str(" NOT NULL");
+        }
+        if let Some(identity) = &definition.identities[column] {
+            let kind = match identity.kind {
+                IdentityKind::Always => "ALWAYS",
+                IdentityKind::ByDefault => "BY DEFAULT",
+            };
+            text.push_str(&format!(" GENERATED {kind} AS IDENTITY"));
+            let sequence = self.names.stored_version();
+            if let Some(sequence) = sequence.sequence(identity.sequence) {
+                let (start, increment) = (sequence.definition.start, sequence.definition.increment);
+                if (start, increment) != (1, 1) {
+                    text.push_str(&format!(" (START WITH {start} INCREMENT BY {increment})"));
+                }
+            }
+        } else if let Some(default) = &definition.defaults[column] {
+            match generated_sql(default) {
+                Some(of) => text.push_str(&format!(" GENERATED ALWAYS AS ({of})")),
+                None => text.push_str(&format!(" DEFAULT {default}")),
+            }
+        }
+        text
+    }
+}
+
+fn constraints(definition: &TableDefinition) -> impl Iterator<Item = String> {
+    let column = |at: &usize| quote_identifier(definition.columns.field(*at).name()).into_owned();
+    let keys = definition.uniques.iter().map(move |unique| {
+        let kind = if unique.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+        let columns: Vec<String> = unique.columns.iter().map(column).collect();
+        format!("CONSTRAINT {} {kind} ({})", quote_identifier(&unique.name), columns.join(", "))
+    });
+    let checks = definition
+        .checks
+        .iter()
+        .map(|check| format!("CONSTRAINT {} CHECK ({})", quote_identifier(&check.name), check.sql));
+    keys.chain(checks)
+}
+
+/// A name as a statement writes it, without the parts that are the defaults.
+fn plain_name(at: &ResolvedTableReference) -> String {
+    let table = quote_identifier(&at.table);
+    match (&*at.catalog, &*at.schema) {
+        (CATALOG, SCHEMA) => table.into_owned(),
+        (_, schema) => format!("{}.{table}", quote_identifier(schema)),
+    }
+}
+
+/// A query of one row of texts.
+fn literals(columns: &[(&str, &str)]) -> Result<Query> {
+    let column = |(name, text): &(&str, &str)| format!("'{}' AS {name}", text.replace('\'', "''"));
+    let columns: Vec<String> = columns.iter().map(column).collect();
+    let text = format!("SELECT {}", columns.join(", "));
+    Ok(*Parser::new(&GenericDialect {}).try_with_sql(&text)?.parse_query()?)
+}

@@ -1,0 +1,54 @@
+//! What of a statement's text is needed once it is planned.
+
+use datafusion::common::{Result, internal_datafusion_err};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::Statement as Ast;
+
+use crate::session::ddl::declared_table::DeclaredTable;
+
+/// The parts of a statement that are kept, or that its plan does not hold.
+pub(in crate::session) struct StatementForm {
+    /// The statement, where it is kept under a name.
+    statement: Option<Ast>,
+    /// What was typed, where that is the statement.
+    text: Option<String>,
+    /// What it declares beyond names and types of columns.
+    pub(in crate::session) declared: DeclaredTable,
+}
+
+impl StatementForm {
+    pub(in crate::session) fn of(statement: &Parsed, sql: &str) -> Self {
+        match statement {
+            Parsed::Statement(ast) => {
+                let is_view = matches!(ast.as_ref(), Ast::CreateView(_));
+                let text = is_view.then(|| sql.trim().trim_end_matches(';').trim_end().to_owned());
+                Self { text, ..Self::of_ast(ast) }
+            }
+            _ => Self { statement: None, text: None, declared: DeclaredTable::default() },
+        }
+    }
+
+    pub(in crate::session) fn of_ast(ast: &Ast) -> Self {
+        let is_kept = matches!(ast, Ast::CreateView(_) | Ast::Prepare { .. });
+        let declared = match ast {
+            // What is wrong in it is told when it is planned.
+            Ast::CreateTable(create) => {
+                DeclaredTable::take(&mut create.clone()).unwrap_or_default()
+            }
+            _ => DeclaredTable::default(),
+        };
+        Self { statement: is_kept.then(|| ast.clone()), text: None, declared }
+    }
+
+    /// The text of a view: as it was typed, since the syntax tree is of what that was rewritten to.
+    pub(in crate::session) fn kept_text(mut self) -> Result<String> {
+        match self.text.take() {
+            Some(text) => Ok(text),
+            None => self.kept().map(|ast| ast.to_string()),
+        }
+    }
+
+    pub(in crate::session) fn kept(self) -> Result<Ast> {
+        self.statement.ok_or_else(|| internal_datafusion_err!("the statement was not kept"))
+    }
+}

@@ -1,0 +1,110 @@
+//! VACUUM and ANALYZE: there is nothing to do. What was deleted is folded away in the background, and statistics are
+//! exact for the rows that a query reads.
+
+use datafusion::common::{Result, TableReference, plan_err};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::error::stated_err;
+use crate::names::plain;
+use crate::session::Session;
+use crate::syntax::begins_with;
+
+/// Words that stand before the names of tables.
+const OPTIONS: [&str; 7] =
+    ["full", "freeze", "verbose", "analyze", "analyse", "table", "skip_locked"];
+
+/// VACUUM or ANALYZE.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::session) struct Upkeep {
+    pub(in crate::session) tag: &'static str,
+    /// The tables that it names, as they are written.
+    tables: Vec<String>,
+}
+
+impl Upkeep {
+    /// The statement of a text, if it is one.
+    pub(in crate::session) fn of(sql: &str) -> Result<Option<Self>> {
+        if !begins_with(sql, &["vacuum", "analyze", "analyse"]) {
+            return Ok(None);
+        }
+        let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else {
+            return Ok(None);
+        };
+        let is_blank = |token: &Token| matches!(token, Token::Whitespace(_) | Token::SemiColon);
+        let mut tokens = tokens.into_iter().filter(|token| !is_blank(token)).peekable();
+        let first = tokens.next().map(|token| token.to_string().to_lowercase());
+        let tag = match first.as_deref() {
+            Some("vacuum") => "VACUUM",
+            Some("analyze" | "analyse") => "ANALYZE",
+            _ => return Ok(None),
+        };
+        let (mut tables, mut depth) = (Vec::new(), 0_usize);
+        let (mut is_next, mut is_qualified) = (true, false);
+        for token in tokens {
+            match token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                // Options, and columns of a table.
+                _ if depth > 0 => {}
+                Token::Comma => is_next = true,
+                Token::Period => is_qualified = true,
+                Token::Word(word)
+                    if tables.is_empty()
+                        && word.quote_style.is_none()
+                        && OPTIONS.contains(&word.value.to_lowercase().as_str()) => {}
+                Token::Word(word) => match tables.last_mut() {
+                    Some(table) if std::mem::take(&mut is_qualified) => {
+                        *table = format!("{table}.{word}");
+                    }
+                    _ if is_next => {
+                        tables.push(word.to_string());
+                        is_next = false;
+                    }
+                    _ => return plan_err!("expected a comma before {word} in {tag}"),
+                },
+                other => return plan_err!("expected the name of a table in {tag}, found {other}"),
+            }
+        }
+        Ok(Some(Self { tag, tables }))
+    }
+}
+
+impl Session {
+    /// Checks that the tables are there.
+    pub(in crate::session) fn keep_up(&self, upkeep: &Upkeep) -> Result<()> {
+        let (names, state) = (self.names(), self.context.state_ref());
+        let catalog = state.read().config_options().catalog.clone();
+        for table in &upkeep.tables {
+            let at = names.resolve(TableReference::from(table.as_str()), &catalog);
+            if names.table(&at)?.is_none() {
+                return stated_err!(UNDEFINED_TABLE, "table '{}' does not exist", plain(&at));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_stand_behind_options() {
+        for (sql, tag, tables) in [
+            ("VACUUM", "VACUUM", vec![]),
+            ("vacuum analyze t;", "VACUUM", vec!["t"]),
+            ("VACUUM (FULL, PARALLEL 2) s.\"T\", u (a, b)", "VACUUM", vec!["s.\"T\"", "u"]),
+            ("ANALYZE VERBOSE", "ANALYZE", vec![]),
+        ] {
+            let upkeep = Upkeep::of(sql).expect(sql).expect(sql);
+            assert_eq!(
+                (upkeep.tag, upkeep.tables),
+                (tag, tables.iter().map(|it| it.to_string()).collect())
+            );
+        }
+        assert_eq!(Upkeep::of("SELECT 1").expect("another statement"), None);
+        assert!(Upkeep::of("VACUUM t u").is_err());
+        assert!(Upkeep::of("VACUUM 5").is_err());
+    }
+}
