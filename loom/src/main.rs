@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-#[path = "../../crates/sql/src/exchange/gate.rs"]
+#[path = "../../crates/sql-exec/src/exchange/gate.rs"]
 mod gate;
 mod gate_models;
 #[path = "../../crates/runtime/src/step/queues.rs"]

@@ -11,8 +11,8 @@ use atoll_topology::NodeId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::trace::StatementSteps;
-use crate::watch::{StatementFigures, StatementWait, StatementWatch};
+use atoll_sql_exec::trace::StatementSteps;
+use atoll_sql_exec::watch::{StatementFigures, StatementWait, StatementWatch};
 
 /// Statements that have ended and are remembered.
 const ENDED_MAX: usize = 256;

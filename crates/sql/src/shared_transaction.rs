@@ -7,7 +7,7 @@ use datafusion::common::{Result, exec_err};
 use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
 
 use crate::advisory::AdvisoryHolder;
-use crate::error::transaction_error;
+use atoll_sql_common::error::transaction_error;
 
 /// A transaction that the operators of a statement write to, until it ends.
 #[derive(Clone, Debug)]

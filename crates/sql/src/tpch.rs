@@ -17,8 +17,8 @@ use tpchgen_arrow::{
 };
 
 use crate::Session;
-use crate::error::table_error;
-use crate::task::BoundTask;
+use atoll_sql_common::error::table_error;
+use atoll_sql_common::task::BoundTask;
 
 /// The text of query `number`, 1 to 22, with the parameters of TPC-H's validation run.
 pub const QUERIES: [&str; 22] = [

@@ -7,8 +7,8 @@ use std::fmt;
 
 use atoll_store::database::{DatabaseVersion, Relation};
 
-use crate::names::COMMENTS;
 use crate::role::rights::Owned;
+use atoll_sql_common::names::COMMENTS;
 
 /// What stands for the object itself in the place of a column.
 const ITSELF: &str = "=";

@@ -18,12 +18,12 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::Catalogs;
-use crate::functions::Functions;
-use crate::names::PG_CATALOG_SCHEMA;
-use crate::pg_type::type_name;
 use crate::table::PlacedTable;
 use crate::table_text::is_generated;
 use atoll_functions::sql_name;
+use atoll_sql_common::functions::Functions;
+use atoll_sql_common::names::PG_CATALOG_SCHEMA;
+use atoll_sql_common::pg_type::type_name;
 
 /// The table of columns.
 const COLUMNS: &str = "columns";

@@ -37,12 +37,12 @@ pub(crate) use stored::StoredNames;
 pub(crate) use system_schemas::SystemSchemas;
 pub(crate) use view::UnplannedView;
 
-use crate::error::SqlState;
-use crate::extensions::Extensions;
-use crate::names::{
+use crate::role::is_hidden;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::extensions::Extensions;
+use atoll_sql_common::names::{
     CATALOG, INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath, TEMPORARY, TableNames,
 };
-use crate::role::is_hidden;
 
 /// Schema and name of a table of the session's own, and the table.
 pub(crate) type OwnTable = (Arc<str>, Arc<str>, Arc<dyn TableProvider>);

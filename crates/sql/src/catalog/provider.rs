@@ -10,8 +10,8 @@ use datafusion::common::Result;
 
 use super::information::InformationSchema;
 use super::{Catalogs, SchemaTables};
-use crate::error::stated_err;
-use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG_SCHEMA};
+use atoll_sql_common::error::stated_err;
+use atoll_sql_common::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG_SCHEMA};
 
 impl CatalogProviderList for Catalogs {
     /// Takes over the names of the schemas; their tables are always kept here.

@@ -11,8 +11,8 @@ use datafusion::common::{ResolvedTableReference, Result};
 use parking_lot::Mutex;
 
 use super::UnplannedView;
-use crate::names::CATALOG;
 use crate::table::PlacedTable;
+use atoll_sql_common::names::CATALOG;
 
 /// What the store keeps under names. Clones share the tables that were looked up.
 #[derive(Clone)]

@@ -6,8 +6,8 @@ use datafusion::common::{DataFusionError, Result};
 
 use super::POSTGRESQL_VERSION;
 use super::units::{MEMORY, TIME, Units, quantity, shown};
-use crate::error::SqlState;
-use crate::timezone;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_semantics::timezone;
 
 /// How a setting may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,10 +17,10 @@ use datafusion::common::Result;
 use datafusion::execution::SessionState;
 use parking_lot::{Mutex, RwLock};
 
-use crate::error::SqlState;
-use crate::names::first_schema;
-use crate::timezone;
-use crate::watch::StatementWatch;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::names::first_schema;
+use atoll_sql_exec::watch::StatementWatch;
+use atoll_sql_semantics::timezone;
 use known::{
     DEFAULT_ISOLATION, DEFAULT_READ_ONLY, IS_SUPERUSER, Kind, MAX_CONNECTIONS, milliseconds,
 };

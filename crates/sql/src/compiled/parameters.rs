@@ -15,7 +15,7 @@ use datafusion::physical_expr::expressions::{
     Column as PhysicalColumn, Literal as PhysicalLiteral,
 };
 
-use crate::arithmetic::assigned_value;
+use atoll_sql_semantics::arithmetic::assigned_value;
 
 /// The relation whose columns are the parameters.
 const PARAMETERS: &str = "parameters";

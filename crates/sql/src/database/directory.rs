@@ -34,7 +34,7 @@ use tokio::sync::oneshot;
 use super::DatabaseOptions;
 use super::recovery::RecoveryTeller;
 use super::writers::{FileJob, FileWriters};
-use crate::error::SqlState;
+use atoll_sql_common::error::SqlState;
 
 /// Bytes of the log behind the last checkpoint from which on the next one is made.
 const LOG_BYTES_MAX: u64 = 256 << 20;
@@ -227,7 +227,7 @@ impl DataDirectory {
             self.checkpoint().await?;
             paused.resume(durability);
         }
-        store.set_durability(durability).await.map_err(crate::error::transaction_error)
+        store.set_durability(durability).await.map_err(atoll_sql_common::error::transaction_error)
     }
 }
 

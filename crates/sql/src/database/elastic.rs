@@ -21,7 +21,7 @@ use datafusion::common::{Result, exec_datafusion_err};
 use parking_lot::Mutex;
 
 use super::pools::{PoolsState, Workers};
-use crate::settings::CoresSetting;
+use atoll_sql_common::settings::CoresSetting;
 
 /// Time between two looks: a statement that needs more cores gets one after three.
 const INTERVAL: Duration = Duration::from_millis(20);

@@ -11,7 +11,7 @@ use atoll_store::{Epoch, TableId};
 use datafusion::execution::memory_pool::MemoryReservation;
 use tokio::sync::Notify;
 
-use crate::task::BoundTask;
+use atoll_sql_common::task::BoundTask;
 
 /// Commits within this time are looked at together.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -129,13 +129,13 @@ async fn fold(
     let workers = (0..runtime.worker_count()).map(|worker| WorkerId(worker as u32));
     let near = workers.rev().find(|worker| runtime.node_of(*worker) == task.node());
     let folding = runtime.spawn_on(near.unwrap_or(WorkerId(0)), async move {
-        task.run().map_err(crate::error::table_error)
+        task.run().map_err(atoll_sql_common::error::table_error)
     });
     let folded: Folded = BoundTask::new(folding).join("folding changed rows").await?;
     let publish = |newest: &atoll_store::table::TableVersion| -> Result<_, TableError> {
         Ok(newest.with_folded(&folded).unwrap_or_else(|| newest.clone()))
     };
-    store.publish_fold(table, publish).map_err(crate::error::transaction_error)
+    store.publish_fold(table, publish).map_err(atoll_sql_common::error::transaction_error)
 }
 
 #[cfg(test)]

@@ -27,13 +27,13 @@ use datafusion::common::{Result, exec_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, TrackConsumersPool};
 
 use crate::activity::Activity;
-use crate::admission::Admission;
 use crate::advisory::AdvisoryLocks;
-use crate::error::SqlState;
-use crate::extensions::Extensions;
-use crate::memory::{self, Gauge, PoolBudget, SharedPool};
-use crate::offload::PlanningPlaces;
 use crate::shared_transaction::SharedTransaction;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::extensions::Extensions;
+use atoll_sql_common::offload::PlanningPlaces;
+use atoll_sql_exec::admission::Admission;
+use atoll_sql_exec::memory::{self, Gauge, PoolBudget, SharedPool};
 use directory::DataDirectory;
 use folding::FoldSignal;
 pub(crate) use pools::{PoolReport, Pools, Workers};

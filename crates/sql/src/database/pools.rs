@@ -26,8 +26,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::elastic::ElasticCores;
-use crate::settings::CoresSetting;
-use crate::task::BoundTask;
+use atoll_sql_common::settings::CoresSetting;
+use atoll_sql_common::task::BoundTask;
 
 /// The workers on which statements run, and the one that drives them. Clones are the same ones.
 #[derive(Clone, Debug)]

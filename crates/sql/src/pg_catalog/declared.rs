@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::oid::Oid;
-use crate::pg_type::marked;
+use atoll_sql_common::pg_type::marked;
 
 /// A table of a schema that PostgreSQL has.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ fn field(name: &str, data_type: &str, is_nullable: bool) -> Field {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pg_type::PgType;
+    use atoll_sql_common::pg_type::PgType;
 
     #[test]
     fn tables_have_postgresqls_numbers_and_types() {

@@ -7,8 +7,8 @@ use datafusion::catalog::Session as SessionTrait;
 use datafusion::logical_expr::Documentation;
 
 use super::is_catalog_function;
-use crate::functions::Functions;
 use crate::session_functions::{is_lock_function, is_setting_function};
+use atoll_sql_common::functions::Functions;
 
 /// A function, as it is documented.
 pub(crate) struct FunctionRow {

@@ -13,10 +13,10 @@ use super::contents::OWNER_NAME;
 use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
 use crate::catalog::Catalogs;
-use crate::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
-use crate::pg_type::type_of_check;
 use crate::role::rights::{ObjectRights, Owned};
 use crate::table_text::columns_named;
+use atoll_sql_common::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
+use atoll_sql_common::pg_type::type_of_check;
 
 /// The number of the schema `information_schema`.
 const INFORMATION: Oid = 13_000;

@@ -18,9 +18,10 @@ pub(crate) use statement::RoleStatement;
 pub use verifier::ScramVerifier;
 
 use crate::database::Database;
-use crate::error::SqlState;
-use crate::names::COMMENTS;
-use crate::settings::ColumnNames;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::names::COMMENTS;
+use atoll_sql_common::settings::ColumnNames;
+use atoll_sql_files::SERVER_FILES;
 use rights::{LimitedUser, RIGHTS};
 
 /// The schema that keeps the roles.
@@ -38,9 +39,6 @@ pub struct Identity {
     /// How its sessions call unnamed columns, until `SET atoll.column_names`.
     pub column_names: ColumnNames,
 }
-
-/// A role that reads and writes files on the server.
-pub(crate) const SERVER_FILES: &str = "pg_read_write_server_files";
 
 /// A role that reads all tables.
 pub(crate) const READ_ALL: &str = "pg_read_all_data";
@@ -102,17 +100,6 @@ pub(crate) fn may_use_files(database: &Database, identity: &Identity) -> bool {
     let role = || role(&database.store().published(), &identity.user);
     let may = |role: Role| role.is_superuser || role.member_of.contains(SERVER_FILES);
     database.options().files && (identity.is_owner || role().is_some_and(may))
-}
-
-/// Refuses a statement or function that names files of the server where they may not be named.
-pub(crate) fn check_files(may_use_files: bool, what: &str) -> Result<()> {
-    match may_use_files {
-        true => Ok(()),
-        false => Err(SqlState::INSUFFICIENT_PRIVILEGE.error(format!(
-            "permission denied to use files of the server in {what}; only superusers and members of \
-             {SERVER_FILES} may"
-        ))),
-    }
 }
 
 /// Refuses what would change the schema of roles by other statements than those about roles, and names that are

@@ -11,8 +11,8 @@ use atoll_store::database::{DatabaseVersion, Relation, RelationName, is_temporar
 use datafusion::common::{DataFusionError, Result};
 
 use super::{READ_ALL, WRITE_ALL, role};
-use crate::error::SqlState;
-use crate::names::{COMMENTS, SCHEMA};
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::names::{COMMENTS, SCHEMA};
 
 /// The schema that keeps the rights.
 pub(crate) const RIGHTS: &str = "pg_acl";

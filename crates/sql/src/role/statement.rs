@@ -14,8 +14,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 
 use super::definition::Role;
 use super::verifier::ScramVerifier;
-use crate::error::SqlState;
-use crate::syntax::begins_with;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_parse::syntax::begins_with;
 
 /// A statement about roles.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use sha2::{Digest, Sha256};
 
-use crate::error::SqlState;
+use atoll_sql_common::error::SqlState;
 
 /// The name of the method, which begins the text.
 const METHOD: &str = "SCRAM-SHA-256";

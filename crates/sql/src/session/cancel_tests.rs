@@ -10,9 +10,9 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::physical_plan::{collect, displayable};
 
-use crate::parse::parse;
 use crate::session::plan::planner::{cancel_token, plan_physical};
 use crate::{DatabaseOptions, Session};
+use atoll_sql_parse::parse::parse;
 
 fn session() -> Session {
     let machine = Arc::new(machines::two_nodes());

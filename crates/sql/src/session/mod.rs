@@ -43,14 +43,14 @@ use crate::advisory::AdvisoryHolder;
 use crate::catalog::{Catalogs, StoredNames};
 use crate::client_settings::ClientSettings;
 use crate::database::{Database, DatabaseOptions, Workers};
-use crate::files::read::FileNames;
-use crate::files::spill::Spill;
-use crate::memory::SessionPool;
-use crate::names::SCHEMA;
 use crate::pg_catalog::SystemCatalog;
 use crate::role::{Identity, is_superuser, may_use_files};
-use crate::settings::{AtollOptions, SharedScan};
-use crate::watch::StatementWatch;
+use atoll_sql_common::names::SCHEMA;
+use atoll_sql_common::settings::{AtollOptions, SharedScan};
+use atoll_sql_exec::memory::SessionPool;
+use atoll_sql_exec::watch::StatementWatch;
+use atoll_sql_files::read::FileNames;
+use atoll_sql_files::spill::Spill;
 use cache::planned_texts::PlannedTexts;
 use cache::prepared::PreparedStatements;
 use cache::text_scope::SessionScope;
@@ -143,7 +143,7 @@ impl Session {
         let variables = Variables::default();
         context.register_variable(VarType::UserDefined, Arc::new(variables.clone()));
         crate::session_functions::register_sequences(&context);
-        crate::functions::register_random(&context);
+        atoll_sql_common::functions::register_random(&context);
         crate::session_functions::register_settings(&context, &database, &identity, &parameters);
         let advisory = Arc::new(AdvisoryHolder::of_session(database.advisory()));
         crate::session_functions::register_advisory(&context, &advisory, &parameters, &watch);
@@ -220,7 +220,7 @@ impl Session {
     /// DataFusion's context, for what a session does not offer itself. Plans that it executes run
     /// on the caller's runtime, not on the pools.
     pub fn context(&self) -> &SessionContext {
-        self.whole.get_or_init(|| crate::functions::fill(&self.context));
+        self.whole.get_or_init(|| atoll_sql_common::functions::fill(&self.context));
         &self.context
     }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use atoll_runtime::Runtime;
 use datafusion::common::Result;
 
-use crate::admission::StatementClass;
 use crate::database::{Database, DatabaseOptions};
 use crate::role::Identity;
 use crate::session::Session;
 use crate::session::template::{SessionTemplate, TemplateParts};
-use crate::settings::AtollOptions;
+use atoll_sql_common::settings::AtollOptions;
+use atoll_sql_exec::admission::StatementClass;
 
 impl Database {
     /// A database whose queries run on the pools of `runtime` and whose tables lie in its machine's

@@ -14,29 +14,29 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::arithmetic::{CheckedArithmetic, PlanDivision, TextInput};
 use crate::catalog::{Catalogs, KeptNames};
 use crate::database::Pools;
-use crate::dialect::{Relations, SqlTypes};
-use crate::float::CanonicalFloats;
-use crate::functions::SharedFunctions;
-use crate::memory::{self, Gauge};
-use crate::names::{CATALOG, NameList, SCHEMA};
 use crate::pg_catalog::{SystemCatalog, SystemHandle};
-use crate::rewrite::{
+use crate::role::Identity;
+use crate::table::PlacedTable;
+use atoll_functions::PlanCalls;
+use atoll_sql_common::functions::SharedFunctions;
+use atoll_sql_common::names::{CATALOG, NameList, SCHEMA};
+use atoll_sql_common::settings::{AtollOptions, ColumnNames};
+use atoll_sql_exec::memory::{self, Gauge};
+use atoll_sql_exec::sample::SampledRelations;
+use atoll_sql_parse::dialect::{Relations, SqlTypes};
+use atoll_sql_semantics::arithmetic::{CheckedArithmetic, PlanDivision, TextInput};
+use atoll_sql_semantics::float::CanonicalFloats;
+use atoll_sql_semantics::rewrite::{
     CanonicalTexts, CountedCopies, DependentJoins, EmptySubqueries, KeptOrder, NamedQuantified,
     OuterAggregates, OuterNames, RecursiveMarks,
 };
-use crate::role::Identity;
-use crate::sample::SampledRelations;
-use crate::settings::{AtollOptions, ColumnNames};
-use crate::table::PlacedTable;
-use crate::timezone::{self, SessionTimeZone};
-use crate::type_resolution::{
+use atoll_sql_semantics::timezone::{self, SessionTimeZone};
+use atoll_sql_semantics::type_resolution::{
     DatesBesideTimestamps, DecimalsBesideFloats, PlanDates, TypedLiterals,
 };
-use crate::volatile::{VolatileColumns, VolatileFilters};
-use atoll_functions::PlanCalls;
+use atoll_sql_semantics::volatile::{VolatileColumns, VolatileFilters};
 
 use crate::session::ddl::column_notes::column_notes;
 use crate::session::plan::query_planner::AtollQueryPlanner;
@@ -95,19 +95,20 @@ impl SessionTemplate {
             ])
             .with_default_features()
             .with_analyzer_rules(analyzer_rules())
-            .with_optimizer_rules(crate::rewrite::optimizer_rules())
+            .with_optimizer_rules(atoll_sql_semantics::rewrite::optimizer_rules())
             .with_query_planner(Arc::new(AtollQueryPlanner))
             .with_type_planner(Arc::new(SqlTypes))
             .with_optimizer_rule(Arc::new(CheckedArithmetic::last()))
-            .with_physical_optimizer_rules(crate::rules::physical_rules(
+            .with_physical_optimizer_rules(atoll_sql_exec::rules::physical_rules(
                 parts.pools.all().primitives(),
                 parts.limit,
+                atoll_sql_files::physical_rules(),
             ))
             .build();
-        crate::files::register(&mut state)?;
+        atoll_sql_files::register(&mut state)?;
         let context = SessionContext::new_with_state(state);
         atoll_functions::register(&context);
-        context.register_udf(crate::functions::pg_sleep());
+        context.register_udf(atoll_sql_common::functions::pg_sleep());
         crate::pg_catalog::register(&context);
         context.register_relation_planner(Arc::new(SampledRelations))?;
         context.register_relation_planner(Arc::new(Relations { declared: column_notes }))?;

@@ -10,13 +10,13 @@ use datafusion::arrow::datatypes::Int64Type;
 use datafusion::logical_expr::LogicalPlan;
 
 use crate::DatabaseOptions;
-use crate::admission::StatementClass;
 use crate::session::Session;
 use crate::session::cache::statement_texts::TextRide;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::parsed_statement::parse;
 use crate::table::StaleStatement;
-use crate::watch::StatementWait;
+use atoll_sql_exec::admission::StatementClass;
+use atoll_sql_exec::watch::StatementWait;
 
 fn session() -> Session {
     let machine = Arc::new(Machine::discover().expect("the machine can be read"));
@@ -94,7 +94,7 @@ fn progress_does_not_keep_a_plan_alive() {
         let physical = crate::session::plan::planner::plan_physical(&planner.state, &plan)
             .await
             .expect("planned");
-        let progress = crate::scan::ScanProgress::of(&physical);
+        let progress = atoll_sql_exec::scan::ScanProgress::of(&physical);
         let plan = Arc::downgrade(&physical);
         drop(physical);
         assert!(plan.upgrade().is_none());

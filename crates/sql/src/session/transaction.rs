@@ -17,11 +17,11 @@ use parking_lot::Mutex;
 
 use crate::catalog::KeptNames;
 use crate::database::Database;
-use crate::error::{SqlState, transaction_error};
 use crate::session::Session;
 use crate::session::statement::execute::QueryResult;
 use crate::shared_transaction::SharedTransaction;
-use crate::watch::{StatementWait, StatementWatch};
+use atoll_sql_common::error::{SqlState, transaction_error};
+use atoll_sql_exec::watch::{StatementWait, StatementWatch};
 
 /// The transaction that a session is in, if it is in one.
 #[derive(Debug, Default)]

@@ -22,10 +22,10 @@ use datafusion::prelude::SessionContext;
 
 use crate::advisory::{AdvisoryHolder, AdvisoryKey};
 use crate::client_settings::ClientSettings;
-use crate::error::SqlState;
 use crate::shared_transaction::SharedTransaction;
 use crate::statement_handle::StatementHandle;
-use crate::watch::StatementWatch;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_exec::watch::StatementWatch;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LockAction {

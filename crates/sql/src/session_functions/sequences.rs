@@ -21,12 +21,12 @@ use futures::executor::block_on;
 use parking_lot::Mutex;
 use tokio::task::unconstrained;
 
-use crate::error::{stated_err, transaction_error};
-use crate::names::{CATALOG, SearchPath, TEMPORARY};
 use crate::role::rights::{LimitedUser, Owned, Right};
 use crate::shared_transaction::SharedTransaction;
 use crate::statement_handle::StatementHandle;
 use crate::table::fresh;
+use atoll_sql_common::error::{stated_err, transaction_error};
+use atoll_sql_common::names::{CATALOG, SearchPath, TEMPORARY};
 
 /// Registers the functions for a session.
 pub(crate) fn register(context: &SessionContext) {

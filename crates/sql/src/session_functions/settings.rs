@@ -17,8 +17,8 @@ use datafusion::prelude::SessionContext;
 use crate::activity::Interrupt;
 use crate::client_settings::{ClientSettings, POSTGRESQL_VERSION};
 use crate::database::Database;
-use crate::error::SqlState;
 use crate::role::{Identity, is_superuser};
+use atoll_sql_common::error::SqlState;
 
 /// What computes a function from the values of its arguments.
 type Compute = Box<dyn Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync>;

@@ -21,7 +21,7 @@ use datafusion::physical_plan::{
 };
 use futures::stream;
 
-use crate::operator::leaf;
+use atoll_sql_common::operator::leaf;
 
 /// The part of a plan above its only scan.
 #[derive(Clone, Debug)]

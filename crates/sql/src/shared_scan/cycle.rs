@@ -14,9 +14,9 @@ use datafusion::execution::memory_pool::MemoryConsumer;
 use super::report::CycleCounts;
 use super::table_scan::{AnsweredRows, ScanAnswer, TableScan, WaitingQuery};
 use crate::database::{Database, Workers};
-use crate::error::table_error;
-use crate::lab::QueryRegion;
-use crate::scan::assign::{ScannedChunk, by_chunks};
+use atoll_sql_common::error::table_error;
+use atoll_sql_exec::lab::QueryRegion;
+use atoll_sql_exec::scan::assign::{ScannedChunk, by_chunks};
 
 /// Rows that a worker gathers for one query at most: a result beyond that is for the ordinary scan, which hands
 /// it on batch by batch.

@@ -10,7 +10,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 
-use crate::scan::whole_number;
+use atoll_sql_exec::scan::whole_number;
 
 /// Members of an IN list at most: longer ones are looked up by the ordinary scan.
 const LIST_MAX: usize = 1024;

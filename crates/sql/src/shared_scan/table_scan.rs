@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::cycle;
 use super::report::{CycleCounts, ScanCounters, ScanReport};
 use crate::database::{Database, Workers};
-use crate::error::SqlState;
+use atoll_sql_common::error::SqlState;
 
 /// Queries that a cycle answers at most.
 const BATCH_MAX: usize = 4096;
@@ -273,7 +273,7 @@ mod tests {
 
     use super::*;
     use crate::database::DatabaseOptions;
-    use crate::error::SqlError;
+    use atoll_sql_common::error::SqlError;
 
     #[test]
     fn queries_beyond_those_that_may_wait_are_refused_and_those_that_wait_stay() {

@@ -5,7 +5,7 @@ use super::column::ColumnSpecs;
 use crate::activity::{SessionInfo, StatementInfo};
 use crate::pg_catalog::SystemCatalog;
 use crate::role::sees_all;
-use crate::watch::StatementWait;
+use atoll_sql_exec::watch::StatementWait;
 
 /// One row a session of a client.
 pub(super) fn sessions() -> SystemTable {

@@ -34,8 +34,8 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::catalog::Catalogs;
-use crate::names::CATALOG;
 use crate::pg_catalog::{SystemCatalog, SystemHandle};
+use atoll_sql_common::names::CATALOG;
 
 /// The schema of the system tables.
 const SYSTEM: &str = "atoll";

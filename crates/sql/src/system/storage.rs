@@ -12,8 +12,8 @@ use datafusion::common::{DataFusionError, Result};
 
 use super::column::ColumnSpecs;
 use super::{SystemTable, session_system};
-use crate::names::{CATALOG, SCHEMA};
 use crate::table::PlacedTable;
+use atoll_sql_common::names::{CATALOG, SCHEMA};
 
 /// The names that a statement sees, and with them the tables and their rows.
 type StatementNames = Arc<dyn CatalogProviderList>;

@@ -6,7 +6,7 @@ use super::SystemTable;
 use super::column::ColumnSpecs;
 use crate::database::Database;
 use crate::pg_catalog::SystemCatalog;
-use crate::settings::durability_name;
+use atoll_sql_common::settings::durability_name;
 
 /// One row: the database of the session.
 pub(super) fn database() -> SystemTable {

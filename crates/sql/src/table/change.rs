@@ -29,7 +29,7 @@ use super::PlacedTable;
 use super::target::WriteTarget;
 use super::update::{NewValues, updated};
 use super::write::{TableWrite, WriteExec, WrittenBatches};
-use crate::error::table_error;
+use atoll_sql_common::error::table_error;
 
 /// The column that holds the ids of rows, with as many apostrophes behind it as make it the only
 /// column of that name.

@@ -18,7 +18,7 @@ use super::PlacedTable;
 use super::rules::{PlannedConflict, PlannedUpdate};
 use super::target::WriteTarget;
 use super::write::WrittenBatches;
-use crate::error::{SqlState, table_error, transaction_error};
+use atoll_sql_common::error::{SqlState, table_error, transaction_error};
 
 impl fmt::Display for PlannedConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,7 +16,7 @@ use super::PlacedTable;
 use super::load::{LoadedRows, load};
 use super::target::WriteTarget;
 use super::write::{TableWrite, WrittenBatches};
-use crate::error::table_error;
+use atoll_sql_common::error::table_error;
 
 /// Inserts rows into a table.
 #[derive(Debug)]

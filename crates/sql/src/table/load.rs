@@ -22,8 +22,8 @@ use futures::StreamExt;
 use super::PlacedTable;
 use super::target::WriteTarget;
 use crate::database::FileJob;
-use crate::error::table_error;
-use crate::task::BoundTask;
+use atoll_sql_common::error::table_error;
+use atoll_sql_common::task::BoundTask;
 
 /// What a task here does, for its errors.
 const LOADING: &str = "loading the table";

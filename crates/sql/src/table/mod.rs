@@ -48,10 +48,10 @@ use write::WriteExec;
 pub(crate) use write::count_batch;
 pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
-use crate::arithmetic::assigned;
-use crate::error::table_error;
-use crate::names::plain;
-use crate::scan::{KeyLookup, LookupExec, ScanExec, statistics};
+use atoll_sql_common::error::table_error;
+use atoll_sql_common::names::plain;
+use atoll_sql_exec::scan::{KeyLookup, LookupExec, ScanExec, statistics};
+use atoll_sql_semantics::arithmetic::assigned;
 
 /// A version of a table, under its name.
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@ use datafusion::common::cast::as_boolean_array;
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::{PlacedTable, PlannedActions, text_of_row};
-use crate::error::{SqlState, ViolatedConstraint, stated_err};
-use crate::pg_type::Checked;
+use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
+use atoll_sql_common::pg_type::Checked;
 
 /// What the rows that a statement writes must obey, and what happens to those that are there already.
 #[derive(Clone, Debug, Default)]

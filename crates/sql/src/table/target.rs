@@ -10,9 +10,9 @@ use datafusion::common::{DataFusionError, Result};
 use super::actions::RunningActions;
 use super::{PlacedTable, WriteRules};
 use crate::database::Database;
-use crate::error::{table_error, transaction_error};
 use crate::shared_transaction::SharedTransaction;
-use crate::task::on_workers;
+use atoll_sql_common::error::{table_error, transaction_error};
+use atoll_sql_common::task::on_workers;
 
 /// Where the rows of a statement go.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use datafusion::arrow::compute::take_record_batch;
 use datafusion::common::Result;
 
 use super::PlacedTable;
-use crate::error::table_error;
-use crate::task::on_workers;
+use atoll_sql_common::error::table_error;
+use atoll_sql_common::task::on_workers;
 
 /// From so many changed rows on a chunk is written anew at once.
 const MANY_ROWS: usize = BLOCK_ROWS;

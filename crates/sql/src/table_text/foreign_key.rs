@@ -4,7 +4,7 @@ use atoll_store::database::{DatabaseVersion, is_temporary_schema};
 use atoll_store::table::{Deferral, ForeignKey, ReferentialAction, TableDefinition};
 use datafusion::common::utils::quote_identifier;
 
-use crate::names::SCHEMA;
+use atoll_sql_common::names::SCHEMA;
 
 /// `FOREIGN KEY (a, b) REFERENCES p(x, y) ON DELETE CASCADE`; the parent with its schema where that has to be said, or
 /// always.

@@ -7,7 +7,7 @@
 //! Such a default gives nothing by itself: where no value is given the column is NULL until
 //! [`WriteRules::complete`](crate::table::WriteRules::complete) computes it.
 
-use crate::syntax::walk_expressions;
+use atoll_sql_parse::syntax::walk_expressions;
 use std::ops::ControlFlow;
 
 use atoll_store::table::TableDefinition;
@@ -17,8 +17,8 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
 };
 
-use crate::dialect::call;
-use crate::syntax::parsed_expr;
+use atoll_sql_parse::dialect::call;
+use atoll_sql_parse::syntax::parsed_expr;
 
 /// The function that a generated column's default is a call of.
 const GENERATED: &str = "$generated";

@@ -5,9 +5,14 @@ use super::{Check, SourceTree, TidyFinding};
 /// Crates (and families `name-*`) behind the fence.
 const FENCED: [&str; 3] = ["datafusion", "arrow", "parquet"];
 /// Crates that may name all of them, and why.
-const INSIDE: [(&str, &str); 3] = [
+const INSIDE: [(&str, &str); 8] = [
     ("functions", "SQL functions on DataFusion, apart so that sql compiles in less"),
-    ("sql", "the one library that is built on DataFusion"),
+    ("sql-common", "what all of sql share"),
+    ("sql-parse", "syntax trees for DataFusion's planner"),
+    ("sql-semantics", "rules on DataFusion's plans"),
+    ("sql-exec", "operators for DataFusion"),
+    ("sql-files", "files by DataFusion's readers"),
+    ("sql", "the session over DataFusion"),
     ("bench", "measures plain DataFusion as a rival"),
 ];
 /// Crates that may name Arrow alone, and why.

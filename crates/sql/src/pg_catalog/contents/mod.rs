@@ -67,7 +67,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
 }
 
 /// The database's name in the columns of `information_schema`.
-const DATABASE_NAME: &str = crate::names::CATALOG;
+const DATABASE_NAME: &str = atoll_sql_common::names::CATALOG;
 
 /// The tables, views, … that users made and the session's own; not those that PostgreSQL has.
 fn user_relations(objects: &PgObjects) -> impl Iterator<Item = &PgRelation> {

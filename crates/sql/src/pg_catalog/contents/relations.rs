@@ -9,15 +9,15 @@ use datafusion::common::ResolvedTableReference;
 
 use super::roles::role_oid;
 use crate::catalog::{Catalogs, ObjectComments};
-use crate::names::CATALOG;
 use crate::pg_catalog::objects::{
     ConstraintKind, PgObjects, PgReference, PgRelation, RelationOf, named_checks,
 };
 use crate::pg_catalog::oid::{Oid, OidSpace};
 use crate::pg_catalog::rows::{Datum, Rows};
-use crate::pg_type::{PgType, TypeEntry};
 use crate::role::rights::{ObjectRights, Owned};
 use crate::table_text::generated_sql;
+use atoll_sql_common::names::CATALOG;
+use atoll_sql_common::pg_type::{PgType, TypeEntry};
 
 /// Ways to store a table: rows, a B-tree. Indexes are said to be one.
 const HEAP: Oid = 2;

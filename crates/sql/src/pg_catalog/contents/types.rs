@@ -10,8 +10,8 @@ use crate::pg_catalog::listed_functions;
 use crate::pg_catalog::objects::PgObjects;
 use crate::pg_catalog::oid::{OWNER, Oid, OidSpace, PG_CATALOG};
 use crate::pg_catalog::rows::Rows;
-use crate::pg_type::TYPES;
 use crate::role::rights::is_temporary_entry;
+use atoll_sql_common::pg_type::TYPES;
 
 /// What reads and writes arrays, by which clients know them.
 pub(in crate::pg_catalog) const ARRAY_FUNCTIONS: [(&str, Oid); 4] =

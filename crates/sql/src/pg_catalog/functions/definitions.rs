@@ -7,11 +7,11 @@ use datafusion::common::{Result, ScalarValue};
 use super::Gives::{Bool, Text};
 use super::{Call, Entry, entry, flag, text};
 use crate::catalog::ObjectComments;
-use crate::error::SqlState;
 use crate::pg_catalog::definition;
 use crate::pg_catalog::objects::PgRelation;
 use crate::pg_catalog::oid::OidSpace;
 use crate::role::rights::Owned;
+use atoll_sql_common::error::SqlState;
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_get_expr", &[2, 3], Text, 1, expression),

@@ -12,8 +12,8 @@ use datafusion::common::{Result, ScalarValue};
 
 use super::Gives::{Bool, Int, Items, Oid, Text};
 use super::{Call, Entry, entry, flag, number, pair_fields, text};
-use crate::error::SqlState;
 use crate::pg_catalog::objects::RelationOf;
+use atoll_sql_common::error::SqlState;
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_relation_size", &[1, 2], Int, 1, table_size),

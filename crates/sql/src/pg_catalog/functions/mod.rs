@@ -23,11 +23,11 @@ use datafusion::prelude::SessionContext;
 use super::contents::OWNER_NAME;
 use super::objects::{PgObjects, PgRelation};
 use crate::catalog::Catalogs;
-use crate::error::SqlState;
-use crate::pg_type::marked;
 use crate::role::rights::LimitedUser;
 use crate::role::roles;
 use crate::statement_handle::StatementHandle;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::pg_type::marked;
 
 /// What a function gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

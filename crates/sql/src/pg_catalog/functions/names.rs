@@ -7,11 +7,11 @@ use datafusion::common::{Result, ScalarValue};
 
 use super::Gives::{Bool, Oid, Text, Texts};
 use super::{Call, Entry, entry, flag, number, text};
-use crate::error::SqlState;
-use crate::names::PG_CATALOG_SCHEMA;
 use crate::pg_catalog::contents::{function_name, function_oid, role_oid};
 use crate::pg_catalog::objects::{PgRelation, name_parts};
-use crate::pg_type::{format_type, type_named};
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::names::PG_CATALOG_SCHEMA;
+use atoll_sql_common::pg_type::{format_type, type_named};
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("regclass", &[1], Oid, 1, regclass),

@@ -4,11 +4,11 @@ use datafusion::common::{Result, ScalarValue};
 
 use super::Gives::Bool;
 use super::{Call, Entry, entry, flag};
-use crate::error::SqlState;
 use crate::pg_catalog::contents::role_oid;
 use crate::pg_catalog::objects::{RelationOf, name_parts};
 use crate::role::rights::{LimitedUser, Owned, Right};
 use crate::role::role;
+use atoll_sql_common::error::SqlState;
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("has_table_privilege", &[2, 3], Bool, 3, relation),

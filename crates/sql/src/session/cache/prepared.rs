@@ -22,11 +22,11 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 use parking_lot::Mutex;
 
-use crate::arithmetic::convert;
-use crate::error::{SqlError, SqlState, stated_err};
 use crate::session::dml::locking_subqueries;
 use crate::session::plan::modifying_with;
 use crate::session::plan::planner::StatementPlanner;
+use atoll_sql_common::error::{SqlError, SqlState, stated_err};
+use atoll_sql_semantics::arithmetic::convert;
 
 /// A statement that EXECUTE names, with the values of its parameters.
 pub(in crate::session) struct ExecutedStatement {
@@ -76,7 +76,7 @@ impl PreparedStatements {
                 };
                 let types = prepare.fields.iter().map(|field| field.data_type().clone()).collect();
                 let is_query = matches!(**inner, Ast::Query(_));
-                let writes = is_write(inner) || locked_within::is_in(inner);
+                let writes = is_write(inner) || locking_subqueries::is_in(inner);
                 let text = PreparedText { text: inner.to_string().into(), types, is_query };
                 vacant.insert(NamedStatement { prepare: statement, text, writes });
                 Ok(())
@@ -193,7 +193,7 @@ fn is_write(ast: &Ast) -> bool {
                 *query.body,
                 SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
             );
-            changes || !query.locks.is_empty() || with_changes::are_in(ast)
+            changes || !query.locks.is_empty() || modifying_with::are_in(ast)
         }
         Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Truncate(_) => true,
         Ast::CreateTable(_) | Ast::CreateView(_) | Ast::CreateSchema { .. } => true,

@@ -26,9 +26,9 @@ use crate::session::cache::prepared::PreparedText;
 use crate::session::cache::raw_text::RawText;
 use crate::session::cache::text_scope::SHARED_SCAN_KEY;
 use crate::session::statement::execute::QueryResult;
-use crate::settings::SharedScan;
 use crate::shared_scan::{AloneQuery, SharedSelection};
-use crate::syntax::{begins_with, walk_expressions};
+use atoll_sql_common::settings::SharedScan;
+use atoll_sql_parse::syntax::{begins_with, walk_expressions};
 
 /// Values that a text has at most: planning takes longer with each of them than it would save.
 const VALUES_MAX: usize = 256;

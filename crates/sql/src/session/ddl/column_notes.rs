@@ -3,9 +3,9 @@
 use atoll_store::table::{IdentityKind, TableDefinition, Unique};
 use datafusion::datasource::TableProvider;
 
-use crate::dialect::ColumnNotes;
 use crate::table::PlacedTable;
 use crate::table_text::generated_sql;
+use atoll_sql_parse::dialect::ColumnNotes;
 
 /// What a table of the store declares of each column: its key, its default and how its values are generated.
 pub(in crate::session) fn column_notes(table: &dyn TableProvider) -> Option<Vec<ColumnNotes>> {

@@ -9,10 +9,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::catalog::ObjectComments;
-use crate::error::{SqlState, stated_err};
-use crate::names::{COMMENTS, relation_name};
 use crate::role::rights::Owned;
 use crate::session::plan::planner::StatementPlanner;
+use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_common::names::{COMMENTS, relation_name};
 
 /// What a comment is on.
 struct Commented {

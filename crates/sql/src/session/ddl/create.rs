@@ -20,9 +20,6 @@ use datafusion::logical_expr::{
 };
 
 use crate::catalog::UnplannedView;
-use crate::error::{stated_err, transaction_error};
-use crate::names::relation_name;
-use crate::scan::ScanProgress;
 use crate::session::Session;
 use crate::session::ddl::declared_table::{DeclaredIdentity, DeclaredTable};
 use crate::session::ddl::sequence::sequence_definition;
@@ -32,6 +29,9 @@ use crate::session::plan::planner::{StatementPlanner, coerced, plan_physical};
 use crate::table::insert::inserted;
 use crate::table::load::{LoadedRows, load};
 use crate::table::{PlacedTable, StaleStatement, stored_columns};
+use atoll_sql_common::error::{stated_err, transaction_error};
+use atoll_sql_common::names::relation_name;
+use atoll_sql_exec::scan::ScanProgress;
 
 impl Session {
     /// Creates the table; the number of rows it has, or none where it existed already and the

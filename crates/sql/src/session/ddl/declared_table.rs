@@ -10,9 +10,9 @@ use datafusion::sql::sqlparser::ast::{
     IndexColumn, ObjectNamePart, OnCommit as AstOnCommit, SequenceOptions, TableConstraint,
 };
 
-use crate::error::stated_err;
 use crate::session::ddl::foreign_key::DeclaredForeignKey;
 use crate::table_text::as_default;
+use atoll_sql_common::error::stated_err;
 
 /// What is declared, columns by their place.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! From what CREATE TABLE declares to the definition that the store keeps.
 
-use crate::syntax::{walk, walk_expressions_mut};
+use atoll_sql_parse::syntax::{walk, walk_expressions_mut};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::{DFSchema, Result};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Visitor};
 
-use crate::error::{SqlError, SqlState, stated_err};
-use crate::pg_type::{Checked, as_json, as_jsonb, as_list_of, as_uuid, type_of_check};
 use crate::session::ddl::declared_table::{DeclaredCheck, DeclaredKey, DeclaredTable};
 use crate::session::plan::planner::StatementPlanner;
-use crate::sql_to_plan::create_logical_expr;
-use crate::syntax::parsed_expr;
 use crate::table_text::computed;
+use atoll_sql_common::error::{SqlError, SqlState, stated_err};
+use atoll_sql_common::pg_type::{Checked, as_json, as_jsonb, as_list_of, as_uuid, type_of_check};
+use atoll_sql_parse::syntax::parsed_expr;
+use atoll_sql_semantics::sql_to_plan::create_logical_expr;
 
 impl DeclaredTable {
     /// The definition of a table with these stored columns; identities get their sequences later. Names of

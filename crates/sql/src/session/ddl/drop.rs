@@ -8,8 +8,6 @@ use datafusion::logical_expr::{DdlStatement, TableType};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Ast, Truncate};
 
-use crate::error::stated_err;
-use crate::names::{CATALOG, plain, relation_name};
 use crate::role::rights::is_temporary_entry;
 use crate::session::Session;
 use crate::session::ddl::foreign_key::WholeTruncate;
@@ -17,6 +15,8 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, there, with_notices};
 use crate::session::statement::parsed_statement::ParsedStatement;
 use crate::session::transaction::StatementTransaction;
+use atoll_sql_common::error::stated_err;
+use atoll_sql_common::names::{CATALOG, plain, relation_name};
 
 impl Session {
     /// Carries out CREATE SCHEMA in our own catalog; what it passed over, and none for all other statements.

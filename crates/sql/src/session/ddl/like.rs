@@ -9,10 +9,6 @@ use datafusion::sql::sqlparser::ast::{
     ColumnDef, CreateTable, DataType, ObjectName, Statement as Ast,
 };
 
-use crate::dialect::{LIKE, column_type};
-use crate::error::SqlState;
-use crate::names::plain;
-use crate::pg_type::type_of_check;
 use crate::role::rights::Right;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
@@ -20,6 +16,10 @@ use crate::session::statement::parsed_statement::parse;
 use crate::session::statement::utility::options_of;
 use crate::table::PlacedTable;
 use crate::table_text::{generated_sql, is_generated};
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::names::plain;
+use atoll_sql_common::pg_type::type_of_check;
+use atoll_sql_parse::dialect::{LIKE, column_type};
 
 /// What comes with the columns.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,8 +7,8 @@
 //!
 //! A macro is its text, kept by the store under its name with `()` behind it, as views are.
 
-use crate::error::stated_err;
-use crate::syntax::{flow, walk_mut};
+use atoll_sql_common::error::stated_err;
+use atoll_sql_parse::syntax::{flow, walk_mut};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use crate::dialect::call;
-use crate::functions::Functions;
-use crate::names::{relation_name, resolve};
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, with_notices};
+use atoll_sql_common::functions::Functions;
+use atoll_sql_common::names::{relation_name, resolve};
+use atoll_sql_parse::dialect::call;
 
 /// Most calls that are replaced in one statement: more are a macro that calls itself.
 const CALLS_MAX: usize = 10_000;
@@ -192,7 +192,7 @@ impl Calls<'_> {
             );
         }
         self.left -= 1;
-        let Parsed::Statement(ast) = crate::parse::parse(&sql, self.state)? else {
+        let Parsed::Statement(ast) = atoll_sql_parse::parse::parse(&sql, self.state)? else {
             return Ok(None);
         };
         match *ast {

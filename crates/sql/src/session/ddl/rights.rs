@@ -26,12 +26,12 @@ use datafusion::sql::sqlparser::ast::{
     Privileges, Query, SetExpr, Statement as Ast, TableFactor, Visit, Visitor,
 };
 
-use crate::error::{SqlState, stated_err};
-use crate::names::{CATALOG, relation_name, resolve};
 use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, Right, denied};
 use crate::role::role;
 use crate::session::plan::planner::StatementPlanner;
-use crate::syntax::{walk, walk_expressions};
+use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_common::names::{CATALOG, relation_name, resolve};
+use atoll_sql_parse::syntax::{walk, walk_expressions};
 
 /// A GRANT or REVOKE of rights.
 struct RightsGrant<'a> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use atoll_store::database::{CatalogChange, DatabaseVersion, RelationName, StoredStatement};
 use datafusion::common::Result;
 
-use crate::error::{SqlError, SqlState};
 use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, RIGHTS};
 use crate::role::{
     Identity, PREDEFINED, ROLES, Role, RoleStatement, is_superuser, may_use_files, role,
@@ -15,6 +14,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::session::settings::shared_settings::is_shared;
 use crate::session::statement::execute::QueryResult;
 use crate::table::StaleStatement;
+use atoll_sql_common::error::{SqlError, SqlState};
 
 impl Session {
     /// Whether the session's user may do everything.

@@ -12,11 +12,11 @@ use datafusion::sql::sqlparser::ast::{
     SequenceOptions, Statement as Ast, UnaryOperator, Value,
 };
 
-use crate::error::stated_err;
-use crate::names::{plain, relation_name};
-use crate::parse::{ALTERED, OF_COLUMN, RENAMED, RESTART};
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, there, with_notices};
+use atoll_sql_common::error::stated_err;
+use atoll_sql_common::names::{plain, relation_name};
+use atoll_sql_parse::parse::{ALTERED, OF_COLUMN, RENAMED, RESTART};
 
 impl StatementPlanner {
     /// Carries out CREATE, ALTER and DROP SEQUENCE; none for all other statements.
@@ -118,7 +118,7 @@ impl StatementPlanner {
     }
 
     fn relation_at(&self, at: ResolvedTableReference) -> Result<RelationName> {
-        if at.catalog.as_ref() != crate::names::CATALOG {
+        if at.catalog.as_ref() != atoll_sql_common::names::CATALOG {
             return plan_err!("sequence '{}' is in another catalog", plain(&at));
         }
         Ok(relation_name(&at))

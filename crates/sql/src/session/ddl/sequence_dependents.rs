@@ -1,6 +1,6 @@
 //! DROP SEQUENCE, TRUNCATE … RESTART IDENTITY, and what the defaults of columns need of sequences.
 
-use crate::syntax::walk_expressions_mut;
+use atoll_sql_parse::syntax::walk_expressions_mut;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use datafusion::sql::sqlparser::ast::{
     Truncate, TruncateIdentityOption, Value,
 };
 
-use crate::error::{SqlState, stated_err};
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, with_notices};
 use crate::session_functions::sequence_named;
-use crate::syntax::parsed_expr;
 use crate::table::PlacedTable;
+use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_parse::syntax::parsed_expr;
 
 /// A column whose default takes its numbers from a sequence.
 struct Dependent {

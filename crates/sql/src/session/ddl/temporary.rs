@@ -10,12 +10,12 @@ use datafusion::common::{ResolvedTableReference, Result, TableReference, interna
 use datafusion::logical_expr::LogicalPlan;
 
 use crate::database::Database;
-use crate::error::stated_err;
-use crate::names::{CATALOG, TEMPORARY, resolve_lasting};
 use crate::role::rights::Owned;
 use crate::session::Session;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
+use atoll_sql_common::error::stated_err;
+use atoll_sql_common::names::{CATALOG, TEMPORARY, resolve_lasting};
 
 /// Drops what a session has for itself when the last of its clones goes.
 #[derive(Debug)]

@@ -11,11 +11,11 @@ use datafusion::logical_expr::TableType;
 use datafusion::sql::sqlparser::ast::{AlterTableOperation, DropBehavior};
 
 use crate::catalog::UnplannedView;
-use crate::error::SqlState;
-use crate::names::{CATALOG, plain, relation_name};
 use crate::session::Session;
 use crate::session::ddl::views::names_read;
 use crate::session::plan::planner::StatementPlanner;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::names::{CATALOG, plain, relation_name};
 
 /// A view that reads something that is dropped.
 #[derive(Clone)]

@@ -13,11 +13,11 @@ use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, TableFactor, Visitor};
 
 use crate::catalog::{Catalogs, UnplannedView};
-use crate::parse::offset;
 use crate::session::ddl::macros::macro_reference;
 use crate::session::ddl::views::{names_in, names_read, query_of};
 use crate::session::plan::planner::StatementPlanner;
-use crate::syntax::walk;
+use atoll_sql_parse::parse::offset;
+use atoll_sql_parse::syntax::walk;
 
 impl StatementPlanner {
     /// The text of a view in which names without a schema mean what they mean in the statement that makes it. In one of

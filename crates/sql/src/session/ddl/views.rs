@@ -11,8 +11,8 @@ use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
 use crate::catalog::{Catalogs, UnplannedView};
-use crate::names::{NameList, relation_name};
 use crate::session::plan::planner::StatementPlanner;
+use atoll_sql_common::names::{NameList, relation_name};
 
 /// Views by name, each with its text and the names that it reads.
 type ReadBy = BTreeMap<RelationName, (Arc<StoredStatement>, Vec<RelationName>)>;

@@ -35,9 +35,6 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-pub(in crate::session) use crate::dialect::quoted;
-use crate::error::{SqlState, stated_err};
-use crate::names::plain;
 use crate::role::rights::Right;
 use crate::session::dml::insert::given_value;
 use crate::session::dml::refused_values::check_value;
@@ -45,6 +42,9 @@ use crate::session::dml::row_assignment;
 use crate::session::dml::unread_columns;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::{ChangeKind, ChangedTable, PlacedTable, WriteRules};
+use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_common::names::plain;
+pub(in crate::session) use atoll_sql_parse::dialect::quoted;
 
 /// The name under which the changed table is planned: no statement can say it by chance.
 pub(in crate::session) const CHANGED: &str = "table being changed";
@@ -108,7 +108,7 @@ impl RowChange {
             true => planner.check_right(Right::Truncate, &at)?,
             false => planner.check_change(ast, &at)?,
         }
-        foreign::check(ast, &at)?;
+        unread_columns::check(ast, &at)?;
         let at_name = at.table.to_string();
         let changed = changed_source(&at);
         let mut rules = match kind {
@@ -163,7 +163,7 @@ impl RowChange {
     fn change(&self, query: LogicalPlan) -> Result<LogicalPlan> {
         let input = match self.kind {
             ChangeKind::Delete => query,
-            ChangeKind::Update => self.in_types_of_columns(assigned_row::once(query)?)?,
+            ChangeKind::Update => self.in_types_of_columns(row_assignment::once(query)?)?,
         };
         let name = TableReference::bare(self.table.name());
         let source = provider_as_source(Arc::clone(&self.source) as _);
@@ -469,7 +469,7 @@ fn row_values(value: &AstExpr) -> Option<Vec<AstExpr>> {
 fn columns_of_query(query: &Query, columns: &[ObjectName]) -> Result<Vec<AstExpr>> {
     let items = match query.body.as_ref() {
         SetExpr::Select(select) if has_plain_items(query, select) => &select.projection,
-        _ => return assigned_row::fields(query, columns),
+        _ => return row_assignment::fields(query, columns),
     };
     let of_item = |item: &SelectItem| {
         let mut one = query.clone();

@@ -21,12 +21,12 @@ use datafusion::sql::sqlparser::ast::{
 
 use atoll_store::table::{IdentityKind, TableDefinition};
 
-use crate::dialect::{OVERRIDING_SYSTEM, OVERRIDING_USER};
-use crate::error::{SqlState, stated_err};
 use crate::session::dml::change::{each, quoted};
 use crate::session::dml::refused_values::check_literal;
-use crate::syntax::parsed_expr;
 use crate::table_text::is_generated;
+use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_parse::dialect::{OVERRIDING_SYSTEM, OVERRIDING_USER};
+use atoll_sql_parse::syntax::parsed_expr;
 
 /// What the ON CONFLICT of an INSERT says.
 pub(in crate::session) struct DeclaredConflict {

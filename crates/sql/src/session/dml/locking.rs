@@ -32,14 +32,14 @@ use datafusion::sql::sqlparser::ast::{
     SelectItem, SetExpr, Statement as Ast, TableFactor, TableWithJoins,
 };
 
-use crate::error::{SqlState, stated_err, transaction_error};
-use crate::names::plain;
 use crate::role::rights::Right;
 use crate::session::Session;
 use crate::session::dml::change::{changed_source, quoted, rename};
 use crate::session::plan::planner::{StatementPlanner, cancel_token, plan_physical};
 use crate::session::statement::execute::QueryResult;
 use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules};
+use atoll_sql_common::error::{SqlState, stated_err, transaction_error};
+use atoll_sql_common::names::plain;
 
 /// Rows that SKIP LOCKED asks for beside twice those that are wanted, before it asks for all.
 const SPARE_ROWS: usize = 16;

@@ -14,12 +14,12 @@ use datafusion::sql::sqlparser::ast::{Query, Statement as Ast, Visitor, VisitorM
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use crate::error::{SqlError, SqlState};
 use crate::session::Session;
 use crate::session::dml::change::quoted;
 use crate::session::dml::locking::LockingQuery;
 use crate::session::plan::planner::StatementPlanner;
-use crate::syntax::{walk, walk_mut, walk_relations};
+use atoll_sql_common::error::{SqlError, SqlState};
+use atoll_sql_parse::syntax::{walk, walk_mut, walk_relations};
 
 /// The name of rows that were locked for the statement around their query, which no table has.
 const LOCKED: &str = "locked rows\u{1}";

@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value};
 use atoll_functions::sql_name;
 use atoll_store::table::TableDefinition;
 
-use crate::error::stated_err;
+use atoll_sql_common::error::stated_err;
 
 /// Refuses a literal that a column does not take.
 ///

@@ -24,11 +24,11 @@ use datafusion::sql::sqlparser::ast::{
     Statement as Ast, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind, With,
 };
 
-use crate::error::stated_err;
-use crate::names::plain;
 use crate::session::dml::change::{innermost, parsed, quoted, within};
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::{PlacedTable, WrittenRows};
+use atoll_sql_common::error::stated_err;
+use atoll_sql_common::names::plain;
 
 /// The name under which the rows that were written are planned; with a number, those of other tables beside them.
 const WRITTEN: &str = "rows written";

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery};
 use datafusion::sql::sqlparser::ast::{Expr as AstExpr, ObjectName, Query, SelectItem, SetExpr};
 
 use crate::session::dml::change::quoted;
-use crate::syntax::parsed_expr;
+use atoll_sql_parse::syntax::parsed_expr;
 
 /// What the name of the column of such a query begins with.
 const ROW: &str = "assigned row of ";

@@ -4,8 +4,8 @@
 //! that name for one of it (`TableReference::resolved_eq`): `DELETE FROM s1.t WHERE s2.t.id = 1` would
 //! delete rows of `s1.t`.
 
-use crate::error::stated_err;
-use crate::syntax::walk;
+use atoll_sql_common::error::stated_err;
+use atoll_sql_parse::syntax::walk;
 use std::ops::ControlFlow;
 
 use datafusion::common::{ResolvedTableReference, Result};

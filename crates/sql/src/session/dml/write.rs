@@ -7,10 +7,10 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::collect;
 
-use crate::scan::ScanProgress;
 use crate::session::Session;
 use crate::session::plan::planner::{StatementPlanner, cancel_token, plan_physical};
 use crate::session::statement::execute::QueryResult;
+use atoll_sql_exec::scan::ScanProgress;
 
 impl Session {
     /// Runs a statement that writes, to its end: what it returns is known to be there.

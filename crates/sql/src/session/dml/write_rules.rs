@@ -22,15 +22,15 @@ use datafusion::sql::sqlparser::ast::{
     Expr as AstExpr, Ident, SelectItem, SetExpr, Statement as Ast,
 };
 
-use crate::error::{SqlError, stated_err};
-use crate::pg_type::{Checked, type_of_check};
 use crate::session::cache::point::cast_types;
 use crate::session::dml::change::{parsed, quoted, type_parameter};
 use crate::session::dml::insert::{DeclaredConflict, DeclaredUpdate};
 use crate::session::plan::planner::{StatementPlanner, analyzed, state_to_keep};
-use crate::syntax::parsed_expr;
 use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
 use crate::table_text::generated_columns;
+use atoll_sql_common::error::{SqlError, stated_err};
+use atoll_sql_common::pg_type::{Checked, type_of_check};
+use atoll_sql_parse::syntax::parsed_expr;
 
 /// Names of the rows in question: no statement says them by chance.
 const ROWS: &str = "rows to check";

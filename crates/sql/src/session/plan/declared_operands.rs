@@ -19,8 +19,8 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use crate::dialect::column_type;
-use crate::syntax::walk_expressions_mut;
+use atoll_sql_parse::dialect::column_type;
+use atoll_sql_parse::syntax::walk_expressions_mut;
 
 /// Casts parameters to the types that they are declared with.
 pub(in crate::session) fn cast_operands(

@@ -10,9 +10,9 @@ use datafusion::physical_plan::collect;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{Query, Statement as Ast};
 
-use crate::dialect::{Answer, Expansion, Question};
 use crate::session::plan::planner::{StatementPlanner, is_volatile, plan_physical};
-use crate::task::BoundTask;
+use atoll_sql_common::task::BoundTask;
+use atoll_sql_parse::dialect::{Answer, Expansion, Question};
 
 /// Most rounds of questions: each answers those of one more level of subqueries.
 const ROUNDS_MAX: usize = 100;

@@ -30,16 +30,16 @@ use datafusion::sql::sqlparser::ast::{
 };
 use futures::future::BoxFuture;
 
-use crate::dialect::shown;
-use crate::error::{stated_err, transaction_error};
-use crate::operator::StatementParts;
-use crate::parse::changes_rows;
 use crate::session::Session;
 use crate::session::cache::point::{cast_types, columns_of, parameter_fields, types_of};
 use crate::session::dml::change::{innermost, parsed, quoted, within};
 use crate::session::dml::insert::put_before;
 use crate::session::plan::planner::StatementPlanner;
-use crate::syntax::walk;
+use atoll_sql_common::error::{stated_err, transaction_error};
+use atoll_sql_common::operator::StatementParts;
+use atoll_sql_parse::dialect::shown;
+use atoll_sql_parse::parse::changes_rows;
+use atoll_sql_parse::syntax::walk;
 
 /// The name of rows that a statement in WITH returned, which no table has.
 const RETURNED: &str = "returned rows\u{1}";

@@ -30,18 +30,11 @@ use datafusion::sql::sqlparser::ast::{Ident, Insert, ObjectName, Statement as As
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use crate::admission::StatementClass;
 use crate::catalog::{Catalogs, StoredNames, UnplannedView};
 use crate::database::{Database, Workers};
-use crate::dialect::BY_NAME;
-use crate::error::{SqlError, stated_err, transaction_error};
-use crate::functions::Functions;
-use crate::names::{NameList, plain, resolve, resolve_lasting};
-use crate::parse::{STACK_SHORT, on_deep_stack};
 use crate::pg_catalog::tells_columns_of_views;
-use crate::rewrite::{EmptySubqueries, OuterAggregates, OuterNames};
+use crate::role::check_reserved;
 use crate::role::rights::{LimitedUser, Right};
-use crate::role::{check_files, check_reserved};
 use crate::session::Session;
 use crate::session::cache::point::parameter_fields;
 use crate::session::ddl::create::distinctly_named;
@@ -55,13 +48,21 @@ use crate::session::dml::returning::Returning;
 use crate::session::plan::same_names::BareQualifiers;
 use crate::session::statement::copy_in::copies;
 use crate::session::transaction::StatementTransaction;
-use crate::settings::AtollOptions;
-use crate::sql_to_plan::{create_logical_expr, statement_to_plan};
 use crate::statement_handle::StatementHandle;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::table_text::is_generated;
-use crate::timezone::SessionTimeZone;
-use crate::type_resolution::DatesBesideTimestamps;
+use atoll_sql_common::error::{SqlError, stated_err, transaction_error};
+use atoll_sql_common::functions::Functions;
+use atoll_sql_common::names::{NameList, plain, resolve, resolve_lasting};
+use atoll_sql_common::settings::AtollOptions;
+use atoll_sql_exec::admission::StatementClass;
+use atoll_sql_files::check_files;
+use atoll_sql_parse::dialect::BY_NAME;
+use atoll_sql_parse::parse::{STACK_SHORT, on_deep_stack};
+use atoll_sql_semantics::rewrite::{EmptySubqueries, OuterAggregates, OuterNames};
+use atoll_sql_semantics::sql_to_plan::{create_logical_expr, statement_to_plan};
+use atoll_sql_semantics::timezone::SessionTimeZone;
+use atoll_sql_semantics::type_resolution::DatesBesideTimestamps;
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]
@@ -181,7 +182,11 @@ impl Session {
         if workers.is(all) {
             return state;
         }
-        let rules = crate::rules::physical_rules(workers.primitives(), database.limit());
+        let rules = atoll_sql_exec::rules::physical_rules(
+            workers.primitives(),
+            database.limit(),
+            atoll_sql_files::physical_rules(),
+        );
         let is_default = state.config().target_partitions() == all.runtime().worker_count();
         let mut state = SessionStateBuilder::new_from_existing(state)
             .with_physical_optimizer_rules(rules)
@@ -410,7 +415,7 @@ impl StatementPlanner {
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
         let copies = copies(&statement);
-        crate::files::read::expand(state, &self.names, self.files, &mut statement).await?;
+        atoll_sql_files::read::expand(state, &self.names, self.files, &mut statement).await?;
         let normalize = state.config_options().sql_parser.enable_ident_normalization;
         let (tables, ctes) = resolve_table_references(&statement, normalize)?;
         let qualifiers = BareQualifiers::of(&statement, &tables);
@@ -429,7 +434,7 @@ impl StatementPlanner {
         if !copies {
             check_inserted(&plan)?;
         }
-        let plan = crate::files::copy::settled(plan)?;
+        let plan = atoll_sql_files::copy::settled(plan)?;
         // Also what EXPLAIN ANALYZE would carry out.
         if plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_))))? {
             self.check_files("COPY")?;

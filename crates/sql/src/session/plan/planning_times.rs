@@ -7,9 +7,9 @@ use datafusion::common::{Result, plan_err};
 use datafusion::sql::parser::DFParser;
 use futures::future::BoxFuture;
 
-use crate::error::SqlError;
-use crate::parse::{on_deep_stack, stack_for};
 use crate::session::Session;
+use atoll_sql_common::error::SqlError;
+use atoll_sql_parse::parse::{on_deep_stack, stack_for};
 
 /// Times of the steps from a text to its physical plan.
 #[derive(Clone, Copy, Debug, Default)]

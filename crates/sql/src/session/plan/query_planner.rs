@@ -10,10 +10,10 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
-use crate::operator::StatementPartsPlanner;
-use crate::sample::SampleNodePlanner;
 use crate::table::WrittenRowsPlanner;
-use crate::volatile::{FencePlanner, SharedPlanner};
+use atoll_sql_common::operator::StatementPartsPlanner;
+use atoll_sql_exec::sample::SampleNodePlanner;
+use atoll_sql_semantics::volatile::{FencePlanner, SharedPlanner};
 
 /// DataFusion's planner, which also plans samples, the rows of RETURNING, statements of several parts, and what
 /// keeps volatile calls in their place.

@@ -4,8 +4,8 @@
 //! (`TableReference::resolved_eq`): the first that matches answers, so `SELECT * FROM tbl, s1.tbl`
 //! shows the columns of one of them twice. Where a name has two readings, an alias is asked for.
 
-use crate::error::stated_err;
-use crate::syntax::walk;
+use atoll_sql_common::error::stated_err;
+use atoll_sql_parse::syntax::walk;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 

@@ -19,14 +19,14 @@ use crate::client_settings::{
     ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
     SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
 };
-use crate::error::{SqlError, SqlState};
 use crate::session::Session;
 use crate::session::statement::command_tag::StatementTag;
 use crate::session::statement::execute::QueryResult;
 use crate::session::statement::ignored_ddl::AbsentObjects;
-use crate::settings::AtollOptions;
-use crate::syntax::begins_with;
-use crate::timezone;
+use atoll_sql_common::error::{SqlError, SqlState};
+use atoll_sql_common::settings::AtollOptions;
+use atoll_sql_parse::syntax::begins_with;
+use atoll_sql_semantics::timezone;
 
 /// What such statements begin with.
 const FIRST_WORDS: [&str; 6] = ["set", "show", "reset", "discard", "close", "unlisten"];

@@ -7,8 +7,8 @@ use datafusion::common::config::CatalogOptions;
 
 use crate::catalog::Catalogs;
 use crate::client_settings::SEARCH_PATH;
-use crate::names::{CATALOG, SearchPath, USER, first_schema, schemas_in};
 use crate::session::Session;
+use atoll_sql_common::names::{CATALOG, SearchPath, USER, first_schema, schemas_in};
 
 impl Session {
     /// The search path, with schemas that do not exist.

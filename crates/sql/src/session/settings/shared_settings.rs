@@ -6,16 +6,16 @@ use datafusion::logical_expr::{
     LogicalPlan, ResetVariable, SetVariable, Statement as PlanStatement,
 };
 
-use crate::admission::StatementClass;
 use crate::database::Workers;
-use crate::error::SqlState;
 use crate::session::Session;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::execute::QueryResult;
 use crate::session::statement::pool_statement::{home_set, pool_set};
-use crate::settings::{
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::settings::{
     self, LARGE_STATEMENTS, SESSION_MEMORY, SMALL_STATEMENTS, parse_session_memory,
 };
+use atoll_sql_exec::admission::StatementClass;
 
 /// The setting of what commits survive.
 const DURABILITY: &str = "atoll.durability";

@@ -17,9 +17,9 @@ use datafusion::sql::parser::{ResetStatement, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Set, Statement as Ast};
 use parking_lot::Mutex;
 
-use crate::dialect::{VARIABLE, query_of};
 use crate::session::plan::planner::{StatementPlanner, plan_physical};
-use crate::task::BoundTask;
+use atoll_sql_common::task::BoundTask;
+use atoll_sql_parse::dialect::{VARIABLE, query_of};
 
 /// The variables of a session. Clones are the same.
 #[derive(Clone, Debug, Default)]

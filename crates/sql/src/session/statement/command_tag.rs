@@ -9,7 +9,7 @@ use datafusion::logical_expr::DdlStatement;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 
-use crate::parse::is_copy;
+use atoll_sql_parse::parse::is_copy;
 
 /// The tag of a statement with what it passed over, which the server tells as notices, one a line.
 pub(in crate::session) fn with_notices(tag: &str, passed: &[String]) -> Cow<'static, str> {

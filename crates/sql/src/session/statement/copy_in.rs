@@ -18,15 +18,15 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::Receiver;
 
-use crate::error::{SqlError, SqlState};
-use crate::names::plain;
-use crate::parse::is_copy;
 use crate::role::rights::Right;
 use crate::session::Session;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::StatementTag;
 use crate::session::statement::execute::QueryResult;
+use atoll_sql_common::error::{SqlError, SqlState};
+use atoll_sql_common::names::plain;
+use atoll_sql_parse::parse::is_copy;
 
 /// The name of the rows while they are inserted, which no table has.
 const ROWS: &str = "rows of the client\u{1}";

@@ -13,16 +13,16 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use tokio::sync::mpsc::{self, error::TrySendError};
 
-use crate::admission::{Admitted, StatementClass};
-use crate::files::{parquet_files, with_damaged_file};
-use crate::lab;
-use crate::rules;
-use crate::scan::ScanProgress;
 use crate::session::plan::planner::plan_physical;
 use crate::session::transaction::StatementTransaction;
 use crate::session::{AtollOptions, Session};
-use crate::settings::{AggregateMethod, JoinMethod};
-use crate::watch::{StatementWait, StatementWatch};
+use atoll_sql_common::settings::{AggregateMethod, JoinMethod};
+use atoll_sql_exec::admission::{Admitted, StatementClass};
+use atoll_sql_exec::lab;
+use atoll_sql_exec::rules;
+use atoll_sql_exec::scan::ScanProgress;
+use atoll_sql_exec::watch::{StatementWait, StatementWatch};
+use atoll_sql_files::{parquet_files, with_damaged_file};
 
 /// How long the second plan of a query waits for the memory of the first: its tasks end where they
 /// yield next, which a worker that is busy with a large batch may take a while to reach.

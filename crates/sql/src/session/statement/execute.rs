@@ -20,13 +20,7 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::dialect::shown;
-use crate::error::SqlError;
-use crate::files::copy::ReplacedDirectory;
-use crate::offload::offload;
-use crate::parse::{on_deep_stack, stack_for};
 use crate::role::RoleStatement;
-use crate::scan::ScanProgress;
 use crate::session::Session;
 use crate::session::cache::prepared::ExecutedStatement;
 use crate::session::cache::statement_texts::TextRide;
@@ -44,9 +38,15 @@ use crate::session::statement::parsed_statement::ParsedStatement;
 use crate::session::statement::statement_form::StatementForm;
 use crate::session::statement::utility::WholeStatement;
 use crate::session::transaction::StatementTransaction;
-use crate::settings::parse_placement;
 use crate::shared_scan::{AloneQuery, ScannedRows};
 use crate::table::StaleStatement;
+use atoll_sql_common::error::SqlError;
+use atoll_sql_common::offload::offload;
+use atoll_sql_common::settings::parse_placement;
+use atoll_sql_exec::scan::ScanProgress;
+use atoll_sql_files::copy::ReplacedDirectory;
+use atoll_sql_parse::dialect::shown;
+use atoll_sql_parse::parse::{on_deep_stack, stack_for};
 
 /// Batches that may wait for the client before the query pauses.
 const CLIENT_BATCHES: usize = 4;
@@ -337,7 +337,7 @@ impl Session {
         values: Option<&ParamValues>,
         sql: &str,
     ) -> Result<QueryResult> {
-        let locks = locked_within::is_within(&placed.statement, sql);
+        let locks = locking_subqueries::is_within(&placed.statement, sql);
         let writes = locks || self.prepared.writes(&placed.statement);
         let mut planner = self.planner(transaction, writes).await?;
         planner.values = values.cloned();
@@ -364,7 +364,7 @@ impl Session {
             self.lock_within(&planner, ast).await?;
         }
         if let Parsed::Statement(ast) = &mut placed.statement
-            && with_changes::are_in(ast)
+            && modifying_with::are_in(ast)
         {
             self.run_changes(&planner, ast).await?;
         }
@@ -386,7 +386,7 @@ impl Session {
         let (form, tag) = match executed {
             Some(ExecutedStatement { mut statement, values }) => {
                 let (locks, changes) =
-                    (locked_within::is_in(&statement), with_changes::are_in(&statement));
+                    (locking_subqueries::is_in(&statement), modifying_with::are_in(&statement));
                 if locks || changes {
                     planner.values = Some(values.clone());
                 }

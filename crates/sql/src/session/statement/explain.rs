@@ -10,13 +10,13 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
 
 use crate::compiled::Parameters;
-use crate::pg_type::as_json;
 use crate::session::Session;
 use crate::session::cache::point::compile;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::execute::QueryResult;
-use crate::settings::SharedScan;
 use crate::shared_scan::sharing;
+use atoll_sql_common::pg_type::as_json;
+use atoll_sql_common::settings::SharedScan;
 
 /// What the row is about, beside `physical_plan`.
 const ROW: &str = "shared_scan";

@@ -5,10 +5,10 @@ use datafusion::common::Result;
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::error::SqlState;
 use crate::session::Session;
 use crate::session::statement::command_tag::{missing, there, with_notices};
-use crate::syntax::begins_with;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_parse::syntax::begins_with;
 
 /// What there is never anything of, by the words of its DROP.
 const KINDS: [&str; 17] = [

@@ -7,8 +7,8 @@ use datafusion::sql::sqlparser::ast::{
     CreateTableOptions, Expr, SqlOption, Statement as Ast, Value,
 };
 
-use crate::error::stated_err;
 use crate::session::Session;
+use atoll_sql_common::error::stated_err;
 
 /// A parsed statement, and the placement that its WITH names.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ impl Session {
 
 /// Parses one statement and takes out the placement.
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<ParsedStatement> {
-    let mut statement = crate::parse::parse(sql, state)?;
+    let mut statement = atoll_sql_parse::parse::parse(sql, state)?;
     let placement = take_placement(&mut statement)?;
     Ok(ParsedStatement { statement, placement })
 }

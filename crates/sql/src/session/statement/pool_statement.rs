@@ -15,8 +15,8 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::database::{Pools, Workers};
-use crate::settings::{HOME, parse_home};
-use crate::syntax::begins_with;
+use atoll_sql_common::settings::{HOME, parse_home};
+use atoll_sql_parse::syntax::begins_with;
 
 /// The setting of the pool whose workers run a session's statements.
 const POOL: &str = "atoll.pool";

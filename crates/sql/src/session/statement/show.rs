@@ -15,13 +15,13 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::catalog::UnplannedView;
-use crate::dialect::{column_type, described};
-use crate::names::{CATALOG, SCHEMA};
 use crate::session::dml::change::innermost;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 use crate::table_text::foreign_key_text;
 use crate::table_text::generated_sql;
+use atoll_sql_common::names::{CATALOG, SCHEMA};
+use atoll_sql_parse::dialect::{column_type, described};
 
 impl StatementPlanner {
     /// Makes a query of a statement that shows a table.

@@ -8,7 +8,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::dialect::{GenericDialect, dialect_from_str};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
 
-use crate::error::{SourcePosition, SqlError, is_unfinished};
+use atoll_sql_common::error::{SourcePosition, SqlError, is_unfinished};
 
 /// One statement of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]

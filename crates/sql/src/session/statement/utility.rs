@@ -26,11 +26,8 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::catalog::ObjectComments;
-use crate::error::SqlState;
-use crate::files::has_interval;
-use crate::names::SCHEMA;
+use crate::role::is_hidden;
 use crate::role::rights::Owned;
-use crate::role::{check_files, is_hidden};
 use crate::session::Session;
 use crate::session::ddl::create::sequence_of;
 use crate::session::ddl::foreign_key::SetConstraints;
@@ -42,8 +39,12 @@ use crate::session::statement::pool_statement::PoolStatement;
 use crate::session::statement::split::{Statement, split_statements};
 use crate::session::statement::vacuum::Upkeep;
 use crate::session::transaction::StatementTransaction;
-use crate::syntax::begins_with;
 use crate::table_text::foreign_key_text;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::names::SCHEMA;
+use atoll_sql_files::check_files;
+use atoll_sql_files::has_interval;
+use atoll_sql_parse::syntax::begins_with;
 
 /// The file that makes all of a database again.
 const LOAD: &str = "load.sql";

@@ -5,10 +5,10 @@ use datafusion::common::{Result, TableReference, plan_err};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::error::stated_err;
-use crate::names::plain;
 use crate::session::Session;
-use crate::syntax::begins_with;
+use atoll_sql_common::error::stated_err;
+use atoll_sql_common::names::plain;
+use atoll_sql_parse::syntax::begins_with;
 
 /// Words that stand before the names of tables.
 const OPTIONS: [&str; 7] =

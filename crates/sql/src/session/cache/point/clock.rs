@@ -10,8 +10,8 @@ use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 
-use crate::logical::map_named;
 use crate::session::Session;
+use atoll_sql_common::logical::map_named;
 
 /// Functions without arguments that tell the time of the transaction or the statement.
 const CLOCK: [&str; 4] = ["now", "current_date", "current_time", STATEMENT];

@@ -28,12 +28,6 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::compiled::Parameters;
-use crate::dialect::shown;
-use crate::error::SqlError;
-use crate::offload::offload;
-use crate::parse::{on_deep_stack, stack_for};
-use crate::pg_type::{PgType, type_oid};
-use crate::rewrite::has_any_subquery;
 use crate::role::RoleStatement;
 use crate::session::Session;
 use crate::session::dml::locking::LockingQuery;
@@ -48,9 +42,15 @@ use crate::session::statement::explain::json_schema;
 use crate::session::statement::utility::WholeStatement;
 use crate::session::transaction::StatementTransaction;
 use crate::session_functions::NextNumber;
-use crate::settings::SharedScan;
 use crate::shared_scan::{SharedChange, SharedSelection};
 use crate::table::{ChangeKind, PlacedTable, StaleStatement, count_batch};
+use atoll_sql_common::error::SqlError;
+use atoll_sql_common::offload::offload;
+use atoll_sql_common::pg_type::{PgType, type_oid};
+use atoll_sql_common::settings::SharedScan;
+use atoll_sql_parse::dialect::shown;
+use atoll_sql_parse::parse::{on_deep_stack, stack_for};
+use atoll_sql_semantics::rewrite::has_any_subquery;
 use clock::ClockCalls;
 use compile::PointPlan;
 pub(crate) use compile::compile;
@@ -190,7 +190,7 @@ impl Session {
         }
         // Not before it is known to need one: COMMIT and SET TRANSACTION are prepared too.
         let transaction = self.statement_transaction()?;
-        let locks = locked_within::is_within(&statement, sql);
+        let locks = locking_subqueries::is_within(&statement, sql);
         let planned = self.plan_prepared_in(&transaction, statement, declared, locks).await;
         if transaction.is_own {
             // What is kept must not keep what it was planned over.

@@ -13,8 +13,8 @@ use datafusion::physical_expr::PhysicalExpr;
 use super::compile::read_columns;
 use super::run::{PointValues, taken};
 use crate::compiled::{Parameters, projected};
-use crate::error::table_error;
 use crate::table::{PlacedTable, WrittenRows};
+use atoll_sql_common::error::table_error;
 
 /// What a plan selects of the rows that it writes.
 pub(super) struct ReturningList<'p> {

@@ -14,12 +14,12 @@ use datafusion::physical_expr::expressions::Column;
 
 use super::compile::{PointAction, PointPlan, PointSource};
 use super::{PlannedPoint, PreparedStatement};
-use crate::error::table_error;
 use crate::session::Session;
 use crate::session::statement::command_tag::StatementTag;
 use crate::session::statement::execute::QueryResult;
 use crate::session::transaction::StatementTransaction;
 use crate::table::{PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch};
+use atoll_sql_common::error::table_error;
 
 /// What a statement wrote.
 #[derive(Default)]

@@ -12,8 +12,8 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, Expr};
 use datafusion::physical_expr::PhysicalExpr;
 
-use crate::arithmetic::sum_of;
 use crate::compiled::Parameters;
+use atoll_sql_semantics::arithmetic::sum_of;
 
 /// A value of a row.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use crate::pg_type::{Checked, PgType};
-use crate::rewrite::canonical_value;
 use crate::session::plan::planner::StatementPlanner;
+use atoll_sql_common::pg_type::{Checked, PgType};
+use atoll_sql_semantics::rewrite::canonical_value;
 
 /// Of each parameter the number of its type where that is a text of a form, as a UUID is, and 0 of others.
 #[derive(Clone, Debug, Default)]

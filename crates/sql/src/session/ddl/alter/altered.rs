@@ -1,9 +1,9 @@
 //! A table's definition as ALTER TABLE leaves it, operation by operation.
 
-use crate::dialect::as_texts;
-use crate::error::stated_err;
-use crate::pg_type::type_of_check;
-use crate::syntax::{walk_expressions, walk_expressions_mut};
+use atoll_sql_common::error::stated_err;
+use atoll_sql_common::pg_type::type_of_check;
+use atoll_sql_parse::dialect::as_texts;
+use atoll_sql_parse::syntax::{walk_expressions, walk_expressions_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::session::ddl::declared_table::{
 };
 use crate::session::ddl::foreign_key::DeclaredForeignKey;
 use crate::session::dml::change::quoted;
-use crate::syntax::parsed_expr;
 use crate::table_text::{computed, reads};
+use atoll_sql_parse::syntax::parsed_expr;
 
 /// A column of the table as it is to be.
 pub(super) struct AlteredColumn {

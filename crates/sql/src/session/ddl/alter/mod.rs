@@ -25,8 +25,6 @@ use datafusion::sql::sqlparser::ast::{
     SetExpr, Statement as Ast, Value,
 };
 
-use crate::error::{SqlState, ViolatedConstraint, stated_err};
-use crate::names::{plain, relation_name};
 use crate::session::Session;
 use crate::session::ddl::create::{new_identity, next_number};
 use crate::session::ddl::definition::{add_check, add_key, mark_types, set_default};
@@ -35,12 +33,14 @@ use crate::session::ddl::view_dependents::DroppedColumns;
 use crate::session::dml::change::{parsed, quoted};
 use crate::session::plan::planner::{StatementPlanner, plan_physical};
 use crate::session::statement::command_tag::{missing, with_notices};
-use crate::syntax::parsed_expr;
 use crate::table::insert::inserted;
 use crate::table::load::load;
 use crate::table::{PlacedTable, stored_columns};
 use crate::table_text::computed;
 use altered::{AlteredColumn, AlteredForeignKey, AlteredTable, ColumnSource};
+use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
+use atoll_sql_common::names::{plain, relation_name};
+use atoll_sql_parse::syntax::parsed_expr;
 use references::{new_numbers, release_keys};
 
 impl Session {

@@ -9,10 +9,10 @@ use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{AlterTableOperation, DropBehavior};
 
 use super::altered::AlteredTable;
-use crate::error::stated_err;
 use crate::session::ddl::foreign_key::ForeignKeys;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
+use atoll_sql_common::error::stated_err;
 
 /// Refuses what foreign keys stand in the way of; with CASCADE those that refer to keys which go are gone too: the
 /// table's own among them at once, those of other tables are the answer.

@@ -14,13 +14,13 @@ use datafusion::sql::sqlparser::ast::{
     ForeignKeyConstraint, Ident, ObjectName, ReferentialAction as AstAction,
 };
 
-use crate::error::{SqlState, stated_err};
-use crate::names::{plain, resolve_lasting};
 use crate::role::rights::Right;
 use crate::session::ddl::definition::{free_name, unused_name};
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 use crate::table_text::is_generated;
+use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_common::names::{plain, resolve_lasting};
 
 /// `FOREIGN KEY (columns) REFERENCES parent (columns) …`
 #[derive(Debug)]

@@ -10,10 +10,10 @@ use datafusion::sql::sqlparser::ast::{
     CascadeOption, ObjectName, ObjectNamePart, Truncate, TruncateTableTarget,
 };
 
-use crate::error::{stated_err, transaction_error};
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
+use atoll_sql_common::error::{stated_err, transaction_error};
 
 /// Foreign keys, by their tables.
 pub(in crate::session) type ForeignKeys = BTreeMap<TableId, BTreeSet<Arc<str>>>;

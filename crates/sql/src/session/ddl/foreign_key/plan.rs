@@ -10,11 +10,11 @@ use datafusion::common::{ResolvedTableReference, Result};
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{Expr as AstExpr, Value};
 
-use crate::names::CATALOG;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
-use crate::syntax::parsed_expr;
 use crate::table::{ActedTable, PlacedTable, PlannedActions};
+use atoll_sql_common::names::CATALOG;
+use atoll_sql_parse::syntax::parsed_expr;
 
 impl StatementPlanner {
     /// What a change of rows of a table needs for the rows that refer to them, and for those that refer to these; none

@@ -8,9 +8,9 @@ use datafusion::common::Result;
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 
-use crate::error::{stated_err, transaction_error};
 use crate::session::Session;
-use crate::syntax::begins_with;
+use atoll_sql_common::error::{stated_err, transaction_error};
+use atoll_sql_parse::syntax::begins_with;
 
 /// When foreign keys are checked from now on, until the transaction ends.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,0 +1,359 @@
+//! Which type of PostgreSQL a type of Arrow is, and which types there are.
+
+mod text_form;
+
+use std::sync::LazyLock;
+
+use datafusion::arrow::datatypes::{DataType, Field};
+
+pub use text_form::{Checked, type_of_check};
+
+/// Numbers of types.
+pub mod type_oid {
+    #![expect(missing_docs, reason = "each is the number of the type of its name")]
+    pub const BOOL: u32 = 16;
+    pub const BYTEA: u32 = 17;
+    pub const CHAR: u32 = 18;
+    pub const NAME: u32 = 19;
+    pub const INT8: u32 = 20;
+    pub const INT2: u32 = 21;
+    pub const INT2VECTOR: u32 = 22;
+    pub const INT4: u32 = 23;
+    pub const REGPROC: u32 = 24;
+    pub const TEXT: u32 = 25;
+    pub const OID: u32 = 26;
+    pub const XID: u32 = 28;
+    pub const OIDVECTOR: u32 = 30;
+    pub const JSON: u32 = 114;
+    pub const FLOAT4: u32 = 700;
+    pub const FLOAT8: u32 = 701;
+    pub const UNKNOWN: u32 = 705;
+    pub const BPCHAR: u32 = 1042;
+    pub const VARCHAR: u32 = 1043;
+    pub const DATE: u32 = 1082;
+    pub const TIME: u32 = 1083;
+    pub const TIMESTAMP: u32 = 1114;
+    pub const TIMESTAMPTZ: u32 = 1184;
+    pub const INTERVAL: u32 = 1186;
+    pub const NUMERIC: u32 = 1700;
+    pub const UUID: u32 = 2950;
+    pub const UUID_ARRAY: u32 = 2951;
+    pub const JSONB: u32 = 3802;
+    pub const REGCLASS: u32 = 2205;
+    pub const REGTYPE: u32 = 2206;
+}
+
+use type_oid::{
+    BOOL, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, NUMERIC, TEXT, TIME,
+    TIMESTAMP, TIMESTAMPTZ,
+};
+
+/// The mark of a field that is of a type which Arrow lacks: the name of the type stands behind it.
+const MARK: &str = "ARROW:extension:name";
+const OURS: &str = "atoll.pg_type.";
+const ARROW_JSON: &str = "arrow.json";
+
+/// A type as PostgreSQL numbers it, with what its columns tell beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PgType {
+    /// Its number in `pg_type`.
+    pub oid: u32,
+    /// Bytes of a value, or -1 where they differ.
+    pub length: i16,
+    /// Digits of a number, or -1.
+    pub modifier: i32,
+}
+
+impl PgType {
+    /// That of a column.
+    pub fn of_field(field: &Field) -> Self {
+        match field.metadata().get(MARK).map(String::as_str) {
+            Some(ARROW_JSON) => Self::plain(JSON, -1),
+            Some(mark) => {
+                let name = mark.strip_prefix(OURS);
+                let array = || name?.strip_prefix('_').and_then(TypeEntry::named);
+                match (name.and_then(TypeEntry::named), array()) {
+                    (Some(entry), _) => Self::plain(entry.oid, entry.length),
+                    (None, Some(item)) => Self::plain(item.array, -1),
+                    (None, None) => Self::of(field.data_type()),
+                }
+            }
+            None => Self::of(field.data_type()),
+        }
+    }
+
+    /// That of a type. Types that PostgreSQL lacks are the next wider one, or JSON.
+    pub fn of(data_type: &DataType) -> Self {
+        match data_type {
+            DataType::Boolean => Self::plain(BOOL, 1),
+            DataType::Int8 | DataType::UInt8 | DataType::Int16 => Self::plain(INT2, 2),
+            DataType::UInt16 | DataType::Int32 => Self::plain(INT4, 4),
+            DataType::UInt32 | DataType::Int64 => Self::plain(INT8, 8),
+            DataType::UInt64 => Self::numeric(20, 0),
+            DataType::Decimal32(precision, scale)
+            | DataType::Decimal64(precision, scale)
+            | DataType::Decimal128(precision, scale)
+            | DataType::Decimal256(precision, scale) => Self::numeric(*precision, *scale),
+            DataType::Float16 | DataType::Float32 => Self::plain(FLOAT4, 4),
+            DataType::Float64 => Self::plain(FLOAT8, 8),
+            DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_) => Self::plain(BYTEA, -1),
+            DataType::Date32 | DataType::Date64 => Self::plain(DATE, 4),
+            DataType::Time32(_) | DataType::Time64(_) => Self::plain(TIME, 8),
+            DataType::Timestamp(_, None) => Self::plain(TIMESTAMP, 8),
+            DataType::Timestamp(_, Some(_)) => Self::plain(TIMESTAMPTZ, 8),
+            DataType::Interval(_) | DataType::Duration(_) => Self::plain(INTERVAL, 16),
+            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+                Self::list(item)
+            }
+            DataType::Struct(_) | DataType::Map(..) => Self::plain(JSON, -1),
+            DataType::Dictionary(_, values) => Self::of(values),
+            DataType::RunEndEncoded(_, values) => Self::of_field(values),
+            _ => Self::plain(TEXT, -1),
+        }
+    }
+
+    fn plain(oid: u32, length: i16) -> Self {
+        Self { oid, length, modifier: -1 }
+    }
+
+    fn numeric(precision: u8, scale: i8) -> Self {
+        let modifier = (i32::from(precision) << 16 | (i32::from(scale) & 0x7ff)) + 4;
+        Self { oid: NUMERIC, length: -1, modifier }
+    }
+
+    /// A list of lists need not be rectangular, as PostgreSQL's arrays are: it is JSON.
+    fn list(item: &Field) -> Self {
+        let item = TypeEntry::numbered(Self::of_field(item).oid);
+        match item.map(|item| item.array) {
+            None | Some(0) => Self::plain(JSON, -1),
+            Some(oid) => Self::plain(oid, -1),
+        }
+    }
+
+    /// The number of the type of arrays of this one.
+    pub fn array_of(item: u32) -> Option<u32> {
+        TypeEntry::numbered(item).map(|entry| entry.array).filter(|array| *array != 0)
+    }
+
+    /// The items of a field whose lists are of a type that Arrow lacks.
+    pub fn marked_items(field: &Field) -> Option<Field> {
+        let name = field.metadata().get(MARK)?.strip_prefix(OURS)?.strip_prefix('_')?;
+        match field.data_type() {
+            DataType::List(item) => {
+                let item = item.as_ref().clone();
+                Some(if name == "json" { as_json(item) } else { marked(item, name) })
+            }
+            _ => None,
+        }
+    }
+
+    /// What an array of this number is of.
+    pub fn item_of(array: u32) -> Option<u32> {
+        let found = TYPES.iter().find(|entry| entry.array == array && array != 0);
+        found.map(|entry| entry.oid)
+    }
+}
+
+/// A field of a type that Arrow lacks.
+pub fn marked(field: Field, name: &str) -> Field {
+    field.with_metadata([(MARK.to_owned(), format!("{OURS}{name}"))].into())
+}
+
+/// The field as one of OIDs.
+pub fn as_oid(field: Field) -> Field {
+    marked(field, "oid")
+}
+
+/// The field as one of UUIDs, which are texts in their canonical form.
+pub fn as_uuid(field: Field) -> Field {
+    marked(field, "uuid")
+}
+
+/// The field as one of JSON.
+pub fn as_json(field: Field) -> Field {
+    field.with_metadata([(MARK.to_owned(), ARROW_JSON.to_owned())].into())
+}
+
+/// The field as one of JSON in the form that PostgreSQL takes apart.
+pub fn as_jsonb(field: Field) -> Field {
+    marked(field, "jsonb")
+}
+
+/// The field as one of lists of values of a type.
+pub fn as_list_of(item: Checked, field: Field) -> Field {
+    marked(field, &format!("_{}", item.name().to_lowercase()))
+}
+
+/// Whether the texts of a field are UUIDs.
+pub fn is_uuid(field: &Field) -> bool {
+    let metadata = field.metadata();
+    !metadata.is_empty() && PgType::of_field(field).oid == type_oid::UUID
+}
+
+/// A type, as `pg_type` tells of it.
+#[derive(Debug)]
+pub struct TypeEntry {
+    /// Its name in `pg_type`.
+    pub name: &'static str,
+    /// Its number.
+    pub oid: u32,
+    /// The number of the type of its arrays, or 0.
+    pub array: u32,
+    /// Bytes of a value; -1 where they differ.
+    pub length: i16,
+    /// `typtype`.
+    pub kind: &'static str,
+    /// `typcategory`.
+    pub category: &'static str,
+    /// `typispreferred`.
+    pub is_preferred: bool,
+    /// Its name in SQL.
+    pub(crate) sql: &'static str,
+}
+
+/// All types but arrays.
+pub static TYPES: LazyLock<Vec<TypeEntry>> = LazyLock::new(|| {
+    let lines = include_str!("types.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(TypeEntry::of_line).collect()
+});
+
+impl TypeEntry {
+    fn of_line(line: &'static str) -> Option<Self> {
+        let mut words = line.splitn(8, ' ');
+        let name = words.next()?;
+        Some(Self {
+            name,
+            oid: words.next()?.parse().ok()?,
+            array: words.next()?.parse().ok()?,
+            length: words.next()?.parse().ok()?,
+            kind: words.next()?,
+            category: words.next()?,
+            is_preferred: words.next()? == "P",
+            sql: words.next().unwrap_or(name),
+        })
+    }
+
+    /// The type of a name in `pg_type`.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        TYPES.iter().find(|entry| entry.name == name)
+    }
+
+    /// The type of a number.
+    pub fn numbered(oid: u32) -> Option<&'static Self> {
+        TYPES.iter().find(|entry| entry.oid == oid)
+    }
+}
+
+/// What `format_type` gives.
+pub fn format_type(oid: i64, modifier: i32) -> String {
+    let Ok(oid) = u32::try_from(oid) else { return "???".to_owned() };
+    if oid == 0 {
+        return "-".to_owned();
+    }
+    let (item, brackets) = match PgType::item_of(oid) {
+        Some(item) => (item, "[]"),
+        None => (oid, ""),
+    };
+    let Some(entry) = TypeEntry::numbered(item) else { return "???".to_owned() };
+    let digits = match item {
+        NUMERIC if modifier >= 4 => {
+            let packed = modifier - 4;
+            format!("({},{})", packed >> 16, packed & 0x7ff)
+        }
+        type_oid::VARCHAR | type_oid::BPCHAR if modifier >= 4 => format!("({})", modifier - 4),
+        _ => String::new(),
+    };
+    format!("{}{digits}{brackets}", entry.sql)
+}
+
+/// The type of a column as SQL calls it: `numeric(10,2)`.
+pub fn sql_type(field: &Field) -> String {
+    let of = PgType::of_field(field);
+    format_type(of.oid.into(), of.modifier)
+}
+
+/// The name of a column's type in `pg_type`.
+pub fn type_name(field: &Field) -> String {
+    let oid = PgType::of_field(field).oid;
+    match (TypeEntry::numbered(oid), PgType::item_of(oid).and_then(TypeEntry::numbered)) {
+        (Some(entry), _) => entry.name.to_owned(),
+        (None, Some(item)) => format!("_{}", item.name),
+        (None, None) => oid.to_string(),
+    }
+}
+
+/// The OID of the type with this name of SQL or PostgreSQL, if there is one.
+pub fn type_named(name: &str) -> Option<i64> {
+    let name = name.trim();
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+    let (name, is_array) = match name.strip_suffix("[]") {
+        Some(item) => (item.trim(), true),
+        None => (name, false),
+    };
+    let plain = match name.find('(') {
+        Some(open) => name[..open].trim(),
+        None => name,
+    };
+    let lower = plain.to_lowercase();
+    let unquoted = lower.trim_matches('"');
+    let (unquoted, is_array) = match unquoted.strip_prefix('_') {
+        Some(item) if !is_array => (item, true),
+        _ => (unquoted, is_array),
+    };
+    let short = match unquoted {
+        "int" => "int4",
+        "decimal" => "numeric",
+        "double" => "float8",
+        "float" => "float8",
+        other => other,
+    };
+    let is_named = |entry: &&TypeEntry| entry.name == short || entry.sql == lower;
+    let entry = TYPES.iter().find(is_named)?;
+    match is_array {
+        true if entry.array == 0 => None,
+        true => Some(entry.array.into()),
+        false => Some(entry.oid.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_found_by_their_names_and_written_as_in_sql() {
+        for (name, oid, sql) in [
+            ("int", 23, "integer"),
+            ("pg_catalog.int8", 20, "bigint"),
+            ("character varying(20)", 1043, "character varying"),
+            ("timestamp with time zone", 1184, "timestamp with time zone"),
+            ("_text", 1009, "text[]"),
+            ("numeric(10, 2)[]", 1231, "numeric[]"),
+            ("\"char\"", 18, "\"char\""),
+        ] {
+            assert_eq!(type_named(name), Some(oid), "{name}");
+            assert_eq!(format_type(oid, -1), sql, "{name}");
+        }
+        let uuid = as_uuid(Field::new("id", DataType::Utf8View, true));
+        let (key, mark) = atoll_functions::UUID_MARK;
+        assert_eq!(uuid.metadata().get(key).map(String::as_str), Some(mark));
+        assert!(is_uuid(&uuid) && !is_uuid(&Field::new("id", DataType::Utf8View, true)));
+        assert_eq!(type_named("nothing"), None);
+        let lists = Field::new("ids", DataType::new_list(DataType::Utf8View, true), true);
+        for (of, name) in
+            [(Checked::Uuid, "uuid"), (Checked::Json, "json"), (Checked::Jsonb, "jsonb")]
+        {
+            let marked = as_list_of(of, lists.clone());
+            assert_eq!(sql_type(&marked), format!("{name}[]"));
+            let item = PgType::marked_items(&marked).expect("items");
+            assert_eq!(sql_type(&item), name);
+        }
+        assert_eq!(PgType::marked_items(&lists), None);
+        let decimal = PgType::of(&DataType::Decimal128(10, 2));
+        assert_eq!(format_type(decimal.oid.into(), decimal.modifier), "numeric(10,2)");
+        assert_eq!(format_type(0, -1), "-");
+    }
+}

@@ -1,0 +1,94 @@
+//! Types whose values are texts of a form.
+
+use std::borrow::Cow;
+
+use atoll_functions::{FunctionFailure, canonical_jsonb, canonical_uuid, is_canonical_uuid};
+use datafusion::arrow::datatypes::Field;
+use datafusion::common::Result;
+use datafusion::sql::sqlparser::ast::Ident;
+
+use super::{PgType, type_oid};
+use crate::error::stated_err;
+
+/// Types that are texts of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// JSON.
+    Json,
+    /// JSON too, which clients are told of as PostgreSQL's JSONB.
+    Jsonb,
+    /// A UUID.
+    Uuid,
+}
+
+impl Checked {
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Jsonb => "JSONB",
+            Self::Uuid => "UUID",
+        }
+    }
+
+    /// The type whose texts a field has, of those with one text for each value.
+    pub fn of_field(field: &Field) -> Option<Self> {
+        if field.metadata().is_empty() {
+            return None;
+        }
+        Self::of_oid(PgType::of_field(field).oid)
+    }
+
+    /// The type of this number, or the one that its lists are of, of those with one text for each value.
+    pub fn of_oid(oid: u32) -> Option<Self> {
+        match PgType::item_of(oid).unwrap_or(oid) {
+            type_oid::UUID => Some(Self::Uuid),
+            type_oid::JSONB => Some(Self::Jsonb),
+            _ => None,
+        }
+    }
+
+    /// The text that a value of the type is kept as; none where a text is it already.
+    ///
+    /// # Errors
+    /// For texts that are not of the type.
+    pub fn canonical(self, text: &str) -> Result<Option<String>> {
+        match self {
+            Self::Json => Ok(None),
+            Self::Jsonb => match canonical_jsonb(text).map_err(FunctionFailure::into_datafusion)? {
+                Cow::Owned(other) => Ok(Some(other)),
+                Cow::Borrowed(_) => Ok(None),
+            },
+            Self::Uuid if is_canonical_uuid(text) => Ok(None),
+            Self::Uuid => match canonical_uuid(text) {
+                Some(uuid) => Ok(Some(uuid)),
+                None => stated_err!(
+                    INVALID_TEXT_REPRESENTATION,
+                    "invalid input syntax for type uuid: '{text}'"
+                ),
+            },
+        }
+    }
+
+    /// The function that tells its texts.
+    pub fn test(self) -> &'static str {
+        match self {
+            Self::Json => "json_valid",
+            Self::Jsonb => "jsonb_valid",
+            // A UUID that is not in its canonical form is not found by the same one that is.
+            Self::Uuid => "uuid_valid",
+        }
+    }
+}
+
+/// The type of a column one of whose CHECK constraints this is; none where the constraint is another.
+pub fn type_of_check(sql: &str, column: &str) -> Option<Checked> {
+    let is_of = |checked: &Checked| {
+        let inner = sql.strip_prefix(checked.test()).and_then(|rest| rest.strip_prefix('('));
+        let inner = inner.and_then(|rest| rest.strip_suffix(')'));
+        inner.is_some_and(|name| {
+            name == column || name == Ident::with_quote('"', column).to_string()
+        })
+    };
+    [Checked::Json, Checked::Jsonb, Checked::Uuid].into_iter().find(is_of)
+}

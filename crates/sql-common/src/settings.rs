@@ -1,0 +1,434 @@
+//! Settings of a session: `SET atoll.… = …`.
+
+use std::any::Any;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+
+use atoll_placement::Strategy;
+use atoll_store::database::Durability;
+use atoll_topology::{Bytes, NodeId};
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion::common::{DataFusionError, Result, config_err};
+use datafusion::logical_expr::{SetVariable, Statement};
+
+/// The settings of how many statements run at the same time.
+pub const SMALL_STATEMENTS: &str = "atoll.small_statements";
+/// The setting of how many statements that read much run at the same time.
+pub const LARGE_STATEMENTS: &str = "atoll.large_statements";
+
+/// The setting of the memory that a session may take.
+pub const SESSION_MEMORY: &str = "atoll.session_memory";
+
+/// The setting of the node that serves a session.
+pub const HOME: &str = "atoll.home";
+
+/// The schema in which names without one are looked up.
+pub const SCHEMA: &str = "public";
+
+/// How equal joins are carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JoinMethod {
+    /// By hash where the hash table is expected to fit into memory, else by sorting and merging.
+    #[default]
+    Auto,
+    /// Always by sorting and merging, which spills to disk when memory is short.
+    Merge,
+}
+
+/// How GROUP BY is carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AggregateMethod {
+    /// By the primitives, the variant by the first rows.
+    #[default]
+    Auto,
+    /// A table for each worker, merged.
+    Local,
+    /// Partitioned; each worker reads its pieces from all, along the ring.
+    Ring,
+    /// Partitioned; each worker's table visits the nodes that have its pieces.
+    Migrate,
+    /// By DataFusion's operators, which spill to disk when memory is short.
+    Off,
+}
+
+impl AggregateMethod {
+    const ALL: [Self; 5] = [Self::Auto, Self::Local, Self::Ring, Self::Migrate, Self::Off];
+}
+
+impl fmt::Display for AggregateMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Local => "local",
+            Self::Ring => "ring",
+            Self::Migrate => "migrate",
+            Self::Off => "off",
+        })
+    }
+}
+
+/// How many of the cores that no pool has statements without a pool run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CoresSetting {
+    /// All.
+    #[default]
+    All,
+    /// So many.
+    Count(NonZeroUsize),
+    /// As many as the load needs, while statements run.
+    Elastic,
+}
+
+impl FromStr for CoresSetting {
+    type Err = DataFusionError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match (text.to_ascii_lowercase().as_str(), text.parse()) {
+            ("all", _) => Ok(Self::All),
+            ("elastic", _) => Ok(Self::Elastic),
+            (_, Ok(count)) => Ok(Self::Count(count)),
+            _ => config_err!(
+                "invalid value '{text}' for atoll.cores; expected all, elastic or a number of cores from 1"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for CoresSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Count(count) => count.fmt(f),
+            Self::Elastic => f.write_str("elastic"),
+        }
+    }
+}
+
+/// Whether selections that wait at the same time are answered by one pass over their table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SharedScan {
+    /// Prepared ones, and others while a pass is under way.
+    #[default]
+    Auto,
+    /// All that fit.
+    On,
+    /// Each by itself.
+    Off,
+}
+
+/// How the columns of results that a statement leaves unnamed are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColumnNames {
+    /// By their text: `count(*)`, `a + 1`.
+    #[default]
+    Text,
+    /// As PostgreSQL calls them: `count`, `?column?`.
+    PostgreSql,
+}
+
+impl FromStr for ColumnNames {
+    type Err = DataFusionError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "text" => Ok(Self::Text),
+            "postgresql" => Ok(Self::PostgreSql),
+            _ => config_err!(
+                "invalid value '{text}' for atoll.column_names; expected text or postgresql"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for ColumnNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "text",
+            Self::PostgreSql => "postgresql",
+        })
+    }
+}
+
+/// The settings under `atoll.`.
+#[derive(Clone, Debug)]
+pub struct AtollOptions {
+    /// Where new tables put their chunks.
+    pub placement: Strategy,
+    /// How equal joins are carried out.
+    pub join: JoinMethod,
+    /// How GROUP BY is carried out.
+    pub aggregate: AggregateMethod,
+    /// What acknowledged commits survive, as this session asked for it.
+    pub durability: Durability,
+    /// Whether selections share scans.
+    pub shared_scan: SharedScan,
+    /// How unnamed columns of results are called.
+    pub column_names: ColumnNames,
+    /// The pool whose workers run the session's statements; none for the common ones.
+    pub pool: Option<String>,
+    /// The node whose threads serve the session and drive its statements; none for any.
+    pub home: Option<NodeId>,
+    /// The cores of statements without a pool.
+    pub cores: CoresSetting,
+    /// How many small statements of all sessions run at the same time; 0 for all.
+    pub small_statements: usize,
+    /// How many large ones.
+    pub large_statements: usize,
+    /// What the statements of the session may take of the memory together; none for as much as there is.
+    pub session_memory: Option<Bytes>,
+}
+
+impl Default for AtollOptions {
+    fn default() -> Self {
+        let (join, aggregate) = (JoinMethod::Auto, AggregateMethod::Auto);
+        let (durability, shared_scan) = (Durability::Fsync, SharedScan::Auto);
+        let placement = Strategy::Aligned;
+        let cores = CoresSetting::All;
+        Self {
+            placement,
+            join,
+            aggregate,
+            durability,
+            shared_scan,
+            column_names: ColumnNames::Text,
+            pool: None,
+            home: None,
+            cores,
+            small_statements: 0,
+            large_statements: 0,
+            session_memory: None,
+        }
+    }
+}
+
+impl ConfigExtension for AtollOptions {
+    const PREFIX: &'static str = "atoll";
+}
+
+impl ExtensionOptions for AtollOptions {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        match key {
+            "placement" => self.placement = parse_placement(value)?,
+            "join" => {
+                self.join = match value.to_ascii_lowercase().as_str() {
+                    "auto" => JoinMethod::Auto,
+                    "merge" => JoinMethod::Merge,
+                    _ => {
+                        return config_err!(
+                            "invalid value '{value}' for atoll.join; expected \
+                                             auto or merge"
+                        );
+                    }
+                }
+            }
+            "aggregate" => {
+                let wanted = value.to_ascii_lowercase();
+                let named = AggregateMethod::ALL.into_iter().find(|it| it.to_string() == wanted);
+                self.aggregate = match named {
+                    Some(method) => method,
+                    None => {
+                        return config_err!(
+                            "invalid value '{value}' for atoll.aggregate; expected auto, local, \
+                             ring, migrate or off"
+                        );
+                    }
+                };
+            }
+            "durability" => self.durability = parse_durability(value)?,
+            "shared_scan" => self.shared_scan = parse_shared_scan(value)?,
+            "column_names" => self.column_names = value.parse()?,
+            "cores" => self.cores = value.parse()?,
+            "small_statements" => self.small_statements = parse_count(key, value)?,
+            "large_statements" => self.large_statements = parse_count(key, value)?,
+            "session_memory" => self.session_memory = parse_session_memory(value)?,
+            "home" => self.home = parse_home(value)?,
+            "pool" => self.pool = (!value.is_empty()).then(|| value.to_owned()),
+            _ => {
+                return config_err!(
+                    "unknown setting atoll.{key}; expected atoll.aggregate, atoll.column_names, atoll.cores, \
+                     atoll.durability, atoll.home, atoll.join, atoll.large_statements, atoll.placement, atoll.pool, atoll.session_memory, \
+                     atoll.shared_scan or atoll.small_statements"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        let entry = |key: &str, value: String, description: &'static str| ConfigEntry {
+            key: key.to_owned(),
+            value: Some(value),
+            description,
+        };
+        vec![
+            entry(
+                "atoll.pool",
+                self.pool.clone().unwrap_or_default(),
+                "The pool whose workers run the session's statements, as made by CREATE POOL; empty for the \
+                 workers on all cores that no pool has",
+            ),
+            entry(
+                HOME,
+                self.home.map(|home| home.to_string()).unwrap_or_default(),
+                "The node whose threads serve the session and drive its statements: a number, empty for any",
+            ),
+            entry(
+                "atoll.cores",
+                self.cores.to_string(),
+                "The cores on which statements without a pool run, of those that no pool has: all, a number, or \
+                 elastic (as many as the load needs); it holds for the whole database",
+            ),
+            entry(
+                "atoll.placement",
+                self.placement.to_string(),
+                "Where new tables put their chunks: default, aligned, ahead(k), farthest, \
+                 interleave, spread, subset(k), local, preferred(n), weighted-interleave, replicate",
+            ),
+            entry(
+                "atoll.durability",
+                durability_name(self.durability).to_owned(),
+                "What a commit of the database survives: fsync (a power cut), async (all but the last 0.2 \
+                 seconds), off (nothing since the last checkpoint)",
+            ),
+            entry(
+                "atoll.join",
+                match self.join {
+                    JoinMethod::Auto => "auto".to_owned(),
+                    JoinMethod::Merge => "merge".to_owned(),
+                },
+                "How equal joins are carried out: auto (by hash where it fits into memory) or merge",
+            ),
+            entry(
+                "atoll.aggregate",
+                self.aggregate.to_string(),
+                "How GROUP BY is carried out: auto, local (a table for each worker), ring \
+                 (partitioned, pieces read along the ring), migrate (partitioned, tables visit the \
+                 pieces) or off (DataFusion's operators)",
+            ),
+            entry(
+                SMALL_STATEMENTS,
+                self.small_statements.to_string(),
+                "How many statements that read 1 to 256 MiB of tables run at the same time, 0 for all; it holds for \
+                 the whole database",
+            ),
+            entry(
+                LARGE_STATEMENTS,
+                self.large_statements.to_string(),
+                "How many statements that read more than that run at the same time, 0 for all; it holds for the \
+                 whole database",
+            ),
+            entry(
+                SESSION_MEMORY,
+                self.session_memory.map_or_else(|| "0".to_owned(), |limit| limit.0.to_string()),
+                "What the statements of the session may take of the memory together, such as 512MiB; 0 for as much \
+                 as the memory limit leaves",
+            ),
+            entry(
+                "atoll.shared_scan",
+                match self.shared_scan {
+                    SharedScan::Auto => "auto".to_owned(),
+                    SharedScan::On => "on".to_owned(),
+                    SharedScan::Off => "off".to_owned(),
+                },
+                "Whether selections that wait at the same time are answered by one pass over their table: \
+                 auto (prepared ones, and others while a pass is under way), on (all that fit) or off",
+            ),
+            entry(
+                "atoll.column_names",
+                self.column_names.to_string(),
+                "How columns of results without a name are called: text (as they are written: count(*)) or \
+                 postgresql (as PostgreSQL calls them: count, ?column?)",
+            ),
+        ]
+    }
+}
+
+/// What RESET sets a setting under `atoll.` to; `defaults` are those of the database. DataFusion resets its own
+/// settings only.
+pub fn reset(statement: Statement, defaults: &AtollOptions) -> Statement {
+    let Statement::ResetVariable(reset) = statement else { return statement };
+    let mut entries = defaults.entries().into_iter();
+    match entries.find(|entry| entry.key == reset.variable) {
+        Some(ConfigEntry { key, value, .. }) => {
+            Statement::SetVariable(SetVariable { variable: key, value: value.unwrap_or_default() })
+        }
+        None => Statement::ResetVariable(reset),
+    }
+}
+
+/// The node of a setting; none where it is empty.
+pub fn parse_home(text: &str) -> Result<Option<NodeId>> {
+    match (text.trim(), text.trim().parse()) {
+        ("", _) => Ok(None),
+        (_, Ok(number)) => Ok(Some(NodeId(number))),
+        _ => config_err!(
+            "invalid value '{text}' for {HOME}; expected the number of a node, or nothing"
+        ),
+    }
+}
+
+/// A placement by its name.
+pub fn parse_placement(text: &str) -> Result<Strategy> {
+    text.parse::<Strategy>().map_err(|error| DataFusionError::Configuration(error.to_string()))
+}
+
+fn parse_count(key: &str, text: &str) -> Result<usize> {
+    match text.trim().parse() {
+        Ok(count) => Ok(count),
+        Err(_) => {
+            config_err!("invalid value '{text}' for atoll.{key}; expected a number, 0 for all")
+        }
+    }
+}
+
+/// A limit of memory; none for 0.
+pub fn parse_session_memory(text: &str) -> Result<Option<Bytes>> {
+    if text.trim() == "0" {
+        return Ok(None);
+    }
+    let limit = text.parse::<Bytes>();
+    limit.map(Some).map_err(|error| DataFusionError::Configuration(error.to_string()))
+}
+
+fn parse_shared_scan(name: &str) -> Result<SharedScan> {
+    match name.to_ascii_lowercase().as_str() {
+        "auto" => Ok(SharedScan::Auto),
+        "on" => Ok(SharedScan::On),
+        "off" => Ok(SharedScan::Off),
+        _ => config_err!("invalid value '{name}' for atoll.shared_scan; expected auto, on or off"),
+    }
+}
+
+/// The durability of a name.
+fn parse_durability(name: &str) -> Result<Durability> {
+    match name.to_ascii_lowercase().as_str() {
+        "fsync" => Ok(Durability::Fsync),
+        "async" => Ok(Durability::Async),
+        "off" => Ok(Durability::Off),
+        _ => {
+            config_err!("invalid value '{name}' for atoll.durability; expected fsync, async or off")
+        }
+    }
+}
+
+/// As `SET atoll.durability` takes it.
+pub fn durability_name(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Fsync => "fsync",
+        Durability::Async => "async",
+        Durability::Off => "off",
+    }
+}

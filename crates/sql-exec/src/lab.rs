@@ -1,0 +1,20 @@
+//! What the lab's counter is told of queries: when one runs, as the region of the process's number.
+
+use atoll_store::table::lab_number;
+
+/// A query under way: the region is open until this is dropped.
+pub struct QueryRegion(());
+
+impl QueryRegion {
+    /// Opens the region.
+    pub fn begins() -> Self {
+        lab_number().inspect(|number| atoll_marker::open(*number));
+        Self(())
+    }
+}
+
+impl Drop for QueryRegion {
+    fn drop(&mut self) {
+        lab_number().inspect(|number| atoll_marker::close(*number));
+    }
+}

@@ -1,0 +1,201 @@
+//! What people type first and DataFusion or its parser does not know, rewritten into what they know.
+//!
+//! ```text
+//! tokens ─words─▶ parser ─▶ syntax tree ─steps─▶ what DataFusion plans ─relations─▶ plan
+//! ```
+//!
+//! | file | what is written | what it becomes |
+//! |---|---|---|
+//! | `words` | `STRUCT(a INT)`, `a ASOF JOIN b`, `FROM (SUMMARIZE t)` | tokens that the parser reads |
+//! | `asof` | `a ASOF JOIN b ON …` | a window over both sides, and two joins |
+//! | `array_text` | `'{1,2}'::INT[]` | `ARRAY['1', '2']::INT[]` |
+//! | `arrays` | `ARRAY[t.a, 2]` | `make_array(t.a, 2)` |
+//! | `aliases` | `SELECT x: 1` | `SELECT 1 AS x` |
+//! | `operators` | `7 // 2`, `a ^@ 'b'` | calls of functions |
+//! | `by_name` | `a UNION BY NAME b` | a relation, whose columns are paired by `relations` |
+//! | `catalog` | `'t'::regclass`, `ARRAY(SELECT a FROM t)` | calls of functions |
+//! | `calls` | `struct_pack(a := 1)`, `if(a, b, c)`, `x::JSON` | calls of functions, CASE |
+//! | `lambda` | `x -> x + 1` as an argument | a lambda |
+//! | `names` | columns without names | names by their texts, before all other steps |
+//! | `figured` | the same, for PostgreSQL's clients | PostgreSQL's names, which `names` asks for |
+//! | `whole_numbers` | `SELECT 1`, `CASE WHEN a THEN 1 ELSE 0 END` | INTEGER where a statement returns it |
+//! | `comprehension` | `[x + 1 FOR x IN l IF x > 0]` | `list_transform(list_filter(l, …), …)` |
+//! | `json_marks` | `SELECT (SELECT json_object(…))` | `SELECT json_checked((SELECT …))` |
+//! | `json_rows` | `FROM t, jsonb_each(t.j)` | subqueries of the lists that these functions give |
+//! | `lateral` | `FROM t, unnest(t.l)`, `FROM lower(t.a)`, `FROM t, (SELECT t.a)`, WITH ORDINALITY | LATERAL subqueries |
+//! | `list_rows` | `string_to_table(a, ',')`, `SELECT generate_series(1, 3)` | `unnest(string_to_array(a, ','))`, … |
+//! | `like` | `a LIKE 'x/_%' ESCAPE '/'` | `a LIKE 'x\_%'` |
+//! | `numerics` | `1.25::NUMERIC`, `n::NUMERIC` | casts to a DECIMAL of the value's digits |
+//! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose query `rewrite` looks for |
+//! | `percent` | `LIMIT 40%` | a relation that counts its rows |
+//! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in the place of its alias; `needs` asks for the columns |
+//! | `sampled` | `FROM t USING SAMPLE 10%` | `FROM (FROM t) TABLESAMPLE (10 PERCENT)` |
+//! | `times` | `INTERVAL '1:30' HOUR TO MINUTE`, `t AT TIME ZONE z`, `(a, b) OVERLAPS (c, d)` | literals and calls that DataFusion's planner knows |
+//! | `tuples` | `(a, b) < (1, 2)`, `ROW(a, b) IN (…)` | comparisons of the fields |
+//! | `positional` | `a POSITIONAL JOIN b` | a join on the numbers of the rows |
+//! | `forms` | `PIVOT t ON a`, `SUMMARIZE t`, `DESCRIBE t` | queries of relations |
+//! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
+//! | `quantified` | `x = ANY (list)` | an operator that the functions plan |
+//! | `refused` | `MERGE …`, `CREATE TRIGGER …` | errors that name the alternative |
+//! | `statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
+//! | `summarize` | what SUMMARIZE and DESCRIBE ask | aggregates of all columns; their names and types |
+//! | `columns`, `stars` | `COLUMNS('^a') + 1`, `* RENAME (a AS b)` | an expression for each column, whose names `needs` asks for |
+//! | `using` | `SELECT * FROM a FULL JOIN b USING (k)` | `SELECT coalesce(a.k, b.k) AS k, …`, whose columns `needs` asks for |
+//! | `types` | `MAP(VARCHAR, INT)`, `TIMESTAMP_S`, `UNION(…)` | Arrow's types, or an error that names one |
+//!
+//! The steps run in the pass over the tree that also looks for clauses without an effect (`parse::clauses`),
+//! outermost first: what a step makes is visited as well. A step that needs to know columns leaves a table
+//! function whose name begins with `$`, which no one can type: [`Relations`] plans it, where the names
+//! around it are known.
+
+mod aliases;
+mod array_text;
+mod arrays;
+mod asof;
+mod bare_calls;
+mod by_name;
+mod calls;
+mod catalog;
+mod columns;
+mod comprehension;
+mod figured;
+mod forms;
+mod json_marks;
+mod json_rows;
+mod lambda;
+mod lateral;
+mod like;
+mod list_rows;
+mod names;
+mod needs;
+mod numerics;
+mod operators;
+mod order_by_all;
+mod outer_aggregates;
+mod percent;
+mod pivot;
+mod positional;
+mod quantified;
+mod refused;
+mod relations;
+mod reused;
+mod sampled;
+mod stars;
+mod statements;
+mod summarize;
+mod table_stars;
+mod times;
+pub mod tree;
+mod tuples;
+mod types;
+mod unpivot;
+mod using;
+mod whole_numbers;
+mod words;
+
+use datafusion::common::Result;
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+pub use calls::as_texts;
+pub use forms::described;
+pub use names::{folded, name_columns, shown};
+pub use needs::{Answer, Expansion, Question};
+pub(crate) use numerics::settle_recursive;
+pub(crate) use operators::infix;
+pub(crate) use order_by_all::order_by_all;
+pub(crate) use outer_aggregates::is_aggregate;
+pub use percent::share;
+pub use quantified::is_quantified;
+pub(crate) use refused::refuse_statement;
+pub use relations::Relations;
+pub use summarize::ColumnNotes;
+pub use tree::{call, query as query_of_body, query_of, quoted};
+pub use types::SqlTypes;
+pub use types::type_name as column_type;
+pub(crate) use words::read as read_words;
+
+/// The name that words give the variables of a session.
+pub const VARIABLE: &str = "$variable";
+
+/// The name that words give the columns of INSERT … BY NAME.
+pub const BY_NAME: &str = "$by_name";
+
+/// The name that words give the column that stands for those of another table.
+pub const LIKE: &str = "$like";
+
+/// The name that words give the partition of INSERT … OVERRIDING SYSTEM VALUE.
+pub const OVERRIDING_SYSTEM: &str = "$overriding_system";
+/// Likewise of OVERRIDING USER VALUE.
+pub const OVERRIDING_USER: &str = "$overriding_user";
+
+/// The steps on a statement.
+pub(crate) fn rewrite_statement(statement: &mut Statement, state: &SessionState) -> Result<()> {
+    types::widen_columns(statement);
+    statements::rewrite(statement, state)?;
+    calls::rewrite_statement(statement);
+    numerics::rewrite_statement(statement);
+    Ok(())
+}
+
+/// The steps on a query: what stands around and between its SELECTs.
+pub(crate) fn rewrite_query(query: &mut Query) -> Result<()> {
+    by_name::rewrite(query);
+    calls::rewrite_values(query);
+    lateral::name_columns(query);
+    percent::rewrite(query)
+}
+
+/// The steps on one SELECT.
+pub(crate) fn rewrite_select(select: &mut Select, state: &SessionState) -> Result<()> {
+    aliases::rewrite(select);
+    catalog::rewrite_select(select);
+    json_marks::rewrite(select);
+    json_rows::rewrite(select);
+    lateral::rewrite(select, state);
+    list_rows::rewrite_select(select);
+    outer_aggregates::rewrite(select, state);
+    sampled::rewrite(select);
+    table_stars::rewrite(select);
+    tuples::rewrite_select(select)?;
+    select.from.iter_mut().try_for_each(positional::rewrite)
+}
+
+/// The steps on what stands in FROM.
+pub(crate) fn rewrite_table(factor: &mut TableFactor) -> Result<()> {
+    forms::rewrite(factor);
+    catalog::rewrite_table(factor);
+    Ok(())
+}
+
+/// Reads what begins an expression in our own ways.
+pub(crate) fn prefix(parser: &mut Parser) -> Option<std::result::Result<Expr, ParserError>> {
+    lambda::parse(parser)
+        .or_else(|| aliases::prefix(parser))
+        .or_else(|| forms::prefix(parser))
+        .or_else(|| comprehension::prefix(parser))
+        .or_else(|| bare_calls::prefix(parser))
+}
+
+/// The steps on an expression.
+pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
+    if let Expr::Cast { data_type, .. } = expr {
+        types::widen(data_type);
+    } else if let Expr::TypedString(typed) = expr {
+        types::widen(&mut typed.data_type);
+    }
+    numerics::rewrite(expr);
+    times::rewrite(expr)?;
+    operators::rewrite(expr)?;
+    tuples::rewrite(expr)?;
+    array_text::rewrite(expr);
+    quantified::rewrite(expr);
+    like::rewrite(expr);
+    lambda::rewrite(expr);
+    catalog::rewrite(expr);
+    list_rows::rewrite(expr);
+    calls::rewrite(expr);
+    arrays::rewrite(expr);
+    Ok(())
+}

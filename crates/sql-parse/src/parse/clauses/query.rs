@@ -1,0 +1,110 @@
+//! Around a query: WITH, ORDER BY ALL, FETCH, and what stands at the end.
+
+use crate::dialect::{self, settle_recursive};
+use atoll_sql_common::error::SqlState;
+use datafusion::common::{Result, plan_err};
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast::{Expr, LimitClause, PipeOperator, Query, SetExpr, Value};
+
+use super::{recursive, refuse};
+
+/// Whether a query in WITH is a statement that changes rows.
+pub fn changes_rows(query: &Query) -> bool {
+    matches!(
+        query.body.as_ref(),
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
+    )
+}
+
+/// Refuses statements that change rows in the WITH of a query, for a reason that there may be.
+pub(super) fn check_changes(query: &Query, refused: Option<&str>) -> Result<()> {
+    let mut ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+    match refused {
+        Some(refused) if ctes.any(|cte| changes_rows(&cte.query)) => {
+            Err(SqlState::FEATURE_NOT_SUPPORTED.error(refused))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `locks` tells whether the statement may lock rows.
+pub(super) fn check(query: &mut Query, locks: bool, state: &SessionState) -> Result<()> {
+    refuse(
+        !locks && !query.locks.is_empty(),
+        "FOR UPDATE or FOR SHARE here",
+        "queries, INSERT, UPDATE and DELETE lock rows",
+    )?;
+    refuse(query.for_clause.is_some(), "FOR XML, FOR JSON or FOR BROWSE", "")?;
+    refuse(query.settings.is_some(), "SETTINGS", "use SET before the query")?;
+    refuse(query.format_clause.is_some(), "FORMAT", "use COPY … TO or the shell's .mode")?;
+    if let Some(LimitClause::LimitOffset { limit_by, .. }) = &query.limit_clause {
+        let instead = "use row_number() in a sub-query and a condition on it";
+        refuse(!limit_by.is_empty(), "LIMIT … BY", instead)?;
+    }
+    fetch(query)?;
+    limits(query)?;
+    dialect::order_by_all(query)?;
+    for operator in &query.pipe_operators {
+        pipe(operator)?;
+    }
+    let Some(with) = &mut query.with else { return Ok(()) };
+    for cte in &mut with.cte_tables {
+        refuse(cte.from.is_some(), "FROM after a WITH query", "")?;
+        if with.recursive {
+            settle_recursive(cte);
+        }
+    }
+    if with.recursive { recursive::check(with, state) } else { Ok(()) }
+}
+
+/// `LIMIT '1'` is `LIMIT 1`: a text literal takes the type of its place.
+fn limits(query: &mut Query) -> Result<()> {
+    let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause else {
+        return Ok(());
+    };
+    for number in limit.iter_mut().chain(offset.iter_mut().map(|offset| &mut offset.value)) {
+        let Expr::Value(value) = number else { continue };
+        let Value::SingleQuotedString(text) = &value.value else { continue };
+        match text.trim().parse::<i64>() {
+            Ok(rows) => value.value = Value::Number(rows.to_string(), false),
+            Err(_) => {
+                let why = format!("invalid input syntax for type BIGINT: '{text}'");
+                return Err(SqlState::INVALID_TEXT_REPRESENTATION.error(why));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `FETCH FIRST n ROWS ONLY` is `LIMIT n`.
+fn fetch(query: &mut Query) -> Result<()> {
+    let Some(fetch) = query.fetch.take() else { return Ok(()) };
+    refuse(
+        fetch.with_ties,
+        "FETCH … WITH TIES",
+        "use rank() in a sub-query and a condition on it",
+    )?;
+    refuse(fetch.percent, "FETCH … PERCENT", "")?;
+    let one = || Expr::Value(Value::Number("1".to_owned(), false).into());
+    let rows = Some(fetch.quantity.unwrap_or_else(one));
+    match &mut query.limit_clause {
+        None => {
+            query.limit_clause =
+                Some(LimitClause::LimitOffset { limit: rows, offset: None, limit_by: vec![] });
+        }
+        Some(LimitClause::LimitOffset { limit: limit @ None, .. }) => *limit = rows,
+        Some(_) => return plan_err!("LIMIT and FETCH FIRST exclude each other"),
+    }
+    Ok(())
+}
+
+fn pipe(operator: &PipeOperator) -> Result<()> {
+    let PipeOperator::Aggregate { full_table_exprs, group_by_expr } = operator else {
+        return Ok(());
+    };
+    let has_order = full_table_exprs
+        .iter()
+        .chain(group_by_expr)
+        .any(|expr| expr.order_by.asc.is_some() || expr.order_by.nulls_first.is_some());
+    refuse(has_order, "an order inside |> AGGREGATE", "use |> ORDER BY")
+}

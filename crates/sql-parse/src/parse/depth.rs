@@ -1,0 +1,113 @@
+//! How deep a syntax tree may be.
+//!
+//! Planning, optimising, running and dropping a tree of expressions recurse, in code that is not all
+//! ours. A limit keeps that within the stacks there are: those of the workers, and the one that
+//! [`on_deep_stack`] makes for planning.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+
+use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
+use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+
+/// Most expressions inside one another, chains such as `a + b + c` included.
+pub(super) const DEPTH_MAX: usize = 1000;
+
+/// Most set operations in one statement: UNION chains are as deep as they are long.
+const SET_OPERATIONS_MAX: usize = 1000;
+
+/// Stack for parsing, planning and optimising. Only the pages that are touched cost memory.
+const STACK: usize = 256 << 20;
+
+/// What has to be left of the stack to go on without another: for statements that cannot be deep, and
+/// for all others, which is more than the threads of a process have.
+pub const STACK_SHORT: usize = 1 << 20;
+const STACK_LONG: usize = 16 << 20;
+
+/// The error for more than [`DEPTH_MAX`] levels.
+pub(super) fn too_deep(location: Option<Location>) -> DataFusionError {
+    let place = location.map(|location| location.to_string()).unwrap_or_default();
+    plan_datafusion_err!(
+        "expression nested too deeply: more than {DEPTH_MAX} operators in one chain or inside one \
+         another; AND and OR chains have no limit, others have to be split{place}"
+    )
+}
+
+/// An error where a statement has too many set operations for planning them.
+pub(super) fn check_set_operations(tokens: &[TokenWithSpan]) -> Result<()> {
+    let mut count = 0;
+    for token in tokens {
+        let Token::Word(word) = &token.token else { continue };
+        count += usize::from(matches!(
+            word.keyword,
+            Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::MINUS
+        ));
+        if count > SET_OPERATIONS_MAX {
+            let location = token.span.start;
+            return plan_err!(
+                "statement nested too deeply: more than {SET_OPERATIONS_MAX} set operations; VALUES \
+                 with many rows, or several INSERTs, have no such limit{location}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// How many operators stand inside one another on the left side, `most` at most.
+pub(super) fn left_depth(expr: &Expr, most: usize) -> usize {
+    let mut depth = 0;
+    let mut next = Some(expr);
+    while let Some(expr) = next.filter(|_| depth < most) {
+        next = left_of(expr);
+        depth += usize::from(next.is_some());
+    }
+    depth
+}
+
+fn left_of(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::BinaryOp { left, .. } | Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => {
+            Some(left)
+        }
+        Expr::IsDistinctFrom(left, _)
+        | Expr::IsNotDistinctFrom(left, _)
+        | Expr::IsNull(left)
+        | Expr::IsNotNull(left)
+        | Expr::IsTrue(left)
+        | Expr::IsNotTrue(left)
+        | Expr::IsFalse(left)
+        | Expr::IsNotFalse(left)
+        | Expr::IsUnknown(left)
+        | Expr::IsNotUnknown(left) => Some(left),
+        Expr::Like { expr, .. }
+        | Expr::ILike { expr, .. }
+        | Expr::SimilarTo { expr, .. }
+        | Expr::RLike { expr, .. }
+        | Expr::Between { expr, .. }
+        | Expr::InList { expr, .. }
+        | Expr::InSubquery { expr, .. }
+        | Expr::InUnnest { expr, .. }
+        | Expr::Cast { expr, .. }
+        | Expr::UnaryOp { expr, .. }
+        | Expr::Collate { expr, .. }
+        | Expr::IsNormalized { expr, .. } => Some(expr),
+        Expr::AtTimeZone { timestamp, .. } => Some(timestamp),
+        Expr::JsonAccess { value, .. } => Some(value),
+        Expr::CompoundFieldAccess { root, .. } => Some(root),
+        Expr::MemberOf(member) => Some(&member.value),
+        _ => None,
+    }
+}
+
+/// What a statement of this text may need of the stack: two bytes an operator are the least.
+pub fn stack_for(sql: &str) -> usize {
+    if sql.len() < 512 { STACK_SHORT } else { STACK_LONG }
+}
+
+/// Runs a future; where less than `needed` of the stack is left, its polls get one of their own.
+pub async fn on_deep_stack<T>(needed: usize, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(move |context| stacker::maybe_grow(needed, STACK, || work.as_mut().poll(context))).await
+}

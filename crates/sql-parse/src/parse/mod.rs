@@ -1,0 +1,94 @@
+//! From the text of one statement to the syntax tree that DataFusion's planner is given.
+//!
+//! ```text
+//! text ─tokens─▶ parser, in an AtollDialect ─▶ syntax tree ─names─▶ with names for all columns
+//!      ─Clauses─▶ the same, without what the planner would ignore or misread
+//! ```
+//!
+//! DataFusion 55.2 plans much of what sqlparser 0.62 reads, and drops the rest without a word. Each clause
+//! that it drops is either rewritten into one that it knows, or refused by name: `clauses` goes over the
+//! tree once, with a file for each part of it.
+
+mod clauses;
+mod copy;
+mod delegate;
+mod depth;
+mod dialect;
+mod numbers;
+mod postgres;
+mod rename_constraint;
+mod sequences;
+mod standard;
+mod streams;
+
+use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+
+use atoll_sql_common::settings::AtollOptions;
+pub use clauses::changes_rows;
+pub use copy::{
+    BETWEEN, DATE_FORMAT, EMPTY_FIRST, OWN, QUOTED_COLUMNS, SINGLE, TIMESTAMP_FORMAT, is_copy,
+};
+pub use depth::{STACK_SHORT, on_deep_stack, stack_for};
+use dialect::AtollDialect;
+pub use sequences::{ALTERED, OF_COLUMN, RENAMED, RESTART};
+pub use streams::offset;
+pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
+
+/// Parses one statement in the session's dialect.
+pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
+    let options = &state.config_options().sql_parser;
+    let dialect = AtollDialect::named(options.dialect);
+    let limit = options.recursion_limit.get();
+    let own = state.config_options().extensions.get::<AtollOptions>();
+    let names = own.map(|own| own.column_names).unwrap_or_default();
+    let mut tokens =
+        Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
+    postgres::shorten(&mut tokens);
+    standard::rewrite(&mut tokens)?;
+    crate::dialect::refuse_statement(&tokens)?;
+    depth::check_set_operations(&tokens)?;
+    crate::dialect::read_words(&mut tokens, dialect.is_mended())?;
+    let mut parser =
+        DFParserBuilder::new(tokens).with_dialect(&dialect).with_recursion_limit(limit).build()?;
+    if let Some(mut copy) = copy::parse(&mut parser.parser)? {
+        crate::dialect::name_columns(&mut copy, names);
+        numbers::rewrite(&mut copy, sql);
+        clauses::apply(&mut copy, state)?;
+        return Ok(copy);
+    }
+    if let Some(sequence) = sequences::parse(&mut parser.parser)? {
+        return Ok(sequence);
+    }
+    let mut statements =
+        parser.parse_statements().map_err(|error| named(error, &dialect, limit))?;
+    let (Some(mut statement), None) = (statements.pop_front(), statements.pop_front()) else {
+        return plan_err!("expected a single statement");
+    };
+    crate::dialect::name_columns(&mut statement, names);
+    numbers::rewrite(&mut statement, sql);
+    clauses::apply(&mut statement, state)?;
+    Ok(statement)
+}
+
+/// The parser's words for what is nested too deeply, and for another product's form of a join, say neither
+/// what is wrong nor how to go on.
+fn named(error: DataFusionError, dialect: &AtollDialect, limit: usize) -> DataFusionError {
+    let DataFusionError::SQL(parser, _) = &error else { return error };
+    match (parser.as_ref(), dialect.too_deep.get()) {
+        (ParserError::RecursionLimitExceeded, None) => plan_datafusion_err!(
+            "statement nested too deeply: parentheses, sub-queries and functions inside one another \
+             reach {limit} levels; SET datafusion.sql_parser.recursion_limit raises the limit"
+        ),
+        (ParserError::RecursionLimitExceeded, location) => depth::too_deep(location),
+        (ParserError::ParserError(message), _) if message.contains("MATCH_CONDITION") => {
+            plan_datafusion_err!(
+                "MATCH_CONDITION is not supported; write a ASOF JOIN b ON a.key = b.key AND a.at >= b.at"
+            )
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,11 @@
+//! Texts of expressions that the store keeps.
+
+use datafusion::common::Result;
+use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+/// The expression that a text is, in the form in which definitions are kept.
+pub fn parsed_expr(text: &str) -> Result<Expr> {
+    Ok(Parser::new(&GenericDialect {}).try_with_sql(text)?.parse_expr()?)
+}

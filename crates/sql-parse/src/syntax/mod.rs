@@ -1,0 +1,18 @@
+//! Pieces of syntax that the parser and the dialect share: ways through a tree, functions over files with their options,
+//! the first words of a statement.
+
+mod expression;
+mod file_functions;
+mod file_kind;
+mod file_options;
+mod first_word;
+mod walk;
+
+pub use expression::parsed_expr;
+pub use file_functions::{COPY_FROM, FileFunction, Listing, is_file_function};
+pub use file_kind::{FileKind, compression_named, kind_of_name};
+pub use file_options::{
+    DELIMITER, ESCAPE, FileOptions, NULLS, OptionValue, QUOTE, check_characters,
+};
+pub use first_word::{begins_with, split_first_word};
+pub use walk::{flow, walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations};

@@ -1,0 +1,347 @@
+//! Texts as lists, structs and maps, as DuckDB and [`nested_text`](super::nested_text) write them: `[1, NULL, 'a, b']`,
+//! `{'a': 1}`, `{key=value}`; lists also as PostgreSQL does: `{1,NULL,"a b"}`. JSON's arrays and objects are such texts.
+
+use std::sync::Arc;
+
+use atoll_functions::array_items;
+use atoll_functions::{bytes_of_text, sql_name};
+use datafusion::arrow::array::{
+    Array, ArrayRef, BinaryArray, ListArray, MapArray, StringArray, StructArray, new_null_array,
+};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::{cast, concat};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Fields};
+use datafusion::common::{Result, exec_err};
+
+use super::cast::convert;
+use super::nested_text::is_nested;
+use atoll_sql_common::error::SqlState;
+
+/// The values of a nested type that texts are.
+///
+/// # Errors
+/// For the first text that is none; with `is_try` it is NULL.
+pub(crate) fn nested_values(texts: &StringArray, to: &DataType, is_try: bool) -> Result<ArrayRef> {
+    match (all_values(texts, to), is_try) {
+        (Err(_), true) if texts.len() == 1 => Ok(new_null_array(to, 1)),
+        (Err(_), true) => {
+            let one = |row| nested_values(&texts.slice(row, 1), to, true);
+            let rows = (0..texts.len()).map(one).collect::<Result<Vec<_>>>()?;
+            let rows: Vec<&dyn Array> = rows.iter().map(AsRef::as_ref).collect();
+            Ok(concat(&rows)?)
+        }
+        (all, _) => all,
+    }
+}
+
+fn all_values(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
+    let mut written = Vec::with_capacity(texts.len());
+    for text in texts {
+        written.push(match text {
+            None => Written::Null,
+            Some(text) => match Written::of(text, to) {
+                Some(value) => value,
+                None => {
+                    let (to, example) = (sql_name(to), example(to));
+                    let message = format!("cannot cast '{text}' to {to}; expected {example}");
+                    return Err(SqlState::INVALID_TEXT_REPRESENTATION.error(message));
+                }
+            },
+        });
+    }
+    values(&written.iter().collect::<Vec<_>>(), to)
+}
+
+/// A value as a text has it.
+enum Written {
+    Null,
+    Text(String),
+    /// The items of a list, the fields of a struct in the order of its type, the keys and values of a map by turns.
+    Parts(Vec<Written>),
+}
+
+impl Written {
+    /// The value that a text is.
+    fn of(text: &str, to: &DataType) -> Option<Self> {
+        if let DataType::List(item) = to
+            && !is_nested(item.data_type())
+            && text.trim_start().starts_with('{')
+        {
+            let item = |item: Option<String>| item.map_or(Self::Null, Self::Text);
+            return Some(Self::Parts(array_items(text)?.into_iter().map(item).collect()));
+        }
+        let mut reader = Reader(text);
+        let value = reader.value(to, "")?;
+        reader.0.trim_start().is_empty().then_some(value)
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn parts(&self) -> &[Self] {
+        match self {
+            Self::Parts(parts) => parts,
+            _ => &[],
+        }
+    }
+
+    fn part(&self, at: usize) -> &Self {
+        self.parts().get(at).unwrap_or(&Self::Null)
+    }
+}
+
+fn example(of: &DataType) -> &'static str {
+    match of {
+        DataType::Struct(_) => "a text such as {'a': 1}",
+        DataType::Map(..) => "a text such as {key=value}",
+        _ => "a text such as [1, 2] or {1,2}",
+    }
+}
+
+/// What is left of a text.
+struct Reader<'a>(&'a str);
+
+impl Reader<'_> {
+    /// The value that is next; one without quotes reaches to one of the ends.
+    fn value(&mut self, to: &DataType, ends: &str) -> Option<Written> {
+        let is_list = match to {
+            DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => true,
+            DataType::Struct(_) | DataType::Map(..) => false,
+            _ => return self.single(ends),
+        };
+        let close = match () {
+            () if is_list && self.takes('[') => ']',
+            () if self.takes('{') => '}',
+            // Of values within others NULL is the one that has no braces.
+            () if !ends.is_empty() => {
+                return self.single(ends).filter(|value| matches!(value, Written::Null));
+            }
+            () => return None,
+        };
+        let mut parts = match to {
+            DataType::Struct(fields) => fields.iter().map(|_| Written::Null).collect(),
+            _ => Vec::new(),
+        };
+        if self.takes(close) {
+            return Some(Written::Parts(parts));
+        }
+        let inner_ends = format!(",{close}");
+        loop {
+            self.part(to, &inner_ends, &mut parts)?;
+            if self.takes(close) {
+                return Some(Written::Parts(parts));
+            }
+            if !self.takes(',') {
+                return None;
+            }
+        }
+    }
+
+    fn part(&mut self, of: &DataType, ends: &str, parts: &mut Vec<Written>) -> Option<()> {
+        match of {
+            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+                parts.push(self.value(item.data_type(), ends)?);
+            }
+            DataType::Struct(fields) => {
+                let Written::Text(name) = self.single(":")? else { return None };
+                let (at, field) = fields.find(&name)?;
+                if !self.takes(':') {
+                    return None;
+                }
+                parts[at] = self.value(field.data_type(), ends)?;
+            }
+            DataType::Map(entries, _) => {
+                let DataType::Struct(fields) = entries.data_type() else { return None };
+                let [key, value] = &fields[..] else { return None };
+                parts.push(self.value(key.data_type(), "=")?);
+                if !self.takes('=') {
+                    return None;
+                }
+                parts.push(self.value(value.data_type(), ends)?);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// A text in quotes, or one that reaches to an end.
+    fn single(&mut self, ends: &str) -> Option<Written> {
+        self.0 = self.0.trim_start();
+        if let Some(quote) = self.0.chars().next().filter(|first| matches!(first, '\'' | '"')) {
+            return self.quoted(quote).map(Written::Text);
+        }
+        let end = self.0.find(|letter| ends.contains(letter)).unwrap_or(self.0.len());
+        let (text, rest) = self.0.split_at(end);
+        self.0 = rest;
+        match text.trim_end() {
+            "" => None,
+            text if text.eq_ignore_ascii_case("null") => Some(Written::Null),
+            text => Some(Written::Text(text.to_owned())),
+        }
+    }
+
+    fn quoted(&mut self, quote: char) -> Option<String> {
+        let mut text = String::new();
+        let mut letters = self.0[1..].chars();
+        loop {
+            match letters.next()? {
+                '\\' => text.push(letters.next()?),
+                letter if letter == quote => break,
+                letter => text.push(letter),
+            }
+        }
+        self.0 = letters.as_str();
+        Some(text)
+    }
+
+    fn takes(&mut self, letter: char) -> bool {
+        let rest = self.0.trim_start().strip_prefix(letter);
+        rest.map(|rest| self.0 = rest).is_some()
+    }
+}
+
+/// An array of a type.
+fn values(written: &[&Written], to: &DataType) -> Result<ArrayRef> {
+    match to {
+        DataType::List(item) => Ok(Arc::new(lists(written, item)?)),
+        DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            Ok(cast(&lists(written, item)?, to)?)
+        }
+        DataType::Struct(fields) => Ok(Arc::new(structs(written, fields)?)),
+        DataType::Map(entries, is_sorted) => {
+            let DataType::Struct(fields) = entries.data_type() else {
+                return exec_err!("a map of {}", entries.data_type());
+            };
+            let (parts, ends) = parts(written, 2);
+            let every_second = |first| parts.iter().skip(first).step_by(2).copied();
+            let pairs = fields.iter().enumerate().map(|(first, field)| {
+                let column: Vec<&Written> = every_second(first).collect();
+                values(&column, field.data_type())
+            });
+            let pairs = pairs.collect::<Result<Vec<_>>>()?;
+            let pairs = StructArray::try_new(fields.clone(), pairs, None)?;
+            let entries = Arc::clone(entries);
+            Ok(Arc::new(MapArray::try_new(entries, ends, pairs, nulls(written), *is_sorted)?))
+        }
+        _ => singles(written, to),
+    }
+}
+
+fn singles(written: &[&Written], to: &DataType) -> Result<ArrayRef> {
+    let texts: StringArray = written.iter().map(|written| written.text()).collect();
+    if !to.is_binary() {
+        let texts: ArrayRef = Arc::new(texts);
+        return convert(&texts, to, false);
+    }
+    let bytes: Result<BinaryArray, String> =
+        texts.iter().map(|text| text.map(bytes_of_text).transpose()).collect();
+    match bytes {
+        Ok(bytes) => Ok(cast(&bytes, to)?),
+        Err(why) => Err(SqlState::INVALID_TEXT_REPRESENTATION.error(why)),
+    }
+}
+
+fn lists(written: &[&Written], item: &FieldRef) -> Result<ListArray> {
+    let (parts, ends) = parts(written, 1);
+    let items = values(&parts, item.data_type())?;
+    Ok(ListArray::try_new(Arc::clone(item), ends, items, nulls(written))?)
+}
+
+fn structs(written: &[&Written], fields: &Fields) -> Result<StructArray> {
+    let columns = fields.iter().enumerate().map(|(at, field)| {
+        let column: Vec<&Written> = written.iter().map(|written| written.part(at)).collect();
+        values(&column, field.data_type())
+    });
+    Ok(StructArray::try_new(fields.clone(), columns.collect::<Result<_>>()?, nulls(written))?)
+}
+
+/// The parts of all values, and where those of each end; so many of them are one of a list's or a map's.
+fn parts<'a>(written: &[&'a Written], of_one: usize) -> (Vec<&'a Written>, OffsetBuffer<i32>) {
+    let lengths = written.iter().map(|written| written.parts().len() / of_one);
+    let ends = OffsetBuffer::from_lengths(lengths);
+    (written.iter().flat_map(|written| written.parts()).collect(), ends)
+}
+
+fn nulls(written: &[&Written]) -> Option<NullBuffer> {
+    let is_valid = |written: &&Written| !matches!(*written, Written::Null);
+    Some(written.iter().map(is_valid).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::nested_text::nested_texts;
+    use super::*;
+
+    use datafusion::arrow::array::AsArray;
+    use datafusion::arrow::datatypes::Field;
+
+    fn list(of: DataType) -> DataType {
+        DataType::List(Field::new_list_field(of, true).into())
+    }
+
+    fn map(key: DataType, value: DataType) -> DataType {
+        let fields = [Field::new("key", key, false), Field::new("value", value, true)];
+        let entries = Field::new("entries", DataType::Struct(fields.into_iter().collect()), false);
+        DataType::Map(Arc::new(entries), false)
+    }
+
+    fn pair() -> DataType {
+        let fields =
+            [Field::new("a b", DataType::Int32, true), Field::new("l", list(DataType::Utf8), true)];
+        DataType::Struct(fields.into_iter().collect())
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for (text, of) in [
+            ("[1, NULL, -3]", list(DataType::Int32)),
+            ("[]", list(DataType::Int32)),
+            ("[[a], NULL, [], ['b, c', 'it\\'s', 'null', '']]", list(list(DataType::Utf8))),
+            ("{'a b': 1, 'l': [x, NULL]}", pair()),
+            ("{'a b': NULL, 'l': NULL}", pair()),
+            ("{k=1, 'l='=NULL}", map(DataType::Utf8, DataType::Int64)),
+            ("{}", map(DataType::Utf8, DataType::Int64)),
+            ("[{1=[2]}, NULL]", list(map(DataType::Int32, list(DataType::Int32)))),
+        ] {
+            let texts = StringArray::from(vec![Some(text), None]);
+            let values = nested_values(&texts, &of, false).expect("it is one");
+            assert!(values.is_null(1), "{text}");
+            let again = nested_texts(&values).expect("it can be written");
+            assert_eq!(again.as_string::<i32>().value(0), text);
+        }
+    }
+
+    #[test]
+    fn json_and_other_spaces_are_read() {
+        for (text, of, written) in [
+            (" [ 1 ,2 ] ", list(DataType::Int32), "[1, 2]"),
+            ("{\"l\": [\"x, y\"], \"a b\": 2}", pair(), "{'a b': 2, 'l': ['x, y']}"),
+            ("{a b: 2}", pair(), "{'a b': 2, 'l': NULL}"),
+            ("{1,NULL}", list(DataType::Int32), "[1, NULL]"),
+            ("{{1,2},{3}}", list(list(DataType::Int32)), "[[1, 2], [3]]"),
+        ] {
+            let texts = StringArray::from(vec![text]);
+            let values = nested_values(&texts, &of, false).expect("it is one");
+            let again = nested_texts(&values).expect("it can be written");
+            assert_eq!(again.as_string::<i32>().value(0), written);
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_refused_or_null() {
+        for text in ["[1", "1]", "NULL", "[1] x", "[1,]", "[,]", "['1]", "x", "", "[a]", "{1"] {
+            let texts = StringArray::from(vec!["[7]", text]);
+            nested_values(&texts, &list(DataType::Int32), false).expect_err(text);
+            let values = nested_values(&texts, &list(DataType::Int32), true).expect("it is NULL");
+            assert!(values.is_valid(0) && values.is_null(1), "{text}");
+        }
+        for text in ["{'b': 1}", "{'a b' 1}", "{a b: }", "{a b: 1, l: [}", "{'a b'}"] {
+            let texts = StringArray::from(vec![text]);
+            nested_values(&texts, &pair(), false).expect_err(text);
+        }
+    }
+}

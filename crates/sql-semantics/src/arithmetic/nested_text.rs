@@ -1,0 +1,155 @@
+//! Lists, structs and maps as texts, as DuckDB writes them: `[1, NULL, 'a, b']`, `{'a': 1}`, `{key=value}`.
+//!
+//! Arrow writes NULL within them as nothing, so that `[NULL]` would look like `[]`.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use atoll_functions::temporal::temporal_texts;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::error::ArrowError;
+
+/// Whether values are written here.
+pub(super) fn is_nested(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(..)
+            | DataType::Struct(_)
+            | DataType::Map(..)
+    )
+}
+
+/// The texts of nested values.
+pub(super) fn nested_texts(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    Ok(Arc::new(texts(values)?))
+}
+
+fn texts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
+    match values.data_type() {
+        DataType::List(_) => {
+            let lists = values.as_list::<i32>();
+            let (items, ends) = (parts(lists.values())?, lists.value_offsets());
+            Ok(written(values, |row, text| {
+                text.push('[');
+                for (at, item) in (ends[row]..ends[row + 1]).enumerate() {
+                    text.push_str(if at > 0 { ", " } else { "" });
+                    text.push_str(items.value(item as usize));
+                }
+                text.push(']');
+            }))
+        }
+        DataType::LargeList(of) | DataType::FixedSizeList(of, _) => {
+            let list = DataType::List(Arc::clone(of));
+            texts(&cast_with_options(values, &list, &CastOptions::default())?)
+        }
+        DataType::Struct(fields) => {
+            let columns = values.as_struct().columns().iter().map(parts);
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            let names: Vec<String> = fields.iter().map(|field| quoted(field.name())).collect();
+            Ok(written(values, |row, text| {
+                text.push('{');
+                for (at, (name, column)) in names.iter().zip(&columns).enumerate() {
+                    text.push_str(if at > 0 { ", " } else { "" });
+                    text.push_str(name);
+                    text.push_str(": ");
+                    text.push_str(column.value(row));
+                }
+                text.push('}');
+            }))
+        }
+        DataType::Map(..) => {
+            let maps = values.as_map();
+            let (keys, items) = (parts(maps.keys())?, parts(maps.values())?);
+            let ends = maps.value_offsets();
+            Ok(written(values, |row, text| {
+                text.push('{');
+                for (at, entry) in (ends[row]..ends[row + 1]).enumerate() {
+                    text.push_str(if at > 0 { ", " } else { "" });
+                    text.push_str(keys.value(entry as usize));
+                    text.push('=');
+                    text.push_str(items.value(entry as usize));
+                }
+                text.push('}');
+            }))
+        }
+        _ => {
+            if let Some(texts) = temporal_texts(values)? {
+                return Ok(texts);
+            }
+            if values.data_type().is_binary() {
+                return hexadecimal(values);
+            }
+            let options = CastOptions { safe: false, ..CastOptions::default() };
+            let texts = cast_with_options(values, &DataType::Utf8, &options)?;
+            Ok(texts.as_string::<i32>().clone())
+        }
+    }
+}
+
+/// Bytes as PostgreSQL writes them: `\x00ff`.
+pub fn hexadecimal(values: &dyn Array) -> Result<StringArray, ArrowError> {
+    let bytes = cast_with_options(values, &DataType::LargeBinary, &CastOptions::default())?;
+    let text = |bytes: &[u8]| {
+        let mut text = String::with_capacity(2 + bytes.len() * 2);
+        text.push_str("\\x");
+        for byte in bytes {
+            // A String takes everything.
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    };
+    Ok(bytes.as_binary::<i64>().iter().map(|bytes| bytes.map(text)).collect())
+}
+
+fn written(values: &ArrayRef, write: impl Fn(usize, &mut String)) -> StringArray {
+    let mut builder = StringBuilder::new();
+    let mut text = String::new();
+    for row in 0..values.len() {
+        if values.is_null(row) {
+            builder.append_null();
+            continue;
+        }
+        text.clear();
+        write(row, &mut text);
+        builder.append_value(&text);
+    }
+    builder.finish()
+}
+
+/// Values as parts of others: with a word for NULL, and quotes around what could be read as something else.
+fn parts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
+    let may_be_other = matches!(
+        values.data_type(),
+        DataType::Utf8
+            | DataType::LargeUtf8
+            | DataType::Utf8View
+            | DataType::Timestamp(..)
+            | DataType::Time32(_)
+            | DataType::Time64(_)
+    );
+    let texts = texts(values)?;
+    let part = |text: Option<&str>| match text {
+        None => Some("NULL".to_owned()),
+        Some(text) if may_be_other && is_ambiguous(text) => Some(quoted(text)),
+        Some(text) => Some(text.to_owned()),
+    };
+    Ok(texts.iter().map(part).collect())
+}
+
+/// Whether a text within another value could be read as something else.
+pub fn is_ambiguous(text: &str) -> bool {
+    text.is_empty()
+        || text.eq_ignore_ascii_case("null")
+        || text.starts_with(char::is_whitespace)
+        || text.ends_with(char::is_whitespace)
+        || text.contains(['\'', '"', '\\', ',', ':', '=', '[', ']', '{', '}', '(', ')'])
+}
+
+/// A text within another value, or the name of a field, in quotes.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}

@@ -1,0 +1,201 @@
+//! The rule that puts operations that fail in the place of those that wrap around or cut off.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::binary::BinaryTypeCoercer;
+use datafusion::logical_expr::expr::{Cast, ScalarFunction, TryCast};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{BinaryExpr, Expr, Join, LogicalPlan, ScalarUDF, ScalarUDFImpl};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::bounds::{may_overflow, type_of};
+use super::cast::CheckedCast;
+use super::float_text::float_of_literal;
+use super::guard::{guard, guard_filter, order_filters};
+use super::intervals::{by_length, compared};
+use super::operation::{Arithmetic, Operation};
+use crate::timezone::local_time;
+use atoll_sql_common::logical::{BottomUp, map_named};
+
+/// Replaces arithmetic and casts.
+///
+/// It runs twice. After the types are settled, and so before DataFusion folds constants and compares
+/// without casts: what it would compute itself it then computes by these functions. And last among the
+/// logical rules, for the arithmetic that those before it made.
+#[derive(Debug, Default)]
+pub struct CheckedArithmetic;
+
+impl AnalyzerRule for CheckedArithmetic {
+    fn name(&self) -> &str {
+        "checked_arithmetic"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| rewrite(plan, Pass::First)).map(|plan| plan.data)
+    }
+}
+
+impl CheckedArithmetic {
+    /// The rule as it runs among the optimizer's.
+    pub fn last() -> BottomUp {
+        BottomUp { name: "checked_arithmetic", rewrite: |plan, _| rewrite(plan, Pass::Last) }
+    }
+}
+
+/// When the rule runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// Once the types are settled.
+    First,
+    /// When the plan is optimized. Casts that appear in between are those that a query asked for as
+    /// Arrow's (`arrow_cast`).
+    Last,
+}
+
+/// Replaces what a node computes.
+fn rewrite(plan: LogicalPlan, pass: Pass) -> Result<Transformed<LogicalPlan>> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        let source = scan.source.schema();
+        schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &source)?);
+    }
+    let filters = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
+    let plan = match pass {
+        Pass::First => plan,
+        Pass::Last => order_filters(plan, &schema),
+    };
+    let checked = map_named(plan, |expr| {
+        let replaced = expr.transform_up(|expr| replace(expr, &schema, pass))?;
+        replaced.transform_data(|expr| match pass {
+            Pass::First => Ok(Transformed::no(expr)),
+            Pass::Last if filters => guard_filter(expr, &schema),
+            Pass::Last => guard(expr, &schema),
+        })
+    })?;
+    checked.transform_data(|plan| match (plan, pass) {
+        (plan, Pass::First) => by_length(plan),
+        (LogicalPlan::Join(join), Pass::Last) => {
+            Ok(with_named_keys(join).update_data(LogicalPlan::Join))
+        }
+        (plan, Pass::Last) => Ok(Transformed::no(plan)),
+    })
+}
+
+/// The join with keys that are computed under names of their own. They become columns beside those of
+/// the input, and a checked cast has the name of what it casts, as DataFusion's casts do, which alone
+/// get another one there.
+fn with_named_keys(mut join: Join) -> Transformed<Join> {
+    let mut named = false;
+    for (left, right) in &mut join.on {
+        for key in [left, right] {
+            if matches!(key, Expr::ScalarFunction(_)) {
+                let name = key.to_string();
+                *key = std::mem::take(key).alias(name);
+                named = true;
+            }
+        }
+    }
+    if named { Transformed::yes(join) } else { Transformed::no(join) }
+}
+
+fn replace(expr: Expr, schema: &DFSchema, pass: Pass) -> Result<Transformed<Expr>> {
+    Ok(match replacement(&expr, schema, pass)? {
+        Some(replacement) => Transformed::yes(replacement),
+        None => Transformed::no(expr),
+    })
+}
+
+fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr>> {
+    Ok(match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let Some(operation) = Operation::of(*op) else {
+                return if pass == Pass::First { compared(expr, schema) } else { Ok(None) };
+            };
+            let types = (type_of(left, schema)?, type_of(right, schema)?);
+            if !is_covered(operation, &types.0, &types.1) {
+                return Ok(None);
+            }
+            let result = BinaryTypeCoercer::new(&types.0, op, &types.1).get_result_type()?;
+            let function = Arithmetic::new(operation, result.clone());
+            // Chains of constants would be deep for all rules in between.
+            match function.constant(left, right) {
+                Some(constant) => Some(constant),
+                None if is_safe(operation, expr, &result, schema) => None,
+                None => Some(call(function, vec![left.as_ref().clone(), right.as_ref().clone()])),
+            }
+        }
+        Expr::Negative(value) => {
+            let data_type = type_of(value, schema)?;
+            let negated = data_type.is_signed_integer();
+            (negated && may_overflow(expr, &data_type, schema)).then(|| {
+                let function = Arithmetic::new(Operation::Negate, data_type);
+                call(function, vec![value.as_ref().clone()])
+            })
+        }
+        Expr::Cast(Cast { expr, field }) if pass == Pass::First => {
+            cast(expr, &type_of(expr, schema)?, field.data_type(), false)
+        }
+        Expr::TryCast(TryCast { expr, field }) if pass == Pass::First => {
+            cast(expr, &type_of(expr, schema)?, field.data_type(), true)
+        }
+        Expr::ScalarFunction(joined)
+            if pass == Pass::First && joined.func.name() == "array_to_string" =>
+        {
+            with_texts(joined, schema)?
+        }
+        other if pass == Pass::First => compared(other, schema)?,
+        _ => None,
+    })
+}
+
+/// The join of a list of dates, times or intervals with these as texts; none of other lists.
+fn with_texts(joined: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
+    let Some(list) = joined.args.first() else { return Ok(None) };
+    let from = type_of(list, schema)?;
+    let to = DataType::new_list(DataType::Utf8, true);
+    let texts = CheckedCast::new(&from, &to, false).filter(|_| from != to);
+    Ok(texts.map(|texts| {
+        let mut args = joined.args.clone();
+        args[0] = call(texts, vec![list.clone()]);
+        Expr::ScalarFunction(ScalarFunction { func: Arc::clone(&joined.func), args })
+    }))
+}
+
+fn cast(value: &Expr, from: &DataType, to: &DataType, is_try: bool) -> Option<Expr> {
+    local_time(value, from, to).or_else(|| float_of_literal(value, to)).or_else(|| {
+        CheckedCast::new(from, to, is_try)
+            .or_else(|| CheckedCast::of_constant(value, from, to))
+            .map(|cast| call(cast, vec![value.clone()]))
+    })
+}
+
+/// Whether DataFusion's operation on such operands may wrap around, cut off, or fail without saying
+/// what failed.
+fn is_covered(operation: Operation, left: &DataType, right: &DataType) -> bool {
+    use DataType::{Date32, Duration, Interval, Timestamp};
+    let sum = matches!(operation, Operation::Add | Operation::Subtract);
+    match (left, right) {
+        (left, right) if left.is_integer() && right.is_integer() => left == right,
+        (left, right) if left.is_decimal() && right.is_decimal() => true,
+        (Date32 | Timestamp(..) | Duration(_) | Interval(_), Interval(_) | Duration(_)) => sum,
+        (Interval(_) | Duration(_), Date32 | Timestamp(..)) => operation == Operation::Add,
+        (Timestamp(..), Timestamp(..)) | (Date32, Date32) => operation == Operation::Subtract,
+        _ => false,
+    }
+}
+
+/// Whether the types of integers rule an overflow out, so that DataFusion's own expression can stay,
+/// about which its rules know more.
+fn is_safe(operation: Operation, expr: &Expr, result: &DataType, schema: &DFSchema) -> bool {
+    let wraps = matches!(operation, Operation::Add | Operation::Subtract | Operation::Multiply);
+    wraps && !may_overflow(expr, result, schema)
+}
+
+fn call(function: impl ScalarUDFImpl + 'static, arguments: Vec<Expr>) -> Expr {
+    let function = Arc::new(ScalarUDF::from(function));
+    Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments))
+}

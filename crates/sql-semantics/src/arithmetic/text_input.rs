@@ -1,0 +1,95 @@
+//! Casts of texts to bytes, lists, structs and maps that a statement asks for: `'\x00ff'::BYTEA` is two bytes, as in
+//! PostgreSQL, and `'{1,2}'::INT[]` as `'[1, 2]'::INT[]` two numbers.
+//!
+//! The other way round, `'\x00ff'::BYTEA::VARCHAR` is a text of hexadecimal digits, as in PostgreSQL.
+//!
+//! The casts that the coercion of types adds, where a function takes bytes and gets a text, are of the bytes that the
+//! text has: `md5('\x')`.
+
+use std::sync::Arc;
+
+use atoll_functions::{bytes_of_text, sql_name};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::cast::{CheckedCast, is_text};
+use super::nested_input::nested_values;
+use super::nested_text::is_nested;
+use atoll_sql_common::error::SqlState;
+use atoll_sql_common::logical::map_named;
+
+/// Replaces these casts; before the types are settled.
+#[derive(Debug, Default)]
+pub struct TextInput;
+
+impl AnalyzerRule for TextInput {
+    fn name(&self) -> &str {
+        "text_input"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let schema = merge_schema(&plan.inputs());
+            map_named(plan, |expr| {
+                expr.transform_up(|expr| {
+                    let (value, to, is_try) = match &expr {
+                        Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), false),
+                        Expr::TryCast(cast) => (&cast.expr, cast.field.data_type(), true),
+                        _ => return Ok(Transformed::no(expr)),
+                    };
+                    let is_own = |from: DataType| match to.is_string() {
+                        true => is_bytes(&from),
+                        false => is_text(&from),
+                    };
+                    let may_be_own = to.is_string() || to.is_binary() || is_nested(to);
+                    if !may_be_own || !value.get_type(&schema).is_ok_and(is_own) {
+                        return Ok(Transformed::no(expr));
+                    }
+                    let function = ScalarUDF::from(CheckedCast::of_text(to, is_try));
+                    let call = ScalarFunction::new_udf(Arc::new(function), vec![*value.clone()]);
+                    Ok(Transformed::yes(Expr::ScalarFunction(call)))
+                })
+            })
+        })
+        .data()
+    }
+}
+
+/// Whether values are bytes, whose texts are hexadecimal digits.
+pub(super) fn is_bytes(data_type: &DataType) -> bool {
+    data_type.is_binary() || matches!(data_type, DataType::FixedSizeBinary(_))
+}
+
+/// The bytes or nested values that texts are; with `is_try` NULL for those that are none.
+pub(super) fn read_texts(texts: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
+    let texts = cast(texts, &DataType::Utf8)?;
+    match to.is_binary() {
+        true => bytes(texts.as_string(), to, is_try),
+        false => nested_values(texts.as_string(), to, is_try),
+    }
+}
+
+fn bytes(texts: &StringArray, to: &DataType, is_try: bool) -> Result<ArrayRef> {
+    let mut bytes = BinaryBuilder::with_capacity(texts.len(), texts.value_data().len());
+    for text in texts {
+        match (text, text.map(bytes_of_text).transpose()) {
+            (_, Ok(value)) => bytes.append_option(value),
+            (_, Err(_)) if is_try => bytes.append_null(),
+            (text, Err(why)) => {
+                let (text, to) = (text.unwrap_or_default(), sql_name(to));
+                let message = format!("cannot cast '{text}' to {to}: {why}");
+                return Err(SqlState::INVALID_TEXT_REPRESENTATION.error(message));
+            }
+        }
+    }
+    let bytes: ArrayRef = Arc::new(bytes.finish());
+    Ok(cast(&bytes, to)?)
+}

@@ -1,0 +1,222 @@
+//! UUIDs and JSONB are kept in their canonical form: texts that are compared with them are brought into it.
+//!
+//! ```text
+//! id = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'    id = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'
+//! id = ANY ('{A0EEBC99-…}'::UUID[])              likewise each element of the list
+//! b = '{"a":1}'                                  b = '{"a": 1}'
+//! ```
+
+use std::sync::Arc;
+
+use atoll_functions::marked_field;
+use datafusion::arrow::array::{Array, ListArray};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
+
+use atoll_sql_common::logical::{compares, map_named};
+use atoll_sql_common::pg_type::Checked;
+
+/// Brings texts beside UUIDs and JSONB into their form.
+#[derive(Debug)]
+pub struct CanonicalTexts;
+
+impl AnalyzerRule for CanonicalTexts {
+    fn name(&self) -> &str {
+        "canonical_texts"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        if !has_forms(&plan)? {
+            return Ok(plan);
+        }
+        plan.transform_up_with_subqueries(|plan| {
+            let schema = merge_schema(&plan.inputs());
+            map_named(plan, |expr| expr.transform_up(|expr| compared(expr, &schema)))
+        })
+        .data()
+    }
+}
+
+/// Whether a plan reads a table with a column of such a type, or makes values of one.
+fn has_forms(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            let schema = scan.source.schema();
+            found |= schema.fields().iter().any(|field| Checked::of_field(field).is_some());
+        }
+        node.apply_expressions(|expr| {
+            found = found || expr.exists(|expr| Ok(makes_one(expr)))?;
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    })?;
+    Ok(found)
+}
+
+/// Whether a function is one that makes such values, by its name.
+fn makes_one(expr: &Expr) -> bool {
+    let name = match expr {
+        Expr::ScalarFunction(call) => call.func.name(),
+        Expr::AggregateFunction(call) => call.func.name(),
+        Expr::WindowFunction(call) => call.fun.name(),
+        _ => return false,
+    };
+    ["jsonb", "to_jsonb", "uuid", "try_jsonb", "try_uuid"].iter().any(|of| name.starts_with(of))
+}
+
+/// A comparison with the literals beside such a value in their canonical form.
+fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let form = |side: &Expr| marked_field(side, schema).and_then(|field| Checked::of_field(&field));
+    let changed = match &mut expr {
+        Expr::BinaryExpr(binary) if compares(binary.op) => {
+            match (form(&binary.left), form(&binary.right)) {
+                (Some(form), None) => canonical(&mut binary.right, form)?,
+                (None, Some(form)) => canonical(&mut binary.left, form)?,
+                _ => false,
+            }
+        }
+        Expr::InList(list) => match form(&list.expr) {
+            Some(form) => all_canonical(list.list.iter_mut(), form)?,
+            None => false,
+        },
+        Expr::Between(between) => match form(&between.expr) {
+            Some(form) => canonical(&mut between.low, form)? | canonical(&mut between.high, form)?,
+            None => false,
+        },
+        Expr::ScalarFunction(call) if is_quantified(call.func.name()) => match &mut call.args[..] {
+            [value, list] => match (form(value), form(list)) {
+                (Some(form), None) => canonical_items(list, form)?,
+                (None, Some(form)) => canonical(value, form)?,
+                _ => false,
+            },
+            _ => false,
+        },
+        Expr::ScalarFunction(call) if ["coalesce", "nullif"].contains(&call.func.name()) => {
+            match call.args.iter().find_map(form) {
+                Some(form) => all_canonical(call.args.iter_mut(), form)?,
+                None => false,
+            }
+        }
+        Expr::Case(case) => {
+            let results = case.when_then_expr.iter().map(|(_, result)| result.as_ref());
+            match results.chain(case.else_expr.as_deref()).find_map(form) {
+                Some(form) => {
+                    let results = case.when_then_expr.iter_mut().map(|(_, result)| result.as_mut());
+                    all_canonical(results.chain(case.else_expr.as_deref_mut()), form)?
+                }
+                None => false,
+            }
+        }
+        _ => false,
+    };
+    Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
+}
+
+/// Brings the literals among expressions into the canonical form; whether one had another.
+fn all_canonical<'e>(all: impl Iterator<Item = &'e mut Expr>, form: Checked) -> Result<bool> {
+    let mut changed = false;
+    for one in all {
+        changed |= canonical(one, form)?;
+    }
+    Ok(changed)
+}
+
+/// Whether a function compares a value with the elements of a list, by `= ANY` or its kin.
+fn is_quantified(name: &str) -> bool {
+    ["equals", "differs_from", "less_than", "at_most", "greater_than", "at_least"]
+        .iter()
+        .any(|of| matches!(name.strip_prefix(of), Some("_any" | "_all")))
+}
+
+/// Brings the elements of a list that is written out into the canonical form; whether one had another.
+fn canonical_items(list: &mut Expr, form: Checked) -> Result<bool> {
+    match list {
+        Expr::Cast(cast) => canonical_items(&mut cast.expr, form),
+        Expr::ScalarFunction(call) if call.func.name() == "make_array" => {
+            all_canonical(call.args.iter_mut(), form)
+        }
+        Expr::Literal(ScalarValue::List(items), _) => {
+            let Some(canonical) = canonical_list(items, form)? else { return Ok(false) };
+            *items = canonical;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// A list of texts with these in the canonical form; none where they are in it already.
+fn canonical_list(list: &Arc<ListArray>, form: Checked) -> Result<Option<Arc<ListArray>>> {
+    let DataType::List(field) = list.data_type() else { return Ok(None) };
+    let (values, mut changed) = (list.values(), false);
+    let mut items = Vec::with_capacity(values.len());
+    for at in 0..values.len() {
+        let item = ScalarValue::try_from_array(values, at)?;
+        let canonical = canonical_value(&item, form)?;
+        changed |= canonical.is_some();
+        items.push(canonical.unwrap_or(item));
+    }
+    if !changed {
+        return Ok(None);
+    }
+    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+    let values = ScalarValue::iter_to_array(items)?;
+    Ok(Some(Arc::new(ListArray::try_new(Arc::clone(field), offsets, values, nulls)?)))
+}
+
+/// Brings a literal into the canonical form; whether it had another.
+fn canonical(side: &mut Expr, form: Checked) -> Result<bool> {
+    let Expr::Literal(value, _) = side else { return Ok(false) };
+    let Some(canonical) = canonical_value(value, form)? else { return Ok(false) };
+    *value = canonical;
+    Ok(true)
+}
+
+/// A text in the canonical form of its type, or a list of such; none where it is that already, or no text.
+///
+/// # Errors
+/// For texts that are not of the type.
+pub fn canonical_value(value: &ScalarValue, form: Checked) -> Result<Option<ScalarValue>> {
+    if let ScalarValue::List(list) = value {
+        return Ok(canonical_list(list, form)?.map(ScalarValue::List));
+    }
+    let (ScalarValue::Utf8(Some(text))
+    | ScalarValue::Utf8View(Some(text))
+    | ScalarValue::LargeUtf8(Some(text))) = value
+    else {
+        return Ok(None);
+    };
+    let Some(canonical) = form.canonical(text)? else { return Ok(None) };
+    Ok(Some(match value {
+        ScalarValue::Utf8(_) => ScalarValue::Utf8(Some(canonical)),
+        ScalarValue::LargeUtf8(_) => ScalarValue::LargeUtf8(Some(canonical)),
+        _ => ScalarValue::Utf8View(Some(canonical)),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_canonical_in_their_types() {
+        let text = "A0EEBC999C0B4EF8BB6D6BB9BD380A11".to_owned();
+        let canonical = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11".to_owned();
+        let given = ScalarValue::Utf8(Some(text));
+        let found = canonical_value(&given, Checked::Uuid).expect("it is one");
+        assert_eq!(found, Some(ScalarValue::Utf8(Some(canonical.clone()))));
+        let same = ScalarValue::Utf8View(Some(canonical));
+        assert_eq!(canonical_value(&same, Checked::Uuid).expect("it is one"), None);
+        assert_eq!(
+            canonical_value(&ScalarValue::Int32(Some(1)), Checked::Uuid).expect("no text"),
+            None
+        );
+        assert!(
+            canonical_value(&ScalarValue::Utf8View(Some("x".to_owned())), Checked::Uuid).is_err()
+        );
+    }
+}

@@ -1,0 +1,319 @@
+//! Correlated subqueries of any form, as joins.
+//!
+//! ```text
+//! SELECT a, (SELECT c FROM u WHERE u.a < t.a ORDER BY c LIMIT 1) FROM t
+//!
+//!   t LEFT JOIN (the subquery, computed for all values of t.a at once, with t.a beside its rows) ON t.a
+//! ```
+//!
+//! DataFusion 55.2 makes joins of those subqueries that compare columns for equality under an aggregate; it
+//! refuses most others, and finds wrong columns for some. What it does right is left to it ([`plain`]). All others
+//! are computed over the distinct values of the outer columns that they name (Neumann and Kemper, Unnesting
+//! Arbitrary Queries): [`Domain::push`] carries these values through the subquery as columns of its own. IN,
+//! EXISTS, ANY and ALL are counted: how many rows match, and for how many that is unknown.
+//!
+//! A subquery in a branch of the expression is computed for the rows that take it ([`branches`]), and one that calls
+//! functions such as random() for each row by itself.
+//!
+//! The outer plan is read twice; where its rows would not be the same both times, they are kept.
+
+mod branches;
+mod columns;
+mod domain;
+mod gate;
+mod plain;
+mod quantified;
+mod repeat;
+mod single;
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, JoinType, NullEquality, Result, not_impl_err};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{
+    Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, lit,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use branches::Attached;
+use columns::{outer_columns, unused};
+use domain::Domain;
+use gate::{gate, gated};
+use repeat::repeatable;
+use single::single_value;
+
+use crate::volatile::is_volatile;
+
+/// Joins correlated subqueries to the plans that they stand in; see the module.
+#[derive(Debug, Default)]
+pub struct DependentJoins;
+
+impl AnalyzerRule for DependentJoins {
+    fn name(&self) -> &str {
+        "dependent_joins"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        if !plain::is_needed(&plan)? {
+            return Ok(plan);
+        }
+        plan.transform_up_with_subqueries(rewritten).data()
+    }
+}
+
+fn rewritten(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match node {
+        LogicalPlan::Join(join) => match join.right.as_ref() {
+            right if lateral(right).is_some() => lateral_join(join).map(Transformed::yes),
+            _ => in_join(join),
+        },
+        node if node.inputs().len() == 1 && branches::has_some(&node)? => match node {
+            LogicalPlan::Sort(sort) => in_sort(sort).map(Transformed::yes),
+            node => in_expressions(node).map(Transformed::yes),
+        },
+        node => Ok(Transformed::no(node)),
+    }
+}
+
+/// The subquery of a LATERAL relation, and its alias.
+fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
+    match plan {
+        LogicalPlan::Subquery(subquery) => Some(subquery.subquery.as_ref().clone()),
+        LogicalPlan::SubqueryAlias(alias) => {
+            let inner = lateral(&alias.input)?;
+            LogicalPlanBuilder::from(inner).alias(alias.alias.clone()).ok()?.build().ok()
+        }
+        _ => None,
+    }
+}
+
+fn lateral_join(join: Join) -> Result<LogicalPlan> {
+    let Some(right) = lateral(&join.right) else { return Ok(LogicalPlan::Join(join)) };
+    let columns = join.schema.columns();
+    let mut left = Arc::unwrap_or_clone(join.left);
+    let refs = outer_columns(&right, Some(left.schema()))?;
+    if join.join_type == JoinType::Inner && !refs.is_empty() && is_rowwise(&right) {
+        let rows = Domain::rows(&left)?;
+        let of_right = right.schema().columns().into_iter().map(Expr::Column);
+        let columns: Vec<Expr> = rows.restored().chain(of_right).collect();
+        let on = join.on.into_iter().map(|(left, right)| left.eq(right));
+        let conditions: Vec<Expr> = on.chain(join.filter).collect();
+        let plan = LogicalPlanBuilder::from(rows.push(right)?).project(columns)?;
+        return match conjunction(conditions) {
+            Some(condition) => plan.filter(condition)?.build(),
+            None => plan.build(),
+        };
+    }
+    let (right, mut keys) = match refs.is_empty() {
+        true => (right, (vec![], vec![])),
+        false => {
+            left = repeatable(left)?;
+            let domain;
+            (left, domain) = match is_volatile(&right)? {
+                true => Domain::of_each(left, refs, None)?,
+                false => {
+                    let domain = Domain::of(&left, refs, None)?;
+                    (left, domain)
+                }
+            };
+            let keys = domain.keys();
+            (domain.push(right)?, keys)
+        }
+    };
+    for (own, other) in join.on {
+        let (Expr::Column(own), Expr::Column(other)) = (own, other) else {
+            return not_impl_err!("a LATERAL join whose condition compares expressions; use WHERE");
+        };
+        keys.0.push(own);
+        keys.1.push(other);
+    }
+    joined(left, right, join.join_type, keys, join.filter)?
+        .project(columns.into_iter().map(Expr::Column))?
+        .build()
+}
+
+/// Whether a plan makes its rows of each outer row by itself.
+fn is_rowwise(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::Unnest(_)
+        | LogicalPlan::SubqueryAlias(_) => plan.inputs().into_iter().all(is_rowwise),
+        _ => false,
+    }
+}
+
+/// A join whose NULLs are equal.
+fn joined(
+    left: LogicalPlan,
+    right: LogicalPlan,
+    join_type: JoinType,
+    keys: (Vec<Column>, Vec<Column>),
+    filter: Option<Expr>,
+) -> Result<LogicalPlanBuilder> {
+    let nulls = NullEquality::NullEqualsNull;
+    let left = LogicalPlanBuilder::from(left);
+    match keys.0.is_empty() {
+        true => left.join_on(right, join_type, [filter.unwrap_or_else(|| lit(true))]),
+        false => left.join_detailed(right, join_type, keys, filter, nulls),
+    }
+}
+
+/// The condition of an inner join is a filter over it.
+fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
+    let node = LogicalPlan::Join(join.clone());
+    if !branches::has_some(&node)? {
+        return Ok(Transformed::no(node));
+    }
+    let Some(filter) = join.filter.take().filter(|_| join.join_type == JoinType::Inner) else {
+        return not_impl_err!(
+            "a correlated subquery in the condition of an outer join; put it into a subquery in FROM"
+        );
+    };
+    let filter = Filter::try_new(filter, Arc::new(LogicalPlan::Join(join)))?;
+    in_expressions(LogicalPlan::Filter(filter)).map(Transformed::yes)
+}
+
+/// Rows in the order of what a subquery gives for columns that are not selected: these are until the rows are sorted.
+fn in_sort(sort: Sort) -> Result<LogicalPlan> {
+    let node = LogicalPlan::Sort(sort.clone());
+    let LogicalPlan::Projection(projection) = sort.input.as_ref() else {
+        return in_expressions(node);
+    };
+    let (selected, read) = (projection.schema.as_ref(), projection.input.schema());
+    let mut unselected: Vec<Column> = Vec::new();
+    for key in &sort.expr {
+        key.expr.apply(|expr| {
+            if let Expr::ScalarSubquery(subquery)
+            | Expr::Exists(Exists { subquery, .. })
+            | Expr::InSubquery(InSubquery { subquery, .. }) = expr
+            {
+                let named = outer_columns(&subquery.subquery, Some(read))?;
+                let named = named.into_iter().map(|(column, _)| column);
+                let named = named.filter(|column| !selected.has_column(column));
+                unselected.extend(named);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+    }
+    if unselected.is_empty() {
+        return in_expressions(node);
+    }
+    unselected.sort();
+    unselected.dedup();
+    let columns: Vec<Expr> = selected.columns().into_iter().map(Expr::Column).collect();
+    let exprs = projection.expr.iter().cloned();
+    let exprs = exprs.chain(unselected.into_iter().map(Expr::Column)).collect();
+    let projection = Projection::try_new(exprs, Arc::clone(&projection.input))?;
+    let input = Arc::new(LogicalPlan::Projection(projection));
+    let sorted = in_expressions(LogicalPlan::Sort(Sort { input, ..sort }))?;
+    LogicalPlanBuilder::from(sorted).project(columns)?.build()
+}
+
+/// Joins the subqueries in the expressions of a node to its input.
+fn in_expressions(node: LogicalPlan) -> Result<LogicalPlan> {
+    let columns = node.schema().columns();
+    let names = NamePreserver::new(&node);
+    let input = node.inputs().into_iter().next().cloned().unwrap_or_default();
+    let mut attached = Attached::to(&node, input);
+    let mut expressions = Vec::new();
+    for expr in node.expressions() {
+        let name = names.save(&expr);
+        let expr = match node {
+            LogicalPlan::Filter(_) => attached.predicate(expr)?,
+            _ => attached.value(expr)?,
+        };
+        expressions.push(name.restore(expr));
+    }
+    let input = attached.input;
+    let plan = node.with_new_exprs(expressions, vec![input])?;
+    // What hands its input's columns on has the values of the subqueries among them.
+    if plan.schema().fields().len() == columns.len() {
+        return Ok(plan);
+    }
+    LogicalPlanBuilder::from(plan).project(columns.into_iter().map(Expr::Column))?.build()
+}
+
+/// The value of a subquery without FROM.
+fn inlined(rows: &LogicalPlan) -> Result<Option<Expr>> {
+    let LogicalPlan::Projection(projection) = rows else { return Ok(None) };
+    let LogicalPlan::EmptyRelation(empty) = projection.input.as_ref() else { return Ok(None) };
+    let [value] = projection.expr.as_slice() else { return Ok(None) };
+    Ok(empty.produce_one_row.then(|| value.clone().unalias()))
+}
+
+/// Which rows a subquery is joined to.
+struct Asked {
+    /// Those for which this is true; all where it is none.
+    reached: Option<Expr>,
+    /// Whether each row has a value of its own, also where the values of outer columns are the same.
+    each: bool,
+}
+
+/// The plan with the one value of a subquery for each of its rows as the last column.
+fn with_value(
+    outer: LogicalPlan,
+    rows: LogicalPlan,
+    asked: Asked,
+) -> Result<(LogicalPlan, Column)> {
+    let is_single = has_one_row(&rows);
+    let refs = outer_columns(&rows, Some(outer.schema()))?;
+    let name = unused("value");
+    let first = rows.schema().columns().swap_remove(0);
+    let (outer, rows, keys) = match (refs.is_empty(), asked.reached) {
+        (true, None) => (outer, rows, (vec![], vec![])),
+        (true, Some(reached)) => {
+            let outer = repeatable(outer)?;
+            let gate = gate(outer.clone(), Some(reached))?;
+            (outer, gated(rows, &gate)?, (vec![], vec![]))
+        }
+        (false, reached) => {
+            let outer = repeatable(outer)?;
+            let (outer, domain) = match asked.each {
+                true => Domain::of_each(outer, refs, reached)?,
+                false => {
+                    let domain = Domain::of(&outer, refs, reached)?;
+                    (outer, domain)
+                }
+            };
+            let keys = domain.keys();
+            (outer, domain.push(rows)?, keys)
+        }
+    };
+    let of_domain = || keys.1.iter().cloned().map(Expr::Column);
+    let rows = LogicalPlanBuilder::from(rows);
+    let rows = match is_single {
+        true => {
+            let value = Expr::Column(first).alias(&name);
+            rows.project(of_domain().chain([value]))?
+        }
+        false => {
+            let value = single_value(Expr::Column(first)).alias(&name);
+            rows.aggregate(of_domain(), [value])?
+        }
+    };
+    let plan = joined(outer, rows.build()?, JoinType::Left, keys, None)?.build()?;
+    Ok((plan, Column::from_name(name)))
+}
+
+/// Whether a subquery has one row for each row around it, or none.
+fn has_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::Projection(projection) => has_one_row(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => has_one_row(&alias.input),
+        LogicalPlan::Filter(filter) => has_one_row(&filter.input),
+        LogicalPlan::Sort(sort) => sort.fetch == Some(1) || has_one_row(&sort.input),
+        LogicalPlan::Limit(limit) => {
+            domain::fetched(limit).is_ok_and(|(_, fetch)| fetch.is_some_and(|fetch| fetch <= 1))
+                || has_one_row(&limit.input)
+        }
+        LogicalPlan::EmptyRelation(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,234 @@
+//! DataFusion's planner of SQL over the functions of a session.
+
+mod outer_aliases;
+mod plan_names;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use atoll_sql_common::names::resolve;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::cte_worktable::CteWorkTable;
+use datafusion::catalog::{Session as SessionTrait, TableFunctionArgs};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::file_options::file_type::FileType;
+use datafusion::common::{
+    DFSchema, ResolvedTableReference, Result, TableReference, plan_datafusion_err,
+};
+use datafusion::datasource::file_format::format_as_file_type;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::planner::{
+    ContextProvider, ExprPlanner, RelationPlanner, TypePlanner,
+};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::var_provider::{VarType, is_system_variables};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
+};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
+
+use crate::type_resolution::{mark_siblings, mark_siblings_within};
+use crate::volatile::share_ctes;
+use atoll_sql_common::functions::Functions;
+use atoll_sql_parse::dialect::SqlTypes;
+use outer_aliases::FarTables;
+
+/// Plans a statement over the tables that it names, and the names of its WITHs.
+///
+/// # Errors
+/// For what cannot be planned.
+pub async fn statement_to_plan(
+    state: &SessionState,
+    mut statement: Parsed,
+    ctes: &[TableReference],
+) -> Result<LogicalPlan> {
+    let mut names = StateNames::of(state);
+    for name in state.resolve_table_references(&statement)? {
+        let name = resolve(state, name);
+        if names.tables.contains_key(&name) {
+            continue;
+        }
+        let Ok(schema) = state.schema_for_ref(name.clone()) else { continue };
+        if let Some(table) = schema.table(&name.table).await? {
+            names.tables.insert(name, provider_as_source(table));
+        }
+    }
+    let options = parser_options(state);
+    let far = FarTables::of(&statement, options.enable_ident_normalization);
+    let far = far.map(|far| (far, statement.clone()));
+    let planner = SqlToRel::new_with_options(&names, options);
+    let is_marked = plan_names::mark(&mut statement);
+    mark_siblings(&mut statement);
+    let plan = match (planner.statement_to_plan(statement), far) {
+        (Err(error), Some((far, mut statement))) if FarTables::are_hidden(&error) => {
+            far.rename(&mut statement);
+            plan_names::mark(&mut statement);
+            mark_siblings(&mut statement);
+            planner.statement_to_plan(statement)
+        }
+        (planned, _) => planned,
+    }?;
+    let plan = if ctes.is_empty() { plan } else { share_ctes(plan, ctes)? };
+    if is_marked { plan_names::unmark(plan) } else { Ok(plan) }
+}
+
+/// The expression of a text over these columns.
+///
+/// # Errors
+/// For what cannot be parsed or planned.
+pub fn create_logical_expr(state: &SessionState, text: &str, columns: &DFSchema) -> Result<Expr> {
+    let dialect = &state.config_options().sql_parser.dialect;
+    let mut parsed = state.sql_to_expr_with_alias(text, dialect)?;
+    mark_siblings_within(&mut parsed.expr);
+    let names = StateNames::of(state);
+    let planner = SqlToRel::new_with_options(&names, parser_options(state));
+    planner.sql_to_expr_with_alias(parsed, columns, &mut PlannerContext::new())
+}
+
+fn parser_options(state: &SessionState) -> ParserOptions {
+    let options = &state.config_options().sql_parser;
+    ParserOptions {
+        parse_float_as_decimal: options.parse_float_as_decimal,
+        enable_ident_normalization: options.enable_ident_normalization,
+        enable_options_value_normalization: options.enable_options_value_normalization,
+        support_varchar_with_length: options.support_varchar_with_length,
+        map_string_types_to_utf8view: options.map_string_types_to_utf8view,
+        collect_spans: options.collect_spans,
+        default_null_ordering: options.default_null_ordering.as_str().into(),
+    }
+}
+
+/// An argument of a table function, a whole number as BIGINT: series take no other type.
+fn wide(arg: Expr) -> Expr {
+    match arg {
+        Expr::Literal(value, metadata) if value.data_type().is_integer() => {
+            let wide = value.cast_to(&DataType::Int64).unwrap_or(value);
+            Expr::Literal(wide, metadata)
+        }
+        other => other,
+    }
+}
+
+/// What names mean to the planner.
+struct StateNames<'a> {
+    state: &'a SessionState,
+    functions: Functions<'a>,
+    tables: HashMap<ResolvedTableReference, Arc<dyn TableSource>>,
+}
+
+impl<'a> StateNames<'a> {
+    fn of(state: &'a SessionState) -> Self {
+        Self { state, functions: Functions::of(state), tables: HashMap::new() }
+    }
+}
+
+impl ContextProvider for StateNames<'_> {
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        self.state.expr_planners()
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        self.state.relation_planners()
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(SqlTypes))
+    }
+
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        let name = resolve(self.state, name);
+        let table = self.tables.get(&name).cloned();
+        table.ok_or_else(|| match name.schema.is_empty() {
+            true => plan_datafusion_err!("table '{}' not found", name.table),
+            false => plan_datafusion_err!("table '{name}' not found"),
+        })
+    }
+
+    fn get_table_function_source(
+        &self,
+        name: &str,
+        args: Vec<Expr>,
+    ) -> Result<Arc<dyn TableSource>> {
+        let function = self.state.table_functions().get(name);
+        let function =
+            function.ok_or_else(|| plan_datafusion_err!("table function '{name}' not found"))?;
+        let context = SimplifyContext::builder()
+            .with_config_options(Arc::clone(self.state.config_options()))
+            .with_query_execution_start_time(
+                self.state.execution_props().query_execution_start_time,
+            )
+            .build();
+        let (simplifier, none) = (ExprSimplifier::new(context), DFSchema::empty());
+        let args = args.into_iter();
+        let args = args.map(|arg| simplifier.simplify(simplifier.coerce(arg, &none)?).map(wide));
+        let args = args.collect::<Result<Vec<_>>>()?;
+        let args = TableFunctionArgs::new(&args, self.state as &dyn SessionTrait);
+        Ok(provider_as_source(function.create_table_provider_with_args(args)?))
+    }
+
+    fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
+        // What is NULL in the rows that come of it is not known before it is analyzed.
+        let fields = schema.fields().iter().map(|field| Field::clone(field).with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.functions.scalar(name).or_else(|| plan_names::named_part(name))
+    }
+
+    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
+        self.functions.higher_order(name).cloned()
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.functions.aggregate(name).cloned()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.functions.window(name).cloned()
+    }
+
+    fn get_variable_type(&self, names: &[String]) -> Option<DataType> {
+        if names.is_empty() {
+            return None;
+        }
+        let kind = match is_system_variables(names) {
+            true => VarType::System,
+            false => VarType::UserDefined,
+        };
+        let providers = self.state.execution_props().var_providers.as_ref()?;
+        providers.get(&kind)?.get_type(names)
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.functions.all_scalar().into_keys().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        self.functions.all_higher_order().into_keys().collect()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.functions.all_aggregate().into_keys().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.functions.all_window().into_keys().collect()
+    }
+
+    fn get_file_type(&self, ending: &str) -> Result<Arc<dyn FileType>> {
+        let format = self.state.get_file_format_factory(ending);
+        let format = format.ok_or_else(|| {
+            plan_datafusion_err!("There is no registered file format with ext {ending}")
+        })?;
+        Ok(format_as_file_type(format))
+    }
+}
