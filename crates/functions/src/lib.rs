@@ -9,22 +9,9 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `overflow` | the error, with the advice what to cast to |
-//! | `total` | the exact total of a set of values, and what can be summed |
-//! | `headroom` | whether values can be added without looking for wraps |
-//! | `target` | the type a total must fit, and its check |
-//! | `groups` | one total per group |
-//! | `accumulator`, `grouped` | what DataFusion calls for one group, and for many |
-//! | `finish`, `mean` | from totals to results: sums, averages |
-//! | `distinct` | totals over distinct values, also in a moving window frame |
-//! | `distinct_measured` | distinct intervals as a list |
-//! | `sum`, `avg` | the two functions |
-//! | `extreme` | `min` and `max` |
-//! | `interval_aggregates` | `min`, `max` and `avg` of intervals |
-//! | `nested_extreme` | `min` and `max` of lists, structs and maps |
-//! | `any_value` | `any_value` |
-//! | `array_agg` | `array_agg` |
-//! | `string_agg` | `string_agg`, charged with the copies it makes |
+//! | `exact_sum` | sums and averages: exact totals, and the type that they must fit |
+//! | `extremes` | `min` and `max`; aggregates of intervals |
+//! | `ordered` | `any_value`, `array_agg` and `string_agg`, in the order of their ORDER BY |
 //! | `gathered` | aggregates that need all values of a group: mode, quantiles, `max(x, n)`, histogram |
 //! | `framed` | aggregates over frames of windows |
 //! | `excluded` | functions over frames with EXCLUDE |
@@ -62,48 +49,32 @@ macro_rules! by_native_type {
     };
 }
 
-mod accumulator;
-mod any_value;
-mod array_agg;
 mod array_text;
-mod avg;
 mod compared_rows;
 mod defined;
-mod distinct;
-mod distinct_measured;
+mod exact_sum;
 mod excluded;
-mod extreme;
+mod extremes;
 mod failure;
-mod finish;
 mod framed;
 mod gathered;
-mod grouped;
-mod groups;
 mod growing;
-mod headroom;
-mod interval_aggregates;
 mod lambda;
 mod listing;
 mod marked;
-mod mean;
+mod masked;
 mod moments;
 mod named_part;
-mod nested_extreme;
-mod overflow;
+mod ordered;
 mod planner;
 mod quantified;
 mod range_key;
 mod scalar;
 mod shifted;
 mod signed;
-mod string_agg;
-mod sum;
-mod summand;
-mod target;
 pub mod temporal;
 #[cfg(test)]
 mod tests;
-mod total;
 mod type_name;
 mod unnamed;
 mod wholes;
@@ -114,24 +85,24 @@ use std::sync::{Arc, LazyLock};
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
-pub use any_value::OrderedAnyValue;
-pub use array_agg::OrderedArrayAgg;
 pub use array_text::array_items;
-pub use avg::CheckedAvg;
+pub use exact_sum::avg::CheckedAvg;
+pub use exact_sum::overflow::SumOverflow;
+pub use exact_sum::sum::CheckedSum;
 pub use excluded::EXCLUDE;
-pub use extreme::{OrderedMax, OrderedMin};
+pub use extremes::ordered::{OrderedMax, OrderedMin};
 pub use failure::{FunctionFailure, is_of_pattern};
 pub use growing::without_large_constants;
 pub use marked::marked_field;
 pub use named_part::{is_named_part, named_part_function, without_name};
-pub use overflow::SumOverflow;
+pub use ordered::any_value::OrderedAnyValue;
+pub use ordered::array_agg::OrderedArrayAgg;
+pub use ordered::string_agg::CountedStringAgg;
 pub use planner::{PlanCalls, UNKNOWN, gathered_in_order};
 pub use scalar::{
     StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_jsonb,
     canonical_uuid, is_canonical_uuid, regex_of,
 };
-pub use string_agg::CountedStringAgg;
-pub use sum::CheckedSum;
 pub use type_name::sql_name;
 pub use unnamed::{UnnamedFunction, null_where_an_argument_is};
 

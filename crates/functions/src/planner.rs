@@ -14,7 +14,6 @@ use datafusion::logical_expr::planner::{
 use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, GetFieldAccess, ScalarUDF, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::array_agg::OrderedArrayAgg;
 use super::compared_rows::compared_rows;
 use super::excluded::{excluded, not_positive};
 use super::failure::FunctionFailure;
@@ -27,6 +26,7 @@ use super::range_key::ranged;
 use super::scalar;
 use super::shifted::shifted;
 use super::signed::{signed_count, signed_count_over};
+use crate::ordered::array_agg::OrderedArrayAgg;
 
 /// The name of an outer column's field that is not known yet: `a.b` where a is a column without fields, and may be a
 /// table of a query around.
@@ -127,7 +127,7 @@ impl ExprPlanner for PlanCalls {
             let found = function.call(vec![args.remove(0), pattern]);
             return Ok(PlannerResult::Planned(array_element(found, lit(1_i64))));
         }
-        static SUBSTR: LazyLock<ScalarUDF> = LazyLock::new(scalar::substr::function);
+        static SUBSTR: LazyLock<ScalarUDF> = LazyLock::new(scalar::text::substr::function);
         Ok(PlannerResult::Planned(SUBSTR.call(args)))
     }
 

@@ -12,6 +12,7 @@
 //! | `json` | types are those of many rows |
 //! | `nested` | values inside of lists, structs and maps |
 //! | `read` | files in FROM, by name and by functions |
+//! | `source` | the files that a table reads, and how their rows come |
 //! | `sink` | what writes files, whatever their format |
 //! | `copy` | what the options of COPY mean |
 //! | `whole` | COPY replaces files as a whole or leaves them as they were |
@@ -31,6 +32,7 @@ mod parquet;
 mod permission;
 pub mod read;
 mod sink;
+mod source;
 pub mod spill;
 pub(crate) mod whole;
 

@@ -11,8 +11,8 @@ use datafusion::logical_expr::{
 
 use super::call::Call;
 use super::marks::{JSON_MARK, JSONB_MARK, UUID_MARK, is_jsonb_field, list_mark};
-use super::structs::map_type;
 use crate::listing::{Listing, no_function, told_apart_by_listing};
+use crate::scalar::nested::structs::map_type;
 
 /// Functions that give UUIDs.
 const GIVES_UUID: [&str; 3] = ["uuid_checked", "try_uuid_checked", "uuidv7"];

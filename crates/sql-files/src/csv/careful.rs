@@ -20,7 +20,7 @@ use super::options::{CsvSettings, Header};
 use super::records::{CsvRecord, CsvSyntax, QuoteFlaw, RecordReader};
 use super::source::{not_of_type, sql_name};
 use super::times;
-use crate::read::{BatchSource, Batches, SourceFile, until_failure};
+use crate::source::{BatchSource, Batches, SourceFile, until_failure};
 use atoll_sql_semantics::arithmetic::convert;
 
 /// How the files of a table are written, and what their columns are.

@@ -15,7 +15,7 @@ use super::options::{CsvSettings, GivenTypes};
 use super::records::{CsvRecord, CsvSyntax};
 use super::sniff::sniff;
 use crate::amended::OwnOptions;
-use crate::read::{FilesPart, PartReader, SourceFile, TypeNames};
+use crate::source::{FilesPart, PartReader, SourceFile, TypeNames};
 use atoll_sql_parse::syntax::FileOptions;
 
 /// Bytes of a file from which its syntax is found out.

@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::reader::JsonReading;
 use crate::amended::{AmendedFormat, Amendment};
 use crate::blamed::{Blame, Blamed, BlamedScanExec};
-use crate::read::{BatchSource, SourceFile};
+use crate::source::{BatchSource, SourceFile};
 use atoll_sql_common::operator::PassThroughExec;
 
 /// The format with located errors.

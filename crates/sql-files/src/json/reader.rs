@@ -17,7 +17,7 @@ use super::table::{value_error, wrong_value};
 use super::values::ValueReader;
 use crate::csv::is_whole;
 use crate::nested::{batch_with_leaves, with_leaf_types_of, with_leaves};
-use crate::read::{BatchSource, Batches, SourceFile, until_failure};
+use crate::source::{BatchSource, Batches, SourceFile, until_failure};
 use atoll_sql_semantics::arithmetic::convert;
 
 /// How the files of a table are read.

@@ -13,7 +13,7 @@ use super::infer::{JsonType, columns, sample_value};
 use super::reader::{JsonReading, Rewriting};
 use super::values::{ValueError, ValueReader};
 use crate::SAMPLE_ROWS;
-use crate::read::{FilesPart, PartReader, SourceFile, TypeNames};
+use crate::source::{FilesPart, PartReader, SourceFile, TypeNames};
 use atoll_sql_parse::syntax::FileOptions;
 
 const FORMAT: &[&str] = &["format"];

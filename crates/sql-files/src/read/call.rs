@@ -21,11 +21,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 use parking_lot::RwLock;
 
-use super::found::find;
-use super::glob::is_pattern;
 use super::listing;
 use super::open::open;
 use crate::check_files;
+use crate::source::found::find;
+use crate::source::is_pattern;
 use atoll_sql_common::names::{TableNames, resolve};
 use atoll_sql_parse::syntax::{
     COPY_FROM, FileFunction, FileKind, FileOptions, OptionValue, kind_of_name, walk_mut,

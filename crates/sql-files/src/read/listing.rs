@@ -14,9 +14,10 @@ use datafusion::execution::SessionState;
 use datafusion::parquet::file::reader::{FileReader, SerializedFileReader};
 use datafusion::parquet::schema::types::Type;
 
-use super::found::{SourceFile, find};
-use super::open::{TypeNames, recognised};
+use super::open::recognised;
 use crate::csv;
+use crate::source::TypeNames;
+use crate::source::found::{SourceFile, find};
 use atoll_sql_parse::syntax::{FileKind, FileOptions, Listing};
 
 type Columns = Vec<(&'static str, ArrayRef)>;

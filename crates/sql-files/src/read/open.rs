@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
-use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, plan_datafusion_err, plan_err};
+use datafusion::common::{Result, ScalarValue, exec_err, plan_datafusion_err, plan_err};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use datafusion::logical_expr::ExprSchemable;
 use datafusion::logical_expr::type_coercion::binary::type_union_resolution;
 
-use super::found::{SourceFile, find};
-use super::hive::{self, HiveColumns};
-use super::kind::recognise;
-use super::table::{FilesPart, FilesTable, PartReader};
+use crate::source::TypeNames;
+use crate::source::found::{SourceFile, find};
+use crate::source::hive::{self, HiveColumns};
+use crate::source::kind::recognise;
+use crate::source::table::{FilesPart, FilesTable, PartReader};
 use crate::{csv, json};
 use atoll_sql_parse::syntax::{FileKind, FileOptions, compression_named};
-use atoll_sql_semantics::sql_to_plan::create_logical_expr;
 
 const FILENAME: &[&str] = &["filename"];
 const BY_NAME: &[&str] = &["union_by_name"];
@@ -26,26 +25,6 @@ const COMPRESSION: &[&str] = &["compression"];
 const KNOWN: &[&[&str]] = &[FILENAME, BY_NAME, COMPRESSION];
 /// Of Parquet files, as far as DuckDB's words are no more than a way to go about it.
 const PARQUET: &[&[&str]] = &[&["binary_as_string"], &["can_have_nan"]];
-
-/// Types by the names that SQL has for them.
-pub(crate) struct TypeNames<'a>(pub(super) &'a SessionState);
-
-impl TypeNames<'_> {
-    /// The type that a text names, of a column.
-    pub(crate) fn resolve(&self, column: &str, text: &str) -> Result<DataType> {
-        if text.eq_ignore_ascii_case("json") {
-            return Ok(DataType::Utf8);
-        }
-        let none = DFSchema::empty();
-        let cast = create_logical_expr(self.0, &format!("CAST(NULL AS {text})"), &none);
-        let found = cast.and_then(|cast| cast.get_type(&none));
-        match found {
-            Ok(DataType::Utf8View) => Ok(DataType::Utf8),
-            Ok(found) => Ok(found),
-            Err(_) => plan_err!("unknown type '{text}' of column '{column}'"),
-        }
-    }
-}
 
 /// The table over the files that a call or a name names; `expected` is what they are taken for.
 pub(super) async fn open(

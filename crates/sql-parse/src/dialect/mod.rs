@@ -17,7 +17,7 @@
 //! | `calls` | `struct_pack(a := 1)`, `if(a, b, c)`, `x::JSON` | calls of functions, CASE |
 //! | `lambda` | `x -> x + 1` as an argument | a lambda |
 //! | `names` | columns without names | names by their texts, before all other steps |
-//! | `figured` | the same, for PostgreSQL's clients | PostgreSQL's names, which `names` asks for |
+//! | `postgres_names` | the same, for PostgreSQL's clients | PostgreSQL's names, which `names` asks for |
 //! | `whole_numbers` | `SELECT 1`, `CASE WHEN a THEN 1 ELSE 0 END` | INTEGER where a statement returns it |
 //! | `comprehension` | `[x + 1 FOR x IN l IF x > 0]` | `list_transform(list_filter(l, …), …)` |
 //! | `json_marks` | `SELECT (SELECT json_object(…))` | `SELECT json_checked((SELECT …))` |
@@ -37,9 +37,9 @@
 //! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
 //! | `quantified` | `x = ANY (list)` | an operator that the functions plan |
 //! | `refused` | `MERGE …`, `CREATE TRIGGER …` | errors that name the alternative |
-//! | `statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
+//! | `catalog_statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
 //! | `summarize` | what SUMMARIZE and DESCRIBE ask | aggregates of all columns; their names and types |
-//! | `columns`, `stars` | `COLUMNS('^a') + 1`, `* RENAME (a AS b)` | an expression for each column, whose names `needs` asks for |
+//! | `columns_call`, `stars` | `COLUMNS('^a') + 1`, `* RENAME (a AS b)` | an expression for each column, whose names `needs` asks for |
 //! | `using` | `SELECT * FROM a FULL JOIN b USING (k)` | `SELECT coalesce(a.k, b.k) AS k, …`, whose columns `needs` asks for |
 //! | `types` | `MAP(VARCHAR, INT)`, `TIMESTAMP_S`, `UNION(…)` | Arrow's types, or an error that names one |
 //!
@@ -48,49 +48,11 @@
 //! function whose name begins with `$`, which no one can type: [`Relations`] plans it, where the names
 //! around it are known.
 
-mod aliases;
-mod array_text;
-mod arrays;
-mod asof;
-mod bare_calls;
-mod by_name;
-mod calls;
-mod catalog;
 mod columns;
-mod comprehension;
-mod figured;
-mod forms;
-mod json_marks;
-mod json_rows;
-mod lambda;
-mod lateral;
-mod like;
-mod list_rows;
-mod names;
-mod needs;
-mod numerics;
-mod operators;
-mod order_by_all;
-mod outer_aggregates;
-mod percent;
-mod pivot;
-mod positional;
-mod quantified;
-mod refused;
+mod expressions;
 mod relations;
-mod reused;
-mod sampled;
-mod stars;
 mod statements;
-mod summarize;
-mod table_stars;
-mod times;
 pub mod tree;
-mod tuples;
-mod types;
-mod unpivot;
-mod using;
-mod whole_numbers;
 mod words;
 
 use datafusion::common::Result;
@@ -98,23 +60,31 @@ use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{Expr, Query, Select, Statement, TableFactor};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
-pub use calls::as_texts;
-pub use forms::described;
-pub use names::{folded, name_columns, shown};
-pub use needs::{Answer, Expansion, Question};
-pub(crate) use numerics::settle_recursive;
-pub(crate) use operators::infix;
-pub(crate) use order_by_all::order_by_all;
-pub(crate) use outer_aggregates::is_aggregate;
-pub use percent::share;
-pub use quantified::is_quantified;
-pub(crate) use refused::refuse_statement;
-pub use relations::Relations;
-pub use summarize::ColumnNotes;
+pub use columns::names::{folded, name_columns, shown};
+pub use columns::needs::{Answer, Expansion, Question};
+pub(crate) use columns::order_by_all::order_by_all;
+pub use expressions::calls::as_texts;
+pub(crate) use expressions::numerics::settle_recursive;
+pub(crate) use expressions::operators::infix;
+pub(crate) use expressions::outer_aggregates::is_aggregate;
+pub use expressions::quantified::is_quantified;
+pub use expressions::types::SqlTypes;
+pub use expressions::types::type_name as column_type;
+pub use relations::percent::share;
+pub use relations::planned::Relations;
+pub use statements::forms::described;
+pub(crate) use statements::refused::refuse_statement;
+pub use statements::summarize::ColumnNotes;
 pub use tree::{call, query as query_of_body, query_of, quoted};
-pub use types::SqlTypes;
-pub use types::type_name as column_type;
 pub(crate) use words::read as read_words;
+
+use columns::{aliases, table_stars};
+use expressions::{
+    array_text, arrays, bare_calls, calls, catalog, comprehension, json_marks, lambda, like,
+    numerics, operators, outer_aggregates, quantified, times, tuples, types,
+};
+use relations::{by_name, json_rows, lateral, list_rows, percent, positional, sampled};
+use statements::{catalog_statements, forms};
 
 /// The name that words give the variables of a session.
 pub const VARIABLE: &str = "$variable";
@@ -133,7 +103,7 @@ pub const OVERRIDING_USER: &str = "$overriding_user";
 /// The steps on a statement.
 pub(crate) fn rewrite_statement(statement: &mut Statement, state: &SessionState) -> Result<()> {
     types::widen_columns(statement);
-    statements::rewrite(statement, state)?;
+    catalog_statements::rewrite(statement, state)?;
     calls::rewrite_statement(statement);
     numerics::rewrite_statement(statement);
     Ok(())

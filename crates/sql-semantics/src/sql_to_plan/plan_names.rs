@@ -17,7 +17,7 @@
 //!
 //! What is marked depends on the structure of an expression alone, not on how it is written: `(a - b) - c` and
 //! `a - b - c` stay one expression. Names of the columns that a query returns are given elsewhere
-//! (`dialect/names.rs`).
+//! (`dialect/columns/names.rs`).
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

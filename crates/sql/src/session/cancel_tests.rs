@@ -10,7 +10,7 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::physical_plan::{collect, displayable};
 
-use crate::session::plan::planner::{cancel_token, plan_physical};
+use crate::session::plan::steps::{cancel_token, plan_physical};
 use crate::{DatabaseOptions, Session};
 use atoll_sql_parse::parse::parse;
 

@@ -91,7 +91,7 @@ fn progress_does_not_keep_a_plan_alive() {
         run(&session, "CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 10)").await;
         let planner = planner(&session).await;
         let plan = planned(&planner, "SELECT count(*) FROM t x JOIN t y ON x.a = y.a").await;
-        let physical = crate::session::plan::planner::plan_physical(&planner.state, &plan)
+        let physical = crate::session::plan::steps::plan_physical(&planner.state, &plan)
             .await
             .expect("planned");
         let progress = atoll_sql_exec::scan::ScanProgress::of(&physical);

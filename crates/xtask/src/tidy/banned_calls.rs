@@ -1,7 +1,7 @@
 //! Calls with a better replacement.
 
-use super::rust_code::{RustCode, find_words};
 use super::{Check, File, SourceTree, TidyFinding};
+use crate::tidy::source::rust_code::{RustCode, find_words};
 
 pub(crate) struct BannedCalls;
 

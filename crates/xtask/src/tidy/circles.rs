@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rust_code::RustCode;
 use super::{Check, File, SourceTree, TidyFinding};
+use crate::tidy::source::rust_code::RustCode;
 
 const BECAUSE: &str = "modules in a circle can only be read, changed and compiled together";
 

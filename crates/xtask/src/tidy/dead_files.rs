@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::rust_code::RustCode;
 use super::{Check, SourceTree, TidyFinding};
+use crate::tidy::source::rust_code::RustCode;
 
 pub(crate) struct DeadFiles;
 

@@ -1,7 +1,7 @@
 //! Versions, features and reasons stand in the root manifest and nowhere else.
 
-use super::manifest::{CrateManifest, ManifestEntry};
 use super::{Check, SourceTree, TidyFinding};
+use crate::tidy::source::manifest::{CrateManifest, ManifestEntry};
 
 const ROOT: &str = "Cargo.toml";
 const LOCK: &str = "Cargo.lock";

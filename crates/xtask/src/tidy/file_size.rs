@@ -1,9 +1,16 @@
-//! Long sources and large blobs.
+//! Long sources, large folders and large blobs.
+
+use std::collections::BTreeMap;
 
 use super::{Check, File, SourceTree, TidyFinding};
 
 const LINES_MAX: usize = 600;
+const FOLDER_SOURCES_MAX: usize = 20;
 const BLOB_BYTES_MAX: u64 = 1 << 20;
+
+/// Folders that are larger today. One that shrinks leaves the list, and none joins it.
+const LARGE_FOLDERS: [&str; 3] =
+    ["crates/primitives/src/aggregate", "crates/process/src/inspect", "crates/server/src/flight"];
 
 pub(crate) struct FileSize;
 
@@ -14,8 +21,34 @@ impl Check for FileSize {
 
     fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let long = tree.rust_files().filter_map(|(file, text)| long_source(file, text));
-        long.chain(tree.files().filter_map(large_blob)).collect()
+        let large = tree.files().filter_map(large_blob);
+        long.chain(large_folders(tree)).chain(large).collect()
     }
+}
+
+/// Folders with many sources that are not listed, and listed ones with few. Folders of tests hold what they test.
+fn large_folders(tree: &SourceTree) -> Vec<TidyFinding> {
+    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+    for (file, _) in tree.rust_files().filter(|(file, _)| file.path.contains("/src/")) {
+        if let Some((folder, _)) = file.path.rsplit_once('/') {
+            *folders.entry(folder).or_default() += 1;
+        }
+    }
+    let is_listed = |folder: &str| LARGE_FOLDERS.contains(&folder);
+    let wrong = folders
+        .into_iter()
+        .filter(|(folder, count)| (*count > FOLDER_SOURCES_MAX) != is_listed(folder));
+    let finding = |(folder, count): (&str, usize)| TidyFinding {
+        path: folder.to_owned(),
+        line: None,
+        what: format!("{count} sources; the limit is {FOLDER_SOURCES_MAX}"),
+        instead: match is_listed(folder) {
+            true => "take it out of LARGE_FOLDERS".into(),
+            false => "put those of one theme into a folder".into(),
+        },
+        because: "names that fit on a screen are found without searching",
+    };
+    wrong.map(finding).collect()
 }
 
 fn long_source(file: &File, text: &str) -> Option<TidyFinding> {

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::manifest::CrateManifest;
-use super::{Check, SourceTree, TidyFinding, markdown};
+use super::source::markdown;
+use super::{Check, SourceTree, TidyFinding};
+use crate::tidy::source::manifest::CrateManifest;
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 /// Stands on a line of its own above the table.

@@ -1,6 +1,7 @@
 //! Relative links in documents lead to something that is in the repository.
 
-use super::{Check, SourceTree, TidyFinding, markdown};
+use super::source::markdown;
+use super::{Check, SourceTree, TidyFinding};
 
 pub(crate) struct Links;
 

@@ -1,7 +1,7 @@
 //! A lint is silenced with a reason or not at all.
 
-use super::rust_code::RustCode;
 use super::{Check, SourceTree, TidyFinding};
+use crate::tidy::source::rust_code::RustCode;
 
 pub(crate) struct LintReasons;
 

@@ -13,7 +13,7 @@
 //! - `lint_reasons`: a lint is silenced with a reason or not at all
 //! - `dead_files`: sources that no `mod` reaches, and stray test binaries
 //! - `module_layout`: a module with files of its own is a folder with a `mod.rs`
-//! - `file_size`: long sources, large blobs
+//! - `file_size`: long sources, large folders, large blobs
 //! - `words`: unfinished work, and words that belong to one machine only
 //! - `plain_english`: phrases to be rewritten
 //! - `links`: relative links in documents
@@ -36,19 +36,16 @@ mod file_size;
 mod layers;
 mod links;
 mod lint_reasons;
-mod manifest;
-mod markdown;
 mod module_layout;
 mod plain_english;
-mod rust_code;
+mod source;
 #[cfg(test)]
 mod tests;
-mod tree;
 mod unsafe_fence;
 mod unused_dependencies;
 mod words;
 
-pub use tree::{File, SourceTree};
+pub use source::tree::{File, SourceTree};
 
 /// One rule.
 pub trait Check {

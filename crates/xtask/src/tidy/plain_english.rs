@@ -3,8 +3,8 @@
 //! ends and comment markers, so a phrase is found wherever its lines are broken. The lists are written
 //! so that this file obeys its own rule.
 
-use super::rust_code::line_of;
 use super::{Check, File, SourceTree, TidyFinding};
+use crate::tidy::source::rust_code::line_of;
 
 /// Persons in place of the thread, reader or value that is meant.
 pub(crate) const PERSONS: [&str; 6] = [

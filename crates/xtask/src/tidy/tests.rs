@@ -287,6 +287,18 @@ fn file_size_counts_lines_of_sources_and_bytes_of_all() {
 }
 
 #[test]
+fn file_size_counts_the_sources_of_a_folder() {
+    let of = |folder: &str, count: usize| -> Vec<String> {
+        (0..count).map(|number| format!("crates/low/{folder}/f{number}.rs")).collect()
+    };
+    let paths = [of("src/many", 21), of("src/few", 20), of("tests/it", 30)].concat();
+    let files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "")).collect();
+    assert_found("file_size", &files, &["crates/low/src/many 21 sources"]);
+    let listed = [("crates/server/src/flight/mod.rs", "")];
+    assert_found("file_size", &listed, &["crates/server/src/flight 1 sources"]);
+}
+
+#[test]
 fn words_of_unfinished_work_are_found_in_code_and_documents() {
     for word in UNFINISHED {
         let text = format!("fine\n// {word} later\n");

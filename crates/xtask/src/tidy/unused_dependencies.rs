@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::manifest::CrateManifest;
 use super::{Check, SourceTree, TidyFinding};
+use crate::tidy::source::manifest::CrateManifest;
 
 const BECAUSE: &str = "it costs build time, and the next reader looks for what it does";
 

@@ -1,8 +1,8 @@
 //! Words of unfinished work, and words that belong to one machine only. The lists are written in
 //! halves, so that this file obeys its own rule.
 
-use super::rust_code::{find_words, line_of};
 use super::{Check, File, SourceTree, TidyFinding};
+use crate::tidy::source::rust_code::{find_words, line_of};
 
 /// Marks of unfinished work, in sources, scripts and documents.
 pub(crate) const UNFINISHED: [&str; 7] = [

@@ -21,7 +21,7 @@ use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
 
-use super::forms;
+use crate::dialect::statements::forms;
 
 /// Rewrites the tokens of a statement; where the dialect is another product's (`is_mended` is false), it only
 /// refuses what would be misread.

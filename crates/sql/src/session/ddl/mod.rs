@@ -14,6 +14,7 @@ pub(super) mod rights;
 pub(super) mod roles;
 pub(super) mod sequence;
 pub(super) mod sequence_dependents;
+pub(super) mod statement_reads;
 pub(super) mod temporary;
 pub(super) mod view_dependents;
 pub(super) mod view_text;

@@ -35,7 +35,8 @@ use datafusion::sql::sqlparser::ast::{
 use crate::role::rights::Right;
 use crate::session::Session;
 use crate::session::dml::change::{changed_source, quoted, rename};
-use crate::session::plan::planner::{StatementPlanner, cancel_token, plan_physical};
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::plan::steps::{cancel_token, plan_physical};
 use crate::session::statement::execute::QueryResult;
 use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules};
 use atoll_sql_common::error::{SqlState, stated_err, transaction_error};

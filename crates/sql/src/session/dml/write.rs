@@ -8,7 +8,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::collect;
 
 use crate::session::Session;
-use crate::session::plan::planner::{StatementPlanner, cancel_token, plan_physical};
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::plan::steps::{cancel_token, plan_physical};
 use crate::session::statement::execute::QueryResult;
 use atoll_sql_exec::scan::ScanProgress;
 

@@ -25,7 +25,8 @@ use datafusion::sql::sqlparser::ast::{
 use crate::session::cache::point::cast_types;
 use crate::session::dml::change::{parsed, quoted, type_parameter};
 use crate::session::dml::insert::{DeclaredConflict, DeclaredUpdate};
-use crate::session::plan::planner::{StatementPlanner, analyzed, state_to_keep};
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::plan::steps::{analyzed, state_to_keep};
 use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
 use crate::table_text::generated_columns;
 use atoll_sql_common::error::{SqlError, stated_err};

@@ -10,7 +10,8 @@ use datafusion::physical_plan::collect;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{Query, Statement as Ast};
 
-use crate::session::plan::planner::{StatementPlanner, is_volatile, plan_physical};
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::plan::steps::{is_volatile, plan_physical};
 use atoll_sql_common::task::BoundTask;
 use atoll_sql_parse::dialect::{Answer, Expansion, Question};
 

@@ -8,4 +8,5 @@ pub(super) mod planner;
 pub(super) mod planning_times;
 pub(super) mod query_planner;
 pub(super) mod same_names;
+pub(super) mod steps;
 pub(super) mod wide_tables;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use atoll_functions::{StatementStart, without_large_constants};
+use atoll_functions::StatementStart;
 use atoll_runtime::CancelToken;
 use atoll_store::database::DatabaseVersion;
 use atoll_store::database::{CatalogChange, LockWait};
@@ -18,11 +18,8 @@ use datafusion::common::{
 };
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{
-    DdlStatement, Expr, LogicalPlan, Prepare, Statement as PlanStatement, Volatility,
+    DdlStatement, Expr, LogicalPlan, Prepare, Statement as PlanStatement,
 };
-use datafusion::optimizer::AnalyzerRule;
-use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::{IdentNormalizer, object_name_to_table_reference};
 use datafusion::sql::resolve::resolve_table_references;
@@ -46,23 +43,19 @@ use crate::session::dml::insert::{
 use crate::session::dml::refused_values::check_inserted;
 use crate::session::dml::returning::Returning;
 use crate::session::plan::same_names::BareQualifiers;
+use crate::session::plan::steps::coerced;
 use crate::session::statement::copy_in::copies;
 use crate::session::transaction::StatementTransaction;
 use crate::statement_handle::StatementHandle;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::table_text::is_generated;
 use atoll_sql_common::error::{SqlError, stated_err, transaction_error};
-use atoll_sql_common::functions::Functions;
 use atoll_sql_common::names::{NameList, plain, resolve, resolve_lasting};
 use atoll_sql_common::settings::AtollOptions;
 use atoll_sql_exec::admission::StatementClass;
 use atoll_sql_files::check_files;
 use atoll_sql_parse::dialect::BY_NAME;
-use atoll_sql_parse::parse::{STACK_SHORT, on_deep_stack};
-use atoll_sql_semantics::rewrite::{EmptySubqueries, OuterAggregates, OuterNames};
 use atoll_sql_semantics::sql_to_plan::{create_logical_expr, statement_to_plan};
-use atoll_sql_semantics::timezone::SessionTimeZone;
-use atoll_sql_semantics::type_resolution::DatesBesideTimestamps;
 
 /// Plans one statement: all of its scans see the rows that were there when this was made.
 #[derive(Clone)]
@@ -197,26 +190,6 @@ impl Session {
         }
         state
     }
-}
-
-/// The settings of a statement for what is kept of its plan, which must keep neither what the statement reads nor the
-/// database that keeps the plan.
-pub(in crate::session) fn state_to_keep(state: &SessionState) -> SessionState {
-    let mut state = state.clone();
-    let extensions = &mut state.config_mut().options_mut().extensions;
-    extensions.insert(StatementHandle::default());
-    if let Some(start) = extensions.get_mut::<StatementStart>() {
-        start.transaction = None;
-    }
-    // What functions are told of the settings.
-    state.mark_start_execution();
-    state
-}
-
-/// The token that is raised when the statement's result was dropped: every plan's context has it.
-pub(in crate::session) fn cancel_token(state: &SessionState) -> CancelToken {
-    let token = state.config().get_extension::<CancelToken>();
-    token.map(|token| token.as_ref().clone()).unwrap_or_default()
 }
 
 impl StatementPlanner {
@@ -554,43 +527,6 @@ impl StatementPlanner {
             other => internal_err!("a view was made by another statement: {}", other.display()),
         }
     }
-}
-
-/// The plan with the types that it has in the end: they are the columns of a view.
-pub(in crate::session) fn coerced(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
-    // The analyzer's own checks refuse subqueries that a later rule makes joins of.
-    let rules: [&dyn AnalyzerRule; 6] = [
-        &OuterNames,
-        &OuterAggregates,
-        &SessionTimeZone,
-        &EmptySubqueries,
-        &DatesBesideTimestamps,
-        &TypeCoercion::new(),
-    ];
-    let options = state.config_options();
-    rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, options))
-}
-
-/// The plan as it is after all of analysis.
-pub(in crate::session) fn analyzed(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
-    state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})
-}
-
-/// The physical plan of a logical one.
-pub(in crate::session) async fn plan_physical(
-    state: &SessionState,
-    plan: &LogicalPlan,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let planned = async {
-        let optimized = without_large_constants(|| state.optimize(plan))?;
-        state.query_planner().create_physical_plan(&optimized, state).await
-    };
-    on_deep_stack(STACK_SHORT, planned).await
-}
-
-pub(in crate::session) fn is_volatile(state: &SessionState, function: &str) -> bool {
-    let function = Functions::of(state).scalar(function);
-    function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
 }
 
 /// Whether a statement reads the tables it names: what only drops or shows a view does not need it to

@@ -17,7 +17,8 @@ use datafusion::sql::parser::{ResetStatement, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Set, Statement as Ast};
 use parking_lot::Mutex;
 
-use crate::session::plan::planner::{StatementPlanner, plan_physical};
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::plan::steps::plan_physical;
 use atoll_sql_common::task::BoundTask;
 use atoll_sql_parse::dialect::{VARIABLE, query_of};
 

@@ -13,7 +13,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use tokio::sync::mpsc::{self, error::TrySendError};
 
-use crate::session::plan::planner::plan_physical;
+use crate::session::plan::steps::plan_physical;
 use crate::session::transaction::StatementTransaction;
 use crate::session::{AtollOptions, Session};
 use atoll_sql_common::settings::{AggregateMethod, JoinMethod};

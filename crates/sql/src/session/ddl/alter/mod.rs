@@ -31,7 +31,8 @@ use crate::session::ddl::definition::{add_check, add_key, mark_types, set_defaul
 use crate::session::ddl::sequence::whole;
 use crate::session::ddl::view_dependents::DroppedColumns;
 use crate::session::dml::change::{parsed, quoted};
-use crate::session::plan::planner::{StatementPlanner, plan_physical};
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::plan::steps::plan_physical;
 use crate::session::statement::command_tag::{missing, with_notices};
 use crate::table::insert::inserted;
 use crate::table::load::load;

@@ -1,0 +1,282 @@
+//! Texts in other encodings, as bytes, in the forms of Unicode, and letters written by their numbers: `convert_from`,
+//! `convert_to`, `normalize`, `unistr`.
+
+use datafusion::arrow::array::ArrayRef;
+use datafusion::common::Result;
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::scalar::call::Call;
+use crate::scalar::entry::{Arguments, Entry, Takes, bytes, text};
+use crate::scalar::text::texts::entry;
+
+const NORMALIZE: &[Arguments] =
+    &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Text, Takes::Text])];
+
+/// An encoding of texts.
+#[derive(Clone, Copy, Debug)]
+enum Encoding {
+    Utf8,
+    /// A letter for each byte; those that are not the letters of Unicode with the numbers of their bytes.
+    Bytes(&'static str, fn(u8) -> Option<char>),
+}
+
+/// Letters of Windows-1252 from 0x80 to 0x9f; a blank where there is none.
+const WIN1252: &str = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
+
+fn latin1(byte: u8) -> Option<char> {
+    Some(char::from(byte))
+}
+
+fn latin9(byte: u8) -> Option<char> {
+    Some(match byte {
+        0xa4 => '€',
+        0xa6 => 'Š',
+        0xa8 => 'š',
+        0xb4 => 'Ž',
+        0xb8 => 'ž',
+        0xbc => 'Œ',
+        0xbd => 'œ',
+        0xbe => 'Ÿ',
+        other => char::from(other),
+    })
+}
+
+fn win1252(byte: u8) -> Option<char> {
+    match byte {
+        0x80..=0x9f => {
+            WIN1252.chars().nth(usize::from(byte - 0x80)).filter(|letter| *letter != ' ')
+        }
+        other => Some(char::from(other)),
+    }
+}
+
+impl Encoding {
+    /// The encoding of a name, in which only letters and digits count.
+    fn named(name: &str) -> Option<Self> {
+        let letters = name.chars().filter(char::is_ascii_alphanumeric);
+        let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+        Some(match letters.as_str() {
+            // In SQL_ASCII PostgreSQL leaves bytes as they are, and a text is one of UTF-8.
+            "utf8" | "unicode" | "sqlascii" => Self::Utf8,
+            "latin1" | "iso88591" => Self::Bytes("LATIN1", latin1),
+            "latin9" | "iso885915" => Self::Bytes("LATIN9", latin9),
+            "win1252" | "windows1252" => Self::Bytes("WIN1252", win1252),
+            _ => return None,
+        })
+    }
+
+    fn of(call: &Call, row: usize, what: &str) -> Result<Self> {
+        let name = call.text(1).value(row);
+        match Self::named(name) {
+            Some(encoding) => Ok(encoding),
+            None => call.fails_as(
+                "22023",
+                format_args!(
+                    "invalid {what} encoding name '{name}'; expected UTF8, LATIN1, LATIN9, WIN1252 or SQL_ASCII"
+                ),
+            ),
+        }
+    }
+}
+
+fn convert_from(call: &Call) -> Result<ArrayRef> {
+    let values = call.bytes(0);
+    let invalid = |name: &str, bytes: &[u8]| {
+        let shown: Vec<String> = bytes.iter().take(4).map(|byte| format!("0x{byte:02x}")).collect();
+        let shown = shown.join(" ");
+        call.fails_as("22021", format_args!("invalid byte sequence for encoding '{name}': {shown}"))
+    };
+    call.texts(|row, out| {
+        let (value, encoding) = (values.value(row), Encoding::of(call, row, "source")?);
+        match encoding {
+            _ if value.contains(&0) => return invalid("UTF8", &[0]),
+            Encoding::Utf8 => match std::str::from_utf8(value) {
+                Ok(text) => out.push_str(text),
+                Err(error) => {
+                    let begin = error.valid_up_to();
+                    let end = error.error_len().map_or(value.len(), |length| begin + length);
+                    return invalid("UTF8", &value[begin..end]);
+                }
+            },
+            Encoding::Bytes(name, letter) => {
+                for byte in value {
+                    match letter(*byte) {
+                        Some(letter) => out.push(letter),
+                        None => return invalid(name, &[*byte]),
+                    }
+                }
+            }
+        }
+        Ok(true)
+    })
+}
+
+fn convert_to(call: &Call) -> Result<ArrayRef> {
+    let texts = call.text(0);
+    call.binaries(|row, out| {
+        let text = texts.value(row);
+        match Encoding::of(call, row, "destination")? {
+            Encoding::Utf8 => out.extend_from_slice(text.as_bytes()),
+            Encoding::Bytes(name, letter) => {
+                for wanted in text.chars() {
+                    match (0..=u8::MAX).find(|byte| letter(*byte) == Some(wanted)) {
+                        Some(byte) => out.push(byte),
+                        None => {
+                            return call.fails_as(
+                                "22P05",
+                                format_args!("'{wanted}' has no equivalent in encoding '{name}'"),
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        Ok(true)
+    })
+}
+
+/// A text in which `\0061`, `\+000061`, `\u0061` and `\U00000061` are letters, and `\\` is a backslash.
+fn unescaped(text: &str, out: &mut String) -> Result<(), String> {
+    let mut rest = text;
+    let mut high = None;
+    while let Some(at) = rest.find('\\') {
+        if high.is_some() && at > 0 {
+            return Err("a surrogate stands alone".to_owned());
+        }
+        out.push_str(&rest[..at]);
+        let behind = &rest[at + 1..];
+        if let Some(after) = behind.strip_prefix('\\') {
+            if high.is_some() {
+                return Err("a surrogate stands alone".to_owned());
+            }
+            out.push('\\');
+            rest = after;
+            continue;
+        }
+        let (skipped, digits) = match behind.chars().next() {
+            Some('+') => (1, 6),
+            Some('u') => (1, 4),
+            Some('U') => (1, 8),
+            _ => (0, 4),
+        };
+        let code = behind
+            .get(skipped..skipped + digits)
+            .filter(|code| code.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
+        let Some(code) = code else {
+            return Err(
+                "a backslash stands before another, or \\XXXX, \\+XXXXXX, \\uXXXX, \\UXXXXXXXX"
+                    .to_owned(),
+            );
+        };
+        rest = &behind[skipped + digits..];
+        match (high.take(), code) {
+            (None, 0xd800..=0xdbff) => high = Some(code),
+            (Some(high), 0xdc00..=0xdfff) => {
+                let code = 0x10000 + ((high - 0xd800) << 10) + (code - 0xdc00);
+                out.extend(char::from_u32(code));
+            }
+            (None, code) if code > 0 => match char::from_u32(code) {
+                Some(letter) => out.push(letter),
+                None => return Err(format!("{code:X} is not the number of a character")),
+            },
+            (None, _) => return Err("the number of a character is not 0".to_owned()),
+            (Some(_), _) => return Err("a surrogate stands alone".to_owned()),
+        }
+    }
+    match high {
+        Some(_) => Err("a surrogate stands alone".to_owned()),
+        None => {
+            out.push_str(rest);
+            Ok(())
+        }
+    }
+}
+
+fn unistr(call: &Call) -> Result<ArrayRef> {
+    let texts = call.text(0);
+    call.texts(|row, out| match unescaped(texts.value(row), out) {
+        Ok(()) => Ok(true),
+        Err(why) => call.fails_as("42601", format_args!("invalid Unicode escape: {why}")),
+    })
+}
+
+fn normalize(call: &Call) -> Result<ArrayRef> {
+    let texts = call.text(0);
+    call.texts(|row, out| {
+        let text = texts.value(row);
+        match if call.count() > 1 { call.text(1).value(row) } else { "NFC" } {
+            "NFC" => out.extend(text.nfc()),
+            "NFD" => out.extend(text.nfd()),
+            "NFKC" => out.extend(text.nfkc()),
+            "NFKD" => out.extend(text.nfkd()),
+            other => {
+                return call.fails_as(
+                    "22023",
+                    format_args!(
+                        "invalid normalization form '{other}'; expected NFC, NFD, NFKC or NFKD"
+                    ),
+                );
+            }
+        }
+        Ok(true)
+    })
+}
+
+const ALL: &[Entry] = &[
+    entry!("convert_from" [], "bytes, encoding", &[Arguments::Are(&[Takes::Bytes, Takes::Text])], text,
+        "The text that bytes in an encoding are: UTF8, LATIN1, LATIN9, WIN1252 or SQL_ASCII.",
+        "convert_from('\\x6dfc'::BYTEA, 'LATIN1') = 'mü'", convert_from),
+    entry!("convert_to" [], "text, encoding", &[Arguments::Are(&[Takes::Text, Takes::Text])], bytes,
+        "A text as bytes in an encoding: UTF8, LATIN1, LATIN9, WIN1252 or SQL_ASCII.",
+        "convert_to('mü', 'LATIN1')", convert_to),
+    entry!(
+        "normalize"["nfc_normalize"],
+        "text[, form]",
+        NORMALIZE,
+        text,
+        "A text in a form of Unicode: NFC, unless another is named, NFD, NFKC or NFKD. `text IS NFC NORMALIZED` asks for it.",
+        "normalize('\u{fb01}', NFKC) = 'fi'",
+        normalize
+    ),
+    entry!("unistr" [], "text", &[Arguments::Are(&[Takes::Text])], text,
+        "A text in which characters are written by their numbers: \\XXXX, \\+XXXXXX, \\uXXXX or \\UXXXXXXXX.",
+        "unistr('d\\0061t\\+000061') = 'data'", unistr),
+];
+
+pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[ALL];
+
+#[cfg(test)]
+mod tests {
+    use super::{WIN1252, unescaped};
+
+    fn read(text: &str) -> Result<String, String> {
+        let mut out = String::new();
+        unescaped(text, &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn characters_are_written_by_their_numbers() {
+        assert_eq!(read(r"d\0061t\+000061 \u00fc\U0001F600 \\").as_deref(), Ok("data ü😀 \\"));
+        assert_eq!(read(r"\D83D\DE00").as_deref(), Ok("😀"));
+        for bad in [
+            r"\",
+            r"\00",
+            r"\wxyz",
+            r"\D83D",
+            r"\D83Dx\DE00",
+            r"\D83D\\",
+            r"\DE00",
+            r"\0000",
+            r"\äbc",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn windows_1252_has_a_letter_or_a_blank_for_each_byte() {
+        assert_eq!(WIN1252.chars().count(), 32);
+    }
+}

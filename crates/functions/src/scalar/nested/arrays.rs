@@ -1,0 +1,115 @@
+//! PostgreSQL's functions of arrays that DuckDB has in no form, and of how many arguments are NULL.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::{cast, take};
+use datafusion::arrow::datatypes::{DataType, Field, Int32Type};
+use datafusion::common::{Result, ScalarValue, plan_err};
+
+use crate::scalar::call::Call;
+use crate::scalar::entry::{Arguments, Entry, Takes, as_first};
+use crate::scalar::text::texts::entry;
+
+/// Most elements that a call of array_fill makes for a batch.
+const FILLED_MAX: usize = 1 << 24;
+
+fn trim_array(call: &Call) -> Result<ArrayRef> {
+    let (lists, counts) = (call.list(0), call.whole(1));
+    let (mut places, mut lengths, mut there) = (vec![], vec![], vec![]);
+    for row in 0..call.rows {
+        there.push(!call.is_null(row));
+        if call.is_null(row) {
+            lengths.push(0);
+            continue;
+        }
+        let (from, length) = (lists.value_offsets()[row], lists.value_length(row));
+        let kept = i64::from(length).checked_sub(counts.value(row));
+        let Some(kept) = kept.filter(|kept| (0..=i64::from(length)).contains(kept)) else {
+            let why = format_args!("number of elements to trim must be between 0 and {length}");
+            return call.fails_as("2202E", why);
+        };
+        places.extend((from..from + kept as i32).map(|at| at as u32));
+        lengths.push(kept as usize);
+    }
+    let values = take(lists.values(), &UInt32Array::from(places), None)?;
+    listed(call, values, lengths, there)
+}
+
+fn array_fill(call: &Call) -> Result<ArrayRef> {
+    let sizes = call.list(1);
+    let (mut places, mut lengths, mut there) = (vec![], vec![], vec![]);
+    for row in 0..call.rows {
+        // The value may be NULL.
+        let is_there = sizes.is_valid(row);
+        there.push(is_there);
+        if !is_there {
+            lengths.push(0);
+            continue;
+        }
+        let size = cast(&sizes.value(row), &DataType::Int32)?;
+        let size = size.as_primitive::<Int32Type>();
+        let length = match size.len() {
+            0 => 0,
+            1 if size.is_null(0) => {
+                return call.fails_as("22004", "dimension values cannot be null");
+            }
+            1 => usize::try_from(size.value(0)).unwrap_or(0),
+            _ => return call.fails("lists of one dimension are filled"),
+        };
+        if places.len() + length > FILLED_MAX {
+            return call.fails_as("54000", "the list would be too large");
+        }
+        places.extend(std::iter::repeat_n(row as u32, length));
+        lengths.push(length);
+    }
+    let values = take(&call.arrays[0], &UInt32Array::from(places), None)?;
+    listed(call, values, lengths, there)
+}
+
+/// Lists of such lengths out of these values.
+fn listed(
+    call: &Call,
+    values: ArrayRef,
+    lengths: Vec<usize>,
+    there: Vec<bool>,
+) -> Result<ArrayRef> {
+    let DataType::List(field) = &call.result else { return call.fails("a list is expected") };
+    let (offsets, nulls) = (OffsetBuffer::from_lengths(lengths), NullBuffer::from(there));
+    Ok(Arc::new(ListArray::try_new(Arc::clone(field), offsets, values, Some(nulls))?))
+}
+
+fn list_of_first(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
+    match given.first() {
+        Some(first) => Ok(DataType::List(Arc::new(Field::new_list_field(first.clone(), true)))),
+        None => plan_err!("an argument is missing"),
+    }
+}
+
+fn integer(_: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
+    Ok(DataType::Int32)
+}
+
+/// How many arguments of a row are NULL, or are not.
+fn count_nulls(call: &Call, null: bool) -> Result<ArrayRef> {
+    let nulls: Vec<_> = call.arrays.iter().map(|array| array.logical_nulls()).collect();
+    let is_null =
+        |of: &Option<NullBuffer>, row: usize| of.as_ref().is_some_and(|of| of.is_null(row));
+    let counts =
+        (0..call.rows).map(|row| nulls.iter().filter(|of| is_null(of, row) == null).count() as i32);
+    let counts: datafusion::arrow::array::Int32Array = counts.map(Some).collect();
+    Ok(Arc::new(counts))
+}
+
+pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[
+    entry!("trim_array" [], "list, count", &[Arguments::Are(&[Takes::List, Takes::Whole])], as_first,
+        "A list without so many of its last elements.", "trim_array([1, 2, 3], 2) = [1]", trim_array),
+    entry!("array_fill" [], "value, sizes", &[Arguments::Are(&[Takes::Any, Takes::List])], list_of_first,
+        "A list of copies of a value, as many as the list of one size says.",
+        "array_fill(7, [3]) = [7, 7, 7]", array_fill),
+    entry!("num_nulls" [], "value, …", &[Arguments::More(&[Takes::Any], Takes::Any)], integer,
+        "How many arguments are NULL.", "num_nulls(1, NULL, 2) = 1", |call| count_nulls(call, true)),
+    entry!("num_nonnulls" [], "value, …", &[Arguments::More(&[Takes::Any], Takes::Any)], integer,
+        "How many arguments are not NULL.", "num_nonnulls(1, NULL, 2) = 2", |call| count_nulls(call, false)),
+]];

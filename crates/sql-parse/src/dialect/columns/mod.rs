@@ -1,0 +1,11 @@
+//! The columns of a query: their names, stars, and what has to be known of them before planning.
+
+pub(super) mod aliases;
+pub(super) mod columns_call;
+pub(super) mod names;
+pub(super) mod needs;
+pub(super) mod order_by_all;
+pub(super) mod postgres_names;
+pub(super) mod reused;
+pub(super) mod stars;
+pub(super) mod table_stars;

@@ -1,0 +1,270 @@
+//! Calls and casts that are written in a way of their own, as calls of functions.
+//!
+//! | what is written | what it becomes |
+//! |---|---|
+//! | `struct_pack(a := 1)` | `named_struct('a', 1)` |
+//! | `struct_insert(s, a := 1)`, `struct_update(…)` | `struct_insert(s, 'a', 1)` |
+//! | `mod(a, b)`, `if(a, b, c)` | `a % b`, CASE |
+//! | `sum_no_overflow(a)`, `first(a) OVER …` | `sum(a)`, `first_value(a) OVER …` |
+//! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and whether x is that |
+//! | `try(x)` | `try(x)` with `x` as a lambda, which may fail |
+//! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
+//! | a column of type JSON or UUID, or of lists of them | VARCHAR with a CHECK |
+
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use datafusion::sql::sqlparser::ast::{
+    AlterTableOperation, ArrayElemTypeDef, BinaryOperator, CaseWhen, CastKind, ColumnDef,
+    ColumnOption, ColumnOptionDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, LambdaFunction, LambdaFunctionParameter,
+    LambdaSyntax, ObjectName, OneOrManyWithParens, Query, SetExpr, Statement, Value,
+};
+
+use crate::dialect::tree;
+use atoll_sql_common::pg_type::Checked;
+
+/// Rewrites an expression.
+pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
+    if let Some(plain) = operator(expr) {
+        *expr = plain;
+    }
+    match expr {
+        Expr::Function(function) => call(function),
+        Expr::Cast { kind, expr: inner, data_type, .. } => {
+            let is_tried = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
+            if let Some(name) = checked(data_type, is_tried) {
+                let inner = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));
+                *expr = tree::call(name, vec![inner]);
+            }
+        }
+        Expr::TypedString(typed) => {
+            if let Some(name) = checked(&typed.data_type, false) {
+                *expr = tree::call(name, vec![Expr::Value(typed.value.clone())]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Values of a column of VALUES tell nothing of their types but VARCHAR: DataFusion (55.2) refuses some of them that do
+/// beside others that do not. Where one is cast to JSONB all are, as in PostgreSQL.
+pub(in crate::dialect) fn rewrite_values(query: &mut Query) {
+    let SetExpr::Values(values) = query.body.as_mut() else { return };
+    if values.rows.len() < 2 {
+        return;
+    }
+    let columns = values.rows.iter().map(|row| row.content.len()).min().unwrap_or(0);
+    for column in 0..columns {
+        let is_jsonb = values.rows.iter().any(|row| is_cast_to_jsonb(&row.content[column]));
+        for value in values.rows.iter_mut().map(|row| &mut row.content[column]) {
+            let to = match is_jsonb {
+                true => DataType::JSONB,
+                false if tells(value) => DataType::Varchar(None),
+                false => continue,
+            };
+            let own = std::mem::replace(value, Expr::value(Value::Null));
+            *value = tree::cast(own, to);
+        }
+    }
+}
+
+/// The type that a value is cast to, if it is.
+fn type_of_cast(value: &Expr) -> Option<Checked> {
+    match value {
+        Expr::Cast { data_type, .. } => kind(data_type),
+        Expr::TypedString(typed) => kind(&typed.data_type),
+        _ => None,
+    }
+}
+
+fn is_cast_to_jsonb(value: &Expr) -> bool {
+    type_of_cast(value) == Some(Checked::Jsonb)
+}
+
+/// Whether a value tells of a type that is kept as texts.
+fn tells(value: &Expr) -> bool {
+    match value {
+        Expr::Function(call) => {
+            let name = call.name.to_string().to_ascii_lowercase();
+            ["json", "to_json", "uuid"].iter().any(|start| name.starts_with(start))
+        }
+        other => type_of_cast(other).is_some(),
+    }
+}
+
+/// Rewrites the columns of a table.
+pub(in crate::dialect) fn rewrite_statement(statement: &mut Statement) {
+    match statement {
+        Statement::CreateTable(create) => create.columns.iter_mut().for_each(column),
+        Statement::AlterTable(alter) => {
+            for operation in &mut alter.operations {
+                if let AlterTableOperation::AddColumn { column_def, .. } = operation {
+                    column(column_def);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `mod(a, b)` and its kin as operators, `if(a, b, c)` as CASE, `a IS NFC NORMALIZED` as a comparison.
+fn operator(expr: &Expr) -> Option<Expr> {
+    if let Expr::IsNormalized { expr, form, negated } = expr {
+        let form = form.as_ref().map_or_else(|| "NFC".to_owned(), ToString::to_string);
+        let normal = tree::call("normalize", vec![expr.as_ref().clone(), tree::text(form)]);
+        let op = if *negated { BinaryOperator::NotEq } else { BinaryOperator::Eq };
+        let compared = Expr::BinaryOp { left: expr.clone(), op, right: Box::new(normal) };
+        return Some(Expr::Nested(Box::new(compared)));
+    }
+    let Expr::Function(function) = expr else { return None };
+    let [part] = function.name.0.as_slice() else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let argument = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    let op = match part.as_ident()?.value.to_ascii_lowercase().as_str() {
+        "mod" => BinaryOperator::Modulo,
+        "add" => BinaryOperator::Plus,
+        "subtract" => BinaryOperator::Minus,
+        "multiply" => BinaryOperator::Multiply,
+        "if" | "iff" => {
+            let [condition, result, other] = list.args.as_slice() else { return None };
+            let condition = CaseWhen { condition: argument(condition)?, result: argument(result)? };
+            return Some(Expr::Case {
+                case_token: AttachedToken::empty(),
+                end_token: AttachedToken::empty(),
+                operand: None,
+                conditions: vec![condition],
+                else_result: Some(Box::new(argument(other)?)),
+            });
+        }
+        _ => return None,
+    };
+    let [left, right] = list.args.as_slice() else { return None };
+    let (left, right) = (argument(left)?, argument(right)?);
+    let (left, right) =
+        (Box::new(Expr::Nested(Box::new(left))), Box::new(Expr::Nested(Box::new(right))));
+    Some(Expr::Nested(Box::new(Expr::BinaryOp { left, op, right })))
+}
+
+fn call(function: &mut Function) {
+    let [part] = function.name.0.as_mut_slice() else { return };
+    let Some(ident) = part.as_ident() else { return };
+    let name = ident.value.to_ascii_lowercase();
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    match name.as_str() {
+        "struct_pack" => {
+            named_fields(list);
+            function.name = ObjectName::from(vec![Ident::new("named_struct")]);
+        }
+        "struct_insert" | "struct_update" => named_fields(list),
+        "sum_no_overflow" => function.name = ObjectName::from(vec![Ident::new("sum")]),
+        "first" | "arbitrary" if function.over.is_some() => {
+            function.name = ObjectName::from(vec![Ident::new("first_value")]);
+        }
+        "last" if function.over.is_some() => {
+            function.name = ObjectName::from(vec![Ident::new("last_value")]);
+        }
+        // The names of the forms of Unicode.
+        "normalize" => {
+            if let [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(form))] = list.args.as_mut_slice()
+                && let Expr::Identifier(name) = form
+                && name.quote_style.is_none()
+            {
+                *form = tree::text(name.value.to_uppercase());
+            }
+        }
+        "try" => {
+            for argument in &mut list.args {
+                if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument
+                    && !matches!(expr, Expr::Lambda(_))
+                {
+                    let body = std::mem::replace(expr, Expr::value(Value::Null));
+                    *expr = lambda(body);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `a := 1` as `'a', 1`.
+fn named_fields(list: &mut FunctionArgumentList) {
+    let arguments = std::mem::take(&mut list.args);
+    for argument in arguments {
+        match argument {
+            FunctionArg::Named { name, arg, .. } => {
+                let name = Expr::value(Value::SingleQuotedString(name.value));
+                list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(name)));
+                list.args.push(FunctionArg::Unnamed(arg));
+            }
+            FunctionArg::ExprNamed { name: Expr::Identifier(name), arg, .. } => {
+                let name = Expr::value(Value::SingleQuotedString(name.value));
+                list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(name)));
+                list.args.push(FunctionArg::Unnamed(arg));
+            }
+            other => list.args.push(other),
+        }
+    }
+}
+
+/// An expression that is computed when it is asked for.
+fn lambda(body: Expr) -> Expr {
+    let name = Ident::new("row of try");
+    Expr::Lambda(LambdaFunction {
+        params: OneOrManyWithParens::Many(vec![LambdaFunctionParameter { name, data_type: None }]),
+        body: Box::new(body),
+        syntax: LambdaSyntax::Arrow,
+    })
+}
+
+/// The function that a cast to this type is.
+fn checked(data_type: &DataType, is_tried: bool) -> Option<&'static str> {
+    Some(match (kind(data_type)?, is_tried) {
+        (Checked::Json, false) => "json_checked",
+        (Checked::Json, true) => "try_json_checked",
+        (Checked::Jsonb, false) => "jsonb_checked",
+        (Checked::Jsonb, true) => "try_jsonb_checked",
+        (Checked::Uuid, false) => "uuid_checked",
+        (Checked::Uuid, true) => "try_uuid_checked",
+    })
+}
+
+/// A column that becomes one of a type whose values are texts of a form: the texts of a value, the type in which they are
+/// kept, and the CHECK of the column. None for other types.
+pub fn as_texts(
+    data_type: &DataType,
+    value: &Expr,
+    column: &Ident,
+) -> Option<(Expr, DataType, Expr)> {
+    let texts = tree::call(checked(data_type, false)?, vec![value.clone()]);
+    let test = tree::call(kind(data_type)?.test(), vec![Expr::Identifier(column.clone())]);
+    Some((texts, DataType::Varchar(None), test))
+}
+
+fn kind(data_type: &DataType) -> Option<Checked> {
+    match data_type {
+        DataType::JSON => Some(Checked::Json),
+        DataType::JSONB => Some(Checked::Jsonb),
+        DataType::Uuid => Some(Checked::Uuid),
+        _ => None,
+    }
+}
+
+fn column(column: &mut ColumnDef) {
+    let of_values = match &mut column.data_type {
+        DataType::Array(
+            ArrayElemTypeDef::AngleBracket(item) | ArrayElemTypeDef::SquareBracket(item, None),
+        ) => item.as_mut(),
+        other => other,
+    };
+    let Some(kind) = kind(of_values) else { return };
+    *of_values = DataType::Varchar(None);
+    let is_right = tree::call(kind.test(), vec![Expr::Identifier(column.name.clone())]);
+    let check = datafusion::sql::sqlparser::ast::CheckConstraint {
+        name: None,
+        expr: Box::new(is_right),
+        enforced: None,
+    };
+    column.options.push(ColumnOptionDef { name: None, option: ColumnOption::Check(check) });
+}

@@ -1,0 +1,76 @@
+//! Aggregates in WHERE, which in a subquery may be those of the query around.
+//!
+//! ```text
+//! (SELECT max(w) FROM u WHERE w < sum(t.v))      … WHERE w < (SELECT sum(t.v))
+//! ```
+//!
+//! DataFusion refuses them where they stand. The rule `rewrite::OuterAggregates` finds out whose they are.
+
+use std::ops::ControlFlow;
+
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast::{Expr, Function, Query, Select, Value, VisitorMut};
+
+use crate::dialect::tree;
+use crate::syntax::{walk_expressions, walk_mut};
+use atoll_sql_common::functions::Functions;
+
+/// Makes subqueries of the aggregates in the condition of a SELECT.
+pub(in crate::dialect) fn rewrite(select: &mut Select, state: &SessionState) {
+    if let Some(condition) = &mut select.selection {
+        let _ = walk_mut(condition, &mut Aggregates { state, queries: 0 });
+    }
+}
+
+struct Aggregates<'a> {
+    state: &'a SessionState,
+    /// Queries around what is visited.
+    queries: usize,
+}
+
+impl Aggregates<'_> {
+    fn is_aggregate(&self, function: &Function) -> bool {
+        is_aggregate(function, self.state) && walk_expressions(function, &mut is_column).is_break()
+    }
+}
+
+/// Whether a call computes an aggregate, over no window.
+pub(crate) fn is_aggregate(function: &Function, state: &SessionState) -> bool {
+    let [name] = function.name.0.as_slice() else { return false };
+    let Some(name) = name.as_ident() else { return false };
+    let name = name.value.to_lowercase();
+    let functions = Functions::of(state);
+    function.over.is_none() && functions.aggregate(&name).is_some() && !functions.has_scalar(&name)
+}
+
+fn is_column(expr: &Expr) -> ControlFlow<()> {
+    match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+impl VisitorMut for Aggregates<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr
+            && self.queries == 0
+            && self.is_aggregate(function)
+        {
+            let aggregate = std::mem::replace(expr, Expr::value(Value::Null));
+            *expr = Expr::Subquery(Box::new(tree::query_of(aggregate)));
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,176 @@
+//! Functions that give a row for each element of a list, and series in a select list.
+//!
+//! ```text
+//! SELECT string_to_table('a,b', ',')            SELECT unnest(string_to_array('a,b', ','))
+//! SELECT jsonb_array_elements(j)                SELECT jsonb_checked(unnest(json_elements(j)))
+//! FROM t, regexp_split_to_table(t.a, ' ') w     FROM t, LATERAL (SELECT unnest(regexp_split_to_array(t.a, ' '))) w(w)
+//! SELECT generate_series(1, 3) * 2              SELECT unnest(generate_series(1, 3)) * 2
+//! SELECT generate_series(1, $1)                 SELECT unnest(generate_series(1, CAST($1 AS BIGINT)))
+//! SELECT list_sum(generate_series(1, 3))        as it is: the argument of a function is the list, as in DuckDB
+//! ```
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    ObjectName, Select, SelectItem, Value,
+};
+
+use crate::dialect::expressions::times;
+use crate::dialect::tree;
+
+/// A function that gives rows.
+pub(in crate::dialect) struct ListRows {
+    name: &'static str,
+    /// The function that gives the list of them.
+    list: &'static str,
+    /// What each element is given to: a function that marks it as JSON.
+    mark: Option<&'static str>,
+    /// Whether PostgreSQL calls the column `value`, not by the function or the alias.
+    pub(in crate::dialect) gives_value: bool,
+}
+
+const fn plain(name: &'static str, list: &'static str) -> ListRows {
+    ListRows { name, list, mark: None, gives_value: false }
+}
+
+const fn elements(name: &'static str, list: &'static str, mark: Option<&'static str>) -> ListRows {
+    ListRows { name, list, mark, gives_value: true }
+}
+
+const FUNCTIONS: &[ListRows] = &[
+    plain("regexp_split_to_table", "regexp_split_to_array"),
+    plain("string_to_table", "string_to_array"),
+    elements("json_array_elements", "json_elements", Some("json_checked")),
+    elements("jsonb_array_elements", "json_elements", Some("jsonb_checked")),
+    elements("json_array_elements_text", "json_element_texts", None),
+    elements("jsonb_array_elements_text", "json_element_texts", None),
+    plain("json_object_keys", "json_member_names"),
+    plain("jsonb_object_keys", "json_member_names"),
+    // In FROM `json_rows` has columns of them.
+    plain("json_each_text", "json_member_texts"),
+    plain("jsonb_each", "json_members"),
+    plain("jsonb_each_text", "json_member_texts"),
+];
+
+/// The function of this name, if it gives rows.
+pub(in crate::dialect) fn named(name: &ObjectName) -> Option<&'static ListRows> {
+    let name = name.to_string();
+    FUNCTIONS.iter().find(|known| name.eq_ignore_ascii_case(known.name))
+}
+
+impl ListRows {
+    /// The list of which a call gives the rows.
+    pub(in crate::dialect) fn list(&self, args: &[FunctionArg]) -> Expr {
+        list_of(self.name, self.list, args)
+    }
+
+    /// The rows of such a list.
+    pub(in crate::dialect) fn rows(&self, list: Expr) -> Expr {
+        let rows = tree::call("unnest", vec![list]);
+        match self.mark {
+            Some(mark) => tree::call(mark, vec![rows]),
+            None => rows,
+        }
+    }
+}
+
+/// Rewrites a call outside of FROM.
+pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
+    let Expr::Function(function) = expr else { return };
+    let Some(known) = named(&function.name) else { return };
+    let mut list = function.clone();
+    list.name = ObjectName::from(vec![Ident::new(known.list)]);
+    if let FunctionArguments::List(given) = &mut list.args {
+        given.args.iter_mut().for_each(|arg| as_jsonb(known.name, arg));
+    }
+    *expr = known.rows(Expr::Function(list));
+}
+
+/// The call of `list` that gives the list of which the function `name` gives the rows.
+pub(in crate::dialect) fn list_of(name: &str, list: &str, args: &[FunctionArg]) -> Expr {
+    let mut args = args.to_vec();
+    args.iter_mut().for_each(|arg| as_jsonb(name, arg));
+    tree::call_of(list, &args)
+}
+
+/// Makes JSONB of what a function of JSONB takes, so that each key is there once.
+fn as_jsonb(name: &str, arg: &mut FunctionArg) {
+    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
+        && name.starts_with("jsonb_")
+    {
+        let given = std::mem::replace(expr, tree::text(String::new()));
+        *expr = tree::call("jsonb_checked", vec![given]);
+    }
+}
+
+/// Makes rows of the series that a select list gives, by themselves or in arithmetic.
+pub(in crate::dialect) fn rewrite_select(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+            series_rows(expr);
+        }
+    }
+}
+
+fn series_rows(expr: &mut Expr) {
+    use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus, StringConcat};
+    match expr {
+        Expr::Function(function) => {
+            let FunctionArguments::List(list) = &function.args else { return };
+            // Of one bound it is a function of lists alone.
+            if is_series(&function.name) && list.args.len() > 1 {
+                let series = series(&function.name, &list.args);
+                *expr = tree::call("unnest", vec![series]);
+            }
+        }
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => series_rows(inner),
+        Expr::Cast { expr: inner, data_type, .. } if !matches!(data_type, DataType::Array(_)) => {
+            series_rows(inner);
+        }
+        Expr::BinaryOp { left, op: Plus | Minus | Multiply | Divide | Modulo, right } => {
+            series_rows(left);
+            series_rows(right);
+        }
+        // Beside a text; lists are joined otherwise.
+        Expr::BinaryOp { left, op: StringConcat, right } if is_text(left) || is_text(right) => {
+            series_rows(left);
+            series_rows(right);
+        }
+        _ => {}
+    }
+}
+
+/// A series as a list: of timestamps, or of numbers, which parameters without a type are then.
+pub(in crate::dialect) fn series(name: &ObjectName, args: &[FunctionArg]) -> Expr {
+    if let Some(moments) = times::series(name, args) {
+        return moments;
+    }
+    let expr = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    let Some(mut exprs) = args.iter().map(expr).collect::<Option<Vec<Expr>>>() else {
+        return tree::call_of(&name.to_string(), args);
+    };
+    if !exprs.iter().any(times::is_interval) {
+        for parameter in exprs.iter_mut().filter(|expr| tree::is_parameter(expr)) {
+            *parameter = tree::cast(parameter.clone(), DataType::BigInt(None));
+        }
+    }
+    tree::call(&name.to_string(), exprs)
+}
+
+fn is_series(name: &ObjectName) -> bool {
+    name.to_string().eq_ignore_ascii_case("generate_series")
+}
+
+fn is_text(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => matches!(value.value, Value::SingleQuotedString(_)),
+        Expr::Cast { data_type, .. } => !matches!(data_type, DataType::Array(_)),
+        Expr::Nested(inner) => is_text(inner),
+        Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => {
+            is_text(left) || is_text(right)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,14 @@
+//! What stands in FROM, and clauses that become relations.
+
+pub(super) mod asof;
+pub(super) mod by_name;
+pub(super) mod json_rows;
+pub(super) mod lateral;
+pub(super) mod list_rows;
+pub(super) mod percent;
+pub(super) mod pivot;
+pub(super) mod planned;
+pub(super) mod positional;
+pub(super) mod sampled;
+pub(super) mod unpivot;
+pub(super) mod using;
