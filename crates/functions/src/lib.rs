@@ -20,9 +20,7 @@
 //! | `moments` | aggregates of floats that keep a few numbers: product, skewness |
 //! | `named_part` | the function that names a part of an expression within a plan |
 //! | `planner` | operators that are functions, and aggregates whose meaning depends on the number of their arguments |
-//! | `quantified` | `= ANY (list)` and its kin, operators between lists |
-//! | `range_key` | sort keys of RANGE frames with offsets |
-//! | `compared_rows` | comparisons of row values that are made before they are compared |
+//! | `comparison` | `= ANY (list)`, operators between lists; sort keys of RANGE frames with offsets; row values |
 //! | `lambda` | functions of a list and a lambda |
 //! | `scalar` | scalar functions, by theme |
 //! | `temporal` | dates, times and intervals as text, and texts as these |
@@ -50,7 +48,7 @@ macro_rules! by_native_type {
 }
 
 mod array_text;
-mod compared_rows;
+mod comparison;
 mod defined;
 mod exact_sum;
 mod excluded;
@@ -67,8 +65,6 @@ mod moments;
 mod named_part;
 mod ordered;
 mod planner;
-mod quantified;
-mod range_key;
 mod scalar;
 mod shifted;
 mod signed;

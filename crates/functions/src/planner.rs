@@ -14,18 +14,18 @@ use datafusion::logical_expr::planner::{
 use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, GetFieldAccess, ScalarUDF, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::compared_rows::compared_rows;
 use super::excluded::{excluded, not_positive};
 use super::failure::FunctionFailure;
 use super::framed::framed;
 use super::gathered::{self, Gathered};
 use super::marked::marked_field;
 use super::named_part::without_name;
-use super::quantified::{Relation, of_lists, quantified};
-use super::range_key::ranged;
 use super::scalar;
 use super::shifted::shifted;
 use super::signed::{signed_count, signed_count_over};
+use crate::comparison::quantified::{Relation, of_lists, quantified};
+use crate::comparison::range_key::ranged;
+use crate::comparison::rows::compared_rows;
 use crate::ordered::array_agg::OrderedArrayAgg;
 
 /// The name of an outer column's field that is not known yet: `a.b` where a is a column without fields, and may be a

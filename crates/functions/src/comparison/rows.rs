@@ -24,8 +24,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum::apply_cmp;
 
+use crate::comparison::quantified::common;
 use crate::failure::FunctionFailure;
-use crate::quantified::common;
 use crate::temporal::measured;
 
 /// The call that compares two rows, by an operator as the dialect writes it: `<`, which is not that of other values.
