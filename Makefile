@@ -9,10 +9,10 @@ root = $(DESTDIR)$(PREFIX)
 share = $(root)/share
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run test build install clean setup
+.PHONY: help tools run test test-deep build install clean setup
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 tools: ## set up, and build atoll-tools and the lab's counter, without the SQL engine: some three minutes
 	@scripts/setup.sh tools
@@ -24,7 +24,11 @@ run: build ## set up, build, and run the demo (ARGS= goes to it, such as ARGS=--
 
 test: ## set up, and run all checks; MAY_SKIP=lab,… accepts tests skipped for want of it
 	@scripts/setup.sh tests
-	@scripts/mirror cargo --locked xtask ci $(addprefix --may-skip ,$(MAY_SKIP))
+	@ATOLL_SHARE=$$(git rev-parse HEAD 2>/dev/null) scripts/mirror cargo --locked xtask ci $(addprefix --may-skip ,$(MAY_SKIP))
+
+test-deep: ## set up, and run all of what `make test` takes a share of: some two hours
+	@scripts/setup.sh tests
+	@ATOLL_REVISION=$$(git describe --always --dirty 2>/dev/null) scripts/mirror cargo --locked xtask deep
 
 build: setup ## set up, and build everything in release mode
 	@scripts/mirror cargo build --locked --release --workspace

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 mod cargo;
 pub mod ci;
 pub mod crash;
+pub mod deep;
 pub mod differential;
 pub mod loom;
 pub mod one_build;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use atoll_xtask::{
-    ci, crash, differential, loom, one_build, package, repository_root, sanitize, soak, tidy,
+    ci, crash, deep, differential, loom, one_build, package, repository_root, sanitize, soak, tidy,
     variants,
 };
 
@@ -24,6 +24,8 @@ cargo xtask <chore>
                 among what ci runs, whose tests take some seconds of it)
   variants      variants of all queries of the SQL suite (--help tells its flags; minutes; ci runs a tenth of
                 them)
+  deep          all of what ci takes a share of: suites in all forms, variants, kills, soak, random queries (hours;
+                `make test-deep`)
   package       a Debian package of what `make install` installs; --check runs it where nothing else is
   ci            everything `make test` checks: format, tidy, one-build, licences, loom, clippy, the
                 portable kernels, tests;
@@ -54,6 +56,7 @@ fn chore(arguments: &[String]) -> Result<ExitCode> {
         ["sanitize"] => sanitize::run(&repository_root()).map(|()| ExitCode::SUCCESS),
         ["crash", rest @ ..] => crash::run(&repository_root(), rest),
         ["package", rest @ ..] => package::run(&repository_root(), rest),
+        ["deep", rest @ ..] => deep::run(&repository_root(), rest),
         ["soak", rest @ ..] => soak::run(&repository_root(), rest),
         ["variants", rest @ ..] => variants::run(&repository_root(), rest),
         ["differential", rest @ ..] => differential::run(&repository_root(), rest),

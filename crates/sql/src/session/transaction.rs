@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use crate::catalog::KeptNames;
 use crate::database::Database;
 use crate::session::Session;
-use crate::session::statement::execute::QueryResult;
+use crate::session::statement::query_result::QueryResult;
 use crate::shared_transaction::SharedTransaction;
 use atoll_sql_common::error::{SqlState, transaction_error};
 use atoll_sql_exec::watch::{StatementWait, StatementWatch};

@@ -25,7 +25,7 @@ use crate::session::cache::point::{PlannedStatement, PreparedStatement, Shape};
 use crate::session::cache::prepared::PreparedText;
 use crate::session::cache::raw_text::RawText;
 use crate::session::cache::text_scope::SHARED_SCAN_KEY;
-use crate::session::statement::execute::QueryResult;
+use crate::session::statement::query_result::QueryResult;
 use crate::shared_scan::{AloneQuery, SharedSelection};
 use atoll_sql_common::settings::SharedScan;
 use atoll_sql_parse::syntax::{begins_with, walk_expressions};

@@ -12,7 +12,7 @@ use crate::role::{
 use crate::session::Session;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::settings::shared_settings::is_shared;
-use crate::session::statement::execute::QueryResult;
+use crate::session::statement::query_result::QueryResult;
 use crate::table::StaleStatement;
 use atoll_sql_common::error::{SqlError, SqlState};
 

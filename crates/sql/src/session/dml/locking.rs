@@ -37,7 +37,7 @@ use crate::session::Session;
 use crate::session::dml::change::{changed_source, quoted, rename};
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::plan::steps::{cancel_token, plan_physical};
-use crate::session::statement::execute::QueryResult;
+use crate::session::statement::query_result::QueryResult;
 use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules};
 use atoll_sql_common::error::{SqlState, stated_err, transaction_error};
 use atoll_sql_common::names::plain;

@@ -10,7 +10,7 @@ use datafusion::physical_plan::collect;
 use crate::session::Session;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::plan::steps::{cancel_token, plan_physical};
-use crate::session::statement::execute::QueryResult;
+use crate::session::statement::query_result::QueryResult;
 use atoll_sql_exec::scan::ScanProgress;
 
 impl Session {

@@ -21,8 +21,8 @@ use crate::client_settings::{
 };
 use crate::session::Session;
 use crate::session::statement::command_tag::StatementTag;
-use crate::session::statement::execute::QueryResult;
-use crate::session::statement::ignored_ddl::AbsentObjects;
+use crate::session::statement::ignored_ddl::IgnoredDdl;
+use crate::session::statement::query_result::QueryResult;
 use atoll_sql_common::error::{SqlError, SqlState};
 use atoll_sql_common::settings::AtollOptions;
 use atoll_sql_parse::syntax::begins_with;
@@ -49,7 +49,7 @@ pub(in crate::session) enum ParameterStatement {
     /// Temporary tables and views were dropped.
     DiscardTemp,
     /// One about what is never there.
-    Absent(AbsentObjects),
+    Ignored(IgnoredDdl),
     /// One that has nothing to do here: there are no cursors or channels to listen on.
     Nothing(&'static str),
 }
@@ -197,8 +197,8 @@ impl Session {
     /// The statement of a text that is about one of PostgreSQL's settings, or asks for nothing. A name with a point that
     /// was never set is perhaps that of a table.
     pub(in crate::session) fn parameter_statement(&self, sql: &str) -> Option<ParameterStatement> {
-        let absent = || AbsentObjects::of(sql).map(ParameterStatement::Absent);
-        let statement = ParameterStatement::of(sql).or_else(absent)?;
+        let ignored = || IgnoredDdl::of(sql).map(ParameterStatement::Ignored);
+        let statement = ParameterStatement::of(sql).or_else(ignored)?;
         match &statement {
             ParameterStatement::Show(name) if self.parameters.get(name).is_none() => None,
             _ => Some(statement),
@@ -281,8 +281,8 @@ impl Session {
                 self.discard_temporary().await?;
                 "DISCARD TEMP"
             }
-            ParameterStatement::Absent(absent) => {
-                return Ok(QueryResult::done(self.pass_over(&absent)?, sql));
+            ParameterStatement::Ignored(ignored) => {
+                return Ok(QueryResult::done(self.run_ignored(&ignored)?, sql));
             }
             ParameterStatement::Nothing(tag) => tag,
         };

@@ -9,8 +9,8 @@ use datafusion::logical_expr::{
 use crate::database::Workers;
 use crate::session::Session;
 use crate::session::plan::planner::StatementPlanner;
-use crate::session::statement::execute::QueryResult;
 use crate::session::statement::pool_statement::{home_set, pool_set};
+use crate::session::statement::query_result::QueryResult;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::settings::{
     self, LARGE_STATEMENTS, SESSION_MEMORY, SMALL_STATEMENTS, parse_session_memory,

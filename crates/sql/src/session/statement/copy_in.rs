@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::StatementTag;
-use crate::session::statement::execute::QueryResult;
+use crate::session::statement::query_result::QueryResult;
 use atoll_sql_common::error::{SqlError, SqlState};
 use atoll_sql_common::names::plain;
 use atoll_sql_parse::parse::is_copy;

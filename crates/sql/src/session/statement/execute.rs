@@ -4,12 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
-use atoll_runtime::CancelToken;
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::{DataFusionError, ParamValues, Result};
+use datafusion::common::{ParamValues, Result};
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::{
     CreateMemoryTable, DdlStatement, LogicalPlan, Statement as PlanStatement,
 };
@@ -18,9 +14,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
-use crate::role::RoleStatement;
 use crate::session::Session;
 use crate::session::cache::prepared::ExecutedStatement;
 use crate::session::cache::statement_texts::TextRide;
@@ -28,18 +22,18 @@ use crate::session::ddl::declared_table::DeclaredTable;
 use crate::session::dml::locking::LockingQuery;
 use crate::session::dml::locking_subqueries;
 use crate::session::dml::write::sets_sequences;
-use crate::session::plan::column_origin::{ColumnOrigins, origins_of};
+use crate::session::plan::column_origin::origins_of;
 use crate::session::plan::declared_operands::cast_operands;
 use crate::session::plan::modifying_with;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::plan::steps::{cancel_token, plan_physical};
+use crate::session::statement::atoll_statement::AtollStatement;
 use crate::session::statement::command_tag::{StatementTag, ddl_tag, there, with_notices};
 use crate::session::statement::drive::RunningQuery;
 use crate::session::statement::parsed_statement::ParsedStatement;
+use crate::session::statement::query_result::{QueryResult, ResultRows, RunningRows};
 use crate::session::statement::statement_form::StatementForm;
-use crate::session::statement::utility::WholeStatement;
 use crate::session::transaction::StatementTransaction;
-use crate::shared_scan::{AloneQuery, ScannedRows};
 use crate::table::StaleStatement;
 use atoll_sql_common::error::SqlError;
 use atoll_sql_common::offload::offload;
@@ -52,179 +46,29 @@ use atoll_sql_parse::parse::{on_deep_stack, stack_for};
 /// Batches that may wait for the client before the query pauses.
 const CLIENT_BATCHES: usize = 4;
 
-/// What a statement returns, while it runs. Dropping it cancels the query.
-#[derive(Debug)]
-pub struct QueryResult {
-    schema: SchemaRef,
-    origins: Option<ColumnOrigins>,
-    rows: ResultRows,
-    progress: ScanProgress,
-    tag: StatementTag,
-    sql: Arc<str>,
-    /// What comes behind all other batches.
-    pub(in crate::session) last: Option<RecordBatch>,
-    /// Tells others like it that they are not alone, while it runs.
-    alone: Option<AloneQuery>,
-    /// The memory that its rows are charged with.
-    charge: Option<Arc<MemoryReservation>>,
-}
-
-/// Where the batches of a result come from.
-#[derive(Debug)]
-enum ResultRows {
-    /// They are there.
-    Ready(std::vec::IntoIter<RecordBatch>),
-    /// The query gives them while it runs.
-    Running(RunningRows),
-}
-
-/// The batches of a query that runs. Dropping this cancels it.
-#[derive(Debug)]
-struct RunningRows {
-    /// Reaches what is under way in the midst of a poll, which aborting the driver does not.
-    cancel: CancelToken,
-    batches: mpsc::Receiver<Result<RecordBatch>>,
-    driver: Option<JoinHandle<()>>,
-}
-
 /// The plan of a query, and what it runs in.
 pub type PlannedQuery = (Arc<dyn ExecutionPlan>, Arc<TaskContext>);
 
-impl QueryResult {
-    /// The columns of the result.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
+/// How a statement goes on once it is planned.
+enum StatementPlan {
+    /// It locks the rows that it selects.
+    Locking(Box<LockingQuery>),
+    Planned(Box<PlannedParts>),
+}
 
-    /// Where its columns come from, if any is a plain column of a table.
-    pub fn origins(&self) -> Option<&ColumnOrigins> {
-        self.origins.as_ref()
-    }
-
-    pub(in crate::session) fn with_origins(mut self, origins: Option<ColumnOrigins>) -> Self {
-        self.origins = origins;
-        self
-    }
-
-    /// The next batch; none after the last.
-    ///
-    /// # Errors
-    /// When the query fails; no batch follows.
-    pub async fn next(&mut self) -> std::result::Result<Option<RecordBatch>, SqlError> {
-        let next = match &mut self.rows {
-            ResultRows::Ready(batches) => batches.next(),
-            ResultRows::Running(running) => {
-                let next = running.next().await;
-                next.map_err(|error| SqlError::new(error, &self.sql))?
-            }
-        };
-        let Some(batch) = next else { return Ok(self.last.take()) };
-        self.tag.add(&batch);
-        match shown(batch.schema_ref()) {
-            Some(schema) => {
-                let named = named(&batch, schema);
-                named.map(Some).map_err(|error| SqlError::new(error, &self.sql))
-            }
-            None => Ok(Some(batch)),
-        }
-    }
-
-    /// All batches that are left.
-    ///
-    /// # Errors
-    /// As [`QueryResult::next`].
-    pub async fn collect(mut self) -> std::result::Result<Vec<RecordBatch>, SqlError> {
-        let mut batches = Vec::new();
-        while let Some(batch) = self.next().await? {
-            batches.push(batch);
-        }
-        Ok(batches)
-    }
-
-    /// How far it is.
-    pub fn progress(&self) -> &ScanProgress {
-        &self.progress
-    }
-
-    /// What was done, as PostgreSQL says it: `INSERT 0 3`, `CREATE VIEW`. Complete once all batches were read.
-    pub fn tag(&self) -> String {
-        self.tag.text()
-    }
-
-    /// Whether there are no rows, or only the number that the tag tells: those of a statement that writes.
-    pub fn is_told_by_tag(&self) -> bool {
-        self.tag.tells_all() || self.schema.fields().is_empty() && !self.tag.counts_rows()
-    }
-
-    pub(crate) fn done(tag: String, sql: &str) -> Self {
-        Self::of(Arc::new(Schema::empty()), Vec::new(), sql).tagged(StatementTag::done(tag))
-    }
-
-    pub(in crate::session) fn tagged(mut self, tag: StatementTag) -> Self {
-        self.tag = tag;
-        self
-    }
-
-    /// Rows that a shared scan found.
-    pub(in crate::session) fn of_scan(
-        schema: &SchemaRef,
-        rows: ScannedRows,
-        sql: impl Into<Arc<str>>,
-    ) -> Self {
-        let mut result = Self::of(Arc::clone(schema), rows.batches, sql);
-        result.charge = Some(rows.charge);
-        result
-    }
-
-    /// Batches that are there.
-    pub(in crate::session) fn of(
-        schema: SchemaRef,
-        rows: Vec<RecordBatch>,
-        sql: impl Into<Arc<str>>,
-    ) -> Self {
-        let (rows, progress) = (ResultRows::Ready(rows.into_iter()), ScanProgress::default());
-        let (sql, origins, last, alone, charge) = (sql.into(), None, None, None, None);
-        let (schema, tag) = (shown(&schema).unwrap_or(schema), StatementTag::rows());
-        Self { schema, origins, rows, progress, tag, sql, last, alone, charge }
-    }
-
-    /// What cancels the query; none for one that is done.
-    #[cfg(test)]
-    pub(in crate::session) fn cancel_token(&self) -> Option<&CancelToken> {
-        match &self.rows {
-            ResultRows::Ready(_) => None,
-            ResultRows::Running(running) => Some(&running.cancel),
-        }
+impl StatementPlan {
+    fn of(parts: PlannedParts) -> Self {
+        Self::Planned(Box::new(parts))
     }
 }
 
-impl RunningRows {
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        match self.batches.recv().await {
-            Some(batch) => batch.map(Some),
-            None => self.ended().await,
-        }
-    }
-
-    /// A driver that went away without a word panicked.
-    async fn ended(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(driver) = self.driver.take() else { return Ok(None) };
-        match driver.await {
-            Err(error) if error.is_panic() => {
-                Err(DataFusionError::Execution(format!("the query panicked: {error}")))
-            }
-            _ => Ok(None),
-        }
-    }
-}
-
-impl Drop for RunningRows {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-        if let Some(driver) = &self.driver {
-            driver.abort();
-        }
-    }
+/// A plan, and what of its statement is not in it.
+struct PlannedParts {
+    plan: LogicalPlan,
+    form: StatementForm,
+    tag: StatementTag,
+    /// Where the chunks of a table that it creates go.
+    strategy: Strategy,
 }
 
 impl Session {
@@ -265,16 +109,16 @@ impl Session {
     }
 
     async fn try_run(&self, sql: &str) -> Result<QueryResult> {
-        if let Some(whole) = WholeStatement::of(sql)? {
-            return self.run_whole(whole, sql).await;
+        match self.read(sql)? {
+            AtollStatement::Utility(statement) => self.run_utility(statement, sql).await,
+            AtollStatement::Role(statement) => self.run_roles(&statement, sql).await,
+            AtollStatement::Parameter(statement) => self.parameter(statement, sql).await,
+            AtollStatement::Parsed(statement) => self.run_parsed(&statement, sql).await,
         }
-        if let Some(statement) = RoleStatement::of(sql)? {
-            return self.run_roles(&statement, sql).await;
-        }
-        if let Some(statement) = self.parameter_statement(sql) {
-            return self.parameter(statement, sql).await;
-        }
-        let statement = self.parse(sql)?;
+    }
+
+    /// Runs a statement that is parsed: one about transactions, by a plan that is kept, or by one of its own.
+    async fn run_parsed(&self, statement: &ParsedStatement, sql: &str) -> Result<QueryResult> {
         self.watch.parsed();
         if let Parsed::Statement(ast) = &statement.statement
             && let Some(done) = self.control(ast, sql).await?
@@ -287,7 +131,7 @@ impl Session {
             TextRide::Misfit => None,
         };
         let transaction = self.statement_transaction()?;
-        let mut result = self.run_in(&transaction, &statement, None, sql).await;
+        let mut result = self.run_in(&transaction, statement, None, sql).await;
         if let Ok(result) = &mut result {
             result.alone = alone;
         }
@@ -331,6 +175,8 @@ impl Session {
         }
     }
 
+    /// The steps of a statement, in their order: what is carried out without a plan, what runs before it is planned,
+    /// its plan, and the plan itself.
     async fn run_once(
         &self,
         transaction: &StatementTransaction,
@@ -342,11 +188,9 @@ impl Session {
         let writes = locks || self.prepared.writes(&placed.statement);
         let mut planner = self.planner(transaction, writes).await?;
         planner.values = values.cloned();
-        if let Parsed::Statement(ast) = &placed.statement
-            && let Some(done) = self.define_other(&planner, ast, sql).await?
-        {
-            planner.transaction.finish(self.database()).await?;
-            if matches!(ast.as_ref(), Ast::Drop { .. }) {
+        if let Some(done) = self.run_without_plan(&planner, &placed.statement, sql).await? {
+            if matches!(&placed.statement, Parsed::Statement(ast) if matches!(**ast, Ast::Drop { .. }))
+            {
                 // What tables had is the kernel's again, as far as no query reads them still: this one's names
                 // must not keep them.
                 drop(planner);
@@ -354,24 +198,65 @@ impl Session {
             }
             return Ok(done);
         }
-        if self.variables.carry_out(&planner, &placed.statement).await? {
-            planner.transaction.finish(self.database()).await?;
-            let tag = if matches!(placed.statement, Parsed::Reset(_)) { "RESET" } else { "SET" };
-            return Ok(QueryResult::done(tag.to_owned(), sql));
-        }
-        if let Parsed::Statement(ast) = &mut placed.statement
-            && locks
-        {
-            self.lock_within(&planner, ast).await?;
-        }
-        if let Parsed::Statement(ast) = &mut placed.statement
-            && modifying_with::are_in(ast)
-        {
-            self.run_changes(&planner, ast).await?;
+        if let Parsed::Statement(ast) = &mut placed.statement {
+            self.run_parts(&planner, ast, locks).await?;
         }
         if let Some(locking) = LockingQuery::take(&placed.statement)? {
             return self.run_locking(planner, locking, sql).await;
         }
+        match self.plan_parsed(&mut planner, placed, values, sql).await? {
+            StatementPlan::Locking(locking) => self.run_locking(planner, *locking, sql).await,
+            StatementPlan::Planned(planned) => {
+                self.carry_out_plan(planner, *planned, writes, sql).await
+            }
+        }
+    }
+
+    /// Carries out DDL that DataFusion does not plan, and statements about variables; none for all others.
+    async fn run_without_plan(
+        &self,
+        planner: &StatementPlanner,
+        statement: &Parsed,
+        sql: &str,
+    ) -> Result<Option<QueryResult>> {
+        if let Parsed::Statement(ast) = statement
+            && let Some(done) = self.define_other(planner, ast, sql).await?
+        {
+            planner.transaction.finish(self.database()).await?;
+            return Ok(Some(done));
+        }
+        if !self.variables.carry_out(planner, statement).await? {
+            return Ok(None);
+        }
+        planner.transaction.finish(self.database()).await?;
+        let tag = if matches!(statement, Parsed::Reset(_)) { "RESET" } else { "SET" };
+        Ok(Some(QueryResult::done(tag.to_owned(), sql)))
+    }
+
+    /// Runs the parts of a statement that lock or change rows before the rest of it is planned.
+    async fn run_parts(
+        &self,
+        planner: &StatementPlanner,
+        ast: &mut Ast,
+        locks: bool,
+    ) -> Result<()> {
+        if locks {
+            self.lock_within(planner, ast).await?;
+        }
+        if modifying_with::are_in(ast) {
+            self.run_changes(planner, ast).await?;
+        }
+        Ok(())
+    }
+
+    /// Plans a statement; where it is EXECUTE, the one that was prepared.
+    async fn plan_parsed(
+        &self,
+        planner: &mut StatementPlanner,
+        mut placed: ParsedStatement,
+        values: Option<&ParamValues>,
+        sql: &str,
+    ) -> Result<StatementPlan> {
         let strategy = match &placed.placement {
             Some(placement) => parse_placement(placement)?,
             None => self.placement(),
@@ -383,33 +268,38 @@ impl Session {
         if let Some(values) = values {
             plan = plan.replace_params_with_values(values)?;
         }
-        let (mut plan, executed) = self.prepared.bound(&planner, plan).await?;
-        let (form, tag) = match executed {
-            Some(ExecutedStatement { mut statement, values }) => {
-                let (locks, changes) =
-                    (locking_subqueries::is_in(&statement), modifying_with::are_in(&statement));
-                if locks || changes {
-                    planner.values = Some(values.clone());
-                }
-                if locks {
-                    self.lock_within(&planner, &mut statement).await?;
-                }
-                if changes {
-                    self.run_changes(&planner, &mut statement).await?;
-                }
-                if let Some(locking) = LockingQuery::of(&statement)? {
-                    planner.values = Some(values);
-                    return self.run_locking(planner, locking, sql).await;
-                }
-                if locks || changes {
-                    let rest = Parsed::Statement(Box::new(statement.clone()));
-                    let rest = planner.plan_other(rest).await?;
-                    plan = rest.replace_params_with_values(&values)?;
-                }
-                (StatementForm::of_ast(&statement), StatementTag::of_ast(&statement))
-            }
-            None => (form, tag),
+        let (mut plan, executed) = self.prepared.bound(planner, plan).await?;
+        let Some(ExecutedStatement { mut statement, values }) = executed else {
+            return Ok(StatementPlan::of(PlannedParts { plan, form, tag, strategy }));
         };
+        let locks = locking_subqueries::is_in(&statement);
+        let has_parts = locks || modifying_with::are_in(&statement);
+        if has_parts {
+            planner.values = Some(values.clone());
+        }
+        self.run_parts(planner, &mut statement, locks).await?;
+        if let Some(locking) = LockingQuery::of(&statement)? {
+            planner.values = Some(values);
+            return Ok(StatementPlan::Locking(Box::new(locking)));
+        }
+        if has_parts {
+            let rest = Parsed::Statement(Box::new(statement.clone()));
+            let rest = planner.plan_other(rest).await?;
+            plan = rest.replace_params_with_values(&values)?;
+        }
+        let (form, tag) = (StatementForm::of_ast(&statement), StatementTag::of_ast(&statement));
+        Ok(StatementPlan::of(PlannedParts { plan, form, tag, strategy }))
+    }
+
+    /// Carries out a plan.
+    async fn carry_out_plan(
+        &self,
+        planner: StatementPlanner,
+        planned: PlannedParts,
+        writes: bool,
+        sql: &str,
+    ) -> Result<QueryResult> {
+        let PlannedParts { plan, form, tag, strategy } = planned;
         match plan {
             LogicalPlan::Ddl(ddl) => self.define(planner, ddl, form, strategy, sql).await,
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
@@ -584,11 +474,4 @@ impl Session {
         let tag = StatementTag::rows();
         Ok(QueryResult { schema, origins, rows, progress, tag, sql, last, alone, charge })
     }
-}
-
-/// The batch with other names.
-fn named(batch: &RecordBatch, schema: SchemaRef) -> Result<RecordBatch> {
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let columns = batch.columns().to_vec();
-    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }

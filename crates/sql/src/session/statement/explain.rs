@@ -13,7 +13,7 @@ use crate::compiled::Parameters;
 use crate::session::Session;
 use crate::session::cache::point::compile;
 use crate::session::plan::planner::StatementPlanner;
-use crate::session::statement::execute::QueryResult;
+use crate::session::statement::query_result::QueryResult;
 use crate::shared_scan::sharing;
 use atoll_sql_common::pg_type::as_json;
 use atoll_sql_common::settings::SharedScan;

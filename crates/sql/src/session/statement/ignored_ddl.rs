@@ -39,14 +39,14 @@ const BUILT_IN: &str = "plpgsql";
 
 /// A statement about what is not there.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::session) struct AbsentObjects {
+pub(in crate::session) struct IgnoredDdl {
     tag: String,
     kind: &'static str,
     /// What it names, as it is written, and what is said of that.
     names: Vec<(String, String)>,
 }
 
-impl AbsentObjects {
+impl IgnoredDdl {
     /// The statement of a text, if it is one.
     pub(in crate::session) fn of(sql: &str) -> Option<Self> {
         if !begins_with(sql, &["drop", "create"]) {
@@ -125,8 +125,8 @@ impl Session {
     ///
     /// # Errors
     /// Where something else has the name.
-    pub(in crate::session) fn pass_over(&self, absent: &AbsentObjects) -> Result<String> {
-        let AbsentObjects { tag, kind, names } = absent;
+    pub(in crate::session) fn run_ignored(&self, ignored: &IgnoredDdl) -> Result<String> {
+        let IgnoredDdl { tag, kind, names } = ignored;
         if RELATIONS.contains(kind) {
             let objects = self.names().objects();
             let named = names.iter().find(|(name, _)| objects.has_relation(name));
@@ -149,9 +149,10 @@ mod tests {
     #[test]
     fn what_a_statement_names_is_told_to_be_missing() {
         let said = |sql: &str| {
-            let absent = AbsentObjects::of(sql)?;
-            let notices: Vec<String> = absent.names.into_iter().map(|(_, notice)| notice).collect();
-            Some(format!("{}: {}", absent.tag, notices.join("; ")))
+            let ignored = IgnoredDdl::of(sql)?;
+            let notices: Vec<String> =
+                ignored.names.into_iter().map(|(_, notice)| notice).collect();
+            Some(format!("{}: {}", ignored.tag, notices.join("; ")))
         };
         for (sql, wanted) in [
             (

@@ -1,5 +1,6 @@
 //! Statements from their text to their result, and those that are neither queries nor definitions.
 
+pub(super) mod atoll_statement;
 pub(super) mod command_tag;
 pub(super) mod copy_in;
 pub(super) mod drive;
@@ -8,6 +9,7 @@ pub(super) mod explain;
 pub(super) mod ignored_ddl;
 pub(super) mod parsed_statement;
 pub(super) mod pool_statement;
+pub(super) mod query_result;
 pub(super) mod show;
 pub(super) mod split;
 pub(super) mod statement_form;

@@ -1,4 +1,5 @@
-//! Statements about the database as a whole, which sqlparser does not know.
+//! Utility statements, which sqlparser does not know: about the database as a whole, pools, and constraints of a
+//! transaction.
 //!
 //! ```text
 //! CHECKPOINT
@@ -6,7 +7,7 @@
 //! EXPORT DATABASE TO 'directory'      a file for each table, and load.sql, which makes all of it again
 //! IMPORT DATABASE FROM 'directory'    runs that file, as one transaction
 //! CREATE POOL …, DROP POOL …          cores for a class of statements: `pool.rs`
-//! VACUUM, ANALYZE                     nothing: `upkeep.rs`
+//! VACUUM, ANALYZE                     nothing: `vacuum.rs`
 //! ```
 
 use std::collections::HashSet;
@@ -34,10 +35,10 @@ use crate::session::ddl::foreign_key::SetConstraints;
 use crate::session::ddl::views::views_in_order;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
-use crate::session::statement::execute::QueryResult;
 use crate::session::statement::pool_statement::PoolStatement;
+use crate::session::statement::query_result::QueryResult;
 use crate::session::statement::split::{Statement, split_statements};
-use crate::session::statement::vacuum::Upkeep;
+use crate::session::statement::vacuum::VacuumStatement;
 use crate::session::transaction::StatementTransaction;
 use crate::table_text::foreign_key_text;
 use atoll_sql_common::error::SqlState;
@@ -50,28 +51,28 @@ use atoll_sql_parse::syntax::begins_with;
 const LOAD: &str = "load.sql";
 
 /// A statement about the database as a whole, or its transaction.
-pub(in crate::session) enum WholeStatement {
+pub(in crate::session) enum UtilityStatement {
     Checkpoint,
     Backup(PathBuf),
     Export(PathBuf),
     Import(PathBuf),
     Pool(PoolStatement),
-    Upkeep(Upkeep),
+    Vacuum(VacuumStatement),
     SetConstraints(SetConstraints),
 }
 
-impl WholeStatement {
+impl UtilityStatement {
     /// The statement of a text, if it is one.
     ///
     /// # Errors
     /// Where EXPORT or IMPORT DATABASE is not followed by a directory; those of [`PoolStatement::of`] and
-    /// [`Upkeep::of`].
+    /// [`VacuumStatement::of`].
     pub(in crate::session) fn of(sql: &str) -> Result<Option<Self>> {
         if let Some(pool) = PoolStatement::of(sql)? {
             return Ok(Some(Self::Pool(pool)));
         }
-        if let Some(upkeep) = Upkeep::of(sql)? {
-            return Ok(Some(Self::Upkeep(upkeep)));
+        if let Some(vacuum) = VacuumStatement::of(sql)? {
+            return Ok(Some(Self::Vacuum(vacuum)));
         }
         if let Some(set) = SetConstraints::of(sql)? {
             return Ok(Some(Self::SetConstraints(set)));
@@ -115,39 +116,39 @@ impl WholeStatement {
 
 impl Session {
     /// Carries out a statement about the database as a whole.
-    pub(in crate::session) async fn run_whole(
+    pub(in crate::session) async fn run_utility(
         &self,
-        statement: WholeStatement,
+        statement: UtilityStatement,
         sql: &str,
     ) -> Result<QueryResult> {
         let tag = match statement {
-            WholeStatement::Checkpoint => match self.database().checkpoint().await? {
+            UtilityStatement::Checkpoint => match self.database().checkpoint().await? {
                 Some(report) => {
                     format!("CHECKPOINT {} bytes", report.chunk_bytes + report.table_bytes)
                 }
                 None => "CHECKPOINT: the database is in memory".to_owned(),
             },
-            WholeStatement::Backup(directory) => self.backup(directory).await?,
-            WholeStatement::Export(directory) => self.export(&directory).await?,
-            WholeStatement::Import(directory) => self.import(&directory).await?,
-            WholeStatement::Pool(_) if !self.is_superuser() => {
+            UtilityStatement::Backup(directory) => self.backup(directory).await?,
+            UtilityStatement::Export(directory) => self.export(&directory).await?,
+            UtilityStatement::Import(directory) => self.import(&directory).await?,
+            UtilityStatement::Pool(_) if !self.is_superuser() => {
                 return Err(SqlState::INSUFFICIENT_PRIVILEGE
                     .error("permission denied to make and drop pools, which superusers may"));
             }
-            WholeStatement::Pool(PoolStatement::Create { name, place }) => {
+            UtilityStatement::Pool(PoolStatement::Create { name, place }) => {
                 let cpus = place.cpus(self.machine())?;
                 self.database().pools().create(&name, cpus)?;
                 "CREATE POOL".to_owned()
             }
-            WholeStatement::Pool(PoolStatement::Drop { name }) => {
+            UtilityStatement::Pool(PoolStatement::Drop { name }) => {
                 self.database().pools().remove(&name)?;
                 self.database().shared_scans().forget_pool(&name);
                 "DROP POOL".to_owned()
             }
-            WholeStatement::SetConstraints(set) => self.set_constraints(set).await?,
-            WholeStatement::Upkeep(upkeep) => {
-                self.keep_up(&upkeep)?;
-                upkeep.tag.to_owned()
+            UtilityStatement::SetConstraints(set) => self.set_constraints(set).await?,
+            UtilityStatement::Vacuum(vacuum) => {
+                self.run_vacuum(&vacuum)?;
+                vacuum.tag.to_owned()
             }
         };
         Ok(QueryResult::done(tag, sql))

@@ -16,13 +16,13 @@ const OPTIONS: [&str; 7] =
 
 /// VACUUM or ANALYZE.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::session) struct Upkeep {
+pub(in crate::session) struct VacuumStatement {
     pub(in crate::session) tag: &'static str,
     /// The tables that it names, as they are written.
     tables: Vec<String>,
 }
 
-impl Upkeep {
+impl VacuumStatement {
     /// The statement of a text, if it is one.
     pub(in crate::session) fn of(sql: &str) -> Result<Option<Self>> {
         if !begins_with(sql, &["vacuum", "analyze", "analyse"]) {
@@ -72,10 +72,10 @@ impl Upkeep {
 
 impl Session {
     /// Checks that the tables are there.
-    pub(in crate::session) fn keep_up(&self, upkeep: &Upkeep) -> Result<()> {
+    pub(in crate::session) fn run_vacuum(&self, vacuum: &VacuumStatement) -> Result<()> {
         let (names, state) = (self.names(), self.context.state_ref());
         let catalog = state.read().config_options().catalog.clone();
-        for table in &upkeep.tables {
+        for table in &vacuum.tables {
             let at = names.resolve(TableReference::from(table.as_str()), &catalog);
             if names.table(&at)?.is_none() {
                 return stated_err!(UNDEFINED_TABLE, "table '{}' does not exist", plain(&at));
@@ -97,14 +97,14 @@ mod tests {
             ("VACUUM (FULL, PARALLEL 2) s.\"T\", u (a, b)", "VACUUM", vec!["s.\"T\"", "u"]),
             ("ANALYZE VERBOSE", "ANALYZE", vec![]),
         ] {
-            let upkeep = Upkeep::of(sql).expect(sql).expect(sql);
+            let vacuum = VacuumStatement::of(sql).expect(sql).expect(sql);
             assert_eq!(
-                (upkeep.tag, upkeep.tables),
+                (vacuum.tag, vacuum.tables),
                 (tag, tables.iter().map(|it| it.to_string()).collect())
             );
         }
-        assert_eq!(Upkeep::of("SELECT 1").expect("another statement"), None);
-        assert!(Upkeep::of("VACUUM t u").is_err());
-        assert!(Upkeep::of("VACUUM 5").is_err());
+        assert_eq!(VacuumStatement::of("SELECT 1").expect("another statement"), None);
+        assert!(VacuumStatement::of("VACUUM t u").is_err());
+        assert!(VacuumStatement::of("VACUUM 5").is_err());
     }
 }

@@ -28,7 +28,6 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::compiled::Parameters;
-use crate::role::RoleStatement;
 use crate::session::Session;
 use crate::session::dml::locking::LockingQuery;
 use crate::session::dml::locking_subqueries;
@@ -37,10 +36,10 @@ use crate::session::plan::declared_operands::cast_operands;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::plan::steps::{analyzed, state_to_keep};
 use crate::session::settings::parameters::{ParameterStatement, shown_schema};
+use crate::session::statement::atoll_statement::AtollStatement;
 use crate::session::statement::command_tag::StatementTag;
-use crate::session::statement::execute::QueryResult;
 use crate::session::statement::explain::json_schema;
-use crate::session::statement::utility::WholeStatement;
+use crate::session::statement::query_result::QueryResult;
 use crate::session::transaction::StatementTransaction;
 use crate::session_functions::NextNumber;
 use crate::shared_scan::{SharedChange, SharedSelection};
@@ -173,18 +172,14 @@ impl Session {
         sql: &str,
         declared: &[Option<DataType>],
     ) -> Result<PlannedStatement> {
-        if WholeStatement::of(sql)?.is_some() || RoleStatement::of(sql)?.is_some() {
-            return Ok(PlannedStatement::command());
-        }
-        match self.parameter_statement(sql) {
-            Some(ParameterStatement::Show(name)) => {
+        let mut statement = match self.read(sql)? {
+            AtollStatement::Parameter(ParameterStatement::Show(name)) => {
                 let columns = Some(shown_schema(&name));
                 return Ok(PlannedStatement { columns, ..PlannedStatement::command() });
             }
-            Some(_) => return Ok(PlannedStatement::command()),
-            None => {}
-        }
-        let mut statement = self.parse(sql)?.statement;
+            AtollStatement::Parsed(parsed) => parsed.statement,
+            _ => return Ok(PlannedStatement::command()),
+        };
         cast_operands(&mut statement, declared)?;
         if is_command(&statement) {
             return Ok(PlannedStatement::command());

@@ -16,7 +16,7 @@ use super::compile::{PointAction, PointPlan, PointSource};
 use super::{PlannedPoint, PreparedStatement};
 use crate::session::Session;
 use crate::session::statement::command_tag::StatementTag;
-use crate::session::statement::execute::QueryResult;
+use crate::session::statement::query_result::QueryResult;
 use crate::session::transaction::StatementTransaction;
 use crate::table::{PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch};
 use atoll_sql_common::error::table_error;
