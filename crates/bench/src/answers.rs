@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::worker::protocol::{Answer, Kind};
+use crate::protocol::{Answer, Kind};
 
 /// Relative difference of floats that counts as rounding.
 const FLOAT_TOLERANCE: f64 = 1e-9;

@@ -18,12 +18,15 @@
 //! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
 //! | `paired` | measurements of Atoll and of others in turn |
+//! | [`protocol`] | what engines in processes of their own are asked, and answer |
+//! | `tpch_data`, `check` | the tables of TPC-H; sums that results are compared by |
 //! | `flags`, `table`, `cache`, `session` | what all of them need |
 
 #![forbid(unsafe_code)]
 
 pub mod answers;
 mod cache;
+mod check;
 mod compare;
 mod elastic;
 mod flags;
@@ -31,6 +34,7 @@ mod memory;
 mod paired;
 mod planning;
 mod primitives;
+pub mod protocol;
 pub mod rivals;
 mod runtime;
 mod scan;
@@ -39,6 +43,7 @@ mod session;
 mod store;
 mod table;
 mod tpch;
+mod tpch_data;
 pub mod worker;
 
 use std::fs::File;

@@ -47,7 +47,7 @@ pub(crate) fn key(table: &str) -> Option<&'static str> {
 }
 
 /// Where data of a scale factor lies unless the user says otherwise.
-pub(super) fn directory_default(cache: &Path, scale_factor: f64) -> PathBuf {
+pub(crate) fn directory_default(cache: &Path, scale_factor: f64) -> PathBuf {
     cache.join(format!("tpch-sf{scale_factor}"))
 }
 
@@ -56,7 +56,7 @@ pub(super) fn directory_default(cache: &Path, scale_factor: f64) -> PathBuf {
 ///
 /// # Errors
 /// When it holds something else: nothing there is overwritten.
-pub(super) fn is_complete(directory: &Path, scale_factor: f64) -> Result<bool> {
+pub(crate) fn is_complete(directory: &Path, scale_factor: f64) -> Result<bool> {
     if entries(directory)? == 0 {
         return Ok(false);
     }
@@ -90,7 +90,7 @@ fn entries(directory: &Path) -> Result<usize> {
 }
 
 /// Has `write` fill a directory beside `directory`, which takes its place when all is written.
-pub(super) fn make(
+pub(crate) fn make(
     directory: &Path,
     scale_factor: f64,
     write: impl FnOnce(&Path) -> Result<()>,
@@ -120,7 +120,7 @@ fn fill(partial: &Path, scale_factor: f64, write: impl FnOnce(&Path) -> Result<(
 }
 
 /// Reads every file once, so that no engine pays for the disk; bytes in all.
-pub(super) fn warm(directory: &Path) -> Result<u64> {
+pub(crate) fn warm(directory: &Path) -> Result<u64> {
     let read = |file: &String| {
         let mut file = fs::File::open(file)?;
         io::copy(&mut file, &mut io::sink())

@@ -11,7 +11,8 @@ use atoll_testkit::calls::{CalledFunction, FUNCTIONS, is_fault, random_call, set
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::engines::{EngineOutcome, Engines};
+use crate::engines::Engines;
+use crate::outcome::EngineOutcome;
 use crate::run::DifferentialOptions;
 use crate::setting::Setting;
 

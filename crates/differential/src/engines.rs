@@ -7,20 +7,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::outcome::EngineOutcome;
 use crate::postgres::Postgres;
 use crate::setting::{ProcessSetting, Setting};
 use atoll_bench::rivals::{self, SqlEngine};
-use atoll_bench::worker::protocol::Answer;
-
-/// What came of a query.
-#[derive(Clone, Debug)]
-pub(crate) enum EngineOutcome {
-    Rows(Answer),
-    /// The engine's message.
-    Error(String),
-    /// The process ended or did not answer.
-    Lost(String),
-}
 
 /// Which engine answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

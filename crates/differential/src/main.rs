@@ -12,6 +12,7 @@ mod engines;
 mod expression;
 mod generate;
 mod host;
+mod outcome;
 mod postgres;
 mod query;
 mod record;

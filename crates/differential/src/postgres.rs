@@ -13,12 +13,12 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use atoll_bench::worker::protocol::{Answer, Kind};
+use atoll_bench::protocol::{Answer, Kind};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
-use crate::engines::EngineOutcome;
+use crate::outcome::EngineOutcome;
 
 /// A session.
 pub(crate) struct Postgres {

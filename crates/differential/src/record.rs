@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use atoll_bench::answers::RowOrder;
-use atoll_bench::worker::protocol::{Answer, Kind};
+use atoll_bench::protocol::{Answer, Kind};
 
-use crate::engines::{Against, EngineOutcome, Engines};
+use crate::engines::{Against, Engines};
 use crate::generate;
+use crate::outcome::EngineOutcome;
 use crate::run::{DifferentialOptions, start, tables};
 use crate::setting::Setting;
 use crate::shrink::Case;

@@ -21,8 +21,9 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::data::TestTable;
-use crate::engines::{Against, EngineOutcome, Engines};
+use crate::engines::{Against, Engines};
 use crate::generate;
+use crate::outcome::EngineOutcome;
 use crate::setting::Setting;
 use crate::shrink::{Case, shrink};
 use crate::verdict::{Verdict, verdict};

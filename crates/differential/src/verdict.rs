@@ -1,6 +1,6 @@
 //! What two outcomes of one query mean.
 
-use crate::engines::EngineOutcome;
+use crate::outcome::EngineOutcome;
 use atoll_bench::answers::{RowOrder, difference};
 
 /// What came of a comparison.
@@ -72,7 +72,7 @@ fn contains(error: &str, parts: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use atoll_bench::worker::protocol::{Answer, Kind};
+    use atoll_bench::protocol::{Answer, Kind};
 
     fn rows(values: &[&str]) -> EngineOutcome {
         let values = values.iter().map(|value| vec![Some((*value).to_owned())]).collect();

@@ -2,8 +2,8 @@
 //! as SQL does and `any_value` heeds its ORDER BY; scalar functions by theme; those whose results have a
 //! bound. They know DataFusion and nothing of sessions, tables or places.
 //!
-//! DataFusion's `sum` wraps silently, for BIGINT too. Here a sum that its type cannot hold is a
-//! [`SumOverflow`], and only such a sum is one: the running total is kept exactly (`total`), so
+//! DataFusion's `sum` wraps silently, for BIGINT too (apache/datafusion#17539). Here a sum that its type
+//! cannot hold is a [`SumOverflow`], and only such a sum is one: the running total is kept exactly (`total`), so
 //! an intermediate overflow that later rows take back is none, and whether a query fails does not
 //! depend on how its rows were spread over partitions.
 //!

@@ -11,7 +11,7 @@ use atoll_sql::{Session, SqlError};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 
-use crate::connection::error_fields;
+use crate::error_fields::error_fields;
 use crate::wire::ErrorFields;
 
 /// Batches that wait to be inserted; the client waits behind them.

@@ -28,6 +28,7 @@ mod connection;
 mod console;
 mod copy;
 mod error;
+mod error_fields;
 mod failures;
 mod flight;
 mod homes;

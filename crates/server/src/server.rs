@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atoll_sql::Database;
+use atoll_sql::{Database, Extensions};
 use parking_lot::RwLock;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
@@ -15,10 +15,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{ClientStream, prepare, serve};
-use crate::console::ConsoleState;
 use crate::error::ServerError;
 use crate::failures::Failures;
-use crate::flight::{FlightState, serve_flight};
+use crate::flight::serve_flight;
 use crate::homes::Homes;
 use crate::http::serve_http;
 use crate::log::Logs;
@@ -120,8 +119,7 @@ impl Server {
             failures,
             metrics,
             seed,
-            console: ConsoleState::default(),
-            flight: FlightState::default(),
+            extensions: Extensions::default(),
             homes: Homes::default(),
             logs,
             traces,

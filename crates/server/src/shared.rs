@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use atoll_sql::{Database, Session};
+use atoll_sql::{Database, Extensions, Session};
 use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::console::ConsoleState;
 use crate::failures::Failures;
-use crate::flight::FlightState;
 use crate::homes::Homes;
 use crate::log::{LogLevel, Logs};
 use crate::metrics::Metrics;
@@ -34,10 +32,10 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     /// Makes up salts of roles that do not exist.
     pub(crate) seed: [u8; 32],
-    pub(crate) console: ConsoleState,
     pub(crate) logs: Arc<Logs>,
     pub(crate) traces: Option<Traces>,
-    pub(crate) flight: FlightState,
+    /// What the protocols keep for all their connections.
+    pub(crate) extensions: Extensions,
     pub(crate) homes: Homes,
     pub(crate) tls: RwLock<Option<Arc<Tls>>>,
     pub(crate) rules: RwLock<Option<Arc<LoginRules>>>,

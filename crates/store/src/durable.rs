@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{OpenError, OpenOptions, OpenReport, Opened, Opening, RecoveryTask, Result};
 use crate::backup::{BackupError, BackupReport, copy_checkpoint};
 use crate::checkpoint::{CheckpointError, CheckpointReport, CheckpointState, Checkpoints};
 use crate::chunk_file::ChunkFiles;
 use crate::database::{Database, StoreEnvironment};
 use crate::files::{DirectoryLock, FileError, Files};
 use crate::log::{GroupCommit, GroupCommitOptions, Position};
+use crate::open::{OpenError, OpenOptions, OpenReport, Opened, Opening, RecoveryTask};
 use crate::workers::OneThread;
+
+type Result<T> = std::result::Result<T, OpenError>;
 
 /// A database with a data directory, which is locked as long as this and the database live.
 #[derive(Debug)]

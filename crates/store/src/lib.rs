@@ -8,6 +8,7 @@
 //! - [`chunk_file`]: chunks as files.
 //! - [`clock_scan`]: one pass over a table that answers a batch of queries.
 //! - [`data_file`]: what all files but the log have in common.
+//! - [`durable`]: a database with a data directory, while it is open.
 //! - [`files`]: the layer through which everything reaches the disk, and the live directory behind it.
 //! - [`lock`]: locks of transactions, waited for without blocking a thread.
 //! - [`log`]: one sequence of checksummed records; recovery, group commit.
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backup;
+mod change;
 pub mod checkpoint;
 pub mod chunk_file;
 pub mod clock_scan;
@@ -28,6 +30,7 @@ mod codec;
 pub mod data_file;
 pub mod database;
 mod database_id;
+pub mod durable;
 pub mod files;
 mod ids;
 pub mod lock;

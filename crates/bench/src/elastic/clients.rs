@@ -21,7 +21,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::worker::protocol::Failed;
+use crate::protocol::Failed;
 
 /// Lookups of a client of mixed work that is not an analyst.
 const LOOKUPS: u32 = 200;
@@ -102,7 +102,7 @@ pub(super) struct AskedQuery {
 #[derive(Clone)]
 enum Clients {
     Plain(Arc<tokio::runtime::Runtime>, SessionContext),
-    Atoll(Session),
+    Atoll(Box<Session>),
 }
 
 /// Loads, then answers line by line.
@@ -143,7 +143,7 @@ impl Clients {
         let mut done = |_: &LoadedTpchTable| {};
         session.runtime().block_on(load(&session, args.scale_factor, &mut done))?;
         match args.engine {
-            ElasticEngine::Atoll => Ok(Self::Atoll(session)),
+            ElasticEngine::Atoll => Ok(Self::Atoll(Box::new(session))),
             ElasticEngine::Datafusion => Self::plain(&session, args.threads),
         }
     }

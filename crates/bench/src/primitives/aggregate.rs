@@ -13,11 +13,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::bandwidth::{Bound, Meter};
-use super::check::{Check, mixed};
 use super::contest::{self, Contest, ContestOutcome, ContestSettings, Own};
 use super::report::Case;
 use super::sql::{SqlTable, integers};
 use super::sweep::Sweep;
+use crate::check::{Check, mixed};
 use crate::flags::PrimitiveArgs;
 use crate::rivals::ANALYTIC;
 use crate::rivals::columns::RivalOperation;

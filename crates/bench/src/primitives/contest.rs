@@ -8,7 +8,7 @@ use atoll_tools::terminal;
 use atoll_tools::workload::{ColumnTable, Rig};
 
 use super::bandwidth::{Bandwidth, Meter};
-use super::check::Check;
+use crate::check::Check;
 use crate::flags::Resident;
 use crate::rivals::columns::{ColumnEngine, RivalOperation};
 use crate::rivals::files::Files;

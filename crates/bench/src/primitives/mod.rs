@@ -13,7 +13,6 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod bandwidth;
-pub(crate) mod check;
 mod contest;
 pub(crate) mod join;
 pub(crate) mod partition;

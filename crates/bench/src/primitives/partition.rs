@@ -9,10 +9,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::bandwidth::{Bound, Meter};
-use super::check::Check;
 use super::contest::{self, Contest, ContestOutcome, ContestSettings, Own};
 use super::report::Case;
 use super::sweep::Sweep;
+use crate::check::Check;
 use crate::flags::PrimitiveArgs;
 
 /// What `--help` shows.

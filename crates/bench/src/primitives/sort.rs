@@ -19,10 +19,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::bandwidth::{Bound, Meter};
-use super::check::Check;
 use super::contest::{self, Contest, ContestOutcome, ContestSettings, Own};
 use super::report::Case;
 use super::sweep::Sweep;
+use crate::check::Check;
 use crate::flags::PrimitiveArgs;
 use crate::rivals::ANALYTIC;
 use crate::rivals::columns::RivalOperation;

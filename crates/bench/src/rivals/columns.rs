@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Rival;
 use super::files::Files;
 use super::process::RivalProcess;
-use crate::primitives::check::Check;
+use crate::check::Check;
 
 const SCRIPT: &str = include_str!("../../rivals/engines.py");
 

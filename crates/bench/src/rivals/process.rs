@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Rival;
-use crate::worker::protocol::Failed;
+use crate::protocol::Failed;
 
 /// What all scripts begin with.
 const SERVING: &str = include_str!("../../rivals/serving.py");

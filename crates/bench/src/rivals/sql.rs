@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 
 use super::process::RivalProcess;
-use crate::worker::protocol::{Answer, Last, Loaded, Request, Scanned, WasReset};
+use crate::protocol::{Answer, Last, Loaded, Request, Scanned, WasReset};
 
 /// A process that has loaded its tables and waits for requests. Dropping it ends it.
 #[derive(Debug)]

@@ -19,8 +19,8 @@ use super::attributes::{BOOKINGS, create_table};
 use super::client::{Bookings, ClientLoad, ClientRun, ScanClient};
 use super::cycles::CycleSums;
 use crate::answers::{self, RowOrder};
+use crate::protocol::Answer;
 use crate::session;
-use crate::worker::protocol::Answer;
 use crate::worker::values;
 
 /// Shortest time for which the thread of the arrivals sleeps.

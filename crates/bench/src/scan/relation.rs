@@ -17,7 +17,7 @@ use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 
 use super::attributes::{AttributeKind, BOOKINGS, BookingAttribute, ValueLaw};
-use crate::tpch::data::ROW_GROUP_ROWS;
+use crate::tpch_data::ROW_GROUP_ROWS;
 
 /// Counts up when rows of the same seed become others, so that no file of before is taken for them.
 const FORMAT: u32 = 1;

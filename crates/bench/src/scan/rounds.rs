@@ -17,8 +17,8 @@ use super::queries::ScanQueries;
 use super::report::{FoundRows, ScanCase};
 use super::work::ScanWork;
 use crate::answers::{self, RowOrder};
+use crate::protocol::{Answer, Kind};
 use crate::rivals::scan::{RivalStatement, ScanEngine};
-use crate::worker::protocol::{Answer, Kind};
 
 /// Share of changes of the real-like mix: nine queries to one change, in every stretch.
 const MIX_CHANGES: f64 = 0.1;

@@ -10,7 +10,6 @@
 //! All engines have the same number of threads, and each is a process of its own, so that memory is
 //! told apart. Their results are compared value by value in every round.
 
-pub(crate) mod data;
 mod markdown;
 mod parameters;
 mod report;
@@ -34,9 +33,10 @@ use crate::answers::{self, RowOrder};
 use crate::cache;
 use crate::flags::ContestArgs;
 use crate::primitives::bandwidth::Meter;
+use crate::protocol::{Answer, Loaded};
 use crate::rivals::{self, Rival, SqlEngine};
+use crate::tpch_data;
 use crate::worker::EngineKind;
-use crate::worker::protocol::{Answer, Loaded};
 use report::{Bandwidth, EngineMeasured, QueryRuns, TpchReport, TpchSettings};
 
 /// What `--help` shows.
@@ -132,7 +132,7 @@ impl TpchOptions {
         let contest = &args.contest;
         let data = match &args.data {
             Some(directory) => directory.clone(),
-            None => data::directory_default(&cache::directory()?, args.scale_factor),
+            None => tpch_data::directory_default(&cache::directory()?, args.scale_factor),
         };
         let queries = match args.queries.is_empty() {
             true => (1..=22).collect(),
@@ -170,7 +170,7 @@ fn measure(
     progress("measuring the bandwidth of memory");
     let bandwidth = bandwidth(&machine, threads)?;
     let generated = prepare_data(options, threads, progress)?;
-    let file_bytes = Bytes(data::warm(&options.data)?);
+    let file_bytes = Bytes(tpch_data::warm(&options.data)?);
     let mut engines = start(options, threads, progress)?;
     let mut queries = Vec::with_capacity(options.queries.len());
     for number in &options.queries {
@@ -217,13 +217,13 @@ fn prepare_data(
         command.arg("--scale-factor").arg(scale_factor.to_string());
         SqlEngine::start(EngineKind::Generator.name(), &mut command, options.patience)?.wait()
     };
-    if data::is_complete(directory, scale_factor)? {
+    if tpch_data::is_complete(directory, scale_factor)? {
         progress("generating the data with Atoll's own generator, to time it");
         return generate(None);
     }
     progress(&format!("generating the data, and writing it to {}", directory.display()));
     let mut generated = None;
-    data::make(directory, scale_factor, |partial| {
+    tpch_data::make(directory, scale_factor, |partial| {
         generated = Some(generate(Some(partial))?);
         Ok(())
     })?;

@@ -5,7 +5,7 @@ use atoll_topology::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::worker::protocol::Loaded;
+use crate::protocol::Loaded;
 
 /// What is told beside the measurements. The first engine is Atoll.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -9,9 +9,9 @@ use atoll_topology::Bytes;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 
-use super::protocol::Placement;
 use super::{Engine, Host, WorkerArgs, values};
-use crate::tpch::data;
+use crate::protocol::Placement;
+use crate::tpch_data;
 
 /// Name of the operators that read tables in placed memory.
 const SCAN: &str = "ScanExec";
@@ -52,7 +52,7 @@ impl Atoll {
     pub(super) fn load(options: &WorkerArgs, host: Host) -> Result<Self> {
         let atoll = Self::start(options, host)?;
         let Some(directory) = &options.data else { return Ok(atoll) };
-        for (table, file) in data::files(directory) {
+        for (table, file) in tpch_data::files(directory) {
             let file = file.replace('\'', "''");
             let sql = format!("CREATE TABLE {table} AS SELECT * FROM '{file}'");
             atoll.query(&sql).with_context(|| format!("cannot load {table}"))?;

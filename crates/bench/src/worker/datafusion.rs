@@ -11,8 +11,8 @@ use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use tokio::runtime::{Builder, Runtime};
 
 use super::Engine;
-use super::protocol::Placement;
-use crate::tpch::data;
+use crate::protocol::Placement;
+use crate::tpch_data;
 
 /// A session with all tables in memory.
 pub(super) struct Plain {
@@ -31,7 +31,7 @@ impl Plain {
             .context("cannot start tokio's threads")?;
         let config = SessionConfig::new().with_target_partitions(threads);
         let plain = Self { runtime, context: SessionContext::new_with_config(config) };
-        for (table, file) in data::files(directory) {
+        for (table, file) in tpch_data::files(directory) {
             let load = load_table(plain.context.clone(), table, file);
             plain.on_workers(load).with_context(|| format!("cannot load {table}"))?;
         }

@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 use atoll_sql::tpch;
 
 use super::atoll::Atoll;
-use super::protocol::Loaded;
 use super::{Engine, EngineKind, Host, WorkerArgs, milliseconds_since, reply};
 use crate::memory;
-use crate::tpch::data;
+use crate::protocol::Loaded;
+use crate::tpch_data;
 
 /// Generates, reports, and writes the files if asked to.
 pub(super) fn run(options: &WorkerArgs, host: Host, output: &mut impl Write) -> Result<()> {
@@ -37,13 +37,13 @@ pub(super) fn run(options: &WorkerArgs, host: Host, output: &mut impl Write) -> 
 }
 
 fn write(atoll: &Atoll, directory: &Path) -> Result<()> {
-    for (table, file) in data::files(directory) {
-        let key = data::key(table).context("a table without a key")?;
+    for (table, file) in tpch_data::files(directory) {
+        let key = tpch_data::key(table).context("a table without a key")?;
         let file = file.replace('\'', "''");
         let sql = format!(
             "COPY (SELECT * FROM {table} ORDER BY {key}) TO '{file}' STORED AS PARQUET \
              OPTIONS ('format.max_row_group_size' '{}')",
-            data::ROW_GROUP_ROWS
+            tpch_data::ROW_GROUP_ROWS
         );
         atoll.query(&sql).with_context(|| format!("cannot write {table}"))?;
     }

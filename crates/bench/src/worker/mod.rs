@@ -6,7 +6,6 @@
 mod atoll;
 mod datafusion;
 mod generator;
-pub mod protocol;
 pub(crate) mod values;
 
 use std::io::{BufRead, Write};
@@ -22,7 +21,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::memory;
-use protocol::{Answer, Failed, Last, Loaded, Placement, Request, Scanned, WasReset};
+use crate::protocol::{Answer, Failed, Last, Loaded, Placement, Request, Scanned, WasReset};
 
 /// The engines this program can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use super::protocol::Kind;
+use crate::protocol::Kind;
 
 /// Rows of texts; none is NULL.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! DataFusion takes an element that is NULL for one that is not equal in the first, and for one like others in the
-//! last (`plan_any_op`, `array_has_all`, 55.2).
+//! last (`plan_any_op`, `array_has_all`, 55.2; apache/datafusion#19288).
 
 use std::collections::HashSet;
 use std::ops::Range;

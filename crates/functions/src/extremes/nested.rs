@@ -17,7 +17,8 @@ use crate::temporal::{measured, measured_type};
 /// that differs, NULL as the largest, and the shorter list before the longer one.
 ///
 /// DataFusion 55.2 compares nested values as scalars: without a place for NULL in a struct, without an
-/// order of lists of structs, and not at all if they are maps (`functions-aggregate-common/min_max.rs`).
+/// order of lists of structs, and not at all if they are maps (`functions-aggregate-common/min_max.rs`;
+/// apache/datafusion#24937).
 #[derive(Debug)]
 pub(crate) struct NestedExtreme {
     data_type: DataType,

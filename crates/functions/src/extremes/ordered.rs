@@ -2,8 +2,8 @@
 //!
 //! DataFusion's grouped extremes start from the largest and smallest finite float, so that the `min`
 //! of nothing but ∞ is 1.797e308, and pass NaN over or not by where it stands
-//! (functions-aggregate/min_max.rs, 55.2). Those without groups, in moving frames and of all other
-//! types are its own.
+//! (functions-aggregate/min_max.rs, 55.2; apache/datafusion#24432). Those without groups, in moving
+//! frames and of all other types are its own.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

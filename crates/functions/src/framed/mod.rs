@@ -1,11 +1,12 @@
 //! Aggregates as window functions: over frames that lose rows, and in the order of the window.
 //!
 //! Where a frame loses rows at its begin, DataFusion takes them out of the running aggregate, and refuses those that
-//! cannot give rows back. Here these keep the rows of the frame and are computed anew for each (`anew`), large frames of
-//! parts (`suffixes`). So are those that DataFusion takes rows out of by arithmetic that rounds: of 1e308 and 1 it leaves
-//! 0 when 1e308 is gone, of an infinity NaN; and `bit_xor`, of which it leaves 0 where no value is left. And where rows
-//! come in the opposite order of a window, DataFusion goes through them backwards with the aggregate's counterpart, which
-//! for lists and texts gives them backwards, too (`SlidingAggregateWindowExpr`, 55.2): here they are sorted instead.
+//! cannot give rows back (apache/datafusion#21957). Here these keep the rows of the frame and are computed anew for
+//! each (`anew`), large frames of parts (`suffixes`). So are those that DataFusion takes rows out of by arithmetic that
+//! rounds: of 1e308 and 1 it leaves 0 when 1e308 is gone, of an infinity NaN; and `bit_xor`, of which it leaves 0 where
+//! no value is left. And where rows come in the opposite order of a window, DataFusion goes through them backwards with
+//! the aggregate's counterpart, which for lists and texts gives them backwards, too (`SlidingAggregateWindowExpr`,
+//! 55.2): here they are sorted instead.
 
 mod anew;
 mod suffixes;

@@ -1,7 +1,7 @@
 //! `any_value`, which with an ORDER BY is the first value of that order.
 //!
 //! DataFusion's accepts the ORDER BY and returns any value all the same
-//! (functions-aggregate/any_value.rs, 55.2).
+//! (functions-aggregate/any_value.rs, 55.2; apache/datafusion#9924).
 
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::error::Result;

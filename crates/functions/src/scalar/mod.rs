@@ -43,8 +43,6 @@ pub use marks::UUID_MARK;
 pub(super) use marks::{JSON_MARK, JSONB_MARK, is_json_field, is_jsonb_field, list_mark};
 pub use numeric::decimals::{UNTOLD_SCALE, WrittenNumber};
 pub use text::regex_words::regex_of;
-pub(super) use time::civil::days_of_month;
-pub use time::civil::{MONTHS, WEEKDAYS};
 pub use time::clock::StatementStart;
 pub(super) use time::extract::DATE_PART;
 pub(super) use time::intervals::interval_times;

@@ -5,13 +5,13 @@ use datafusion::arrow::datatypes::IntervalMonthDayNano;
 
 use crate::temporal::Endless;
 
-pub(in crate::scalar) const MICROS_OF_SECOND: i64 = 1_000_000;
-pub(in crate::scalar) const MICROS_OF_MINUTE: i64 = 60 * MICROS_OF_SECOND;
-pub(in crate::scalar) const MICROS_OF_HOUR: i64 = 60 * MICROS_OF_MINUTE;
-pub(in crate::scalar) const MICROS_OF_DAY: i64 = 24 * MICROS_OF_HOUR;
+pub(crate) const MICROS_OF_SECOND: i64 = 1_000_000;
+pub(crate) const MICROS_OF_MINUTE: i64 = 60 * MICROS_OF_SECOND;
+pub(crate) const MICROS_OF_HOUR: i64 = 60 * MICROS_OF_MINUTE;
+pub(crate) const MICROS_OF_DAY: i64 = 24 * MICROS_OF_HOUR;
 
 /// The length of a unit that always has the same, by any of DuckDB's names for it; what counts days is a day.
-pub(in crate::scalar) fn micros_of_unit(name: &str) -> Option<i64> {
+pub(crate) fn micros_of_unit(name: &str) -> Option<i64> {
     Some(match name {
         "day" | "days" | "d" | "dayofmonth" | "dow" | "dayofweek" | "weekday" | "isodow"
         | "doy" | "dayofyear" | "julian" => MICROS_OF_DAY,
@@ -26,56 +26,56 @@ pub(in crate::scalar) fn micros_of_unit(name: &str) -> Option<i64> {
 
 /// A day of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::scalar) struct Civil {
-    pub(in crate::scalar) year: i64,
-    pub(in crate::scalar) month: i64,
-    pub(in crate::scalar) day: i64,
+pub(crate) struct Civil {
+    pub(crate) year: i64,
+    pub(crate) month: i64,
+    pub(crate) day: i64,
 }
 
 impl Civil {
     /// The day that is so many days after 1970-01-01.
-    pub(in crate::scalar) fn of_days(days: i64) -> Self {
+    pub(crate) fn of_days(days: i64) -> Self {
         let (year, month, day) = civil_from_days(days);
         Self { year, month, day }
     }
 
     /// Days since 1970-01-01.
-    pub(in crate::scalar) fn days(self) -> i64 {
+    pub(crate) fn days(self) -> i64 {
         days_from_civil(self.year, self.month, self.day)
     }
 
     /// The day, where there is such a one.
-    pub(in crate::scalar) fn checked(year: i64, month: i64, day: i64) -> Option<Self> {
+    pub(crate) fn checked(year: i64, month: i64, day: i64) -> Option<Self> {
         let is_day = (-290_000..=294_000).contains(&year)
             && (1..=12).contains(&month)
             && (1..=days_of_month(year, month)).contains(&day);
         is_day.then_some(Self { year, month, day })
     }
 
-    pub(in crate::scalar) fn day_of_year(self) -> i64 {
+    pub(crate) fn day_of_year(self) -> i64 {
         self.days() - Self { month: 1, day: 1, ..self }.days() + 1
     }
 
     /// Year and week of ISO 8601.
-    pub(in crate::scalar) fn iso_week(self) -> (i64, i64) {
+    pub(crate) fn iso_week(self) -> (i64, i64) {
         let days = self.days();
         let thursday = Self::of_days(days - (iso_weekday(days) - 1) + 3);
         (thursday.year, (thursday.day_of_year() - 1) / 7 + 1)
     }
 
     /// Months since year 0.
-    pub(in crate::scalar) fn months(self) -> i64 {
+    pub(crate) fn months(self) -> i64 {
         self.year * 12 + self.month - 1
     }
 }
 
 /// 0 for Sunday.
-pub(in crate::scalar) fn weekday(days: i64) -> i64 {
+pub(crate) fn weekday(days: i64) -> i64 {
     (days + 4).rem_euclid(7)
 }
 
 /// 1 for Monday, 7 for Sunday.
-pub(in crate::scalar) fn iso_weekday(days: i64) -> i64 {
+pub(crate) fn iso_weekday(days: i64) -> i64 {
     (days + 3).rem_euclid(7) + 1
 }
 
@@ -89,12 +89,12 @@ pub(crate) fn days_of_month(year: i64, month: i64) -> i64 {
 }
 
 /// Days and microseconds of the day of a timestamp.
-pub(in crate::scalar) fn split(micros: i64) -> (i64, i64) {
+pub(crate) fn split(micros: i64) -> (i64, i64) {
     (micros.div_euclid(MICROS_OF_DAY), micros.rem_euclid(MICROS_OF_DAY))
 }
 
 /// A timestamp so many months later, on the last day of the month where it has no such day.
-pub(in crate::scalar) fn plus_months(micros: i64, months: i64) -> Option<i64> {
+pub(crate) fn plus_months(micros: i64, months: i64) -> Option<i64> {
     let (days, of_day) = split(micros);
     let civil = Civil::of_days(days);
     let months = civil.months().checked_add(months)?;
@@ -105,7 +105,7 @@ pub(in crate::scalar) fn plus_months(micros: i64, months: i64) -> Option<i64> {
 }
 
 /// A timestamp and an interval after it; what is endless stays so.
-pub(in crate::scalar) fn plus(
+pub(crate) fn plus(
     moment: Result<i64, Endless>,
     by: IntervalMonthDayNano,
 ) -> Option<Result<i64, Endless>> {
@@ -118,7 +118,7 @@ pub(in crate::scalar) fn plus(
 }
 
 /// The number of a moment, in microseconds.
-pub(in crate::scalar) fn number(moment: Result<i64, Endless>) -> i64 {
+pub(crate) fn number(moment: Result<i64, Endless>) -> i64 {
     moment.unwrap_or_else(Endless::moment)
 }
 

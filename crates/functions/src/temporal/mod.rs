@@ -12,6 +12,7 @@
 //! | `input` | those of an array |
 //! | `zone` | local times and instants |
 
+pub(crate) mod civil;
 mod digits;
 mod endless;
 mod input;
@@ -22,7 +23,7 @@ mod rows;
 mod write;
 mod zone;
 
-pub use crate::scalar::{MONTHS, WEEKDAYS};
+pub use civil::{MONTHS, WEEKDAYS};
 pub use digits::{write_i64, write_u64};
 pub use endless::{Endless, SetAside, call_with_finite, cast_moments, has_endless, set_aside};
 pub(crate) use endless::{Moments, finite_only};

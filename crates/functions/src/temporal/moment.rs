@@ -3,7 +3,7 @@
 use atoll_topology::calendar::days_from_civil;
 
 use super::endless::Endless;
-use crate::scalar::{MONTHS, WEEKDAYS, days_of_month};
+use crate::temporal::civil::{MONTHS, WEEKDAYS, days_of_month};
 
 const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60 * SECOND;

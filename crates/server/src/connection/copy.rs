@@ -1,9 +1,10 @@
 //! COPY between a table and the client.
 
 use super::Connection;
-use super::failure::{Failure, error_fields};
+use super::failure::Failure;
 use super::statement::ROWS;
 use crate::copy::{CopyDirection, CopyFormat, CopyReader, CopyStatement, CopyWriter};
+use crate::error_fields::error_fields;
 use crate::insertion::Insertion;
 use crate::wire::{ErrorFields, FrontendMessage, Output};
 

@@ -7,8 +7,9 @@ use atoll_sql::datafusion::common::ScalarValue;
 
 use super::Connection;
 use super::cursor_statement::CursorStatement;
-use super::failure::{Failure, error_fields};
+use super::failure::Failure;
 use super::portal::{Portal, PortalRows, PortalState, Prepared};
+use crate::error_fields::error_fields;
 use crate::value::row_description;
 use crate::wire::ErrorFields;
 

@@ -13,10 +13,11 @@ use tokio::time::Instant;
 
 use super::Connection;
 use super::cursor_statement::CursorStatement;
-use super::failure::{End, Failure, error_fields};
+use super::failure::{End, Failure};
 use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind};
 use super::statement::{Control, complete};
 use crate::copy::CopyStatement;
+use crate::error_fields::error_fields;
 use crate::value::{Format, arrow_type, parameter, row_description};
 use crate::wire::{BindMessage, ErrorFields, FrontendMessage, Target};
 

@@ -1,7 +1,6 @@
 //! What ends a statement, and what ends a connection.
 
 use atoll_sql::arrow::error::ArrowError;
-use atoll_sql::{SourcePosition, SqlError};
 
 use crate::wire::{ErrorFields, ProtocolError};
 
@@ -81,38 +80,5 @@ impl From<ProtocolError> for End {
 impl From<ArrowError> for Failure {
     fn from(error: ArrowError) -> Self {
         ErrorFields::error("XX000", format!("a column cannot be sent: {error}")).into()
-    }
-}
-
-/// What is said of a statement's error. The statement begins at character `start` of what was sent, from 0.
-pub(crate) fn error_fields(error: &SqlError, statement: &str, start: usize) -> ErrorFields {
-    let mut fields = ErrorFields::error(error.state.code(), error.message.clone());
-    fields.position = error.place.and_then(|place| character(statement, place));
-    fields.position = fields.position.map(|position| position + start);
-    fields.detail = error.detail().map(str::to_owned);
-    fields.violated = error.violated().cloned().map(Box::new);
-    fields.hint = (!error.helps.is_empty()).then(|| error.helps.join("\n"));
-    fields
-}
-
-/// The character of a place, from 1.
-fn character(statement: &str, place: SourcePosition) -> Option<usize> {
-    let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
-    let column = usize::try_from(place.column).ok()?;
-    let before = statement.split_inclusive('\n').take(line).map(|line| line.chars().count());
-    Some(before.sum::<usize>() + column)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_a_character_of_the_statement() {
-        let of =
-            |line, column| character("SELECT ä,\n  nix", SourcePosition { line, column, width: 1 });
-        assert_eq!(of(1, 8), Some(8));
-        assert_eq!(of(2, 3), Some(13));
-        assert_eq!(of(0, 1), None);
     }
 }

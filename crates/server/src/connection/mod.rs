@@ -37,7 +37,6 @@ use crate::shared::Shared;
 use crate::wire::FrontendMessage;
 use client::{Channel, Client};
 pub(crate) use client::{canceled, rows_of_tag, timed_out, until};
-pub(crate) use failure::error_fields;
 use failure::{End, Failure};
 pub(crate) use login::{check_password, refused_unseen, verifier_of, wrong_password};
 use portal::{Portal, Prepared};

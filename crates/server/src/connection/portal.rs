@@ -9,9 +9,10 @@ use atoll_sql::{PgType, PreparedStatement, QueryResult};
 
 use super::Client;
 use super::cursor_statement::CursorStatement;
-use super::failure::{Failure, error_fields};
+use super::failure::Failure;
 use super::simple::send_rows;
 use crate::copy::CopyStatement;
+use crate::error_fields::error_fields;
 use crate::value::{Format, RowColumns};
 use crate::wire::{ErrorFields, Routine};
 

@@ -8,10 +8,11 @@ use atoll_sql::{Splitter, Statement};
 use tokio::time::Instant;
 
 use super::cursor_statement::CursorStatement;
-use super::failure::{End, Failure, error_fields};
+use super::failure::{End, Failure};
 use super::statement::{Control, ROWS, complete};
 use super::{Client, Connection};
 use crate::copy::CopyStatement;
+use crate::error_fields::error_fields;
 use crate::value::{RowColumns, row_description, write_rows};
 
 impl Connection {

@@ -2,8 +2,9 @@
 
 use atoll_sql::{Session, TransactionState, begins_with};
 
-use super::failure::{Failure, error_fields};
+use super::failure::Failure;
 use super::{Client, Connection};
+use crate::error_fields::error_fields;
 use crate::wire::{ErrorFields, Severity};
 
 /// Rows of a batch that are written before it is looked whether they are to be sent.

@@ -51,7 +51,7 @@ impl FromRequestParts<Arc<Shared>> for Caller {
             return Ok(Self { user: OWNER.into(), is_owner: true, address });
         }
         let token = token(&parts.headers);
-        match token.and_then(|token| server.console.log_ins.current(server, token, method)) {
+        match token.and_then(|token| server.console().log_ins.current(server, token, method)) {
             Some((log_in, is_owner)) => Ok(Self { user: log_in.user.into(), is_owner, address }),
             None => {
                 Err(ApiError::new(StatusCode::UNAUTHORIZED, "28000", "log in to use the console"))
@@ -78,7 +78,8 @@ pub(super) async fn log_in(
     if user.len() > NAME_MAX || password.len() > NAME_MAX {
         return Err(ApiError::bad(format!("a name or password is longer than {NAME_MAX} bytes")));
     }
-    let logged_in = client(&user, address).log_in(&server, &server.console.log_ins, password).await;
+    let logged_in =
+        client(&user, address).log_in(&server, &server.console().log_ins, password).await;
     let token = logged_in.map_err(|refused| {
         let status = match refused.kind {
             RefusalKind::Server => StatusCode::SERVICE_UNAVAILABLE,
@@ -98,7 +99,7 @@ pub(super) async fn log_out(
     ConnectInfo(address): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
 ) -> impl IntoResponse {
-    if let Some(log_in) = token(&headers).and_then(|token| server.console.log_ins.leave(token)) {
+    if let Some(log_in) = token(&headers).and_then(|token| server.console().log_ins.leave(token)) {
         let client = client(&log_in.user, address);
         client.audit(&server, &AuditEvent::LogOut { after: None });
     }

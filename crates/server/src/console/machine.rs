@@ -30,7 +30,7 @@ pub(super) async fn machine(
 ) -> Result<Answer, ApiError> {
     let mut all = rows_of(&server, &caller, MACHINE).await?;
     let root = Root::live();
-    let load = server.console.load.look(&root);
+    let load = server.console().load.look(&root);
     let machine = server.database.runtime().machine();
     let nodes = machine.nodes.iter().map(|node| of_node(node, &load, &root));
     all.insert("name".to_owned(), machine.name.clone().into());

@@ -24,6 +24,7 @@ mod query;
 mod run;
 mod watch;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -46,6 +47,15 @@ const REQUEST_MAX: usize = 1 << 20;
 pub(crate) struct ConsoleState {
     log_ins: LogIns,
     load: LoadMeter,
+}
+
+impl Shared {
+    /// What the console keeps.
+    fn console(&self) -> Arc<ConsoleState> {
+        let Ok(state) =
+            self.extensions.get_or_try_init(|| Ok::<_, Infallible>(ConsoleState::default()));
+        state
+    }
 }
 
 /// The page and what it asks for, where the server listens on loopback; else a word that it is not there.

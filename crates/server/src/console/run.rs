@@ -12,7 +12,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer::ApiError;
 use super::login::Caller;
-use crate::connection::{canceled, error_fields, rows_of_tag, timed_out};
+use crate::connection::{canceled, rows_of_tag, timed_out};
+use crate::error_fields::error_fields;
 use crate::log::{AuditedClient, SlowStatement};
 use crate::shared::Shared;
 use crate::value::{plain, text_cells};

@@ -12,7 +12,8 @@ use super::query::{Waiting, WaitingRows};
 use super::rows::sent_schema;
 use super::session::FlightSession;
 use super::transaction::refuse_control;
-use crate::connection::{error_fields, rows_of_tag};
+use crate::connection::rows_of_tag;
+use crate::error_fields::error_fields;
 use crate::wire::ErrorFields;
 
 /// What statements begin with that only read.

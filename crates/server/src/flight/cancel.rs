@@ -39,7 +39,7 @@ fn cancel(server: &Shared, caller: &Caller, info: &FlightInfo) -> CancelStatus {
     let mut status = CancelStatus::NotCancellable;
     let tickets = info.endpoint.iter().filter_map(|endpoint| endpoint.ticket.as_ref());
     for handle in tickets.filter_map(|ticket| handle(&ticket.ticket)) {
-        let Some((connection, secret)) = server.flight.connections.of_handle(&handle) else {
+        let Some((connection, secret)) = server.flight().connections.of_handle(&handle) else {
             continue;
         };
         if connection.tickets.take(&caller.key, &secret).is_some() {

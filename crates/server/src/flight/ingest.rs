@@ -18,7 +18,7 @@ use super::messages::whole;
 use super::session::FlightSession;
 use super::status::unreadable;
 use super::transaction::quoted;
-use crate::connection::error_fields;
+use crate::error_fields::error_fields;
 use crate::insertion::Insertion;
 use crate::wire::ErrorFields;
 

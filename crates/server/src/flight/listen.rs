@@ -115,7 +115,7 @@ async fn begin(
     let limit = server.options.login_timeout;
     let stream = tokio::time::timeout(limit, encrypted(stream, server)).await.ok()??;
     let client = (address, matches!(stream, ClientStream::Tls(_)));
-    let connection = server.flight.connections.enter(client, stranger, killed.child_token());
+    let connection = server.flight().connections.enter(client, stranger, killed.child_token());
     tokio::spawn(watch(Arc::clone(&connection), Arc::clone(server)));
     let ended = Box::pin(connection.ended.clone().cancelled_owned());
     Some(FlightStream { stream, connection, ended, server: Arc::clone(server) })
@@ -165,7 +165,7 @@ struct FlightStream {
 
 impl Drop for FlightStream {
     fn drop(&mut self) {
-        self.server.flight.connections.leave(&self.connection);
+        self.server.flight().connections.leave(&self.connection);
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) fn identify<T>(server: &Arc<Shared>, request: &mut Request<T>) -> Res
     let agent = agent(headers);
     let method = |role: &str| client(&connection, role, &agent).method(server);
     let log_in = credentials(headers, BEARER)
-        .and_then(|token| server.flight.log_ins.current(server, token, method));
+        .and_then(|token| server.flight().log_ins.current(server, token, method));
     let (user, key, is_owner) = match log_in {
         Some((log_in, is_owner)) => (log_in.user.into(), log_in.key, is_owner),
         None if matches!(method(OWNER), Ok(LoginMethod::Trust)) => (OWNER.into(), ANYONE, true),
@@ -123,7 +123,7 @@ pub(super) async fn handshake(
     }
     let user = if user.is_empty() { OWNER } else { &user };
     let client = client(&connection, user, &agent);
-    let token = client.log_in(server, &server.flight.log_ins, password).await;
+    let token = client.log_in(server, &server.flight().log_ins, password).await;
     let token = token.map_err(|refused| refused.error)?;
     connection.admit(server)?;
     let header = MetadataValue::try_from(format!("Bearer {token}"));

@@ -14,7 +14,8 @@ use atoll_sql::{Session, SqlError, sql_type};
 
 use super::rows::sent_schema;
 use super::transaction::quoted;
-use crate::connection::{error_fields, timed_out};
+use crate::connection::timed_out;
+use crate::error_fields::error_fields;
 use crate::wire::ErrorFields;
 
 /// The name of the database, and the only catalog.

@@ -46,12 +46,24 @@ mod watch;
 
 use connection::Connections;
 pub(crate) use listen::serve_flight;
+use std::convert::Infallible;
+use std::sync::Arc;
 
 use crate::log_ins::LogIns;
+use crate::shared::Shared;
 
 /// What all connections of Flight SQL have in common.
 #[derive(Debug, Default)]
 pub(crate) struct FlightState {
     log_ins: LogIns,
     connections: Connections,
+}
+
+impl Shared {
+    /// What all connections of Flight SQL have in common.
+    fn flight(&self) -> Arc<FlightState> {
+        let Ok(state) =
+            self.extensions.get_or_try_init(|| Ok::<_, Infallible>(FlightState::default()));
+        state
+    }
 }

@@ -32,7 +32,7 @@ impl FlightPrepared {
         caller: &Caller,
         handle: &[u8],
     ) -> Result<Arc<Self>, ErrorFields> {
-        let found = server.flight.connections.of_handle(handle);
+        let found = server.flight().connections.of_handle(handle);
         let found =
             found.and_then(|(connection, secret)| connection.prepared.get(&caller.key, &secret));
         found.ok_or_else(|| {

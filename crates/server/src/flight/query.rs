@@ -27,7 +27,7 @@ use super::handles::Secret;
 use super::parameters::{ParameterRows, Parameters};
 use super::rows::{MessageStream, pieces, sent_batch};
 use super::session::{FlightSession, RunningStatement};
-use crate::connection::error_fields;
+use crate::error_fields::error_fields;
 use crate::log_ins::LogInKey;
 use crate::wire::ErrorFields;
 

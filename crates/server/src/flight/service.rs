@@ -233,7 +233,7 @@ impl FlightSqlService for SqlService {
         request: Request<Ticket>,
     ) -> RowsResult {
         let caller = caller(&request)?;
-        let found = self.server.flight.connections.of_handle(&ticket.statement_handle);
+        let found = self.server.flight().connections.of_handle(&ticket.statement_handle);
         let found = found.and_then(|(connection, secret)| {
             let waiting = connection.tickets.take(&caller.key, &secret)?;
             Some((waiting, Fetched { of: caller.key, connection, secret }))
@@ -431,7 +431,7 @@ impl FlightSqlService for SqlService {
     ) -> Result<(), Status> {
         let caller = caller(&request)?;
         let handle = &command.prepared_statement_handle;
-        if let Some((connection, secret)) = self.server.flight.connections.of_handle(handle) {
+        if let Some((connection, secret)) = self.server.flight().connections.of_handle(handle) {
             drop(connection.prepared.take(&caller.key, &secret));
         }
         Ok(())

@@ -9,7 +9,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::handles::parts;
 use super::login::Caller;
 use super::session::FlightSession;
-use crate::connection::{Control, error_fields};
+use crate::connection::Control;
+use crate::error_fields::error_fields;
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
@@ -63,7 +64,7 @@ pub(super) fn find(
     caller: &Caller,
     handle: &[u8],
 ) -> Result<Arc<FlightTransaction>, ErrorFields> {
-    let found = server.flight.connections.of_handle(handle);
+    let found = server.flight().connections.of_handle(handle);
     let found = found.and_then(|(on, secret)| on.transactions.get(&caller.key, &secret));
     found.ok_or_else(unknown)
 }
@@ -92,7 +93,7 @@ pub(super) async fn end(
         ROLLBACK => "ROLLBACK",
         _ => return Err(ErrorFields::error("22023", "expected to commit or to roll back")),
     };
-    let found = server.flight.connections.of_handle(handle);
+    let found = server.flight().connections.of_handle(handle);
     let taken = found.and_then(|(on, secret)| on.transactions.take(&caller.key, &secret));
     let transaction = taken.ok_or_else(unknown)?;
     let tag = run(&transaction.session, sql).await?;

@@ -16,7 +16,7 @@ use datafusion::physical_expr::PhysicalExpr;
 ///
 /// DataFusion's sort-merge join needs them for keys of nested types, which its sorts do not know, and,
 /// where it returns one side only, for all types that `compare_join_arrays` (55.2, `joins/utils.rs`)
-/// refuses, and for floats, at whose NaN it panics.
+/// refuses, and for floats, at whose NaN it panics (apache/datafusion#25133).
 #[derive(Debug)]
 pub(crate) struct MergeKey {
     key: Arc<dyn PhysicalExpr>,

@@ -19,8 +19,8 @@ use atoll_sql_common::operator::delegate_to;
 /// DataFusion's sort-merge join, closed to rules that take it apart.
 ///
 /// A projection above a `SortMergeJoinExec` is moved below it while its filter stays what it was, and
-/// then reads other columns; where the join returns one side only, columns are counted from the wrong
-/// side (DataFusion 55.2, `joins/sort_merge_join/exec.rs`, `try_swapping_with_projection`, and
+/// then reads other columns (apache/datafusion#24414); where the join returns one side only, columns are counted from
+/// the wrong side (DataFusion 55.2, `joins/sort_merge_join/exec.rs`, `try_swapping_with_projection`, and
 /// `sort_pushdown.rs`, `expr_source_side`). This operator asks for what the join asks for and runs it.
 ///
 /// It also tells less of the order of its rows: an outer join with a filter returns them in another one than it says

@@ -1,10 +1,10 @@
 //! A nested-loop join that lets others run.
 //!
 //! A `NestedLoopJoinExec` compares a batch with all rows of its build side in one poll, minutes where these are many
-//! and few pairs pass (DataFusion 55.2, `joins/nested_loop_join.rs`). Here its filter takes a unit of the task's budget
-//! each time it is computed, for a batch of pairs at most, and fails with [`TurnEnded`] when the budget is used up.
-//! The join has changed nothing by then and goes on at the same place when it is polled again, which [`PacedLoopExec`]
-//! does in the task's next turn.
+//! and few pairs pass (DataFusion 55.2, `joins/nested_loop_join.rs`; apache/datafusion#19358). Here its filter takes a
+//! unit of the task's budget each time it is computed, for a batch of pairs at most, and fails with [`TurnEnded`] when
+//! the budget is used up. The join has changed nothing by then and goes on at the same place when it is polled again,
+//! which [`PacedLoopExec`] does in the task's next turn.
 
 use std::error::Error;
 use std::fmt;

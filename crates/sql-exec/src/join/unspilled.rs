@@ -18,9 +18,10 @@ use atoll_sql_common::operator::{PassThrough, PassThroughExec, changed_context, 
 ///
 /// When memory runs out a `NestedLoopJoinExec` runs its build side again and joins it piece by piece
 /// from disk (DataFusion 55.2, `joins/nested_loop_join.rs`). Where the last piece ends with the build
-/// side, unmatched rows of the other side are lost; every partition reports unmatched rows of the
-/// build side for itself; and a build side with an exchange below panics when it is run again. The
-/// join gets a context without a disk, and the operators below it the one of the query.
+/// side, unmatched rows of the other side are lost (apache/datafusion#24745); every partition reports
+/// unmatched rows of the build side for itself (apache/datafusion#22641); and a build side with an
+/// exchange below panics when it is run again (apache/datafusion#24676). The join gets a context without a disk, and
+/// the operators below it the one of the query.
 #[derive(Debug)]
 pub(crate) struct UnspilledLoopExec {
     join: Arc<dyn ExecutionPlan>,

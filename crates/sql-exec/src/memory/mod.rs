@@ -2,8 +2,8 @@
 //!
 //! Tables and operators reserve what they take, and a [`SharedPool`] shares the limit out among them.
 //! What operators reserve is an estimate, some of it too low (a list of texts counts 16 bytes for each
-//! text in DataFusion 55.2), and some of them reserve nothing at all (windows, scans of files, what
-//! waits between operators). So there is a second bound, on what is really allocated: a [`Gauge`]
+//! text in DataFusion 55.2, apache/datafusion#23393), and some of them reserve nothing at all (windows, scans of files,
+//! what waits between operators). So there is a second bound, on what is really allocated: a [`Gauge`]
 //! reads it where the process counts it, and beyond the limit and an allowance nothing is granted any
 //! more. Operators that can spill do so then, others end with an error; scans ask too, since whatever
 //! grows without a reservation grows by their rows.

@@ -1,8 +1,8 @@
 //! Sorts and the build sides of joins, which keep every batch that comes, get small batches gathered.
 //!
-//! DataFusion's sort (55.2, `sorts/sort.rs`) makes a sorted run of each batch, spawns a task for each run
-//! and merges all of them at once; cut into batches again, each is charged with all strings of its run.
-//! With `datafusion.execution.batch_size = 2` a hundred thousand rows are fifty thousand runs: gigabytes
+//! DataFusion's sort (55.2, `sorts/sort.rs`) makes a sorted run of each batch (apache/datafusion#21543), spawns
+//! a task for each run and merges all of them at once; cut into batches again, each is charged with all strings of its
+//! run. With `datafusion.execution.batch_size = 2` a hundred thousand rows are fifty thousand runs: gigabytes
 //! of tasks and cursors that no budget knows of, and a merge that does not end. A build side keeps the
 //! buffers of strings that came with each batch, and each batch that a join hands on refers to all of them
 //! (`joins/hash_join/stream.rs`): two rows take 400 kB then.

@@ -5,7 +5,8 @@
 //! the column: that rows come in its order, that it is constant or equals another, that it decides the
 //! partition. The final aggregation then ends groups that go on, or finds parts of one group in two
 //! partitions, and a sort above is left out. In one step (`AggregateMode::Single`) groups are ended too
-//! early as well: the order that is tracked is that of the set that comes last in a batch.
+//! early as well (apache/datafusion#24421): the order that is tracked is that of the set that comes last in a
+//! batch.
 
 use std::sync::Arc;
 

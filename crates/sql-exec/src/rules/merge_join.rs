@@ -1,5 +1,5 @@
 //! Sort-merge instead of hash where the hash table would not fit: DataFusion's hash join does not
-//! spill, its sorts do.
+//! spill (apache/datafusion#24768), its sorts do.
 
 use std::sync::Arc;
 
@@ -147,7 +147,8 @@ fn is_compared_across_batches(data_type: &DataType) -> bool {
 
 /// The filter with the columns of the left side first, all of which may be NULL. The sort-merge join
 /// builds its filter's input in that order whatever the filter says, and a join whose sides were
-/// swapped says otherwise; and it gives rows without a match to the filter too (DataFusion 55.2).
+/// swapped says otherwise (apache/datafusion#25489); and it gives rows without a match to the filter too
+/// (DataFusion 55.2).
 fn left_first(filter: &JoinFilter) -> Result<JoinFilter> {
     let mut order: Vec<usize> = (0..filter.column_indices().len()).collect();
     order.sort_by_key(|column| filter.column_indices()[*column].side != JoinSide::Left);

@@ -1,8 +1,8 @@
 //! Filters that name a column which has a namesake go no further down.
 //!
 //! An operator hands a filter to its input by the names of the columns (DataFusion 55.2,
-//! `filter_pushdown.rs`, `FilterRemapper`). Above a join of two tables that both have a column `id`, a
-//! filter on the second `id` would come out as one on the first, and rows would be lost. While filters
+//! `filter_pushdown.rs`, `FilterRemapper`; apache/datafusion#25296). Above a join of two tables that both have a column
+//! `id`, a filter on the second `id` would come out as one on the first, and rows would be lost. While filters
 //! sink, every operator with such columns has a fence above it, which lets only the other filters pass.
 //!
 //! A semi-join hands filters on its keys to the side that it does not return as well, where they would

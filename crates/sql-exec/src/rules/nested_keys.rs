@@ -1,8 +1,8 @@
 //! Joins by lists, structs and maps make no filters for their probe side.
 //!
 //! The filter of a hash join has bounds of its keys. DataFusion 55.2 finds the bounds of nested values in
-//! one order (`ScalarValue::partial_cmp`, which has none for a list of structs and no place for NULL in
-//! a struct) and compares with them in another (`compare_op_for_nested`, NULL first), and for maps it
+//! one order (`ScalarValue::partial_cmp`, which has none for a list of structs, apache/datafusion#24937, and no
+//! place for NULL in a struct) and compares with them in another (`compare_op_for_nested`, NULL first), and for maps it
 //! finds none and fails. A join that has a filter already makes no other, and one that nothing below
 //! it takes is never filled.
 

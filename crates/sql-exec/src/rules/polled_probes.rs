@@ -1,9 +1,9 @@
 //! No join waits for a sibling that is not polled.
 //!
 //! All partitions of a broadcast join report before its dynamic filter is made, and wait for each
-//! other (DataFusion 55.2, `joins/hash_join/shared_bounds.rs`). A partitioned join above it whose
-//! partition has an empty build side ends without ever polling its probe side; with the broadcast
-//! join right there, without an exchange between the two, the sibling partitions would wait for
+//! other (DataFusion 55.2, `joins/hash_join/shared_bounds.rs`; apache/datafusion#21625). A partitioned
+//! join above it whose partition has an empty build side ends without ever polling its probe side; with the
+//! broadcast join right there, without an exchange between the two, the sibling partitions would wait for
 //! ever. An exchange polls all its inputs regardless of its readers, so such a join gets one.
 
 use std::sync::Arc;

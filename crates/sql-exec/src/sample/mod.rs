@@ -6,7 +6,8 @@
 //! FROM t TABLESAMPLE (1000 ROWS)           t with a random column, sorted by it, LIMIT 1000
 //! ```
 //!
-//! DataFusion reads the clause and forgets it. A filter by `random()` would not do: rules move filters.
+//! DataFusion reads the clause and forgets it (apache/datafusion#24754). A filter by `random()` would not do: rules
+//! move filters.
 
 mod exec;
 mod node;

@@ -3,8 +3,8 @@
 //! DataFusion's format does the reading. What it is told of a file is [`amended`](metadata::amended):
 //! statistics that would mislead it are left out. What is an INTERVAL or UUID in the file is one in the table
 //! ([`bytes`]), and both are [written](write). Two columns of one name are refused. In DataFusion 55.2 and parquet
-//! 59.3, an absent count of NULLs counts as zero, an INTERVAL is read as days and milliseconds and not written, a UUID is
-//! bytes, and of two columns of one name one is dropped.
+//! 59.3, an absent count of NULLs counts as zero (apache/datafusion#25242), an INTERVAL is read as days and
+//! milliseconds and not written (apache/arrow-rs#5849), a UUID is bytes, and of two columns of one name one is dropped.
 
 mod adapter;
 mod bytes;

@@ -2,10 +2,10 @@
 //! them.
 //!
 //! - `IS [NOT] DISTINCT FROM` ends before AND and OR; sqlparser 0.62 takes everything that follows as
-//!   its right side.
+//!   its right side (apache/datafusion-sqlparser-rs#2436).
 //! - `a AND b AND …` and OR chains of any length become balanced trees, whose depth is the logarithm
 //!   of their length; other chains have a limit. sqlparser's are as deep as they are long, and
-//!   planning, running or dropping such a tree overflows the stack.
+//!   planning, running or dropping such a tree overflows the stack (apache/datafusion#22936).
 //! - In the default dialect and DuckDB's there is ORDER BY ALL, `^` is power as in PostgreSQL, and `||`,
 //!   `->`, `@>` and `?` bind less tightly than arithmetic and more tightly than comparisons.
 

@@ -5,9 +5,9 @@
 //!      ─Clauses─▶ the same, without what the planner would ignore or misread
 //! ```
 //!
-//! DataFusion 55.2 plans much of what sqlparser 0.62 reads, and drops the rest without a word. Each clause
-//! that it drops is either rewritten into one that it knows, or refused by name: `clauses` goes over the
-//! tree once, with a file for each part of it.
+//! DataFusion 55.2 plans much of what sqlparser 0.62 reads, and drops the rest without a word
+//! (apache/datafusion#24754). Each clause that it drops is either rewritten into one that it knows, or refused by
+//! name: `clauses` goes over the tree once, with a file for each part of it.
 
 mod clauses;
 mod copy;

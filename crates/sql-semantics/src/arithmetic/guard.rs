@@ -1,8 +1,8 @@
 //! AND and OR whose right side may fail compute it only where it decides.
 //!
 //! DataFusion computes both sides for all rows unless the left one leaves at most a fifth of them, so
-//! that `v <> 0 AND 10 / v > 1` divides by zero. As a CASE the right side sees the rows that the left
-//! one leaves open. Conjuncts of filters, which DataFusion joins out of several places, are ordered so
+//! that `v <> 0 AND 10 / v > 1` divides by zero (apache/datafusion#8927). As a CASE the right side sees the rows that
+//! the left one leaves open. Conjuncts of filters, which DataFusion joins out of several places, are ordered so
 //! that those that may fail come last. The others stay conjuncts, so that they can still be moved.
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};

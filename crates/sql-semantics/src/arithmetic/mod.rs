@@ -1,7 +1,7 @@
 //! Arithmetic and casts whose answers are right, or errors.
 //!
-//! DataFusion's integers wrap around, its decimals outgrow their precision and its quotients and casts
-//! cut off what is behind the point. The functions here take the place of those expressions:
+//! DataFusion's integers wrap around (apache/datafusion#3520), its decimals outgrow their precision and its quotients
+//! and casts cut off what is behind the point. The functions here take the place of those expressions:
 //!
 //! | file | what |
 //! |---|---|

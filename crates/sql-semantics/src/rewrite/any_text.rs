@@ -6,8 +6,9 @@
 //! s ~ '.*'           s LIKE '%', as any text matches
 //! ```
 //!
-//! DataFusion 55.2 makes `s IS NOT NULL` of the last one (`simplify_expressions/regex.rs`), so that `NOT (s ~ '.*')` is true
-//! where s is NULL; and a pattern of LIKE of letters that it finds in an expression, in which a backslash is an escape.
+//! DataFusion 55.2 makes `s IS NOT NULL` of the last one (`simplify_expressions/regex.rs`, apache/datafusion#24379), so
+//! that `NOT (s ~ '.*')` is true where s is NULL; and a pattern of LIKE of letters that it finds in an expression, in
+//! which a backslash is an escape.
 
 use atoll_functions::{regex_of, regexp_like};
 use datafusion::arrow::datatypes::DataType;

@@ -14,8 +14,8 @@ use super::around::Rule;
 ///
 /// A sum beside `count(DISTINCT x)` becomes a sum of sums, and of decimals that has ten digits more
 /// than the query was planned with: a comparison with it then ends in an error (DataFusion 55.2,
-/// `single_distinct_to_groupby.rs`). What has another type than before is cast back to it. Intervals, of which the
-/// groups would be those that have the same parts, are left to the aggregate.
+/// `single_distinct_to_groupby.rs`; apache/datafusion#17815). What has another type than before is cast back to it.
+/// Intervals, of which the groups would be those that have the same parts, are left to the aggregate.
 pub(super) fn rewrite(
     grouping: &Rule,
     plan: LogicalPlan,

@@ -1,8 +1,8 @@
 //! Scalar subqueries that may have no row.
 //!
 //! They are NULL then, whatever their column is declared as. DataFusion 55.2 takes the column's word for it
-//! (`Expr::nullable`): `(SELECT id FROM t WHERE …) IS NULL` is false before the subquery has run, and a result in
-//! which it is NULL is refused.
+//! (`Expr::nullable`, apache/datafusion#24513): `(SELECT id FROM t WHERE …) IS NULL` is false before the subquery has
+//! run, and a result in which it is NULL is refused.
 
 use std::sync::{Arc, LazyLock};
 

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Of two lists over one column that AND or OR connect, DataFusion 55.2 makes one (`simplify_expressions`,
-//! `inlist_intersection` and `inlist_except`) without a thought of NULL: the last one became false where x is NULL, and
-//! `x IN (0) AND x NOT IN (1, NULL)` true where x is 0.
+//! `inlist_intersection` and `inlist_except`, apache/datafusion#24246) without a thought of NULL: the last one became
+//! false where x is NULL, and `x IN (0) AND x NOT IN (1, NULL)` true where x is 0.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,9 +1,9 @@
 //! IN and EXISTS as values: true, false or NULL.
 //!
 //! `x IN (S)` is true where x equals a row of S; else NULL where x is NULL and S has a row, or S has a
-//! NULL; else false. DataFusion 55.2 has the first only: a mark join, whose mark is never NULL. What
-//! makes the answer NULL is asked for beside it, as far as columns may be NULL and the place of the
-//! expression tells NULL from false.
+//! NULL; else false. DataFusion 55.2 has the first only: a mark join, whose mark is never NULL
+//! (apache/datafusion#21309). What makes the answer NULL is asked for beside it, as far as columns may be NULL
+//! and the place of the expression tells NULL from false.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! `<`, `<=`, `>` and `>=` of lists, structs and maps in the order in which ORDER BY puts them.
 //!
 //! NULL inside of a value is the largest element there is, as in PostgreSQL and DuckDB, and as DataFusion
-//! sorts them; but it compares them with NULL as the smallest (55.2, `compare_op_for_nested`).
+//! sorts them; but it compares them with NULL as the smallest (55.2, `compare_op_for_nested`,
+//! apache/datafusion#21226).
 
 use std::sync::Arc;
 

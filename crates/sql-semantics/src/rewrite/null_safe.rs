@@ -1,8 +1,8 @@
 //! Joins on `IS NOT DISTINCT FROM`, and those that `DependentJoins` makes, apart from joins on `=`.
 //!
 //! A join of DataFusion has one answer to whether NULL equals NULL for all its keys. DataFusion 55.2 nevertheless adds the
-//! keys of `=` to a join whose NULLs are equal (`extract_equijoin_predicate.rs`), and makes joins of both kinds anew with
-//! the answer of one of them (`eliminate_cross_join.rs`).
+//! keys of `=` to a join whose NULLs are equal (`extract_equijoin_predicate.rs`, apache/datafusion#12458), and makes
+//! joins of both kinds anew with the answer of one of them (`eliminate_cross_join.rs`).
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{JoinType, NullEquality, Result};

@@ -3,7 +3,7 @@
 //! `x >= ALL (SELECT …)` and `x = ANY (SELECT …)` over a table that the query around reads too: DataFusion 55.2
 //! writes them as EXISTS with the comparison as its condition. When that becomes a join, columns are told apart by
 //! table and name alone, and a column of the query around that has both in common with one of the sub-query is taken
-//! for it: it is compared with itself. Here the sub-query's column gets a name of its own.
+//! for it: it is compared with itself (apache/datafusion#25258). Here the sub-query's column gets a name of its own.
 //!
 //! `EXISTS (SELECT b + 1 AS a FROM t WHERE t.a = u.a)`: the condition's column is added to what is selected, and
 //! refused beside a computed column of its name. That gets another name here.

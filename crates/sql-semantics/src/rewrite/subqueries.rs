@@ -2,9 +2,10 @@
 //!
 //! DataFusion 55.2 makes joins of the IN and EXISTS that stand in a filter, and takes NULL for false there
 //! (`decorrelate_predicate_subquery.rs`): `x NOT IN (…) OR y` returns rows for which it is NULL. It plans
-//! none that stand elsewhere, none of `x NOT IN` a correlated subquery, and reads `1 NOT IN (…)` as if
-//! nothing in it were NULL. All of these are joined here, with marks; what it does right is left to it,
-//! but for the `NOT IN` of a query whose joins are to be merged: its one join for that cannot spill.
+//! none that stand elsewhere, none of `x NOT IN` a correlated subquery (apache/datafusion#25347), and reads
+//! `1 NOT IN (…)` as if nothing in it were NULL (apache/datafusion#25340). All of these are joined here, with marks;
+//! what it does right is left to it, but for the `NOT IN` of a query whose joins are to be merged: its one join for
+//! that cannot spill.
 
 use std::sync::Arc;
 

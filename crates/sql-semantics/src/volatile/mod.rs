@@ -2,10 +2,11 @@
 //! as the statement says.
 //!
 //! DataFusion 55 keeps their results in one place in projections, but moves filters about as if they
-//! did not matter: HAVING `random() < 0.5` is evaluated for the rows of groups instead of groups, a
-//! WHERE over a join for the rows of one side, and a filter over a column that is such a result is
-//! evaluated on the result of another call. It does not compute a column that nothing above reads, and computes a
-//! name of WITH wherever it is read. Three rules and [`share_ctes`] keep it from that:
+//! did not matter: HAVING `random() < 0.5` is evaluated for the rows of groups instead of groups
+//! (apache/datafusion#7876), a WHERE over a join for the rows of one side, and a filter over a column that is
+//! such a result is evaluated on the result of another call (apache/datafusion#25415). It does not compute a column
+//! that nothing above reads, and computes a name of WITH wherever it is read. Three rules and [`share_ctes`] keep it
+//! from that:
 //!
 //! | rule | what it does |
 //! |---|---|

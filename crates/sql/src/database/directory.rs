@@ -20,11 +20,10 @@ use atoll_store::ChunkFileId;
 use atoll_store::backup::{BackupError, BackupReport, BackupTarget};
 use atoll_store::checkpoint::CheckpointReport;
 use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
+use atoll_store::durable::DurableDatabase;
 use atoll_store::files::LiveFiles;
 use atoll_store::log::GroupCommitOptions;
-use atoll_store::open::{
-    DurableDatabase, OpenError, OpenOptions, OpenReport, Opening, RecoveryTask,
-};
+use atoll_store::open::{OpenError, OpenOptions, OpenReport, Opening, RecoveryTask};
 use atoll_store::table::{Chunk, TableChange};
 use atoll_store::workers::{Workers, map};
 use datafusion::arrow::datatypes::SchemaRef;

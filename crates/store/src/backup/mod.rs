@@ -2,7 +2,7 @@
 //!
 //! | of | copied | holds |
 //! |---|---|---|
-//! | a database that is open ([`DurableDatabase::backup`](crate::open::DurableDatabase::backup)) | what a checkpoint made for it names; its log is new and without records | all that was committed when the checkpoint began |
+//! | a database that is open ([`DurableDatabase::backup`](crate::durable::DurableDatabase::backup)) | what a checkpoint made for it names; its log is new and without records | all that was committed when the checkpoint began |
 //! | a directory that no process has open ([`backup_directory`]) | all files of chunks and tables, and the log | all that it holds |
 //!
 //! Files that a checkpoint names never change, so they are copied while clients write. The manifest comes last, when

@@ -25,7 +25,7 @@ impl RelationName {
 const TEMPORARY_SCHEMA: &str = "pg_temp_";
 
 /// The name of the schema that holds what one session has for itself.
-pub(super) fn temporary_schema(number: u64) -> Arc<str> {
+pub(crate) fn temporary_schema(number: u64) -> Arc<str> {
     format!("{TEMPORARY_SCHEMA}{number}").into()
 }
 

@@ -1,11 +1,16 @@
-//! What one transaction does to a database: what the log holds of it.
+//! What one transaction does to a database, and the names and sequences that it speaks of: what the log holds of it.
+
+mod catalog;
+mod sequence;
 
 use std::sync::Arc;
 
-use super::catalog::{RelationName, StoredStatement, is_temporary_schema};
-use super::sequence::SequenceDefinition;
 use crate::ids::{SequenceId, TableId};
 use crate::table::{TableChange, TableDefinition};
+
+pub(crate) use catalog::temporary_schema;
+pub use catalog::{Relation, RelationName, StoredStatement, is_temporary_schema};
+pub use sequence::{SequenceDefinition, SequenceState};
 
 /// What one transaction does to a database. The steps are applied in their order: the rows of a table
 /// before and after an ALTER TABLE have other columns, and rows that a new constraint forbids may have been

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::catalog::{Relation, RelationName};
-use super::change::{CatalogChange, ChangeStep, DatabaseChange};
-use super::sequence::SequenceState;
 use super::version::{DatabaseVersion, StoreEnvironment, StoredTable};
+use crate::change::SequenceState;
+use crate::change::{CatalogChange, ChangeStep, DatabaseChange};
+use crate::change::{Relation, RelationName};
 use crate::ids::{Epoch, SequenceId, TableId};
 use crate::table::{Destination, TableDefinition, TableError, TableVersion};
 use crate::workers::Workers;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Database;
-use super::change::DatabaseChange;
 use super::error::TransactionError;
 use super::options::Durability;
 use super::version::DatabaseVersion;
+use crate::change::DatabaseChange;
 use crate::lock::{HeldLocks, LockMode, LockTarget};
 use crate::log::LogRoom;
 use crate::record::encode_record;

@@ -16,10 +16,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `catalog.rs` | names and what they stand for |
-//! | `sequence.rs`, `values.rs` | sequences of numbers; the values they give |
+//! | `values.rs` | the values that sequences give |
 //! | `version.rs` | all that a database holds at one moment |
-//! | `change.rs` | what one transaction does |
 //! | `apply.rs` | the version after a change |
 //! | `versions.rs` | the newest version, and the newest that is on disk |
 //! | `sequencer.rs`, `log.rs` | the order of commits, and their records |
@@ -27,12 +25,9 @@
 //! | `sessions.rs` | which transactions are open |
 
 mod apply;
-mod catalog;
-mod change;
 mod error;
 mod log;
 mod options;
-mod sequence;
 mod sequencer;
 mod sessions;
 mod transaction;
@@ -54,16 +49,17 @@ use sessions::OpenTransactions;
 use values::SequenceValues;
 use versions::Versions;
 
+use crate::change::temporary_schema;
+pub use crate::change::{
+    CatalogChange, ChangeStep, DatabaseChange, Relation, RelationName, SequenceDefinition,
+    SequenceState, StoredStatement, is_temporary_schema,
+};
 pub use apply::ApplyError;
-use catalog::temporary_schema;
-pub use catalog::{Relation, RelationName, StoredStatement, is_temporary_schema};
-pub use change::{CatalogChange, ChangeStep, DatabaseChange};
 pub use error::{ConcurrentChange, ForeignKeyViolation, ReferenceFault, TransactionError};
 pub use log::PausedCommits;
 pub use options::{
     Committed, Durability, Isolation, LockScope, LockWait, TransactionOptions, Written,
 };
-pub use sequence::{SequenceDefinition, SequenceState};
 pub use sessions::{LockInfo, SnapshotInfo};
 pub use transaction::{
     ActionRows, LockDeadline, LockPatience, LockedRows, NoActions, ReferentialActions,

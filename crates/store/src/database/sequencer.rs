@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::Database;
 use super::apply::ApplyError;
-use super::change::DatabaseChange;
 use super::error::TransactionError;
 use super::log::PreparedRecord;
 use super::options::Durability;
 use super::version::DatabaseVersion;
+use crate::change::DatabaseChange;
 use crate::log::{Acknowledgement, LogTicket, Position};
 
 /// What orders: held for one commit at a time.

@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 
 use super::Database;
 use super::apply::ApplyError;
-use super::change::{ChangeStep, DatabaseChange};
 use super::error::TransactionError;
-use super::sequence::SequenceState;
 use super::version::DatabaseVersion;
+use crate::change::SequenceState;
+use crate::change::{ChangeStep, DatabaseChange};
 use crate::ids::SequenceId;
 use crate::lock::{HeldLocks, LockMode, LockTarget};
 use crate::log::Position;

@@ -7,8 +7,8 @@ use atoll_placement::Arena;
 use atoll_topology::Machine;
 use imbl::{OrdMap, OrdSet};
 
-use super::catalog::{Relation, RelationName, is_temporary_schema};
-use super::sequence::SequenceState;
+use crate::change::SequenceState;
+use crate::change::{Relation, RelationName, is_temporary_schema};
 use crate::ids::{Epoch, SequenceId, TableId};
 use crate::log::Position;
 use crate::table::{ForeignKey, TableDefinition, TableVersion};

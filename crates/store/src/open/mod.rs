@@ -5,7 +5,7 @@
 //!    │ tasks()     each reads one chunk into memory at its home: run them on the workers of their nodes
 //! Opening::finish  tables out of chunks, then the records, one by one; files that nothing names are removed
 //!    │ Opened      version, log, files of chunks, checkpoints, and a report
-//!    └ DurableDatabase    the same with sessions and the log's thread
+//!    └ durable            the same with sessions and the log's thread
 //! ```
 //!
 //! A directory without files becomes a new database. Damage is an error that names the file and the place; with
@@ -13,7 +13,6 @@
 //! on with.
 
 mod create;
-mod durable;
 mod error;
 mod finish;
 mod formats;
@@ -37,7 +36,6 @@ use crate::log::{Log, LogOptions};
 use crate::record::files_of_record;
 use replay::ReadLog;
 
-pub use durable::DurableDatabase;
 pub use error::OpenError;
 pub use formats::{FileFormat, file_formats};
 pub use inspect::{DirectoryInfo, TableInfo, check_directory, directory_info};

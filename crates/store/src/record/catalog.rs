@@ -21,9 +21,9 @@ use std::sync::Arc;
 use super::definition::{
     decode_definition, decode_foreign_keys, encode_definition, encode_foreign_keys,
 };
+use crate::change::{CatalogChange, RelationName, SequenceDefinition, StoredStatement};
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::data_file::DataFileError;
-use crate::database::{CatalogChange, RelationName, SequenceDefinition, StoredStatement};
 use crate::ids::{SequenceId, TableId};
 use crate::table::TableDefinition;
 

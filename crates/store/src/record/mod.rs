@@ -19,9 +19,9 @@ mod table;
 
 use std::sync::Arc;
 
+use crate::change::{ChangeStep, DatabaseChange};
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::data_file::DataFileError;
-use crate::database::{ChangeStep, DatabaseChange};
 use crate::ids::{ChunkFileId, SequenceId, TableId};
 use crate::table::Chunk;
 

@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use atoll_store::backup::{BackupError, backup_directory};
+use atoll_store::durable::DurableDatabase;
 use atoll_store::files::Files;
-use atoll_store::open::{DirectoryInfo, DurableDatabase, OpenOptions, check_directory};
+use atoll_store::open::{DirectoryInfo, OpenOptions, check_directory};
 use atoll_store::simulated::{Fault, SimulatedFiles};
 
 use crate::durable::{insert, open};

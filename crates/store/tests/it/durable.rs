@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use atoll_store::TableId;
 use atoll_store::database::{CatalogChange, Durability, RelationName, TransactionOptions, Written};
-use atoll_store::open::{DurableDatabase, OpenOptions};
+use atoll_store::durable::DurableDatabase;
+use atoll_store::open::OpenOptions;
 use atoll_store::simulated::SimulatedFiles;
 use atoll_store::table::RowCodec;
 

@@ -16,8 +16,9 @@ use std::thread;
 
 use atoll_store::RowId;
 use atoll_store::database::{CatalogChange, LockScope, RelationName, TransactionOptions, Written};
+use atoll_store::durable::DurableDatabase;
 use atoll_store::files::LiveFiles;
-use atoll_store::open::{DurableDatabase, OpenOptions};
+use atoll_store::open::OpenOptions;
 use atoll_store::table::{
     AppendedChunk, ChunkWriter, Destination, FoldPolicy, Row, RowCodec, TableChange,
 };

@@ -13,10 +13,9 @@ use atoll_placement::{Arena, Kernel, LiveKernel};
 use atoll_store::backup::{BackupError, BackupTarget, backup_directory};
 use atoll_store::data_file::DataFileError;
 use atoll_store::database::StoreEnvironment;
+use atoll_store::durable::DurableDatabase;
 use atoll_store::files::{FileErrorKind, Files, LiveFiles};
-use atoll_store::open::{
-    DurableDatabase, OpenError, OpenOptions, check_directory, directory_info, file_formats,
-};
+use atoll_store::open::{OpenError, OpenOptions, check_directory, directory_info, file_formats};
 use atoll_topology::Bytes;
 use clap::Subcommand;
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use atoll_placement::{Arena, Kernel, LiveKernel};
 use atoll_store::database::StoreEnvironment;
+use atoll_store::durable::DurableDatabase;
 use atoll_store::files::LiveFiles;
-use atoll_store::open::{DurableDatabase, OpenOptions};
+use atoll_store::open::OpenOptions;
 use atoll_testkit::machines;
 
 use crate::support::{tools, tools_in};

@@ -7,15 +7,6 @@ use crate::tidy::source::rust_code::RustCode;
 
 const BECAUSE: &str = "modules in a circle can only be read, changed and compiled together";
 
-/// The circles that are there today. What leaves its circle leaves the list, and nothing joins it.
-pub(crate) const KNOWN: [(&str, &[&str]); 5] = [
-    ("bench", &["answers", "flags", "primitives", "rivals", "tpch", "worker"]),
-    ("differential", &["engines", "postgres"]),
-    ("functions", &["scalar", "temporal"]),
-    ("server", &["connection", "console", "flight", "insertion", "log_ins", "shared"]),
-    ("store", &["backup", "database", "open", "record"]),
-];
-
 pub(crate) struct Circles;
 
 /// The modules of a crate that import one another, and where each imports another for the first time.
@@ -40,14 +31,7 @@ impl Check for Circles {
                 }
             }
         }
-        let mut findings = Vec::new();
-        for (name, imports) in &crates {
-            let known = KNOWN.iter().filter(|(of, _)| of == name).map(|(_, known)| *known);
-            let known: Vec<&[&str]> = known.collect();
-            findings.extend(new_circles(imports, &known));
-            findings.extend(left_circles(name, imports, &known.concat()));
-        }
-        findings
+        crates.values().flat_map(circles).collect()
     }
 }
 
@@ -59,15 +43,38 @@ fn place(path: &str) -> Option<(&str, &str)> {
     (!matches!(module, "lib" | "main" | "bin")).then_some((name, module))
 }
 
-/// The names behind `crate::` outside of tests, and where they are.
+/// The names after `crate::` outside of tests, those in braces included, and where they are.
 fn imported(code: &RustCode) -> impl Iterator<Item = (&str, usize)> {
     let places = code.find("crate::").into_iter().filter(|at| !code.is_test(*at));
-    places.filter_map(|at| {
+    places.flat_map(|at| {
         let rest = &code.bare[at + "crate::".len()..];
-        let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
-        let name = &rest[..end.unwrap_or(rest.len())];
-        (!name.is_empty()).then_some((name, at))
+        let names = match rest.strip_prefix('{') {
+            Some(list) => items(list).map(first_name).collect(),
+            None => vec![first_name(rest)],
+        };
+        names.into_iter().filter(|name| !name.is_empty()).map(move |name| (name, at))
     })
+}
+
+/// The items of a list in braces, which has just been opened.
+fn items(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    let end = list.find(|letter: char| {
+        depth += i32::from(letter == '{') - i32::from(letter == '}');
+        depth < 0
+    });
+    let mut depth = 0_i32;
+    list[..end.unwrap_or(list.len())].split(move |letter: char| {
+        depth += i32::from(letter == '{') - i32::from(letter == '}');
+        letter == ',' && depth == 0
+    })
+}
+
+/// The name with which a path begins.
+fn first_name(path: &str) -> &str {
+    let path = path.trim_start();
+    let end = path.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    &path[..end.unwrap_or(path.len())]
 }
 
 /// The modules that a module imports, directly and through others.
@@ -84,14 +91,12 @@ fn reached<'a>(imports: &Imports<'a>, from: &'a str) -> BTreeSet<&'a str> {
     found
 }
 
-/// Imports that close a circle which is not known.
-fn new_circles(imports: &Imports<'_>, known: &[&[&str]]) -> Vec<TidyFinding> {
+/// Imports that close a circle.
+fn circles(imports: &Imports<'_>) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for (module, named) in imports {
         for (other, (file, line)) in named {
-            let is_known =
-                known.iter().any(|circle| circle.contains(module) && circle.contains(other));
-            if module != other && !is_known && reached(imports, other).contains(module) {
+            if module != other && reached(imports, other).contains(module) {
                 findings.push(TidyFinding {
                     path: file.path.clone(),
                     line: Some(*line),
@@ -103,20 +108,4 @@ fn new_circles(imports: &Imports<'_>, known: &[&[&str]]) -> Vec<TidyFinding> {
         }
     }
     findings
-}
-
-/// Known modules that are in no circle any more.
-fn left_circles(name: &str, imports: &Imports<'_>, known: &[&str]) -> Vec<TidyFinding> {
-    let has_left = |module: &&&str| {
-        let module = imports.get_key_value(**module).map(|(module, _)| *module);
-        module.is_none_or(|module| !reached(imports, module).contains(module))
-    };
-    let left = known.iter().filter(has_left).map(|module| TidyFinding {
-        path: "crates/xtask/src/tidy/circles.rs".into(),
-        line: None,
-        what: format!("'{module}' of {name} is in no circle"),
-        instead: "take it out of KNOWN".into(),
-        because: BECAUSE,
-    });
-    left.collect()
 }

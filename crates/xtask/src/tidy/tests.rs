@@ -236,7 +236,7 @@ fn circles_are_found_through_other_modules_and_not_in_tests() {
             ("crates/low/src/lib.rs", "mod a;\nmod b;\nmod c;\nmod d;\nuse crate::a::A;\n"),
             ("crates/low/src/a/mod.rs", "use crate::b::B;\n"),
             ("crates/low/src/b.rs", "// crate::a\nuse crate::c::{C, D};\nuse crate::b::Own;\n"),
-            ("crates/low/src/c.rs", "fn c() { crate::a::A::new() }\n"),
+            ("crates/low/src/c.rs", "use crate::{x::{D, d}, a};\nfn c() { crate::a::A::new() }\n"),
             ("crates/low/src/d.rs", "use crate::a::A;\n"),
             ("crates/low/src/a/e.rs", "#[cfg(test)]\nmod tests { use crate::d::D; }\n"),
             ("crates/low/src/a/f_tests.rs", "use crate::d::D;\n"),

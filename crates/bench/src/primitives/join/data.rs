@@ -7,7 +7,7 @@ use anyhow::Result;
 use atoll_tools::workload::{ColumnTable, Draw, Keys, Permutation, Rig, Zipf, scramble, shown};
 use serde_json::{Value, json};
 
-use crate::primitives::check::Check;
+use crate::check::Check;
 
 /// Most keys that probing rows are drawn from.
 const UNIVERSE_MAX: f64 = (1_u64 << 32) as f64;

@@ -9,7 +9,7 @@ use atoll_tools::workload::{JoinSums, Rig, join_input, join_sums, timed};
 
 use super::Algorithm;
 use super::data::Sides;
-use crate::primitives::check::Check;
+use crate::check::Check;
 use crate::primitives::contest::{ContestOutcome, Own};
 
 /// A variant, ready to run.

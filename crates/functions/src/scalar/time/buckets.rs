@@ -15,7 +15,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes};
-use crate::scalar::time::civil::{
+use crate::temporal::civil::{
     Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, iso_weekday,
     micros_of_unit, number, plus_months, split,
 };

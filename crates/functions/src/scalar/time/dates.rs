@@ -9,11 +9,11 @@ use datafusion::common::{Result, ScalarValue};
 
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, date, interval, timestamp, whole};
-use crate::scalar::time::civil::{
+use crate::temporal::Endless;
+use crate::temporal::civil::{
     Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, days_of_month,
     micros_of_unit, number, plus, split,
 };
-use crate::temporal::Endless;
 
 /// What dates are counted in.
 #[derive(Clone, Copy, Debug, PartialEq)]

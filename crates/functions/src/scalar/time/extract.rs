@@ -23,8 +23,8 @@ use datafusion::prelude::SessionContext;
 use crate::failure::FunctionFailure;
 use crate::listing::Listing;
 use crate::scalar::call::wall_clock;
-use crate::scalar::time::civil::{Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, split};
 use crate::scalar::time::parts::era_of;
+use crate::temporal::civil::{Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, split};
 use crate::temporal::{Endless, Moments, cast_moments, set_aside};
 
 const NAME: &str = "date_part";

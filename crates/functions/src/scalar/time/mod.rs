@@ -1,7 +1,6 @@
 //! Dates, times and intervals.
 
 pub(super) mod buckets;
-pub(super) mod civil;
 pub(super) mod clock;
 pub(super) mod dates;
 pub(super) mod extract;

@@ -8,7 +8,7 @@ use datafusion::common::Result;
 
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, double, text, whole};
-use crate::scalar::time::civil::{
+use crate::temporal::civil::{
     Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, MONTHS, WEEKDAYS,
     iso_weekday, split, weekday,
 };

@@ -16,7 +16,7 @@ use datafusion::common::{Result, ScalarValue};
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, flag, interval};
 use crate::scalar::text::texts::entry;
-use crate::scalar::time::civil::{MICROS_OF_DAY, number, plus};
+use crate::temporal::civil::{MICROS_OF_DAY, number, plus};
 use crate::temporal::{Endless, Moments, cast_moments, instant, interval_length, local_time};
 
 /// Timestamps that the series of a batch have at most, and those in steps of days and months of a zone.

@@ -6,7 +6,7 @@ use datafusion::common::Result;
 
 use crate::scalar::call::{Call, put};
 use crate::scalar::entry::{Arguments, Entry, Takes, text};
-use crate::scalar::time::civil::{
+use crate::temporal::civil::{
     Civil, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, MONTHS, WEEKDAYS, iso_weekday,
     split, weekday,
 };

@@ -6,11 +6,11 @@ use datafusion::common::Result;
 
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, timestamp};
-use crate::scalar::time::civil::{
+use crate::scalar::time::strftime::{Piece, pieces};
+use crate::temporal::civil::{
     Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, MONTHS, WEEKDAYS,
     iso_weekday,
 };
-use crate::scalar::time::strftime::{Piece, pieces};
 
 /// What a text says of a moment.
 struct Parts {

@@ -6,9 +6,9 @@
 //! SELECT k FROM a JOIN b USING (k) JOIN c USING (k)      SELECT a.k FROM a JOIN b USING (k) JOIN c ON a.k = c.k
 //! ```
 //!
-//! DataFusion 55.2 takes the left column whatever the join keeps, the first by the names of the tables for `*`, and
-//! none where three tables have it. The session tells the columns: see `needs`. What cannot be told apart here, such as
-//! tables without a name, is left to DataFusion.
+//! DataFusion 55.2 takes the left column whatever the join keeps (apache/datafusion#22881), the first by the names of
+//! the tables for `*`, and none where three tables have it. The session tells the columns: see `needs`. What cannot be
+//! told apart here, such as tables without a name, is left to DataFusion.
 
 use std::collections::HashMap;
 

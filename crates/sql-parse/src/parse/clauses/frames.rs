@@ -1,8 +1,9 @@
 //! Frames of windows by PostgreSQL's rules: where they may begin and end, and what their offsets are.
 //!
-//! DataFusion (55.2) reads an offset with a minus as it is, takes NULL for UNBOUNDED, and computes aggregates of frames
-//! that end before they begin from fewer rows than none. Here each offset becomes a number that is not negative, or an
-//! interval in one form, and a frame that ends before it begins becomes one without rows.
+//! DataFusion (55.2) reads an offset with a minus as it is (apache/datafusion#24902), takes NULL for UNBOUNDED, and
+//! computes aggregates of frames that end before they begin from fewer rows than none. Here each offset becomes a
+//! number that is not negative, or an interval in one form, and a frame that ends before it begins becomes one without
+//! rows.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;

@@ -12,7 +12,7 @@ use atoll_sql_common::functions::Functions;
 /// Window functions that have a meaning for IGNORE NULLS.
 const SKIP_NULLS: [&str; 5] = ["first_value", "lag", "last_value", "lead", "nth_value"];
 
-/// Aggregates for which DISTINCT makes a difference and whose DataFusion 55.2 forgets it.
+/// Aggregates for which DISTINCT makes a difference and whose DataFusion 55.2 forgets it (apache/datafusion#2406).
 const FORGET_DISTINCT: [&str; 6] =
     ["approx_percentile_cont", "corr", "covar", "covar_pop", "covar_samp", "nth_value"];
 

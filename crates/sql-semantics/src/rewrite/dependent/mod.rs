@@ -7,10 +7,10 @@
 //! ```
 //!
 //! DataFusion 55.2 makes joins of those subqueries that compare columns for equality under an aggregate; it
-//! refuses most others, and finds wrong columns for some. What it does right is left to it ([`plain`]). All others
-//! are computed over the distinct values of the outer columns that they name (Neumann and Kemper, Unnesting
-//! Arbitrary Queries): [`Domain::push`] carries these values through the subquery as columns of its own. IN,
-//! EXISTS, ANY and ALL are counted: how many rows match, and for how many that is unknown.
+//! refuses most others (apache/datafusion#6140), and finds wrong columns for some. What it does right is left to it
+//! ([`plain`]). All others are computed over the distinct values of the outer columns that they name (Neumann and
+//! Kemper, Unnesting Arbitrary Queries): [`Domain::push`] carries these values through the subquery as columns of its
+//! own. IN, EXISTS, ANY and ALL are counted: how many rows match, and for how many that is unknown.
 //!
 //! A subquery in a branch of the expression is computed for the rows that take it ([`branches`]), and one that calls
 //! functions such as random() for each row by itself.

@@ -1,5 +1,6 @@
 //! `INSERT INTO t SELECT … FROM (VALUES …)`: DataFusion (55.2) takes every VALUES within an INSERT for rows of its table,
-//! with the types of the table's columns. A query with some is planned by itself, and INSERT reads what comes of it.
+//! with the types of the table's columns (apache/datafusion#12864). A query with some is planned by itself, and INSERT
+//! reads what comes of it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Tables of one name in several schemas, joined without aliases.
 //!
 //! DataFusion 55 takes `tbl` and `s1.tbl` for one another where it looks a column up
-//! (`TableReference::resolved_eq`): the first that matches answers, so `SELECT * FROM tbl, s1.tbl`
-//! shows the columns of one of them twice. Where a name has two readings, an alias is asked for.
+//! (`TableReference::resolved_eq`, apache/datafusion#6012): the first that matches answers, so
+//! `SELECT * FROM tbl, s1.tbl` shows the columns of one of them twice. Where a name has two readings, an alias is asked
+//! for.
 
 use atoll_sql_common::error::stated_err;
 use atoll_sql_parse::syntax::walk;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::own::OwnBase;
 use super::{Result, Transaction};
+use crate::change::{CatalogChange, ChangeStep};
+use crate::change::{Relation, RelationName, is_temporary_schema};
 use crate::database::apply::ApplyError;
-use crate::database::catalog::{Relation, RelationName, is_temporary_schema};
-use crate::database::change::{CatalogChange, ChangeStep};
 use crate::database::error::{ConcurrentChange, TransactionError};
 use crate::database::options::Written;
 use crate::database::version::DatabaseVersion;

@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::database::catalog::RelationName;
+use crate::change::RelationName;
 use crate::database::error::{ConcurrentChange, TransactionError, describe_circle, describe_lock};
 use crate::database::options::{Isolation, LockWait, Written};
 use crate::database::version::{DatabaseVersion, StoredTable};

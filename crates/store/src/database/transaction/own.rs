@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::apply::ApplyError;
-use super::super::change::{CatalogChange, ChangeStep, DatabaseChange};
 use super::super::version::{DatabaseVersion, StoreEnvironment};
+use crate::change::{CatalogChange, ChangeStep, DatabaseChange};
 use crate::ids::TableId;
 
 type Result<T> = std::result::Result<T, ApplyError>;

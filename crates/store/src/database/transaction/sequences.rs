@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::own::OwnBase;
 use super::{Result, Transaction};
-use crate::database::change::ChangeStep;
-use crate::database::sequence::SequenceState;
+use crate::change::ChangeStep;
+use crate::change::SequenceState;
 use crate::database::values::{ended, sequence_is_gone};
 use crate::ids::SequenceId;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::own::OwnBase;
 use super::{Result, Transaction};
-use crate::database::catalog::{Relation, RelationName};
-use crate::database::change::{CatalogChange, ChangeStep};
+use crate::change::{CatalogChange, ChangeStep};
+use crate::change::{Relation, RelationName};
 use crate::ids::TableId;
 use crate::table::{OnCommit, TableChange};
 

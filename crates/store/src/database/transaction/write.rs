@@ -8,7 +8,7 @@ use super::own::OwnBase;
 use super::references::{NoActions, ReferenceWork, ReferentialActions};
 use super::unique::{check_keys, check_new_rows};
 use super::{Result, Transaction};
-use crate::database::change::ChangeStep;
+use crate::change::ChangeStep;
 use crate::database::error::TransactionError;
 use crate::database::options::{LockScope, Written};
 use crate::database::version::DatabaseVersion;

@@ -24,7 +24,7 @@ use super::write::{Moment, write, write_interval};
 use crate::listing::Listing;
 use crate::scalar::call::Call;
 use crate::scalar::numeric::templates::{self, is_number};
-use crate::scalar::time::civil::{MICROS_OF_DAY, MICROS_OF_MINUTE};
+use crate::temporal::civil::{MICROS_OF_DAY, MICROS_OF_MINUTE};
 use crate::temporal::{Endless, Moments, cast_moments};
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);

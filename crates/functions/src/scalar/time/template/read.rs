@@ -1,7 +1,7 @@
 //! Texts as moments.
 
 use super::{Field, Item, ROMAN, is_blank, is_separator};
-use crate::scalar::time::civil::{
+use crate::temporal::civil::{
     Civil, MICROS_OF_DAY, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, MONTHS, WEEKDAYS,
     days_of_month, iso_weekday,
 };

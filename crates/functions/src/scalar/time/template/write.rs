@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Field, Item, Letters, ROMAN};
-use crate::scalar::time::civil::{
+use crate::temporal::civil::{
     Civil, MICROS_OF_HOUR, MICROS_OF_MINUTE, MICROS_OF_SECOND, MONTHS, WEEKDAYS, iso_weekday,
     split, weekday,
 };

@@ -9,7 +9,7 @@ use hashbrown::{HashMap, HashSet};
 use super::{
     Action, ActionKind, ActionRows, ROWS_LOCKED_MAX, Reference, ReferenceWork, ReferentialActions,
 };
-use crate::database::change::ChangeStep;
+use crate::change::ChangeStep;
 use crate::database::error::{ConcurrentChange, TransactionError};
 use crate::database::options::Written;
 use crate::database::transaction::unique::check_keys;
