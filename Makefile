@@ -35,14 +35,16 @@ build: setup ## set up, and build everything in release mode
 
 install: build ## put the binaries, man pages and shell completions under PREFIX (default: $HOME/.local)
 	@install -D -m 755 $(atoll) $(root)/bin/atoll
+	@install -D -m 755 $(atoll)-bench $(root)/bin/atoll-bench
 	@install -D -m 755 $(atoll)-tools $(root)/bin/atoll-tools
 	@$(atoll) man $(share)/man/man1
+	@$(atoll)-bench man $(share)/man/man1
 	@mkdir -p $(share)/bash-completion/completions $(share)/zsh/site-functions \
 		$(share)/fish/vendor_completions.d
 	@$(atoll) completions bash > $(share)/bash-completion/completions/atoll
 	@$(atoll) completions zsh > $(share)/zsh/site-functions/_atoll
 	@$(atoll) completions fish > $(share)/fish/vendor_completions.d/atoll.fish
-	@echo "installed into $(root): bin/atoll, bin/atoll-tools, share/man, completions"
+	@echo "installed into $(root): bin/atoll, bin/atoll-bench, bin/atoll-tools, share/man, completions"
 
 clean: ## remove everything built
 	@cargo clean

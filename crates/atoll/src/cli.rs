@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::output::Mode;
 
-/// A NUMA-aware in-memory database: data has a home, and work is sent to it.
+/// A NUMA-aware in-memory database: data has a home node, and queries run where the data is.
 #[derive(Debug, Parser)]
 #[command(name = "atoll", version, max_term_width = 100, after_help = exit::HELP)]
 pub(crate) struct Cli {
@@ -27,20 +27,20 @@ pub(crate) enum AtollCommand {
     /// The commands that need no SQL engine
     #[command(flatten)]
     Tools(atoll_tools::Command),
-    /// Copy a database: the data directory of one that is closed, or that of a server while clients write
+    /// Copy a database: a closed data directory, or that of a server while clients write
     #[command(after_help = "\
 Examples:
-  atoll backup --data shop --to /backup/shop-monday                    a database that is closed
-  atoll backup --server 'host=/run/atoll' --to /backup/shop-monday     of a server, over its Unix socket
+  atoll backup --data shop --to /backup/shop-monday                    a closed database
+  atoll backup --server 'host=/run/atoll' --to /backup/shop-monday     a running server, over its Unix socket
   PGPASSWORD=… atoll backup --server postgres://boss@127.0.0.1:5432 --to /backup/shop-monday
 
-The server writes the copy: the directory is one of its machine, and its role is one that may use files there.
-The copy is a data directory: atoll serve --data /backup/shop-monday opens it. It is written under the name
-DIR.partial, all its checksums are compared, and only then it has its name.")]
+The server writes the copy on its own machine, and the role must have the right to use files there.
+The copy is a data directory: atoll serve --data /backup/shop-monday opens it. It is written to DIR.partial
+and renamed after all its checksums have been verified.")]
     Backup(BackupArgs),
-    /// Measure Atoll beside other engines, and what this machine's memory costs
-    #[command(after_help = atoll_bench::EXAMPLES)]
-    Bench(atoll_bench::BenchArgs),
+    /// Benchmark Atoll against other engines, and measure what memory access costs on this machine
+    #[command(disable_help_flag = true, after_help = "atoll bench --help lists the benchmarks.")]
+    Bench(BenchArgs),
     /// SQL over files and in-memory tables: a shell, or scripts with -c, -f and stdin
     #[command(after_help = "\
 Examples:
@@ -52,67 +52,66 @@ Examples:
   atoll sql --tpch 1 -f queries.sql                      a script over TPC-H at scale factor 1
   generate | atoll sql --mode csv | head                 statements from a pipe
 
--csv, -json, -line, -markdown and so on are read as --mode csv …, as in duckdb and sqlite3.
+-csv, -json, -line, -markdown and so on mean --mode csv …, as in duckdb and sqlite3.
 -c and -f run in the order given. The first error ends a script with its line and exit code 1; after
-'.bail off' it goes on, and the exit code is 1 all the same.
+'.bail off' it continues, and the exit code is still 1.
 Results go to stdout; messages, times and errors go to stderr. '.help' in the shell lists its
-commands; scripts know them too. ~/.atollrc is run at the start of an interactive shell.")]
+commands, which work in scripts too. An interactive shell runs ~/.atollrc at its start.")]
     Sql(SqlArgs),
     /// Serve a database to clients of PostgreSQL and of Arrow Flight SQL: psql, drivers, tools
     #[command(after_help = "\
 Examples:
   atoll serve --data shop --socket /tmp                  on 127.0.0.1:5432 and a Unix socket
-  psql -h /tmp -d atoll                                  as the user who started it, who may do everything
+  psql -h /tmp -d atoll                                  as the user who started it, a superuser
   CREATE ROLE ann LOGIN PASSWORD '…';                    in psql; then
   psql -h 127.0.0.1 -U ann -d atoll                      asks ann for the password
   atoll serve --data shop --listen 0.0.0.0:5432 --tls-cert c.pem --tls-key k.pem --tls required
   atoll serve --config /etc/atoll/atoll.toml             settings from a file; --show-config shows them
   atoll serve --data shop --flight 127.0.0.1:32010       ADBC's URI is grpc://127.0.0.1:32010
 
-A flag counts before its variable, this before the file, and the file before the default. The keys of the
+Flags override variables, variables override the file, and the file overrides the defaults. The keys of the
 file are the names of the flags (tls_cert = \"c.pem\"), and [[login]] tables say who may log in from where.
-SIGHUP reads certificate, key and [[login]] anew, and opens the files of the logs anew.
-SIGTERM and Ctrl-C stop it: sessions end where they wait for their clients, statements that run have
-30 seconds, and a checkpoint is written.")]
+SIGHUP reloads certificate, key and [[login]], and reopens the log files.
+SIGTERM and Ctrl-C stop it: idle sessions end, running statements get 30 seconds, and a checkpoint is
+written.")]
     Serve(Box<ServeArgs>),
-    /// Demonstrate the engine: the machine, TPC-H, its 22 queries, and where data and threads were
+    /// Demonstrate the engine: the machine, TPC-H, its 22 queries, and the placement of data and threads
     #[command(after_help = "\
 Examples:
   atoll demo
   atoll demo --scale-factor 0.1
   atoll demo --placement interleave --json > demo.json
 
-It fails when a query fails (1), or when the placement of tables and threads could not be verified
-with the kernel (3).")]
+It fails if a query fails (1), or if the kernel does not confirm the placement of tables and threads (3).")]
     Demo(DemoArgs),
 }
 
-/// What every command that runs SQL takes.
+/// Options of every command that runs SQL.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EngineArgs {
-    /// Worker threads in all [default: one for each cpu this process may use]
+    /// Total worker threads [default: one for each cpu this process may use]
     #[arg(long, value_name = "N", env = "ATOLL_THREADS")]
     pub(crate) threads: Option<usize>,
-    /// Where tables put their chunks: default, aligned, ahead(k), farthest, interleave, spread,
-    /// subset(k), local, preferred(n), weighted-interleave or replicate
+    /// Placement of table chunks: default, aligned, ahead(k), farthest, interleave, spread, subset(k), local,
+    /// preferred(n), weighted-interleave or replicate
     #[arg(long, value_name = "NAME", env = "ATOLL_PLACEMENT", default_value = "aligned")]
     pub(crate) placement: Strategy,
-    /// Fail where the kernel refuses a placement, rather than going on without
+    /// Fail if the kernel refuses a placement, instead of continuing without it
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Memory for tables and queries together, such as 8GiB [default: 80 % of what is available, or
-    /// of what the control group grants if that is less]
+    /// Memory limit for tables and queries together, such as 8GiB [default: 80 % of available memory, or of the control
+    /// group's limit if that is less]
     #[arg(long, value_name = "SIZE", env = "ATOLL_MEMORY_LIMIT", value_parser = bytes::parse)]
     pub(crate) memory_limit: Option<Bytes>,
-    /// Directory for what does not fit into memory [default: the system's temporary directory]
+    /// Directory for spill files [default: the system's temporary directory]
     #[arg(long, value_name = "DIRECTORY", env = "ATOLL_SPILL_DIR")]
     pub(crate) spill_dir: Option<PathBuf>,
-    /// No progress bars
+    /// Hide progress bars
     #[arg(long)]
     pub(crate) no_progress: bool,
 }
 
-/// Most connections that can be asked for.
+/// Upper bound of --max-connections.
 const CONNECTIONS_MAX: u64 = u32::MAX as u64;
 
 /// An address and port to listen on, as numbers or by the name of this machine.
@@ -129,16 +128,24 @@ fn scale_factor(text: &str) -> Result<f64, String> {
     scale.ok_or_else(|| format!("expected a number above 0 and up to {SCALE_MAX}"))
 }
 
+/// Arguments of `atoll bench`.
+#[derive(Args, Debug)]
+pub(crate) struct BenchArgs {
+    /// The benchmark and its flags
+    #[arg(value_name = "BENCHMARK", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<OsString>,
+}
+
 /// Arguments of `atoll backup`.
 #[derive(Args, Debug)]
 pub(crate) struct BackupArgs {
-    /// The data directory of a database that is closed
+    /// The data directory of a closed database
     #[arg(short = 'd', long, value_name = "DIR", env = "ATOLL_DATA")]
     pub(crate) data: Option<PathBuf>,
-    /// A server whose database is copied instead while it runs: a URL, or words such as host=/tmp
+    /// Copy the database of this running server instead: a URL, or keywords such as host=/tmp
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// The directory to make
+    /// The directory to create
     #[arg(long, value_name = "DIR")]
     pub(crate) to: PathBuf,
 }
@@ -149,10 +156,10 @@ pub(crate) struct SqlArgs {
     /// Parquet, CSV, JSON or Arrow files; each becomes a view named by its stem
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Directory of a database that keeps its data, made where it is missing [default: in memory]
+    /// Directory of a persistent database, created if missing [default: in memory]
     #[arg(short = 'd', long = "data", value_name = "DIR", env = "ATOLL_DATA")]
     pub(crate) data: Option<PathBuf>,
-    /// Open what can be read of a damaged directory, for reading only, and say what is missing
+    /// Open the readable part of a damaged directory, read-only, and report what is missing
     #[arg(long, requires = "data")]
     pub(crate) salvage: bool,
     /// Statements or a .command to run; may be repeated
@@ -161,16 +168,16 @@ pub(crate) struct SqlArgs {
     /// A script to run; may be repeated; '-' is stdin
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub(crate) scripts: Vec<PathBuf>,
-    /// Load TPC-H at this scale factor; 1 is some six million order lines
+    /// Load TPC-H at this scale factor; 1 is about six million rows of lineitem
     #[arg(long, value_name = "SCALE", value_parser = scale_factor, allow_hyphen_values = true)]
     pub(crate) tpch: Option<f64>,
     /// Output format of results
     #[arg(long, visible_alias = "format", value_name = "MODE", value_enum, default_value = "box")]
     pub(crate) mode: Mode,
-    /// No names of columns in results
+    /// Omit column names from results
     #[arg(long, alias = "noheader")]
     pub(crate) no_header: bool,
-    /// The text for NULL [default: that of the mode]
+    /// Text shown for NULL [default: depends on the mode]
     #[arg(long, alias = "nullvalue", value_name = "TEXT")]
     pub(crate) null_value: Option<String>,
     /// Engine options
@@ -181,25 +188,25 @@ pub(crate) struct SqlArgs {
 /// Arguments of `atoll serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeArgs {
-    /// File with settings and rules for log-ins [default: atoll.toml in the --data directory, where it is there]
+    /// File with settings and login rules [default: atoll.toml in the --data directory, if it exists]
     #[arg(long, value_name = "FILE", env = "ATOLL_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Show all settings and where each comes from, and end
+    /// Show all settings and where each comes from, and exit
     #[arg(long)]
     pub(crate) show_config: bool,
     /// With --show-config: as JSON
     #[arg(long, requires = "show_config")]
     pub(crate) json: bool,
-    /// Directory of a database that keeps its data, made where it is missing [default: in memory]
+    /// Directory of a persistent database, created if missing [default: in memory]
     #[arg(short = 'd', long = "data", value_name = "DIR", env = "ATOLL_DATA")]
     pub(crate) data: Option<PathBuf>,
     /// Address and port to listen on; may be repeated
     #[arg(long, value_name = "ADDRESS", env = "ATOLL_LISTEN", default_value = "127.0.0.1:5432", value_parser = address)]
     pub(crate) listen: Vec<SocketAddr>,
-    /// Directory for a Unix socket, as psql -h takes it; users of this machine are roles of their names there
+    /// Directory for a Unix socket, as in psql -h; local users log in as the roles of the same names
     #[arg(long, value_name = "DIR", env = "ATOLL_SOCKET")]
     pub(crate) socket: Option<PathBuf>,
-    /// Address for clients of Arrow Flight SQL (ADBC, JDBC, pyarrow): results as Arrow batches over gRPC
+    /// Address for Arrow Flight SQL clients (ADBC, JDBC, pyarrow): results as Arrow batches over gRPC
     #[arg(long, value_name = "ADDRESS", env = "ATOLL_FLIGHT", value_parser = address)]
     pub(crate) flight: Option<SocketAddr>,
     /// Address for the console (a web page, on loopback only) and for /metrics, /healthz and /readyz over HTTP
@@ -211,16 +218,16 @@ pub(crate) struct ServeArgs {
     /// Key of the certificate, in PEM form
     #[arg(long, value_name = "FILE", env = "ATOLL_TLS_KEY")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Whether connections over TCP have to use TLS
+    /// Whether TCP connections must use TLS
     #[arg(long, value_name = "MODE", value_enum, default_value = "optional", env = "ATOLL_TLS")]
     pub(crate) tls: TlsMode,
-    /// Listen where other machines reach it without TLS: passwords and rows pass in the clear
+    /// Listen on addresses that other machines can reach without TLS: passwords and rows are sent in plain text
     #[arg(long)]
     pub(crate) insecure_listen: bool,
-    /// Let everyone in without a password, and let them do everything but read files; loopback only
+    /// Let everyone in without a password, with all rights but reading files; loopback only
     #[arg(long)]
     pub(crate) insecure_no_password: bool,
-    /// Connections at the same time
+    /// Maximum number of concurrent connections
     #[arg(
         long,
         value_name = "N",
@@ -229,15 +236,15 @@ pub(crate) struct ServeArgs {
         value_parser = clap::value_parser!(u64).range(1..=CONNECTIONS_MAX)
     )]
     pub(crate) max_connections: u64,
-    /// Memory for the statements of one session together, such as 2GiB; SET atoll.session_memory lowers it [default:
-    /// as much as the memory limit leaves]
+    /// Memory limit for all statements of a session, such as 2GiB; SET atoll.session_memory lowers it [default: as much
+    /// as the memory limit leaves]
     #[arg(long, value_name = "SIZE", env = "ATOLL_SESSION_MEMORY", value_parser = bytes::parse)]
     pub(crate) session_memory: Option<Bytes>,
-    /// Send traces of statements to this collector of OpenTelemetry, such as http://127.0.0.1:4318 [default: nowhere]
+    /// Send statement traces to this OpenTelemetry collector, such as http://127.0.0.1:4318 [default: nowhere]
     #[arg(long, value_name = "URL", env = "ATOLL_OTLP")]
     pub(crate) otlp: Option<String>,
-    /// Check the certificate of a collector at https:// with those in this file, in PEM form [default: with those that
-    /// the operating system trusts]
+    /// Check the certificate of an https:// collector against those in this file, in PEM form [default: those that the
+    /// operating system trusts]
     #[arg(long, value_name = "FILE", env = "ATOLL_OTLP_CA")]
     pub(crate) otlp_ca: Option<PathBuf>,
     /// Messages and logs
@@ -251,58 +258,58 @@ pub(crate) struct ServeArgs {
 /// What `atoll serve` logs.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LogArgs {
-    /// Form of the messages on stderr
+    /// Format of the messages on stderr
     #[arg(long, value_name = "FORM", value_enum, default_value = "text", env = "ATOLL_LOG_FORMAT")]
     pub(crate) log_format: LogForm,
-    /// The least important messages that are told
+    /// Lowest level of the messages that are logged
     #[arg(long, value_name = "LEVEL", value_enum, default_value = "info", env = "ATOLL_LOG_LEVEL")]
     pub(crate) log_level: MessageLevel,
-    /// Log statements that take so many milliseconds or more, 0 for all [default: none is logged]
+    /// Log statements that take at least this many milliseconds, 0 for all [default: none]
     #[arg(long, value_name = "N", env = "ATOLL_SLOW_QUERY_MS")]
     pub(crate) slow_query_ms: Option<u64>,
-    /// Where they are logged, as JSON lines; '-' is stdout
+    /// File for slow statements, as JSON lines; '-' is stdout
     #[arg(long, value_name = "FILE", default_value = "-", env = "ATOLL_SLOW_QUERY_LOG")]
     pub(crate) slow_query_log: PathBuf,
-    /// Log log-ins, definitions, grants, roles, backups and KILL, as JSON lines; '-' is stdout
+    /// Log logins, DDL, grants, roles, backups and KILL to this file, as JSON lines; '-' is stdout
     #[arg(long, value_name = "FILE", env = "ATOLL_AUDIT_LOG")]
     pub(crate) audit_log: Option<PathBuf>,
 }
 
-/// The form of messages.
+/// Format of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogForm {
-    /// Lines for people.
+    /// Lines of text.
     Text,
     /// A JSON object on each line.
     Json,
 }
 
-/// How important messages are that are told.
+/// Level of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum MessageLevel {
-    /// What cannot be done.
+    /// Failures.
     Error,
-    /// What is not as it should be.
+    /// Anomalies.
     Warning,
-    /// What the server does, and log-ins that are refused.
+    /// What the server does, and refused logins.
     Info,
-    /// Connections, and statements that fail.
+    /// Connections, and failed statements.
     Debug,
 }
 
 /// Whether connections over TCP use TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum TlsMode {
-    /// Where there is a certificate and the client asks for it.
+    /// If the server has a certificate and the client asks for TLS.
     Optional,
-    /// Always; others are refused.
+    /// Always; connections without TLS are refused.
     Required,
 }
 
 /// Arguments of `atoll demo`.
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
-    /// Scale factor of TPC-H; 1 is some six million order lines
+    /// Scale factor of TPC-H; 1 is about six million rows of lineitem
     #[arg(
         long,
         value_name = "SCALE",
@@ -311,7 +318,7 @@ pub(crate) struct DemoArgs {
         allow_hyphen_values = true
     )]
     pub(crate) scale_factor: f64,
-    /// One JSON document with the same facts
+    /// Print the same facts as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
     /// Engine options
@@ -319,7 +326,7 @@ pub(crate) struct DemoArgs {
     pub(crate) engine: EngineArgs,
 }
 
-/// Something to run, as `-c` and `-f` name it.
+/// Something to run, as `-c` and `-f` give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Script {
     /// Statements on the command line.
@@ -329,8 +336,7 @@ pub(crate) enum Script {
 }
 
 impl SqlArgs {
-    /// What `-c` and `-f` name, in the order in which they were given: `matches` are those of the
-    /// subcommand.
+    /// The arguments of `-c` and `-f` in command-line order; `matches` are those of the subcommand.
     pub(crate) fn scripts_in_order(&self, matches: &clap::ArgMatches) -> Vec<Script> {
         let places = |id| matches.indices_of(id).into_iter().flatten();
         let texts = self.commands.iter().cloned().map(Script::Text);
@@ -345,7 +351,7 @@ impl SqlArgs {
 /// Flags of `atoll sql` that are followed by a value.
 const WITH_VALUE: [&str; 4] = ["-c", "--command", "-f", "--file"];
 
-/// The arguments with `--mode csv` for `-csv`, which duckdb and sqlite3 know.
+/// Replaces `-csv`, as duckdb and sqlite3 spell it, with `--mode csv`.
 pub(crate) fn with_mode_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.get(1).is_none_or(|command| command != "sql") {
         return arguments;
@@ -379,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_well_formed() {
+    fn command_line_is_well_formed() {
         Cli::command().debug_assert();
     }
 

@@ -1,12 +1,13 @@
-//! The `atoll` binary: `sql` is a shell and runs scripts, `serve` is a server, `bench` measures, `demo` shows all of it at
-//! once, and the commands of `tools` are there too.
+//! The `atoll` binary: `sql` is a shell and runs scripts, `serve` is a server, `bench` measures, `demo` shows them all;
+//! the other commands are those of `tools`.
 //!
-//! It owns what only a command has: flags, terminals, exit codes, and results as text. It is a crate
-//! of its own so that no library prints, reads the command line or ends the process.
+//! It owns the flags, the terminal, exit codes and text output. It is a separate crate so that no library prints, reads
+//! the command line or ends the process.
 
 #![forbid(unsafe_code)]
 
 mod backup;
+mod bench;
 mod cli;
 mod demo;
 mod engine;
@@ -26,8 +27,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use cli::{AtollCommand, Cli};
 
-/// Tables have memory of their own; everything else is allocated here, and by many threads. It is
-/// counted, for the memory limit.
+/// Serves all allocations but the memory of tables, from many threads, and counts them for the memory limit.
 #[global_allocator]
 static ALLOCATOR: CountedHeap<mimalloc::MiMalloc> = CountedHeap(mimalloc::MiMalloc);
 
@@ -46,7 +46,7 @@ fn run(cli: &Cli, matches: &ArgMatches, arguments: &[OsString]) -> Result<(), Co
     match &cli.command {
         AtollCommand::Tools(command) => atoll_tools::run(command, Cli::command),
         AtollCommand::Backup(args) => on_this_thread(backup::run(args)),
-        AtollCommand::Bench(args) => args.run(),
+        AtollCommand::Bench(args) => bench::run(args),
         AtollCommand::Sql(args) => {
             let scripts = matches.subcommand().map(|(_, matches)| args.scripts_in_order(matches));
             on_this_thread(shell::run(args, scripts.unwrap_or_default()))
@@ -56,7 +56,7 @@ fn run(cli: &Cli, matches: &ArgMatches, arguments: &[OsString]) -> Result<(), Co
     }
 }
 
-/// Runs what waits for queries, files and signals; the queries themselves run on the pools.
+/// Runs the tasks that wait for queries, files and signals; the queries themselves run on the pools.
 fn on_this_thread(
     work: impl Future<Output = Result<(), CommandError>>,
 ) -> Result<(), CommandError> {

@@ -1,26 +1,27 @@
-//! `atoll bench`: Atoll beside other engines, paired in one run, with the conditions of every number.
+//! `atoll bench`: Atoll against other engines, paired in one run, with the conditions of every number.
 //!
-//! It owns the scenarios, the rival engines, the results and their comparison. It is a crate of its own
+//! It owns the scenarios, the rival engines, the results and their comparison. It is a separate crate
 //! because plain DataFusion is one of the rivals, and because what measures stands above what is
 //! measured.
 //!
 //! | Module | Owns |
 //! |---|---|
-//! | `tpch` | whole queries, each engine in a process of its own ([`worker`]) |
+//! | `tpch` | whole queries, each engine in its own process ([`worker`]) |
 //! | `planning` | the steps from a text to its plan |
 //! | `primitives` | aggregation, join, sort and partitioning of columns |
-//! | `runtime` | the pools beside plain tokio |
+//! | `runtime` | the pools against plain tokio |
 //! | `store` | databases in directories: single rows, bulk loads, checkpoints, recovery |
 //! | `scan` | many clients and their small queries over one wide table: shared scans |
-//! | `server` | `atoll serve` beside PostgreSQL, asked by pgbench |
-//! | `elastic` | TPC-H of many clients with elastic cores, beside published figures; what following costs |
+//! | `server` | `atoll serve` against PostgreSQL, driven by pgbench |
+//! | `elastic` | TPC-H of many clients with elastic cores, next to published figures; the cost of following |
 //! | `compare` | two results, with confidence |
 //! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
 //! | `paired` | measurements of Atoll and of others in turn |
-//! | [`protocol`] | what engines in processes of their own are asked, and answer |
+//! | [`protocol`] | requests and replies of engines in their own processes |
+//! | `programs` | this program again, and `atoll`, as processes |
 //! | `tpch_data`, `check` | the tables of TPC-H; sums that results are compared by |
-//! | `flags`, `table`, `cache`, `session` | what all of them need |
+//! | `flags`, `table`, `cache`, `session` | shared helpers |
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +35,7 @@ mod memory;
 mod paired;
 mod planning;
 mod primitives;
+mod programs;
 pub mod protocol;
 pub mod rivals;
 mod runtime;
@@ -53,13 +55,14 @@ use anyhow::{Context, Result};
 use atoll_sys::take_standard_output;
 use atoll_tools::bench::Benchmark;
 use atoll_tools::exit::CommandError;
+use atoll_tools::manual::{self, CompletionsArgs, ManArgs};
 use clap::{Args, Subcommand};
 
 /// What `--help` shows.
 pub const EXAMPLES: &str = "\
 Examples:
-  atoll bench tpch                             22 queries, beside DuckDB and plain DataFusion
-  atoll bench aggregate --groups 2^10,2^20     sums by key, beside DuckDB, Polars and DataFusion
+  atoll bench tpch                             22 queries, against DuckDB and plain DataFusion
+  atoll bench aggregate --groups 2^10,2^20     sums by key, against DuckDB, Polars and DataFusion
   atoll bench memory                           what remote memory costs on this machine
   atoll bench tpch --json -o monday.json
   atoll bench compare monday.json friday.json  what became slower; exit code 5 where anything did
@@ -77,34 +80,34 @@ pub struct BenchArgs {
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
 enum Scenario {
-    /// TPC-H, beside DuckDB and plain DataFusion
+    /// TPC-H, against DuckDB and plain DataFusion
     #[command(after_help = tpch::EXAMPLES)]
     Tpch(Box<tpch::TpchArgs>),
     /// The steps from the text of a query to its plan, for the 22 of TPC-H
     #[command(after_help = planning::EXAMPLES)]
     Planning(planning::PlanningArgs),
-    /// Sums by key, beside DuckDB, Polars and DataFusion
+    /// Sums by key, against DuckDB, Polars and DataFusion
     #[command(after_help = primitives::aggregate::EXAMPLES)]
     Aggregate(Box<primitives::aggregate::AggregateArgs>),
-    /// Join on equal keys, beside DuckDB, Polars and DataFusion
+    /// Join on equal keys, against DuckDB, Polars and DataFusion
     #[command(after_help = primitives::join::EXAMPLES)]
     Join(Box<primitives::join::JoinArgs>),
-    /// Sort, beside DuckDB, Polars, DataFusion and the standard library
+    /// Sort, against DuckDB, Polars, DataFusion and the standard library
     #[command(after_help = primitives::sort::EXAMPLES)]
     Sort(Box<primitives::sort::SortArgs>),
-    /// Radix partitioning, beside what memory allows
+    /// Radix partitioning, against the limit of memory
     #[command(after_help = primitives::partition::EXAMPLES)]
     Partition(Box<primitives::partition::PartitionArgs>),
-    /// What bound pools cost: Atoll's runtime beside plain tokio
+    /// Cost of bound pools: Atoll's runtime against plain tokio
     #[command(after_help = runtime::EXAMPLES)]
     Runtime(Box<runtime::RuntimeArgs>),
-    /// Databases in directories, beside SQLite and DuckDB
+    /// Databases in directories, against SQLite and DuckDB
     #[command(after_help = store::EXAMPLES)]
     Store(Box<store::StoreArgs>),
-    /// Many clients and their small queries over one wide table, beside DuckDB
+    /// Many clients and their small queries over one wide table, against DuckDB
     #[command(after_help = scan::EXAMPLES)]
     Scan(Box<scan::ScanArgs>),
-    /// `atoll serve` beside PostgreSQL, asked by pgbench
+    /// `atoll serve` against PostgreSQL, driven by pgbench
     #[command(after_help = server::EXAMPLES)]
     Server(Box<server::ServerArgs>),
     /// TPC-H of many clients with the cores that elastic allocation gives
@@ -116,7 +119,7 @@ enum Scenario {
     /// Two results, and what became slower
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
-    /// An engine in a process of its own, driven by lines of JSON
+    /// An engine in its own process, driven by lines of JSON
     #[command(hide = true)]
     Worker(worker::WorkerArgs),
     /// The target of `elastic`, driven by lines of JSON
@@ -125,17 +128,23 @@ enum Scenario {
     /// The target of `elastic --overhead`
     #[command(hide = true)]
     ElasticLoad(elastic::ElasticLoadArgs),
-    /// A shard of `scan` in a process of its own, driven by messages
+    /// A shard of `scan` in its own process, driven by messages
     #[command(hide = true)]
     Shard(scan::ShardArgs),
+    /// Print the completions of a shell
+    #[command(hide = true)]
+    Completions(CompletionsArgs),
+    /// Write the man pages
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 impl BenchArgs {
-    /// Runs the benchmark.
+    /// Runs the benchmark; `whole` is the command line of the binary, for its manual.
     ///
     /// # Errors
     /// How the process ends.
-    pub fn run(&self) -> Result<(), CommandError> {
+    pub fn run(&self, whole: impl FnOnce() -> clap::Command) -> Result<(), CommandError> {
         match &self.scenario {
             Scenario::Tpch(args) => tpch::run(args),
             Scenario::Planning(args) => planning::run(args),
@@ -163,6 +172,8 @@ impl BenchArgs {
             Scenario::Shard(args) => {
                 Ok(scan::serve_shard(args, io::stdin().lock(), &mut replies()?)?)
             }
+            Scenario::Completions(args) => manual::completions(args, whole()),
+            Scenario::Man(args) => manual::man(args, whole()),
         }
     }
 }

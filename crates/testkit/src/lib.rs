@@ -1,9 +1,7 @@
-//! What tests share: machines that are not there, a kernel that places memory and threads on them, the
-//! word for a test that cannot run here, programs that take signals by default and what they did, a checker of what
-//! sessions saw of each other, and random calls of functions.
+//! Shared test support: fake machines, a simulated kernel that places memory and threads on them, skipped tests,
+//! results of programs and their signals, a checker of transaction histories, and random calls of functions.
 //!
-//! It is a crate of its own because several crates test with it and none ships it: it appears among
-//! dev-dependencies only.
+//! It is a separate crate because several crates test with it and none ships it: it appears in dev-dependencies only.
 
 pub mod calls;
 pub mod data;
@@ -21,7 +19,7 @@ mod svg;
 pub mod tree;
 
 pub use ports::lasting_address;
-pub use ran::{Ran, without_settings};
+pub use ran::{Ran, program_in, run_with, without_settings};
 pub use signals::default_signals;
 pub use skip::{Need, skip};
 pub use svg::svg_texts;

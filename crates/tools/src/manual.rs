@@ -27,10 +27,10 @@ pub struct ManArgs {
 }
 
 /// Prints the completions of `command` for a shell.
-pub(crate) fn completions(
-    args: &CompletionsArgs,
-    mut command: clap::Command,
-) -> Result<(), CommandError> {
+///
+/// # Errors
+/// Standard output takes nothing.
+pub fn completions(args: &CompletionsArgs, mut command: clap::Command) -> Result<(), CommandError> {
     let name = command.get_name().to_owned();
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, name, &mut text);
@@ -39,7 +39,10 @@ pub(crate) fn completions(
 }
 
 /// Writes a page for `command` and one for each of its subcommands, however deep.
-pub(crate) fn man(args: &ManArgs, command: clap::Command) -> Result<(), CommandError> {
+///
+/// # Errors
+/// A page cannot be written.
+pub fn man(args: &ManArgs, command: clap::Command) -> Result<(), CommandError> {
     let directory = &args.directory;
     fs::create_dir_all(directory)
         .and_then(|()| clap_mangen::generate_to(command.disable_help_subcommand(true), directory))

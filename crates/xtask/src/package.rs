@@ -14,7 +14,7 @@ cargo xtask package [--check]
 
 Makes target/package/atoll_VERSION_ARCHITECTURE.deb of what `make install` installs and of the systemd units
 in examples/. --check also unpacks it into an empty directory with the libraries that it depends on, and runs
-it there, in namespaces of its own; that needs root.";
+it there, in separate namespaces; this requires root.";
 
 /// Units of systemd, which the package installs.
 const UNITS: &str = "examples/systemd";
@@ -43,7 +43,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
             .current_dir(root),
     )?;
     add_files(root, &stage)?;
-    let control = Control::of(root, &stage)?;
+    let control = Control::for_stage(root, &stage)?;
     let package = directory.join(format!("atoll_{}_{}.deb", control.version, control.architecture));
     control.write(&stage)?;
     let mut build = Command::new("dpkg-deb");
@@ -51,7 +51,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
     println!("package: {}", package.display());
     if check {
         runs_alone(&package, &directory.join("alone"))?;
-        println!("package: it runs with nothing but what it depends on");
+        println!("package: it runs with its dependencies alone");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -86,7 +86,7 @@ struct Control {
 }
 
 impl Control {
-    fn of(root: &Path, stage: &Path) -> Result<Self> {
+    fn for_stage(root: &Path, stage: &Path) -> Result<Self> {
         let manifest = fs::read_to_string(root.join("Cargo.toml")).context("Cargo.toml")?;
         let version = manifest.lines().find_map(|line| line.strip_prefix("version = \""));
         let version = version.and_then(|rest| rest.split('"').next()).context("no version")?;
@@ -137,7 +137,7 @@ fn bytes_below(directory: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Unpacks the package beside the libraries that it depends on, and runs it there.
+/// Unpacks the package next to the libraries that it depends on, and runs it there.
 fn runs_alone(package: &Path, alone: &Path) -> Result<()> {
     if alone.exists() {
         fs::remove_dir_all(alone).context("the files of the last check")?;
@@ -154,26 +154,27 @@ fn runs_alone(package: &Path, alone: &Path) -> Result<()> {
     let script = "mount --rbind /proc \"$0/proc\" && mount --rbind /sys \"$0/sys\" && exec chroot \"$0\" \"$@\"";
     for (program, arguments, wanted) in [
         ("/usr/bin/atoll", &["--version"][..], "atoll "),
+        ("/usr/bin/atoll-bench", &["--version"], "atoll-bench "),
         ("/usr/bin/atoll-tools", &["--version"], "atoll"),
         ("/usr/bin/atoll", &["sql", "--csv", "-c", "SELECT 6 * 7 AS answer"], "answer\n42"),
     ] {
         let mut run = Command::new("unshare");
         run.args(["--mount", "--pid", "--fork", "sh", "-c", script]).arg(alone);
-        let told = output(
+        let text = output(
             run.arg(program)
                 .args(arguments)
                 .env_clear()
                 .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin"),
         )?;
-        ensure!(told.contains(wanted), "{program} {} said '{told}'", arguments.join(" "));
+        ensure!(text.contains(wanted), "{program} {} said '{text}'", arguments.join(" "));
     }
     Ok(())
 }
 
 /// Files of the libraries that a program is linked with, the loader among them.
 fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
-    let told = output(Command::new("ldd").arg(program))?;
-    let words = told.split_whitespace().filter(|word| word.starts_with('/'));
+    let text = output(Command::new("ldd").arg(program))?;
+    let words = text.split_whitespace().filter(|word| word.starts_with('/'));
     Ok(words.map(|word| PathBuf::from(word.trim_end_matches(':'))).collect())
 }
 

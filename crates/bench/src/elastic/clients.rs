@@ -1,6 +1,6 @@
-//! The target: a process with TPC-H in memory, whose clients ask when they are told.
+//! The target: a process with TPC-H in memory, whose clients start on request.
 //!
-//! DataFusion stands for a DBMS that knows nothing of nodes: its threads run where the system puts them and its
+//! DataFusion represents a DBMS without knowledge of nodes: its threads run where the system puts them and its
 //! tables lie where they were first touched. Atoll gives and takes its own cores (`SET atoll.cores`).
 
 use std::io::{BufRead, Write};
@@ -26,7 +26,7 @@ use crate::protocol::Failed;
 /// Lookups of a client of mixed work that is not an analyst.
 const LOOKUPS: u32 = 200;
 
-/// Who answers.
+/// The engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ElasticEngine {
@@ -47,7 +47,7 @@ pub(crate) struct ElasticClientsArgs {
     scale_factor: f64,
 }
 
-/// What the clients are to do.
+/// The work of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ClientWork {
@@ -85,7 +85,7 @@ pub(super) struct ClientsRequest {
 pub(super) struct ClientsAnswer {
     /// From the first question to the last answer.
     pub(super) seconds: f64,
-    /// Every query that was asked.
+    /// Every query sent.
     pub(super) asked: Vec<AskedQuery>,
     pub(super) lookups: u64,
 }
@@ -177,7 +177,7 @@ impl Clients {
         let begun = Instant::now();
         let mut waiting = Vec::new();
         for client in 0..request.clients {
-            let work = ClientTask::of(request, client, orders);
+            let work = ClientTask::for_client(request, client, orders);
             let clients = self.clone();
             waiting.push(self.spawn(client, async move { clients.work(work).await })?);
         }
@@ -263,7 +263,7 @@ struct ClientTask {
 }
 
 impl ClientTask {
-    fn of(request: &ClientsRequest, client: u32, orders: u64) -> Self {
+    fn for_client(request: &ClientsRequest, client: u32, orders: u64) -> Self {
         let mut random = StdRng::seed_from_u64(request.seed ^ (u64::from(client) << 32));
         let mut queries = request.queries.clone();
         match request.work {
@@ -290,7 +290,7 @@ mod tests {
     fn tasks(work: ClientWork, seed: u64) -> Vec<ClientTask> {
         let queries = (1..=22).collect();
         let request = ClientsRequest { work, clients: 4, queries, seed, region: 0, cores: None };
-        (0..4).map(|client| ClientTask::of(&request, client, 6000)).collect()
+        (0..4).map(|client| ClientTask::for_client(&request, client, 6000)).collect()
     }
 
     #[test]

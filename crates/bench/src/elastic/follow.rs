@@ -1,4 +1,4 @@
-//! A process that is followed while its clients ask: what it was given, and what the machine did meanwhile.
+//! Follows a process under the load of its clients: the cores it was given, and the machine's counters meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use atoll_sys::{PerfCounter, PerfEvent, Root};
 use atoll_topology::Machine;
 use serde::Serialize;
 
-/// Time between two looks, as `atoll elastic` has it.
+/// Time between two looks, as in `atoll elastic`.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a run came to beside its answers. What has no counter here is none.
+/// Counters of a run; None if this machine does not have the counter.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Followed {
     /// Cores that it had, on average over the time.
@@ -48,7 +48,7 @@ pub(super) struct CacheMoment {
     pub(super) gbps: f64,
 }
 
-/// Runs the work while the process is followed under a policy; without one it is only looked at.
+/// Runs the work while the process is followed under a policy; without one it is only observed.
 pub(super) fn followed<T>(
     machine: &Machine,
     pid: u32,
@@ -71,7 +71,7 @@ pub(super) fn followed<T>(
             follower.finish()
         });
         let over = OverOnDrop(is_over);
-        // Where the process cannot be followed, the error comes at the end.
+        // If the process cannot be followed, the error comes at the end.
         let _ = begun.recv();
         let done = work();
         drop(over);
@@ -110,7 +110,7 @@ struct Follower {
 impl Follower {
     fn new(machine: &Machine, pid: u32, policy: Option<&CorePolicy>) -> Result<Self> {
         let root = Root::live();
-        let home = tempfile::tempdir().context("no directory for a journal")?;
+        let home = tempfile::tempdir().context("cannot create a directory for the journal")?;
         let threads = Arc::new(LiveThreads::new(root.clone()));
         let table = Arc::new(CoreTable::new(machine, &threads.affinity(pid)?));
         let session = match policy {
@@ -179,7 +179,7 @@ impl Follower {
         let seconds = self.began.elapsed().as_secs_f64();
         let acts = self.session.as_ref().map_or(0, TargetSession::acts);
         let failed = self.session.as_mut().map(TargetSession::finish).unwrap_or_default();
-        anyhow::ensure!(failed.is_empty(), "cores were not given back: {}", failed.join("; "));
+        anyhow::ensure!(failed.is_empty(), "failed to give back cores: {}", failed.join("; "));
         let sum = |of: &BTreeMap<u32, Traffic>| {
             of.values().fold((0_u64, 0_u64), |sum, it| {
                 (sum.0.saturating_add(it.total), sum.1.saturating_add(it.local))
@@ -206,14 +206,14 @@ impl Follower {
     }
 }
 
-/// A counter of cache misses for each thread of a process; none where the processor has none, or may not be asked.
+/// A counter of cache misses for each thread of a process; empty without such a counter or access to it.
 fn counters(root: &Root, pid: u32) -> Vec<PerfCounter> {
     let threads = root.list(&format!("/proc/{pid}/task")).unwrap_or_default();
     let threads = threads.iter().filter_map(|tid| tid.parse().ok());
     threads.filter_map(|tid| PerfCounter::open_other(PerfEvent::LlcLoadMisses, tid).ok()).collect()
 }
 
-/// How often the threads of a process were moved to another cpu; none where the kernel does not tell.
+/// How often the threads of a process were moved to another cpu; None if the kernel does not report it.
 fn migrations(root: &Root, pid: u32) -> Option<u64> {
     let of = |tid: &String| {
         let text = root.read_text(&format!("/proc/{pid}/task/{tid}/sched")).ok()?;

@@ -3,9 +3,9 @@
 //!
 //! | Work | Paper | Clients |
 //! |---|---|---|
-//! | `random` | figure 6 | `--clients`, each asks the queries in an order of its own |
+//! | `random` | figure 6 | `--clients`, each runs the queries in its own order |
 //! | `sequence` | figure 5 | the most clients, all in TPC-H's order |
-//! | `single` | figures 1, 3 and 4 | one, that asks Q6 over and over |
+//! | `single` | figures 1, 3 and 4 | one, which repeats Q6 |
 //! | `thresholds` | section 4 | the most clients, `adaptive` under several thresholds |
 //! | `mixed` | section 3.3 | the most clients, every other one looks orders up |
 
@@ -16,7 +16,6 @@ mod plot;
 mod published;
 mod report;
 
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -30,6 +29,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json as object;
 
 use crate::flags;
+use crate::programs::own_command;
 use crate::rivals::RivalProcess;
 use clients::{ClientWork, ClientsAnswer, ClientsRequest, ElasticEngine};
 use follow::followed;
@@ -49,10 +49,10 @@ Examples:
   atoll lab run --machine opteron-8387-4 --count region -- \\
       atoll bench elastic --scale-factor 0.01 --clients 4 --queries 6 --runs 1     counted, by node
 
-The modes take turns: os (all cores, the system schedules), dense, sparse, adaptive. Beside them stand the
-published figures. On a machine of one node the modes differ in the number of cores only, which is said.";
+The modes take turns: os (all cores, the system schedules), dense, sparse, adaptive. Next to them stand the
+published figures. On a machine of one node the modes differ in the number of cores only; the output says so.";
 
-/// Times that Q6 is asked by one client.
+/// Repetitions of Q6 by one client.
 const SINGLE: u32 = 50;
 /// The region that the lab counts runs as that do not count.
 const WARMUP_REGION: u8 = 63;
@@ -65,7 +65,7 @@ pub(crate) struct ElasticArgs {
     /// Scale factor of TPC-H; the paper's is 1
     #[arg(long, value_name = "SCALE", default_value_t = 1.0)]
     scale_factor: f64,
-    /// Who answers
+    /// Engine
     #[arg(long, value_enum, default_value = "datafusion")]
     engine: ElasticEngine,
     /// Threads of the engine [default: one for each cpu]
@@ -146,14 +146,14 @@ fn thresholds(text: &str) -> Result<Thresholds, String> {
     }
 }
 
-/// Measures, and writes what came out.
+/// Measures and writes the results.
 pub(crate) fn run(args: &ElasticArgs) -> Result<(), CommandError> {
     let outputs = args.output.outputs(!args.overhead)?;
     if args.overhead {
         return overhead::run(&args.load, &outputs);
     }
     let machine = Machine::discover().context("this machine cannot be described")?;
-    let mut manifest = Manifest::of(&machine, args.runs, 1, args.seed);
+    let mut manifest = Manifest::new(&machine, args.runs, 1, args.seed);
     let report = measure(args, &machine)?;
     let version = match args.engine {
         ElasticEngine::Atoll => env!("CARGO_PKG_VERSION"),
@@ -229,7 +229,7 @@ fn measure(args: &ElasticArgs, machine: &Machine) -> Result<ElasticReport> {
             });
             let mut case = ElasticCase::new(settings);
             for run in 0..=args.runs {
-                // Adaptive alone where the thresholds are what is compared.
+                // Only adaptive when thresholds are compared.
                 let is_sweep = setting.name == "thresholds";
                 // The first run warms up: it does not count.
                 let is_warmup = run == 0;
@@ -264,7 +264,7 @@ fn region(mode: Option<Mode>) -> u8 {
     mode.map_or(0, |mode| 1 + mode as u8)
 }
 
-/// What a mode is called; none is the system's own scheduling.
+/// The name of a mode; `None` is the system's own scheduling.
 fn mode_name(mode: Option<Mode>) -> &'static str {
     mode.map_or("os", Mode::name)
 }
@@ -280,9 +280,8 @@ impl Target {
     fn start(args: &ElasticArgs, machine: &Machine) -> Result<Self> {
         let threads = args.threads.map_or(machine.cpus.len(), usize::from).max(1);
         let engine = args.engine.to_possible_value().context("an engine without a name")?;
-        let program = std::env::current_exe().context("the path of this program is unknown")?;
-        let mut command = Command::new(program);
-        command.args(["bench", "elastic-clients", "--engine", engine.get_name(), "--threads"]);
+        let mut command = own_command()?;
+        command.args(["elastic-clients", "--engine", engine.get_name(), "--threads"]);
         command.arg(threads.to_string()).arg("--scale-factor").arg(args.scale_factor.to_string());
         terminal::say(format_args!(
             "{}: TPC-H of scale factor {}",
@@ -297,7 +296,7 @@ impl Target {
         }
     }
 
-    /// A run under a mode; none where the engine has no such mode.
+    /// A run under a mode; None if the engine has no such mode.
     fn run(
         &mut self,
         machine: &Machine,
@@ -317,7 +316,7 @@ impl Target {
                 request.cores = Some(if mode.is_some() { "elastic" } else { "all" }.to_owned());
                 None
             }
-            // Its workers bind themselves: what is given from outside is not theirs.
+            // Its workers bind themselves and ignore cores given from outside.
             (ElasticEngine::Atoll, Some(Mode::Dense | Mode::Sparse)) => return Ok(None),
         };
         let (pid, process) = (self.process.pid(), &mut self.process);

@@ -1,7 +1,7 @@
-//! What following costs: `atoll elastic attach` as a process of its own, on a target of many threads with much
-//! memory, whose clock and resident pages the kernel tells.
+//! The cost of following: `atoll elastic attach` as its own process, on a target of many threads with much
+//! memory, whose cpu time and resident pages the kernel reports.
 //!
-//! The target is looked at with the memory asked for and with little; a line through both costs tells what more
+//! The target is observed with the requested memory and with little; a line through both costs predicts what more
 //! memory than fits here would take.
 
 use std::io::{BufRead, BufReader, Write};
@@ -19,13 +19,14 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json as object;
 
+use crate::programs::{atoll_command, own_command};
 use crate::table::table;
 
-/// A program is looked at more closely in the beginning; that is over then.
+/// Looks are more frequent in the beginning; they are regular after this time.
 const BEGINNING: Duration = Duration::from_secs(12);
-/// Memory of the target that stands for none.
+/// Memory of the target that counts as none.
 const LITTLE: u64 = 64 << 20;
-/// What the overhead is told for beside what was measured.
+/// A second size for which the overhead is reported.
 const EXTRAPOLATED: u64 = 64 << 30;
 /// Threads of the target that work; the others wait.
 const BUSY: u32 = 2;
@@ -67,7 +68,7 @@ pub(crate) fn run_load(
     input: impl BufRead,
     output: &mut impl Write,
 ) -> Result<()> {
-    let mut memory = vec![0_u8; usize::try_from(args.bytes).context("so much memory")?];
+    let mut memory = vec![0_u8; usize::try_from(args.bytes).context("--bytes is too large")?];
     memory.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
     let turns = Arc::new(AtomicU64::new(0));
     for number in 0..args.threads.saturating_sub(1) {
@@ -104,13 +105,13 @@ fn wait() {
 struct Overhead {
     actuator: &'static str,
     target_bytes: u64,
-    /// Of one cpu, while the target began to be followed.
+    /// Share of one cpu in the beginning.
     first_percent: f64,
-    /// Of one cpu, after that.
+    /// Share of one cpu after that.
     percent: f64,
     /// Resident memory at its highest.
     peak_bytes: u64,
-    /// How much of what is resident is its own and not the program's file.
+    /// Resident memory of its own, without the program's file.
     own_bytes: u64,
 }
 
@@ -156,15 +157,13 @@ struct Ended(Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // One that has ended need not be ended.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-fn start(arguments: &[String]) -> Result<Ended> {
-    let program = std::env::current_exe().context("the path of this program is unknown")?;
-    let mut command = Command::new(program);
+fn start(mut command: Command, arguments: &[String]) -> Result<Ended> {
     tie_to_parent(&mut command, signal::KILL, block_signals(&[])?);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     Ok(Ended(command.spawn().context("cannot start this program")?))
@@ -174,7 +173,7 @@ fn measure(args: &OverheadArgs, actuator: &'static str, bytes: u64) -> Result<Ov
     let words = |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let threads = args.target_threads;
     let mut target =
-        start(&words(format!("bench elastic-load --threads {threads} --bytes {bytes}")))?;
+        start(own_command()?, &words(format!("elastic-load --threads {threads} --bytes {bytes}")))?;
     let mut line = String::new();
     let said = target.0.stdout.take().context("its output")?;
     BufReader::new(said).read_line(&mut line)?;
@@ -185,7 +184,7 @@ fn measure(args: &OverheadArgs, actuator: &'static str, bytes: u64) -> Result<Ov
     let mut flags =
         words(format!("elastic attach --pid {} --actuator {actuator} --journal", target.0.id()));
     flags.push(home.path().join("journals").display().to_string());
-    let mut run = start(&flags)?;
+    let mut run = start(atoll_command()?, &flags)?;
     let clock = |run: &mut Ended| -> Result<Duration> {
         match run.0.try_wait()? {
             None => Ok(process_cpu_time_of(run.0.id())?),
@@ -206,7 +205,7 @@ fn measure(args: &OverheadArgs, actuator: &'static str, bytes: u64) -> Result<Ov
         peak_bytes: of("VmHWM"),
         own_bytes: of("RssAnon"),
     };
-    // It is asked to end, so that it gives back what it has.
+    // Ends on a signal, so that it gives back its cores.
     atoll_sys::kill_process(run.0.id().cast_signed(), signal::TERM)?;
     run.0.wait()?;
     Ok(overhead)
@@ -272,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_memory_than_was_measured_is_told_by_a_line() {
+    fn more_memory_than_measured_is_extrapolated_by_a_line() {
         let args = OverheadArgs { target_threads: 2, target_memory: 8.0, over: 1 };
         let one = |actuator, target_bytes, percent| Overhead {
             actuator,

@@ -1,4 +1,4 @@
-//! What came out, drawn: throughput by the number of clients, and memory traffic of each last-level cache over time.
+//! Plots of the results: throughput by the number of clients, and memory traffic of each last-level cache over time.
 
 use atoll_tools::bench::{ChartAxis, Curve, CurveChart, picture};
 

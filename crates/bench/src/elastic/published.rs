@@ -1,4 +1,4 @@
-//! What the paper published, as data with its source (`data/dominico-2018.toml`).
+//! The paper's figures, as data with its source (`data/dominico-2018.toml`).
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};

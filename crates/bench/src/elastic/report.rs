@@ -1,4 +1,4 @@
-//! What came out: throughput by mode, what was given, speed-ups by query beside the published ones.
+//! The results: throughput by mode, cores given, speed-ups by query next to the published ones.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::table::table;
 pub(super) struct ModeRun {
     pub(super) answer: Result<ClientsAnswer, String>,
     pub(super) followed: Followed,
-    /// The engine gives itself cores: how many is not seen from outside.
+    /// The engine gives itself cores; their number is not visible from outside.
     pub(super) is_cores_unknown: bool,
 }
 
-/// All that is told.
+/// The whole report.
 #[derive(Debug, Serialize)]
 pub(super) struct ElasticReport {
     pub(super) engine: String,
@@ -30,7 +30,7 @@ pub(super) struct ElasticReport {
     pub(super) nodes: usize,
     pub(super) notes: Vec<String>,
     pub(super) cases: Vec<ElasticCase>,
-    /// Speed-up of each mode over `os` by query, with the most clients that asked in random order.
+    /// Speed-up of each mode over `os` by query, with the most clients in random order.
     pub(super) speedups: Vec<QuerySpeedups>,
     pub(super) published: Published,
     pub(super) problems: Vec<String>,
@@ -85,7 +85,7 @@ impl ModeRuns {
     }
 
     pub(super) fn rate(&self) -> Option<f64> {
-        Some(Summary::of(self.rates.iter().copied())?.median)
+        Some(Summary::from_values(self.rates.iter().copied())?.median)
     }
 
     /// Mean of a figure over the runs that have it.
@@ -100,7 +100,7 @@ impl ElasticCase {
         Self { settings, modes: Vec::new(), problems: Vec::new(), rows: BTreeMap::new() }
     }
 
-    /// Adds a run; what it came to in a line.
+    /// Adds a run and returns a line about it.
     pub(super) fn add(&mut self, mode: &'static str, run: ModeRun) -> String {
         let name = self.name();
         let answer = match run.answer {
@@ -277,7 +277,8 @@ impl ElasticReport {
             let os = case.os().and_then(ModeRuns::rate);
             for runs in &case.modes {
                 let rate = runs.rate();
-                let lookups = Summary::of(runs.lookups.iter().copied()).map(|it| it.median);
+                let lookups =
+                    Summary::from_values(runs.lookups.iter().copied()).map(|it| it.median);
                 let cores = runs.mean(|it| Some(it.cores_mean)).filter(|_| !runs.is_cores_unknown);
                 rows.push(vec![
                     case.name(),

@@ -1,4 +1,4 @@
-//! The servers that are measured, each a process on a port of its own.
+//! The servers that are measured, each a process on its own port.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use atoll_sys::{kill_process, signal};
+
+use crate::programs::atoll_command;
 
 /// Where Debian keeps PostgreSQL's programs, by version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -23,25 +25,24 @@ pub(super) struct DatabaseServer {
     pub(super) user: &'static str,
     pub(super) database: &'static str,
     pub(super) address: SocketAddr,
-    /// For clients of Arrow Flight SQL.
+    /// Address for clients of Arrow Flight SQL.
     pub(super) flight: Option<SocketAddr>,
-    /// How it is asked to stop.
+    /// The signal that stops it.
     stop: i32,
     /// Its files.
     _directory: tempfile::TempDir,
 }
 
 impl DatabaseServer {
-    /// `atoll serve`, of this very program, over a new directory.
+    /// `atoll serve` over a new directory.
     pub(super) fn atoll(directory: tempfile::TempDir, threads: usize) -> Result<Self> {
-        let program = std::env::current_exe().context("the path of this program")?;
-        let mut command = Command::new(program);
+        let mut command = atoll_command()?;
         command.args(["serve", "--insecure-no-password", "--listen", "127.0.0.1:0"]);
         command.args(["--flight", "127.0.0.1:0", "--threads"]).arg(threads.to_string());
         command.arg("--data").arg(directory.path().join("data"));
         let (child, said) = start(command, FLIGHT_AT)?;
-        let address = address_behind(&said, "listening on ")?;
-        let flight = Some(address_behind(&said, FLIGHT_AT)?);
+        let address = address_after(&said, "listening on ")?;
+        let flight = Some(address_after(&said, FLIGHT_AT)?);
         let (name, user, database, stop) = ("atoll", "atoll", "atoll", signal::TERM);
         Ok(Self { child, name, user, database, address, flight, stop, _directory: directory })
     }
@@ -79,14 +80,14 @@ impl DatabaseServer {
         Ok(Self { child, name, user, database, address, flight, stop, _directory: directory })
     }
 
-    /// Bytes of memory that it and its children take, each page shared among those who have it.
+    /// Bytes of memory that it and its children take, each page divided among the processes that map it.
     pub(super) fn memory(&self) -> Result<u64> {
         let own = self.child.id();
         let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"))
-            .context("the kernel does not tell the children of a process")?;
+            .context("the kernel does not list the children of a process")?;
         let children = children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok());
         let of = |pid: u32| {
-            // One that has ended meanwhile has none.
+            // A process that has ended has none.
             let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
             text.and_then(|text| crate::memory::of_status(&text, "Pss")).unwrap_or(0)
         };
@@ -104,15 +105,15 @@ impl Drop for DatabaseServer {
 /// What stands before the address for clients of Arrow Flight SQL.
 const FLIGHT_AT: &str = "Arrow Flight SQL on grpc://";
 
-/// The address behind some words in what a server said.
-fn address_behind(said: &str, words: &str) -> Result<SocketAddr> {
+/// The address after `words` in a server's output.
+fn address_after(said: &str, words: &str) -> Result<SocketAddr> {
     let rest = said.split_once(words).map(|(_, rest)| rest);
     let address = rest.and_then(|rest| rest.split_whitespace().next());
     let address = address.and_then(|it| it.trim_end_matches(':').parse().ok());
-    address.with_context(|| format!("no address behind '{words}' in '{said}'"))
+    address.with_context(|| format!("no address after '{words}' in '{said}'"))
 }
 
-/// Starts a server and waits until it has written some words to stderr; what it wrote.
+/// Starts a server, waits until it has written some words to stderr, and returns what it wrote.
 fn start(mut command: Command, wanted: &str) -> Result<(Child, String)> {
     let what = command.get_program().display().to_string();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -129,7 +130,7 @@ fn start(mut command: Command, wanted: &str) -> Result<(Child, String)> {
         }
         all += &line;
         if line.contains(wanted) {
-            // What it says later is read, because a full pipe would stop it.
+            // Later output is read, because a full pipe would block the server.
             std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
             return Ok((child, all));
         }
@@ -178,7 +179,7 @@ pub(super) fn find_pgbench() -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join("pgbench"));
     let found = found.into_iter().find(|it| it.exists());
-    let beside = || PostgresPrograms::find().ok().map(|it| it.folder.join("pgbench"));
-    let found = found.or_else(beside).filter(|it: &PathBuf| Path::exists(it));
+    let next_to = || PostgresPrograms::find().ok().map(|it| it.folder.join("pgbench"));
+    let found = found.or_else(next_to).filter(|it: &PathBuf| Path::exists(it));
     found.context("pgbench is missing; install it (Debian: postgresql-contrib or postgresql)")
 }

@@ -7,13 +7,14 @@
 //! query 2, …
 //! ```
 //!
-//! All engines have the same number of threads, and each is a process of its own, so that memory is
-//! told apart. Their results are compared value by value in every round.
+//! All engines have the same number of threads, and each is its own process, so that memory is
+//! attributed. Their results are compared value by value in every round.
 
 mod markdown;
 mod parameters;
 mod report;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use atoll_primitives::Tuning;
 use atoll_sql::tpch::QUERIES;
-use atoll_tools::bench::{Document, Form, Manifest, json};
+use atoll_tools::bench::{Document, Form, Manifest, json, own_words};
 use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::terminal;
 use atoll_tools::workload::Rig;
@@ -46,8 +47,8 @@ Examples:
   atoll bench tpch --queries 1,6,18 --rivals datafusion --runs 11
   atoll bench tpch --fresh-parameters --seed 7 -o report.json -o report.md
 
-Each engine is a process of its own that loads the same Parquet files; queries alternate between them,
-and results are compared value by value. It ends with 1 where a query fails or results differ.";
+Each engine is its own process, which loads the same Parquet files; queries alternate between them,
+and results are compared value by value. The exit code is 1 if a query fails or results differ.";
 
 /// Queries whose time is that of their scan.
 const SCAN_BOUND: [u8; 2] = [1, 6];
@@ -69,7 +70,7 @@ pub(crate) struct TpchArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',',
           value_parser = clap::value_parser!(u8).range(1..=22))]
     queries: Vec<u8>,
-    /// Parameters drawn anew for every round, as TPC-H prescribes; the same for all engines
+    /// New parameters for every round, as TPC-H prescribes; the same for all engines
     #[arg(long)]
     fresh_parameters: bool,
     /// Directory of the Parquet files, made if it is not there [default: one in the cache directory]
@@ -79,13 +80,13 @@ pub(crate) struct TpchArgs {
     contest: ContestArgs,
 }
 
-/// Measures, and writes what came out.
+/// Measures and writes the results.
 pub(crate) fn run(args: &TpchArgs) -> Result<(), CommandError> {
     let outputs = args.contest.run.output.outputs(false)?;
     if args.contest.seed.is_some() && !args.fresh_parameters {
         return Err(CommandError::with(Exit::Usage, "--seed is that of --fresh-parameters"));
     }
-    let options = TpchOptions::of(args)?;
+    let options = TpchOptions::try_from_args(args)?;
     let (manifest, report) = measure(&options, &mut |what| terminal::say(what))?;
     outputs.write(|form| match form {
         Form::Json => json(&Document {
@@ -103,11 +104,11 @@ pub(crate) fn run(args: &TpchArgs) -> Result<(), CommandError> {
     }
 }
 
-/// What is measured, and how.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 struct TpchOptions {
-    /// This program, which is started again for each engine.
-    program: PathBuf,
+    /// The words that start this program again, as each engine.
+    own: Vec<OsString>,
     /// Where the data is or goes.
     data: PathBuf,
     scale_factor: f64,
@@ -128,7 +129,7 @@ struct TpchOptions {
 }
 
 impl TpchOptions {
-    fn of(args: &TpchArgs) -> Result<Self, CommandError> {
+    fn try_from_args(args: &TpchArgs) -> Result<Self, CommandError> {
         let contest = &args.contest;
         let data = match &args.data {
             Some(directory) => directory.clone(),
@@ -139,7 +140,7 @@ impl TpchOptions {
             false => args.queries.clone(),
         };
         Ok(Self {
-            program: std::env::current_exe().context("the path of this program is unknown")?,
+            own: own_words()?,
             data,
             scale_factor: args.scale_factor,
             threads: args.threads,
@@ -165,7 +166,7 @@ fn measure(
     progress: &mut dyn FnMut(&str),
 ) -> Result<(Manifest, TpchReport)> {
     let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
-    let mut manifest = Manifest::of(&machine, options.runs, options.warmup, options.seed);
+    let mut manifest = Manifest::new(&machine, options.runs, options.warmup, options.seed);
     let threads = options.threads.unwrap_or(machine.cpus.len());
     progress("measuring the bandwidth of memory");
     let bandwidth = bandwidth(&machine, threads)?;
@@ -196,7 +197,7 @@ fn measure(
 /// How fast memory can be read by as many bound threads, each reading its own node.
 fn bandwidth(machine: &Arc<Machine>, threads: usize) -> Result<Bandwidth> {
     let rig = Rig::start(machine, threads, &Tuning::default())?;
-    let meter = Meter::of(&rig)?;
+    let meter = Meter::new(&rig)?;
     Ok(Bandwidth {
         threads: rig.threads,
         buffer_bytes: Bytes(meter.bytes() as u64),
@@ -232,10 +233,10 @@ fn prepare_data(
 
 /// The command that makes this program an engine.
 fn worker(options: &TpchOptions, kind: EngineKind, threads: usize, data: Option<&Path>) -> Command {
-    let mut command = Command::new(&options.program);
-    command
-        .args(["bench", "worker", "--engine", kind.name(), "--threads"])
-        .arg(threads.to_string());
+    let (program, words) = options.own.split_first().expect("a program has a name");
+    let mut command = Command::new(program);
+    command.args(words).args(["worker", "--engine", kind.name(), "--threads"]);
+    command.arg(threads.to_string());
     if let Some(data) = data {
         command.arg("--data").arg(data);
     }

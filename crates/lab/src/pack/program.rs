@@ -14,6 +14,8 @@ use crate::LabError;
 
 /// Longest first line that Linux reads (`BINPRM_BUF_SIZE`).
 const LINE_BYTES_MAX: u64 = 256;
+/// Programs that are next to this one.
+const PROGRAMS_OF_ATOLL: [&str; 3] = ["atoll", "atoll-bench", "atoll-tools"];
 /// An interpreter may be a script; Linux goes on four times.
 const SCRIPTS_MAX: usize = 5;
 
@@ -25,7 +27,8 @@ pub(super) fn find(name: &OsStr, directory: &Path) -> Result<PathBuf, LabError> 
         let path = directory.join(name);
         return if path.exists() { Ok(path) } else { Err(not_found()) };
     }
-    let own = env::current_exe().ok().filter(|own| own.file_name() == Some(name));
+    let own = env::current_exe().ok().filter(|_| PROGRAMS_OF_ATOLL.iter().any(|own| name == *own));
+    let own = own.map(|own| own.with_file_name(name)).filter(|path| is_runnable(path));
     let path = env::var_os("PATH").unwrap_or_default();
     let on_path = || {
         let mut places = env::split_paths(&path).map(|place| directory.join(place).join(name));
@@ -79,7 +82,7 @@ pub(super) fn pack(
 
 /// Packs a program with its libraries, shared ones and those of its language; the program itself.
 fn pack_one(program: &Path, tree: &mut PackTree) -> Result<PathBuf, LabError> {
-    let runtime = runtime::of(program);
+    let runtime = runtime::detect(program);
     let program = match &runtime {
         Some(runtime) => {
             tree.add_all_but(&runtime.library, runtime.left_out)?;

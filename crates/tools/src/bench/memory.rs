@@ -1,4 +1,4 @@
-//! `bench memory`: the flags of the experiments, and what they print.
+//! `bench memory`: flags and output of the experiments.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -34,7 +34,7 @@ Examples:
 
 Threads read or write random bytes of arrays; each row compares arms with the first of it. 'placed' is
 the share of the arrays' pages that the kernel found where they were wanted. Measure on an idle
-machine: the spread over the repetitions tells how idle it was.";
+machine: the spread over the repetitions shows how idle it was.";
 
 /// Largest part that a process reads from stdin.
 const PART_MAX: u64 = 64 << 20;
@@ -42,7 +42,7 @@ const PART_MAX: u64 = 64 << 20;
 /// Arguments.
 #[derive(clap::Args, Debug)]
 pub struct MemoryArgs {
-    /// Boot the paper's machine in the lab, and print its figures beside ours
+    /// Boot the paper's machine in the lab, and print its figures next to ours
     #[arg(long, value_name = "PAPER", conflicts_with_all = ["experiment", "own", "migrations", "by", "kind", "accesses", "runs", "scale", "turn", "slices", "seed"])]
     reproduce: Option<Paper>,
     /// Experiments of the paper: 1 remote memory, 2 migration of a thread, 3 migration into others'
@@ -85,36 +85,31 @@ pub struct MemoryArgs {
     output: OutputArgs,
 }
 
-/// The flags of a run of one's own.
+/// The flags of a custom run.
 #[derive(clap::Args, Debug)]
 #[group(id = "own", multiple = true, conflicts_with = "experiment")]
 struct CustomArgs {
     /// Threads of each group, which share an array [default: 1]
-    #[arg(long, value_name = "N", help_heading = "A run of one's own")]
+    #[arg(long, value_name = "N", help_heading = "Custom run")]
     threads: Option<u32>,
     /// Groups; each has an array of its own [default: 1]
-    #[arg(long, value_name = "N", help_heading = "A run of one's own")]
+    #[arg(long, value_name = "N", help_heading = "Custom run")]
     groups: Option<u32>,
     /// Sizes of the arrays [default: 128MiB]
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = bytes::parse, help_heading = "A run of one's own")]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = bytes::parse, help_heading = "Custom run")]
     size: Vec<Bytes>,
     /// read, write or both [default: read]
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', help_heading = "A run of one's own")]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', help_heading = "Custom run")]
     operation: Vec<OperationName>,
     /// Threads of a group on one node or domain, or dealt out [default: co-located]
-    #[arg(long, value_name = "HOW", value_delimiter = ',', help_heading = "A run of one's own")]
+    #[arg(long, value_name = "HOW", value_delimiter = ',', help_heading = "Custom run")]
     arrangement: Vec<ArrangementName>,
     /// Where the arrays lie, seen from their group: aligned, farthest, ahead(k), interleave, …
     /// [default: aligned]
-    #[arg(
-        long,
-        value_name = "STRATEGY",
-        value_delimiter = ',',
-        help_heading = "A run of one's own"
-    )]
+    #[arg(long, value_name = "STRATEGY", value_delimiter = ',', help_heading = "Custom run")]
     placement: Vec<Strategy>,
-    /// Each group is a process of its own
-    #[arg(long, help_heading = "A run of one's own")]
+    /// Each group is its own process
+    #[arg(long, help_heading = "Custom run")]
     processes: bool,
 }
 
@@ -218,12 +213,12 @@ impl CustomArgs {
     }
 }
 
-/// The values, or the one that is meant when there is none.
+/// The values, or the default if there are none.
 fn or<T>(values: Vec<T>, otherwise: T) -> Vec<T> {
     if values.is_empty() { vec![otherwise] } else { values }
 }
 
-/// Accesses between two waits in the lab, where two cpus may have to stand for sixteen.
+/// Accesses between two waits in the lab, where two cpus may have to emulate sixteen.
 const TURN_LAB: u64 = 1024;
 
 /// Plans, runs, prints.
@@ -238,7 +233,7 @@ pub(super) fn run(args: &MemoryArgs) -> Result<(), CommandError> {
     let machine = this_machine()?;
     let options = args.options();
     let plan = plan(&machine, &args.which(), &options).map_err(not_planned)?;
-    let mut manifest = Manifest::of(&machine, args.runs, 0, args.seed);
+    let mut manifest = Manifest::new(&machine, args.runs, 0, args.seed);
     let results = measured(&machine, plan, &options)?;
     manifest.end([]);
     outputs.write(|form| match form {
@@ -282,7 +277,7 @@ fn show(
     }
 }
 
-/// What the process may use of this machine.
+/// The part of this machine that the process may use.
 fn this_machine() -> Result<Arc<Machine>, CommandError> {
     let machine = Machine::discover().context("this machine cannot be described");
     Ok(Arc::new(machine?))
@@ -309,15 +304,16 @@ fn measured(
         terminal::say(format_args!("{:>2}/{count}  {}", index + 1, arm.title()));
     });
     let manifest =
-        atoll_experiments::ExperimentManifest::of(machine, &Root::live(), options, is_lab());
+        atoll_experiments::ExperimentManifest::new(machine, &Root::live(), options, is_lab());
     Ok(ExperimentResults { manifest, arms, rows: plan.rows, notes: plan.notes })
 }
 
 /// This program, as a process of a run.
 fn program() -> Result<PartProgram, CommandError> {
-    let own = std::env::current_exe().context("cannot find the program of this process")?;
     let mask = block_signals(&[]).map_err(anyhow::Error::from)?;
-    Ok(PartProgram { command: vec![own.into(), "bench".into(), "part".into()], mask })
+    let mut command = super::own_words()?;
+    command.push("part".into());
+    Ok(PartProgram { command, mask })
 }
 
 /// Arguments of a process of a run.

@@ -22,6 +22,9 @@ mod scale_up;
 mod shuffle;
 mod summary;
 
+use std::ffi::OsString;
+
+use anyhow::Context;
 use clap::Subcommand;
 
 use crate::exit::CommandError;
@@ -41,6 +44,18 @@ pub const EXAMPLES: &str = memory::EXAMPLES;
 pub struct ToolsBenchArgs {
     #[command(subcommand)]
     benchmark: Benchmark,
+}
+
+/// The program of this process and the words before the name of a benchmark: `atoll-bench`, or `atoll bench`.
+///
+/// # Errors
+/// The path of the program is unknown.
+pub fn own_words() -> anyhow::Result<Vec<OsString>> {
+    let own = std::env::current_exe().context("cannot find the program of this process")?;
+    let is_bench = own.file_name().is_some_and(|name| name == "atoll-bench");
+    let mut words = vec![own.into_os_string()];
+    words.extend((!is_bench).then(|| "bench".into()));
+    Ok(words)
 }
 
 /// The benchmarks.

@@ -1,13 +1,14 @@
-//! A process with a shard, as the one who asks it has it, and messages through pipes.
+//! The handle of a shard's process, and messages through pipes.
 
 use std::io::{BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use atoll_sys::{block_signals, signal, tie_to_parent};
 
 use super::shard::{Shard, ShardPart, ShardPlace};
 use super::{DesignSetup, message};
+use crate::programs::own_command;
 
 /// Longest message: a batch, or the rows of one.
 const MESSAGE_BYTES_MAX: u32 = 1 << 30;
@@ -21,16 +22,15 @@ pub(super) struct ShardProcess {
 }
 
 impl ShardProcess {
-    /// Starts it, with messages through memory behind a descriptor or else through pipes.
+    /// Starts it, with messages through shared memory or else through pipes.
     pub(super) fn start(
         setup: &DesignSetup,
         part: &ShardPart,
         place: &ShardPlace,
         shared: Option<i32>,
     ) -> Result<Self> {
-        let program = std::env::current_exe().context("the path of this program is unknown")?;
-        let mut command = Command::new(program);
-        command.args(["bench", "shard"]);
+        let mut command = own_command()?;
+        command.arg("shard");
         let mut flag = |name: &str, value: String| {
             command.args([name, value.as_str()]);
         };
@@ -57,7 +57,8 @@ impl ShardProcess {
 
     /// Sends a message through its pipe.
     pub(super) fn send(&mut self, message: &[u8]) -> Result<()> {
-        write_message(&mut self.input, message).context("the process of a shard takes no messages")
+        write_message(&mut self.input, message)
+            .context("the process of a shard accepts no messages")
     }
 
     /// Waits for a message from its pipe.
@@ -66,7 +67,7 @@ impl ShardProcess {
         message.context("the process of a shard has ended; its messages are above")
     }
 
-    /// An error where it has ended.
+    /// Returns an error if it has ended.
     pub(super) fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -79,7 +80,7 @@ impl ShardProcess {
 
 impl Drop for ShardProcess {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -90,7 +91,7 @@ pub(super) fn answer(shard: &Shard, batch: &[u8]) -> Result<Vec<u8>> {
     Ok(message::of_rows(&shard.answer(&message::batch(batch)?)?))
 }
 
-/// Writes a message behind its length.
+/// Writes a message after its length.
 pub(super) fn write_message(to: &mut impl Write, message: &[u8]) -> Result<()> {
     to.write_all(&u32::try_from(message.len())?.to_le_bytes())?;
     to.write_all(message)?;
@@ -105,7 +106,7 @@ pub(super) fn read_message(from: &mut impl Read) -> Result<Option<Vec<u8>>> {
     }
     from.read_exact(&mut len[1..])?;
     let len = u32::from_le_bytes(len);
-    ensure!(len <= MESSAGE_BYTES_MAX, "a message of {len} bytes is longer than one can be");
+    ensure!(len <= MESSAGE_BYTES_MAX, "a message of {len} bytes exceeds the limit");
     let mut message = vec![0; len as usize];
     from.read_exact(&mut message)?;
     Ok(Some(message))

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, atoll_in};
+use crate::support::{Ran, bench_in};
 
-const PARTITION: [&str; 6] = ["bench", "partition", "--rows", "3000", "--runs", "6"];
+const PARTITION: [&str; 6] = ["partition", "--rows", "3000", "--runs", "6"];
 
 /// A result of `bench partition` in a file, its times multiplied.
 fn result(home: &Path, name: &str, factor: f64) {
-    let run = atoll_in(home, &[&PARTITION[..], &["--json"]].concat(), "");
+    let run = bench_in(home, &[&PARTITION[..], &["--json"]].concat());
     let mut document: Value = run.json();
     let times = [1.0, 1.01, 0.99, 1.02, 0.98, 1.03].map(|time| time * factor);
     document["measurements"][0]["samples"] = json!(times);
@@ -18,11 +18,11 @@ fn result(home: &Path, name: &str, factor: f64) {
 }
 
 fn compare(home: &Path, arguments: &[&str]) -> Ran {
-    atoll_in(home, &[&["bench", "compare"], arguments].concat(), "")
+    bench_in(home, &[&["compare"], arguments].concat())
 }
 
 #[test]
-fn what_became_slower_is_marked_and_ends_with_its_own_code() {
+fn slower_cases_are_marked_and_have_their_own_exit_code() {
     let home = tempfile::tempdir().unwrap();
     result(home.path(), "a.json", 1.0);
     result(home.path(), "b.json", 1.3);
@@ -38,20 +38,20 @@ fn what_became_slower_is_marked_and_ends_with_its_own_code() {
 }
 
 #[test]
-fn results_that_cannot_be_compared_are_told() {
+fn incomparable_results_are_rejected() {
     let home = tempfile::tempdir().unwrap();
     result(home.path(), "a.json", 1.0);
     std::fs::write(home.path().join("none.json"), "{}").unwrap();
     let text = std::fs::read_to_string(home.path().join("a.json")).unwrap();
     let other = text.replacen("\"partition\"", "\"sort\"", 1);
     std::fs::write(home.path().join("sort.json"), other).unwrap();
-    for (files, code, told) in [
+    for (files, code, expected) in [
         (["a.json", "none.json"], 125, "none.json is not a result of atoll bench"),
         (["missing.json", "a.json"], 125, "missing.json"),
         (["a.json", "sort.json"], 2, "different benchmarks"),
     ] {
         let message = compare(home.path(), &files).failed(code);
-        assert!(message.contains(told), "{message}");
+        assert!(message.contains(expected), "{message}");
     }
     assert!(
         compare(home.path(), &["a.json", "a.json", "--confidence", "100%"])

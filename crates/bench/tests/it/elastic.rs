@@ -1,13 +1,13 @@
-//! `bench elastic`: the shape of its JSON, the published figures beside ours, and what is refused; with few rows.
+//! `bench elastic`: the shape of its JSON, the published figures next to ours, and refusals; with few rows.
 
 use serde_json::Value;
 
-use crate::support::{Ran, atoll_in};
+use crate::support::{Ran, bench_in};
 
 fn elastic(arguments: &[&str]) -> Ran {
     let home = tempfile::tempdir().unwrap();
-    let tiny = ["bench", "elastic", "--scale-factor", "0.001", "--runs", "1", "--clients", "1,2"];
-    atoll_in(home.path(), &[&tiny[..], arguments].concat(), "")
+    let tiny = ["elastic", "--scale-factor", "0.001", "--runs", "1", "--clients", "1,2"];
+    bench_in(home.path(), &[&tiny[..], arguments].concat())
 }
 
 fn names(list: &Value, field: &str) -> Vec<String> {
@@ -16,7 +16,7 @@ fn names(list: &Value, field: &str) -> Vec<String> {
 }
 
 #[test]
-fn modes_take_turns_and_stand_beside_what_was_published() {
+fn modes_take_turns_and_are_compared_with_published_figures() {
     let flags =
         ["--json", "--queries", "6,1", "--work", "random,mixed", "--modes", "dense,adaptive"];
     let run = elastic(&flags).json();

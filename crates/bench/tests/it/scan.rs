@@ -5,14 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::support::{Ran, atoll_in};
+use crate::support::{Ran, bench_in};
 
 const TINY: [&str; 10] =
     ["--statements", "8", "--seconds", "0.02", "--warmup", "0", "--threads", "2", "--seed", "3"];
 
 fn scan(arguments: &[&str]) -> Ran {
     let home = tempfile::tempdir().unwrap();
-    atoll_in(home.path(), &[&["bench", "scan", "--json"], &TINY[..], arguments].concat(), "")
+    bench_in(home.path(), &[&["scan", "--json"], &TINY[..], arguments].concat())
 }
 
 fn names<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
@@ -59,7 +59,7 @@ fn all_kinds_of_work_are_measured_over_every_relation() {
 }
 
 #[test]
-fn clients_beside_reports_are_measured_with_and_without_a_pool() {
+fn clients_alongside_reports_are_measured_with_and_without_a_pool() {
     let flags = ["--rivals", "none", "--runs", "1", "--clients", "3", "--work", "pools"];
     let run = scan(&[&flags[..], &["--rows", "2000"]].concat()).json();
     let cases = run["details"]["cases"].as_array().expect("cases");
@@ -97,7 +97,7 @@ fn cycles_are_profiled_and_scaled_up() {
 fn a_rival_with_other_answers_ends_the_benchmark() {
     let home = tempfile::tempdir().unwrap();
     let python = home.path().join("python");
-    let beside = |answers: &str| {
+    let run_with_rival = |answers: &str| {
         let ready = r#"echo '{"engine": "duckdb", "version": "2"}'; read load; echo '{"empty_query_us": 7}'"#;
         let script = format!("#!/bin/sh\n{ready}\nread work\necho '{answers}'\nread end\n");
         std::fs::write(&python, script).unwrap();
@@ -105,10 +105,10 @@ fn a_rival_with_other_answers_ends_the_benchmark() {
         let flags = ["--rows", "3000", "--work", "read", "--clients", "1", "--runs", "1"];
         scan(&[&flags[..], &["--python", python.to_str().unwrap()]].concat()).failed(125)
     };
-    let said = beside(r#"{"one": [], "joined": []}"#);
+    let said = run_with_rival(r#"{"one": [], "joined": []}"#);
     assert!(said.contains("duckdb answers (0, 0) queries where it was asked 64"), "{said}");
     let none = vec!["[]"; 64].join(", ");
-    let said = beside(&format!(r#"{{"one": [{none}], "joined": [{none}]}}"#));
+    let said = run_with_rival(&format!(r#"{{"one": [{none}], "joined": [{none}]}}"#));
     assert!(said.contains("Atoll and DuckDB, one by one, differ"), "{said}");
-    assert!(beside(r#"{"error": "out of memory"}"#).contains("duckdb: out of memory"));
+    assert!(run_with_rival(r#"{"error": "out of memory"}"#).contains("duckdb: out of memory"));
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Ran, atoll_in};
+use crate::support::{Ran, bench_in};
 
 fn bench(home: &Path, arguments: &[&str]) -> Ran {
-    atoll_in(home, &[&["bench"], arguments].concat(), "")
+    bench_in(home, &[arguments].concat())
 }
 
 /// Runs TPC-H at scale factor 0.01 with plain DataFusion as the rival, and reads the JSON report.
@@ -102,7 +102,7 @@ fn the_comparison_of_runtimes_prints_its_rows() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_told_with_its_exit_code() {
+fn failed_measurements_have_their_exit_code() {
     let cache = tempfile::tempdir().expect("a directory");
     std::fs::write(cache.path().join("a"), "b").expect("a file");
     let place = cache.path().to_str().expect("a path in UTF-8");
@@ -113,7 +113,7 @@ fn what_cannot_be_measured_is_told_with_its_exit_code() {
         (vec!["tpch", "--data", place], 125, "neither empty nor made by atoll bench tpch"),
         (vec!["worker", "--engine", "atoll", "--threads", "1", "--data", place], 125, "region"),
     ] {
-        let told = bench(cache.path(), &arguments).failed(code);
-        assert!(told.contains(said), "{arguments:?}: {told}");
+        let error = bench(cache.path(), &arguments).failed(code);
+        assert!(error.contains(said), "{arguments:?}: {error}");
     }
 }

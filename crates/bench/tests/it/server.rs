@@ -3,7 +3,7 @@
 use atoll_testkit::{Need, skip};
 use serde_json::Value;
 
-use crate::support::atoll;
+use crate::support::bench;
 
 #[test]
 fn the_server_is_asked_by_pgbench_and_by_a_client_that_counts() {
@@ -12,7 +12,7 @@ fn the_server_is_asked_by_pgbench_and_by_a_client_that_counts() {
     }
     let tiny = ["--scale", "1", "--seconds", "1", "--clients", "2", "--rows", "1000"];
     let once = ["--connections", "20", "--runs", "1", "--warmup", "0", "--rivals", "none"];
-    let run = atoll(&[&["bench", "server", "--json"][..], &tiny, &once].concat()).json();
+    let run = bench(&[&["server", "--json"][..], &tiny, &once].concat()).json();
     assert_eq!(run["benchmark"], "server");
     let cases = run["details"]["cases"].as_array().expect("cases");
     let of = |work: &str, unit: &str| {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::support::atoll;
+use crate::support::bench;
 
 const TINY: [&str; 8] =
     ["--rows", "100", "--bulk-rows", "2000", "--seconds", "0.02", "--warmup", "0"];
@@ -17,12 +17,9 @@ fn subjects(case: &Value) -> Vec<&str> {
 
 #[test]
 fn all_kinds_of_work_are_measured() {
-    let run = atoll(
-        &[
-            &["bench", "store", "--rivals", "none", "--runs", "2", "--sessions", "1,3", "--json"],
-            &TINY[..],
-        ]
-        .concat(),
+    let run = bench(
+        &[&["store", "--rivals", "none", "--runs", "2", "--sessions", "1,3", "--json"], &TINY[..]]
+            .concat(),
     )
     .json();
     assert_eq!(run["benchmark"], "store");
@@ -41,11 +38,11 @@ fn all_kinds_of_work_are_measured() {
 }
 
 #[test]
-fn a_rival_is_measured_beside_and_its_words_are_told() {
+fn a_rival_is_measured_too_and_its_message_is_shown() {
     let home = tempfile::tempdir().unwrap();
     let python = home.path().join("python");
     let ready = r#"echo '{"engine": "sqlite", "version": "3"}'; read open; echo '{"made": true}'"#;
-    let beside = |work: &str| {
+    let run_with_rival = |work: &str| {
         std::fs::write(
             &python,
             format!("#!/bin/sh\n{ready}\nread work; echo '{work}'\nread end\n"),
@@ -54,14 +51,20 @@ fn a_rival_is_measured_beside_and_its_words_are_told() {
         std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
         let flags = ["--rivals", "sqlite", "--work", "insert", "--sessions", "1", "--runs", "1"];
         let python = ["--durability", "off", "--python", python.to_str().unwrap(), "--json"];
-        atoll(&[&["bench", "store"], &flags[..], &python, &TINY].concat())
+        bench(&[&["store"], &flags[..], &python, &TINY].concat())
     };
-    let run = beside(r#"{"count": 10, "seconds": 0.5}"#).json();
+    let run = run_with_rival(r#"{"count": 10, "seconds": 0.5}"#).json();
     let case = &run["details"]["cases"][0];
     assert_eq!(subjects(case), ["atoll", "sqlite"]);
     assert_eq!(case["subjects"][1]["spread"]["median"], 20.0);
     assert!(
-        beside(r#"{"error": "database is locked"}"#).failed(125).contains("database is locked")
+        run_with_rival(r#"{"error": "database is locked"}"#)
+            .failed(125)
+            .contains("database is locked")
     );
-    assert!(beside(r#"{"count": 1, "seconds": 0}"#).failed(125).contains("a run took 0 s"));
+    assert!(
+        run_with_rival(r#"{"count": 1, "seconds": 0}"#)
+            .failed(125)
+            .contains("reported 0 s for a run")
+    );
 }

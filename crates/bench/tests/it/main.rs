@@ -2,8 +2,10 @@
 
 mod compare;
 mod elastic;
+mod help;
 mod primitives;
 mod scan;
 mod server;
 mod store;
+mod support;
 mod tpch;

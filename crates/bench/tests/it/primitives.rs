@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Ran, atoll, atoll_in};
+use crate::support::{Ran, bench, bench_in, tools_in};
 
 /// A run without rivals, of few rows.
 fn alone(benchmark: &str, arguments: &[&str]) -> Ran {
     let shared = ["--runs", "2", "--rivals", "none", "--json"];
-    atoll(&[&["bench", benchmark], arguments, &shared[..]].concat())
+    bench(&[&[benchmark], arguments, &shared[..]].concat())
 }
 
 fn cases(run: &Value) -> &Vec<Value> {
@@ -83,7 +83,7 @@ fn text_is_a_table_with_the_conditions_above_it() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("run.txt");
     let flags = ["--rows", "2^11", "--rivals", "none", "--runs", "1", "-o"];
-    let done = atoll(&[&["bench", "partition"], &flags[..], &[file.to_str().unwrap()]].concat());
+    let done = bench(&[&["partition"], &flags[..], &[file.to_str().unwrap()]].concat());
     assert_eq!(done.done(), "");
     let text = std::fs::read_to_string(file).unwrap();
     for part in ["bench partition", "seed 1", "fan_out", "2^11", "of limit", "GB/s"] {
@@ -92,7 +92,7 @@ fn text_is_a_table_with_the_conditions_above_it() {
 }
 
 #[test]
-fn flags_that_have_no_meaning_are_told() {
+fn meaningless_flags_are_rejected() {
     for (flags, words) in [
         (&["aggregate", "--rows", "0"][..], "1 to 2^32"),
         (&["aggregate", "--rows", "2^40"], "1 to 2^32"),
@@ -113,7 +113,7 @@ fn flags_that_have_no_meaning_are_told() {
         (&["partition", "--rivals", "duckdb"], "is one of none"),
         (&["tpch", "--rivals", "polars"], "duckdb, datafusion, none"),
     ] {
-        let message = atoll(&[&["bench"], flags].concat()).failed(2);
+        let message = bench(&[flags].concat()).failed(2);
         assert!(message.contains(words), "{flags:?}: {message}");
     }
 }
@@ -126,13 +126,13 @@ fn fake(directory: &Path, script: &str) -> PathBuf {
     file
 }
 
-/// A run beside DuckDB by this Python, which should fail.
-fn beside(script: &str) -> String {
+/// A run against DuckDB by this Python, which should fail.
+fn run_with_python(script: &str) -> String {
     let home = tempfile::tempdir().unwrap();
     let python = fake(home.path(), script);
     let flags = ["--rows", "1000", "--groups", "10", "--runs", "1", "--rivals", "duckdb"];
     let python = ["--timeout", "2", "--python", python.to_str().unwrap()];
-    atoll(&[&["bench", "aggregate"], &flags[..], &python].concat()).failed(125)
+    bench(&[&["aggregate"], &flags[..], &python].concat()).failed(125)
 }
 
 /// Says what an engine says that starts, loads and warms up.
@@ -144,7 +144,7 @@ read run;"#;
 
 #[test]
 fn a_rival_that_talks_nonsense_hangs_or_ends_is_an_error() {
-    for (script, told) in [
+    for (script, expected) in [
         ("echo hello", "duckdb replied hello"),
         ("read never", "duckdb did not reply within 2 s"),
         ("exit 3", "duckdb ended without a reply"),
@@ -152,41 +152,43 @@ fn a_rival_that_talks_nonsense_hangs_or_ends_is_an_error() {
         (r#"echo '{"error": "no module named duckdb"}'"#, "no module named duckdb"),
         ("exec tr '\\0' x < /dev/zero", "64 MiB"),
     ] {
-        let message = beside(script);
-        assert!(message.contains(told), "{script}: {message}");
+        let message = run_with_python(script);
+        assert!(message.contains(expected), "{script}: {message}");
     }
-    let message =
-        beside(&format!("{READY} echo '{{\"seconds\": -1, \"rows\": 1, \"checksum\": 1}}'"));
+    let message = run_with_python(&format!(
+        "{READY} echo '{{\"seconds\": -1, \"rows\": 1, \"checksum\": 1}}'"
+    ));
     assert!(message.contains("-1 s"), "{message}");
 }
 
 #[test]
 fn a_rival_with_another_result_is_an_error_that_names_it() {
-    let message =
-        beside(&format!("{READY} echo '{{\"seconds\": 1, \"rows\": 9, \"checksum\": 1}}'"));
+    let message = run_with_python(&format!(
+        "{READY} echo '{{\"seconds\": 1, \"rows\": 9, \"checksum\": 1}}'"
+    ));
     assert!(message.contains("duckdb is wrong") && message.contains("9 rows"), "{message}");
 }
 
 #[test]
-fn a_rival_that_says_it_cannot_is_told_and_the_others_go_on() {
+fn a_rival_that_refuses_is_reported_and_the_others_go_on() {
     let home = tempfile::tempdir().unwrap();
     let python = fake(home.path(), &format!("{READY} echo '{{\"error\": \"out of memory\"}}'"));
     let flags = ["--rows", "1000", "--groups", "10", "--runs", "2", "--rivals", "duckdb", "--json"];
     let python = ["--python", python.to_str().unwrap()];
-    let run = atoll(&[&["bench", "aggregate"], &flags[..], &python].concat()).json();
+    let run = bench(&[&["aggregate"], &flags[..], &python].concat()).json();
     assert_eq!(cases(&run)[0]["rivals"][0]["failure"], "out of memory");
     assert!(cases(&run)[0]["ours"][0]["seconds"]["median"].as_f64().unwrap() > 0.0);
 }
 
 #[test]
-fn a_python_that_is_not_there_is_told() {
+fn a_missing_python_is_reported() {
     let flags = ["--rows", "10", "--groups", "1", "--runs", "1", "--python", "/nowhere/python"];
-    let message = atoll(&[&["bench", "aggregate"], &flags[..]].concat()).failed(125);
+    let message = bench(&[&["aggregate"], &flags[..]].concat()).failed(125);
     assert!(message.contains("/nowhere/python"), "{message}");
 }
 
 #[test]
-fn keys_of_every_spread_are_sorted_right_beside_the_standard_library() {
+fn keys_of_every_spread_are_sorted_like_the_standard_library() {
     let spreads = ["--keys", "dense,sparse,zipf,hot,sorted,reversed", "--rows", "1,3000"];
     let run = alone("sort", &spreads).json();
     assert_eq!(cases(&run).len(), 12);
@@ -195,7 +197,7 @@ fn keys_of_every_spread_are_sorted_right_beside_the_standard_library() {
 }
 
 #[test]
-fn the_sort_merge_join_tells_its_four_phases_and_its_speed_up() {
+fn the_sort_merge_join_reports_its_four_phases_and_its_speed_up() {
     let flags =
         ["--algorithm", "radix,mpsm", "--build", "500", "--probe", "9000", "--threads", "1,2"];
     let run = alone("join", &[&flags[..], &["--matches", "50%"]].concat()).json();
@@ -206,14 +208,14 @@ fn the_sort_merge_join_tells_its_four_phases_and_its_speed_up() {
 }
 
 #[test]
-fn what_is_tuned_is_kept_with_the_machines_facts_and_used_by_later_commands() {
+fn the_tuning_is_kept_with_the_machines_facts_and_used_by_later_commands() {
     let home = tempfile::tempdir().unwrap();
     let tune = ["tune", "--rows", "2000", "--runs", "1", "--threads", "2"];
-    let ran = atoll_in(home.path(), &tune, "");
+    let ran = tools_in(home.path(), &tune);
     assert!(ran.err.contains("2000 rows are few"), "{}", ran.err);
     let text = ran.done();
     assert!(text.contains("Kept in") && text.contains("buffer_rows"), "{text}");
-    let facts = atoll_in(home.path(), &["topo", "facts", "--json"], "").done();
+    let facts = tools_in(home.path(), &["topo", "facts", "--json"]).done();
     assert!(facts.contains("\"prefetch_rows\"") && facts.contains("atoll tune"), "{facts}");
     // Another value in the place of what was found.
     let machines = home.path().join(".local/share/atoll/machines");
@@ -226,7 +228,7 @@ fn what_is_tuned_is_kept_with_the_machines_facts_and_used_by_later_commands() {
     let other = format!("{before}\"prefetch_rows\"{middle}value = 48 {after}");
     std::fs::write(&file, other).unwrap();
     let flags = ["--rows", "100", "--runs", "1", "--rivals", "none", "--json"];
-    let run = atoll_in(home.path(), &[&["bench", "partition"], &flags[..]].concat(), "").json();
+    let run = bench_in(home.path(), &[&["partition"], &flags[..]].concat()).json();
     let tuning = run["details"]["tuning"].as_str().unwrap();
     assert!(tuning.contains("prefetch_rows: 48"), "{tuning}");
 }
