@@ -1,15 +1,15 @@
-//! Which statements run at the same time.
+//! Admission: limits how many statements run at the same time.
 //!
-//! | class | bytes of tables to be read at most | how many at the same time |
+//! | class | most bytes of tables that it reads | concurrent statements |
 //! |---|---|---|
-//! | point | less than 1 MiB, or known to be about one row | all |
+//! | point | less than 1 MiB, or known to read about one row | unlimited |
 //! | small | less than 256 MiB | `atoll.small_statements`: 8 for each core |
 //! | large | more | `atoll.large_statements`: 1 for two cores, 2 at least |
 //!
-//! Each class has a queue of its own, in the order of arrival, so that many large statements do not hold up small
+//! Each class has its own queue, in the order of arrival, so that many large statements do not hold up small
 //! ones. A statement has its place from when it is planned until its last row is out. It gives the place back while
 //! it waits for its client, and for good when it waits for a lock: those it waits for may have to wait for a place.
-//! For the same reason statements of a transaction that holds locks wait for none.
+//! For the same reason statements of a transaction that holds locks do not wait for a place.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -32,17 +32,17 @@ const LARGE_LEAST: usize = 2;
 /// How much a statement is expected to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementClass {
-    /// It finds its row by a key.
+    /// Finds its row by a key.
     Point,
-    /// It reads little.
+    /// Reads little.
     Small,
-    /// It reads much.
+    /// Reads much.
     Large,
 }
 
 impl StatementClass {
-    /// The class of a statement that reads so many bytes of tables at most.
-    pub fn of(bytes: Bytes) -> Self {
+    /// The class of a statement that reads at most `bytes` of tables.
+    pub fn from_bytes(bytes: Bytes) -> Self {
         if bytes < SMALL_MIN {
             Self::Point
         } else if bytes < LARGE_MIN {
@@ -53,7 +53,7 @@ impl StatementClass {
     }
 }
 
-/// The queues of a database.
+/// The admission queues of a database.
 #[derive(Debug)]
 pub struct Admission {
     small: Arc<AdmissionQueue>,
@@ -62,7 +62,7 @@ pub struct Admission {
 
 #[derive(Debug)]
 struct AdmissionQueue {
-    /// How many may run at first.
+    /// How many may run initially.
     first: usize,
     state: Mutex<QueueState>,
 }
@@ -75,17 +75,17 @@ struct QueueState {
     waiting: VecDeque<oneshot::Sender<Place>>,
 }
 
-/// A place among those that run. Dropping it lets the next one in.
+/// A place among the running statements. Dropping it admits the next one.
 #[derive(Debug)]
 struct Place(Option<Arc<AdmissionQueue>>);
 
-/// A statement that was let in, for as long as this lives. Clones are the same.
+/// An admitted statement, for as long as this lives. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Admitted(Arc<AdmittedParts>);
 
 #[derive(Debug)]
 struct AdmittedParts {
-    /// Where it waits again after it was away; none where it need not.
+    /// The queue in which it waits again after a pause; `None` if it need not wait.
     queue: Option<Arc<AdmissionQueue>>,
     place: Mutex<Option<Place>>,
 }
@@ -95,8 +95,8 @@ struct AdmittedParts {
 pub(crate) struct WeakAdmitted(Weak<AdmittedParts>);
 
 impl Admission {
-    /// The queues for a machine with so many cores.
-    pub fn of(cores: usize) -> Self {
+    /// The queues for a machine with `cores` cores.
+    pub fn for_cores(cores: usize) -> Self {
         let large = (cores / CORES_OF_LARGE).max(LARGE_LEAST);
         Self {
             small: Arc::new(AdmissionQueue::new((cores * SMALL_EACH).max(SMALL_EACH))),
@@ -117,12 +117,12 @@ impl Admission {
         self.queue(class).map_or(0, |queue| queue.state.lock().limit)
     }
 
-    /// How many did at first.
+    /// How many did initially.
     pub fn first_limit(&self, class: StatementClass) -> usize {
         self.queue(class).map_or(0, |queue| queue.first)
     }
 
-    /// Sets how many statements of a class run at the same time from here on; 0 for all.
+    /// Sets how many statements of a class run at the same time from now on; 0 for all.
     pub fn set_limit(&self, class: StatementClass, limit: usize) {
         if let Some(queue) = self.queue(class) {
             queue.state.lock().limit = limit;
@@ -160,14 +160,14 @@ impl AdmissionQueue {
         waiting.await.unwrap_or(Place(None))
     }
 
-    /// Lets in as many as there is room for, in the order in which they came.
+    /// Admits as many as there is room for, in the order of arrival.
     fn let_in(self: &Arc<Self>) {
         let mut state = self.state.lock();
         while state.has_room()
             && let Some(next) = state.waiting.pop_front()
         {
             state.running += 1;
-            // Who waits may have gone: then its place is not left by being dropped, for the queue is locked.
+            // A waiter may be gone; forget its place instead of dropping it, because the queue is locked.
             if let Err(mut place) = next.send(Place(Some(Arc::clone(self)))) {
                 place.0 = None;
                 state.running -= 1;
@@ -195,12 +195,12 @@ impl Admitted {
         Self(Arc::new(AdmittedParts { queue: queue.cloned(), place: Mutex::new(place) }))
     }
 
-    /// A statement that waits for no place.
+    /// A statement that needs no place.
     pub fn ahead() -> Self {
         Self::new(None, None)
     }
 
-    /// Gives the place back while the statement waits for something else; whether it had one.
+    /// Gives the place back while the statement waits for something else. Returns whether it had one.
     pub fn leave(&self) -> bool {
         let place = self.0.place.lock().take();
         place.is_some()
@@ -214,7 +214,7 @@ impl Admitted {
         }
     }
 
-    /// The same, which does not keep its place.
+    /// A weak reference, which does not keep the place.
     pub(crate) fn downgrade(&self) -> WeakAdmitted {
         WeakAdmitted(Arc::downgrade(&self.0))
     }
@@ -242,20 +242,20 @@ mod tests {
     }
 
     #[test]
-    fn bytes_say_which_class_a_statement_is_of() {
+    fn bytes_decide_the_class_of_a_statement() {
         for (bytes, class) in [
             (0, StatementClass::Point),
             ((1 << 20) - 1, StatementClass::Point),
             (1 << 20, StatementClass::Small),
             (256 << 20, StatementClass::Large),
         ] {
-            assert_eq!(StatementClass::of(Bytes(bytes)), class, "{bytes}");
+            assert_eq!(StatementClass::from_bytes(Bytes(bytes)), class, "{bytes}");
         }
     }
 
     #[test]
     fn large_statements_do_not_hold_up_others() {
-        let admission = Admission::of(2);
+        let admission = Admission::for_cores(2);
         let running = [large(&admission), large(&admission)];
         assert!(running.iter().all(Option::is_some));
         assert!(large(&admission).is_none());
@@ -271,15 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn places_are_given_in_the_order_of_arrival() {
-        let admission = Admission::of(2);
+    fn places_are_assigned_in_the_order_of_arrival() {
+        let admission = Admission::for_cores(2);
         let (first, second) = (large(&admission).expect("a place"), large(&admission));
         let mut third = pin!(admission.enter(StatementClass::Large));
         let mut fourth = pin!(admission.enter(StatementClass::Large));
         assert!(third.as_mut().now_or_never().is_none());
         assert!(fourth.as_mut().now_or_never().is_none());
         drop(first);
-        // None that comes later is let in before those that wait.
+        // No later statement is admitted before those that wait.
         assert!(large(&admission).is_none());
         assert!(fourth.as_mut().now_or_never().is_none());
         let third = third.now_or_never().expect("its turn");
@@ -288,8 +288,8 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_away_while_it_waits_takes_no_place() {
-        let admission = Admission::of(2);
+    fn a_cancelled_waiter_takes_no_place() {
+        let admission = Admission::for_cores(2);
         let (first, second) = (large(&admission), large(&admission));
         {
             let mut gone = pin!(admission.enter(StatementClass::Large));
@@ -297,7 +297,7 @@ mod tests {
             let mut granted = pin!(admission.enter(StatementClass::Large));
             assert!(granted.as_mut().now_or_never().is_none());
             drop(first);
-            // Both go: one has been given a place that it has not seen.
+            // Both are cancelled; one already has a place that it has not seen.
         }
         drop(second);
         assert!(large(&admission).is_some_and(|_| large(&admission).is_some()));
@@ -305,11 +305,11 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_that_waits_for_its_client_leaves_its_place_meanwhile() {
-        let admission = Admission::of(2);
+    fn a_statement_gives_up_its_place_while_it_waits_for_its_client() {
+        let admission = Admission::for_cores(2);
         let (slow, other) = (large(&admission).expect("a place"), large(&admission));
         assert!(slow.leave() && !slow.leave());
-        let third = large(&admission).expect("the place that it left");
+        let third = large(&admission).expect("the place that it gave up");
         assert!(slow.enter_again().now_or_never().is_none());
         drop(third);
         assert!(slow.enter_again().now_or_never().is_some());
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn the_number_of_places_can_be_changed() {
-        let admission = Admission::of(2);
+        let admission = Admission::for_cores(2);
         let first = large(&admission);
         admission.set_limit(StatementClass::Large, 1);
         assert!(large(&admission).is_none());

@@ -1,4 +1,4 @@
-//! What the lab's counter is told of queries: when one runs, as the region of the process's number.
+//! Marks queries for the lab's counter: while one runs, the region of the process's number is open.
 
 use atoll_store::table::lab_number;
 

@@ -1,8 +1,8 @@
-//! NUMA-aware operators for DataFusion, with the rules that plan them: scans of placed tables, exchanges that keep work at
-//! its home, aggregates by the primitives, joins that are right, memory that is accounted for.
+//! NUMA-aware operators for DataFusion, with the rules that plan them: scans of placed tables, exchanges that keep work
+//! at its home, aggregates by the primitives, corrected joins, and memory accounting.
 //!
-//! It is a crate of its own for those who use the operators with a DataFusion of their own; [`rules::physical_rules`]
-//! is where to begin.
+//! It is a separate crate so that the operators work with any DataFusion session; start at
+//! [`rules::physical_rules`].
 
 pub mod admission;
 pub mod exchange;

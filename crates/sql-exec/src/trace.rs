@@ -1,4 +1,4 @@
-//! What traces tell of a statement: when its steps ended, and what its operators did.
+//! The steps of a statement for traces: when they ended, and what its operators did.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -6,32 +6,32 @@ use std::time::{Duration, SystemTime};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::{MetricValue, MetricsSet};
 
-/// Operators that are told of at most.
+/// The most operators that a trace lists.
 const OPERATORS_MAX: usize = 256;
 
-/// The steps of a statement. Those that it was spared, as by a plan that was kept, are none.
+/// The steps of a statement. Steps that it skipped, as with a cached plan, are `None`.
 #[derive(Clone, Debug, Default)]
 pub struct StatementSteps {
     /// When it was parsed.
     pub parsed: Option<SystemTime>,
     /// When it was planned.
     pub planned: Option<SystemTime>,
-    /// What its operators did, each behind the one that it gives its rows to.
+    /// Its operators, each after its parent.
     pub operators: Vec<OperatorSteps>,
 }
 
-/// What an operator did, over all its partitions.
+/// The work of an operator, over all its partitions.
 #[derive(Clone, Debug)]
 pub struct OperatorSteps {
     /// Its name in EXPLAIN.
     pub name: String,
-    /// The place of the one that it gives its rows to.
+    /// The index of its parent.
     pub parent: Option<usize>,
     /// When its first partition began.
     pub begun: Option<SystemTime>,
     /// When its last one ended.
     pub ended: Option<SystemTime>,
-    /// Rows that it gave.
+    /// Rows that it returned.
     pub rows: u64,
     /// The time that all its partitions took, without waiting.
     pub busy: Duration,
@@ -46,18 +46,18 @@ pub(crate) struct RunningSteps {
 }
 
 impl RunningSteps {
-    /// The statement is parsed now.
+    /// Notes that the statement has been parsed.
     pub(crate) fn parsed(&mut self) {
         *self = Self { parsed: Some(SystemTime::now()), ..Self::default() };
     }
 
-    /// The statement is planned now.
+    /// Notes that the statement has been planned.
     pub(crate) fn planned(&mut self, plan: &Arc<dyn ExecutionPlan>) {
         self.planned = Some(SystemTime::now());
         self.plan = Some(Arc::clone(plan));
     }
 
-    /// The statement has ended. Its plan ends with it.
+    /// The steps of the statement, which has ended.
     pub(crate) fn ended(self) -> StatementSteps {
         let mut operators = Vec::new();
         if let Some(plan) = &self.plan {
@@ -83,7 +83,7 @@ fn add(plan: &Arc<dyn ExecutionPlan>, parent: Option<usize>, all: &mut Vec<Opera
     plan.children().into_iter().for_each(|child| add(child, Some(at), all));
 }
 
-/// When the partitions of an operator began, or ended.
+/// The times when the partitions of an operator began, or ended.
 fn times(metrics: &MetricsSet, ends: bool) -> impl Iterator<Item = SystemTime> {
     metrics.iter().filter_map(move |metric| match metric.value() {
         MetricValue::StartTimestamp(time) if !ends => time.value().map(SystemTime::from),

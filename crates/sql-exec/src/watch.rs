@@ -1,4 +1,4 @@
-//! What the statement of a session does while it runs, told by those who carry it out: for `atoll.queries` and
+//! What the statement of a session is doing, as reported by the code that runs it: for `atoll.queries` and
 //! `atoll.sessions`.
 
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use crate::trace::{RunningSteps, StatementSteps};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum StatementWait {
-    /// Nothing: it works.
+    /// Nothing: it is working.
     Nothing,
     /// Its client, which sends data or reads the result.
     Client,
     /// A lock that another transaction holds.
     Lock,
-    /// Its commit, or what it read, to be on disk.
+    /// Its commit, or the commits that it read, to reach the disk.
     Sync,
-    /// A place among the statements of its class that run.
+    /// A place among the running statements of its class.
     Queue,
 }
 
 impl StatementWait {
     const ALL: [Self; 5] = [Self::Nothing, Self::Client, Self::Lock, Self::Sync, Self::Queue];
 
-    /// Its word in `atoll.queries`; none for nothing.
+    /// Its word in `atoll.queries`; `None` for nothing.
     pub fn word(self) -> Option<&'static str> {
         match self {
             Self::Nothing => None,
@@ -44,7 +44,7 @@ impl StatementWait {
     }
 }
 
-/// Watches the statement of a session. Clones are the same.
+/// Watches the statement of a session. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct StatementWatch(Arc<WatchParts>);
 
@@ -57,33 +57,33 @@ struct WatchParts {
     waits: AtomicU8,
     admitted: Mutex<WeakAdmitted>,
     memory: SessionMemory,
-    /// Whether steps are told of.
+    /// Whether steps are recorded.
     is_traced: AtomicBool,
     steps: Mutex<RunningSteps>,
     /// The number of the node that serves the session, [`ANYWHERE`] for any.
     home: AtomicU64,
-    /// The one on which its connection is served now, likewise.
+    /// The number of the node that serves its connection now, likewise.
     node: AtomicU64,
 }
 
-/// How far a statement is, and what it takes.
+/// The progress of a statement, and its memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatementFigures {
     /// Rows of tables that were read.
     pub rows: u64,
-    /// Rows that are to be read at most; 0 where that is not known.
+    /// Most rows that it may read; 0 if unknown.
     pub rows_total: u64,
     /// Bytes of tables that workers read from memory of their own node.
     pub bytes_local: u64,
-    /// Bytes that they read from that of others.
+    /// Bytes of tables that workers read from memory of other nodes.
     pub bytes_remote: u64,
-    /// Bytes that are to be read at most; 0 where that is not known.
+    /// Most bytes that it may read; 0 if unknown.
     pub bytes_total: u64,
     /// Bytes of memory that its session has reserved.
     pub memory: u64,
 }
 
-/// Tells that a statement waits, until it is dropped.
+/// Marks a statement as waiting until it is dropped.
 #[derive(Debug)]
 pub struct WaitGuard {
     watch: StatementWatch,
@@ -120,7 +120,7 @@ fn load_node(from: &AtomicU64) -> Option<NodeId> {
 }
 
 impl StatementWatch {
-    /// The steps of statements are told of from now on.
+    /// Records the steps of statements from now on.
     pub fn trace(&self) {
         self.0.is_traced.store(true, Ordering::Relaxed);
     }
@@ -129,14 +129,14 @@ impl StatementWatch {
         self.0.is_traced.load(Ordering::Relaxed)
     }
 
-    /// The statement is parsed.
+    /// Notes that the statement has been parsed.
     pub fn parsed(&self) {
         if self.is_traced() {
             self.0.steps.lock().parsed();
         }
     }
 
-    /// The statement is planned.
+    /// Notes that the statement has been planned.
     pub fn planned(&self, plan: &Arc<dyn ExecutionPlan>) {
         if self.is_traced() {
             self.0.steps.lock().planned(plan);
@@ -149,17 +149,17 @@ impl StatementWatch {
         steps.ended()
     }
 
-    /// The node that serves the session; none for any.
+    /// The node that serves the session; `None` for any.
     pub fn home(&self) -> Option<NodeId> {
         load_node(&self.0.home)
     }
 
-    /// The node on which its connection is served now, where that is known.
+    /// The node that serves its connection now, if known.
     pub fn node(&self) -> Option<NodeId> {
         load_node(&self.0.node)
     }
 
-    /// Its connection is served on this node from now on; none where any serves it.
+    /// Sets the node that serves its connection from now on; `None` for any.
     pub fn set_node(&self, node: Option<NodeId>) {
         store_node(&self.0.node, node);
     }
@@ -169,13 +169,13 @@ impl StatementWatch {
         store_node(&self.0.home, home);
     }
 
-    /// The statement reads what this counts.
+    /// Sets the progress of the scans that the statement reads.
     pub fn follow(&self, progress: &ScanProgress) {
         let before = std::mem::replace(&mut *self.0.progress.lock(), progress.clone());
         drop(before);
     }
 
-    /// The statement waits while the guard lives.
+    /// Marks the statement as waiting while the guard lives.
     #[must_use]
     pub fn waiting(&self, what: StatementWait) -> WaitGuard {
         let before = self.0.waits.swap(what as u8, Ordering::Relaxed);
@@ -188,7 +188,7 @@ impl StatementWatch {
         StatementWait::ALL[usize::from(number).min(StatementWait::ALL.len() - 1)]
     }
 
-    /// How far it is.
+    /// Its progress and memory.
     pub fn figures(&self) -> StatementFigures {
         let progress = self.0.progress.lock().clone();
         let (rows, rows_total) = progress.rows();
@@ -197,19 +197,19 @@ impl StatementWatch {
         StatementFigures { rows, rows_total, bytes_local, bytes_remote, bytes_total, memory }
     }
 
-    /// The statement has a place among those that run.
+    /// Notes the place of the statement among the running ones.
     pub fn admitted(&self, admitted: &Admitted) {
         *self.0.admitted.lock() = admitted.downgrade();
     }
 
-    /// The statement waits for a lock, without its place, while the guard lives.
+    /// Marks the statement as waiting for a lock, without its place, while the guard lives.
     #[must_use]
     pub fn waiting_for_lock(&self) -> WaitGuard {
         self.0.admitted.lock().leave();
         self.waiting(StatementWait::Lock)
     }
 
-    /// There is no statement any more.
+    /// Notes that the statement has ended.
     pub fn forget(&self) {
         self.follow(&ScanProgress::default());
     }

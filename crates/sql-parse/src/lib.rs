@@ -1,7 +1,7 @@
-//! From the text of one statement to the syntax tree that DataFusion's planner is given: splitting, parsing in the
-//! session's dialect, and the forms of other SQL dialects as what DataFusion knows.
+//! Turns the text of one statement into the syntax tree for DataFusion's planner: splits it, parses it in the
+//! session's dialect, and rewrites forms of other SQL dialects as those that DataFusion supports.
 //!
-//! It is a crate of its own because nothing of it knows of sessions, tables or operators.
+//! It is a separate crate because it does not depend on sessions, tables or operators.
 
 pub mod dialect;
 pub mod parse;

@@ -1,5 +1,5 @@
-//! The sessions of clients, what they do now and what they did: for `atoll.sessions`, `atoll.queries`, and
-//! to end a statement of another session.
+//! Client sessions, their current statement and recent statements: for `atoll.sessions`, `atoll.queries`, and to
+//! interrupt a statement of another session.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -14,19 +14,19 @@ use tokio::sync::Notify;
 use atoll_sql_exec::trace::StatementSteps;
 use atoll_sql_exec::watch::{StatementFigures, StatementWait, StatementWatch};
 
-/// Statements that have ended and are remembered.
+/// Number of ended statements that are kept.
 const ENDED_MAX: usize = 256;
 
-/// How long a statement takes that is remembered.
+/// Shortest duration of a statement that is kept.
 const REMEMBERED_MIN: Duration = Duration::from_millis(10);
 
 /// The SQLSTATE of a statement that ends because its session does.
 const CONNECTION_FAILURE: &str = "08006";
 
-/// Characters of a statement that are remembered.
+/// Characters kept of a statement's text.
 const TEXT_MAX: usize = 1024;
 
-/// The sessions of the clients of a database. Clones are the same.
+/// The sessions of a database's clients. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Activity(Arc<ActivityParts>);
 
@@ -40,7 +40,7 @@ struct ActivityParts {
     tracer: OnceLock<StatementTracer>,
 }
 
-/// Told of each statement that has ended.
+/// Called with each statement that has ended.
 struct StatementTracer(Box<dyn Fn(StatementInfo, StatementSteps) + Send + Sync>);
 
 impl fmt::Debug for StatementTracer {
@@ -60,12 +60,12 @@ pub struct ClientInfo {
     pub application: String,
 }
 
-/// What interrupts a session.
+/// How to interrupt a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// Its statement ends.
+    /// Ends its statement.
     Cancel,
-    /// The session ends.
+    /// Ends the session.
     Terminate,
 }
 
@@ -89,19 +89,19 @@ struct ActivityState {
     interrupt: Option<Interrupt>,
 }
 
-/// A session among the others, for as long as this lives.
+/// A registered session, until this is dropped.
 #[derive(Debug)]
 pub struct ActiveSession {
     activity: Activity,
     session: Arc<SessionActivity>,
 }
 
-/// A session, as `atoll.sessions` tells of it.
+/// A row of `atoll.sessions`.
 #[derive(Clone, Debug)]
 pub struct SessionInfo {
     /// Its number.
     pub number: u32,
-    /// Whose it is.
+    /// Its client.
     pub client: ClientInfo,
     /// When it began.
     pub begun: SystemTime,
@@ -113,24 +113,24 @@ pub struct SessionInfo {
     pub since: Option<SystemTime>,
     /// Bytes of memory that its statements have reserved.
     pub memory: u64,
-    /// The node that is to serve it, where one is set.
+    /// The node that should serve it, if one is set.
     pub home: Option<NodeId>,
-    /// The one whose threads serve its connection, where they are a node's.
+    /// The node whose threads serve its connection, if they belong to one.
     pub node: Option<NodeId>,
 }
 
-/// A statement that runs or has ended, as `atoll.queries` tells of it.
+/// A statement that runs or has ended: a row of `atoll.queries`.
 #[derive(Clone, Debug)]
 pub struct StatementInfo {
     /// The session's number.
     pub session: u32,
     /// The role.
     pub user: String,
-    /// What was sent.
+    /// The text that was sent.
     pub statement: Arc<str>,
     /// When it began.
     pub begun: SystemTime,
-    /// How long it took; none while it runs.
+    /// How long it took; `None` while it runs.
     pub took: Option<Duration>,
     /// The code of its error.
     pub error: Option<&'static str>,
@@ -141,7 +141,7 @@ pub struct StatementInfo {
 }
 
 impl Activity {
-    /// A session begins. The secret is for those who want to cancel its statements from outside.
+    /// Registers a session. A client that knows the secret may cancel its statements from another connection.
     pub fn enter(&self, client: ClientInfo, secret: u32) -> ActiveSession {
         let number = self.0.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1) & i32::MAX as u32;
         let state = ActivityState { client, ..ActivityState::default() };
@@ -160,8 +160,7 @@ impl Activity {
         ActiveSession { activity: self.clone(), session }
     }
 
-    /// Interrupts a session; false where there is none of this number. A session that does nothing cannot be
-    /// cancelled, only ended.
+    /// Interrupts a session; false if no session has this number. An idle session cannot be cancelled, only ended.
     pub fn interrupt(&self, number: u32, interrupt: Interrupt) -> bool {
         let session = self.0.sessions.lock().get(&number).cloned();
         session.is_some_and(|session| {
@@ -189,25 +188,26 @@ impl Activity {
         self.0.sessions.lock().values().cloned().collect()
     }
 
-    /// The watch of a session's statement; an empty one where no session has this number.
+    /// The watch of a session's statement; an empty one if no session has this number.
     pub(crate) fn watch_of(&self, number: u32) -> StatementWatch {
         let session = self.0.sessions.lock().get(&number).cloned();
         session.map(|session| session.watch.clone()).unwrap_or_default()
     }
 
-    /// How many statements have ended.
+    /// Number of statements that have ended.
     pub fn finished(&self) -> u64 {
         self.0.finished.load(Ordering::Relaxed)
     }
 
-    /// Statements that run, and those that took long and have ended, the last one first.
+    /// Running statements, and slow ones that have ended, latest first.
     pub fn statements(&self) -> Vec<StatementInfo> {
         let all = self.all();
         let running = all.iter().filter_map(|session| session.running());
         running.chain(self.0.ended.lock().iter().rev().cloned()).collect()
     }
 
-    /// Tells of each statement of sessions that begin from now on, when it has ended; the first one who asks.
+    /// Sets the function called with each ended statement of sessions that begin from now on; later calls have no
+    /// effect.
     pub fn trace(&self, tell: impl Fn(StatementInfo, StatementSteps) + Send + Sync + 'static) {
         let _ = self.0.tracer.set(StatementTracer(Box::new(tell)));
     }
@@ -230,7 +230,7 @@ impl SessionActivity {
             state.interrupt = state.interrupt.or(Some(interrupt));
         }
         drop(state);
-        // All who wait: a session may run one statement, and be watched beside it.
+        // All who wait: a session may run one statement and be watched at the same time.
         self.interrupted.notify_waiters();
     }
 
@@ -274,22 +274,22 @@ impl ActiveSession {
         self.session.number
     }
 
-    /// What a client has to know to cancel its statements from another connection.
+    /// The secret with which a client cancels its statements from another connection.
     pub fn secret(&self) -> u32 {
         self.session.secret
     }
 
-    /// Whose it is.
+    /// Its client.
     pub fn client(&self) -> ClientInfo {
         self.session.state.lock().client.clone()
     }
 
-    /// Who carries out its statements tells this how far they are.
+    /// The thread that runs its statements reports their progress here.
     pub fn watch(&self) -> &StatementWatch {
         &self.session.watch
     }
 
-    /// The client calls itself otherwise.
+    /// Sets the name that the client gives itself.
     pub fn set_application(&self, application: &str) {
         application.clone_into(&mut self.session.state.lock().client.application);
     }
@@ -304,7 +304,7 @@ impl ActiveSession {
         state.interrupt = state.interrupt.filter(|it| *it == Interrupt::Terminate);
     }
 
-    /// It was prepared, and is yet to run: it does not count as one that ended.
+    /// The statement was prepared and is yet to run: it does not count as ended.
     pub fn prepared(&self) {
         let mut state = self.session.state.lock();
         state.interrupt = state.interrupt.filter(|it| *it == Interrupt::Terminate);
@@ -312,7 +312,7 @@ impl ActiveSession {
         state.since = Some(SystemTime::now());
     }
 
-    /// It ends, perhaps with an error of this code; whether one ran.
+    /// Ends the statement, perhaps with an error of this code; whether one ran.
     pub fn end(&self, error: Option<&'static str>) -> bool {
         let now = SystemTime::now();
         let mut state = self.session.state.lock();
@@ -358,14 +358,14 @@ impl ActiveSession {
         self.interrupted_by(|_| true).await
     }
 
-    /// Waits until another session ends this one, whatever becomes of its statements.
+    /// Waits until another session ends this one, whatever happens to its statements.
     pub async fn terminated(&self) {
         self.interrupted_by(|interrupt| interrupt == Interrupt::Terminate).await;
     }
 
     async fn interrupted_by(&self, is_waited_for: impl Fn(Interrupt) -> bool) -> Interrupt {
         loop {
-            // Before the look: what comes after it is told to this one.
+            // Registered before the check, so that no later notification is missed.
             let notified = self.session.interrupted.notified();
             let interrupt = self.session.state.lock().interrupt;
             if let Some(interrupt) = interrupt.filter(|interrupt| is_waited_for(*interrupt)) {
@@ -376,8 +376,8 @@ impl ActiveSession {
     }
 }
 
-/// What others may see of a statement: its first characters, and nothing behind the word PASSWORD, wherever that stands:
-/// what follows it may be a password in any form, and other statements in the same text are not worth telling one.
+/// The part of a statement that others may see: its first characters up to the word PASSWORD, wherever it is, since a
+/// password in any form, or other statements of the same text, may follow it.
 #[must_use]
 pub fn without_passwords(statement: &str, characters_max: usize) -> &str {
     let end = statement.char_indices().nth(characters_max).map_or(statement.len(), |(at, _)| at);

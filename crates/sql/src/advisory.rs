@@ -1,8 +1,8 @@
 //! Advisory locks: numbers that sessions lock for purposes of their own, as tools for migrations do.
 //!
-//! A number is locked by several sessions that share it, or by one. A session, and each of its transactions, holds it as
-//! often as it took it, and is never in its own way. Nothing is kept of a request that waits: it looks again whenever
-//! something was released, so a statement that is cancelled has nothing to undo.
+//! Several sessions may share a lock on a number, or one holds it alone. A session, and each of its transactions, holds
+//! it as often as it took it, and never blocks itself. A waiting request keeps no state: it checks again whenever
+//! something was released, so a cancelled statement has nothing to undo.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) enum AdvisoryKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hold {
     session: u64,
-    /// Where it ends with a transaction.
+    /// The transaction with which it ends, if any.
     transaction: Option<u64>,
     is_shared: bool,
 }
@@ -84,7 +84,7 @@ impl AdvisoryLocks {
     }
 }
 
-/// What a session or one of its transactions holds, which is released with this.
+/// The locks of a session or one of its transactions; dropping this releases them.
 #[derive(Debug)]
 pub(crate) struct AdvisoryHolder {
     locks: Arc<AdvisoryLocks>,
@@ -93,12 +93,12 @@ pub(crate) struct AdvisoryHolder {
 }
 
 impl AdvisoryHolder {
-    /// A session that holds none.
+    /// For a session; holds none yet.
     pub(crate) fn of_session(locks: &Arc<AdvisoryLocks>) -> Self {
         Self { locks: Arc::clone(locks), session: locks.number(), transaction: None }
     }
 
-    /// A transaction of the session.
+    /// For a transaction of the session.
     pub(crate) fn of_transaction(&self) -> Self {
         let transaction = Some(self.locks.number());
         Self { locks: Arc::clone(&self.locks), session: self.session, transaction }
@@ -108,15 +108,15 @@ impl AdvisoryHolder {
         Hold { session: self.session, transaction: self.transaction, is_shared }
     }
 
-    /// Takes a lock if that is possible now.
+    /// Takes a lock if it is free.
     pub(crate) fn try_lock(&self, key: AdvisoryKey, is_shared: bool) -> bool {
         self.locks.try_lock(key, self.hold(is_shared))
     }
 
-    /// Takes a lock once that is possible.
+    /// Waits for a lock.
     pub(crate) async fn lock(&self, key: AdvisoryKey, is_shared: bool) {
         loop {
-            // Before it is tried, so that no release is missed.
+            // Registered before the attempt, so that no release is missed.
             let released = self.locks.released.notified();
             tokio::pin!(released);
             released.as_mut().enable();
@@ -127,12 +127,12 @@ impl AdvisoryHolder {
         }
     }
 
-    /// Gives a lock back once; false where it is not held.
+    /// Releases a lock once; false if it is not held.
     pub(crate) fn unlock(&self, key: AdvisoryKey, is_shared: bool) -> bool {
         self.locks.unlock(key, self.hold(is_shared))
     }
 
-    /// Gives all locks back.
+    /// Releases all locks.
     pub(crate) fn release(&self) {
         self.locks.release(self.session, self.transaction);
     }

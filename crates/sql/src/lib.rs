@@ -1,11 +1,11 @@
-//! SQL over tables whose memory has a home.
+//! SQL over tables with NUMA-aware memory placement.
 //!
-//! This crate owns the database and its sessions: the catalog, tables whose rows are written, roles, shared scans,
-//! `pg_catalog` and the knowledge base as tables. Parser, meaning, operators and files are crates of their own
-//! (`sql-parse`, `sql-semantics`, `sql-exec`, `sql-files`, on `sql-common`); what others need of them, and of Arrow, they
-//! take from here.
+//! This crate owns the database and its sessions: the catalog, writable tables, roles, shared scans, `pg_catalog` and
+//! the knowledge base as tables. Parser, semantics, operators and files are separate crates (`sql-parse`,
+//! `sql-semantics`, `sql-exec`, `sql-files`, on `sql-common`); other crates take what they need of them, and of Arrow,
+//! from here.
 //!
-//! Modules import those of lower floors only:
+//! Modules import only from lower layers:
 //!
 //! ```text
 //! session                                        statements, from their text to their result

@@ -1,4 +1,4 @@
-//! A transaction as the operators of a statement have it, with the advisory locks that end with it.
+//! The transaction that a statement's operators share, with its advisory locks.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
 use crate::advisory::AdvisoryHolder;
 use atoll_sql_common::error::transaction_error;
 
-/// A transaction that the operators of a statement write to, until it ends.
+/// A transaction that a statement's operators write to, until it ends.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedTransaction(
     Arc<AsyncMutex<Option<Transaction>>>,
@@ -25,7 +25,7 @@ impl SharedTransaction {
     /// The transaction, for as long as the guard lives.
     ///
     /// # Errors
-    /// When it has ended.
+    /// If it has ended.
     pub(crate) async fn lock(&self) -> Result<MappedMutexGuard<'_, Transaction>> {
         match MutexGuard::try_map(self.0.lock().await, Option::as_mut) {
             Ok(transaction) => Ok(transaction),
@@ -50,13 +50,13 @@ impl SharedTransaction {
         }
     }
 
-    /// Ends it without a trace.
+    /// Rolls back.
     pub(crate) async fn rollback(&self) {
         self.0.lock().await.take();
         self.release_advisory();
     }
 
-    /// What it holds of advisory locks, as one of a session.
+    /// Its advisory locks, within those of a session.
     pub(crate) fn advisory(&self, session: &AdvisoryHolder) -> &AdvisoryHolder {
         self.1.get_or_init(|| session.of_transaction())
     }
@@ -67,7 +67,7 @@ impl SharedTransaction {
         }
     }
 
-    /// What its next statement sees, where no statement uses it now.
+    /// The version that its next statement sees, if no statement uses it now.
     pub(crate) fn version(&self) -> Option<Arc<DatabaseVersion>> {
         self.0.try_lock().ok()?.as_mut()?.statement(false).ok()
     }

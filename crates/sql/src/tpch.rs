@@ -59,7 +59,7 @@ const PARALLEL_SCALE: f64 = 0.005;
 pub const TABLES: [&str; 8] =
     ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"];
 
-/// A table that is loaded.
+/// A loaded table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedTpchTable {
     /// Its name.
@@ -107,12 +107,12 @@ fn reader(part: impl RecordBatchReader + Send + 'static) -> GeneratedPart {
     Box::new(part)
 }
 
-/// Generates the eight tables at a scale factor (1 is about a gigabyte of text) and puts them in
-/// the session under their names, in place of any that have them. Each worker generates and keeps
-/// its share of each table, in the order of the keys. `done` hears of every table that is loaded.
+/// Generates the eight tables at a scale factor (1 is about a gigabyte of text) and adds them to the session under
+/// their names, replacing any that exist. Each worker generates and keeps its share of each table, in the order of the
+/// keys. `done` is called with every table that is loaded.
 ///
 /// # Errors
-/// For a scale factor that is not above 0, and when memory runs out; tables loaded before stay.
+/// For a scale factor that is not above 0, and if memory runs out; tables loaded before stay.
 pub fn load<'a>(
     session: &'a Session,
     scale: f64,
@@ -146,7 +146,7 @@ async fn load_table(session: &Session, table: &'static str, scale: f64) -> Resul
             for batch in part(table, scale, number as i32 + 1, parts as i32)? {
                 let batch: RecordBatch = batch?;
                 writer.write(&batch).map_err(table_error)?;
-                // Long generations let others run, and end here when the load is dropped.
+                // Lets others run during long generations, and ends here when the load is dropped.
                 tokio::task::yield_now().await;
             }
             writer.finish().map_err(table_error)

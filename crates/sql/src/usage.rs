@@ -1,8 +1,8 @@
-//! How a database uses what it has: for those who watch it.
+//! Resource usage of a database, for monitoring.
 
 use crate::database::Database;
 
-/// How the memory, the log and the shared scans of a database are used. Counts are since it was opened.
+/// The usage of a database's memory, log and shared scans. Counts are since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatabaseUsage {
     /// Bytes of memory that tables and queries have reserved.
@@ -28,7 +28,7 @@ pub struct DatabaseUsage {
 }
 
 impl Database {
-    /// How its memory, its log and its scans are used.
+    /// The usage of its memory, log and scans.
     pub fn usage(&self) -> DatabaseUsage {
         let store = self.store();
         let log = store.log_statistics().unwrap_or_default();

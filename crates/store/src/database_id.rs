@@ -1,14 +1,14 @@
-//! What tells one data directory from another.
+//! The id of a data directory.
 
 use std::fmt;
 
-/// A database's number, drawn at random when it is created. Every file of it names the number, so that
+/// A database's id, drawn at random when it is created. Every file of the database contains it, so that
 /// a file of another database is refused instead of read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DatabaseId(pub [u8; 16]);
 
 impl DatabaseId {
-    /// A new one. An error when the kernel gives no random numbers.
+    /// A new id. Returns an error if the kernel returns no random numbers.
     pub fn random() -> std::io::Result<Self> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! A database with a data directory, while it is open.
+//! An open database with a data directory.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::workers::OneThread;
 
 type Result<T> = std::result::Result<T, OpenError>;
 
-/// A database with a data directory, which is locked as long as this and the database live.
+/// A database with a data directory, which is locked while this and the database live.
 #[derive(Debug)]
 pub struct DurableDatabase {
     database: Arc<Database>,
@@ -23,12 +23,12 @@ pub struct DurableDatabase {
     report: OpenReport,
     /// One checkpoint at a time.
     checkpointing: Mutex<()>,
-    /// Of a database without a log; else the log has it, whose thread may write until the last transaction is gone.
+    /// The lock if there is no log; else the log holds it, whose thread may write until the last transaction is gone.
     _lock: Option<DirectoryLock>,
 }
 
 impl DurableDatabase {
-    /// Opens a directory on this thread alone. With workers: [`Opening::begin`], its tasks on their nodes,
+    /// Opens a directory on this thread only. With workers: [`Opening::begin`], its tasks on their nodes,
     /// [`Opening::finish`], [`start`](Self::start).
     pub fn open(
         files: Arc<dyn Files>,
@@ -40,7 +40,7 @@ impl DurableDatabase {
         Self::start(opening.finish(chunks, &OneThread)?, environment, GroupCommitOptions::default())
     }
 
-    /// Starts the thread of the log, and sessions. What was salvaged has no log: it is for reading.
+    /// Starts the thread of the log, and sessions. A salvaged database has no log and is read-only.
     pub fn start(
         opened: Opened,
         environment: StoreEnvironment,
@@ -68,34 +68,34 @@ impl DurableDatabase {
         self.checkpoints.chunks()
     }
 
-    /// What opening found.
+    /// The report of opening.
     pub fn report(&self) -> &OpenReport {
         &self.report
     }
 
-    /// Place in the log up to which the last checkpoint holds all.
+    /// Log position up to which the last checkpoint contains all records.
     pub fn checkpoint_position(&self) -> Position {
         self.checkpoints.position()
     }
 
-    /// Bytes of the log that recovery would read: what a checkpoint saves it.
+    /// Bytes of the log that recovery would read and a checkpoint would save it.
     pub fn log_bytes(&self) -> u64 {
         self.database.newest().position().0.saturating_sub(self.checkpoints.position().0)
     }
 
-    /// Bytes of files that no version names any more: what a checkpoint removes.
+    /// Bytes of files that no version names any more and that a checkpoint removes.
     pub fn unused_bytes(&self) -> u64 {
         self.chunks().unused_bytes()
     }
 
-    /// Makes a checkpoint of the newest version. Blocks the thread, which is not a worker.
+    /// Makes a checkpoint of the newest version. Blocks the thread, which must not be a worker.
     pub fn checkpoint(&self) -> std::result::Result<CheckpointReport, CheckpointError> {
         let _one = self.checkpointing.lock();
         self.checkpoint_alone()
     }
 
-    /// Makes a checkpoint and copies what it names into a new directory while others read and write. Blocks the
-    /// thread, which is not a worker, until all is copied or `is_cancelled`; no checkpoint is made meanwhile.
+    /// Makes a checkpoint and copies its files into a new directory while others read and write. Blocks the
+    /// thread, which must not be a worker, until all is copied or `is_cancelled`; no checkpoint is made meanwhile.
     pub fn backup(
         &self,
         to: &Arc<dyn Files>,
@@ -119,8 +119,8 @@ impl DurableDatabase {
         }
     }
 
-    /// Keeps space for the next checkpoint, as much as what changed since the last one needs. An error says that the
-    /// disk is full: a checkpoint made now still has the space that was kept before, and makes that of the log free.
+    /// Reserves space for the next checkpoint, as much as the changes since the last one need. An error means that the
+    /// disk is full: a checkpoint made now can still use the space reserved before, and frees that of the log.
     pub fn reserve_space(&self) -> std::result::Result<(), FileError> {
         let _one = self.checkpointing.lock();
         self.checkpoints.reserve_space(&self.database.newest())

@@ -1,4 +1,4 @@
-//! Numbers that name things of a database for good: none is ever given twice.
+//! Ids of objects of a database: each is given once.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ macro_rules! id {
         pub struct $name(u64);
 
         impl $name {
-            /// The one with this number.
+            /// The id with this number.
             pub const fn new(number: u64) -> Self {
                 Self(number)
             }
@@ -29,15 +29,15 @@ macro_rules! id {
 }
 
 id!(
-    /// A table of a database, whatever its name is.
+    /// A table of a database. A rename does not change it.
     TableId
 );
 id!(
-    /// A sequence of a database, whatever its name is.
+    /// A sequence of a database. A rename does not change it.
     SequenceId
 );
 id!(
-    /// A row of a table, as long as it lives: an UPDATE keeps it. Rows are read in the order of their ids.
+    /// A row of a table for its lifetime: an UPDATE keeps it. Rows are read in the order of their ids.
     RowId
 );
 id!(
@@ -45,23 +45,23 @@ id!(
     Epoch
 );
 id!(
-    /// The file that holds a chunk: its rows never change, so neither does the file.
+    /// The file of a chunk: its rows never change, so neither does the file.
     ChunkFileId
 );
 
-/// Numbers from here on are those of temporary tables and sequences: of sessions, which no file and no log names. They
+/// Ids from here on belong to temporary tables and sequences of sessions, which no file and no log contains. They
 /// fit into a signed number, as SQL has them.
 const TEMPORARY: u64 = 1 << 62;
 
 macro_rules! temporary {
     ($name:ident) => {
         impl $name {
-            /// The temporary one of this number.
+            /// The temporary id with this number.
             pub(crate) const fn temporary(number: u64) -> Self {
                 Self(TEMPORARY | number)
             }
 
-            /// Whether it is a session's, and ends with it.
+            /// Whether it belongs to a session and ends with it.
             pub const fn is_temporary(self) -> bool {
                 self.0 >= TEMPORARY
             }
@@ -73,7 +73,7 @@ temporary!(TableId);
 temporary!(SequenceId);
 
 impl RowId {
-    /// The id behind it.
+    /// The next id.
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }

@@ -1,14 +1,14 @@
-//! Threads of the caller, for work that may be done in pieces at the same time: the store starts none.
+//! Threads of the caller, for work that can be done in parallel pieces: the store starts none.
 
 use parking_lot::Mutex;
 
 /// Threads that do pieces of work.
 pub trait Workers: Sync {
-    /// Does the work of all numbers below `count`, in any order, and returns when all is done.
+    /// Does the work of all numbers below `count`, in any order, and returns when everything is done.
     fn run(&self, count: usize, work: &(dyn Fn(usize) + Sync));
 }
 
-/// The thread that asks, alone.
+/// Only the calling thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OneThread;
 
@@ -18,7 +18,7 @@ impl Workers for OneThread {
     }
 }
 
-/// Does something with each item; what it gave, in the order of the items.
+/// Applies a function to each item; returns the results in the order of the items.
 pub fn map<T: Send, R: Send>(
     workers: &dyn Workers,
     items: Vec<T>,

@@ -7,13 +7,13 @@ use atoll_sql::Session;
 use super::command::COMMANDS;
 use super::highlight::KEYWORDS;
 
-/// Words that can be completed in statements.
+/// Words that complete statements.
 #[derive(Debug, Default)]
 pub(super) struct CompletionNames(BTreeSet<String>);
 
 impl CompletionNames {
-    /// Tables and columns of a session, from its catalog: no query is run.
-    pub(super) async fn of(session: &Session) -> Self {
+    /// Tables and columns of a session, from its catalog, without a query.
+    pub(super) async fn from_session(session: &Session) -> Self {
         let mut names = BTreeSet::new();
         for table in session.table_names() {
             if !table.starts_with("information_schema.") {
@@ -24,7 +24,7 @@ impl CompletionNames {
         Self(names)
     }
 
-    /// Where the last word of a text starts, and what it can become.
+    /// Start of the last word of a text, and its completions.
     pub(super) fn complete(&self, text: &str) -> (usize, Vec<String>) {
         let start = text.rfind(|c: char| !is_word(c)).map_or(0, |at| at + last_len(text, at));
         let word = &text[start..];
@@ -53,7 +53,7 @@ fn commands(start: &str) -> Vec<String> {
     names.filter(|name| name.starts_with(start)).map(str::to_owned).collect()
 }
 
-/// Keywords in the case in which the word was begun.
+/// Keywords in the case of the typed prefix.
 fn keywords(word: &str) -> impl Iterator<Item = String> {
     let is_lower = word.starts_with(char::is_lowercase);
     let upper = word.to_uppercase();

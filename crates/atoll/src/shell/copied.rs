@@ -1,5 +1,4 @@
-//! Rows of COPY between a file that vanishes and the shell: from it to where results go, and from the lines of a
-//! script into it.
+//! Rows of COPY pass through a temporary file: from it to the output, and from the lines of a script into it.
 
 use std::fs::File;
 use std::io::{BufWriter, Write, copy};
@@ -10,19 +9,19 @@ use tempfile::TempDir;
 use super::stop::Stop;
 use super::target::OutputTarget;
 
-/// A COPY to stdout under way.
+/// A COPY to stdout in progress.
 pub(super) struct CopyThrough {
     directory: TempDir,
     /// The statement that writes the file.
     pub(super) text: String,
 }
 
-/// The file; its ending is the format that is not named.
+/// The file; its extension is the default format.
 const FILE: &str = "rows.csv";
 
 impl CopyThrough {
-    /// The COPY that a statement is; none for all others.
-    pub(super) fn of(text: &str) -> Result<Option<Self>, Stop> {
+    /// Parses a COPY to stdout; None for all other statements.
+    pub(super) fn parse(text: &str) -> Result<Option<Self>, Stop> {
         if !atoll_sql::begins_with(text, &["copy"]) {
             return Ok(None);
         }
@@ -31,7 +30,7 @@ impl CopyThrough {
         Ok(text.map(|text| Self { directory, text }))
     }
 
-    /// Writes what was copied.
+    /// Writes the copied rows.
     pub(super) fn finish(self, target: &mut OutputTarget) -> Result<(), Stop> {
         let mut file = File::open(self.directory.path().join(FILE))?;
         copy(&mut file, target.writer())?;
@@ -39,7 +38,7 @@ impl CopyThrough {
     }
 }
 
-/// The rows that stand behind a `COPY … FROM STDIN`.
+/// The rows that follow a `COPY … FROM STDIN`.
 #[derive(Debug)]
 pub(super) struct CopiedRows {
     _directory: TempDir,
@@ -64,7 +63,7 @@ impl CopiedRows {
     }
 }
 
-/// Every file has a name of its own.
+/// Every file has a unique name.
 impl PartialEq for CopiedRows {
     fn eq(&self, other: &Self) -> bool {
         self.file == other.file

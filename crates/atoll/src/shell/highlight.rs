@@ -1,4 +1,4 @@
-//! Colours for what is typed: keywords, texts, numbers, comments.
+//! Colours for the input line: keywords, texts, numbers, comments.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ const NUMBER: &str = "\x1b[36m";
 const COMMENT: &str = "\x1b[2m";
 const OFF: &str = "\x1b[0m";
 
-/// Words of SQL that are coloured and completed, ordered.
+/// SQL words to colour and complete, sorted.
 pub(super) const KEYWORDS: [&str; 118] = [
     "ALL",
     "ANALYZE",
@@ -130,7 +130,7 @@ pub(super) const KEYWORDS: [&str; 118] = [
     "YEAR",
 ];
 
-/// The text with colours; itself where nothing is coloured.
+/// The text with colours; the same text if nothing is coloured.
 pub(super) fn highlighted(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 64);
     let mut rest = text;
@@ -146,7 +146,7 @@ pub(super) fn highlighted(text: &str) -> Cow<'_, str> {
     if out.len() == text.len() { Cow::Borrowed(text) } else { Cow::Owned(out) }
 }
 
-/// Length in bytes and colour of the token that a text starts with.
+/// Length in bytes and colour of the first token.
 fn token(text: &str, first: char) -> (usize, Option<&'static str>) {
     let while_ = |accept: fn(char) -> bool| text.find(|c| !accept(c)).unwrap_or(text.len());
     match first {
@@ -162,7 +162,7 @@ fn token(text: &str, first: char) -> (usize, Option<&'static str>) {
     }
 }
 
-/// Length up to the closing quote, or to the end where none is typed yet.
+/// Length up to the closing quote, or to the end if there is none yet.
 fn quoted(text: &str, quote: char) -> usize {
     text[1..].find(quote).map_or(text.len(), |end| end + 2)
 }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finished_or_not_ascii_is_kept() {
+    fn unfinished_and_non_ascii_text_is_kept() {
         assert_eq!(highlighted("naïve 東京 +"), "naïve 東京 +");
         assert_eq!(highlighted("'öpen"), "\x1b[32m'öpen\x1b[0m");
     }

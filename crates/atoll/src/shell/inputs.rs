@@ -1,4 +1,4 @@
-//! From lines to statements, commands and rows of COPY.
+//! Joins lines to statements, commands and rows of COPY.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -9,7 +9,7 @@ use super::command::copy;
 use super::copied::CopiedRows;
 use super::stop::Stop;
 
-/// Something to carry out, with the line of its source on which it starts, from 1.
+/// Something to run, with the line of its source on which it starts, from 1.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ShellInput {
     Statement {
@@ -21,7 +21,7 @@ pub(super) enum ShellInput {
         text: String,
         line: u64,
     },
-    /// `COPY … FROM STDIN` with the rows that stand behind it.
+    /// `COPY … FROM STDIN` with the rows that follow it.
     CopyIn {
         text: String,
         line: u64,
@@ -49,48 +49,48 @@ impl From<atoll_sql::Statement> for ShellInput {
     }
 }
 
-/// Where the rows of a `COPY … FROM STDIN` are.
+/// Location of the rows of a `COPY … FROM STDIN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CopyRows {
-    /// In the lines behind the statement, up to `\.` or the end of the source.
+    /// In the lines after the statement, up to `\.` or the end of the source.
     Behind,
-    /// In the standard input of the process.
+    /// In the process's standard input.
     Stdin,
 }
 
 /// The line that ends the rows of a COPY.
 const ROWS_END: &str = "\\.";
 
-/// psql's command, which takes rows as the statement does.
+/// psql's command, which takes rows like the statement.
 const COPY: &str = "\\copy ";
 
-/// Joins lines to inputs. A statement ends at its semicolon or with the source; a command is a line
-/// that starts with a dot or a backslash where no statement is open.
+/// Joins lines to inputs. A statement ends at its semicolon or at the end of the source; a command is a line that
+/// starts with a dot or a backslash outside of a statement.
 pub(super) struct Inputs {
     splitter: Splitter,
     copy_rows: CopyRows,
     /// Lines seen.
     lines: u64,
-    /// The rows so far of a COPY, which is the first of those that wait.
+    /// The rows so far of the COPY at the front of `waiting`.
     rows: Option<CopiedRows>,
-    /// What waits for the end of these rows.
+    /// Inputs that wait for the end of these rows.
     waiting: VecDeque<ShellInput>,
 }
 
 impl Inputs {
-    /// Inputs in the dialect of a session.
-    pub(super) fn of(session: &Session, copy_rows: CopyRows) -> Self {
-        Self::new(Splitter::of(session), copy_rows)
+    /// Splits inputs in the dialect of a session.
+    pub(super) fn for_session(session: &Session, copy_rows: CopyRows) -> Self {
+        Self::new(Splitter::for_session(session), copy_rows)
     }
 
     fn new(splitter: Splitter, copy_rows: CopyRows) -> Self {
         Self { splitter, copy_rows, lines: 0, rows: None, waiting: VecDeque::new() }
     }
 
-    /// The inputs that end on this line.
+    /// Adds a line; returns the inputs that end on it.
     ///
     /// # Errors
-    /// For text that cannot be cut into statements, which is dropped, and for rows that cannot be kept.
+    /// For text that cannot be split into statements, which is dropped, and for rows that cannot be stored.
     pub(super) fn line(&mut self, line: &str) -> Result<Vec<ShellInput>, Stop> {
         self.lines += 1;
         if let Some(rows) = &mut self.rows {
@@ -120,12 +120,12 @@ impl Inputs {
         self.ready()
     }
 
-    /// Whether the next line begins something.
+    /// Whether the next line starts a new input.
     pub(super) fn is_idle(&self) -> bool {
         self.rows.is_none() && self.splitter.is_idle()
     }
 
-    /// The inputs that the source's end ends.
+    /// Ends the source; returns the remaining inputs.
     ///
     /// # Errors
     /// As [`Inputs::line`].
@@ -143,7 +143,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Those that wait, up to a COPY whose rows come next.
+    /// The waiting inputs, up to a COPY whose rows come next.
     fn ready(&mut self) -> Result<Vec<ShellInput>, Stop> {
         let mut ready = Vec::new();
         while let Some(input) = self.waiting.pop_front() {
@@ -157,7 +157,7 @@ impl Inputs {
         Ok(ready)
     }
 
-    /// The COPY whose rows have ended, and what waited behind it.
+    /// The COPY whose rows have ended, and the inputs that waited for it.
     fn end_rows(&mut self) -> Result<Vec<ShellInput>, Stop> {
         let (Some(mut rows), Some(ShellInput::Statement { text, line })) =
             (self.rows.take(), self.waiting.pop_front())
@@ -171,7 +171,7 @@ impl Inputs {
     }
 }
 
-/// Whether a line has the form of a command.
+/// Whether a line looks like a command.
 pub(super) fn is_command(line: &str) -> bool {
     line.trim_start().starts_with(['.', '\\'])
 }
@@ -192,7 +192,7 @@ mod tests {
         found
     }
 
-    /// The statements of a script with the rows of those that copy.
+    /// The statements of a script, with the rows of each COPY.
     fn copied(script: &str) -> Vec<(String, u64, Option<String>)> {
         let shown = |input| match input {
             ShellInput::Statement { text, line } | ShellInput::Command { text, line } => {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_stand_between_statements_only() {
+    fn commands_occur_between_statements_only() {
         let command = |text: &str, line| ShellInput::Command { text: text.to_owned(), line };
         assert_eq!(
             inputs("-- first\n .mode csv \nSELECT '\n.mode box\n';\n\\q\n"),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_left_open_waits_for_its_end_and_is_an_error_without() {
+    fn an_open_quote_waits_for_its_end_and_is_an_error_at_the_end() {
         assert_eq!(inputs("SELECT 'a;\nb';"), [statement("SELECT 'a;\nb'", 1)]);
         let mut open = Inputs::new(Splitter::default(), CopyRows::Behind);
         assert_eq!(open.line("").unwrap(), []);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_copy_stand_behind_it() {
+    fn rows_of_a_copy_follow_it() {
         let row =
             |text: &str, line, rows: Option<&str>| (text.to_owned(), line, rows.map(str::to_owned));
         assert_eq!(
@@ -270,7 +270,7 @@ mod tests {
         );
     }
 
-    /// Whether all of a text is carried out.
+    /// Whether a whole text can run.
     fn is_whole(text: &str) -> bool {
         let mut inputs = Inputs::new(Splitter::default(), CopyRows::Behind);
         text.split('\n').any(|line| inputs.line(line).is_err()) || inputs.is_idle()

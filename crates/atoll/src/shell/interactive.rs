@@ -23,10 +23,10 @@ use atoll_tools::terminal;
 
 const PROMPT: &str = "atoll> ";
 
-/// The prompt where a statement, or the rows of a COPY, go on.
+/// The prompt for the continuation of a statement or of the rows of a COPY.
 const PROMPT_WITHIN: &str = "atoll-> ";
 
-/// What the line editor asks while a person types.
+/// Callbacks of the line editor.
 #[derive(Default, Helper, Hinter, Validator)]
 struct Typing {
     names: CompletionNames,
@@ -65,7 +65,7 @@ impl Highlighter for Typing {
 }
 
 impl Shell {
-    /// Talks with a person until they leave.
+    /// Reads and runs input until the user quits.
     pub(super) async fn converse(&mut self, engine: &Engine) -> Result<(), Stop> {
         greet(engine);
         if let Some(file) = home_file(".atollrc").filter(|file| file.exists()) {
@@ -75,7 +75,7 @@ impl Shell {
         let mut editor = editor().map_err(|error| no_terminal(&error))?;
         let history = home_file(".atoll_history");
         if let Some(history) = &history {
-            // The first time there is none.
+            // There is no history on the first run.
             let _ = editor.load_history(history);
         }
         let done = self.answer(&mut editor).await;
@@ -91,14 +91,14 @@ impl Shell {
         let mut typed = Typed::new(&self.session);
         loop {
             if let (Some(typing), true) = (editor.helper_mut(), typed.text.is_empty()) {
-                typing.names = CompletionNames::of(&self.session).await;
+                typing.names = CompletionNames::from_session(&self.session).await;
             }
             match editor.readline(if typed.text.is_empty() { PROMPT } else { PROMPT_WITHIN }) {
                 Ok(text) => {
                     self.interrupts.forget().await;
                     let done = self.run_typed(&mut typed, &text).await;
                     if done.is_err() || typed.inputs.is_idle() {
-                        // Only convenience is lost where it cannot be kept.
+                        // Losing the history is not an error.
                         let _ = editor.add_history_entry(typed.text.trim_end());
                         typed = Typed::new(&self.session);
                     }
@@ -111,7 +111,7 @@ impl Shell {
         }
     }
 
-    /// Carries out what ends with these lines; what was pasted may have several.
+    /// Runs what ends with these lines; pasted text may have several.
     async fn run_typed(&mut self, typed: &mut Typed, text: &str) -> Result<(), Stop> {
         typed.text.push_str(text);
         typed.text.push('\n');
@@ -126,7 +126,7 @@ impl Shell {
     }
 }
 
-/// What a person has typed since all before it was carried out.
+/// Input since the last run.
 struct Typed {
     text: String,
     inputs: Inputs,
@@ -134,11 +134,11 @@ struct Typed {
 
 impl Typed {
     fn new(session: &Session) -> Self {
-        Self { text: String::new(), inputs: Inputs::of(session, CopyRows::Behind) }
+        Self { text: String::new(), inputs: Inputs::for_session(session, CopyRows::Behind) }
     }
 }
 
-/// Says what went wrong and goes on, unless the person leaves.
+/// Reports an error and continues, unless the user quits.
 fn said(done: Result<(), Stop>) -> Result<(), Stop> {
     match done {
         Err(Stop::Failed(failure)) => terminal::say_error(failure.message()),
@@ -166,7 +166,7 @@ fn greet(engine: &Engine) {
 
 fn editor() -> rustyline::Result<Editor<Typing, FileHistory>> {
     let is_colored = terminal::colors(stdout().is_terminal());
-    // With results going elsewhere, the conversation goes to the terminal itself.
+    // If results go elsewhere, the prompt uses the terminal itself.
     let behavior = if stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
     let config = Config::builder()
         .completion_type(CompletionType::List)
@@ -183,5 +183,5 @@ fn home_file(name: &str) -> Option<PathBuf> {
 }
 
 fn no_terminal(error: &ReadlineError) -> Stop {
-    Stop::failed(format!("the terminal cannot be read: {error}; give statements with -c or -f"))
+    Stop::failed(format!("cannot read the terminal: {error}; give statements with -c or -f"))
 }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, interval_at};
 use super::stop::Stop;
 use crate::progress::{QueryBar, TICK};
 
-/// Interrupts from the terminal, from the moment this is made: the process no longer ends by itself.
+/// Interrupts from the terminal. From its creation on, Ctrl-C no longer ends the process.
 pub(super) struct Interrupts(Signal);
 
 impl Interrupts {
@@ -20,13 +20,13 @@ impl Interrupts {
         signal(SignalKind::interrupt()).map(Self)
     }
 
-    /// Waits for the next one.
+    /// Waits for the next interrupt.
     pub(super) async fn next(&mut self) {
-        // The signal's stream never ends.
+        // The signal stream never ends.
         self.0.recv().await;
     }
 
-    /// Forgets those that came while nothing was running.
+    /// Discards interrupts that came while nothing was running.
     pub(super) async fn forget(&mut self) {
         tokio::select! {
             biased;
@@ -35,7 +35,7 @@ impl Interrupts {
         }
     }
 
-    /// Waits for `work`, moving the bar meanwhile. Ctrl-C drops the work, which cancels a query.
+    /// Waits for `work` and updates the bar. Ctrl-C drops the work, which cancels a query.
     pub(super) async fn unless<T>(
         &mut self,
         bar: &mut QueryBar,
@@ -44,7 +44,7 @@ impl Interrupts {
     ) -> Result<T, Stop> {
         let mut work = pin!(work);
         let mut ticks = interval_at(Instant::now() + TICK, TICK);
-        // Work that is always ready would keep signals from being seen.
+        // Work that is always ready would starve the signals.
         tokio::task::yield_now().await;
         loop {
             tokio::select! {

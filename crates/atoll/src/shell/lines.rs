@@ -1,4 +1,4 @@
-//! Lines of a script, read on a thread of their own so that Ctrl-C is seen while a pipe is silent.
+//! Lines of a script, read on a separate thread so that Ctrl-C works while a pipe is silent.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::thread;
@@ -8,19 +8,18 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// Lines read ahead.
 const AHEAD: usize = 64;
 
-/// The lines of a script, without their ends.
+/// The lines of a script, without line ends.
 pub(super) struct ScriptLines(Receiver<io::Result<String>>);
 
 impl ScriptLines {
-    /// The lines of a stream. The thread ends with the stream, or after the next line once this is
-    /// dropped.
-    pub(super) fn of(stream: impl Read + Send + 'static) -> Self {
+    /// Reads the lines of a stream. The thread ends with the stream, or after the next line once this is dropped.
+    pub(super) fn from_reader(stream: impl Read + Send + 'static) -> Self {
         let (sender, receiver) = channel(AHEAD);
         thread::spawn(move || send(BufReader::new(stream), &sender));
         Self(receiver)
     }
 
-    /// The next line; none after the last.
+    /// The next line; None after the last.
     pub(super) async fn next(&mut self) -> Option<io::Result<String>> {
         self.0.recv().await
     }

@@ -1,10 +1,9 @@
-//! `atoll sql`: a shell for people, scripts for programs, one way through both.
+//! `atoll sql`: a shell for people and scripts for programs, on one code path.
 //!
-//! Lines come from the terminal (`interactive`) or from a file, a pipe or the command line (`lines`).
-//! `inputs` joins them to statements, `.commands` and the rows that COPY takes from them (`copied`). A statement runs in `statement`: its result goes
-//! to the `target` in the mode that `settings` name, while `interrupt` waits for Ctrl-C. A command runs
-//! in `command`. Whatever goes wrong is a [`Stop`]: a script ends with it, unless `.bail off` was said;
-//! the shell says it and goes on.
+//! Lines come from the terminal (`interactive`) or from a file, a pipe or the command line (`lines`). `inputs` joins
+//! them to statements, `.commands` and the rows of COPY (`copied`). `statement` runs a statement: its result goes to
+//! the `target` in the mode of `settings`, while `interrupt` waits for Ctrl-C. `command` runs a command. Every failure
+//! is a [`Stop`]: it ends a script, unless `.bail off` is set; the shell reports it and continues.
 
 mod command;
 mod complete;
@@ -41,12 +40,12 @@ struct Shell {
     session: Session,
     settings: ShellSettings,
     target: OutputTarget,
-    /// The one that comes back after the next result.
+    /// The target that returns after the next result.
     target_before: Option<OutputTarget>,
     interrupts: Interrupts,
-    /// Scripts that `.read` is in.
+    /// Nesting depth of `.read`.
     depth: usize,
-    /// Whether a script went on after a failure.
+    /// Whether a script continued after a failure.
     has_failed: bool,
 }
 
@@ -77,7 +76,9 @@ pub(crate) async fn run(args: &SqlArgs, scripts: Vec<Script>) -> Result<(), Comm
     }
     let done = match (is_interactive, scripts.is_empty()) {
         (true, _) => shell.converse(&engine).await,
-        (false, true) => shell.run_lines("stdin", ScriptLines::of(stdin()), CopyRows::Behind).await,
+        (false, true) => {
+            shell.run_lines("stdin", ScriptLines::from_reader(stdin()), CopyRows::Behind).await
+        }
         (false, false) => shell.run_scripts(scripts).await,
     };
     match done {

@@ -1,4 +1,4 @@
-//! Scripts: the first failure ends them, unless `.bail off`, and is told with its line.
+//! Scripts: the first failure ends them, unless `.bail off` is set, and is reported with its line.
 
 use std::fs::File;
 use std::io::{Cursor, stdin};
@@ -11,20 +11,21 @@ use super::stop::Stop;
 use crate::cli::Script;
 use atoll_tools::terminal;
 
-/// Scripts that may read one another: more is a script that reads itself.
+/// Maximum nesting of scripts, which stops a script that reads itself.
 const DEPTH_MAX: usize = 16;
 
 impl Shell {
-    /// Runs what `-c` and `-f` name.
+    /// Runs the arguments of `-c` and `-f`.
     pub(super) async fn run_scripts(&mut self, scripts: Vec<Script>) -> Result<(), Stop> {
         for script in scripts {
             match script {
                 Script::Text(text) => {
-                    let lines = ScriptLines::of(Cursor::new(text));
+                    let lines = ScriptLines::from_reader(Cursor::new(text));
                     self.run_lines("-c", lines, CopyRows::Stdin).await?;
                 }
                 Script::File(path) if path.as_os_str() == "-" => {
-                    self.run_lines("stdin", ScriptLines::of(stdin()), CopyRows::Behind).await?;
+                    self.run_lines("stdin", ScriptLines::from_reader(stdin()), CopyRows::Behind)
+                        .await?;
                 }
                 Script::File(path) => {
                     if let Err(stop) = self.run_file(&path).await {
@@ -46,22 +47,22 @@ impl Shell {
             )));
         }
         let file = File::open(path)
-            .map_err(|error| Stop::failed(format!("{name} cannot be read: {error}")))?;
+            .map_err(|error| Stop::failed(format!("cannot read {name}: {error}")))?;
         self.depth += 1;
-        let lines = ScriptLines::of(file);
+        let lines = ScriptLines::from_reader(file);
         let done = Box::pin(self.run_lines(&name, lines, CopyRows::Behind)).await;
         self.depth -= 1;
         done
     }
 
-    /// Runs the lines of a source; failures name it.
+    /// Runs the lines of a source; failures name the source.
     pub(super) async fn run_lines(
         &mut self,
         source: &str,
         mut lines: ScriptLines,
         copy_rows: CopyRows,
     ) -> Result<(), Stop> {
-        let mut inputs = Inputs::of(&self.session, copy_rows);
+        let mut inputs = Inputs::for_session(&self.session, copy_rows);
         let mut number = 0;
         while let Some(line) = self.next_line(&mut lines).await? {
             number += 1;
@@ -77,7 +78,7 @@ impl Shell {
         }
     }
 
-    /// Ends the script with a failure, or says it and goes on after `.bail off`.
+    /// Ends the script with a failure, or reports it and continues after `.bail off`.
     fn fail(&mut self, stop: Stop) -> Result<(), Stop> {
         match stop {
             Stop::Failed(failure) if !self.settings.bail => {

@@ -1,20 +1,20 @@
-//! What `.commands` set.
+//! Settings of the shell.
 
 use atoll_sql::split_first_word;
 
 use crate::output::Mode;
 
-/// Rows of a drawn result that a person is shown at once.
+/// Default for the rows of a result shown at a terminal.
 const ROWS_MAX: usize = 40;
 
-/// How queries are explained instead of answered.
+/// How queries are explained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Explain {
     #[default]
     Off,
     /// The plan.
     On,
-    /// The plan with what happened when it ran.
+    /// The plan with run-time metrics.
     Analyze,
 }
 
@@ -22,29 +22,29 @@ pub(super) enum Explain {
 #[derive(Clone, Debug)]
 pub(super) struct ShellSettings {
     pub(super) mode: Mode,
-    /// Whether the time of each statement is told.
+    /// Whether the time of each statement is shown.
     pub(super) timer: bool,
     pub(super) explain: Explain,
-    /// Rows shown of a drawn result; none for all.
+    /// Maximum number of rows shown; None for all.
     pub(super) rows_max: Option<usize>,
-    /// Whether statements are told before they run.
+    /// Whether statements are echoed before they run.
     pub(super) echo: bool,
     /// Whether long queries show a bar.
     pub(super) progress: bool,
     /// Whether the first failure ends a script.
     pub(super) bail: bool,
-    /// Whether results begin with the names of their columns.
+    /// Whether results begin with column names.
     pub(super) headers: bool,
-    /// The text for NULL, where it is not that of the mode.
+    /// The text for NULL, if it is not the mode's default.
     pub(super) null: Option<String>,
-    /// Widths of drawn columns, 0 for as wide as their values.
+    /// Widths of drawn columns, 0 to fit the values.
     pub(super) widths: Vec<usize>,
-    /// What stands between values in `csv`, `tabs` and `list`, where it is not that of the mode.
+    /// The separator of `csv`, `tabs` and `list`, if it is not the mode's default.
     pub(super) separator: Option<String>,
 }
 
 impl ShellSettings {
-    /// People are told times, and are spared long results; scripts get what they asked for.
+    /// Terminals show times and shortened results; scripts get all rows and nothing else.
     pub(super) fn new(mode: Mode, is_interactive: bool, progress: bool) -> Self {
         Self {
             mode,
@@ -61,7 +61,7 @@ impl ShellSettings {
         }
     }
 
-    /// The statement as it is run, and the number of lines put in front of it.
+    /// The statement to run, and the number of lines put in front of it.
     pub(super) fn explained(&self, statement: &str) -> (String, u64) {
         let before = match self.explain {
             Explain::On if is_query(statement) => "EXPLAIN\n",
@@ -72,7 +72,7 @@ impl ShellSettings {
     }
 }
 
-/// The words that a query begins with.
+/// The words that begin a query.
 const QUERIES: [&str; 8] =
     ["select", "with", "values", "table", "from", "pivot", "unpivot", "summarize"];
 

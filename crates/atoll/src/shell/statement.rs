@@ -1,4 +1,4 @@
-//! One statement: run it, show it, tell of it.
+//! Runs one statement, and shows its result.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ impl Shell {
         self.run_told(text, line).await
     }
 
-    /// Runs a `COPY … FROM STDIN` over its rows.
+    /// Runs a `COPY … FROM STDIN` with its rows.
     pub(super) async fn copy_in(
         &mut self,
         text: &str,
@@ -36,7 +36,7 @@ impl Shell {
 
     async fn run_told(&mut self, text: &str, line: u64) -> Result<(), Stop> {
         let started = Instant::now();
-        let through = CopyThrough::of(text)?;
+        let through = CopyThrough::parse(text)?;
         let text = through.as_ref().map_or(text, |through| through.text.as_str());
         let (text, above) = self.settings.explained(text);
         let mut bar = QueryBar::new(self.settings.progress);
@@ -51,7 +51,7 @@ impl Shell {
         if let (Some(through), Ok(_)) = (through, &done) {
             through.finish(&mut self.target)?;
         }
-        // Rows that were written before a failure are rows that the statement returned.
+        // Rows written before a failure were still returned by the statement.
         self.target.writer().flush()?;
         if let Some(before) = self.target_before.take() {
             self.target = before;
@@ -60,7 +60,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Writes a result to the target. Returns what to tell of it; nothing where that would disturb.
+    /// Writes a result to the target. Returns the footer; None if it would disturb.
     async fn show(
         &mut self,
         mut result: QueryResult,
@@ -127,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_told_in_the_unit_that_fits() {
+    fn durations_use_the_fitting_unit() {
         assert_eq!(duration(Duration::from_micros(12_340)), "12.3 ms");
         assert_eq!(duration(Duration::from_millis(4_560)), "4.56 s");
         assert_eq!(duration(Duration::from_secs(125)), "2 min 05 s");
     }
 
     #[test]
-    fn a_footer_counts_all_rows_and_says_what_is_missing() {
+    fn a_footer_counts_all_rows_and_shows_notes() {
         assert_eq!(footer(1, &[]), "1 row");
         assert_eq!(footer(90, &["40 shown".into(), "x".into()]), "90 rows (40 shown; x)");
     }

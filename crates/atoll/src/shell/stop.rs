@@ -1,4 +1,4 @@
-//! Why a shell does not go on to the next statement.
+//! Why a shell stopped before the next statement.
 
 use std::io;
 
@@ -9,21 +9,21 @@ use atoll_tools::exit::{CommandError, Exit};
 /// Why a statement, a command or a script ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It failed.
+    /// An error.
     Failed(StatementFailure),
     /// Ctrl-C.
     Interrupted,
-    /// `.quit`, or the reader of the results has gone.
+    /// `.quit`, or the reader of the results went away.
     Left,
 }
 
-/// What went wrong, and where.
+/// An error, and its position.
 #[derive(Debug)]
 pub(super) struct StatementFailure {
     message: String,
-    /// Line of the statement on which it went wrong, from 1.
+    /// Line of the statement with the error, from 1.
     line: u64,
-    /// Whether the message says where.
+    /// Whether the message has the position.
     is_located: bool,
 }
 
@@ -33,8 +33,7 @@ impl Stop {
         Self::Failed(StatementFailure { message: message.into(), line: 1, is_located: false })
     }
 
-    /// A failure inside a statement that starts on line `first` of its source; `above` lines were
-    /// put in front of it.
+    /// A failure inside a statement that starts on line `first` of its source; `above` lines were put in front of it.
     pub(super) fn sql(mut error: SqlError, first: u64, above: u64) -> Self {
         let mut line = 1;
         if let Some(place) = &mut error.place {
@@ -44,7 +43,7 @@ impl Stop {
         Self::Failed(StatementFailure { message: error.to_string(), line, is_located: false })
     }
 
-    /// The same with another name for what its message names.
+    /// The same with a name in its message replaced.
     pub(super) fn naming(self, name: &str, other: &str) -> Self {
         match self {
             Self::Failed(failure) => {
@@ -56,8 +55,8 @@ impl Stop {
         }
     }
 
-    /// The same with its place in a source, for what started on `line` there. The innermost source
-    /// is the one that is told.
+    /// The same with its position in a source, for input that started on `line` there. The innermost source is the one
+    /// reported.
     pub(super) fn at(self, source: &str, line: u64) -> Self {
         match self {
             Self::Failed(failure) if !failure.is_located => {
@@ -76,12 +75,12 @@ impl StatementFailure {
     }
 }
 
-/// Results could not be written; a reader that went away wants none.
+/// An output error; if the reader went away, the shell just stops.
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Left,
-            _ => Self::failed(format!("the result cannot be written: {error}")),
+            _ => Self::failed(format!("cannot write the result: {error}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where results go.
+//! The output of results.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write, stdout};
@@ -16,22 +16,22 @@ pub(super) struct OutputTarget {
 
 impl OutputTarget {
     pub(super) fn stdout() -> Self {
-        // BufWriter instead of the line buffer that stdout has.
+        // BufWriter replaces stdout's line buffer.
         let out = Box::new(BufWriter::with_capacity(1 << 16, stdout()));
         Self { out, is_terminal: stdout().is_terminal() }
     }
 
-    /// A new file, in place of one of that name.
+    /// Creates a file, replacing one of the same name.
     pub(super) fn file(path: &Path) -> io::Result<Self> {
         Ok(Self { out: Box::new(BufWriter::new(File::create(path)?)), is_terminal: false })
     }
 
-    /// Whether a person looks at it.
+    /// Whether the output is a terminal.
     pub(super) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// What results drawn here have to fit in: files have no bounds.
+    /// Limits for drawn results; files have none.
     pub(super) fn layout(&self, settings: &ShellSettings) -> DrawLayout {
         DrawLayout {
             width: if self.is_terminal { terminal::width() } else { None },

@@ -8,7 +8,7 @@ use super::stop::Stop;
 use crate::progress::{LoadBar, QueryBar};
 
 impl Shell {
-    /// Loads TPC-H's tables.
+    /// Loads the TPC-H tables.
     pub(super) async fn load_tpch(&mut self, scale: f64) -> Result<(), Stop> {
         let bar = LoadBar::new(tpch::TABLES.len(), self.settings.progress);
         let mut done = |loaded: &tpch::LoadedTpchTable| {
@@ -17,6 +17,6 @@ impl Shell {
         };
         let load = tpch::load(&self.session, scale, &mut done);
         let loaded = self.interrupts.unless(&mut QueryBar::new(false), None, load).await?;
-        loaded.map_err(|error| Stop::failed(format!("TPC-H cannot be loaded: {error}")))
+        loaded.map_err(|error| Stop::failed(format!("cannot load TPC-H: {error}")))
     }
 }

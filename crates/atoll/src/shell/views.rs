@@ -7,11 +7,10 @@ use super::Shell;
 use super::stop::Stop;
 use atoll_tools::exit::{CommandError, Exit};
 
-/// Endings that say how a file is compressed, not what it is.
+/// Extensions for the compression of a file, not its format.
 const COMPRESSED: [&str; 4] = ["gz", "bz2", "xz", "zst"];
 
-/// The statements that make a view of each file. The name is in lower case, so that it is found
-/// without quotes whatever its case.
+/// The statements that create a view for each file. View names are in lower case, so that queries need no quotes.
 pub(super) fn statements(files: &[PathBuf]) -> Result<Vec<String>, CommandError> {
     let mut views: BTreeMap<String, &Path> = BTreeMap::new();
     let mut statements = Vec::with_capacity(files.len());
@@ -38,9 +37,7 @@ fn check(file: &Path) -> Result<(), CommandError> {
     }
     match file.metadata() {
         Ok(_) => Ok(()),
-        Err(error) => {
-            Err(CommandError::with(Exit::Own, format!("{shown} cannot be read: {error}")))
-        }
+        Err(error) => Err(CommandError::with(Exit::Own, format!("cannot read {shown}: {error}"))),
     }
 }
 
@@ -98,7 +95,7 @@ mod tests {
         let message = |files: &[PathBuf]| statements(files).unwrap_err().message.unwrap();
         assert!(message(&[csv.clone(), json]).contains("would both be the view 'a'"));
         assert!(message(&[sql]).contains("run it with -f"));
-        assert!(message(&[directory.path().join("none.csv")]).contains("cannot be read"));
+        assert!(message(&[directory.path().join("none.csv")]).contains("cannot read"));
         assert_eq!(statements(&[csv]).unwrap().len(), 1);
     }
 }

@@ -27,7 +27,7 @@ fn tables_and_their_columns_are_listed() {
 }
 
 #[test]
-fn indexes_extensions_and_the_database_are_told() {
+fn indexes_extensions_and_the_database_are_listed() {
     let made = "CREATE TABLE towns (name TEXT PRIMARY KEY, size INT UNIQUE);\n";
     let indexes = sql(&format!("{made}\\di"));
     assert!(indexes.starts_with("schema,name,table,definition\npublic,towns_"), "{indexes}");
@@ -39,7 +39,7 @@ fn indexes_extensions_and_the_database_are_told() {
 }
 
 #[test]
-fn an_unknown_command_is_told_the_near_name_and_its_line() {
+fn an_unknown_command_is_reported_with_a_similar_name_and_its_line() {
     let error = atoll_with(&["sql"], "SELECT 1;\n.tabels\n").failed(1);
     assert_eq!(
         error.lines().last().unwrap(),
@@ -85,11 +85,11 @@ fn results_go_to_a_file_and_back_to_stdout() {
     assert_eq!(ran.done(), "n\n2\n");
     assert_eq!(std::fs::read_to_string(home.path().join("my rows.csv")).unwrap(), "n\n1\n");
     let error = atoll_with(&["sql"], ".output no/such/place\n").failed(1);
-    assert!(error.contains("cannot be written"), "{error}");
+    assert!(error.contains("cannot write"), "{error}");
 }
 
 #[test]
-fn quit_leaves_in_peace() {
+fn quit_ends_the_shell_successfully() {
     assert_eq!(sql("SELECT 1 AS n;\n.quit\nSELECT 2 AS n;\n"), "n\n1\n");
 }
 
@@ -110,7 +110,7 @@ fn patterns_choose_tables_and_those_of_the_system_are_asked_for() {
 }
 
 #[test]
-fn what_a_statement_wrote_is_told_on_stderr() {
+fn the_effect_of_a_statement_is_reported_on_stderr() {
     let script = "CREATE TABLE t (a INT);\nINSERT INTO t VALUES (1), (2);\nUPDATE t SET a = 3;\n\
                   COPY t TO 't.csv';\nCREATE OR REPLACE VIEW v AS SELECT a FROM t;\nSELECT * FROM v LIMIT 1;\n";
     let home = tempfile::tempdir().unwrap();
@@ -158,14 +158,17 @@ fn a_table_to_import_into_may_have_quotes_and_a_schema() {
 #[test]
 fn the_statements_that_make_tables_are_shown() {
     let made = "CREATE TABLE t (id INT PRIMARY KEY, name TEXT DEFAULT 'x' NOT NULL, n DECIMAL(9, 2) CHECK (n > 0));\n\
-                CREATE SCHEMA s;\nCREATE TABLE s.\"U\" (a INT[] UNIQUE);\nCREATE VIEW v AS SELECT id FROM t;\n";
+                CREATE SCHEMA s;\nCREATE TABLE s.\"U\" (a INT[] UNIQUE);\nCREATE VIEW v AS SELECT id FROM t;\n\
+                CREATE INDEX ON t (name, n DESC);\nCREATE UNIQUE INDEX ON s.\"U\" (a);\n";
     let t = "CREATE TABLE t (id INTEGER, name VARCHAR NOT NULL DEFAULT 'x', n DECIMAL(9,2), \
-             CONSTRAINT t_pkey PRIMARY KEY (id), CONSTRAINT t_n_check CHECK (n > 0));\n";
+             CONSTRAINT t_pkey PRIMARY KEY (id), CONSTRAINT t_n_check CHECK (n > 0));\n\
+             CREATE INDEX t_name_n_idx ON public.t USING btree (name, n DESC);\n";
     let all = sql(&format!("{made}.schema"));
     assert_eq!(
         all,
         format!(
             "{t}CREATE TABLE s.\"U\" (a INTEGER[], CONSTRAINT \"U_a_key\" UNIQUE (a));\n\
+             CREATE UNIQUE INDEX \"U_a_idx\" ON s.\"U\" USING btree (a);\n\
              CREATE VIEW v AS SELECT id FROM t;\n"
         )
     );
@@ -205,13 +208,13 @@ fn words_of_psql_and_duckdb_are_known() {
 }
 
 #[test]
-fn commands_of_the_system_run_and_one_result_goes_to_a_file() {
+fn shell_commands_run_and_one_result_goes_to_a_file() {
     let home = tempfile::tempdir().unwrap();
     let script = ".once n.csv\nSELECT 1 AS n;\n.shell cat n.csv\n.print done\nSELECT 2 AS n;\n\
                   .system exit 3\n";
     let ran = atoll_in(home.path(), &["sql", "-csv"], script);
     assert_eq!(ran.out, "n\n1\ndone\nn\n2\n");
-    assert!(ran.failed(1).contains("stdin:6: 'exit 3' ended with exit status: 3"));
+    assert!(ran.failed(1).contains("stdin:6: 'exit 3' failed with exit status: 3"));
     assert!(sql(".help import").contains("For example: .import"), "{}", sql(".help import"));
 }
 

@@ -25,7 +25,7 @@ fn column_bytes(column: &ArrayRef) -> usize {
     views + sliced.unwrap_or_else(|_| column.get_array_memory_size())
 }
 
-/// Bytes behind views that are too long to be in the view itself.
+/// Bytes of strings that are too long to be inlined in their views.
 fn viewed_bytes<V: ByteViewType>(column: &ArrayRef) -> usize {
     const INLINE_MAX: u32 = 12;
     let lengths = column.as_byte_view::<V>().views().iter().map(|&view| view as u32);
@@ -37,7 +37,7 @@ fn viewed_bytes<V: ByteViewType>(column: &ArrayRef) -> usize {
 pub(super) struct SentBytes(Vec<Count>);
 
 impl SentBytes {
-    /// Counters for producers on `from`; per output `bytes_local` if it is at home there, otherwise
+    /// Counters for producers on `from`; per output `bytes_local` if its home is there, otherwise
     /// `bytes_remote`, labelled with both nodes.
     pub(super) fn new(
         metrics: &ExecutionPlanMetricsSet,
@@ -69,7 +69,7 @@ mod tests {
     use datafusion::arrow::array::{Int64Array, StringViewArray};
 
     #[test]
-    fn a_slice_counts_as_the_rows_it_shows() {
+    fn a_slice_counts_only_its_own_rows() {
         let column: ArrayRef = Arc::new(Int64Array::from(vec![0; 1000]));
         let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
         assert_eq!(batch_bytes(&batch), 8000);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn long_strings_count_beside_their_views() {
+    fn long_strings_count_in_addition_to_their_views() {
         let strings = StringViewArray::from(vec!["short", "as long as it needs to be"]);
         let column: ArrayRef = Arc::new(strings);
         assert_eq!(column_bytes(&column), 2 * 16 + 25);

@@ -42,7 +42,7 @@ use atoll_sql_common::operator::delegate_to;
 ///    input 0   input 1               │    input 2   input 3          polled at home(input)
 /// ```
 ///
-/// It takes the place of a [`RepartitionExec`] that does not preserve order, and all that the plan
+/// It replaces a [`RepartitionExec`] that does not preserve order, and all that the plan
 /// sees of it (partitioning, orderings, statistics, pushed filters) is the RepartitionExec's. What
 /// differs is where work is done: the loop over an input partition, splitting included, runs on the
 /// workers of that partition's home. The loops are spawned when the first output is polled, not
@@ -53,7 +53,7 @@ use atoll_sql_common::operator::delegate_to;
 /// query does), reset it or give it new children.
 #[derive(Debug)]
 pub(crate) struct ExchangeExec {
-    /// The operator it stands for; never executed.
+    /// The operator that it replaces; never executed.
     repartition: RepartitionExec,
     runtime: Runtime,
     metrics: ExecutionPlanMetricsSet,
@@ -61,8 +61,8 @@ pub(crate) struct ExchangeExec {
 }
 
 impl ExchangeExec {
-    /// The exchange that stands for a RepartitionExec, if one can: one that preserves order merges
-    /// its inputs per output, and is left alone, as is one that does not say how it splits.
+    /// The exchange that replaces a RepartitionExec. `None` if it preserves order, because it then merges
+    /// its inputs per output, or if it does not say how it splits.
     pub(crate) fn in_place_of(repartition: &RepartitionExec, runtime: &Runtime) -> Option<Self> {
         let splits = !matches!(repartition.partitioning(), Partitioning::UnknownPartitioning(_));
         (splits && !repartition.preserve_order())
@@ -80,7 +80,10 @@ impl ExchangeExec {
 
     /// The homes of the output partitions.
     pub(crate) fn homes(&self) -> PartitionHomes {
-        PartitionHomes::of(&self.runtime, self.repartition.partitioning().partition_count())
+        PartitionHomes::for_partitions(
+            &self.runtime,
+            self.repartition.partitioning().partition_count(),
+        )
     }
 
     fn input(&self) -> &Arc<dyn ExecutionPlan> {

@@ -5,7 +5,7 @@
 //! | same rows | every output holds exactly the rows that RepartitionExec puts there |
 //! | homes | each input's loop ran on the node of its partition, and not before the first poll |
 //! | ends | no order of polling deadlocks; dropped outputs end the loops; failures reach all outputs |
-//! | memory | what waits is charged, given back, and spilled when there is no more |
+//! | memory | queued batches are charged, released, and spilled when memory runs out |
 //! | bytes | local and remote bytes are those that were sent |
 
 use std::sync::Arc;
@@ -74,7 +74,7 @@ async fn a_hash_exchange_puts_every_row_where_datafusion_does() {
 }
 
 #[tokio::test]
-async fn a_round_robin_exchange_loses_and_doubles_nothing() {
+async fn a_round_robin_exchange_neither_loses_nor_duplicates_rows() {
     let runtime = two_nodes();
     let partitions = random_partitions(3, 5);
     let expected = sorted_rows(&partitions.concat());
@@ -100,7 +100,7 @@ async fn a_single_input_keeps_its_order() {
 }
 
 #[tokio::test]
-async fn each_input_is_polled_at_its_home_and_none_before_an_output_is() {
+async fn inputs_are_polled_at_their_homes_after_the_first_output_is_polled() {
     let runtime = two_nodes();
     let source = TestSource::new(&runtime, random_partitions(6, 7));
     let plan = exchange(&source, by_hash(4), &runtime);
@@ -132,7 +132,7 @@ async fn outputs_polled_one_after_another_do_not_deadlock() {
 }
 
 #[tokio::test]
-async fn dropping_the_outputs_ends_the_loops_also_of_outputs_never_polled() {
+async fn dropping_the_outputs_ends_the_loops_even_if_outputs_were_never_polled() {
     let runtime = two_nodes();
     let mut source = TestSource::new(&runtime, random_partitions(4, 9));
     for input in 0..4 {
@@ -152,7 +152,7 @@ async fn an_error_in_one_input_fails_every_output() {
     let source = TestSource::new(&runtime, random_partitions(4, 10)).ending(2, TestEnding::Error);
     let plan = exchange(&source, by_hash(4), &runtime);
     for output in outputs(&plan, &Arc::default()).await {
-        assert!(output.unwrap_err().to_string().contains("told to fail"));
+        assert!(output.unwrap_err().to_string().contains("failed on request"));
     }
     source.until_dropped().await;
 }
@@ -164,7 +164,7 @@ async fn a_panic_in_one_input_is_an_error_of_every_output() {
     let plan = exchange(&source, by_hash(4), &runtime);
     for output in outputs(&plan, &Arc::default()).await {
         let message = output.unwrap_err().to_string();
-        assert!(message.contains("panicked: told to panic"), "{message}");
+        assert!(message.contains("panicked: on request"), "{message}");
     }
 }
 
@@ -176,7 +176,7 @@ fn limited(bytes: usize) -> Arc<TaskContext> {
 }
 
 #[tokio::test]
-async fn what_waits_is_charged_until_it_is_taken_or_dropped() {
+async fn queued_batches_are_charged_until_they_are_taken_or_dropped() {
     let runtime = two_nodes();
     let source = TestSource::new(&runtime, random_partitions(4, 12));
     let plan = exchange(&source, by_hash(4), &runtime);
@@ -190,7 +190,7 @@ async fn what_waits_is_charged_until_it_is_taken_or_dropped() {
 }
 
 #[tokio::test]
-async fn without_memory_batches_are_spilled_and_come_back() {
+async fn without_memory_batches_are_spilled_and_read_back() {
     let runtime = two_nodes();
     let partitions = random_partitions(4, 13);
     let expected = sorted_rows(&partitions.concat());
@@ -205,9 +205,9 @@ async fn without_memory_batches_are_spilled_and_come_back() {
 }
 
 #[tokio::test]
-async fn bytes_are_local_or_remote_by_the_homes_of_input_and_output() {
+async fn the_homes_of_input_and_output_decide_whether_bytes_are_local() {
     let runtime = two_nodes();
-    // Inputs 0 and 1 are at home with outputs 0 and 1; here only they have rows.
+    // Inputs 0 and 1 share the home of outputs 0 and 1; only they have rows here.
     let mut partitions = random_partitions(4, 14);
     partitions[2].clear();
     partitions[3].clear();
@@ -225,7 +225,7 @@ async fn bytes_are_local_or_remote_by_the_homes_of_input_and_output() {
 }
 
 #[tokio::test]
-async fn it_runs_once_and_again_after_a_reset() {
+async fn an_exchange_runs_once_and_again_after_a_reset() {
     let runtime = two_nodes();
     let source = TestSource::new(&runtime, random_partitions(2, 15));
     let plan = exchange(&source, by_hash(2), &runtime);
@@ -238,7 +238,7 @@ async fn it_runs_once_and_again_after_a_reset() {
 }
 
 #[tokio::test]
-async fn a_stream_dropped_before_its_poll_can_be_asked_for_again() {
+async fn a_stream_dropped_before_its_first_poll_can_be_requested_again() {
     let runtime = two_nodes();
     let partitions = random_partitions(2, 16);
     let expected = sorted_rows(&partitions.concat());
@@ -275,7 +275,7 @@ fn filters_pass_through() {
 }
 
 #[test]
-fn the_plan_sees_the_properties_of_datafusions_exchange() {
+fn an_exchange_has_the_properties_of_datafusions_exchange() {
     let runtime = two_nodes();
     let source = TestSource::new(&runtime, random_partitions(2, 19));
     let theirs = RepartitionExec::try_new(source.plan(), by_hash(4)).unwrap();

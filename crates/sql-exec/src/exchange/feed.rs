@@ -28,7 +28,7 @@ pub(super) struct AtHome {
     metrics: BaselineMetrics,
 }
 
-/// Where the rows come from.
+/// The source of the rows.
 enum RowFeed {
     /// Before the first poll.
     Unpolled(SendableRecordBatchStream),
@@ -41,11 +41,10 @@ enum RowFeed {
     Done,
 }
 
-/// What the task at home sends.
+/// A message of the task at home.
 enum Message {
     Batch(RecordBatch),
-    /// The last message, with which a task that was cut off can be told from one that came to its
-    /// end.
+    /// The last message. It distinguishes a task that finished from one that was aborted.
     End(Result<()>),
 }
 
@@ -61,7 +60,7 @@ impl AtHome {
         Self { runtime, partition, schema, feed: RowFeed::Unpolled(stream), metrics }
     }
 
-    /// The channel to the task, which is spawned the first time; none when all is done.
+    /// The channel to the task, which the first call spawns; `None` when all is done.
     fn channel(&mut self) -> Option<&mut mpsc::Receiver<Message>> {
         if let RowFeed::Unpolled(_) = self.feed
             && let RowFeed::Unpolled(stream) = std::mem::replace(&mut self.feed, RowFeed::Done)

@@ -1,13 +1,13 @@
 //! The queues between the producers and the outputs of an exchange.
 //!
-//! Each output has a queue without a limit of its own; a common gate limits them together. A
+//! Each output has an unlimited queue; a common gate limits them together. A
 //! producer may put a batch into any open queue as long as at least one open queue is empty, and
 //! waits otherwise. So whatever an output lacks can always be produced, even if the others are not
 //! polled at all (a hash join polls its probe side only after its build side, a merge waits for one
 //! particular input): no order of polling deadlocks, and outputs that are all polled hold little.
 //! The rule is that of DataFusion's `repartition/distributor_channels.rs`.
 //!
-//! States of a queue: open, until its output is dropped; then closed, and what is sent to it is
+//! States of a queue: open, until its output is dropped; then closed, and items sent to it are
 //! refused. The gate counts queues that are open and empty. All changes happen under one lock,
 //! taken once per batch and direction, and wakers are called after it is released:
 //!
@@ -21,7 +21,7 @@
 //! reaches each output once, and producers that still send are refused.
 //!
 //! `cargo xtask loom` runs this file in every order that threads may take (loom/src/gate_models.rs), so
-//! it names nothing but std and the lock.
+//! it uses only std and the lock.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -54,9 +54,9 @@ struct GateState<T, E> {
 struct GateQueue<T> {
     items: VecDeque<T>,
     open: bool,
-    /// The output, if it waits.
+    /// The waker of the output, if it waits.
     waker: Option<Waker>,
-    /// Whether the output has been told of the failure.
+    /// Whether the output has received the failure.
     told: bool,
 }
 
@@ -98,7 +98,7 @@ impl<T, E: Clone> Gate<T, E> {
         Poll::Ready(Ok(()))
     }
 
-    /// The next item of `output`; nothing when all producers have ended and its queue is empty.
+    /// The next item of `output`; `None` when all producers have ended and its queue is empty.
     pub(super) fn poll_receive(
         &self,
         output: usize,
@@ -141,7 +141,7 @@ impl<T, E: Clone> Gate<T, E> {
         wake(wakers);
     }
 
-    /// One producer has sent all it had.
+    /// Ends one producer, which has sent all it had.
     pub(super) fn end(&self) {
         let wakers = {
             let mut state = self.state.lock();
@@ -151,7 +151,7 @@ impl<T, E: Clone> Gate<T, E> {
         wake(wakers);
     }
 
-    /// One producer has failed, and with it the exchange. The first failure counts.
+    /// Fails the exchange with the error of one producer. The first failure counts.
     pub(super) fn fail(&self, error: E) {
         let wakers = {
             let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! The gate, one call after the other.
+//! Sequential tests of the gate.
 
 use std::task::{Context, Poll, Waker};
 
@@ -28,7 +28,7 @@ fn the_gate_closes_when_no_queue_is_empty_and_opens_when_one_is() {
 }
 
 #[test]
-fn an_output_that_is_gone_neither_holds_the_gate_open_nor_takes_anything() {
+fn a_closed_output_neither_holds_the_gate_open_nor_takes_anything() {
     let gate = Gate::new(1, 2);
     gate.close(1);
     gate.close(1);

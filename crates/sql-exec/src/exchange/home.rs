@@ -44,7 +44,7 @@ impl PassThrough for AtHomes {
 
     fn details(&self, input: &Arc<dyn ExecutionPlan>) -> String {
         let partitions = input.properties().partitioning.partition_count();
-        format!("homes={}", PartitionHomes::of(&self.0, partitions))
+        format!("homes={}", PartitionHomes::for_partitions(&self.0, partitions))
     }
 
     fn execute(
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_partition_is_polled_at_its_home_and_none_before_its_stream_is() {
+    async fn each_partition_is_polled_at_its_home_after_its_stream_is_polled() {
         let runtime = two_nodes();
         let source = TestSource::new(&runtime, random_partitions(6, 1));
         let home = HomeExec::plan(&source.plan(), AtHomes(runtime.clone()));
@@ -122,7 +122,7 @@ mod tests {
     async fn errors_and_panics_are_errors_of_the_stream() {
         let runtime = two_nodes();
         for (ending, expected) in
-            [(TestEnding::Error, "told to fail"), (TestEnding::Panic, "panicked: told to panic")]
+            [(TestEnding::Error, "failed on request"), (TestEnding::Panic, "panicked: on request")]
         {
             let source = TestSource::new(&runtime, random_partitions(2, 4)).ending(1, ending);
             let error = gathered(&source, &runtime).try_collect::<Vec<_>>().await.unwrap_err();

@@ -1,11 +1,11 @@
-//! Where partitions are at home.
+//! The homes of partitions.
 
 use std::fmt;
 
 use atoll_runtime::{Runtime, WorkerId};
 use atoll_topology::NodeId;
 
-/// The worker that runs this partition of every plan. Beyond the last worker they start again.
+/// The worker that runs this partition of every plan. Partitions beyond the last worker wrap around.
 pub(crate) fn worker_of(partition: usize) -> WorkerId {
     WorkerId(partition as u32)
 }
@@ -21,7 +21,7 @@ pub(crate) struct PartitionHomes(pub(crate) Vec<NodeId>);
 
 impl PartitionHomes {
     /// The homes of `partitions` partitions.
-    pub(crate) fn of(runtime: &Runtime, partitions: usize) -> Self {
+    pub(crate) fn for_partitions(runtime: &Runtime, partitions: usize) -> Self {
         Self((0..partitions).map(|partition| home_of(runtime, partition)).collect())
     }
 }

@@ -1,8 +1,8 @@
-//! What waits for an output: batches charged to the query's memory, or spilled.
+//! Batches that wait for an output: charged to the query's memory, or spilled.
 //!
-//! Every producer spills into files of its own for each output, made when they are first needed, so
+//! Every producer spills into its own files for each output, created when first needed, so
 //! that each file has one writer and is read in the order it was written. With files shared by the
-//! producers, an output could wait for more of one file while its batch stands in another.
+//! producers, an output could wait for more of one file while its batch is in another.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use futures::StreamExt;
 use super::bytes::batch_bytes;
 use super::gate::Gate;
 
-/// What the inputs and the outputs of an exchange share; every output gets the same failure.
+/// State that the inputs and outputs of an exchange share; every output gets the same failure.
 pub(super) type ExchangeGate = Gate<WaitingBatch, Arc<DataFusionError>>;
 
 /// A batch on its way to an output.
@@ -38,7 +38,7 @@ pub(super) enum WaitingBatch {
     },
 }
 
-/// The memory of one output, and what is needed to spill for it.
+/// The memory of one output, and the means to spill for it.
 pub(super) struct Outlet {
     memory: MemoryReservation,
     spills: Arc<SpillManager>,
@@ -92,7 +92,7 @@ impl Outlet {
     }
 }
 
-/// An output's side of what is spilled for it.
+/// The reading side of an output's spilled batches.
 #[derive(Default)]
 pub(super) struct Respill {
     readers: HashMap<usize, SendableRecordBatchStream>,
@@ -107,7 +107,7 @@ impl Respill {
         self.next = Some(producer);
     }
 
-    /// The spilled batch that is next; nothing if the next one is not spilled.
+    /// The next batch if it is spilled, else `None`.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
         let Some(producer) = self.next else { return Poll::Ready(None) };
         let batch = match self.readers.get_mut(&producer) {

@@ -19,7 +19,7 @@ use super::outlet::{ExchangeGate, Outlet};
 use super::split::NodeCoalescer;
 use atoll_sql_common::task::unpanicked;
 
-/// Where one input partition's rows go.
+/// The destinations of one input partition's rows.
 pub(super) struct Producer {
     /// The number of the input partition.
     pub(super) input: usize,
@@ -27,7 +27,7 @@ pub(super) struct Producer {
     pub(super) gate: Arc<ExchangeGate>,
     /// The memory and spill files of the outputs.
     pub(super) outlets: Arc<Vec<Outlet>>,
-    /// The pieces held back on this node; none where pieces are sent on at once.
+    /// The pieces held back on this node; `None` if pieces are sent on at once.
     pub(super) gathering: Option<Arc<NodeCoalescer>>,
     /// Which outputs still listen.
     pub(super) open: Vec<bool>,
@@ -55,8 +55,7 @@ impl ProducerTimes {
     }
 }
 
-/// Tells the outputs if the loop ends in any other way than by coming to its end: when its runtime
-/// shuts down, tasks are dropped where they stand.
+/// Fails the outputs if the loop is dropped before its end, as when its runtime shuts down.
 struct EndGuard {
     gate: Arc<ExchangeGate>,
     input: usize,

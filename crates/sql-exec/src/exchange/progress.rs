@@ -26,10 +26,10 @@ pub(super) struct ExchangeProgress {
 
 #[derive(Default)]
 enum ExchangeStage {
-    /// No output has been asked for.
+    /// No output has been requested.
     #[default]
     Idle,
-    /// Outputs have been asked for, none has been polled.
+    /// Outputs have been requested, none has been polled.
     Ready(Vec<SendableRecordBatchStream>),
     /// An output has been polled. Holds the receivers of the others.
     Running(Vec<Option<Receiver>>),
@@ -46,7 +46,7 @@ impl fmt::Debug for ExchangeProgress {
 }
 
 impl ExchangeProgress {
-    /// An output was asked for: the first time, makes the streams of the input.
+    /// Requests an output; the first request creates the streams of the input.
     pub(super) fn prepare(
         &mut self,
         input: &Arc<dyn ExecutionPlan>,
@@ -62,7 +62,7 @@ impl ExchangeProgress {
         Ok(())
     }
 
-    /// An output was polled: the first time, starts the loops over the input.
+    /// Polls an output; the first poll starts the loops over the input.
     fn take(&mut self, output: usize, plan: &RunPlan) -> Result<Receiver> {
         if let ExchangeStage::Ready(streams) = &mut self.stage {
             let receivers = plan.start(std::mem::take(streams));
@@ -76,11 +76,13 @@ impl ExchangeProgress {
         };
         let receiver = receivers.get_mut(output).and_then(Option::take);
         receiver.ok_or_else(|| {
-            internal_datafusion_err!("output {output} of an exchange was taken before or is none")
+            internal_datafusion_err!(
+                "output {output} of an exchange was already taken or does not exist"
+            )
         })
     }
 
-    /// This output will not be polled any more.
+    /// Closes an output, which will not be polled any more.
     fn give_up(&mut self, output: usize) {
         match &mut self.stage {
             ExchangeStage::Running(receivers) => {
@@ -97,7 +99,7 @@ pub(super) struct ExchangeOutput {
     plan: RunPlan,
     progress: Arc<Mutex<ExchangeProgress>>,
     polled: bool,
-    /// The rows, from the first poll on; none if it failed.
+    /// The rows, from the first poll on; `None` if it failed.
     receiver: Option<Receiver>,
 }
 

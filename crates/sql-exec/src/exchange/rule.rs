@@ -20,7 +20,7 @@ use super::exec::ExchangeExec;
 use super::home::{AtHomes, HomeExec};
 use super::homes::home_of;
 
-/// Has every partition of every operator polled at its home.
+/// Makes every partition of every operator be polled at its home.
 ///
 /// An operator keeps its input's homes if its partition i polls partition i of its input and
 /// nothing else. Wherever that is not so, a task that runs somewhere else would draw the input's
@@ -32,7 +32,7 @@ pub(crate) struct PlaceOnHomes {
 }
 
 impl PlaceOnHomes {
-    /// The rule for these pools. With one pool it does nothing.
+    /// Creates the rule for these pools. With one pool it does nothing.
     pub(crate) fn new(runtime: Runtime) -> Self {
         Self { runtime }
     }
@@ -89,7 +89,7 @@ fn partitions(plan: &Arc<dyn ExecutionPlan>) -> usize {
     plan.output_partitioning().partition_count()
 }
 
-/// Operators that poll this child from tasks of their own, which run on whatever runtime spawned
+/// Operators that poll this child from their own tasks, which run on whatever runtime spawned
 /// them.
 fn polls_from_own_tasks(plan: &Arc<dyn ExecutionPlan>, at: usize) -> bool {
     plan.is::<RepartitionExec>()
@@ -99,8 +99,8 @@ fn polls_from_own_tasks(plan: &Arc<dyn ExecutionPlan>, at: usize) -> bool {
 }
 
 /// Whether all partitions of the operator want the one partition of this child, such as the build
-/// side of a join, so that whichever comes first polls it. A CoalescePartitionsExec does nothing
-/// but hand on what is made below it.
+/// side of a join, so that whichever comes first polls it. A CoalescePartitionsExec only
+/// passes on the rows from below.
 fn is_shared_by_partitions(plan: &Arc<dyn ExecutionPlan>, at: usize) -> bool {
     let requirements = plan.input_distribution_requirements();
     partitions(plan) > 1
@@ -121,7 +121,7 @@ impl PhysicalOptimizerRule for PlaceOnHomes {
             return Ok(plan);
         }
         let plan = plan.transform_up(|plan| self.place(plan)).data()?;
-        // EXPLAIN ANALYZE makes one row of text, and its input is at home already.
+        // EXPLAIN ANALYZE makes one row of text, and its input is already polled at its home.
         let placed = plan.is::<HomeExec>() || plan.is::<AnalyzeExec>();
         Ok(if placed { plan } else { self.at_home(&plan) })
     }

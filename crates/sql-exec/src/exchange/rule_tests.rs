@@ -1,4 +1,4 @@
-//! Whole plans, placed: what the rule puts where, that rows do not change, and that every
+//! Whole plans under the rule: where it puts exchanges and homes, that rows do not change, and that every
 //! partition of every scan really runs at its home.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::rule::PlaceOnHomes;
 use super::testing::{TestSource, one_node, random_partitions, schema, sorted_rows, two_nodes};
 use crate::rules::RuleList;
 
-/// Queries whose plans have every way of gathering partitions.
+/// Queries whose plans gather partitions in every way.
 const QUERIES: [&str; 12] = [
     "SELECT * FROM t",
     "SELECT k, count(*) FROM t GROUP BY k",
@@ -67,7 +67,7 @@ impl TableProvider for TestTable {
     }
 }
 
-/// Tables `t` and `u` of 4 partitions and `one` of one; all scans note where they run.
+/// Tables `t` and `u` of 4 partitions and `one` of one; all scans record where they run.
 struct Tables {
     context: SessionContext,
     sources: Vec<TestSource>,
@@ -140,7 +140,7 @@ async fn a_grouped_query_has_an_exchange_in_the_middle_and_homes_on_top() {
 }
 
 #[tokio::test]
-async fn what_merges_partitions_has_homes_below() {
+async fn operators_that_merge_partitions_have_homes_below() {
     let tables = Tables::new(&two_nodes(), true);
     let plan = tables.plan("SELECT k FROM t ORDER BY k").await;
     let lines: Vec<&str> = plan.lines().map(str::trim).collect();
@@ -150,7 +150,7 @@ async fn what_merges_partitions_has_homes_below() {
 }
 
 #[tokio::test]
-async fn on_one_pool_plans_stay_datafusions() {
+async fn with_one_pool_plans_stay_unchanged() {
     let runtime = one_node();
     for query in QUERIES {
         let plan = Tables::new(&runtime, true).plan(query).await;

@@ -23,7 +23,7 @@ use super::producer::{Producer, ProducerTimes};
 use super::split::NodeCoalescer;
 use atoll_sql_common::task::BoundTask;
 
-/// All that a run needs besides its input streams.
+/// The context of a run, without its input streams.
 pub(super) struct RunPlan {
     /// The pools.
     pub(super) runtime: Runtime,
@@ -66,7 +66,7 @@ impl RunPlan {
     ) -> Vec<BoundTask<()>> {
         let inputs = streams.len();
         let gatherings = self.gatherings(inputs);
-        let homes = PartitionHomes::of(&self.runtime, outlets.len());
+        let homes = PartitionHomes::for_partitions(&self.runtime, outlets.len());
         let spawn = |(input, stream)| {
             let home = home_of(&self.runtime, input);
             let producer = Producer {
@@ -85,7 +85,7 @@ impl RunPlan {
         streams.into_iter().enumerate().map(spawn).collect()
     }
 
-    /// Where each node with input partitions gathers its pieces.
+    /// The gathered pieces of each node with input partitions.
     fn gatherings(&self, inputs: usize) -> BTreeMap<NodeId, Arc<NodeCoalescer>> {
         if !self.bounded {
             return BTreeMap::new();

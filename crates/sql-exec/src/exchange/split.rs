@@ -43,14 +43,14 @@ impl NodeCoalescer {
         Ok(completed(&mut coalescer))
     }
 
-    /// One producer has finished: whether it was the node's last, which sends the [`rest`].
+    /// Ends one producer. Returns whether it was the node's last, which sends the [`rest`].
     ///
     /// [`rest`]: Self::rest
     pub(super) fn finish_one(&self) -> bool {
         self.producing.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// What is still held back for an output, after the node's last producer has finished.
+    /// The pieces still held back for an output, after the node's last producer has finished.
     pub(super) fn rest(&self, output: usize) -> Result<Vec<RecordBatch>> {
         let mut coalescer = self.outputs[output].lock();
         coalescer.finish()?;

@@ -1,5 +1,5 @@
-//! What the tests of this folder share: pools on a fake machine, and an input that notes where it
-//! is polled and ends as told.
+//! Helpers for the tests of this folder: pools on a fake machine, and an input that records where it
+//! is polled and ends in a chosen way.
 
 use std::fmt;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ use rand::{Rng, SeedableRng};
 
 use atoll_sql_common::operator::leaf;
 
-/// Pools of two nodes with two workers each: partitions 0 and 1 are at home on the first node.
+/// Pools of two nodes with two workers each; the home of partitions 0 and 1 is the first node.
 pub(crate) fn two_nodes() -> Runtime {
     pools(machines::two_nodes())
 }
@@ -60,7 +60,7 @@ pub(super) enum TestEnding {
 /// A poll of a partition: its number, and the node it was polled on.
 pub(super) type Polled = (usize, Option<NodeId>);
 
-/// A leaf that has its batches in memory and notes every poll.
+/// A leaf that has its batches in memory and records every poll.
 #[derive(Clone)]
 pub(super) struct TestSource(Arc<Inner>);
 
@@ -112,7 +112,7 @@ impl TestSource {
         }
     }
 
-    /// The same as a plan, which notes in the same places.
+    /// The same as a plan, which records in the same places.
     pub(super) fn plan(&self) -> Arc<dyn ExecutionPlan> {
         Arc::new(self.clone())
     }
@@ -160,8 +160,8 @@ impl Stream for SourceStream {
         let item = match (batches.get(self.next), source.endings[self.partition]) {
             (Some(batch), _) => Some(Ok(batch.clone())),
             (None, TestEnding::End) => None,
-            (None, TestEnding::Error) => Some(Err(exec_datafusion_err!("told to fail"))),
-            (None, TestEnding::Panic) => panic!("told to panic"),
+            (None, TestEnding::Error) => Some(Err(exec_datafusion_err!("failed on request"))),
+            (None, TestEnding::Panic) => panic!("on request"),
             (None, TestEnding::Never) => Some(Ok(batches[self.next % batches.len()].clone())),
         };
         self.next += 1;

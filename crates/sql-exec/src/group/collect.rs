@@ -1,4 +1,4 @@
-//! Inputs collected at their homes, and what each output reads of them.
+//! Collects inputs at their homes and streams each output's share of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,31 +27,31 @@ use super::query::{GroupQuery, named};
 use crate::exchange::{home_of, worker_of};
 use atoll_sql_common::task::{BoundTask, unpanicked};
 
-/// Where more than this is read at once, others on the worker have their turn before the next.
+/// After reading this much at once, a task yields to others on the worker.
 const UNINTERRUPTED_BYTES: usize = 1 << 20;
 
-/// All that a run needs besides its input.
+/// The context of a run, without its input.
 #[derive(Clone)]
 pub(super) struct GroupRun {
     pub(super) stage: Arc<Stage>,
     pub(super) query: Arc<GroupQuery>,
     pub(super) runtime: Runtime,
     pub(super) schema: SchemaRef,
-    /// Rows of a batch that goes out.
+    /// Rows of an output batch.
     pub(super) rows: usize,
     pub(super) metrics: ExecutionPlanMetricsSet,
 }
 
-/// What all inputs came to, once they have ended; dropped by all outputs, it ends the inputs.
+/// The results of all inputs, once they have ended. Once all outputs drop it, the inputs end.
 type AllCollected = Shared<BoxFuture<'static, Result<Arc<Gathered>, Arc<DataFusionError>>>>;
 
 /// The one run of an operator that exchanges, shared by its outputs.
 #[derive(Default)]
 pub(super) struct GroupProgress {
-    /// Until every output has been asked for: what was collected belongs to the outputs, and goes with
+    /// Set until every output has been requested: the collected rows belong to the outputs, and go with
     /// the last of them although the plan stays to be shown.
     run: Option<(GroupRun, AllCollected)>,
-    /// Which outputs of the run have been asked for.
+    /// The outputs of the run that have been requested.
     asked: Vec<bool>,
     /// The stage of a run, to be shown.
     shown: Option<Arc<Stage>>,
@@ -69,7 +69,7 @@ impl GroupProgress {
         self.shown.get_or_insert_with(|| Arc::clone(stage));
     }
 
-    /// The variant that was chosen and why.
+    /// The chosen variant and the reason.
     pub(super) fn chosen(&self) -> Option<(Variant, String)> {
         let stage = self.shown.as_ref()?;
         stage.chosen().map(|(variant, reason)| (variant, reason.to_owned()))
@@ -126,7 +126,7 @@ impl GroupRun {
         all.boxed().shared()
     }
 
-    /// What all inputs came to; what is left to do of an input is done at its home.
+    /// The results of all inputs; the rest of an input's work is done at its home.
     async fn gather(&self, ended: Vec<Ended>) -> Result<Gathered> {
         let error = |error| self.query.error(error);
         self.stage.settle(&ended).map_err(error)?;
@@ -215,7 +215,7 @@ impl GroupRun {
 /// An output while it is read.
 struct Reading {
     run: GroupRun,
-    /// None while it visits another node.
+    /// `None` while it visits another node.
     outputs: Option<Outputs>,
     home: NodeId,
     counts: Counts,
@@ -294,5 +294,5 @@ impl Reading {
 }
 
 fn gone() -> DataFusionError {
-    internal_datafusion_err!("an output was polled after it had failed")
+    internal_datafusion_err!("an aggregation output was polled after it failed")
 }

@@ -1,12 +1,12 @@
-//! The primitives' errors as DataFusion's.
+//! Converts errors of the primitives to DataFusion's.
 
 use atoll_primitives::PrimitiveError;
 use datafusion::error::DataFusionError;
 
 use atoll_functions::SumOverflow;
 
-/// Lack of memory can be answered by another plan; an overflow tells what to cast; all others read as
-/// they are, without a word of where they came from.
+/// Out of memory stays a resource error, so that the query can be planned again; an overflow names the
+/// cast to write; all others keep their text, without a prefix.
 pub(super) fn to_datafusion(error: PrimitiveError) -> DataFusionError {
     match error {
         PrimitiveError::Memory(error) => DataFusionError::ResourcesExhausted(error.to_string()),

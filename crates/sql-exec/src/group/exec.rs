@@ -37,7 +37,7 @@ use crate::exchange::PartitionHomes;
 use crate::scan::scaled;
 use atoll_sql_common::settings::AggregateMethod;
 
-/// How rows of one group come together.
+/// How rows of one group are brought together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gathering {
     /// They are in one partition already, and there one after another.
@@ -51,22 +51,22 @@ enum Gathering {
 
 /// GROUP BY by the primitives, in one operator from rows to groups.
 ///
-/// It takes the place of a partial aggregation, an exchange by hash and a final aggregation. All that
+/// It replaces a partial aggregation, an exchange by hash and a final aggregation. All that
 /// the plan sees of it is what the aggregation in one step would show, but for its partitioning where
 /// it exchanges: its pieces are not those of DataFusion's hash.
 #[derive(Debug)]
 pub struct GroupExec {
-    /// The operator it stands for; never executed.
+    /// The operator that it replaces; never executed.
     whole: AggregateExec,
     query: Arc<GroupQuery>,
     primitives: PrimitiveContext,
     method: AggregateMethod,
     gathering: Gathering,
     outputs: usize,
-    /// What statistics told of the input when the operator was planned. Some are estimates, and later
+    /// Statistics of the input when the operator was planned. Some are estimates, and later
     /// rules change them: they decide sizes and variants, never a result.
     expected: Arc<Expected>,
-    /// Groups that samples tell of, once they were asked for.
+    /// The number of groups, as estimated on samples when first asked for.
     groups: Arc<OnceLock<Option<usize>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -74,7 +74,7 @@ pub struct GroupExec {
 }
 
 impl GroupExec {
-    /// The operator for an aggregation; none where DataFusion's is the better one: where input is
+    /// The operator for an aggregation. Returns `None` where DataFusion's is better: where input is
     /// grouped in part, or grouped by keys that do not fit 64 bits, or rows never end.
     pub(super) fn new(
         whole: AggregateExec,
@@ -140,7 +140,7 @@ impl GroupExec {
         }
     }
 
-    /// A run into so many outputs.
+    /// A run with `outputs` outputs.
     fn run(&self, outputs: usize, context: &TaskContext) -> Result<GroupRun> {
         let variant = match self.method {
             AggregateMethod::Auto | AggregateMethod::Off => Variant::Auto,
@@ -161,7 +161,7 @@ impl GroupExec {
         })
     }
 
-    /// Which variant runs, and why.
+    /// The variant that runs, and the reason.
     fn variant(&self) -> String {
         if self.gathering == Gathering::Grouped {
             return "variant=runs, reason=rows come grouped by the key".to_owned();
@@ -193,7 +193,7 @@ impl DisplayAs for GroupExec {
             Gathering::Exchanged => {
                 format!(
                     "exchanged, homes={}",
-                    PartitionHomes::of(self.primitives.runtime(), self.outputs)
+                    PartitionHomes::for_partitions(self.primitives.runtime(), self.outputs)
                 )
             }
             Gathering::Partitioned | Gathering::Grouped => "partitioned".to_owned(),
@@ -216,7 +216,7 @@ impl DisplayAs for GroupExec {
 fn properties(whole: &AggregateExec, gathering: Gathering, outputs: usize) -> Arc<PlanProperties> {
     let partitioning = match gathering {
         Gathering::Exchanged => Partitioning::UnknownPartitioning(outputs),
-        // Groups of a hash table come in no order.
+        // Groups of a hash table are unordered.
         Gathering::Partitioned => whole.properties().output_partitioning().clone(),
         Gathering::Grouped => return Arc::clone(whole.properties()),
     };
@@ -285,7 +285,7 @@ impl ExecutionPlan for GroupExec {
             );
         };
         let whole = whole.clone();
-        // Rows that came grouped may do so no longer, and the other way round.
+        // Rows that were grouped may be grouped no longer, and vice versa.
         let gathering = match self.gathering {
             Gathering::Grouped if !is_grouped(&whole) => Gathering::Partitioned,
             same => same,

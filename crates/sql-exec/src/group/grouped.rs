@@ -18,7 +18,7 @@ use futures::StreamExt;
 use super::error::to_datafusion;
 use super::query::{GroupQuery, named};
 
-/// All that a partition needs besides its input.
+/// The context of a partition, without its input.
 pub(super) struct GroupedPlan {
     pub(super) context: PrimitiveContext,
     pub(super) query: Arc<GroupQuery>,
@@ -50,9 +50,7 @@ pub(super) fn stream(
     let home = crate::exchange::home_of(plan.context.runtime(), partition);
     let runs = plan.runs(Some(home))?;
     if runs.is_none() {
-        return Err(internal_datafusion_err!(
-            "keys of grouped rows fitted 64 bits when they were planned"
-        ));
+        return Err(internal_datafusion_err!("the keys of grouped rows no longer fit 64 bits"));
     }
     let partition = Partition {
         input,
@@ -69,7 +67,7 @@ pub(super) fn stream(
 
 struct Partition {
     input: SendableRecordBatchStream,
-    /// None after the last row.
+    /// `None` after the last row.
     runs: Option<SortedGroups>,
     query: Arc<GroupQuery>,
     schema: SchemaRef,

@@ -1,4 +1,4 @@
-//! How many groups there are, as samples of the tables tell.
+//! Estimates the number of groups on samples of the tables.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::scan::ScanExec;
 
-/// Groups of keys over what a plan returns, at most: as if all values of one key came with all of the others. An
-/// expression has as many values as the columns that it reads. None where nothing is known of a key.
+/// The most groups of keys over the rows of a plan: the product of the distinct values of the keys. An
+/// expression has as many values as the columns that it reads. `None` if nothing is known about a key.
 ///
-/// A column is found by its name in what the plan reads, for statistics do not pass all operators: a namesake can
+/// A column is found by name in the scans of the plan, because statistics do not pass all operators: a namesake can
 /// mislead, which costs time, never a wrong result.
 pub(super) fn expected<'a>(
     mut keys: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>,

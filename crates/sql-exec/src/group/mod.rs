@@ -1,19 +1,18 @@
 //! GROUP BY through the primitives.
 //!
-//! [`GroupByPrimitive`] puts a [`GroupExec`] in the place of DataFusion's partial aggregation, exchange
-//! and final aggregation, where every function and type of keys is one that `primitives` has. What
-//! it lacks (grouping sets, DISTINCT, FILTER, keys of nested types, other functions) stays as DataFusion
-//! planned it.
+//! [`GroupByPrimitive`] replaces DataFusion's partial aggregation, exchange and final aggregation with a
+//! [`GroupExec`], if `primitives` supports every function and key type. Other aggregations (grouping
+//! sets, DISTINCT, FILTER, keys of nested types, other functions) stay as DataFusion planned them.
 //!
 //! | file | what |
 //! |---|---|
 //! | `query` | the aggregation in the primitives' terms |
-//! | `rule` | which aggregations are taken over |
+//! | `rule` | the aggregations that it replaces |
 //! | `exec` | the operator |
-//! | `collect` | inputs collected at their homes, and what the outputs read of them |
+//! | `collect` | inputs collected at their homes, and the outputs' shares of them |
 //! | `grouped` | input whose rows come grouped: nothing is collected |
-//! | `groups` | how many groups there are, as samples tell |
-//! | `error` | the primitives' errors as DataFusion's |
+//! | `groups` | the number of groups, estimated on samples |
+//! | `error` | conversion of the primitives' errors to DataFusion's |
 
 mod collect;
 mod error;

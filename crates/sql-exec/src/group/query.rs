@@ -22,7 +22,7 @@ use crate::scan::whole;
 /// The keys and arguments of an aggregation, and the query over them.
 #[derive(Clone, Debug)]
 pub(super) struct GroupQuery {
-    /// What each column of the primitives' input is made of: keys first.
+    /// The source of each column of the primitives' input, keys first.
     columns: Vec<InputColumn>,
     /// The primitives' input.
     pub(super) input: SchemaRef,
@@ -31,7 +31,7 @@ pub(super) struct GroupQuery {
     names: Vec<(String, String)>,
 }
 
-/// What a column of the primitives' input is made of.
+/// The source of a column of the primitives' input.
 #[derive(Clone, Debug)]
 enum InputColumn {
     /// The values of an expression.
@@ -62,8 +62,8 @@ impl InputColumn {
 }
 
 impl GroupQuery {
-    /// The query of an aggregation; none where the primitives do not have it.
-    pub(super) fn of(aggregate: &AggregateExec) -> Option<Self> {
+    /// The query of an aggregation; `None` if the primitives do not support it.
+    pub(super) fn from_aggregate(aggregate: &AggregateExec) -> Option<Self> {
         let group_by = aggregate.group_expr();
         let plain = !group_by.has_grouping_set()
             && !group_by.expr().is_empty()
@@ -77,7 +77,7 @@ impl GroupQuery {
         for (key, _) in group_by.expr() {
             columns.push(key)?;
         }
-        // A key that is there twice has a column in the result each time.
+        // A repeated key has a column in the result each time.
         if columns.columns.len() < group_by.expr().len() {
             return None;
         }
@@ -107,13 +107,13 @@ impl GroupQuery {
         })
     }
 
-    /// Groups of what `input` returns, as samples of the tables tell; none where nothing is known.
+    /// Groups in the rows of `input`, as estimated on samples of the tables; `None` if unknown.
     pub(super) fn expected_groups(&self, input: &Arc<dyn ExecutionPlan>) -> Option<usize> {
         let keys = &self.columns[..self.query.keys.len()];
         groups::expected(keys.iter().filter_map(InputColumn::expr), input)
     }
 
-    /// The primitives' errors as DataFusion's, with SQL's names.
+    /// Converts errors of the primitives to DataFusion's, with SQL's names.
     pub(super) fn error(&self, error: PrimitiveError) -> DataFusionError {
         match error {
             PrimitiveError::Overflow { what, data_type } => {
@@ -134,7 +134,7 @@ impl GroupQuery {
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.input), columns?, &options)?)
     }
 
-    /// What statistics tell of the rows to come, estimates included.
+    /// Statistics of the input rows, estimates included.
     pub(super) fn expected(&self, statistics: &Statistics) -> Expected {
         let keys = &self.columns[..self.query.keys.len()];
         let known = keys.iter().zip(self.input.fields()).map(|(key, field)| {
@@ -181,7 +181,7 @@ impl QueryColumns<'_> {
         Some(self.columns.len() - 1)
     }
 
-    /// Position of a column that tells where an expression has values.
+    /// Position of a column that marks where an expression is not null.
     fn push_presence(&mut self, expr: &Arc<dyn PhysicalExpr>) -> usize {
         self.fields.push(Field::new(format!("{expr} IS NOT NULL"), DataType::Int8, true));
         self.columns.push(InputColumn::Presence(Arc::clone(expr)));

@@ -1,4 +1,4 @@
-//! The rule that takes aggregations over.
+//! The rule that replaces DataFusion's aggregations.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use super::exec::GroupExec;
 use super::query::GroupQuery;
 use atoll_sql_common::settings::{AggregateMethod, AtollOptions};
 
-/// Puts a [`GroupExec`] in the place of aggregations that the primitives have.
+/// Replaces aggregations that the primitives support with a [`GroupExec`].
 ///
-/// It stands before DataFusion plans exchanges: what a GroupExec collects needs none below, and its
+/// It runs before DataFusion plans exchanges: what a GroupExec collects needs none below, and its
 /// outputs are not partitioned by DataFusion's hash, so operators above that want such partitions get
-/// an exchange of their own.
+/// another exchange.
 #[derive(Debug)]
 pub(crate) struct GroupByPrimitive {
     primitives: PrimitiveContext,
 }
 
 impl GroupByPrimitive {
-    /// The rule for these workers, this memory and tuning.
+    /// Creates the rule for these workers, this memory and tuning.
     pub(crate) fn new(primitives: PrimitiveContext) -> Self {
         Self { primitives }
     }
@@ -40,7 +40,9 @@ impl GroupByPrimitive {
             return Ok(Transformed::no(plan));
         };
         let whole = whole?;
-        let Some(query) = GroupQuery::of(&whole) else { return Ok(Transformed::no(plan)) };
+        let Some(query) = GroupQuery::from_aggregate(&whole) else {
+            return Ok(Transformed::no(plan));
+        };
         let group = GroupExec::new(whole, query, self.primitives.clone(), method, outputs)?;
         match group {
             Some(group) => Ok(Transformed::yes(Arc::new(group) as _)),
@@ -100,7 +102,7 @@ impl PhysicalOptimizerRule for GroupByPrimitive {
     }
 }
 
-/// Whether each partition of the input has keys of its own, so that nothing is to be exchanged.
+/// Whether no key is in two partitions of the input, so that no exchange is needed.
 pub(super) fn is_partitioned(whole: &AggregateExec) -> bool {
     let input = whole.input();
     if input.output_partitioning().partition_count() == 1 {

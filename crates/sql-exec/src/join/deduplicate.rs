@@ -27,13 +27,13 @@ use atoll_sql_common::operator::{PassThrough, PassThroughExec};
 const REMEMBERED_BYTES: usize = 4 << 20;
 /// Bytes that a remembered row takes in addition to its values.
 const ROW_OVERHEAD: usize = 48;
-/// Rows after which it is judged whether looking for repeats pays.
+/// Rows after which the operator judges whether looking for repeats pays.
 const SAMPLE_ROWS: usize = 8192;
-/// Rows that pass unseen where it does not.
+/// Rows that pass unchecked if it does not.
 const UNSEEN_ROWS: usize = 64 * SAMPLE_ROWS;
-/// It pays where one of so many rows repeats a row that is not the one before it: then it does so ever more often.
+/// It pays if one in so many rows repeats a row other than the previous one: repeats then become more frequent.
 const SCATTERED_MIN: usize = 16;
-/// It pays, too, where so many equal rows follow each other.
+/// It also pays where runs of equal rows are this long.
 const CLUSTERED_MIN: usize = 6;
 
 /// Drops rows that came before in the same partition, as long as that pays.
@@ -58,7 +58,7 @@ impl PassThrough for Deduplicate {
     const NAME: &'static str = "DeduplicateExec";
     const EVERY_ROW: bool = false;
 
-    /// All of them: they pass or drop equal rows alike.
+    /// All filters: they pass or drop equal rows alike.
     fn passed_filters(
         &self,
         filters: Vec<Arc<dyn PhysicalExpr>>,
@@ -97,11 +97,11 @@ struct SeenRows {
     rows: HashSet<Box<[u8]>>,
     reserved: MemoryReservation,
     sample: Sample,
-    /// Rows that are still to pass unseen.
+    /// Rows that are still to pass unchecked.
     unseen: usize,
 }
 
-/// What came since it was judged last whether looking for repeats pays.
+/// Counts since the operator last judged whether looking for repeats pays.
 #[derive(Default)]
 struct Sample {
     rows: usize,
@@ -124,7 +124,7 @@ impl SeenRows {
         Ok(Self { converter, rows, reserved, sample, unseen: 0 })
     }
 
-    /// The batch without rows that came before; none where no row is left.
+    /// The batch without rows that came before; `None` if no row is left.
     fn first_of(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         if self.unseen > 0 {
             self.unseen = self.unseen.saturating_sub(batch.num_rows());
@@ -149,7 +149,7 @@ impl SeenRows {
         })
     }
 
-    /// Whether a row, other than the one before it, has not come yet; a row that finds no room is as new.
+    /// Whether a row that differs from the previous one is new; a row that does not fit counts as new.
     fn is_first(&mut self, row: &[u8]) -> bool {
         self.sample.runs += 1;
         if self.rows.contains(row) {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_rows_pass_once_null_and_empty_included() {
+    fn equal_rows_pass_once_including_null_and_empty_ones() {
         let rows =
             [(Some(1), "a"), (None, ""), (Some(1), "b"), (None, ""), (Some(1), "a"), (None, "a")];
         assert_eq!(left(&mut seen(), (0..3).map(|_| batch(rows.into_iter()))), 4);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn few_values_that_repeat_are_dropped_to_the_end() {
+    fn repeats_of_few_values_are_always_dropped() {
         let batches = (0..20).map(|_| batch((0..1000).map(|row| (Some(row * 7919 % 10), "x"))));
         assert_eq!(left(&mut seen(), batches), 10);
     }
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn where_memory_is_short_rows_pass() {
+    fn rows_pass_when_memory_is_short() {
         let mut seen = seen_in(Arc::new(GreedyMemoryPool::new(2000)));
         let batches = (0..2).map(|_| batch((0..1000).map(|row| (Some(row), "x"))));
         let count = left(&mut seen, batches);

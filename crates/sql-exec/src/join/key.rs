@@ -23,12 +23,12 @@ pub(crate) struct MergeKey {
 }
 
 impl MergeKey {
-    /// The bytes of this key.
-    pub(crate) fn of(key: Arc<dyn PhysicalExpr>) -> Self {
+    /// A key as bytes.
+    pub(crate) fn new(key: Arc<dyn PhysicalExpr>) -> Self {
         Self { key }
     }
 
-    /// Whether values of this type have such bytes.
+    /// Whether values of this type can be converted to such bytes.
     pub(crate) fn is_for(data_type: &DataType) -> bool {
         RowConverter::supports_fields(&[SortField::new(data_type.clone())])
     }
@@ -84,7 +84,7 @@ impl PhysicalExpr for MergeKey {
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
         let key = children.into_iter().next().unwrap_or_else(|| Arc::clone(&self.key));
-        Ok(Arc::new(Self::of(key)))
+        Ok(Arc::new(Self::new(key)))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,7 +109,8 @@ mod tests {
             Some(f64::INFINITY),
             Some(f64::NAN),
         ];
-        let bytes = bytes(Arc::new(Float64Array::from(values.to_vec()))).expect("floats are bytes");
+        let bytes =
+            bytes(Arc::new(Float64Array::from(values.to_vec()))).expect("floats convert to bytes");
         assert!(bytes.is_null(0) && bytes.null_count() == 1);
         for smaller in 1..values.len() - 1 {
             assert!(bytes.value(smaller) < bytes.value(smaller + 1), "{smaller}");

@@ -21,9 +21,9 @@ use atoll_sql_common::operator::delegate_to;
 /// A projection above a `SortMergeJoinExec` is moved below it while its filter stays what it was, and
 /// then reads other columns (apache/datafusion#24414); where the join returns one side only, columns are counted from
 /// the wrong side (DataFusion 55.2, `joins/sort_merge_join/exec.rs`, `try_swapping_with_projection`, and
-/// `sort_pushdown.rs`, `expr_source_side`). This operator asks for what the join asks for and runs it.
+/// `sort_pushdown.rs`, `expr_source_side`). This operator has the join's requirements and runs it.
 ///
-/// It also tells less of the order of its rows: an outer join with a filter returns them in another one than it says
+/// It also declares less about the order of its rows: an outer join with a filter returns another one than it declares
 /// (apache/datafusion#24573), and no join sorts by columns of the other side what is equal in those of the side that it
 /// goes through (apache/datafusion#25052).
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl MergeJoinExec {
     }
 }
 
-/// What is known of a join's rows, with the orders that they have.
+/// The properties of a join, with the orders that its rows really have.
 fn in_its_order(join: &SortMergeJoinExec) -> Arc<PlanProperties> {
     let mut told = join.properties().equivalence_properties().clone();
     let orders: Vec<LexOrdering> = told.oeq_class().iter().cloned().collect();
@@ -82,7 +82,7 @@ impl ExecutionPlan for MergeJoinExec {
         &self.properties
     }
 
-    // It says nothing of the orders that the join maintains: for an operator that it does not know,
+    // It does not declare the orders that the join maintains: for an operator that it does not know,
     // the rule that moves sorts counts columns as if both sides were returned.
     delegate_to!(
         join: children,

@@ -1,4 +1,4 @@
-//! A nested-loop join that lets others run.
+//! A nested-loop join that yields to other tasks.
 //!
 //! A `NestedLoopJoinExec` compares a batch with all rows of its build side in one poll, minutes where these are many
 //! and few pairs pass (DataFusion 55.2, `joins/nested_loop_join.rs`; apache/datafusion#19358). Here its filter takes a
@@ -49,7 +49,7 @@ impl PassThrough for PacedLoop {
     }
 }
 
-/// The join with a filter that takes turns; none where it has no filter.
+/// The join with a filter that yields; `None` if it has no filter.
 pub(crate) fn with_paced_filter(
     join: &NestedLoopJoinExec,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
@@ -86,7 +86,7 @@ impl RecordBatchStream for PacedRows {
     }
 }
 
-/// The turn of a task has ended in the midst of a join, which goes on in the next one. No one but
+/// The turn of a task has ended in the middle of a join, which goes on in the next one. Only
 /// [`PacedLoopExec`] sees this.
 #[derive(Debug)]
 struct TurnEnded;

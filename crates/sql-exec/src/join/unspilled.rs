@@ -107,7 +107,7 @@ impl ExecutionPlan for UnspilledLoopExec {
     }
 }
 
-/// A plan that runs in a context of its own, whatever it is given.
+/// A plan that runs in its own context and ignores the one it is given.
 type InContextExec = PassThroughExec<InContext>;
 
 #[derive(Clone, Debug)]

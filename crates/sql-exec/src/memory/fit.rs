@@ -12,7 +12,7 @@ const BYTES_PER_ROW: usize = 64 << 10;
 /// Fewer rows than these cost more time than they save memory.
 const BATCH_ROWS_MIN: usize = 1024;
 
-/// A writer of files has eight parts on their way, each this share of the limit at most.
+/// A writer of files has eight parts in flight, each at most this share of the limit.
 const UPLOAD_SHARE: usize = 128;
 
 /// Fits what sorts reserve in advance (ten megabytes for each partition of each sort), what writers
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn small_limits_have_small_batches_and_large_ones_those_of_datafusion() {
+    fn small_limits_have_small_batches_and_large_ones_datafusions_defaults() {
         assert_eq!(fitted(1 << 20), (1024, 32 << 10, 8 << 10));
         assert_eq!(fitted(128 << 20), (2048, 4 << 20, 1 << 20));
         assert_eq!(fitted(1 << 30), (8192, 10 << 20, 8 << 20));

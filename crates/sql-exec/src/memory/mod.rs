@@ -1,4 +1,4 @@
-//! One limit for tables and queries, and what keeps it.
+//! One limit for tables and queries, and its enforcement.
 //!
 //! Tables and operators reserve what they take, and a [`SharedPool`] shares the limit out among them.
 //! What operators reserve is an estimate, some of it too low (a list of texts counts 16 bytes for each
@@ -37,30 +37,30 @@ const ALLOWANCE_BYTES: usize = 32 << 20;
 /// The arena keeps at most this share of the limit ready for the next buffers.
 const KEPT_SHARE: u64 = 8;
 
-/// What tables and queries have really taken.
+/// Memory that tables and queries have really taken.
 #[derive(Debug)]
 pub struct Gauge {
     heap: Option<fn() -> Bytes>,
-    /// What was on the heap before the session was.
+    /// The heap's size before the session began.
     heap_before: usize,
-    /// Placed memory in use; the heap has none of it.
+    /// Placed memory in use, which is not on the heap.
     placed: AtomicUsize,
     limit: usize,
 }
 
 impl Gauge {
-    /// A gauge that reads `heap`; without it nothing is ever beyond the limit.
+    /// A gauge that reads `heap`; without it the limit is never exceeded.
     pub fn new(limit: usize, heap: Option<fn() -> Bytes>) -> Self {
         let heap_before = heap.map_or(0, |heap| heap().0 as usize);
         Self { heap, heap_before, placed: AtomicUsize::new(0), limit }
     }
 
-    /// The gauge of the session whose query this is.
-    pub(crate) fn of(context: &TaskContext) -> Option<Arc<Self>> {
+    /// The gauge of the session that runs this query.
+    pub(crate) fn from_context(context: &TaskContext) -> Option<Arc<Self>> {
         context.session_config().get_extension::<Self>()
     }
 
-    /// What is taken, where that is more than is bearable.
+    /// The memory taken, if it exceeds the limit and its allowance.
     fn excess(&self) -> Option<TakenMemory> {
         let heap = ((self.heap?)().0 as usize).saturating_sub(self.heap_before);
         let placed = self.placed.load(Ordering::Relaxed);
@@ -69,10 +69,10 @@ impl Gauge {
         (placed.saturating_add(heap) > most).then_some(taken)
     }
 
-    /// Whether `who` may go on to take memory.
+    /// Checks whether `who` may take more memory.
     ///
     /// # Errors
-    /// When more is taken already than the limit allows.
+    /// Fails if more memory is already taken than the limit allows.
     pub fn check(&self, who: impl fmt::Display) -> Result<()> {
         match self.excess() {
             None => Ok(()),
@@ -85,7 +85,7 @@ impl Gauge {
     }
 }
 
-/// What is taken by tables in placed memory, and beside it.
+/// Memory taken by tables in placed memory, and on the heap.
 struct TakenMemory {
     placed: Bytes,
     heap: Bytes,
@@ -136,7 +136,7 @@ impl Budget for PoolBudget {
 }
 
 /// Most memory that the arena keeps ready on each node, where the limit allows less of it than the
-/// arena would keep by itself.
+/// arena would keep otherwise.
 pub fn kept_max(machine: &Machine, limit: Bytes) -> Option<Bytes> {
     let nodes = machine.nodes_with_memory().count().max(1) as u64;
     let share = limit.0 / KEPT_SHARE / nodes;
@@ -164,7 +164,7 @@ mod tests {
         let pool: Arc<dyn MemoryPool> = Arc::new(SharedPool::new(LIMIT, Arc::clone(&gauge)));
         let budget = PoolBudget::new(&pool, &gauge);
         let query = MemoryConsumer::new("query").register(&pool);
-        // Ten megabytes are the process's own, from before.
+        // Ten megabytes were on the heap before.
         HEAP.store((10 + 128 + 16 + 32) << 20, Ordering::Relaxed);
         query.try_grow(1 << 20).unwrap();
         budget.try_grow(Bytes(0)).unwrap();
@@ -175,7 +175,7 @@ mod tests {
         assert!(gauge.check("a scan").unwrap_err().to_string().contains("a scan"));
         let refused = budget.try_grow(Bytes(1)).unwrap_err();
         assert_eq!((refused.available, refused.limit), (Bytes(0), Bytes(LIMIT as u64)));
-        // What tables take counts too, and what comes back is granted again.
+        // The memory of tables counts too, and returned memory is granted again.
         HEAP.store(10 << 20, Ordering::Relaxed);
         budget.try_grow(Bytes(90 << 20)).unwrap();
         HEAP.store((10 + 87) << 20, Ordering::Relaxed);

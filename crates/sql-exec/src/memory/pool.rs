@@ -1,4 +1,4 @@
-//! Who gets how much of the memory limit.
+//! How the memory limit is shared out.
 //!
 //! ```text
 //! ├────────────── three quarters ──────────────┤
@@ -6,11 +6,11 @@
 //! ├───────────────────────────────── limit ────────────────────────────────────────────────┤
 //! ```
 //!
-//! What cannot spill gets whatever is free, first come, first served. What can spill gets an equal share
-//! of what that leaves, as in DataFusion's `FairSpillPool`, with two differences, both found in sorts
-//! that ended for want of memory that others could have done without (DataFusion 55.2):
+//! Consumers that cannot spill get whatever is free, first come, first served. The others get equal shares
+//! of the rest, as in DataFusion's `FairSpillPool`, with two differences, both found in sorts that ran out
+//! of memory that others did not need (DataFusion 55.2):
 //!
-//! - Shares are of three quarters: the rest stays free for operators that come to ask after the spillers
+//! - Shares are of three quarters: the rest stays free for operators that request memory after the spillers
 //!   have filled up, such as the merge of sorted partitions and the writer of a file.
 //! - The merge of an external sort counts as a spiller: it takes as many runs at a time as it gets memory
 //!   for and makes do with two, and took everything while its siblings were still sorting. A sort and its
@@ -38,7 +38,7 @@ const MERGE: &str = "ExternalSorterMerge[";
 /// Kinds of consumers that a refusal names.
 const LARGEST: usize = 3;
 
-/// A pool in shares that also asks a [`Gauge`]; see the module.
+/// A pool of shares that also checks a [`Gauge`]; see the module.
 #[derive(Debug)]
 pub struct SharedPool {
     limit: usize,
@@ -54,7 +54,7 @@ struct Taken {
     by_others: usize,
     /// Merges of sorts by partition.
     merging: HashMap<String, Merging>,
-    /// What consumers of each kind have, whatever their partition.
+    /// The bytes of consumers of each kind, over all partitions.
     by_kind: HashMap<String, usize>,
 }
 
@@ -71,7 +71,7 @@ impl SharedPool {
         Self { limit, gauge, taken: Mutex::default() }
     }
 
-    /// What a spiller that has `own` may take now.
+    /// The share of a spiller that has `own` bytes.
     fn share(&self, taken: &Taken, own: usize) -> usize {
         let shared = (self.limit - self.limit / 4).saturating_sub(taken.by_others);
         // A sort and its merge have one share between them: only one of the two has much at a time.
@@ -82,7 +82,7 @@ impl SharedPool {
         let free = self.limit.saturating_sub(taken.all());
         let (consumer, own) = (reservation.consumer(), reservation.size());
         if is_merge(consumer) {
-            // Before it spills, a sort merges what it has beside it: out of what is free.
+            // Before it spills, a sort merges its rows, with memory from what is free.
             let left = self.limit / 16;
             self.share(taken, own).min(free.saturating_sub(left))
         } else if consumer.can_spill() {
@@ -135,7 +135,7 @@ impl Taken {
     }
 
     fn grow(&mut self, consumer: &MemoryConsumer, bytes: usize) {
-        *self.of(consumer) += bytes;
+        *self.bytes_for(consumer) += bytes;
         match self.by_kind.get_mut(kind(consumer)) {
             Some(taken) => *taken += bytes,
             None => drop(self.by_kind.insert(kind(consumer).to_owned(), bytes)),
@@ -146,7 +146,7 @@ impl Taken {
     }
 
     fn shrink(&mut self, consumer: &MemoryConsumer, bytes: usize) {
-        let taken = self.of(consumer);
+        let taken = self.bytes_for(consumer);
         *taken = taken.saturating_sub(bytes);
         if let Some(taken) = self.by_kind.get_mut(kind(consumer)) {
             *taken = taken.saturating_sub(bytes);
@@ -160,7 +160,7 @@ impl Taken {
         self.by_spillers + self.by_others
     }
 
-    /// The kinds of consumers that have most, with what they have.
+    /// The kinds of consumers with the most memory, and their bytes.
     fn largest(&self) -> String {
         let mut kinds: Vec<_> = self.by_kind.iter().filter(|(_, taken)| **taken > 0).collect();
         kinds.sort_by_key(|(kind, taken)| (Reverse(**taken), kind.as_str()));
@@ -170,7 +170,7 @@ impl Taken {
         texts.collect::<Vec<_>>().join(", ")
     }
 
-    fn of(&mut self, consumer: &MemoryConsumer) -> &mut usize {
+    fn bytes_for(&mut self, consumer: &MemoryConsumer) -> &mut usize {
         if is_spiller(consumer) { &mut self.by_spillers } else { &mut self.by_others }
     }
 
@@ -178,8 +178,8 @@ impl Taken {
         self.merging.get_mut(merge_partition(merge)?)
     }
 
-    /// What the merge of this sort has: consumers have no other relation than their names, so of several
-    /// sorts in one partition it is the mean.
+    /// The bytes of this sort's merge. Only their names relate consumers, so with several sorts in one
+    /// partition it is the mean.
     fn by_merge_of(&self, sort: &MemoryConsumer) -> usize {
         let partition = sort.name().strip_prefix(SORT);
         let merging = partition.and_then(|partition| self.merging.get(partition));
@@ -269,12 +269,12 @@ mod tests {
         assert!(table.try_grow(1).unwrap_err().to_string().contains("1000 B"));
         two.free();
         table.try_grow(375).unwrap();
-        // What cannot spill leaves less to those that can.
+        // Consumers that cannot spill leave less to those that can.
         assert!(two.try_grow(63).is_err());
     }
 
     #[test]
-    fn the_merge_of_a_sort_leaves_something_to_others() {
+    fn the_merge_of_a_sort_leaves_memory_to_others() {
         let pool = pool();
         let (sort, merge) = (consumer(&pool, "a sort", true), consumer(&pool, MERGE, false));
         merge.try_grow(750).unwrap();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sort_has_what_its_own_merge_leaves_of_their_share() {
+    fn a_sort_and_its_merge_have_one_share() {
         let pool = pool();
         let [sort, merge, other, other_merge] = [
             ("ExternalSorter[0]", true),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_granted_again() {
+    fn released_memory_is_granted_again() {
         let pool = pool();
         for can_spill in [true, false] {
             let one = consumer(&pool, "an operator", can_spill);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_those_that_have_most() {
+    fn a_refusal_names_the_largest_consumers() {
         let pool = pool();
         let (tables, queries) =
             (consumer(&pool, "tables", false), consumer(&pool, "Join[0]", false));

@@ -1,4 +1,4 @@
-//! What one session takes of the memory of all.
+//! The memory of one session within the shared limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
-/// The memory that the statements of a session have reserved, and how much that may be. Clones are the same.
+/// The memory that the statements of a session have reserved, and its limit. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct SessionMemory(Arc<MemoryParts>);
 
@@ -32,13 +32,13 @@ impl SessionMemory {
         self.0.used.load(Ordering::Relaxed)
     }
 
-    /// Sets the bytes that it may reserve from here on; none without a bound of its own.
+    /// Sets the bytes that it may reserve from now on; `None` without its own limit.
     pub fn set_limit(&self, limit: Option<Bytes>) {
         let limit = limit.and_then(|limit| usize::try_from(limit.0).ok());
         self.0.limit.store(limit.unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 
-    /// Adds bytes, where they are allowed; else the limit.
+    /// Adds bytes if the limit allows them; else returns the limit.
     fn try_add(&self, bytes: usize) -> std::result::Result<(), usize> {
         let limit = self.0.limit.load(Ordering::Relaxed);
         let added = self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
@@ -56,7 +56,7 @@ impl SessionMemory {
     }
 }
 
-/// The pool of all with a count and a limit for one session.
+/// The shared pool with a count and a limit for one session.
 #[derive(Debug)]
 pub struct SessionPool {
     all: Arc<dyn MemoryPool>,
@@ -64,7 +64,7 @@ pub struct SessionPool {
 }
 
 impl SessionPool {
-    /// A session's share of the pool of all.
+    /// A session's view of the shared pool.
     pub fn new(all: &Arc<dyn MemoryPool>, memory: &SessionMemory) -> Self {
         Self { all: Arc::clone(all), memory: memory.clone() }
     }
@@ -132,7 +132,7 @@ mod tests {
     use crate::memory::{Gauge, SharedPool};
 
     #[test]
-    fn a_session_has_a_limit_within_that_of_all() {
+    fn a_session_has_its_own_limit_within_the_shared_one() {
         let gauge = Arc::new(Gauge::new(1000, None));
         let all: Arc<dyn MemoryPool> = Arc::new(SharedPool::new(1000, gauge));
         let memory = SessionMemory::default();
@@ -146,7 +146,7 @@ mod tests {
         assert!(error.contains("a join") && error.contains("atoll.session_memory"), "{error}");
         others.try_grow(700).unwrap();
         memory.set_limit(None);
-        // What the pool of all refuses is not counted.
+        // Bytes that the shared pool refuses are not counted.
         let error = mine.try_grow(1).unwrap_err().to_string();
         assert!(!error.contains("atoll.session_memory"), "{error}");
         assert_eq!((memory.used(), all.reserved()), (300, 1000));

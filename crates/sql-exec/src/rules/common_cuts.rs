@@ -8,7 +8,7 @@
 //! Each table is cut by its own row counts when it is scanned. A hash join of two inputs that are
 //! both cut by the join key gets the points of the larger table on both sides; then partition p of
 //! one side meets partition p of the other, DataFusion plans no exchange, and both sides of the
-//! join are built and probed in parallel where the rows are.
+//! join are built and probed in parallel on the nodes of the rows.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl OperatorRule for CommonCuts {
     }
 }
 
-/// The join with both sides cut at the same points; none where a side is not cut by its key.
+/// The join with both sides cut at the same points; `None` if a side is not cut by its key.
 fn common(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let [(left_key, right_key)] = join.on() else { return Ok(None) };
     let (left, right) = (join.left(), join.right());
@@ -74,7 +74,7 @@ fn common(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     Ok(Some(joined))
 }
 
-/// How a plan's partitions are cut, when it is by that key.
+/// The cut of a plan's partitions, if they are cut by that key.
 fn cut_by<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     key: &Arc<dyn PhysicalExpr>,
@@ -104,7 +104,7 @@ fn rows_cut_at(plan: &Arc<dyn ExecutionPlan>, points: &[i64]) -> usize {
     below.fold(own, usize::max)
 }
 
-/// The plan with every scan that is cut at `from` cut at `to`; none where one of them cannot be.
+/// The plan with every scan that is cut at `from` cut at `to`; `None` if one of them cannot be.
 fn recut(
     plan: &Arc<dyn ExecutionPlan>,
     from: &[i64],

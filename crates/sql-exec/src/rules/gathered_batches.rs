@@ -25,7 +25,7 @@ use futures::StreamExt;
 
 use atoll_sql_common::operator::{OperatorRule, PassThrough, PassThroughExec, changed_context};
 
-/// Rows of a gathered batch: what is done once for each is little beside them.
+/// Rows of a gathered batch, enough to make the cost per batch negligible.
 const GATHERED_ROWS: usize = 8192;
 /// Batches of this size are left as they are.
 const BATCH_ROWS_MIN: usize = 1024;
@@ -71,7 +71,7 @@ fn keeps_first_input(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || plan.is::<CrossJoinExec>()
 }
 
-/// Has its input work in batches of another size than the operators above, and passes rows on.
+/// Runs its input with another batch size than the operators above, and passes rows on.
 type BatchesExec = PassThroughExec<Batches>;
 
 /// The batches below a [`BatchesExec`].
@@ -119,7 +119,7 @@ impl PassThrough for Batches {
 
 /// A partition's input, and the rows that wait to be passed on.
 struct BatchGatherer {
-    /// None after its last batch.
+    /// `None` after its last batch.
     input: Option<SendableRecordBatchStream>,
     waiting: BatchCoalescer,
 }

@@ -1,6 +1,6 @@
 //! The smaller side of a join with groups is built. DataFusion chooses sides before it is known how many groups
 //! leave a GROUP BY: it takes a key for as many values as its range has, and strings and expressions for as many
-//! as there are rows. A [`GroupExec`] asks a sample.
+//! as there are rows. A [`GroupExec`] uses a sample.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Grouping sets over rows of which nothing is told, and of whose groups nothing is told either.
+//! Grouping sets without declared properties of their rows and of their groups.
 //!
 //! A column is null in the sets that leave it out. DataFusion's aggregation (55.2,
-//! `aggregates/mod.rs`, `compute_properties`) nevertheless tells of its groups what its input tells of
+//! `aggregates/mod.rs`, `compute_properties`) nevertheless declares of its groups what its input declares of
 //! the column: that rows come in its order, that it is constant or equals another, that it decides the
 //! partition. The final aggregation then ends groups that go on, or finds parts of one group in two
 //! partitions, and a sort above is left out. In one step (`AggregateMode::Single`) groups are ended too

@@ -18,10 +18,10 @@ use atoll_sql_common::operator::OperatorRule;
 /// All heaps of a query may take this share of the limit together.
 const LIMIT_SHARE: usize = 4;
 
-/// What a row in the heap takes beside its values: its key once more, and where it is.
+/// Bytes of a row in the heap besides its values: its key once more, and its position.
 const ROW_BYTES: usize = 96;
 
-/// What a value of no fixed width is taken for.
+/// The assumed size of a value without a fixed width.
 const TEXT_BYTES: usize = 48;
 
 /// Replaces heaps by sorts; see the module.
@@ -31,7 +31,7 @@ pub(crate) struct LargeLimit {
 }
 
 impl LargeLimit {
-    /// The rule under a memory limit in bytes.
+    /// Creates the rule for a memory limit in bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit }
     }

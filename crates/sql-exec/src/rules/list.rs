@@ -1,4 +1,4 @@
-//! A list of rules, written down in its order.
+//! Builds the ordered list of rules.
 
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -13,7 +13,7 @@ pub(crate) type Rules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
 #[derive(Debug)]
 pub(crate) struct RuleList {
     rules: Rules,
-    /// DataFusion's that are not in the list yet.
+    /// DataFusion's rules that are not in the list yet.
     datafusion: IntoIter<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
 }
 
@@ -23,11 +23,11 @@ impl RuleList {
         Self { rules: vec![], datafusion: PhysicalOptimizer::new().rules.into_iter() }
     }
 
-    /// Then DataFusion's rules up to the one with this name, without it.
+    /// Adds DataFusion's rules up to the one with this name, without it.
     ///
     /// # Panics
     ///
-    /// If DataFusion has no such rule further on: where ours belong then has to be thought about.
+    /// If DataFusion has no such rule further on; then choose the position of ours anew.
     pub(crate) fn datafusion_before(mut self, name: &str) -> Self {
         let ahead = self.datafusion.as_slice().iter().position(|rule| rule.name() == name);
         let ahead = ahead.unwrap_or_else(|| {
@@ -37,14 +37,14 @@ impl RuleList {
         self
     }
 
-    /// Then DataFusion's rules up to the one with this name, and that one.
+    /// Adds DataFusion's rules up to and including the one with this name.
     pub(crate) fn datafusion_through(self, name: &str) -> Self {
         let mut list = self.datafusion_before(name);
         list.rules.extend(list.datafusion.next());
         list
     }
 
-    /// Then these of ours.
+    /// Adds these rules of ours.
     pub(crate) fn ours<const N: usize>(
         mut self,
         rules: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; N],
@@ -53,7 +53,7 @@ impl RuleList {
         self
     }
 
-    /// Rules of another crate.
+    /// Adds rules of another crate.
     pub(crate) fn others(
         mut self,
         rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::exchange::testing::two_nodes;
 
-    /// Stands for the rules of plans that read or write files.
+    /// A placeholder for the rules of plans that read or write files.
     #[derive(Debug)]
     struct OfFiles;
 
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_all_rules_is_this_one() {
+    fn rules_are_in_the_expected_order() {
         let runtime = two_nodes();
         let arena = Arena::new(Arc::clone(runtime.machine()), Arc::clone(runtime.kernel()), None);
         let of_files: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(OfFiles)];
@@ -159,13 +159,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "DataFusion has no rule 'EnforceSorting'")]
-    fn a_rule_that_datafusion_does_not_have_is_a_mistake() {
+    fn a_rule_unknown_to_datafusion_panics() {
         let _ = RuleList::new().datafusion_through("EnforceSorting");
     }
 
     #[test]
     #[should_panic(expected = "DataFusion has no rule 'join_selection'")]
-    fn a_rule_that_came_before_is_a_mistake() {
+    fn a_rule_that_is_already_in_the_list_panics() {
         let _ = RuleList::new()
             .datafusion_through("EnsureCooperative")
             .datafusion_before("join_selection");

@@ -26,7 +26,7 @@ use atoll_sql_common::settings::{AtollOptions, JoinMethod};
 const LIMIT_SHARE: usize = 4;
 
 /// The order in which scans return columns whose values rise, so that these need no sort. Another order of NULL
-/// would be taken for theirs where a column cannot be NULL, and missed where one that can is known to equal it.
+/// would be taken for theirs if a column cannot be NULL, and missed if a nullable one is known to equal it.
 const AS_SCANNED: SortOptions = SortOptions { descending: false, nulls_first: false };
 
 /// Replaces hash joins; see the module.
@@ -36,7 +36,7 @@ pub(crate) struct MergeJoin {
 }
 
 impl MergeJoin {
-    /// The rule under a memory limit in bytes.
+    /// Creates the rule for a memory limit in bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit }
     }
@@ -67,7 +67,7 @@ impl OperatorRule for MergeJoin {
     }
 }
 
-/// Whether the sort-merge join gives the same rows. It knows no `NOT IN` with its nulls, passes over a
+/// Whether the sort-merge join gives the same rows. It does not support `NOT IN` with nulls, ignores a
 /// filter that reads no column, and keys without a type have no order.
 fn can_merge(join: &HashJoinExec) -> Result<bool> {
     if join.null_aware || join.filter().is_some_and(|filter| filter.column_indices().is_empty()) {
@@ -120,11 +120,11 @@ fn merge_key(
     let by_value = !data_type.is_nested() && (!one_sided || is_compared_across_batches(&data_type));
     Ok(match by_value {
         true => Arc::clone(key),
-        false => Arc::new(MergeKey::of(Arc::clone(key))),
+        false => Arc::new(MergeKey::new(Arc::clone(key))),
     })
 }
 
-/// What a join that returns one side compares where the rows of a key go on in the next batch.
+/// The types that a join that returns one side can compare where the rows of a key continue in the next batch.
 fn is_compared_across_batches(data_type: &DataType) -> bool {
     use DataType as T;
     data_type.is_integer()

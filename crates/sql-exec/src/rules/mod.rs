@@ -1,25 +1,25 @@
 //! Atoll's rules among DataFusion's, in their order.
 //!
-//! | rule | what it does | where it stands |
+//! | rule | what it does | position |
 //! |---|---|---|
-//! | `VolatileFences` | filters that stay above the volatile calls whose results they test | before filters sink |
-//! | [`NamedFilters`] | filters on columns with a namesake stay where they are | around the rules that have filters sink |
+//! | `VolatileFences` | filters that stay above the volatile calls whose results they test | before filter pushdown |
+//! | [`NamedFilters`] | filters on columns with a namesake stay where they are | around filter pushdown |
 //! | [`MergeJoin`] | sort-merge join where a hash table would not fit | after join sides are chosen |
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
-//! | [`PaddedSides`] | no constants are told of what outer joins pad with NULLs | before exchanges are planned |
-//! | [`GroupingSets`] | nothing is told of rows below and above grouping sets | before exchanges are planned |
+//! | [`PaddedSides`] | no constants in sides that outer joins pad with NULLs | before exchanges are planned |
+//! | [`GroupingSets`] | no declared properties below and above grouping sets | before exchanges are planned |
 //! | `GroupByPrimitive` | GROUP BY through the primitives | before exchanges are planned |
-//! | [`GroupedSides`] | the smaller side of a join with groups is built | when it is known how many groups there are |
-//! | [`PolledProbes`] | an exchange where a join would wait for a sibling that is not polled | after exchanges are planned |
+//! | [`GroupedSides`] | the smaller side of a join with groups is built | when the number of groups is known |
+//! | [`PolledProbes`] | an exchange where a join would wait for an unpolled sibling | after exchanges are planned |
 //! | [`GatheredBatches`] | sorts and build sides gather small batches first | after sorts are planned |
-//! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large | after limits are pushed down |
+//! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large | after limit pushdown |
 //! | [`Metered`] | reservations for operators that keep rows without | after large limits are sorted |
-//! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projections are pushed down |
-//! | [`DeduplicatedSides`] | no repeats in the side of a semi- or anti-join that only filters | after projections are pushed down |
+//! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projection pushdown |
+//! | [`DeduplicatedSides`] | no repeats in the filtering side of a semi- or anti-join | after projection pushdown |
 //! | [`NestedKeys`] | joins by nested keys without filters for their probe side | before dynamic filters |
 //! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
-//! | [`FileOrder`] | rows of files in their order where nothing asks for another | after scans yield |
-//! | `PlaceWholeFiles` | files take their names when all of them is written | after scans yield |
+//! | [`FileOrder`] | rows of files in file order where no other order is required | after scans yield |
+//! | `PlaceWholeFiles` | files get their names when they are complete | after scans yield |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;

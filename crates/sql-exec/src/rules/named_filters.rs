@@ -1,4 +1,4 @@
-//! Filters that name a column which has a namesake go no further down.
+//! Stops filters on columns with a namesake from being pushed down.
 //!
 //! An operator hands a filter to its input by the names of the columns (DataFusion 55.2,
 //! `filter_pushdown.rs`, `FilterRemapper`; apache/datafusion#25296). Above a join of two tables that both have a column
@@ -24,7 +24,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 
 use atoll_sql_semantics::volatile::{Fence, FenceExec};
 
-/// One of DataFusion's rules that have filters sink, between fences; see the module.
+/// One of DataFusion's rules that push filters down, between fences; see the module.
 #[derive(Debug)]
 pub(crate) struct NamedFilters {
     sinking: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
@@ -74,7 +74,7 @@ impl PhysicalOptimizerRule for NamedFilters {
     }
 }
 
-/// A plan; if it is a semi-join, with a fence above columns of the other side that are called like a key which they are
+/// The plan; a semi-join gets a fence above columns of the other side that have the name of a key which they are
 /// not compared with.
 fn fenced_semi_join(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };

@@ -16,7 +16,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 
 use atoll_sql_common::operator::OperatorRule;
 
-/// Spares joins by nested keys their filters; see the module.
+/// Removes the filters of joins by nested keys; see the module.
 #[derive(Debug)]
 pub(crate) struct NestedKeys;
 

@@ -1,7 +1,7 @@
-//! Sides of outer joins whose rows are padded with NULLs, of which no constants are told.
+//! Hides the constants of outer join sides that are padded with NULLs.
 //!
-//! A column that is constant in such a side is either that or NULL behind the join. DataFusion 55.2
-//! (`EquivalenceGroup::join`) tells of the join that it is constant: a sort by it is left out above, and groups and ranks
+//! A column that is constant in such a side is either that or NULL after the join. DataFusion 55.2
+//! (`EquivalenceGroup::join`) declares it constant: a sort by it is left out above, and groups and ranks
 //! come apart.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! No join waits for a sibling that is not polled.
+//! Keeps joins from waiting for siblings that are not polled.
 //!
 //! All partitions of a broadcast join report before its dynamic filter is made, and wait for each
 //! other (DataFusion 55.2, `joins/hash_join/shared_bounds.rs`; apache/datafusion#21625). A partitioned

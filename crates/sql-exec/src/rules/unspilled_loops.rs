@@ -49,7 +49,7 @@ impl OperatorRule for UnspilledLoops {
     }
 }
 
-/// The join as one that may spill; none where there is none, or where the plan above counts on the
+/// The join as one that may spill; `None` if there is none, or if the plan above relies on the
 /// order of its rows or on what is in which partition.
 fn spilling(join: &NestedLoopJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let partitioning = join.properties().output_partitioning();
@@ -119,7 +119,7 @@ fn undealt(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     Ok(undealt.data)
 }
 
-/// Whether a plan gives the same rows when it is run a second time, as far as that is known.
+/// Whether a plan is known to return the same rows when it is run a second time.
 fn runs_twice(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let known = plan.is::<ScanExec>()
         || plan.is::<DataSourceExec>()

@@ -1,4 +1,4 @@
-//! Rows of which nothing is told.
+//! Hides the properties of a plan's rows.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PlanProp
 
 use atoll_sql_common::operator::{PassThrough, PassThroughExec};
 
-/// The rows of a plan, whose order, constants and partitions are not told.
+/// The plan without declared order, constants and partitions.
 pub(super) fn untold(plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     PassThroughExec::plan(plan, Untold)
 }

@@ -1,9 +1,9 @@
-//! Joins that let others run, so that a query can be cancelled while they multiply rows.
+//! Makes joins yield, so that a query can be cancelled while they multiply rows.
 //!
 //! A pipeline is cancelled where it yields, and DataFusion has scans yield after every few batches.
 //! A join that makes millions of rows of one batch does not come back to its scan for minutes: what
 //! it hands on is counted against the same budget here, and so are the pairs that a nested-loop join compares:
-//! those that pass may be none.
+//! perhaps none of them passes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJo
 use crate::join::{MergeJoinExec, PacedLoop, PacedLoopExec, UnspilledLoopExec, with_paced_filter};
 use atoll_sql_common::operator::OperatorRule;
 
-/// Has joins yield; see the module.
+/// Makes joins yield; see the module.
 #[derive(Debug)]
 pub(crate) struct YieldingJoins;
 
@@ -39,7 +39,7 @@ impl OperatorRule for YieldingJoins {
     }
 }
 
-/// A nested-loop join whose filter takes turns; none for other joins.
+/// A nested-loop join whose filter yields; `None` for other joins.
 fn paced(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(unspilled) = plan.downcast_ref::<UnspilledLoopExec>() {
         let join = paced(unspilled.join())?;
@@ -48,7 +48,7 @@ fn paced(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>
     plan.downcast_ref::<NestedLoopJoinExec>().map_or(Ok(None), with_paced_filter)
 }
 
-/// Whether one batch that comes in can become any number of batches that go out.
+/// Whether one input batch can become any number of output batches.
 fn multiplies(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<CrossJoinExec>()
         || plan.is::<NestedLoopJoinExec>()

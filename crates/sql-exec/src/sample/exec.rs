@@ -16,7 +16,7 @@ use futures::TryStreamExt;
 use super::node::{SampleDraw, SampleUnit};
 use atoll_sql_common::operator::{PassThrough, PassThroughExec};
 
-/// A part of the input's rows, drawn in each partition by itself.
+/// A part of the input's rows, drawn separately in each partition.
 pub(super) type SampleExec = PassThroughExec<SampleDraw>;
 
 impl PassThrough for SampleDraw {
@@ -37,14 +37,14 @@ impl PassThrough for SampleDraw {
         let rows = input.execute(partition, context)?;
         let mut drawn = PartitionSample::new(*self, partition);
         let rows = rows.try_filter_map(move |batch| {
-            let kept = drawn.of(batch);
+            let kept = drawn.sample(batch);
             async move { kept }
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(input.schema(), rows)))
     }
 }
 
-/// What is drawn in one partition.
+/// The sample of one partition.
 struct PartitionSample {
     draw: SampleDraw,
     random: SplitMix64,
@@ -60,7 +60,7 @@ impl PartitionSample {
         Self { draw, random: SplitMix64::new(seed) }
     }
 
-    fn of(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+    fn sample(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         let Some(share) = self.draw.share else { return Ok(Some(batch)) };
         match self.draw.unit {
             SampleUnit::Batch => Ok((self.random.next() < share).then_some(batch)),

@@ -19,10 +19,10 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::exec::SampleExec;
 use crate::scan::ScanExec;
 
-/// What is drawn at once.
+/// The unit of drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd)]
 pub(super) enum SampleUnit {
-    /// Each row by itself (BERNOULLI).
+    /// Each row separately (BERNOULLI).
     Row,
     /// All rows of a batch or none (SYSTEM).
     Batch,
@@ -32,9 +32,9 @@ pub(super) enum SampleUnit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd)]
 pub(super) struct SampleDraw {
     pub(super) unit: SampleUnit,
-    /// Rows of 2^64, or all of them.
+    /// The share of rows out of 2^64; `None` for all.
     pub(super) share: Option<u64>,
-    /// Of REPEATABLE.
+    /// The seed of REPEATABLE.
     pub(super) seed: Option<u64>,
 }
 

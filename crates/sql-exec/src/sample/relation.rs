@@ -1,4 +1,4 @@
-//! From the clause to a plan.
+//! Plans the TABLESAMPLE clause.
 
 use std::sync::Arc;
 
@@ -37,13 +37,13 @@ impl RelationPlanner for SampledRelations {
         };
         let (TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) =
             sample;
-        let size = SampleSize::of(&sample)?;
+        let size = SampleSize::from_clause(&sample)?;
         let plan = size.apply(context.plan(relation)?)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
     }
 }
 
-/// How much a clause asks for.
+/// The size that a clause requests.
 enum SampleSize {
     Share {
         unit: SampleUnit,
@@ -51,12 +51,12 @@ enum SampleSize {
         seed: Option<u64>,
     },
     Rows(usize),
-    /// That many of a hundred, exactly.
+    /// Exactly this percentage.
     Exact(f64),
 }
 
 impl SampleSize {
-    fn of(sample: &TableSample) -> Result<Self> {
+    fn from_clause(sample: &TableSample) -> Result<Self> {
         if sample.bucket.is_some() {
             return plan_err!("TABLESAMPLE (BUCKET …) is not supported; give a percentage");
         }
@@ -104,14 +104,14 @@ impl SampleSize {
     }
 }
 
-/// The first of the rows in an order of chance, so that each set of them is as likely as another.
+/// The first rows in random order, so that all sets of rows are equally likely.
 fn by_chance(
     input: LogicalPlan,
     first: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>,
 ) -> Result<LogicalPlan> {
     const CHANCE: &str = "__chance";
     let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
-    // A column of its own, so that no operator draws lots again.
+    // A separate column, so that no operator draws again.
     let drawn = columns.iter().cloned().chain([random().alias(CHANCE)]);
     let ordered =
         LogicalPlanBuilder::from(input).project(drawn)?.sort([col(CHANCE).sort(true, true)])?;

@@ -4,8 +4,8 @@
 //! nearest node with workers, where the owner has none); a chunk without an owner by any. When the
 //! table is sorted by a key, its chunks already lie in the order of the workers, and no key may be
 //! split between two partitions, the cuts fall between keys instead of between blocks, so that
-//! grouping and joining by that key need no exchange. So they do where few rows got newer values or
-//! came back since: their chunks are read beside those of the same keys.
+//! grouping and joining by that key need no exchange. The same holds where few rows got newer values or
+//! came back since: their chunks are read with those of the same keys.
 
 use std::ops::Range;
 
@@ -138,8 +138,8 @@ fn deal(
     }
 }
 
-/// Cut points that give every partition about the same number of rows of the largest chain of chunks; none
-/// where the column has too few distinct values for that.
+/// Cut points that give every partition about the same number of rows of the largest chain of chunks; `None`
+/// if the column has too few distinct values for that.
 pub(crate) fn cut_points(
     snapshot: &TableSnapshot,
     rising: &RisingColumn,
@@ -163,8 +163,8 @@ pub(crate) fn are_balanced(parts: &[Vec<RowRange>]) -> bool {
     parts.iter().all(|pieces| rows(pieces) * parts.len() <= 2 * all)
 }
 
-/// Pieces by partition, cut at keys; none where that would read much of the table from elsewhere
-/// than where its owners are.
+/// Pieces by partition, cut at keys; `None` if that would read much of the table from nodes other
+/// than its owners'.
 pub(crate) fn by_cuts(
     snapshot: &TableSnapshot,
     runtime: &Runtime,
@@ -202,7 +202,7 @@ pub(crate) fn by_cuts(
     Some(parts)
 }
 
-/// The first row of a chain whose key is at or above `point`: the place of its chunk in the chain, and the row.
+/// The first row of a chain whose key is at or above `point`: the position of its chunk in the chain, and the row.
 fn position_of(
     snapshot: &TableSnapshot,
     chain: &[usize],
@@ -220,7 +220,7 @@ fn position_of(
     Some((chain.len(), 0))
 }
 
-/// Rows of a chain from one place to another.
+/// Rows of a chain from one position to another.
 fn between(
     snapshot: &TableSnapshot,
     chain: &[usize],

@@ -1,4 +1,4 @@
-//! What a scan is expected to return, found out on a sample of the data itself.
+//! Estimates the rows that a scan returns on a sample of the data.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use super::filter::PartitionFilter;
 
-/// Blocks looked at, spread evenly over the table, and rows of each: enough to tell a percent from
+/// Blocks looked at, spread evenly over the table, and rows of each: enough to distinguish a percent from
 /// ten, in a fraction of a millisecond.
 const SAMPLE_BLOCKS: usize = 12;
 const SAMPLE_ROWS: usize = 1024;
@@ -51,7 +51,7 @@ pub(crate) fn selectivity(
     Ok((passed as f64).max(0.5) / (seen as f64).max(1.0))
 }
 
-/// Values of a column that differ, as the rows of a sample tell; none where they cannot be compared.
+/// Distinct values of a column, as estimated on a sample; `None` if they cannot be compared.
 pub(crate) fn distinct_values(snapshot: &TableSnapshot, column: usize) -> Option<usize> {
     let logical = snapshot.schema.field(column).data_type();
     let copies = snapshot.chunks.iter().filter_map(|chunk| chunk.copies.first());
@@ -68,9 +68,8 @@ pub(crate) fn distinct_values(snapshot: &TableSnapshot, column: usize) -> Option
     Some(distinct_of(&sample, snapshot.rows))
 }
 
-/// Values that differ among `rows` rows, of a sample of them (Chao 1984: those that are seen once and twice tell of
-/// those that are not seen). Where each run of equal rows is another value, as where rows are sorted, those to come
-/// are others too.
+/// Distinct values among `rows` rows, estimated on a sample (Chao 1984: the values seen once and twice give the number
+/// of unseen ones). If each run of equal rows is a new value, as in sorted rows, the unseen runs count as new values.
 fn distinct_of(sample: &Rows, rows: usize) -> usize {
     let mut counts: HashMap<Row<'_>, usize> = HashMap::with_capacity(sample.num_rows());
     let (mut runs, mut before) = (0, None);
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_sorted_rows_go_on_as_they_began() {
+    fn distinct_values_of_sorted_rows_are_extrapolated() {
         let sorted = estimated((0..10_000).map(|row| row / 4), 1 << 20);
         assert!((262_000..263_000).contains(&sorted), "{sorted}");
     }

@@ -29,7 +29,7 @@ pub(crate) struct PartitionFilter {
     dynamic: Vec<Dynamic>,
 }
 
-/// Conjuncts, sorted by what they need.
+/// Conjuncts, grouped by the data that they need.
 #[derive(Debug, Default)]
 struct Predicates {
     tests: Vec<StoredPredicate>,
@@ -63,13 +63,13 @@ struct Dynamic {
 const DYNAMIC_TRIAL_ROWS: usize = 4 * 8192;
 const DYNAMIC_KEEP_EIGHTHS: usize = 6;
 
-/// Rows that pass, and what reading them took.
+/// Rows that pass, and the cost of reading them.
 pub(crate) struct Passed {
-    /// The rows; none where no row passes.
+    /// The rows; `None` if no row passes.
     pub(crate) rows: Option<Selection>,
     /// Columns read by tests, whole, and columns read for the rows that were left: (column, rows).
     pub(crate) read: Vec<(usize, usize)>,
-    /// Whether the zones alone decided that no row passes.
+    /// Whether the zones alone excluded all rows.
     pub(crate) pruned: bool,
 }
 
@@ -144,7 +144,7 @@ impl Dynamic {
 }
 
 /// A join of tables cut at the same keys routes its filter by range: `CASE range(key) WHEN 0 THEN …`.
-/// A scan that is cut there itself holds in partition p keys of range p only, and needs one branch.
+/// A scan with the same cuts holds in partition p only keys of range p, and needs one branch.
 fn branch_of_partition(
     expr: Arc<dyn PhysicalExpr>,
     cuts: &Cuts,

@@ -1,6 +1,8 @@
-//! A row by its key: what a scan becomes where equalities name a whole PRIMARY KEY or UNIQUE constraint.
+//! Lookup by index, which replaces a scan if equalities name a whole unique key, or if an index of CREATE INDEX finds few
+//! rows.
 //!
-//! The index of a version never changes, so the row is found when the statement is planned.
+//! The indexes of a version never change, so the rows are found when the statement is planned, and counted rather than
+//! estimated.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,72 +12,90 @@ use atoll_store::table::{Key, TableVersion};
 use datafusion::arrow::array::{AsArray, BooleanArray, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, ScalarValue, internal_datafusion_err};
+use datafusion::common::{Result, ScalarValue, Statistics, internal_datafusion_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream;
 
+use super::index_ranges::indexed_rows;
 use atoll_sql_common::error::table_error;
 use atoll_sql_common::operator::leaf;
 
-/// Reads the row that has a key, if there is one.
+/// Reads the rows that an index finds, and keeps those that pass the conjuncts.
 #[derive(Debug)]
 pub struct LookupExec {
     table: Arc<str>,
     version: Arc<TableVersion>,
-    lookup: KeyLookup,
+    lookup: IndexLookup,
     projection: Vec<usize>,
-    /// Name of the column of row ids, where it comes behind the others.
+    /// Name of the column of row ids, if it follows the others.
     ids: Option<String>,
     properties: Arc<PlanProperties>,
 }
 
-/// A key that conjuncts name.
+/// The rows that an index finds for conjuncts.
 #[derive(Debug)]
-pub struct KeyLookup {
-    /// Number of the constraint in the definition.
-    unique: usize,
-    /// Its key as text, for EXPLAIN.
-    text: String,
-    row: Option<RowId>,
-    /// Conjuncts that the row must pass besides.
-    rest: Vec<Arc<dyn PhysicalExpr>>,
+pub struct IndexLookup {
+    index: Arc<str>,
+    /// Key of a unique index as text, for EXPLAIN.
+    key: Option<String>,
+    /// In their order; without a key, rows that do not pass the conjuncts may be among them.
+    rows: Vec<RowId>,
+    conjuncts: Vec<Arc<dyn PhysicalExpr>>,
 }
 
-impl KeyLookup {
-    /// The lookup that conjuncts over the columns of a table allow; none where they name no whole key.
-    pub fn of(version: &TableVersion, conjuncts: &[Arc<dyn PhysicalExpr>]) -> Result<Option<Self>> {
+impl IndexLookup {
+    /// The lookup that conjuncts over the columns of a table allow: by a whole key, or by an index that finds few rows.
+    /// Else `None`.
+    pub fn from_conjuncts(
+        version: &TableVersion,
+        conjuncts: &[Arc<dyn PhysicalExpr>],
+    ) -> Result<Option<Self>> {
+        if conjuncts.is_empty() {
+            return Ok(None);
+        }
+        if let Some(lookup) = Self::by_key(version, conjuncts)? {
+            return Ok(Some(lookup));
+        }
+        let found = indexed_rows(version, conjuncts)?;
+        let conjuncts = conjuncts.to_vec();
+        Ok(found.map(|(index, rows)| Self { index, key: None, rows, conjuncts }))
+    }
+
+    fn by_key(version: &TableVersion, conjuncts: &[Arc<dyn PhysicalExpr>]) -> Result<Option<Self>> {
         let uniques = &version.definition().uniques;
         if uniques.is_empty() {
             return Ok(None);
         }
         let equalities: Vec<Option<(usize, &ScalarValue)>> =
             conjuncts.iter().map(|conjunct| equality(conjunct)).collect();
-        for (unique, of) in uniques.iter().enumerate() {
+        for (at, unique) in uniques.iter().enumerate() {
             let value = |column: &usize| {
                 let found = equalities.iter().flatten().find(|(own, _)| own == column);
                 found.map(|(_, value)| *value)
             };
-            let Some(values) = of.columns.iter().map(value).collect::<Option<Vec<_>>>() else {
+            let Some(values) = unique.columns.iter().map(value).collect::<Option<Vec<_>>>() else {
                 continue;
             };
             let text: Vec<String> = values.iter().map(ToString::to_string).collect();
-            let row = match key(version, &of.columns, &values)? {
-                Some(key) => version.find(unique, &key),
+            let row = match key(version, &unique.columns, &values)? {
+                Some(key) => version.find(at, &key),
                 None => None,
             };
             return Ok(Some(Self {
-                unique,
-                text: text.join(", "),
-                row,
-                // An equality of the key that is said twice with other values is one of the rest.
-                rest: conjuncts.to_vec(),
+                index: Arc::clone(&unique.name),
+                key: Some(text.join(", ")),
+                rows: row.into_iter().collect(),
+                // A second equality of a key column may have another value.
+                conjuncts: conjuncts.to_vec(),
             }));
         }
         Ok(None)
@@ -98,7 +118,7 @@ fn equality(conjunct: &Arc<dyn PhysicalExpr>) -> Option<(usize, &ScalarValue)> {
     Some((column.index(), value.downcast_ref::<Literal>()?.value()))
 }
 
-/// The key of these values; none where one is NULL, or of a type that the column does not have.
+/// The key of these values; `None` if one is NULL or not of the column's type.
 fn key(version: &TableVersion, columns: &[usize], values: &[&ScalarValue]) -> Result<Option<Key>> {
     let fields = version.definition().columns.fields();
     let same = |(column, value): (&usize, &&ScalarValue)| {
@@ -114,11 +134,11 @@ fn key(version: &TableVersion, columns: &[usize], values: &[&ScalarValue]) -> Re
 }
 
 impl LookupExec {
-    /// Reads these columns of the row, and behind them its id under this name where one is given.
+    /// Reads these columns of the row, followed by its id under this name if one is given.
     pub fn new(
         table: Arc<str>,
         version: Arc<TableVersion>,
-        lookup: KeyLookup,
+        lookup: IndexLookup,
         projection: Vec<usize>,
         ids: Option<&str>,
     ) -> Result<Self> {
@@ -136,13 +156,14 @@ impl LookupExec {
         Ok(Self { table, version, lookup, projection, ids, properties })
     }
 
-    /// The row, or no row.
+    /// The rows that pass.
     fn read(&self) -> Result<RecordBatch> {
-        let rows = self.lookup.row.and_then(|id| Some((id, self.version.row(id)?)));
-        let (ids, rows): (Vec<RowId>, Vec<_>) = rows.into_iter().unzip();
+        let rows = self.lookup.rows.iter();
+        let rows = rows.filter_map(|id| Some((*id, self.version.row(*id)?)));
+        let (ids, rows): (Vec<RowId>, Vec<_>) = rows.unzip();
         let whole = self.version.codec().decode(&rows).map_err(table_error)?;
         let mut keep = BooleanArray::from(vec![true; whole.num_rows()]);
-        for conjunct in &self.lookup.rest {
+        for conjunct in &self.lookup.conjuncts {
             let passes = conjunct.evaluate(&whole)?.into_array(whole.num_rows())?;
             let both = keep.iter().zip(passes.as_boolean());
             keep = both
@@ -162,12 +183,15 @@ impl LookupExec {
 
 impl DisplayAs for LookupExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unique = &self.version.definition().uniques[self.lookup.unique];
-        write!(
-            f,
-            "LookupExec: table={}, index={}, key=({})",
-            self.table, unique.name, self.lookup.text
-        )
+        let IndexLookup { index, key, rows, conjuncts } = &self.lookup;
+        write!(f, "LookupExec: table={}, index={index}", self.table)?;
+        match key {
+            Some(key) => write!(f, ", key=({key})"),
+            None => {
+                let filter: Vec<String> = conjuncts.iter().map(ToString::to_string).collect();
+                write!(f, ", candidates={}, filter={}", rows.len(), filter.join(" AND "))
+            }
+        }
     }
 }
 
@@ -179,10 +203,20 @@ impl ExecutionPlan for LookupExec {
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
         let mut next = TreeNodeRecursion::Continue;
-        for conjunct in &self.lookup.rest {
+        for conjunct in &self.lookup.conjuncts {
             next = f(conjunct)?;
         }
         Ok(next)
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema());
+        statistics.num_rows = Precision::Inexact(self.lookup.rows.len());
+        Ok(Arc::new(statistics))
     }
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

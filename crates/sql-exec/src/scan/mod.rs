@@ -14,6 +14,7 @@
 pub mod assign;
 mod estimate;
 mod filter;
+mod index_ranges;
 mod lookup;
 mod progress;
 mod statistics;
@@ -21,7 +22,7 @@ mod stored_predicate;
 mod stream;
 
 pub(crate) use estimate::scaled;
-pub use lookup::{KeyLookup, LookupExec};
+pub use lookup::{IndexLookup, LookupExec};
 pub use progress::ScanProgress;
 
 pub use statistics::statistics;
@@ -67,7 +68,7 @@ pub struct ScanExec {
     runtime: Runtime,
     snapshot: Arc<TableSnapshot>,
     projection: Vec<usize>,
-    /// Whether the ids of the rows come behind these columns.
+    /// Whether the ids of the rows follow these columns.
     with_ids: bool,
     schema: SchemaRef,
     /// Conjuncts over the table's schema.
@@ -75,7 +76,7 @@ pub struct ScanExec {
     /// Filters of operators above, over the table's schema, tightened while the query runs.
     dynamic: Vec<Arc<dyn PhysicalExpr>>,
     parts: Arc<Vec<Vec<RowRange>>>,
-    /// Where the partitions are cut by key, if they are.
+    /// The cuts of the partitions by key, if any.
     cuts: Option<Cuts>,
     fetch: Option<usize>,
     /// Share of rows that pass the fixed conjuncts, as estimated on a sample.
@@ -135,7 +136,7 @@ impl ScanExec {
         self.cuts.as_ref().is_some_and(|cuts| cuts.points == points)
     }
 
-    /// Values of the column of this name that differ before any filter, as a sample tells.
+    /// Distinct values of the column of this name before any filter, as estimated on a sample.
     pub(crate) fn distinct_values(&self, name: &str) -> Option<usize> {
         let column = self.snapshot.schema.index_of(name).ok()?;
         estimate::distinct_values(&self.snapshot, column)
@@ -155,12 +156,12 @@ impl ScanExec {
         blocks.map(|block| columns.iter().map(|column| block[*column]).sum::<usize>()).sum()
     }
 
-    /// What it counts while it runs, which outlives it.
+    /// Its counters while it runs, which outlive it.
     pub(crate) fn counts(&self) -> ExecutionPlanMetricsSet {
         self.metrics.clone()
     }
 
-    /// The same scan cut at other points of the column it is cut by; none where that would read
+    /// The same scan cut at other points of the column it is cut by; `None` if that would read
     /// much of the table from another node.
     pub(crate) fn with_cut_points(&self, points: &[i64]) -> Result<Option<Self>> {
         let Some(cuts) = &self.cuts else { return Ok(None) };
@@ -190,7 +191,7 @@ impl ScanExec {
     }
 }
 
-/// Cut by key where the table's order allows it, else between blocks.
+/// Cuts by key if the table's order allows it, else between blocks.
 fn parts(snapshot: &TableSnapshot, runtime: &Runtime) -> (Vec<Vec<RowRange>>, Option<Cuts>) {
     let partitions = assign::partition_count(snapshot, runtime);
     if partitions > 1 {
@@ -298,7 +299,7 @@ impl ExecutionPlan for ScanExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let batch_rows = context.session_config().batch_size();
-        let gauge = Gauge::of(&context);
+        let gauge = Gauge::from_context(&context);
         Ok(Box::pin(stream::ScanStream::new(self, partition, batch_rows, gauge)?))
     }
 
@@ -340,7 +341,7 @@ impl ExecutionPlan for ScanExec {
     }
 
     fn fetch(&self) -> Option<usize> {
-        // Each partition stops there by itself; together they may return more.
+        // Each partition stops there separately; together they may return more.
         if self.parts.len() == 1 { self.fetch } else { None }
     }
 
@@ -381,7 +382,7 @@ impl ScanExec {
         }
         let over_table = reassign_expr_columns(filter, &self.snapshot.schema)?;
         if DynamicFilterTracking::classify(&over_table).contains_dynamic_filter() {
-            // The bounds of nested values are found in another order than they are compared in.
+            // Bounds of nested values are computed in another order than they are compared in.
             let schema = &self.snapshot.schema;
             let nested = |at: &ColumnExpr| schema.field(at.index()).data_type().is_nested();
             if collect_columns(&over_table).iter().any(nested) {

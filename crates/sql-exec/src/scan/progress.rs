@@ -1,4 +1,4 @@
-//! How far a query is.
+//! The progress of a query.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use parking_lot::Mutex;
 
 use super::ScanExec;
 
-/// How far a query's scans are. It holds what they count and not their plan, whose hash tables would
+/// The progress of a query's scans. It holds their counters and not their plan, whose hash tables would
 /// live as long as a reader holds it.
 #[derive(Clone, Debug, Default)]
 pub struct ScanProgress {
-    /// None where there is no plan.
+    /// `None` if there is no plan.
     scans: Option<Arc<Mutex<Vec<ExecutionPlanMetricsSet>>>>,
     rows: u64,
     bytes: u64,
@@ -20,7 +20,7 @@ pub struct ScanProgress {
 
 impl ScanProgress {
     /// The progress of the scans in a plan.
-    pub fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
+    pub fn for_plan(plan: &Arc<dyn ExecutionPlan>) -> Self {
         let (mut rows, mut bytes) = (0, 0);
         for_each_scan(plan, &mut |scan| {
             rows += scan.table_rows() as u64;
@@ -31,7 +31,7 @@ impl ScanProgress {
         progress
     }
 
-    /// Counts the scans of another plan of the same query from here on.
+    /// Counts the scans of another plan of the same query from now on.
     pub fn follow(&self, plan: &Arc<dyn ExecutionPlan>) {
         let Some(known) = &self.scans else { return };
         let mut scans = Vec::new();
@@ -39,7 +39,7 @@ impl ScanProgress {
         *known.lock() = scans;
     }
 
-    /// Rows of placed tables read so far, and to be read at most. Both are 0 for a query without
+    /// Rows of placed tables read so far, and the most to be read. Both are 0 for a query without
     /// such tables.
     pub fn rows(&self) -> (u64, u64) {
         (self.counted("rows_scanned"), self.rows)
@@ -50,7 +50,7 @@ impl ScanProgress {
         (self.counted("bytes_local"), self.counted("bytes_remote"))
     }
 
-    /// Bytes of placed tables to be read at most: the columns that are read, all their rows.
+    /// Most bytes of placed tables to be read: the columns that are read, all their rows.
     pub fn bytes_total(&self) -> u64 {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! What DataFusion is told of a table's rows.
+//! Statistics of a table's rows for DataFusion.
 
 use atoll_store::table::TableSnapshot;
 use datafusion::arrow::datatypes::DataType;
@@ -51,8 +51,8 @@ fn column_statistics(snapshot: &TableSnapshot, column: usize) -> ColumnStatistic
     statistics
 }
 
-/// Values that a column of whole numbers, dates or times has at most: those of its range. So it is
-/// known of GROUP BY how many rows leave it at most.
+/// The most values that a column of whole numbers, dates or times has: those of its range. This bounds
+/// the rows that leave a GROUP BY.
 fn distinct_most(snapshot: &TableSnapshot, of: &ColumnStatistics) -> Option<usize> {
     let (min, max) = (whole(of.min_value.get_value()?)?, whole(of.max_value.get_value()?)?);
     let range = max.checked_sub(min)?.checked_add(1)?;

@@ -67,19 +67,19 @@ pub(crate) struct Verdicts {
     null: bool,
 }
 
-/// What the zones say of a whole block.
+/// The verdict of the zones on a whole block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ZoneVerdict {
     /// Every row passes.
     All,
     /// No row passes.
     None,
-    /// Look at the rows.
+    /// The rows must be tested.
     Some,
 }
 
 impl StoredPredicate {
-    /// The predicate as a test; none where it needs decoded rows. `expr` is over `schema`, the
+    /// The predicate as a test; `None` if it needs decoded rows. `expr` is over `schema`, the
     /// table's.
     pub(crate) fn new(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Self> {
         if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
@@ -194,7 +194,7 @@ impl StoredPredicate {
         }
     }
 
-    /// What the zones of a block say.
+    /// The verdict of the zones on a block.
     pub(crate) fn verdict(&self, zones: &[Option<Zone>]) -> ZoneVerdict {
         match self {
             Self::And(tests) => tests.iter().fold(ZoneVerdict::All, |sofar, test| {
@@ -221,7 +221,7 @@ impl StoredPredicate {
         }
     }
 
-    /// One bit a row of the block: whether the predicate is true.
+    /// One bit per row of the block: whether the predicate is true.
     pub(crate) fn mask(&mut self, block: &[StoredColumn]) -> Result<BooleanBuffer> {
         match self {
             Self::And(tests) => {
@@ -274,7 +274,7 @@ impl DictionaryPredicate {
     }
 }
 
-/// Whether evaluating the predicate on a value may be an error. Such a predicate is not tried on
+/// Whether evaluating the predicate on a value may fail. Such a predicate is not tried on
 /// values whose rows another predicate may have excluded.
 fn may_fail(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let own = if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
@@ -304,7 +304,7 @@ fn is_match(binary: &BinaryExpr) -> bool {
     )
 }
 
-/// A dictionary is asked about null too, whether or not the table's column allows it.
+/// A dictionary is tested for null too, whether or not the table's column allows it.
 fn nullable(schema: &SchemaRef) -> SchemaRef {
     let field = schema.field(0);
     Arc::new(Schema::new(vec![Field::new(field.name(), field.data_type().clone(), true)]))
@@ -336,7 +336,7 @@ fn is_narrowable(data_type: &DataType) -> bool {
     )
 }
 
-/// The constant in the unit of the column; none where their types differ.
+/// The constant in the unit of the column; `None` if their types differ.
 fn whole_constant(expr: &Arc<dyn PhysicalExpr>, column: &DataType) -> Option<i64> {
     let value = expr.downcast_ref::<Literal>()?.value();
     if value.data_type() != *column {
@@ -383,7 +383,7 @@ fn compare_zone(zone: Zone, op: Operator, value: i64) -> ZoneVerdict {
     }
 }
 
-/// The comparison in the stored width; none where the column is not stored as whole numbers.
+/// The comparison in the stored width; `None` if the column is not stored as whole numbers.
 fn compare_column(column: &StoredColumn, op: Operator, value: i64) -> Result<Option<BooleanArray>> {
     let Some(array) = whole_numbers(column) else { return Ok(None) };
     Ok(Some(match array.data_type() {

@@ -21,10 +21,10 @@ use super::assign::{Cuts, RowRange};
 use super::filter::PartitionFilter;
 use crate::memory::Gauge;
 
-/// Blocks after which a scan that finds nothing lets others run, and sees that it was cancelled.
+/// Blocks after which a scan that finds nothing yields, and checks for cancellation.
 const BLOCKS_PER_POLL: usize = 32;
 
-/// Fewest rows of a batch that is gathered from several blocks, whatever size of batches is set: Arrow's
+/// The fewest rows of a batch that is gathered from several blocks, whatever the batch size: Arrow's
 /// coalescer (59.3, `coalesce/byte_view.rs`) gives the strings of each batch a buffer of up to 1 MiB.
 const GATHERED_ROWS_MIN: usize = 1024;
 
@@ -39,7 +39,7 @@ pub(crate) struct ScanStream {
     filter: PartitionFilter,
     route: Option<(Cuts, usize)>,
     blocks: std::vec::IntoIter<BlockRange>,
-    /// Gathers what is left of several blocks into batches of full size.
+    /// Gathers the remaining rows of several blocks into batches of full size.
     coalescer: Option<BatchCoalescer>,
     rows_left: usize,
     ended: bool,
@@ -57,7 +57,7 @@ struct BlockRange {
     len: usize,
 }
 
-/// What EXPLAIN ANALYZE shows of a scan beside time and rows.
+/// The metrics of a scan in EXPLAIN ANALYZE besides time and rows.
 struct ScanCounts {
     rows_scanned: Count,
     blocks_pruned: Count,
@@ -101,7 +101,7 @@ impl ScanStream {
         })
     }
 
-    /// The next batch, or none after [`BLOCKS_PER_POLL`] blocks without one or at the end.
+    /// The next batch; `None` after [`BLOCKS_PER_POLL`] blocks without one, or at the end.
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         if let Some(gauge) = &self.gauge {
             gauge.check("a scan")?;
@@ -179,7 +179,7 @@ impl ScanStream {
         Ok(batch.slice(0, kept))
     }
 
-    /// Adds the bytes of (column, rows) to local or remote, by where the copy was found to be.
+    /// Adds the bytes of (column, rows) to local or remote, by the node of the copy.
     fn count_read(&self, chunk: &Chunk, range: &BlockRange, read: &[(usize, usize)]) {
         let block = &chunk.copies[range.copy].blocks[range.block];
         let share = |(column, rows): &(usize, usize)| {
@@ -205,7 +205,7 @@ fn ids(snapshot: &TableSnapshot, range: &BlockRange, rows: &Selection) -> ArrayR
     Arc::new(UInt64Array::from_iter_values(rows.numbers().into_iter().map(id)))
 }
 
-/// Memory with unknown home counts as remote: nothing is claimed that was not seen.
+/// Memory with unknown home counts as remote.
 fn is_local(reader: Option<NodeId>, home: Option<NodeId>) -> bool {
     matches!((reader, home), (Some(reader), Some(home)) if reader == home)
 }

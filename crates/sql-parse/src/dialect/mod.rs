@@ -1,10 +1,10 @@
-//! What people type first and DataFusion or its parser does not know, rewritten into what they know.
+//! Rewrites common SQL that DataFusion or its parser does not support into forms that they do.
 //!
 //! ```text
 //! tokens ─words─▶ parser ─▶ syntax tree ─steps─▶ what DataFusion plans ─relations─▶ plan
 //! ```
 //!
-//! | file | what is written | what it becomes |
+//! | file | SQL | rewritten as |
 //! |---|---|---|
 //! | `words` | `STRUCT(a INT)`, `a ASOF JOIN b`, `FROM (SUMMARIZE t)` | tokens that the parser reads |
 //! | `asof` | `a ASOF JOIN b ON …` | a window over both sides, and two joins |
@@ -17,7 +17,7 @@
 //! | `calls` | `struct_pack(a := 1)`, `if(a, b, c)`, `x::JSON` | calls of functions, CASE |
 //! | `lambda` | `x -> x + 1` as an argument | a lambda |
 //! | `names` | columns without names | names by their texts, before all other steps |
-//! | `postgres_names` | the same, for PostgreSQL's clients | PostgreSQL's names, which `names` asks for |
+//! | `postgres_names` | the same, for PostgreSQL's clients | PostgreSQL's names, for `names` |
 //! | `whole_numbers` | `SELECT 1`, `CASE WHEN a THEN 1 ELSE 0 END` | INTEGER where a statement returns it |
 //! | `comprehension` | `[x + 1 FOR x IN l IF x > 0]` | `list_transform(list_filter(l, …), …)` |
 //! | `json_marks` | `SELECT (SELECT json_object(…))` | `SELECT json_checked((SELECT …))` |
@@ -26,22 +26,22 @@
 //! | `list_rows` | `string_to_table(a, ',')`, `SELECT generate_series(1, 3)` | `unnest(string_to_array(a, ','))`, … |
 //! | `like` | `a LIKE 'x/_%' ESCAPE '/'` | `a LIKE 'x\_%'` |
 //! | `numerics` | `1.25::NUMERIC`, `n::NUMERIC` | casts to a DECIMAL of the value's digits |
-//! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose query `rewrite` looks for |
+//! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose owner `rewrite` finds |
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
-//! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in the place of its alias; `needs` asks for the columns |
+//! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in place of its alias; `needs` supplies the columns |
 //! | `sampled` | `FROM t USING SAMPLE 10%` | `FROM (FROM t) TABLESAMPLE (10 PERCENT)` |
-//! | `times` | `INTERVAL '1:30' HOUR TO MINUTE`, `t AT TIME ZONE z`, `(a, b) OVERLAPS (c, d)` | literals and calls that DataFusion's planner knows |
+//! | `times` | `INTERVAL '1:30' HOUR TO MINUTE`, `t AT TIME ZONE z`, `(a, b) OVERLAPS (c, d)` | literals and calls that DataFusion supports |
 //! | `tuples` | `(a, b) < (1, 2)`, `ROW(a, b) IN (…)` | comparisons of the fields |
 //! | `positional` | `a POSITIONAL JOIN b` | a join on the numbers of the rows |
 //! | `forms` | `PIVOT t ON a`, `SUMMARIZE t`, `DESCRIBE t` | queries of relations |
 //! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
-//! | `quantified` | `x = ANY (list)` | an operator that the functions plan |
+//! | `quantified` | `x = ANY (list)` | an operator that `PlanCalls` plans |
 //! | `refused` | `MERGE …`, `CREATE TRIGGER …` | errors that name the alternative |
 //! | `catalog_statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
-//! | `summarize` | what SUMMARIZE and DESCRIBE ask | aggregates of all columns; their names and types |
-//! | `columns_call`, `stars` | `COLUMNS('^a') + 1`, `* RENAME (a AS b)` | an expression for each column, whose names `needs` asks for |
-//! | `using` | `SELECT * FROM a FULL JOIN b USING (k)` | `SELECT coalesce(a.k, b.k) AS k, …`, whose columns `needs` asks for |
-//! | `types` | `MAP(VARCHAR, INT)`, `TIMESTAMP_S`, `UNION(…)` | Arrow's types, or an error that names one |
+//! | `summarize` | SUMMARIZE and DESCRIBE | aggregates of all columns; their names and types |
+//! | `columns_call`, `stars` | `COLUMNS('^a') + 1`, `* RENAME (a AS b)` | an expression for each column; `needs` supplies the names |
+//! | `using` | `SELECT * FROM a FULL JOIN b USING (k)` | `SELECT coalesce(a.k, b.k) AS k, …`; `needs` supplies the columns |
+//! | `types` | `MAP(VARCHAR, INT)`, `TIMESTAMP_S`, `UNION(…)` | Arrow types, or an error that names one |
 //!
 //! The steps run in the pass over the tree that also looks for clauses without an effect (`parse::clauses`),
 //! outermost first: what a step makes is visited as well. A step that needs to know columns leaves a table
@@ -86,16 +86,16 @@ use expressions::{
 use relations::{by_name, json_rows, lateral, list_rows, percent, positional, sampled};
 use statements::{catalog_statements, forms};
 
-/// The name that words give the variables of a session.
+/// The name that `words` gives the variables of a session.
 pub const VARIABLE: &str = "$variable";
 
-/// The name that words give the columns of INSERT … BY NAME.
+/// The name that `words` gives the columns of INSERT … BY NAME.
 pub const BY_NAME: &str = "$by_name";
 
-/// The name that words give the column that stands for those of another table.
+/// The name that `words` gives the placeholder for the columns of another table.
 pub const LIKE: &str = "$like";
 
-/// The name that words give the partition of INSERT … OVERRIDING SYSTEM VALUE.
+/// The name that `words` gives the partition of INSERT … OVERRIDING SYSTEM VALUE.
 pub const OVERRIDING_SYSTEM: &str = "$overriding_system";
 /// Likewise of OVERRIDING USER VALUE.
 pub const OVERRIDING_USER: &str = "$overriding_user";
@@ -109,7 +109,7 @@ pub(crate) fn rewrite_statement(statement: &mut Statement, state: &SessionState)
     Ok(())
 }
 
-/// The steps on a query: what stands around and between its SELECTs.
+/// The steps on a query: everything around and between its SELECTs.
 pub(crate) fn rewrite_query(query: &mut Query) -> Result<()> {
     by_name::rewrite(query);
     calls::rewrite_values(query);
@@ -132,14 +132,14 @@ pub(crate) fn rewrite_select(select: &mut Select, state: &SessionState) -> Resul
     select.from.iter_mut().try_for_each(positional::rewrite)
 }
 
-/// The steps on what stands in FROM.
+/// The steps on relations in FROM.
 pub(crate) fn rewrite_table(factor: &mut TableFactor) -> Result<()> {
     forms::rewrite(factor);
     catalog::rewrite_table(factor);
     Ok(())
 }
 
-/// Reads what begins an expression in our own ways.
+/// Parses Atoll's own forms at the beginning of an expression.
 pub(crate) fn prefix(parser: &mut Parser) -> Option<std::result::Result<Expr, ParserError>> {
     lambda::parse(parser)
         .or_else(|| aliases::prefix(parser))

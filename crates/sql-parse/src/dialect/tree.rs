@@ -8,12 +8,12 @@ use datafusion::sql::sqlparser::ast::{
     TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Value, Values,
 };
 
-/// A name as it is.
+/// A name, taken verbatim.
 pub fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
 }
 
-/// A query of nothing but its body.
+/// A query that is only a body.
 pub fn query(body: SetExpr) -> Query {
     Query {
         with: None,
@@ -129,7 +129,7 @@ pub fn call(name: &str, args: Vec<Expr>) -> Expr {
     })
 }
 
-/// A call of a function with arguments as they are written.
+/// A call of a function with these argument nodes.
 pub(super) fn call_of(name: &str, args: &[FunctionArg]) -> Expr {
     let mut call = call(name, vec![]);
     if let Expr::Function(function) = &mut call
@@ -175,7 +175,7 @@ pub(super) fn alias(name: &str, columns: &[&str]) -> TableAlias {
     TableAlias { explicit: true, name: quoted(name), columns: columns.collect(), at: None }
 }
 
-/// A token that is in no text.
+/// A token without a position.
 pub fn no_token() -> AttachedToken {
     AttachedToken::empty()
 }

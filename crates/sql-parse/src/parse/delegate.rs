@@ -1,7 +1,7 @@
-//! Every question that the parser asks a dialect, handed on to the dialect inside.
+//! Delegates every method of a dialect to the dialect inside.
 //!
-//! sqlparser 0.62 has a macro for this behind a feature that would compile it and DataFusion again. A
-//! question that a later version adds gets the trait's own answer until it is listed here.
+//! sqlparser 0.62 has a macro for this in a feature that would compile it and DataFusion again. A
+//! method that a later version adds has the trait's default until it is listed here.
 
 use std::any::TypeId;
 use std::iter::Peekable;
@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::dialect::AtollDialect;
 
-/// Questions without arguments whose answer is yes or no.
+/// Methods without arguments that return a bool.
 macro_rules! flags {
     ($($name:ident)*) => {
         $(fn $name(&self) -> bool {
@@ -84,7 +84,7 @@ impl Dialect for AtollDialect {
         supports_map_literal_with_angle_brackets
     }
 
-    /// What the parser does only for some dialects it does for the dialect inside.
+    /// The parser's special cases for some dialects apply to the dialect inside.
     fn dialect(&self) -> TypeId {
         self.inner.dialect()
     }
@@ -157,7 +157,7 @@ impl Dialect for AtollDialect {
         self.inner.is_custom_operator_part(ch)
     }
 
-    /// A literal that goes on in the next line.
+    /// A literal that continues in the next line.
     fn supports_string_literal_concatenation_with_newline(&self) -> bool {
         true
     }

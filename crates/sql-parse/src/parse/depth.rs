@@ -1,7 +1,7 @@
-//! How deep a syntax tree may be.
+//! Limits the depth of syntax trees.
 //!
 //! Planning, optimising, running and dropping a tree of expressions recurse, in code that is not all
-//! ours. A limit keeps that within the stacks there are: those of the workers, and the one that
+//! ours. A limit keeps that within the available stacks: those of the workers, and the one that
 //! [`on_deep_stack`] makes for planning.
 
 use std::future::{Future, poll_fn};
@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
-/// Most expressions inside one another, chains such as `a + b + c` included.
+/// The most nested expressions, chains such as `a + b + c` included.
 pub(super) const DEPTH_MAX: usize = 1000;
 
 /// Most set operations in one statement: UNION chains are as deep as they are long.
@@ -21,7 +21,7 @@ const SET_OPERATIONS_MAX: usize = 1000;
 /// Stack for parsing, planning and optimising. Only the pages that are touched cost memory.
 const STACK: usize = 256 << 20;
 
-/// What has to be left of the stack to go on without another: for statements that cannot be deep, and
+/// The remaining stack that suffices to continue without another: for statements that cannot be deep, and
 /// for all others, which is more than the threads of a process have.
 pub const STACK_SHORT: usize = 1 << 20;
 const STACK_LONG: usize = 16 << 20;
@@ -35,7 +35,7 @@ pub(super) fn too_deep(location: Option<Location>) -> DataFusionError {
     )
 }
 
-/// An error where a statement has too many set operations for planning them.
+/// Fails if a statement has too many set operations for planning.
 pub(super) fn check_set_operations(tokens: &[TokenWithSpan]) -> Result<()> {
     let mut count = 0;
     for token in tokens {
@@ -55,7 +55,7 @@ pub(super) fn check_set_operations(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// How many operators stand inside one another on the left side, `most` at most.
+/// The number of nested operators on the left side, at most `most`.
 pub(super) fn left_depth(expr: &Expr, most: usize) -> usize {
     let mut depth = 0;
     let mut next = Some(expr);
@@ -101,12 +101,12 @@ fn left_of(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-/// What a statement of this text may need of the stack: two bytes an operator are the least.
+/// The stack that a statement of this text may need: an operator has at least two bytes.
 pub fn stack_for(sql: &str) -> usize {
     if sql.len() < 512 { STACK_SHORT } else { STACK_LONG }
 }
 
-/// Runs a future; where less than `needed` of the stack is left, its polls get one of their own.
+/// Runs a future; if less than `needed` of the stack is left, its polls get a new stack.
 pub async fn on_deep_stack<T>(needed: usize, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(move |context| stacker::maybe_grow(needed, STACK, || work.as_mut().poll(context))).await

@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
 use super::depth::{DEPTH_MAX, left_depth};
 
-/// Operators on the left side of an expression from which on its chain is parsed here.
+/// The number of operators on the left side of an expression from which its chain is parsed here.
 const LONG_CHAIN: usize = 16;
 
 /// Binding strengths that are added between those of sqlparser: comparisons have 20, `+` 30, `*` 40, `::`
@@ -30,13 +30,13 @@ const LONG_CHAIN: usize = 16;
 const POWER: u8 = 45;
 const OTHER_OPERATORS: u8 = 25;
 
-/// A dialect of sqlparser, mended; see the module.
+/// A corrected dialect of sqlparser; see the module.
 #[derive(Debug)]
 pub(crate) struct AtollDialect {
     pub(super) inner: Box<dyn Dialect>,
-    /// Whether the next infix operator is parsed as the dialect inside does.
+    /// Whether the dialect inside parses the next infix operator.
     passing: Cell<bool>,
-    /// Where a chain was found to be too long.
+    /// The position of a chain that is too long.
     pub(super) too_deep: Cell<Option<Location>>,
 }
 
@@ -47,12 +47,12 @@ impl AtollDialect {
         Self { inner, passing: Cell::new(false), too_deep: Cell::new(None) }
     }
 
-    /// Whether it is to have PostgreSQL's operators and DuckDB's short forms, which sqlparser leaves out.
+    /// Whether it has PostgreSQL's operators and DuckDB's short forms, which sqlparser leaves out.
     pub(super) fn is_mended(&self) -> bool {
         self.inner.is::<GenericDialect>() || self.inner.is::<DuckDbDialect>()
     }
 
-    /// How tightly `^` binds where it is power.
+    /// The precedence of `^` as power.
     fn power(&self) -> Option<u8> {
         if self.is_mended() {
             Some(POWER)
@@ -152,7 +152,7 @@ impl AtollDialect {
             }
         }
         self.too_deep.set(Some(parser.peek_token_ref().span.start));
-        // The one error that the parser does not take for a reason to try another reading.
+        // The only error after which the parser does not try another alternative.
         Err(ParserError::RecursionLimitExceeded)
     }
 }

@@ -1,15 +1,16 @@
-//! From the text of one statement to the syntax tree that DataFusion's planner is given.
+//! Turns the text of one statement into the syntax tree for DataFusion's planner.
 //!
 //! ```text
 //! text ─tokens─▶ parser, in an AtollDialect ─▶ syntax tree ─names─▶ with names for all columns
 //!      ─Clauses─▶ the same, without what the planner would ignore or misread
 //! ```
 //!
-//! DataFusion 55.2 plans much of what sqlparser 0.62 reads, and drops the rest without a word
+//! DataFusion 55.2 plans much of what sqlparser 0.62 reads, and silently drops the rest
 //! (apache/datafusion#24754). Each clause that it drops is either rewritten into one that it knows, or refused by
 //! name: `clauses` goes over the tree once, with a file for each part of it.
 
 mod clauses;
+mod concurrently;
 mod copy;
 mod delegate;
 mod depth;
@@ -48,6 +49,7 @@ pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let mut tokens =
         Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
     postgres::shorten(&mut tokens);
+    concurrently::remove(&mut tokens);
     standard::rewrite(&mut tokens)?;
     crate::dialect::refuse_statement(&tokens)?;
     depth::check_set_operations(&tokens)?;
@@ -74,8 +76,8 @@ pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     Ok(statement)
 }
 
-/// The parser's words for what is nested too deeply, and for another product's form of a join, say neither
-/// what is wrong nor how to go on.
+/// Replaces the parser's messages for deep nesting and for another product's form of a join, which say neither
+/// what is wrong nor what to do.
 fn named(error: DataFusionError, dialect: &AtollDialect, limit: usize) -> DataFusionError {
     let DataFusionError::SQL(parser, _) = &error else { return error };
     match (parser.as_ref(), dialect.too_deep.get()) {

@@ -1,9 +1,9 @@
-//! Numbers that DataFusion's planner does not read as what they are.
+//! Numbers that DataFusion's planner misreads.
 //!
 //! ```text
 //! 1e3          1000.                      a decimal, without the negative scale that the planner would give it
 //! 1e-3         0.001
-//! 1e300        CAST('1e300' AS DOUBLE)    no decimal has so many digits
+//! 1e300        CAST('1e300' AS DOUBLE)    no decimal has that many digits
 //! ```
 
 use crate::syntax::walk_expressions_mut;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_with_an_exponent_have_the_digits_that_they_stand_for() {
+    fn numbers_with_an_exponent_are_written_with_all_digits() {
         for (written, expected) in [
             ("1e3", "1000."),
             ("-1.5E1", "-15."),

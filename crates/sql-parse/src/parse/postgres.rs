@@ -1,4 +1,4 @@
-//! Names of PostgreSQL's catalog and its operators, written in full as its clients do, in short.
+//! Shortens the qualified names of PostgreSQL's catalog and operators that its clients write.
 //!
 //! ```text
 //! pg_catalog.version(), x::pg_catalog.text      version(), x::text
@@ -79,7 +79,7 @@ fn operator(tokens: &mut Vec<TokenWithSpan>, at: usize) -> bool {
     true
 }
 
-/// The collations that there are.
+/// The existing collations.
 fn collation(tokens: &mut Vec<TokenWithSpan>, at: usize) -> bool {
     if !is_keyword(tokens, at, Keyword::COLLATE) {
         return false;
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_operators_are_written_in_short() {
+    fn names_and_operators_are_shortened() {
         for (sql, short) in [
             ("SELECT pg_catalog.version()", "SELECT version()"),
             (

@@ -1,11 +1,11 @@
-//! `ALTER TABLE t RENAME CONSTRAINT a TO b`, which sqlparser 0.62 reads under its own dialect of PostgreSQL only.
+//! `ALTER TABLE t RENAME CONSTRAINT a TO b`, which sqlparser 0.62 parses only in its PostgreSQL dialect.
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{AlterTable, AlterTableOperation, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
-/// Reads one; none where another statement begins.
+/// Parses one; `None` if another statement begins.
 pub(super) fn parse(parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
     let read = parser.maybe_parse(|parser| {
         parser.expect_keywords(&[Keyword::ALTER, Keyword::TABLE])?;

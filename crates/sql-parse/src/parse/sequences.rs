@@ -1,4 +1,4 @@
-//! CREATE and ALTER SEQUENCE, whose options come in any order, and what may stand behind GENERATED.
+//! CREATE and ALTER SEQUENCE, whose options come in any order, and the clauses after GENERATED.
 //!
 //! ```text
 //! CREATE SEQUENCE s MAXVALUE 9 START 3 CYCLE
@@ -8,8 +8,8 @@
 //! b INT GENERATED ALWAYS AS (a * 2) STORED, b INT AS (a * 2)
 //! ```
 //!
-//! sqlparser reads such options in one order only, and has no ALTER SEQUENCE. Here that is a CREATE SEQUENCE
-//! which is owned by [`ALTERED`], [`RENAMED`] or [`OF_COLUMN`]; RESTART is a START with a call of [`RESTART`].
+//! sqlparser accepts such options in only one order, and has no ALTER SEQUENCE. Here that is a CREATE SEQUENCE
+//! owned by [`ALTERED`], [`RENAMED`] or [`OF_COLUMN`]; RESTART is a START with a call of [`RESTART`].
 
 use datafusion::common::Result;
 use datafusion::sql::parser::Statement as Parsed;
@@ -26,16 +26,16 @@ use crate::dialect::call;
 /// The owner of a sequence that is altered.
 pub const ALTERED: &str = "$altered";
 
-/// The first part of the owner of a sequence that gets the name behind it.
+/// The first part of the owner of a sequence that gets the name after it.
 pub const RENAMED: &str = "$renamed";
 
-/// The first part of the owner of a sequence that is that of the column behind it, of the table that it names.
+/// The first part of the owner of the sequence of the column after it, in the table that the sequence names.
 pub const OF_COLUMN: &str = "$of_column";
 
-/// What RESTART is a call of.
+/// The function that RESTART becomes a call of.
 pub const RESTART: &str = "$restart";
 
-/// Parses CREATE or ALTER SEQUENCE; nothing where the next statement is another.
+/// Parses CREATE or ALTER SEQUENCE; `None` if the next statement is another.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Option<Parsed>> {
     let is_one = match parser.peek_tokens() {
         [Token::Word(verb), Token::Word(object), _] if object.keyword == Keyword::SEQUENCE => {
@@ -107,7 +107,7 @@ fn alter(parser: &mut Parser<'_>) -> Result<Ast, ParserError> {
     })
 }
 
-/// `ALTER TABLE t ALTER COLUMN a RESTART`; none where another statement begins.
+/// `ALTER TABLE t ALTER COLUMN a RESTART`; `None` if another statement begins.
 fn restart_of_column(parser: &mut Parser<'_>) -> Result<Option<Ast>, ParserError> {
     parser.maybe_parse(|parser| {
         parser.expect_keywords(&[Keyword::ALTER, Keyword::TABLE])?;
@@ -211,7 +211,7 @@ fn option(parser: &mut Parser<'_>, alters: bool) -> Result<Option<SequenceOption
     }))
 }
 
-/// Parses what makes a column an identity, or computes it; nothing for other options of columns.
+/// Parses the clause that makes a column an identity, or computes it; `None` for other options of columns.
 pub(super) fn column_option(parser: &mut Parser<'_>) -> Result<Option<ColumnOption>, ParserError> {
     let generated_as = if parser.parse_keywords(&[Keyword::GENERATED, Keyword::ALWAYS, Keyword::AS])
     {

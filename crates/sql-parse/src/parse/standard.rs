@@ -1,4 +1,4 @@
-//! Forms of PostgreSQL and of standard SQL that the parser lacks, as those that it has.
+//! Rewrites forms of PostgreSQL and of standard SQL that the parser lacks as those that it has.
 //!
 //! ```text
 //! CREATE UNLOGGED TABLE t …            CREATE TABLE t …: there is one kind of table
@@ -67,7 +67,7 @@ fn unlogged(tokens: &mut [TokenWithSpan], at: usize) {
     }
 }
 
-/// A count in parentheses, as an expression has to stand.
+/// A count in parentheses, which expressions need.
 fn fetch(tokens: &mut [TokenWithSpan], at: usize) {
     let Some((first, open)) = next(tokens, at + 1).and_then(|first| {
         let is_first =
@@ -89,7 +89,7 @@ fn fetch(tokens: &mut [TokenWithSpan], at: usize) {
     [first, rows, only].into_iter().for_each(|at| blank(tokens, at));
 }
 
-/// The parenthesis that closes one.
+/// The closing parenthesis.
 fn end_of(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut behind = tokens.iter().enumerate().skip(open);
@@ -126,7 +126,7 @@ fn nulls(tokens: &mut [TokenWithSpan], at: usize) -> Result<()> {
     let Some(then) = next(tokens, at + 1) else { return Ok(()) };
     if is_keyword(tokens, then, Keyword::NOT) {
         return Err(SqlState::FEATURE_NOT_SUPPORTED.error(
-            "UNIQUE NULLS NOT DISTINCT is not supported; declare the columns NOT NULL, with a value that stands for none",
+            "UNIQUE NULLS NOT DISTINCT is not supported; declare the columns NOT NULL, with a value for absence",
         ));
     }
     if is_keyword(tokens, then, Keyword::DISTINCT) {
@@ -142,7 +142,7 @@ fn type_name(tokens: &mut [TokenWithSpan], at: usize) {
         tokens[before].token == Token::DoubleColon || is_keyword(tokens, before, Keyword::AS)
     });
     let Token::Word(word) = &tokens[at].token else { return };
-    // Of an alias that is written so the quotes change nothing.
+    // For an alias like that the quotes change nothing.
     if is_type && TYPES.contains(&word.value.as_str()) {
         tokens[at].token = Token::make_word(&word.value, None);
     }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_the_parser_lacks_become_others() {
+    fn forms_that_the_parser_lacks_are_rewritten() {
         for (sql, wanted) in [
             ("CREATE UNLOGGED TABLE t (a INT)", "CREATE TABLE t (a INT)"),
             ("SELECT unlogged FROM t", "SELECT unlogged FROM t"),

@@ -1,4 +1,4 @@
-//! `COPY … TO STDOUT` and `COPY … FROM STDIN`, for who has rows to give and to take: the shell.
+//! `COPY … TO STDOUT` and `COPY … FROM STDIN` for the shell, which can read and write the streams.
 
 use std::ops::Range;
 use std::path::Path;
@@ -7,13 +7,13 @@ use crate::syntax::begins_with;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
-/// The statement with a file in the place of STDOUT; none for all other statements.
+/// The statement with a file in place of STDOUT; `None` for all other statements.
 pub fn copy_to_file(sql: &str, file: &Path) -> Option<String> {
     let (place, _) = stream(sql, "TO", "STDOUT")?;
     Some(format!("{}{}{}", &sql[..place.start], quoted(file), &sql[place.end..]))
 }
 
-/// The statement with a file in the place of STDIN, in PostgreSQL's text format where it names none; none for
+/// The statement with a file in place of STDIN, in PostgreSQL's text format by default; `None` for
 /// all other statements.
 pub fn copy_from_file(sql: &str, file: &Path) -> Option<String> {
     let (place, behind) = stream(sql, "FROM", "STDIN")?;
@@ -35,7 +35,7 @@ fn quoted(file: &Path) -> String {
     format!("'{}'", file.display().to_string().replace('\'', "''"))
 }
 
-/// Where a COPY names a stream behind a word, and the tokens that follow.
+/// The position of the stream after a word in a COPY, and the tokens that follow.
 fn stream(sql: &str, word: &str, name: &str) -> Option<(Range<usize>, Vec<TokenWithSpan>)> {
     if !begins_with(sql, &["copy"]) {
         return None;
@@ -66,7 +66,7 @@ fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
     }
 }
 
-/// Where a place of lines and columns, from 1, is in a text.
+/// The byte offset in a text of a line and column, counted from 1.
 pub fn offset(text: &str, place: Location) -> Option<usize> {
     let lines_before = usize::try_from(place.line).ok()?.checked_sub(1)?;
     let line = match lines_before {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stdout_is_replaced_where_it_is_the_target() {
+    fn stdout_as_target_is_replaced() {
         let copied = |sql| copy_to_file(sql, Path::new("/x/it's.csv"));
         assert_eq!(
             copied("COPY (SELECT 'ä' AS to,\n 1 AS stdout) TO stdout (HEADER false)").as_deref(),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn stdin_is_replaced_where_rows_come_from_and_text_is_the_format_unless_one_is_named() {
+    fn stdin_as_source_is_replaced_and_the_default_format_is_text() {
         let copied = |sql| copy_from_file(sql, Path::new("/x/it's"));
         for (sql, expected) in [
             ("COPY t FROM STDIN", "COPY t FROM '/x/it''s' (FORMAT text)"),

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-/// The expression that a text is, in the form in which definitions are kept.
+/// Parses an expression in the form that definitions are stored in.
 pub fn parsed_expr(text: &str) -> Result<Expr> {
     Ok(Parser::new(&GenericDialect {}).try_with_sql(text)?.parse_expr()?)
 }

@@ -2,7 +2,7 @@
 
 use super::file_kind::FileKind;
 
-/// The function that COPY … FROM reads a file with.
+/// The function with which COPY … FROM reads a file.
 pub const COPY_FROM: &str = "copy_from";
 
 /// A function over files.
@@ -10,9 +10,9 @@ pub const COPY_FROM: &str = "copy_from";
 pub enum FileFunction {
     /// Reads the rows of files.
     Read(FileKind),
-    /// What COPY … FROM reads with.
+    /// Reads the file of COPY … FROM.
     Copy,
-    /// Lists files, or what they hold besides rows.
+    /// Lists files, or their contents other than rows.
     Listing(Listing),
 }
 
@@ -37,7 +37,7 @@ pub fn is_file_function(name: &str) -> bool {
     FileFunction::named(name).is_some()
 }
 
-/// What a function over files lists.
+/// The output of a function that lists files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Listing {
     /// Names of files.

@@ -1,8 +1,8 @@
-//! What a file is by its name or by that of a format.
+//! The kind of a file by its name or by the name of a format.
 
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 
-/// How rows are written in a file.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// CSV, with any delimiter.
@@ -50,7 +50,7 @@ pub fn compression_named(name: &str) -> Option<FileCompressionType> {
     })
 }
 
-/// The kind that the name tells.
+/// The kind that the name implies.
 pub fn kind_of_name(name: &str) -> Option<FileKind> {
     let file = name.rsplit('/').next().unwrap_or(name);
     let file = match file.rsplit_once('.') {

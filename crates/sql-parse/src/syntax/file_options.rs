@@ -4,16 +4,16 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::sql::sqlparser::ast::{Array, DictionaryField, Expr, Ident, UnaryOperator, Value};
 
-/// The names of the options that say how values of CSV are cut apart.
+/// The names of the options that define how CSV values are separated.
 pub const DELIMITER: &[&str] = &["delim", "sep", "delimiter"];
-/// The option of the character around texts.
+/// The option for the character around texts.
 pub const QUOTE: &[&str] = &["quote"];
-/// The option of the character before a quote in a text.
+/// The option for the character before a quote in a text.
 pub const ESCAPE: &[&str] = &["escape"];
-/// The option of the text that stands for NULL.
+/// The option for the text of NULL.
 pub const NULLS: &[&str] = &["nullstr", "null"];
 
-/// What stands behind an option's name.
+/// The value of an option.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionValue {
     /// NULL.
@@ -26,27 +26,29 @@ pub enum OptionValue {
     Text(String),
     /// A list of values.
     List(Vec<OptionValue>),
-    /// Values by their names.
+    /// Named values.
     Map(Vec<(String, OptionValue)>),
 }
 
 impl OptionValue {
-    /// The value that an expression writes; names without quotes are texts.
-    pub fn of(expr: &Expr) -> Result<Self> {
+    /// The value of an expression; unquoted names are texts.
+    pub fn from_expr(expr: &Expr) -> Result<Self> {
         Ok(match expr {
             Expr::Value(value) => Self::of_value(&value.value)?,
             Expr::Identifier(word) => Self::Text(word.value.clone()),
-            Expr::Nested(inner) => Self::of(inner)?,
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match Self::of(expr)? {
+            Expr::Nested(inner) => Self::from_expr(inner)?,
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match Self::from_expr(expr)? {
                 Self::Number(number) => Self::Number(format!("-{number}")),
                 _ => return plan_err!("expected a value, found {expr}"),
             },
             Expr::Array(array) => {
-                Self::List(array.elem.iter().map(Self::of).collect::<Result<_>>()?)
+                Self::List(array.elem.iter().map(Self::from_expr).collect::<Result<_>>()?)
             }
-            Expr::Tuple(values) => Self::List(values.iter().map(Self::of).collect::<Result<_>>()?),
+            Expr::Tuple(values) => {
+                Self::List(values.iter().map(Self::from_expr).collect::<Result<_>>()?)
+            }
             Expr::Dictionary(fields) => {
-                let entry = |name: String, value| Ok((name, Self::of(value)?));
+                let entry = |name: String, value| Ok((name, Self::from_expr(value)?));
                 let fields = fields.iter().map(|it| entry(it.key.value.clone(), &it.value));
                 Self::Map(fields.collect::<Result<_>>()?)
             }
@@ -72,7 +74,7 @@ impl OptionValue {
         })
     }
 
-    /// The expression that writes the value.
+    /// The value as an expression.
     pub(crate) fn into_expr(self) -> Expr {
         let text = |text| Expr::value(Value::SingleQuotedString(text));
         match self {
@@ -94,7 +96,7 @@ impl OptionValue {
         }
     }
 
-    /// The value as a text, where it is a single one.
+    /// The value as a text, if it is a single one.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) | Self::Number(text) => Some(text),
@@ -115,7 +117,7 @@ impl OptionValue {
         }
     }
 
-    /// Texts: of a list all, of a single value that.
+    /// The texts of a list, or of a single value.
     pub fn texts(&self) -> Option<Vec<String>> {
         match self {
             Self::List(values) => values.iter().map(|it| it.text().map(str::to_owned)).collect(),
@@ -134,7 +136,7 @@ impl OptionValue {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileOptions {
     values: Vec<(String, OptionValue)>,
-    /// The columns that the rows are for, in the order of the files' own.
+    /// The target columns of the rows, in the order of the files' columns.
     pub target: Option<Vec<(String, DataType)>>,
     /// Whether the files are in PostgreSQL's text format.
     pub is_text: bool,
@@ -144,7 +146,7 @@ impl FileOptions {
     /// Adds an option.
     ///
     /// # Errors
-    /// Where it is there already.
+    /// If it is already set.
     pub fn add(&mut self, name: &str, value: OptionValue) -> Result<()> {
         let name = name.to_ascii_lowercase();
         if self.values.iter().any(|(other, _)| *other == name) {
@@ -165,7 +167,7 @@ impl FileOptions {
         Some(self.values.swap_remove(at).1)
     }
 
-    /// Fails where an option is not among those that the function knows.
+    /// Fails if the function does not support an option.
     pub fn check(&self, function: &str, known: &[&[&str]]) -> Result<()> {
         let is_known = |name: &str| known.iter().any(|names| names.contains(&name));
         match self.values.iter().find(|(name, _)| !is_known(name)) {
@@ -217,7 +219,7 @@ impl FileOptions {
         })
     }
 
-    /// One character of a single byte; none where the text is empty.
+    /// One character of a single byte; `None` if the text is empty.
     pub fn byte(&self, names: &[&str]) -> Result<Option<Option<u8>>> {
         self.parsed(names, "one ASCII character", |value| match value.text()? {
             "\\t" => Some(Some(b'\t')),
@@ -240,7 +242,7 @@ impl FileOptions {
     }
 }
 
-/// Fails where characters that cut values apart could be mistaken for one another.
+/// Fails if the characters that separate values are ambiguous.
 pub fn check_characters(options: &FileOptions, is_text: bool) -> Result<()> {
     let names = [(DELIMITER, "delimiter"), (QUOTE, "quote"), (ESCAPE, "escape")];
     for (option, name) in names {
@@ -267,7 +269,7 @@ mod tests {
     fn options(values: &[(&str, OptionValue)]) -> FileOptions {
         let mut options = FileOptions::default();
         for (name, value) in values {
-            options.add(name, value.clone()).expect("each is there once");
+            options.add(name, value.clone()).expect("unique options");
         }
         options
     }

@@ -1,7 +1,7 @@
-//! The word that a statement begins with, by which statements that the parser does not know are told apart.
+//! The first word of a statement, which distinguishes statements that the parser does not support.
 
-/// The first word of a statement, behind blanks and comments, and what stands behind it; the word is empty where the
-/// statement begins with another sign.
+/// The first word of a statement, after blanks and comments, and the rest; the word is empty if the
+/// statement begins with another character.
 ///
 /// Comments in `/* */` nest, as PostgreSQL's do.
 #[must_use]
@@ -28,7 +28,7 @@ pub fn begins_with(sql: &str, words: &[&str]) -> bool {
     words.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
-/// What stands behind the comment that a text begins with; nothing where it does not end.
+/// The text after the comment at its beginning; `None` if the comment does not end.
 fn behind_comment(text: &str) -> &str {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_and_comments_are_passed_over() {
+    fn blanks_and_comments_are_skipped() {
         for (sql, word) in [
             ("SELECT 1", "SELECT"),
             (" \n\tcopy(SELECT 1) TO STDOUT", "copy"),

@@ -1,4 +1,4 @@
-//! Pieces of syntax that the parser and the dialect share: ways through a tree, functions over files with their options,
+//! Pieces of syntax that the parser and the dialect share: walks over a tree, functions over files with their options,
 //! the first words of a statement.
 
 mod expression;

@@ -1,7 +1,7 @@
 //! Walks over syntax trees.
 //!
 //! sqlparser's walk over a whole tree is compiled anew for each type of visitor: half a megabyte of code, and
-//! seconds of a build, each time. Here all visitors go through one type, so that there are two walks in all.
+//! seconds of a build, each time. Here all visitors go through one type, so there are only two walks.
 
 use std::ops::ControlFlow;
 
@@ -19,14 +19,14 @@ pub fn flow(result: Result<()>) -> ControlFlow<DataFusionError> {
     }
 }
 
-/// Has a visitor see all of a tree.
+/// Makes a visitor visit all of a tree.
 pub fn walk<B>(node: &impl Visit, visitor: &mut dyn Visitor<Break = B>) -> ControlFlow<B> {
     let mut kept = Kept { visitor, end: None };
     let _ = node.visit(&mut Any(&mut kept));
     kept.end.map_or(ControlFlow::Continue(()), ControlFlow::Break)
 }
 
-/// Has a visitor see, and change, all of a tree.
+/// Makes a visitor visit, and change, all of a tree.
 pub fn walk_mut<B>(
     node: &mut impl VisitMut,
     visitor: &mut dyn VisitorMut<Break = B>,
@@ -36,7 +36,7 @@ pub fn walk_mut<B>(
     kept.end.map_or(ControlFlow::Continue(()), ControlFlow::Break)
 }
 
-/// Sees all expressions of a tree, those within others after these.
+/// Visits all expressions of a tree, inner ones after outer ones.
 pub fn walk_expressions<B>(
     node: &impl Visit,
     each: &mut dyn FnMut(&Expr) -> ControlFlow<B>,
@@ -44,7 +44,7 @@ pub fn walk_expressions<B>(
     walk(node, &mut Expressions(each))
 }
 
-/// Sees, and changes, all expressions of a tree, those within others before these.
+/// Visits, and changes, all expressions of a tree, inner ones before outer ones.
 pub fn walk_expressions_mut<B>(
     node: &mut impl VisitMut,
     each: &mut dyn FnMut(&mut Expr) -> ControlFlow<B>,
@@ -52,7 +52,7 @@ pub fn walk_expressions_mut<B>(
     walk_mut(node, &mut ExpressionsMut(each))
 }
 
-/// Sees the names of all relations of a tree.
+/// Visits the names of all relations of a tree.
 pub fn walk_relations<B>(
     node: &impl Visit,
     each: &mut dyn FnMut(&ObjectName) -> ControlFlow<B>,
@@ -60,7 +60,7 @@ pub fn walk_relations<B>(
     walk(node, &mut Relations(each))
 }
 
-/// A visitor with what ended its walk.
+/// A visitor with the value that ended its walk.
 struct Kept<'a, B> {
     visitor: &'a mut dyn Visitor<Break = B>,
     end: Option<B>,
@@ -71,10 +71,10 @@ struct KeptMut<'a, B> {
     end: Option<B>,
 }
 
-/// The one visitor that sqlparser knows.
+/// The only visitor type that sqlparser sees.
 struct Any<'a>(&'a mut dyn Visitor<Break = ()>);
 
-/// The one visitor that changes trees.
+/// The only visitor type that changes trees.
 struct AnyMut<'a>(&'a mut dyn VisitorMut<Break = ()>);
 
 /// All steps of a walk.
@@ -97,7 +97,7 @@ macro_rules! steps {
     };
 }
 
-/// A step that keeps what ends the walk.
+/// A step that keeps the value that ends the walk.
 macro_rules! keep_end {
     ($name:ident, $node:ty) => {
         fn $name(&mut self, node: $node) -> ControlFlow<()> {
@@ -106,7 +106,7 @@ macro_rules! keep_end {
     };
 }
 
-/// A step that is the same one of what is within.
+/// A step that calls the same step of the inner visitor.
 macro_rules! hand_on {
     ($name:ident, $node:ty) => {
         fn $name(&mut self, node: $node) -> ControlFlow<()> {

@@ -1,6 +1,6 @@
-//! What COMMENT ON says of relations, their columns and schemas.
+//! The comments that COMMENT ON sets on relations, their columns and schemas.
 //!
-//! Kept by the store as a text for each object that has any, in a schema that is listed nowhere, as rights are.
+//! The store keeps them as a text for each object that has any, in a hidden schema, as it keeps rights.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use atoll_store::database::{DatabaseVersion, Relation};
 use crate::role::rights::Owned;
 use atoll_sql_common::names::COMMENTS;
 
-/// What stands for the object itself in the place of a column.
+/// Denotes the object itself in place of a column.
 const ITSELF: &str = "=";
 
 /// The comments on an object.
@@ -23,8 +23,8 @@ pub(crate) struct ObjectComments {
 }
 
 impl ObjectComments {
-    /// Those on an object.
-    pub(crate) fn of(version: &DatabaseVersion, object: &Owned) -> Self {
+    /// The comments on an object.
+    pub(crate) fn for_object(version: &DatabaseVersion, object: &Owned) -> Self {
         match version.relation(&object.entry_in(COMMENTS)) {
             Some(Relation::External(kept)) => Self::parse(&kept.sql),
             _ => Self::default(),
@@ -36,7 +36,7 @@ impl ObjectComments {
         self.own.is_some() || !self.columns.is_empty()
     }
 
-    /// Sets the comment on the object, or on a column; none takes it away.
+    /// Sets the comment on the object or on a column; `None` removes it.
     pub(crate) fn set(&mut self, column: Option<&str>, comment: Option<String>) {
         match (column, comment) {
             (None, comment) => self.own = comment,
@@ -68,7 +68,7 @@ impl fmt::Display for ObjectComments {
     }
 }
 
-/// What is written otherwise: what ends a line or a name, and `=`, which stands for the object.
+/// Escaped characters: those that end a line or a name, and `=`, which denotes the object.
 const ESCAPES: [(char, &str); 5] =
     [('%', "%25"), ('\n', "%0A"), ('\r', "%0D"), (' ', "%20"), ('=', "%3D")];
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_are_read_from_what_they_are_written_as() {
+    fn comments_survive_a_round_trip() {
         let mut comments = ObjectComments::default();
         assert!(!comments.is_some());
         comments.set(None, Some("100 % = all\r\nof 'it' %20".into()));

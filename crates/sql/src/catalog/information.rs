@@ -1,4 +1,4 @@
-//! `information_schema`: DataFusion's, with SQL's names of types in `columns` and views alone in `views`.
+//! `information_schema`: DataFusion's, with SQL type names in `columns` and only views in `views`.
 
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ impl SchemaProvider for InformationSchema {
     }
 }
 
-/// A table that is told of functions, those that sessions share included.
+/// A table that lists functions, those that sessions share included.
 #[derive(Debug)]
 struct FunctionsTable(Arc<dyn TableProvider>);
 
@@ -161,7 +161,7 @@ impl TableProvider for FunctionsTable {
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let all = self.0.scan(session, None, &[], None).await?;
-        let rows = collect(all, Functions::of(session).task_context()).await?;
+        let rows = collect(all, Functions::for_session(session).task_context()).await?;
         let rows = MemorySourceConfig::try_new_exec(&[rows], self.schema(), projection.cloned())?;
         Ok(rows)
     }
@@ -189,7 +189,7 @@ struct ColumnRows {
     types: StringBuilder,
     /// Those of `OF_TYPES`.
     of_types: [StringBuilder; 5],
-    /// Digits, their base, and those behind the point.
+    /// Digits, their base, and those after the point.
     digits: [UInt64Builder; 3],
 }
 
@@ -202,7 +202,7 @@ impl ColumnRows {
             }
             self.positions.append_value(column as u64 + 1);
             let default = definition.and_then(|definition| {
-                // The numbers of an identity come from its sequence, not from a default; what is computed has none.
+                // The numbers of an identity come from its sequence, not from a default; computed columns have none.
                 let is_value = |default: &&str| {
                     definition.identities[column].is_none() && !is_generated(default)
                 };

@@ -1,4 +1,4 @@
-//! What names mean: one immutable map behind one pointer.
+//! Name lookup: one immutable map behind one pointer.
 //!
 //! Every change makes a new map and puts it in place of the old one in a single step, so a table is
 //! replaced without a moment at which its name is missing. A statement is planned against a
@@ -76,7 +76,7 @@ fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
     }
 }
 
-/// What a session's own names meant at one moment.
+/// A session's own names at one moment.
 #[derive(Clone)]
 pub(crate) struct KeptNames(Arc<NameMap>);
 
@@ -86,21 +86,21 @@ impl fmt::Debug for KeptNames {
     }
 }
 
-/// All catalogs of a session, or of one statement. Clones are the same catalogs; a fork is not.
+/// All catalogs of a session, or of one statement. Clones share them; a fork does not.
 #[derive(Clone)]
 pub(crate) struct Catalogs {
     current: Arc<RwLock<Arc<NameMap>>>,
-    /// Tables that a statement names for itself: found by their names, listed nowhere.
+    /// Tables that a statement names internally: found by name, listed nowhere.
     hidden: Arc<RwLock<SchemaTables>>,
     /// What the store keeps, as the statement sees it.
     stored: Option<StoredNames>,
-    /// Makes a table of a file that is named like one, where SQL may name files.
+    /// Makes a table from a file that is named like one, if SQL may name files.
     files: Option<Arc<dyn UrlTableFactory>>,
-    /// What the tables of the system tell of beside names.
+    /// The facts that system tables show besides names.
     system: Option<Arc<dyn SystemSchemas>>,
-    /// The schemas in which names without one are looked up; in none of them they are of the default schema.
+    /// The schemas in which unqualified names are looked up; a name that is in none of them is in the default schema.
     path: SearchPath,
-    /// What is computed from the names, once a statement asks for it.
+    /// Values computed from the names on first use.
     computed: Arc<Extensions>,
 }
 
@@ -114,8 +114,8 @@ impl Catalogs {
         Self { current, hidden, stored: None, files, system: None, path, computed }
     }
 
-    /// The names as they are now, which change here no more, and there without this; with them those of
-    /// the store.
+    /// A copy of the names as they are now, together with those of the store; later changes to either do not affect the
+    /// other.
     pub(crate) fn fork(&self, stored: StoredNames) -> Self {
         let names = self.names();
         let current = Arc::new(RwLock::new(names));
@@ -125,35 +125,35 @@ impl Catalogs {
         Self { current, hidden, stored, files, system, path, computed }
     }
 
-    /// The same names, of which those without a schema are of the default one, and none means a temporary table.
+    /// The same names, where unqualified ones are in the default schema, and none is a temporary table.
     pub(crate) fn without_temporary(&self) -> Self {
         Self { path: SearchPath::default(), computed: Arc::default(), ..self.clone() }
     }
 
-    /// The same names, of which those without a schema mean a temporary table or are of the default one.
+    /// The same names, where unqualified ones are temporary tables or in the default schema.
     pub(crate) fn without_path(&self) -> Self {
         let path = SearchPath::new(Vec::new(), self.temporary_schema().cloned());
         Self { path, computed: Arc::default(), ..self.clone() }
     }
 
-    /// The schema of the session's temporary tables; it is there once there is one.
+    /// The schema of the session's temporary tables; it exists once there is one.
     pub(crate) fn temporary_schema(&self) -> Option<&Arc<str>> {
         self.path.temporary()
     }
 
-    /// The schemas in which names without one are looked up.
+    /// The schemas in which unqualified names are looked up.
     pub(crate) fn path(&self) -> &SearchPath {
         &self.path
     }
 
-    /// Has names without a schema looked up in those of these schemas that there are.
+    /// Looks unqualified names up in those of these schemas that exist.
     pub(crate) fn set_path(&mut self, mut listed: Vec<Arc<str>>) {
         let of_system = [INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, TEMPORARY];
         listed.retain(|schema| of_system.contains(&&**schema) || self.has_schema(schema));
         self.path = SearchPath::new(listed, self.temporary_schema().cloned());
     }
 
-    /// Whether a schema is one that the session is told of: those of other sessions' temporary tables are not.
+    /// Whether the session sees a schema: it does not see those of other sessions' temporary tables.
     pub(crate) fn lists(&self, schema: &str) -> bool {
         self.is_own_schema(schema) && !is_hidden(schema)
     }
@@ -162,7 +162,7 @@ impl Catalogs {
         !is_temporary_schema(schema) || self.temporary_schema().is_some_and(|own| **own == *schema)
     }
 
-    /// The full name of a table or view: without a schema that in the first schema of the path which has one.
+    /// The full name of a table or view: an unqualified name is in the first schema of the path that has it.
     pub(crate) fn resolve(
         &self,
         name: TableReference,
@@ -187,7 +187,7 @@ impl Catalogs {
         }
     }
 
-    /// Whether a name of a schema stands for something.
+    /// Whether a schema has a relation of this name.
     fn has_relation(&self, schema: &str, name: &str) -> bool {
         let stored = self.stored.as_ref().map(StoredNames::version);
         stored.is_some_and(|it| it.relation(&RelationName::new(schema, name)).is_some())
@@ -196,22 +196,22 @@ impl Catalogs {
                 && InformationSchema::new(self.clone()).table_exist(name))
     }
 
-    /// Has the tables of the system tell of this too.
+    /// Sets the facts that system tables show besides names.
     pub(crate) fn set_system(&mut self, system: Arc<dyn SystemSchemas>) {
         self.system = Some(system);
     }
 
-    /// Has names mean the temporary tables in this schema before all others.
+    /// Gives the temporary tables in this schema precedence over all others.
     pub(crate) fn set_temporary(&mut self, schema: &Arc<str>) {
         self.path = SearchPath::new(Vec::new(), Some(Arc::clone(schema)));
     }
 
-    /// What the tables of the system tell of beside names.
+    /// The facts that system tables show besides names.
     pub(crate) fn system(&self) -> Option<&Arc<dyn SystemSchemas>> {
         self.system.as_ref()
     }
 
-    /// What is computed from these names once, one value of its type.
+    /// A value computed once from these names, one of each type.
     pub(crate) fn computed<T: Send + Sync + 'static>(
         &self,
         make: impl FnOnce(&Self) -> T,
@@ -229,12 +229,12 @@ impl Catalogs {
         all.into_iter().collect()
     }
 
-    /// Schema, name and table of each that is the session's own.
+    /// Schema, name and table of each of the session's own.
     pub(crate) fn own_tables(&self) -> Vec<OwnTable> {
         let (names, version) = (self.names(), self.stored_version());
         let mut tables = Vec::new();
         for (schema, own) in names.0.get(CATALOG).into_iter().flatten() {
-            // Views of the store that a statement reads stand among them with their plans.
+            // Views of the store that a statement reads are among them with their plans.
             let is_own =
                 |name: &str| version.relation(&RelationName::new(schema.as_str(), name)).is_none();
             for (name, table) in own.iter().filter(|(name, _)| is_own(name)) {
@@ -244,7 +244,7 @@ impl Catalogs {
         tables
     }
 
-    /// Has no name mean a file.
+    /// Stops names from meaning files.
     pub(crate) fn leave_files_out(&mut self) {
         self.files = None;
     }
@@ -254,12 +254,12 @@ impl Catalogs {
         self.stored.as_ref().filter(|_| catalog == CATALOG)
     }
 
-    /// The version of the database that the names are of; an empty one for names that are of none.
+    /// The database version of the names; an empty one for names without a database.
     pub(crate) fn stored_version(&self) -> Arc<DatabaseVersion> {
         self.stored.as_ref().map(|stored| Arc::clone(stored.version())).unwrap_or_default()
     }
 
-    /// Makes a schema, where it is not there yet.
+    /// Creates a schema if it does not exist yet.
     pub(crate) fn create_schema(&self, catalog: &str, schema: &str) {
         let Ok(()) = self.change(|names| {
             let schemas = names.0.entry(catalog.to_owned()).or_default();
@@ -285,7 +285,7 @@ impl Catalogs {
         }
     }
 
-    /// Whether there is a schema of our own catalog.
+    /// Whether a schema of our own catalog exists.
     pub(crate) fn has_schema(&self, schema: &str) -> bool {
         let stored = self.stored.as_ref().filter(|_| self.is_own_schema(schema));
         self.names().tables(CATALOG, schema).is_some()
@@ -304,7 +304,7 @@ impl Catalogs {
         self.stored.iter().flat_map(|stored| stored.sequences_of(table)).collect()
     }
 
-    /// The text of the macro of a name.
+    /// The text of a macro.
     pub(crate) fn macro_text(&self, name: &RelationName) -> Option<Arc<str>> {
         match self.stored.as_ref()?.version().relation(name)? {
             Relation::External(statement) => Some(Arc::clone(&statement.sql)),
@@ -312,7 +312,7 @@ impl Catalogs {
         }
     }
 
-    /// The sequence of a name.
+    /// The sequence with a name.
     pub(crate) fn sequence(&self, name: &RelationName) -> Option<SequenceId> {
         match self.stored.as_ref()?.version().relation(name)? {
             Relation::Sequence(id) => Some(*id),
@@ -320,7 +320,7 @@ impl Catalogs {
         }
     }
 
-    /// Whether a name is that of a table or view of the session's own, or of one that was planned.
+    /// Whether a name is a table or view of the session's own, or one that was planned.
     pub(crate) fn is_own(&self, name: &ResolvedTableReference) -> bool {
         let names = self.names();
         names.tables(&name.catalog, &name.schema).is_some_and(|own| own.contains_key(&*name.table))
@@ -337,7 +337,7 @@ impl Catalogs {
         });
     }
 
-    /// Removes a table or view of the session's own; false where it has none of this name.
+    /// Removes a table or view of the session's own; false if it has none of this name.
     pub(crate) fn remove(&self, name: &ResolvedTableReference) -> bool {
         let Ok(removed) = self.change(|names| {
             let schemas = names.0.get_mut(&*name.catalog);
@@ -371,8 +371,7 @@ impl Catalogs {
         self.hidden.write().insert(name.to_owned(), table);
     }
 
-    /// Gives a name another meaning in one step. `make` is shown what it means so far; where it
-    /// fails, all stays as it was.
+    /// Gives a name another meaning in one step. `make` receives its current meaning; if it fails, nothing changes.
     pub(crate) fn put(
         &self,
         name: &ResolvedTableReference,
@@ -402,7 +401,7 @@ impl Catalogs {
         KeptNames(self.names())
     }
 
-    /// Gives the session's own names back what they meant.
+    /// Restores the session's own names.
     pub(crate) fn restore(&self, kept: KeptNames) {
         let before = std::mem::replace(&mut *self.current.write(), kept.0);
         drop(before);
@@ -412,13 +411,13 @@ impl Catalogs {
         Arc::clone(&self.current.read())
     }
 
-    /// Changes the names in one step, or, where `change` fails, not at all.
+    /// Changes the names in one step, or not at all if `change` fails.
     fn change<T, E>(&self, change: impl FnOnce(&mut NameMap) -> Result<T, E>) -> Result<T, E> {
         let mut current = self.current.write();
         let mut next = NameMap::clone(&current);
         let changed = change(&mut next)?;
         let before = std::mem::replace(&mut *current, Arc::new(next));
-        // A table may end with the names that held it last: not while others wait for the lock.
+        // The old map may own the last reference to a table: drop it after releasing the lock.
         drop(current);
         drop(before);
         Ok(changed)
@@ -481,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_keeps_what_the_names_meant_when_it_was_made() {
+    fn a_fork_keeps_the_names_of_its_creation() {
         let catalogs = Catalogs::new(None);
         catalogs.put(&name("t"), |_| Ok(table("old"))).expect("t is new");
         let fork = catalogs.fork(nothing_stored());

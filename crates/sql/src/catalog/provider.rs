@@ -1,4 +1,4 @@
-//! The catalogs as DataFusion asks for them.
+//! The catalogs through DataFusion's traits.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use atoll_sql_common::error::stated_err;
 use atoll_sql_common::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG_SCHEMA};
 
 impl CatalogProviderList for Catalogs {
-    /// Takes over the names of the schemas; their tables are always kept here.
+    /// Registers the names of the schemas only; their tables are always kept here.
     fn register_catalog(
         &self,
         name: String,
@@ -74,13 +74,13 @@ impl CatalogProvider for Catalog {
         let is_there = self.all.names().tables(&self.name, name).is_some();
         let stored = self.all.stored_in(&self.name).filter(|_| self.all.is_own_schema(name));
         let is_stored = stored.is_some_and(|stored| stored.version().has_schema(name));
-        // Tables of the system, and those that a statement names for itself, are found without a schema too.
+        // System tables, and those that a statement names internally, are found without a schema too.
         let has_others = name.is_empty() || !self.all.hidden.read().is_empty();
         (is_there || is_stored || (self.name == CATALOG && has_others))
             .then(|| self.schema_of(name))
     }
 
-    /// Takes over the name of the schema; its tables are always kept here.
+    /// Registers the schema's name only; its tables are always kept here.
     fn register_schema(
         &self,
         name: &str,
@@ -176,7 +176,7 @@ impl SchemaProvider for Schema {
     fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         self.change(|tables| match tables.remove(name) {
             Some(table) => Ok(Some(table)),
-            // A file that is named like a table is found by `table`, and is not dropped.
+            // `table` finds a file that is named like a table, but it cannot be dropped.
             None => stated_err!(UNDEFINED_TABLE, "table '{name}' does not exist"),
         })
     }

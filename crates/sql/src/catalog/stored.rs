@@ -14,24 +14,23 @@ use super::UnplannedView;
 use crate::table::PlacedTable;
 use atoll_sql_common::names::CATALOG;
 
-/// What the store keeps under names. Clones share the tables that were looked up.
+/// The relations of the store. Clones share the tables that were looked up.
 #[derive(Clone)]
 pub(crate) struct StoredNames(Arc<StoredParts>);
 
 struct StoredParts {
     version: Arc<DatabaseVersion>,
     runtime: Runtime,
-    /// Tables and views that were looked up: a statement sees one of each.
+    /// Tables and views that were looked up: a statement sees one instance of each.
     found: Mutex<BTreeMap<RelationName, Arc<dyn TableProvider>>>,
 }
 
 impl StoredNames {
-    /// The names of a version, whose tables are filled by these workers.
+    /// The names of a version; these workers fill its tables.
     pub(crate) fn new(version: Arc<DatabaseVersion>, runtime: Runtime) -> Self {
         Self(Arc::new(StoredParts { version, runtime, found: Mutex::default() }))
     }
 
-    /// The version.
     pub(crate) fn version(&self) -> &Arc<DatabaseVersion> {
         &self.0.version
     }

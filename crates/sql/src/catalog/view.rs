@@ -1,8 +1,7 @@
-//! Views: a query under a name, planned anew by every statement that reads it.
+//! Views: a named query, planned anew by every statement that reads it.
 //!
-//! A view is its text. The names in it mean what they mean when it is read, and `*` stands for the
-//! columns that are there then, as in DuckDB; names without a schema are looked up in the schema
-//! that was the default when the view was made.
+//! A view is its text. Its names are resolved when it is read, and `*` is expanded to the columns that exist then, as
+//! in DuckDB; unqualified names are looked up in the schema that was the default when the view was made.
 
 use std::sync::Arc;
 
@@ -18,18 +17,18 @@ use datafusion::physical_plan::ExecutionPlan;
 /// A view that is not planned yet.
 #[derive(Clone, Debug)]
 pub(crate) struct UnplannedView {
-    /// The statement that made it.
+    /// The statement that created it.
     pub(crate) sql: String,
     schema: SchemaRef,
     default_catalog: String,
     default_schema: String,
     dialect: Dialect,
-    /// Whether names without quotes are lowered.
+    /// Whether unquoted names are lowercased.
     is_normalized: bool,
 }
 
 impl UnplannedView {
-    /// The view that a statement makes under these settings; `schema` has its columns as of now.
+    /// The view that a statement creates under these settings; `schema` has its current columns.
     pub(crate) fn new(sql: String, schema: SchemaRef, options: &ConfigOptions) -> Self {
         Self {
             sql,
@@ -74,7 +73,7 @@ impl UnplannedView {
         options.catalog.default_schema.clone_from(&self.default_schema);
         options.sql_parser.dialect = self.dialect;
         options.sql_parser.enable_ident_normalization = self.is_normalized;
-        // Places in the view's text are none in the text of the statement that reads it.
+        // Positions in the view's text are not positions in the statement that reads it.
         options.sql_parser.collect_spans = false;
     }
 }

@@ -1,4 +1,4 @@
-//! The settings that there are, and what each may be set to.
+//! The known settings and their valid values.
 
 use std::borrow::Cow;
 
@@ -20,19 +20,19 @@ pub(crate) enum Kind {
     Text,
     /// To `on` or `off`, in PostgreSQL's words for them.
     Flag,
-    /// To a time in milliseconds, or with a unit; 0 is none.
+    /// To a time in milliseconds, or with a unit; 0 means unlimited.
     Time,
     /// To a size in kilobytes, or with a unit, and at least this many.
     Memory(u64),
     /// To a time zone.
     TimeZone,
-    /// To how dates are written and read, of which there is one way.
+    /// To a date style, of which there is one.
     DateStyle,
-    /// To one of these, which is all that is supported.
+    /// To one of these, the only supported values.
     One(&'static [&'static str]),
 }
 
-/// A setting: its name, what it is at first, how it is changed, and whether clients are told of changes.
+/// A setting: its name, its default, how it is changed, and whether clients are notified of changes.
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
     pub(crate) first: &'static str,
@@ -58,22 +58,22 @@ pub(crate) const TIME_ZONE: &str = "TimeZone";
 pub(crate) const READ_COMMITTED: &str = "read committed";
 pub(crate) const REPEATABLE_READ: &str = "repeatable read";
 
-/// Levels of isolation by their names; READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
+/// Isolation levels by name; READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
 const LEVELS: Kind = Kind::One(&[READ_COMMITTED, "read uncommitted", REPEATABLE_READ]);
-/// What is sent to clients, but for errors, in PostgreSQL's words.
+/// The lowest severity of messages sent to clients, except for errors, in PostgreSQL's words.
 const SEVERITIES: Kind = Kind::One(&[
     "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "warning", "error",
 ]);
-/// Texts are compared and figures written without a language.
+/// Texts are compared and numbers written without a locale.
 const LOCALE: Kind = Kind::One(&["C", "POSIX", "C.UTF-8"]);
 const ENCODINGS: Kind = Kind::One(&["UTF8", "UTF-8", "UNICODE", "SQL_ASCII"]);
-/// What commits wait for is `atoll.durability`, which promises no less than any of these.
+/// `atoll.durability` determines what commits wait for, and promises no less than any of these.
 const COMMITS: Kind =
     Kind::One(&["on", "off", "local", "remote_write", "remote_apply", "true", "false"]);
-/// Strings have backslashes as letters, and `E'\''` is a quote, whatever the encoding.
+/// Backslashes in strings are ordinary characters, and `E'\''` is a quote, whatever the encoding.
 const BACKSLASH: Kind = Kind::One(&["safe_encoding", "on", "true"]);
 
-/// Settings with an effect here, and those that clients set or ask for though they have none.
+/// Settings with an effect here, and those that clients set or read although they have none.
 pub(crate) const PARAMETERS: &[Parameter] = &[
     reported("application_name", "", Kind::Text),
     silent("backslash_quote", "safe_encoding", BACKSLASH),
@@ -130,7 +130,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     silent("xmloption", "content", Kind::One(&["content", "document"])),
 ];
 
-/// Settings that the session has by who it is of and where.
+/// Settings that depend on the session's user and server.
 pub(crate) const IS_SUPERUSER: &str = "is_superuser";
 pub(crate) const MAX_CONNECTIONS: &str = "max_connections";
 pub(crate) const SESSION_AUTHORIZATION: &str = "session_authorization";
@@ -138,12 +138,12 @@ pub(crate) const SESSION_AUTHORIZATION: &str = "session_authorization";
 /// Settings of the engine, which DataFusion keeps.
 const OF_ENGINE: [&str; 2] = ["atoll", "datafusion"];
 
-/// The setting of a name, in whatever case.
+/// The setting with a name, in any case.
 pub(crate) fn known(name: &str) -> Option<&'static Parameter> {
     PARAMETERS.iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name))
 }
 
-/// A setting's name as it is kept: one that is known, or one with a point, which programs make for themselves.
+/// The canonical name of a setting: a known one, or one with a dot, which applications define.
 pub(crate) fn setting_named(name: &str) -> Option<Cow<'static, str>> {
     if let Some(parameter) = known(name) {
         return Some(Cow::Borrowed(parameter.name));
@@ -159,10 +159,10 @@ pub(crate) fn setting_named(name: &str) -> Option<Cow<'static, str>> {
 }
 
 impl Parameter {
-    /// A value as it is kept.
+    /// The canonical form of a value.
     ///
     /// # Errors
-    /// When the setting cannot be that.
+    /// If the value is invalid for the setting.
     pub(crate) fn value(&self, value: &str) -> Result<String> {
         let Self { name, kind, .. } = self;
         match kind {
@@ -186,12 +186,9 @@ impl Parameter {
                 self.quantity(value, MEMORY, *least, "a size of at least 64kB such as 64MB")
             }
             Kind::TimeZone => timezone::checked(value),
-            Kind::DateStyle => date_style(value).map(str::to_owned).ok_or_else(|| {
-                self.invalid(
-                    value,
-                    "ISO, MDY: no other forms of dates are written, and no other order is read",
-                )
-            }),
+            Kind::DateStyle => date_style(value)
+                .map(str::to_owned)
+                .ok_or_else(|| self.invalid(value, "ISO, MDY, the only supported style")),
             Kind::One(values) => {
                 let found = values.iter().find(|it| it.eq_ignore_ascii_case(value.trim()));
                 let found = found.map(|found| plain(found).to_owned());
@@ -200,7 +197,7 @@ impl Parameter {
         }
     }
 
-    /// What numbers of it may be written with; none where it is none.
+    /// The units of its numbers; `None` if it is not a number.
     pub(crate) fn units(&self) -> Option<&'static Units> {
         match self.kind {
             Kind::Time => Some(TIME),
@@ -209,7 +206,7 @@ impl Parameter {
         }
     }
 
-    /// A value that is kept, as a plain number where it has a unit.
+    /// A canonical value, as a plain number if the setting has a unit.
     pub(crate) fn in_unit(&self, value: &str) -> String {
         let number = self.units().and_then(|units| quantity(value, units));
         number.map_or_else(|| value.to_owned(), |number| number.to_string())
@@ -242,7 +239,7 @@ fn listed(values: &[&str]) -> String {
     values.collect::<Vec<_>>().join(" or ")
 }
 
-/// One of several words for the same as clients are told of it.
+/// The word that clients are shown for one of several synonyms.
 fn plain(value: &'static str) -> &'static str {
     match value {
         "UTF-8" | "UNICODE" => "UTF8",
@@ -261,7 +258,7 @@ fn flag(value: &str) -> Option<&'static str> {
     }
 }
 
-/// Dates are written in ISO's form, and of `1/2/2024` the month is read first.
+/// Dates are written in ISO format, and `1/2/2024` is read with the month first.
 fn date_style(value: &str) -> Option<&'static str> {
     let is_known = |word: &str| {
         ["iso", "mdy", "us", "noneuro", "noneuropean"]
@@ -270,7 +267,7 @@ fn date_style(value: &str) -> Option<&'static str> {
     value.split(',').all(is_known).then_some("ISO, MDY")
 }
 
-/// A time that is a setting, as it is kept.
+/// The milliseconds of a time setting.
 pub(crate) fn milliseconds(value: &str) -> Option<u64> {
     quantity(value, TIME)
 }
@@ -280,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_kept_as_clients_are_told_of_them() {
+    fn values_are_stored_in_the_form_that_clients_see() {
         let kept = |name: &str, value: &str| known(name).and_then(|it| it.value(value).ok());
         for (name, value, wanted) in [
             ("client_encoding", "utf-8", Some("UTF8")),

@@ -1,7 +1,7 @@
-//! What the settings of a session are: for the session, for the open transaction, and as they were when that began.
+//! The settings of a session: for the session, for the open transaction, and as they were when that began.
 //!
-//! SET changes the session's value and SET LOCAL the transaction's, which goes with it. ROLLBACK gives back what was
-//! there at BEGIN, ROLLBACK TO what was there at the savepoint.
+//! SET changes the session's value and SET LOCAL the transaction's, which ends with it. ROLLBACK restores the values of
+//! BEGIN, ROLLBACK TO those of the savepoint.
 
 mod known;
 mod units;
@@ -29,24 +29,24 @@ pub(crate) use known::{
     SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
 };
 
-/// The version of PostgreSQL whose clients' queries are answered.
+/// The PostgreSQL version that clients are shown.
 pub const POSTGRESQL_VERSION: &str = "15.0";
 
-/// The settings of a session that are not what they are at first. Clones are the same.
+/// The settings of a session that differ from their defaults. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientSettings(Arc<SettingsParts>);
 
 #[derive(Debug, Default)]
 struct SettingsParts {
     state: Mutex<SettingsState>,
-    /// What settings have an effect on, once the session is made.
+    /// The engine that settings affect, once the session is made.
     engine: OnceLock<SettingsEngine>,
 }
 
-/// What settings have an effect on.
+/// The engine that settings affect.
 struct SettingsEngine {
     state: Weak<RwLock<SessionState>>,
-    /// Is called after each change that may change what a statement means.
+    /// Called after each change that may change the meaning of a statement.
     on_change: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -56,31 +56,31 @@ impl fmt::Debug for SettingsEngine {
     }
 }
 
-/// A setting's name as it is kept.
+/// The canonical name of a setting.
 type Name = Cow<'static, str>;
 
 type ValueMap = BTreeMap<Name, String>;
 
 #[derive(Debug, Default)]
 struct SettingsState {
-    /// What the client set when it began the session: what RESET goes back to.
+    /// The values that the client set when it began the session, which RESET restores.
     first: ValueMap,
     values: ParameterValues,
     transaction: Option<TransactionSettings>,
-    /// Settings with a point in their names that were set once: they stay, empty where nothing is left of that.
+    /// Settings with a dot in their names that were set once: they remain, empty if their value is gone.
     own: BTreeSet<Name>,
-    /// Changes that the client is not told of yet.
+    /// Changes that the client was not notified of yet.
     changed: Vec<Name>,
 }
 
-/// Values that are set, of the session and of its transaction. Copies share what does not differ.
+/// Values of the session and of its transaction. Copies share what does not differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ParameterValues {
     session: Arc<ValueMap>,
     local: Arc<ValueMap>,
 }
 
-/// The open transaction, as far as it matters for settings.
+/// The settings state of the open transaction.
 #[derive(Debug)]
 struct TransactionSettings {
     options: TransactionOptions,
@@ -88,10 +88,10 @@ struct TransactionSettings {
     savepoints: Vec<(String, ParameterValues)>,
 }
 
-/// A setting, as `pg_settings` tells of it.
+/// A row of `pg_settings`.
 pub(crate) struct ShownSetting {
     pub(crate) name: &'static str,
-    /// What it is at first, in the unit.
+    /// Its default, in the unit.
     pub(crate) first: String,
     pub(crate) value: String,
     pub(crate) unit: Option<&'static str>,
@@ -105,7 +105,7 @@ impl ParameterValues {
         self.local.get(name).or_else(|| self.session.get(name))
     }
 
-    /// Settings whose value is another one in `other`.
+    /// Settings whose value differs in `other`.
     fn differing(&self, other: &Self) -> Vec<Name> {
         let maps = [&self.session, &self.local, &other.session, &other.local];
         let mut names: Vec<Name> = maps.into_iter().flat_map(|map| map.keys().cloned()).collect();
@@ -125,12 +125,12 @@ impl SettingsState {
         }
     }
 
-    /// What a setting is that is reset.
+    /// The value that RESET gives a setting.
     fn first_value(&self, parameter: &Parameter) -> &str {
         self.first.get(parameter.name).map_or(parameter.first, String::as_str)
     }
 
-    /// What transactions are that do not say otherwise.
+    /// Options of transactions that do not specify them.
     fn default_options(&self) -> TransactionOptions {
         let isolation = match self.value(DEFAULT_ISOLATION) {
             REPEATABLE_READ => Isolation::RepeatableRead,
@@ -140,7 +140,7 @@ impl SettingsState {
         TransactionOptions { isolation, read_only, ..TransactionOptions::default() }
     }
 
-    /// The values are others from here on; the settings that differ.
+    /// Replaces the values; the settings that differ.
     fn replace(&mut self, values: ParameterValues) -> Vec<Name> {
         let names = self.values.differing(&values);
         self.values = values;
@@ -150,7 +150,7 @@ impl SettingsState {
 }
 
 impl ClientSettings {
-    /// Settings that say how the engine works change it from here on.
+    /// Applies settings that affect the engine to it from now on.
     pub(crate) fn connect(
         &self,
         state: Weak<RwLock<SessionState>>,
@@ -161,7 +161,7 @@ impl ClientSettings {
         let _ = self.0.engine.set(SettingsEngine { state, on_change });
     }
 
-    /// What a setting is; none where there is no such setting.
+    /// The value of a setting; `None` if it does not exist.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let name = setting_named(name)?;
         let state = self.0.state.lock();
@@ -185,18 +185,18 @@ impl ClientSettings {
         Some(text.to_owned())
     }
 
-    /// A time that is a setting; none without a bound.
+    /// The value of a time setting; `None` if it is unlimited.
     pub(crate) fn time(&self, name: &str) -> Option<Duration> {
         let state = self.0.state.lock();
         milliseconds(state.value(name)).filter(|it| *it > 0).map(Duration::from_millis)
     }
 
-    /// How long a statement waits for a lock; none without a bound.
+    /// How long a statement waits for a lock; `None` if it is unlimited.
     pub(crate) fn lock_timeout(&self) -> Option<Duration> {
         self.time("lock_timeout")
     }
 
-    /// Waits for locks end after `lock_timeout`, as it is when they begin; the statement is watched while it waits.
+    /// Waits for locks end after the `lock_timeout` of their start; the statement is watched while it waits.
     pub(crate) fn lock_patience(&self, watch: &StatementWatch) -> LockPatience {
         let (settings, watch) = (self.clone(), watch.clone());
         LockPatience::new(move || {
@@ -211,12 +211,12 @@ impl ClientSettings {
         })
     }
 
-    /// What transactions are that do not say otherwise.
+    /// Options of transactions that do not specify them.
     pub(crate) fn default_options(&self) -> TransactionOptions {
         self.0.state.lock().default_options()
     }
 
-    /// Transactions that do not say otherwise are like this from here on.
+    /// Sets the options of transactions that do not specify them.
     pub(crate) fn set_default_options(&self, options: TransactionOptions) -> Result<()> {
         let level = match options.isolation {
             Isolation::ReadCommitted => READ_COMMITTED,
@@ -227,8 +227,8 @@ impl ClientSettings {
         self.set(DEFAULT_READ_ONLY, Some(read_only), false)
     }
 
-    /// Changes a setting; back to what it is at first without a value. What is `local` holds for the open
-    /// transaction, and where there is none for nothing.
+    /// Changes a setting, or resets it without a value. A `local` value lasts for the open transaction, and has no
+    /// effect without one.
     pub(crate) fn set(&self, name: &str, value: Option<&str>, is_local: bool) -> Result<()> {
         let Some(name) = setting_named(name) else {
             return Err(SqlState::UNDEFINED_OBJECT.error(format!("unknown setting '{name}'")));
@@ -265,13 +265,13 @@ impl ClientSettings {
         Ok(())
     }
 
-    /// What the session has by who it is of: they hold as long as it does.
+    /// Sets the values that depend on the session's user, for as long as the session lasts.
     pub(crate) fn connect_as(&self, user: &str, is_superuser: bool) {
         self.set_fact(SESSION_AUTHORIZATION, user);
         self.set_fact(IS_SUPERUSER, if is_superuser { "on" } else { "off" });
     }
 
-    /// How many sessions clients may have at the same time.
+    /// Sets how many sessions clients may have at the same time.
     pub(crate) fn set_connections_max(&self, count: usize) {
         self.set_fact(MAX_CONNECTIONS, &count.to_string());
     }
@@ -280,12 +280,12 @@ impl ClientSettings {
         self.0.state.lock().first.insert(Cow::Borrowed(name), value.to_owned());
     }
 
-    /// Whether a setting goes back by itself to what the session began with.
+    /// Whether a setting returns to its first value by itself.
     pub(crate) fn knows(&self, name: &str) -> bool {
         setting_named(name).is_some()
     }
 
-    /// Sets what RESET goes back to, as the client asks for it that begins the session.
+    /// Sets the value that RESET restores, as the client requests when it begins the session.
     pub(crate) fn set_first(&self, name: &str, value: &str) -> Result<bool> {
         let Some(name) = setting_named(name) else { return Ok(false) };
         let value = match known(&name) {
@@ -316,30 +316,30 @@ impl ClientSettings {
         shown.collect()
     }
 
-    /// All are what they are at first.
+    /// Resets all settings.
     pub(crate) fn reset_all(&self) {
         let names = self.0.state.lock().replace(ParameterValues::default());
         self.apply(&names);
-        // What the engine was set to under its own names is gone too.
+        // This also resets the engine's settings under its own names.
         self.apply(&[Cow::Borrowed(SEARCH_PATH), Cow::Borrowed(TIME_ZONE)]);
     }
 
-    /// A transaction begins. Of several that a client has at a time the first one counts.
+    /// Begins a transaction. Of several at a time, the first one counts.
     pub(crate) fn begin_transaction(&self, options: TransactionOptions) {
         let mut state = self.0.state.lock();
         let (before, savepoints) = (state.values.clone(), Vec::new());
         state.transaction.get_or_insert(TransactionSettings { options, before, savepoints });
     }
 
-    /// The open transaction runs like this.
+    /// Sets the options of the open transaction.
     pub(crate) fn set_transaction(&self, options: TransactionOptions) {
         if let Some(open) = &mut self.0.state.lock().transaction {
             open.options = options;
         }
     }
 
-    /// The end of a transaction: what was set for it alone is what it was before, and what was set in it for the
-    /// session too unless it was committed.
+    /// Ends a transaction: restores the values that it set for itself alone, and, unless it was committed, those that
+    /// it set for the session.
     pub(crate) fn end_transaction(&self, is_committed: bool) {
         let mut state = self.0.state.lock();
         let Some(open) = state.transaction.take() else { return };
@@ -352,7 +352,7 @@ impl ClientSettings {
         self.apply(&names);
     }
 
-    /// A savepoint of this name.
+    /// Makes a savepoint.
     pub(crate) fn savepoint(&self, name: &str) {
         let mut state = self.0.state.lock();
         let values = state.values.clone();
@@ -361,7 +361,7 @@ impl ClientSettings {
         }
     }
 
-    /// Forgets a savepoint and those behind it.
+    /// Removes a savepoint and later ones.
     pub(crate) fn release(&self, name: &str) {
         if let Some(open) = &mut self.0.state.lock().transaction
             && let Some(at) = open.savepoints.iter().rposition(|(of, _)| of == name)
@@ -370,7 +370,7 @@ impl ClientSettings {
         }
     }
 
-    /// All is as at the savepoint, which stays.
+    /// Restores the values of a savepoint, which remains.
     pub(crate) fn rollback_to(&self, name: &str) {
         let mut state = self.0.state.lock();
         let Some(open) = &mut state.transaction else { return };
@@ -386,7 +386,7 @@ impl ClientSettings {
         std::mem::take(&mut self.0.state.lock().changed)
     }
 
-    /// Has the engine work as these settings say.
+    /// Applies these settings to the engine.
     fn apply(&self, names: &[Name]) {
         let Some(engine) = self.0.engine.get() else { return };
         for name in names {
@@ -402,7 +402,7 @@ impl ClientSettings {
     }
 }
 
-/// Statements find the other schemas of the path by the setting, as long as the engine's own is the first one.
+/// The engine keeps the first schema of the path; statements find the others by the setting.
 fn set_search_path(state: &mut SessionState, path: &str) {
     state.config_mut().options_mut().catalog.default_schema = first_schema(path);
 }
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn savepoints_keep_what_settings_were() {
+    fn savepoints_keep_settings() {
         let settings = ClientSettings::default();
         settings.begin_transaction(TransactionOptions::default());
         set(&settings, "1s", false);
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_goes_back_to_what_the_client_began_with() {
+    fn a_reset_restores_the_initial_values_of_the_client() {
         let settings = ClientSettings::default();
         assert!(settings.set_first("Application_Name", "mine").expect("it is set"));
         assert!(!settings.set_first("nothing", "x").expect("it is passed over"));

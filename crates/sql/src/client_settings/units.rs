@@ -1,4 +1,4 @@
-//! Times and sizes that settings are: numbers with units, read and shown as PostgreSQL does.
+//! Times and sizes as settings: numbers with units, read and shown as PostgreSQL does.
 
 /// Units from small to large, and how many of the first each is.
 pub(super) type Units = [(&'static str, u64)];
@@ -9,7 +9,7 @@ pub(super) const TIME: &Units =
 /// Kilobytes.
 pub(super) const MEMORY: &Units = &[("kB", 1), ("MB", 1 << 10), ("GB", 1 << 20), ("TB", 1 << 30)];
 
-/// A number of the smallest unit: `500`, `250ms`, `1.5 s`. None where it is none, or more than PostgreSQL takes.
+/// A number of the smallest unit: `500`, `250ms`, `1.5 s`. `None` if it is invalid or above PostgreSQL's maximum.
 pub(super) fn quantity(text: &str, units: &Units) -> Option<u64> {
     let text = text.trim();
     let is_number = |it: char| it.is_ascii_digit() || it == '.';
@@ -23,7 +23,7 @@ pub(super) fn quantity(text: &str, units: &Units) -> Option<u64> {
     (whole <= f64::from(i32::MAX)).then_some(whole as u64)
 }
 
-/// In the largest unit of which it is a whole number: `90s`.
+/// The quantity as a whole number of the largest possible unit: `90s`.
 pub(super) fn shown(quantity: u64, units: &Units) -> String {
     let fits = |(_, size): &&(&str, u64)| quantity > 0 && quantity.is_multiple_of(*size);
     match units.iter().rev().find(fits) {

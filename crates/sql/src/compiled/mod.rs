@@ -1,5 +1,5 @@
-//! What a statement that is compiled once needs to run with other values: its parameters, and the expressions that it
-//! selects. Statements about one row and shared scans are compiled from it.
+//! What a statement that is compiled once needs to run with other values: its parameters and its select list. Point
+//! statements and shared scans are compiled from it.
 
 mod parameters;
 mod select_list;

@@ -40,18 +40,18 @@ impl Parameters {
         Ok(Self { names, schema })
     }
 
-    /// These, and behind them others of these types.
+    /// These, followed by others of these types.
     pub(crate) fn and(&self, types: Vec<DataType>) -> Result<Self> {
         let own = self.schema.fields().iter().map(|field| field.data_type().clone());
         Self::new(&own.chain(types).collect::<Vec<_>>())
     }
 
-    /// A constant or a parameter, over the parameters alone.
+    /// Compiles a constant or a parameter, over the parameters alone.
     pub(crate) fn value(&self, state: &SessionState, expr: &Expr) -> Result<Arc<dyn PhysicalExpr>> {
         self.physical(state, expr.clone(), None, None)
     }
 
-    /// An expression over a row, behind whose columns are the parameters.
+    /// Compiles an expression over a row followed by the parameters.
     pub(crate) fn over(
         &self,
         state: &SessionState,
@@ -61,18 +61,18 @@ impl Parameters {
         self.physical(state, expr, Some(row), None)
     }
 
-    /// The number and the type of the one with a name.
+    /// The number and the type of a parameter.
     pub(crate) fn find(&self, name: &str) -> Option<(usize, DataType)> {
         let at = *self.names.get(name)?;
         Some((at, self.schema.field(at).data_type().clone()))
     }
 
-    /// The columns of a row, and behind them the parameters.
+    /// The columns of a row, followed by the parameters.
     pub(crate) fn behind(&self, row: &DFSchema) -> Result<SchemaRef> {
         Ok(Arc::clone(row.join(&self.schema)?.inner()))
     }
 
-    /// As expressions read them.
+    /// The columns that expressions read.
     pub(crate) fn schema(&self) -> SchemaRef {
         Arc::clone(self.schema.inner())
     }
@@ -112,8 +112,8 @@ impl Parameters {
         state.create_physical_expr(expr, &schema)
     }
 
-    /// A parameter or a constant of the wanted type as it is, without a schema: a statement that lists many rows has as
-    /// many of both, and copies of its schema would take the square of the time.
+    /// A parameter or a constant that already has the wanted type, without a schema: a statement that lists many rows
+    /// has as many of both, and copying its schema for each would take quadratic time.
     fn plain(
         &self,
         expr: &Expr,
@@ -135,7 +135,7 @@ impl Parameters {
     }
 }
 
-/// Whether a plan gives parameters by themselves: their types are known when they have their values.
+/// Whether a plan selects parameters directly: their types are known only with their values.
 pub(crate) fn has_unknown_types(plan: &LogicalPlan) -> bool {
     plan.schema().fields().iter().any(|field| field.data_type().is_null())
 }

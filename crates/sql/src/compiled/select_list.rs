@@ -1,4 +1,4 @@
-//! What a plan selects from what it reads.
+//! The select list of a plan.
 
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -12,7 +12,7 @@ pub(crate) fn select_list(plan: &LogicalPlan) -> Option<(Vec<Expr>, &TableScan)>
     }
 }
 
-/// The expressions of projections over what reads or writes a table, in its columns, and that.
+/// The expressions of projections over a node that reads or writes a table, in its columns, and that node.
 pub(crate) fn projected(plan: &LogicalPlan) -> Option<(Vec<Expr>, &LogicalPlan)> {
     match plan {
         LogicalPlan::TableScan(_) | LogicalPlan::Extension(_) => {
@@ -30,7 +30,7 @@ pub(crate) fn projected(plan: &LogicalPlan) -> Option<(Vec<Expr>, &LogicalPlan)>
     }
 }
 
-/// An expression with what its columns stand for in their place.
+/// An expression with its columns replaced by the expressions that compute them.
 pub(crate) fn inlined(expr: &Expr, schema: &DFSchema, below: &[Expr]) -> Option<Expr> {
     let inlined = expr.clone().transform_up(|expr| match &expr {
         Expr::Column(column) => {

@@ -5,7 +5,7 @@
 //! | `atoll-log` | writes and syncs records, once for all that wait |
 //! | `atoll-checkpoint` | makes checkpoints, asked for or because the log is long, and copies them for backups |
 //!
-//! Workers never wait for a disk: chunks of bulk loads are written by threads beside them.
+//! Workers never wait for a disk: separate threads write the chunks of bulk loads.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -35,23 +35,23 @@ use super::recovery::RecoveryTeller;
 use super::writers::{FileJob, FileWriters};
 use atoll_sql_common::error::SqlState;
 
-/// Bytes of the log behind the last checkpoint from which on the next one is made.
+/// Log bytes after the last checkpoint that trigger the next one.
 const LOG_BYTES_MAX: u64 = 256 << 20;
 
-/// Bytes of files that nothing names any more from which on the next checkpoint, which removes them, is made.
+/// Bytes of unreferenced files that trigger the next checkpoint, which removes them.
 const UNUSED_BYTES_MAX: u64 = 256 << 20;
 
-/// The bytes of the log when the database is closed: records take longer to apply, when it is opened again, than a checkpoint.
+/// Log bytes above which closing makes a checkpoint: above this, replaying records at the next start takes longer.
 const CLOSED_LOG_BYTES_MAX: u64 = 4 << 20;
 
-/// How often the length of the log is looked at.
+/// How often the length of the log is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long a directory is waited for that a database of this process has: the last of its tasks, which end where they
-/// yield next, let go of it a moment after its last session.
+/// How long to wait for a directory that a database of this process holds: its last tasks, which end where they next
+/// yield, release it a moment after its last session.
 const RELEASE_MAX: Duration = Duration::from_secs(1);
 
-/// What the threads beside the workers do, for errors.
+/// What the writer threads do, for errors.
 const WRITING: &str = "writing a chunk to its file";
 
 /// Why nothing is written to a directory that was salvaged.
@@ -60,10 +60,10 @@ const SALVAGED: &str = "the database was opened with --salvage and can only be r
 /// An open data directory.
 pub(crate) struct DataDirectory {
     path: PathBuf,
-    /// None where the database can only be read. It ends, with a last checkpoint, before the database is let go.
+    /// None if the database is read-only. It ends, with a last checkpoint, before the database is released.
     thread: Option<CheckpointThread>,
     durable: Arc<DurableDatabase>,
-    /// Where files of chunks are written.
+    /// Writes files of chunks.
     writers: FileWriters,
 }
 
@@ -73,10 +73,10 @@ struct CheckpointThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a statement waits for.
+/// A request that a statement waits for.
 enum DirectoryRequest {
     Checkpoint(oneshot::Sender<Result<CheckpointReport>>),
-    /// A copy in a new directory; it is cancelled when the one who asked has gone.
+    /// A copy in a new directory; cancelled when the requester is gone.
     Backup(PathBuf, oneshot::Sender<Result<BackupReport>>),
 }
 
@@ -87,8 +87,8 @@ impl fmt::Debug for DataDirectory {
 }
 
 impl DataDirectory {
-    /// Opens the database in a directory, which becomes one where it is missing or empty; or, with `salvage`, what
-    /// can be read of it, in which nothing is written.
+    /// Opens the database in a directory, which is created if it is missing or empty; with `salvage`, opens what can be
+    /// read of it, read-only.
     pub(super) fn open(
         path: &Path,
         environment: StoreEnvironment,
@@ -123,17 +123,17 @@ impl DataDirectory {
         Ok((store, Self { path: path.to_owned(), durable, thread, writers }))
     }
 
-    /// What opening it found.
+    /// The report of opening it.
     pub(crate) fn report(&self) -> &OpenReport {
         self.durable.report()
     }
 
-    /// Place in the log up to which the last checkpoint holds all.
+    /// Log position up to which the last checkpoint covers all changes.
     pub(crate) fn checkpoint_position(&self) -> u64 {
         self.durable.checkpoint_position().0
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -146,7 +146,7 @@ impl DataDirectory {
         }
     }
 
-    /// Copies all that is committed into a new directory.
+    /// Copies all committed data into a new directory.
     pub(crate) async fn backup(&self, to: PathBuf) -> Result<BackupReport> {
         match &self.thread {
             Some(thread) => thread.ask(|sender| DirectoryRequest::Backup(to, sender)).await,
@@ -154,8 +154,8 @@ impl DataDirectory {
         }
     }
 
-    /// Writes the chunks of a change that have no files yet to files of their own, which the record of its commit
-    /// names, and waits until all that it has are on disk.
+    /// Writes the chunks of a change that have no files yet to their own files, which the record of its commit names,
+    /// and waits until all of its chunks are on disk.
     pub(crate) async fn write_chunks(
         &self,
         columns: &SchemaRef,
@@ -190,8 +190,7 @@ impl DataDirectory {
         })
     }
 
-    /// Waits until files are on disk with their names: together, so that what the file system writes for each of them
-    /// is written once.
+    /// Waits until files and their names are on disk: together, so that the file system writes its own metadata once.
     async fn sync_files(&self, files: Vec<ChunkFileId>) -> Result<()> {
         if files.is_empty() {
             return Ok(());
@@ -210,7 +209,7 @@ impl DataDirectory {
         sync(None).join(WRITING).await
     }
 
-    /// Sets what acknowledged commits survive.
+    /// Sets what committed transactions survive.
     pub(crate) async fn set_durability(
         &self,
         store: &Arc<StoreDatabase>,
@@ -255,7 +254,7 @@ impl CheckpointThread {
 
 impl Drop for CheckpointThread {
     fn drop(&mut self) {
-        // The thread makes a last checkpoint where no log holds what was committed.
+        // The thread makes a last checkpoint if no log holds what was committed.
         self.requests = None;
         if let Some(thread) = self.thread.take() {
             // A panic was reported when it happened.
@@ -286,8 +285,7 @@ fn not_opened(path: &Path, error: &dyn fmt::Display) -> DataFusionError {
     exec_datafusion_err!("data directory '{}' cannot be opened: {error}", path.display())
 }
 
-/// Whether the log is long, many files are not needed any more, or the disk is so full that the next checkpoint might
-/// have no space.
+/// Whether the log is long, many files are unused, or the disk is so full that the next checkpoint might have no space.
 fn wants_checkpoint(durable: &DurableDatabase) -> bool {
     let log_bytes = durable.log_bytes();
     log_bytes > LOG_BYTES_MAX
@@ -295,7 +293,7 @@ fn wants_checkpoint(durable: &DurableDatabase) -> bool {
         || (durable.reserve_space().is_err() && log_bytes > 0)
 }
 
-/// Copies the database into a new directory, unless the one who waits for `done` has gone.
+/// Copies the database into a new directory, unless the receiver of `done` is gone.
 fn make_backup<T>(
     durable: &DurableDatabase,
     to: &Path,
@@ -333,7 +331,7 @@ fn make_checkpoints(requests: &mpsc::Receiver<DirectoryRequest>, durable: &Weak<
                 let _ = done.send(made);
             }
             Err(RecvTimeoutError::Timeout) if wants_checkpoint(&durable) => {
-                // The next look tries again; writes are refused when the disk is full.
+                // The next check tries again; writes are refused when the disk is full.
                 let _ = durable.checkpoint();
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -348,7 +346,7 @@ fn make_checkpoints(requests: &mpsc::Receiver<DirectoryRequest>, durable: &Weak<
     }
 }
 
-/// So many threads, for the time before sessions use the workers.
+/// This many threads, for the time before sessions use the workers.
 struct Threads(usize);
 
 impl Workers for Threads {

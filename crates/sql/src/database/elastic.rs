@@ -1,5 +1,5 @@
-//! `SET atoll.cores = 'elastic'`: the common workers get as many cores as their load needs, by the net of
-//! `atoll_elastic`, where the bytes lie that they read.
+//! `SET atoll.cores = 'elastic'`: the common workers get as many cores as their load needs, near the memory that they
+//! read, by the Petri net of `atoll_elastic`.
 
 use std::convert::Infallible;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -23,14 +23,14 @@ use parking_lot::Mutex;
 use super::pools::{PoolsState, Workers};
 use atoll_sql_common::settings::CoresSetting;
 
-/// Time between two looks: a statement that needs more cores gets one after three.
+/// Time between two checks: a statement that needs more cores gets one after three.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// What was read is asked for this often.
+/// How often the bytes read are queried.
 const PAGES_EVERY: Duration = Duration::from_millis(500);
-/// What counts as a page; only the proportions of the nodes matter.
+/// The size of a page; only the proportions of the nodes matter.
 const PAGE_BYTES: u64 = 4096;
 
-/// The thread that gives and takes cores, until this is dropped.
+/// The thread that adds and removes cores, until this is dropped.
 #[derive(Debug)]
 pub(super) struct ElasticCores {
     _until_dropped: Sender<Infallible>,
@@ -47,15 +47,17 @@ impl ElasticCores {
             {}
         };
         let thread = thread::Builder::new().name("atoll-elastic".to_owned()).spawn(follow);
-        thread.map_err(|error| exec_datafusion_err!("no thread for elastic cores: {error}"))?;
+        thread.map_err(|error| {
+            exec_datafusion_err!("cannot start the thread for elastic cores: {error}")
+        })?;
         Ok(Self { _until_dropped: sender })
     }
 }
 
-/// What is asked of the workers.
+/// Makes the source of measurements of the workers.
 type Source = fn(&Runtime) -> Box<dyn TargetSource>;
 
-/// Looks at the common workers, decides, and confines them.
+/// Observes the common workers, decides, and confines them.
 struct CoreFollower {
     state: Weak<Mutex<PoolsState>>,
     source: Source,
@@ -67,7 +69,7 @@ impl CoreFollower {
         Self { state, source, followed: None }
     }
 
-    /// One look; whether there is to be another one.
+    /// One check; whether to continue.
     fn look(&mut self, at: Duration) -> bool {
         let Some(state) = self.state.upgrade() else { return false };
         let common = state.lock().common.clone();
@@ -97,7 +99,7 @@ impl CoreFollower {
         decided.is_ok()
     }
 
-    /// The session of these workers, a new one where they are others than before.
+    /// The session of these workers; a new one if the workers changed.
     fn session(&mut self, common: &Workers) -> Result<&mut TargetSession> {
         let followed = match self.followed.take() {
             Some(followed) if followed.0.is(common) => followed,
@@ -140,7 +142,7 @@ impl TargetSource for OwnWorkers {
         WorkReading::CpuTime
     }
 
-    /// What was read since the last figure, by its home.
+    /// The bytes read since the last call, by home.
     fn pages(&mut self, at: Duration) -> Option<PageQueue> {
         if at < self.pages_at {
             return None;
@@ -263,14 +265,14 @@ mod tests {
         assert!((4..=6).contains(&busy), "{busy} cores for three cpus' worth of work");
         assert!(pools.reports()[0].why.is_some());
         assert_eq!(cores_under(0), 1);
-        // The common workers are others now: they are followed as well.
+        // The common workers changed: the new ones are followed as well.
         pools.create("reports", machines::four_nodes().nodes[1].cpus.clone()).unwrap();
         assert_eq!(cores_under(0), 1);
         let report = &pools.reports()[0];
         assert!(!report.nodes.contains(NodeId(1)), "{report:?}");
         pools.remove("reports").unwrap();
         assert_eq!(cores_under(0), 1);
-        // Who asks for all ends it.
+        // A setting of all cores ends it.
         pools.set_cores(CoresSetting::All).unwrap();
         assert!(!follower.look(Duration::from_secs(3600)));
         assert_eq!(pools.reports()[0].cores, there);

@@ -1,5 +1,5 @@
-//! Folding in the background: rows that changed go back into chunks, on workers of the chunks' nodes,
-//! without readers noticing.
+//! Folding in the background: changed rows go back into chunks, on workers of the chunks' nodes, without readers
+//! noticing.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,26 +13,26 @@ use tokio::sync::Notify;
 
 use atoll_sql_common::task::BoundTask;
 
-/// Commits within this time are looked at together.
+/// Commits within this time are handled together.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// More commits between two looks are many: 10,000 a second.
+/// This many commits between two checks are many: 10,000 a second.
 const MANY_COMMITS: u64 = 200;
 
-/// After many commits, so long without one until the rest is folded.
+/// After many commits, the rest is folded after this long without one.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Wakes the folding when something was committed, and for the last time when the database is gone.
+/// Wakes the folding after a commit, and once more when the database is gone.
 #[derive(Debug, Default)]
 pub(super) struct FoldSignal(Arc<Notify>);
 
 impl FoldSignal {
-    /// Says that something was committed.
+    /// Signals a commit.
     pub(super) fn raise(&self) {
         self.0.notify_one();
     }
 
-    /// Starts the folding of a database. What its tables have beside their chunks is charged to `rows`.
+    /// Starts the folding of a database. The memory of its tables outside chunks is charged to `rows`.
     pub(super) fn start(
         &self,
         runtime: &Runtime,
@@ -59,17 +59,17 @@ impl FoldSignal {
     }
 }
 
-/// How far the folding is, and how fast commits come.
+/// The progress of the folding and the rate of commits.
 #[derive(Debug, Default)]
 struct FoldPace {
-    /// The commit up to which all was folded that is worth it.
+    /// The commit up to which all worthwhile folding is done.
     folded: Epoch,
-    /// The commit of the last look.
+    /// The last commit seen.
     seen: Epoch,
 }
 
 impl FoldPace {
-    /// Waits for a commit, or, where some of the last ones wait to be folded, until no more come.
+    /// Waits for a commit, or, if recent ones are not folded yet, until no more come.
     async fn wait(&self, signal: &Notify) {
         match self.folded == self.seen {
             true => signal.notified().await,
@@ -77,7 +77,7 @@ impl FoldPace {
         }
     }
 
-    /// The commit since which tables are looked at, and what is worth folding.
+    /// The commit since which tables are checked, and what is worth folding.
     fn next(&mut self, newest: Epoch) -> (Epoch, FoldPolicy) {
         let (since, count) = (self.folded, newest.get().saturating_sub(self.seen.get()));
         self.seen = newest;
@@ -95,7 +95,7 @@ impl Drop for FoldSignal {
     }
 }
 
-/// Folds what changed since a commit.
+/// Folds the changes since a commit.
 async fn fold_changed(
     store: &StoreDatabase,
     newest: &DatabaseVersion,
@@ -108,7 +108,7 @@ async fn fold_changed(
             continue;
         }
         for task in version.folds(policy) {
-            // One that fails, for want of memory, leaves the rows where they are; the next commit tries again.
+            // If it fails, for lack of memory, the rows stay where they are; the next commit tries again.
             let _ = fold(store, runtime, table, task).await;
         }
     }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_many_commits_left_is_folded_once_they_are_few() {
+    fn the_rest_of_many_commits_is_folded_once_they_are_few() {
         let epoch = Epoch::new;
         let mut pace = FoldPace::default();
         let is_busy = |policy: FoldPolicy| policy.tail_rows == FoldPolicy::busy().tail_rows;

@@ -39,15 +39,15 @@ use folding::FoldSignal;
 pub(crate) use pools::{PoolReport, Pools, Workers};
 pub(crate) use writers::FileJob;
 
-/// How a database is set up.
+/// The options of a database.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
     /// Limit for tables and queries together.
     pub memory_limit: Bytes,
-    /// Limit for what the statements of a client's session take together, until `SET atoll.session_memory` says
-    /// otherwise; none without one.
+    /// Memory limit for all statements of a client's session together, until `SET atoll.session_memory` says otherwise;
+    /// `None` for no limit.
     pub session_memory: Option<Bytes>,
-    /// Directory for what queries spill, made where it is missing; the files in it have no names.
+    /// Directory for spilled data, created if it is missing; the files in it have no names.
     pub spill_directory: Option<PathBuf>,
     /// Whether SQL may name files (`SELECT … FROM 'file'`, `COPY`): for a local shell only.
     pub files: bool,
@@ -55,17 +55,17 @@ pub struct DatabaseOptions {
     pub placement: Strategy,
     /// Whether a placement that the kernel refuses is an error instead of a recorded fallback.
     pub strict: bool,
-    /// Directory that keeps the data; none for a database in memory.
+    /// Directory that keeps the data; `None` for a database in memory.
     pub directory: Option<PathBuf>,
-    /// Whether what is damaged in the directory is left out instead of refused; the rest can only be read.
+    /// Whether damaged parts of the directory are skipped instead of refused; the rest is read-only.
     pub salvage: bool,
-    /// Is told now and then how far the opening of the directory is, where that takes longer than a second.
+    /// Called now and then with the progress of opening the directory, if that takes longer than a second.
     pub on_recovery: Option<fn(&OpenProgress)>,
-    /// What is known of the machine beyond its structure, for `atoll.facts` and its kin.
+    /// Known facts about the machine beyond its structure, for `atoll.facts` and similar tables.
     pub facts: Vec<Fact>,
-    /// Reads what is allocated in this process and has no home, such as
-    /// [`heap_allocated`](atoll_placement::heap_allocated). With it the limit holds for what queries
-    /// take, without it only for what they reserve.
+    /// Returns the bytes that this process allocated without a home, such as
+    /// [`heap_allocated`](atoll_placement::heap_allocated). With it the limit covers what queries
+    /// allocate, without it only what they reserve.
     pub heap: Option<fn() -> Bytes>,
 }
 
@@ -87,7 +87,7 @@ impl Default for DatabaseOptions {
     }
 }
 
-/// A database. Clones are the same one.
+/// A database. Clones share it.
 #[derive(Clone)]
 pub struct Database(Arc<DatabaseParts>);
 
@@ -96,11 +96,11 @@ struct DatabaseParts {
     pools: Pools,
     arena: Arena,
     knowledge: Arc<Knowledge>,
-    /// Bytes for tables and queries of all sessions together, and who has them.
+    /// Memory limit for tables and queries of all sessions together, and its users.
     limit: usize,
     gauge: Arc<Gauge>,
     pool: Arc<dyn MemoryPool>,
-    /// Before the store, of which it makes a last checkpoint when both are dropped.
+    /// Before the store: makes a last checkpoint of it when both are dropped.
     directory: Option<DataDirectory>,
     store: Arc<StoreDatabase>,
     started: Instant,
@@ -120,7 +120,7 @@ impl fmt::Debug for Database {
 }
 
 impl Database {
-    /// Opens the directory that the options name, or makes a database in memory, without what its sessions need:
+    /// Opens the directory of the options, or makes a database in memory, without what its sessions need:
     /// [`start`](Self::start) adds that.
     ///
     /// # Errors
@@ -153,8 +153,8 @@ impl Database {
             None => (StoreDatabase::in_memory(environment), None),
         };
         let (planning, admission) = (
-            PlanningPlaces::of(runtime.worker_count()),
-            Admission::of(runtime.machine().cores.len()),
+            PlanningPlaces::for_workers(runtime.worker_count()),
+            Admission::for_cores(runtime.machine().cores.len()),
         );
         let parts = DatabaseParts {
             options,
@@ -179,15 +179,15 @@ impl Database {
         Ok(Self(Arc::new(parts)))
     }
 
-    /// What opening its directory found; none for a database in memory.
+    /// The report of opening its directory; `None` for a database in memory.
     pub fn open_report(&self) -> Option<&OpenReport> {
         self.0.directory.as_ref().map(DataDirectory::report)
     }
 
-    /// Makes a checkpoint now; what was written. None for a database in memory.
+    /// Makes a checkpoint now and returns its report. `None` for a database in memory.
     ///
     /// # Errors
-    /// When it cannot be written; the last one stays.
+    /// If it cannot be written; the last one remains.
     pub async fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
         match &self.0.directory {
             Some(directory) => directory.checkpoint().await.map(Some),
@@ -195,10 +195,10 @@ impl Database {
         }
     }
 
-    /// Copies all that is committed into a new directory, which opens as a database; what was copied.
+    /// Copies all committed data into a new directory, which opens as a database.
     ///
     /// # Errors
-    /// When the directory is there already or cannot be written, and for a database in memory.
+    /// If the directory exists already or cannot be written, and for a database in memory.
     pub async fn backup(&self, to: PathBuf) -> Result<BackupReport> {
         match &self.0.directory {
             Some(directory) => directory.backup(to).await,
@@ -209,34 +209,34 @@ impl Database {
         }
     }
 
-    /// Where its directory is; none in memory.
+    /// Its directory; `None` for a database in memory.
     pub fn directory(&self) -> Option<&Path> {
         self.0.directory.as_ref().map(DataDirectory::path)
     }
 
-    /// Place in the log up to which its last checkpoint holds all.
+    /// Log position up to which its last checkpoint covers all changes.
     pub(crate) fn checkpoint_position(&self) -> Option<u64> {
         self.0.directory.as_ref().map(DataDirectory::checkpoint_position)
     }
 
-    /// Place in the log up to which all is on disk, in the log or in a checkpoint; none in memory.
+    /// Log position up to which all is on disk, in the log or in a checkpoint; `None` for a database in memory.
     pub(crate) fn durable_position(&self) -> Option<u64> {
         let synced = self.store().synced().0;
         Some(self.checkpoint_position()?.max(synced))
     }
 
-    /// Sets what acknowledged commits survive.
+    /// Sets what committed transactions survive.
     pub(crate) async fn set_durability(&self, durability: Durability) -> Result<()> {
         match &self.0.directory {
             Some(directory) => directory.set_durability(self.store(), durability).await,
             None => exec_err!(
-                "this database is in memory: there is nothing that commits could survive; open one with \
+                "the database is in memory, so commits cannot be durable; open one with \
                  --data DIR"
             ),
         }
     }
 
-    /// Begins to write a chunk of a change that is to come to its file, where there is a directory.
+    /// Begins to write a chunk of a change to its file, if there is a directory.
     pub(crate) fn write_chunk(
         &self,
         table: TableId,
@@ -248,7 +248,7 @@ impl Database {
         directory.map(|directory| directory.write_chunk(chunk, columns))
     }
 
-    /// Writes chunks of a change to their files, where there is a directory.
+    /// Writes the chunks of a change to their files, if there is a directory.
     pub(crate) async fn write_chunks(
         &self,
         table: TableId,
@@ -261,17 +261,17 @@ impl Database {
         }
     }
 
-    /// How long it has been open.
+    /// Time since it was opened.
     pub(crate) fn age(&self) -> Duration {
         self.0.started.elapsed()
     }
 
-    /// Names, tables and transactions.
+    /// The store: names, tables and transactions.
     pub(crate) fn store(&self) -> &Arc<StoreDatabase> {
         &self.0.store
     }
 
-    /// Commits; what was read and written is durable then, as far as the durability asks for it.
+    /// Commits; what was read and written is then as durable as the setting requires.
     pub(crate) async fn commit(&self, transaction: &SharedTransaction) -> Result<()> {
         transaction.commit().await?;
         self.0.folding.raise();
@@ -287,7 +287,7 @@ impl Database {
         &self.0.pools
     }
 
-    /// Where the memory of tables comes from.
+    /// The memory of tables.
     pub fn arena(&self) -> &Arena {
         &self.0.arena
     }
@@ -297,25 +297,25 @@ impl Database {
         &self.0.activity
     }
 
-    /// What sessions have locked for purposes of their own.
+    /// The advisory locks of its sessions.
     pub(crate) fn advisory(&self) -> &Arc<AdvisoryLocks> {
         &self.0.advisory
     }
 
-    /// Places for statements that are planned.
+    /// Limits how many statements are planned at a time.
     pub(crate) fn planning(&self) -> &PlanningPlaces {
         &self.0.planning
     }
 
-    /// Which statements run at the same time.
+    /// Limits which statements run at the same time.
     pub(crate) fn admission(&self) -> &Admission {
         &self.0.admission
     }
 
-    /// What a module above keeps here, one value of its type; `make` makes it for the first who asks.
+    /// A value that a module above keeps here, one of each type; `make` makes it on first use.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub(crate) fn extension<T: Send + Sync + 'static, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
@@ -327,7 +327,7 @@ impl Database {
         &self.0.options
     }
 
-    /// The machine and what is known of it.
+    /// The machine and the facts known about it.
     pub fn knowledge(&self) -> &Arc<Knowledge> {
         &self.0.knowledge
     }

@@ -5,9 +5,9 @@
 //!            └─ the others ── common workers ── all other statements
 //! ```
 //!
-//! A pool takes its cores away from the statements that have none: these run on common workers over the cores that
-//! are left, from their next statement or cycle of a shared scan on. What is under way ends where it began. Work in
-//! the background (folding, checkpoints) may use all cores.
+//! A pool takes its cores away from statements without a pool: these run on common workers over the remaining cores,
+//! from their next statement or shared scan cycle on. Running work ends where it began. Background work (folding,
+//! checkpoints) may use all cores.
 //!
 //! `SET atoll.cores` confines the common workers to some of their cores, at once, whatever they are doing: the
 //! number of workers and of partitions stays, and threads whose node has no core left run on the nearest one.
@@ -29,13 +29,13 @@ use super::elastic::ElasticCores;
 use atoll_sql_common::settings::CoresSetting;
 use atoll_sql_common::task::BoundTask;
 
-/// The workers on which statements run, and the one that drives them. Clones are the same ones.
+/// The workers on which statements run, and the one that drives them. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Workers(Arc<WorkersParts>, WorkerId);
 
 #[derive(Debug)]
 struct WorkersParts {
-    /// Name of the pool; none for the common ones.
+    /// Name of the pool; `None` for the common ones.
     pool: Option<Arc<str>>,
     runtime: Runtime,
     primitives: PrimitiveContext,
@@ -58,9 +58,9 @@ pub(crate) struct Pools {
 pub(super) struct PoolsState {
     /// Workers on the cores that no pool has.
     pub(super) common: Workers,
-    /// How many of these cores they run on.
+    /// The setting for the number of these cores.
     pub(super) cores: CoresSetting,
-    /// Why it is as many.
+    /// The reason for the current number.
     pub(super) why: Option<String>,
     named: BTreeMap<Arc<str>, NamedPool>,
 }
@@ -71,7 +71,7 @@ struct NamedPool {
     workers: Workers,
 }
 
-/// A pool, as `atoll.pools` shows it.
+/// A row of `atoll.pools`.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolReport {
     /// None for the common workers.
@@ -79,13 +79,13 @@ pub(crate) struct PoolReport {
     pub(crate) cpus: CpuSet,
     pub(crate) nodes: NodeSet,
     pub(crate) workers: u64,
-    /// Sessions, and cycles of shared scans, that use it now.
+    /// Sessions and shared scan cycles that use it now.
     pub(crate) users: u64,
     /// Cores on which its workers run now.
     pub(crate) cores: u64,
-    /// How many were asked for; of the common workers only.
+    /// The number that was requested; for the common workers only.
     pub(crate) setting: Option<String>,
-    /// Why it is as many, where it was decided.
+    /// The reason for the number, if one was decided.
     pub(crate) why: Option<String>,
 }
 
@@ -110,14 +110,14 @@ impl Workers {
         &self.0.primitives
     }
 
-    /// The same ones, driven on a node, or on the nearest one that has workers.
+    /// The same workers, driven on a node, or on the nearest one that has workers.
     pub(crate) fn driven_on(self, home: Option<NodeId>) -> Self {
         let nearest = home.and_then(|home| self.runtime().pool_nearest(home)?.workers().next());
         let driver = nearest.map_or(WorkerId(0), |worker| worker.id);
         Self(self.0, driver)
     }
 
-    /// The worker that drives plans: it takes what the others give, and plans and computes what is small.
+    /// The worker that drives plans: it collects the output of the others, and plans and computes what is small.
     pub(crate) fn driver(&self) -> WorkerId {
         self.1
     }
@@ -127,7 +127,7 @@ impl Workers {
         self.runtime().handle_of(self.driver())
     }
 
-    /// Has the worker that drives plans do something.
+    /// Runs a future on the worker that drives plans.
     pub(crate) fn drive<F>(&self, work: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -136,10 +136,10 @@ impl Workers {
         self.threads().spawn(work)
     }
 
-    /// Has that worker do something, and what it awaits; what it gives.
+    /// Runs a future on that worker and returns its result.
     ///
     /// # Errors
-    /// Those of the work, and where it panics.
+    /// The errors of the work, and if it panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
@@ -147,17 +147,17 @@ impl Workers {
         BoundTask::new(self.drive(work)).join("carrying out the statement").await
     }
 
-    /// Name of the pool; none for the common ones.
+    /// Name of the pool; `None` for the common ones.
     pub(crate) fn pool(&self) -> Option<&Arc<str>> {
         self.0.pool.as_ref()
     }
 
-    /// Whether they are the same ones.
+    /// Whether both are the same workers.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The cores on which they may run, were all of them given.
+    /// The cores on which they may run at most.
     pub(super) fn core_table(&self) -> CoreTable {
         CoreTable::new(self.runtime().machine(), &self.runtime().cpus())
     }
@@ -203,10 +203,10 @@ impl Pools {
         self.state.lock().cores
     }
 
-    /// Has statements without a pool, those that run too, run on so many cores.
+    /// Confines statements without a pool, running ones included, to this many cores.
     ///
     /// # Errors
-    /// Where there are fewer, or the kernel refuses it: then they run on all.
+    /// If there are fewer, or the kernel refuses it: then they run on all.
     pub(crate) fn set_cores(&self, setting: CoresSetting) -> Result<()> {
         let mut elastic = self.elastic.lock();
         let mut state = self.state.lock();
@@ -235,7 +235,7 @@ impl Pools {
     /// The workers of a pool.
     ///
     /// # Errors
-    /// Where there is no such pool.
+    /// If there is no such pool.
     pub(crate) fn named(&self, name: &str) -> Result<Workers> {
         let state = self.state.lock();
         match state.named.get(name) {
@@ -247,7 +247,7 @@ impl Pools {
     /// Makes a pool on these cpus.
     ///
     /// # Errors
-    /// Where the name or one of the cpus is taken, or no cpu would be left.
+    /// If the name or one of the cpus is taken, or no cpu would remain.
     pub(crate) fn create(&self, name: &str, cpus: CpuSet) -> Result<()> {
         let mut state = self.state.lock();
         if state.named.contains_key(name) {
@@ -276,7 +276,7 @@ impl Pools {
     /// Gives the cores of a pool back to statements without one.
     ///
     /// # Errors
-    /// Where there is no such pool, or sessions have it.
+    /// If the pool does not exist or sessions use it.
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
         let mut state = self.state.lock();
         let Some(pool) = state.named.get(name) else { return Err(unknown(name, &state)) };
@@ -327,14 +327,14 @@ impl Pools {
 }
 
 impl PoolsState {
-    /// Other workers for statements without a pool; what runs on the old ones may end on all of their cores.
+    /// Replaces the workers of statements without a pool; work on the old ones may end on all of their cores.
     fn replace_common(&mut self, common: Workers) -> Result<()> {
         let old = std::mem::replace(&mut self.common, common);
         release(&old);
         self.settle()
     }
 
-    /// Gives the common workers the cores of the setting; where that fails, all.
+    /// Gives the common workers the cores of the setting; all if that fails.
     fn settle(&mut self) -> Result<()> {
         let runtime = self.common.runtime();
         let cpus = match self.cores {
@@ -348,10 +348,10 @@ impl PoolsState {
         self.confine(&cpus)
     }
 
-    /// Has the common workers run on these cpus; where that fails, on all.
+    /// Confines the common workers to these cpus; to all if that fails.
     pub(super) fn confine(&mut self, cpus: &CpuSet) -> Result<()> {
         let runtime = self.common.runtime().clone();
-        // Where nothing is taken there is nothing to ask the kernel.
+        // Without a change there is nothing to ask the kernel.
         if *cpus == runtime.cpus_given() {
             return Ok(());
         }
@@ -362,7 +362,7 @@ impl PoolsState {
         })
     }
 
-    /// Gives the common workers all of their cores, because of an error.
+    /// Gives the common workers all of their cores after an error.
     pub(super) fn give_all(&mut self, error: &DataFusionError) {
         release(&self.common);
         self.cores = CoresSetting::All;
@@ -370,7 +370,7 @@ impl PoolsState {
     }
 }
 
-/// Gives workers all of their cores. What the kernel refuses it has refused before.
+/// Gives workers all of their cores. If the kernel refuses, it has refused before.
 fn release(workers: &Workers) {
     let all = workers.runtime().cpus();
     if workers.runtime().cpus_given() != all {
@@ -379,7 +379,7 @@ fn release(workers: &Workers) {
 }
 
 impl NamedPool {
-    /// Those who hold on to it beside the pools.
+    /// References to it besides those of the pools.
     fn users(&self) -> usize {
         Arc::strong_count(&self.workers.0) - 1
     }
@@ -392,7 +392,7 @@ fn workers(
     knowledge: &Arc<Knowledge>,
 ) -> Workers {
     let primitives = PrimitiveContext::new(runtime.clone(), arena.clone())
-        .with_tuning(Tuning::of(knowledge))
+        .with_tuning(Tuning::from_knowledge(knowledge))
         .with_knowledge(Arc::clone(knowledge));
     Workers(Arc::new(WorkersParts { pool, runtime, primitives }), WorkerId(0))
 }

@@ -1,4 +1,4 @@
-//! Tells how far the opening of a data directory is.
+//! Reports the progress of opening a data directory.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use atoll_store::open::OpenProgress;
 
-/// Nothing is told of what takes less.
+/// Time before the first report.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// How often it is told from there on.
+/// Time between later reports.
 const NEXT: Duration = Duration::from_secs(5);
 
-/// A thread that tells, until this is dropped.
+/// A thread that reports, until this is dropped.
 pub(super) struct RecoveryTeller {
     ended: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -33,7 +33,7 @@ impl RecoveryTeller {
                 tell(&progress);
             }
         };
-        // Without a thread recovery runs as well, and reports no progress.
+        // Without a thread recovery runs without progress reports.
         let thread = thread::Builder::new().name("atoll-recovery".to_owned()).spawn(telling).ok();
         Self { ended: Some(ended), thread }
     }
@@ -54,8 +54,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_no_second_is_not_told() {
-        let tell: fn(&OpenProgress) = |_| panic!("it was told");
+    fn recovery_within_a_second_is_not_reported() {
+        let tell: fn(&OpenProgress) = |_| panic!("it reported");
         drop(RecoveryTeller::start(&Arc::default(), tell));
     }
 }

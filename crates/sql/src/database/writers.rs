@@ -1,4 +1,4 @@
-//! Threads beside the workers that write files and wait for the disk: few at a time, each with the next job in turn.
+//! Threads apart from the workers that write files and wait for the disk: a few at a time, each with the next job.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// Threads that write at the same time, at most.
+/// Maximum number of writer threads.
 const WRITERS: usize = 4;
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Threads that write files.
 pub(super) struct FileWriters {
-    /// Where there are blocking threads.
+    /// Spawns blocking threads.
     handle: Handle,
     queue: Arc<Mutex<JobQueue>>,
 }
@@ -25,11 +25,11 @@ pub(super) struct FileWriters {
 #[derive(Default)]
 struct JobQueue {
     jobs: VecDeque<Job>,
-    /// Threads that take them.
+    /// Number of running threads.
     threads: usize,
 }
 
-/// A job, which is not begun any more once this is dropped.
+/// A job, which does not start after this is dropped.
 #[derive(Debug)]
 pub(crate) struct FileJob<T>(oneshot::Receiver<Result<T>>);
 
@@ -38,7 +38,7 @@ impl FileWriters {
         Self { handle, queue: Arc::default() }
     }
 
-    /// Has one of the threads do this.
+    /// Queues a job for one of the threads.
     pub(super) fn submit<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -46,7 +46,7 @@ impl FileWriters {
         let (sender, done) = oneshot::channel();
         let job = move || {
             if !sender.is_closed() {
-                // The one who waited may have gone.
+                // The receiver may be gone.
                 let _ = sender.send(work());
             }
         };
@@ -70,13 +70,13 @@ fn work_off(queue: &Mutex<JobQueue>) {
             job
         };
         let Some(job) = job else { return };
-        // Who waits learns of a panic from the channel, which it closes.
+        // A panic closes the channel, which informs the receiver.
         let _ = catch_unwind(AssertUnwindSafe(job));
     }
 }
 
 impl<T> FileJob<T> {
-    /// Waits for the job; a panic in it becomes an error that tells what it was `doing`.
+    /// Waits for the job; a panic in it becomes an error that names what it was `doing`.
     pub(crate) async fn join(self, doing: &str) -> Result<T> {
         self.0.await.map_err(|_| exec_datafusion_err!("a thread {doing} failed"))?
     }

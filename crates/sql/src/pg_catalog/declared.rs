@@ -1,4 +1,4 @@
-//! Which tables there are, and their columns: as PostgreSQL 15 has them, and empty where nothing fills them.
+//! The catalog tables and their columns: those of PostgreSQL 15, empty unless something fills them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,13 +12,13 @@ use atoll_sql_common::pg_type::marked;
 pub(super) struct DeclaredTable {
     pub(super) name: &'static str,
     pub(super) oid: Oid,
-    /// The columns as PostgreSQL tells of them.
+    /// The columns that PostgreSQL documents.
     pub(super) schema: SchemaRef,
-    /// The columns that are read: behind the others `tableoid`, where rows have numbers.
+    /// The columns that are read: the same, then `tableoid` if rows have OIDs.
     pub(super) read: SchemaRef,
 }
 
-/// The column that tells in which table a row is. PostgreSQL leaves it out of `*`, which cannot be done here.
+/// The OID of the table that a row is in. PostgreSQL leaves it out of `*`, which cannot be done here.
 pub(super) const TABLE_OID: &str = "tableoid";
 
 /// The tables of `pg_catalog`, by name.
@@ -29,7 +29,7 @@ pub(super) static PG_TABLES: LazyLock<Vec<DeclaredTable>> =
 pub(super) static INFORMATION_TABLES: LazyLock<Vec<DeclaredTable>> =
     LazyLock::new(|| declared(include_str!("information.txt")));
 
-/// The table of a name.
+/// The table with a name.
 pub(super) fn find(tables: &'static [DeclaredTable], name: &str) -> Option<&'static DeclaredTable> {
     let at = tables.binary_search_by(|table| table.name.cmp(name)).ok()?;
     tables.get(at)
@@ -42,7 +42,7 @@ impl DeclaredTable {
     }
 }
 
-/// Tables of a text: each begins a line, and goes on in lines that begin with a blank.
+/// The tables of a text: each begins a line, and continues in lines that begin with a blank.
 fn declared(text: &'static str) -> Vec<DeclaredTable> {
     let mut tables: Vec<(&str, Oid, Vec<Field>)> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -75,7 +75,7 @@ fn column(word: &str) -> Option<Field> {
     Some(field(name, data_type.trim_end_matches('?'), data_type.ends_with('?')))
 }
 
-/// A column of a type of PostgreSQL. Numbers and flags are never NULL unless it is said.
+/// A column of a PostgreSQL type. Numbers and flags are not nullable unless declared so.
 fn field(name: &str, data_type: &str, is_nullable: bool) -> Field {
     if let Some(item) = data_type.strip_prefix('_') {
         return Field::new(name, DataType::List(Arc::new(field("item", item, true))), true);

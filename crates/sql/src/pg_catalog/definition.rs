@@ -1,12 +1,15 @@
-//! Statements that make what there is: constraints, indexes, views.
+//! The statements that create objects: constraints, indexes, views.
 
+use std::sync::Arc;
+
+use atoll_store::database::RelationName;
 use datafusion::common::utils::quote_identifier;
 use datafusion::sql::sqlparser::ast::Statement;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::objects::{ConstraintKind, PgConstraint, PgObjects, PgRelation, RelationOf};
-use crate::table_text::foreign_key_text;
+use crate::table_text::{create_index_text, foreign_key_text};
 
 /// `PRIMARY KEY (a, b)`, `CHECK (a > 0)`, `FOREIGN KEY (a) REFERENCES p(b)`
 pub(super) fn constraint(
@@ -31,20 +34,17 @@ pub(super) fn constraint(
     format!("{word} ({})", columns(table, &constraint.columns))
 }
 
-/// `CREATE UNIQUE INDEX t_pkey ON public.t USING btree (a, b)`, or one column of it, from 1.
+/// `CREATE UNIQUE INDEX t_pkey ON public.t USING btree (a, b DESC)`, or one column of it, from 1.
 pub(super) fn index(objects: &PgObjects, relation: &PgRelation, column: usize) -> Option<String> {
-    let RelationOf::Index { table, unique } = &relation.of else { return None };
+    let RelationOf::Index { table, index } = &relation.of else { return None };
     let table = objects.relation(*table)?;
     if let Some(at) = column.checked_sub(1) {
-        return unique.columns.get(at).map(|at| columns(table, &[*at]));
+        return index.columns().nth(at).map(|at| columns(table, &[at]));
     }
-    Some(format!(
-        "CREATE UNIQUE INDEX {} ON {}.{} USING btree ({})",
-        quote_identifier(&relation.name),
-        quote_identifier(&table.schema_name),
-        quote_identifier(&table.name),
-        columns(table, &unique.columns)
-    ))
+    let definition = table.table()?.definition();
+    let at = RelationName::new(Arc::clone(&table.schema_name), Arc::clone(&table.name));
+    let columns = (&index.keys[..], &index.included[..]);
+    Some(create_index_text(&relation.name, index.is_unique, &at, definition, columns))
 }
 
 fn columns(table: &PgRelation, columns: &[usize]) -> String {
@@ -62,6 +62,6 @@ pub(super) fn view(relation: &PgRelation) -> Option<String> {
         Statement::CreateView(create) => Some(create.query.to_string()),
         _ => None,
     });
-    // What is not SQL of the parser alone is told as it was typed.
+    // A text that is more than the parser's SQL is shown as it was typed.
     Some(format!("{};", query.unwrap_or_else(|| view.sql.to_string())))
 }

@@ -1,4 +1,4 @@
-//! What can be called, from the functions' own documentation.
+//! The callable functions, from their own documentation.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct FunctionRow {
 /// All functions but those of PostgreSQL's catalog.
 pub(crate) fn listed_functions(session: &dyn SessionTrait) -> Vec<FunctionRow> {
     let mut rows = BTreeMap::new();
-    let functions = Functions::of(session);
+    let functions = Functions::for_session(session);
     let scalars = functions.all_scalar();
     add(&mut rows, "scalar", &scalars, |function| (function.name(), function.documentation()));
     let lambdas = functions.all_higher_order();
@@ -43,7 +43,7 @@ pub(crate) fn listed_functions(session: &dyn SessionTrait) -> Vec<FunctionRow> {
     rows.into_values().filter(|row| is_listed(&row.name)).collect()
 }
 
-/// The functions of a kind; what is called by several names is one row.
+/// The functions of a kind; one with several names is one row.
 fn add<F>(
     rows: &mut BTreeMap<(String, &'static str), FunctionRow>,
     kind: &'static str,
@@ -69,7 +69,7 @@ fn add<F>(
     }
 }
 
-/// What stands between the parentheses.
+/// The text between the parentheses.
 fn arguments(documentation: Option<&Documentation>) -> String {
     let syntax = documentation.map_or("", |documentation| documentation.syntax_example.as_str());
     let inside = syntax.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));

@@ -1,12 +1,12 @@
-//! `pg_catalog`: the tables and functions by which PostgreSQL's clients learn what a database holds.
+//! `pg_catalog`: the tables and functions that PostgreSQL's clients query for the objects of a database.
 //!
 //! ```text
 //! names of a statement ─▶ objects: what there is, with OIDs ─▶ contents: rows of pg_class, pg_attribute, …
 //!                                                           └▶ functions: 't'::regclass, format_type(…)
 //! ```
 //!
-//! All tables of PostgreSQL are there with their columns (`columns.txt`); those that `contents` does not fill are
-//! empty. Nothing is kept: a table is computed when a statement reads it.
+//! All tables of PostgreSQL exist with their columns (`columns.txt`); those that `contents` does not fill are empty.
+//! Nothing is cached: a table is computed when a statement reads it.
 
 mod contents;
 mod declared;
@@ -40,29 +40,29 @@ use declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use oid::OidSpace;
 use table::PgTable;
 
-/// The number of a table in `pg_class`.
+/// The OID of a table in `pg_class`.
 pub(crate) fn table_oid(table: TableId) -> u32 {
     OidSpace::Table.numbered(table.get()) as u32
 }
 
-/// What the tables tell of beside names: the database, and the session that reads them.
+/// The source of the facts that the tables show besides names: the database, and the session that reads them.
 pub(crate) struct SystemCatalog {
     pub(crate) database: Database,
     pub(crate) identity: Arc<Identity>,
     pub(crate) settings: ClientSettings,
 }
 
-/// A session's, as its settings carry it: plans that the database keeps have these settings, and must not keep
-/// the database.
+/// The session's system catalog in its settings, weak since plans that the database keeps have these settings, and must
+/// not keep the database alive.
 #[derive(Debug)]
 pub(crate) struct SystemHandle(Weak<SystemCatalog>);
 
 impl SystemHandle {
-    pub(crate) fn of(system: &Arc<SystemCatalog>) -> Self {
+    pub(crate) fn new(system: &Arc<SystemCatalog>) -> Self {
         Self(Arc::downgrade(system))
     }
 
-    /// None when the session has ended.
+    /// `None` after the end of the session.
     pub(crate) fn get(&self) -> Option<Arc<SystemCatalog>> {
         self.0.upgrade()
     }
@@ -112,7 +112,7 @@ impl SystemCatalog {
     }
 }
 
-/// Whether a table tells the columns of views, which are planned before it is read.
+/// Whether a table shows the columns of views, which are planned before it is read.
 pub(crate) fn tells_columns_of_views(name: &ResolvedTableReference) -> bool {
     &*name.schema == INFORMATION_SCHEMA || &*name.table == "pg_attribute"
 }

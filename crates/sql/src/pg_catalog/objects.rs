@@ -1,4 +1,4 @@
-//! What a database holds, with its numbers: schemas, relations and constraints, as one statement sees them.
+//! The objects of a database, with their OIDs: schemas, relations and constraints, as one statement sees them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,7 +6,9 @@ use std::sync::Arc;
 use atoll_store::database::{
     DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement,
 };
-use atoll_store::table::{Check, ForeignKey, TableDefinition, TableVersion, Unique};
+use atoll_store::table::{
+    Check, ForeignKey, Index, IndexKey, TableDefinition, TableVersion, Unique,
+};
 use datafusion::catalog::TableProvider;
 
 use super::contents::OWNER_NAME;
@@ -18,7 +20,7 @@ use crate::table_text::columns_named;
 use atoll_sql_common::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
 use atoll_sql_common::pg_type::type_of_check;
 
-/// The number of the schema `information_schema`.
+/// The OID of the schema `information_schema`.
 const INFORMATION: Oid = 13_000;
 
 /// A relation.
@@ -31,23 +33,51 @@ pub(super) struct PgRelation {
     pub(super) of: RelationOf,
 }
 
-/// What a relation is.
+/// The kind of a relation.
 #[derive(Debug)]
 pub(super) enum RelationOf {
     Table(Arc<TableVersion>),
     View(Arc<StoredStatement>),
     Sequence(Arc<SequenceState>),
-    /// The index of a constraint of a table.
+    /// An index of a table.
     Index {
         table: Oid,
-        unique: Unique,
+        index: PgIndex,
     },
     /// A table of the session's own, or one of the system.
     Own(Arc<dyn TableProvider>),
     Declared(&'static DeclaredTable),
 }
 
-/// What a constraint is.
+/// An index, of a constraint or by itself.
+#[derive(Debug)]
+pub(super) struct PgIndex {
+    pub(super) keys: Vec<IndexKey>,
+    /// The columns of INCLUDE.
+    pub(super) included: Vec<usize>,
+    pub(super) is_unique: bool,
+    pub(super) is_primary: bool,
+}
+
+impl PgIndex {
+    fn from_unique(unique: &Unique) -> Self {
+        let key = |column| IndexKey { column, descending: false, nulls_first: false };
+        let keys = unique.columns.iter().copied().map(key).collect();
+        Self { keys, included: Vec::new(), is_unique: true, is_primary: unique.is_primary }
+    }
+
+    fn from_index(index: &Index) -> Self {
+        let (keys, included) = (index.keys.clone(), index.included.clone());
+        Self { keys, included, is_unique: false, is_primary: false }
+    }
+
+    /// Numbers of its columns: the key, then those of INCLUDE.
+    pub(super) fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.keys.iter().map(|key| key.column).chain(self.included.iter().copied())
+    }
+}
+
+/// The kind of a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConstraintKind {
     Primary,
@@ -61,34 +91,34 @@ pub(super) enum ConstraintKind {
 pub(super) struct PgConstraint {
     pub(super) oid: Oid,
     pub(super) name: Arc<str>,
-    /// The table, as a place in the relations.
+    /// The index of the table in the relations.
     pub(super) table: usize,
     pub(super) kind: ConstraintKind,
     /// Numbers of its columns, from 0.
     pub(super) columns: Vec<usize>,
     /// Its index, or 0.
     pub(super) index: Oid,
-    /// What a CHECK demands.
+    /// The condition of a CHECK.
     pub(super) check: Option<Arc<str>>,
-    /// What a FOREIGN KEY refers to.
+    /// The target of a FOREIGN KEY.
     pub(super) references: Option<PgReference>,
 }
 
-/// What a FOREIGN KEY refers to.
+/// The target of a FOREIGN KEY.
 #[derive(Debug)]
 pub(super) struct PgReference {
     pub(super) key: ForeignKey,
-    /// The table, as a place in the relations.
+    /// The index of the table in the relations.
     pub(super) parent: usize,
-    /// The constraint of that, as a place in the constraints.
+    /// The index of its constraint in the constraints.
     pub(super) unique: Option<usize>,
 }
 
-/// All of it.
+/// All objects.
 #[derive(Debug, Default)]
 pub(crate) struct PgObjects {
     pub(super) version: Arc<DatabaseVersion>,
-    /// The schemas in which names without one are looked up.
+    /// The schemas in which unqualified names are looked up.
     pub(super) path: SearchPath,
     pub(super) schemas: BTreeMap<Arc<str>, Oid>,
     pub(super) relations: Vec<PgRelation>,
@@ -114,12 +144,12 @@ impl PgRelation {
         }
     }
 
-    /// What its rights are on.
+    /// The object that carries its rights.
     pub(super) fn owned(&self) -> Owned {
         Owned::Relation(RelationName::new(Arc::clone(&self.schema_name), Arc::clone(&self.name)))
     }
 
-    /// The table of the store that it is.
+    /// Its table in the store.
     pub(super) fn table(&self) -> Option<&Arc<TableVersion>> {
         match &self.of {
             RelationOf::Table(table) => Some(table),
@@ -129,14 +159,14 @@ impl PgRelation {
 }
 
 impl Catalogs {
-    /// All that there is, with its OIDs.
+    /// All objects, with their OIDs.
     pub(crate) fn objects(&self) -> Arc<PgObjects> {
-        self.computed(PgObjects::of)
+        self.computed(PgObjects::from_catalogs)
     }
 }
 
 impl PgObjects {
-    fn of(names: &Catalogs) -> Self {
+    fn from_catalogs(names: &Catalogs) -> Self {
         let (version, path) = (names.stored_version(), names.path().clone());
         let mut objects = Self { version, path, ..Self::default() };
         let mut taken = TakenOids::default();
@@ -211,13 +241,20 @@ impl PgObjects {
             let Some(version) = self.relations[table].table() else { continue };
             let definition = Arc::clone(version.definition());
             for unique in &definition.uniques {
-                let index = self.add_index(table, unique, taken);
+                let index = PgIndex::from_unique(unique);
+                let index = self.add_index(table, &unique.name, index, taken);
+                if unique.is_index {
+                    continue;
+                }
                 let kind = match unique.is_primary {
                     true => ConstraintKind::Primary,
                     false => ConstraintKind::Unique,
                 };
                 let columns = unique.columns.clone();
                 self.add_constraint(table, &unique.name, kind, columns, index, None, taken);
+            }
+            for index in &definition.indexes {
+                self.add_index(table, &index.name, PgIndex::from_index(index), taken);
             }
             for check in named_checks(&definition) {
                 let sql = Some(Arc::clone(&check.sql));
@@ -258,14 +295,14 @@ impl PgObjects {
         }
     }
 
-    /// Where the table is that a foreign key refers to.
+    /// The index of the table that a foreign key refers to.
     fn place_of(&self, key: &ForeignKey) -> Option<usize> {
         let at = self.version.table_name(key.parent)?;
         let schema = *self.schemas.get(&at.schema)?;
         self.by_name.get(&(schema, Arc::clone(&at.name))).copied()
     }
 
-    /// Whether a foreign key is of a relation, or refers to it.
+    /// Whether a relation has foreign keys or is referenced by one.
     pub(super) fn has_references(&self, relation: &PgRelation) -> bool {
         self.constraints.iter().any(|constraint| {
             let is_it = |at: usize| self.relations[at].oid == relation.oid;
@@ -274,15 +311,21 @@ impl PgObjects {
         })
     }
 
-    fn add_index(&mut self, table: usize, unique: &Unique, taken: &mut TakenOids) -> Oid {
+    fn add_index(
+        &mut self,
+        table: usize,
+        name: &Arc<str>,
+        index: PgIndex,
+        taken: &mut TakenOids,
+    ) -> Oid {
         let of = &self.relations[table];
-        let oid = taken.take(OidSpace::Index.named(of.oid, &unique.name));
+        let oid = taken.take(OidSpace::Index.named(of.oid, name));
         let index = PgRelation {
             oid,
             schema: of.schema,
             schema_name: Arc::clone(&of.schema_name),
-            name: Arc::clone(&unique.name),
-            of: RelationOf::Index { table: of.oid, unique: unique.clone() },
+            name: Arc::clone(name),
+            of: RelationOf::Index { table: of.oid, index },
         };
         self.add(index);
         oid
@@ -321,7 +364,7 @@ impl PgObjects {
         self.relations.push(relation);
     }
 
-    /// The relation of a number.
+    /// The relation with an OID.
     pub(super) fn relation(&self, oid: Oid) -> Option<&PgRelation> {
         self.by_oid.get(&oid).map(|at| &self.relations[*at])
     }
@@ -346,7 +389,7 @@ impl PgObjects {
         }
     }
 
-    /// Whether there is a schema.
+    /// Whether a schema exists.
     pub(super) fn has_schema(&self, name: &str) -> bool {
         self.schemas.contains_key(name)
     }
@@ -368,13 +411,13 @@ impl PgObjects {
         }
     }
 
-    /// The role that owns something; that of the process where no other does.
+    /// The role that owns an object; by default that of the process.
     pub(super) fn owner(&self, object: &Owned) -> String {
-        let owner = ObjectRights::of(&self.version, object).owner;
+        let owner = ObjectRights::for_object(&self.version, object).owner;
         owner.unwrap_or_else(|| OWNER_NAME.to_owned())
     }
 
-    /// The constraint of a number, and its table.
+    /// The constraint with an OID, and its table.
     pub(super) fn constraint(&self, oid: Oid) -> Option<(&PgConstraint, &PgRelation)> {
         let constraint = self.constraints.iter().find(|constraint| constraint.oid == oid)?;
         Some((constraint, &self.relations[constraint.table]))
@@ -386,7 +429,7 @@ impl PgObjects {
     }
 }
 
-/// The parts of a name as PostgreSQL reads it; none where it is not one.
+/// The parts of a name as PostgreSQL reads it; `None` if it is not one.
 pub(super) fn name_parts(text: &str) -> Option<Vec<String>> {
     let mut parts = Vec::new();
     let mut rest = text.trim();
@@ -423,7 +466,7 @@ pub(super) fn name_parts(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The CHECK constraints of a table, but for those that belong to the types of its columns.
+/// The CHECK constraints of a table, except for those that belong to the types of its columns.
 pub(super) fn named_checks(definition: &TableDefinition) -> impl Iterator<Item = &Check> {
     let is_of_type = |check: &&Check| {
         let mut fields = definition.columns.fields().iter();

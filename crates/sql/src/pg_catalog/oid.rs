@@ -1,7 +1,7 @@
-//! OIDs: numbers of what a database holds, which stay as long as it is there.
+//! OIDs: numbers of a database's objects, stable for their lifetime.
 //!
-//! What PostgreSQL has too is numbered as there. Tables and sequences have numbers in the store; everything else is
-//! numbered by a hash of its name, or the next free number where two hash to the same.
+//! Objects that PostgreSQL has too use its OIDs. Tables and sequences have numbers in the store; everything else is
+//! numbered by a hash of its name, or the next free number on a collision.
 //!
 //! ```text
 //! 0x0…        what PostgreSQL has too
@@ -13,7 +13,7 @@
 
 use std::collections::HashSet;
 
-/// The number of a schema, a table, …: positive also where a client reads it as `int4`.
+/// The OID of a schema, a table, …: positive even if a client reads it as `int4`.
 pub(super) type Oid = i64;
 
 /// The role that owns everything.
@@ -22,11 +22,11 @@ pub(super) const OWNER: Oid = 10;
 /// The database.
 pub(super) const DATABASE: Oid = 16_384;
 
-/// The number of the database's names: the schema of `pg_catalog`, and that of `public`.
+/// The OIDs of the schemas `pg_catalog` and `public`.
 pub(super) const PG_CATALOG: Oid = 11;
 pub(super) const PUBLIC: Oid = 2200;
 
-/// Where numbers of a kind begin.
+/// The first number of each kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OidSpace {
     Table = 1,
@@ -43,12 +43,12 @@ const BITS: u32 = 28;
 const WITHIN: u64 = (1 << BITS) - 1;
 
 impl OidSpace {
-    /// The number of what has a number.
+    /// The OID of a numbered object.
     pub(super) fn numbered(self, number: u64) -> Oid {
         (self as Oid) << BITS | (number & WITHIN).cast_signed()
     }
 
-    /// The number of what has a name; `within` numbers what it is of.
+    /// The OID of a named object; `within` is the OID of its parent.
     pub(super) fn named(self, within: Oid, name: &str) -> Oid {
         // FNV-1a: the same in every version of the program.
         let start = 0xcbf2_9ce4_8422_2325_u64;
@@ -59,12 +59,12 @@ impl OidSpace {
     }
 }
 
-/// Numbers that are taken.
+/// Used OIDs.
 #[derive(Debug, Default)]
 pub(super) struct TakenOids(HashSet<Oid>);
 
 impl TakenOids {
-    /// The number, or the next one that is free.
+    /// The OID, or the next free one.
     pub(super) fn take(&mut self, wanted: Oid) -> Oid {
         let mut oid = wanted;
         while !self.0.insert(oid) {

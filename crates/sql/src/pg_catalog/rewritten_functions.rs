@@ -1,8 +1,8 @@
-//! What is called as a function and is none to the planner: functions in FROM, and calls that become other ones.
+//! Functions unknown to the planner: functions in FROM, and calls that are rewritten.
 
 use super::listed_functions::FunctionRow;
 
-/// Name, kind, arguments, what it does, an example, and other names.
+/// Name, kind, arguments, description, example, and aliases.
 type Listed = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
 
 const LISTED: &[Listed] = &[
@@ -84,7 +84,7 @@ const LISTED: &[Listed] = &[
         "parquet_file_metadata",
         "table",
         "files",
-        "What Parquet files tell of themselves: who wrote them, rows, row groups.",
+        "The metadata of Parquet files: their writer, rows and row groups.",
         "FROM parquet_file_metadata('a.parquet')",
         "",
     ),
@@ -124,7 +124,7 @@ const LISTED: &[Listed] = &[
         "string_to_table",
         "table",
         "text, separator[, null]",
-        "The pieces of a text between separators, as rows, of which those that are the third are NULL; also in a select list.",
+        "The pieces of a text between separators, as rows; those equal to the third argument are NULL; also in a select list.",
         "FROM string_to_table('a,b', ',')",
         "",
     ),

@@ -33,11 +33,11 @@ impl Rows {
         Self { schema: Arc::clone(schema), rows: Vec::new() }
     }
 
-    /// A row of these values; other columns are NULL, or 0, false and empty where they cannot be.
+    /// Adds a row of these values; other columns are NULL, or 0, false and empty if they are not nullable.
     pub(super) fn add<const N: usize>(&mut self, values: [(&str, Datum); N]) {
         let fields = self.schema.fields();
         let mut row = vec![None; fields.len()];
-        // Values come in the order of the columns, mostly.
+        // Values mostly come in the order of the columns.
         let mut next = 0;
         for (name, value) in values {
             let order = (next..fields.len()).chain(0..next);
@@ -51,21 +51,21 @@ impl Rows {
         self.rows.push(row);
     }
 
-    /// Gives all rows a value in a column, if it is there.
+    /// Sets a column of all rows, if it exists.
     pub(super) fn fill(&mut self, name: &str, value: &Datum) {
         if let Ok(at) = self.schema.index_of(name) {
             self.rows.iter_mut().for_each(|row| row[at] = Some(value.clone()));
         }
     }
 
-    /// Gives the last row a value in a column, if it is there.
+    /// Sets a column of the last row, if it exists.
     pub(super) fn set(&mut self, name: &str, value: Datum) {
         if let (Ok(at), Some(row)) = (self.schema.index_of(name), self.rows.last_mut()) {
             row[at] = Some(value);
         }
     }
 
-    /// The columns of these numbers, all where there are none.
+    /// The columns with these numbers; all if there are none.
     pub(super) fn batch(&self, projection: Option<&Vec<usize>>) -> Result<RecordBatch> {
         let all: Vec<usize> = (0..self.schema.fields().len()).collect();
         let wanted = projection.unwrap_or(&all);

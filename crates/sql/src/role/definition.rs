@@ -1,4 +1,4 @@
-//! What a role is, and the statement that creates it.
+//! A role, and the statement that creates it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,22 +11,22 @@ use super::verifier::ScramVerifier;
 pub struct Role {
     /// Its name.
     pub name: String,
-    /// Whether sessions can be its.
+    /// Whether it may log in.
     pub can_login: bool,
     /// Whether it may do everything.
     pub is_superuser: bool,
     /// Whether it may create and change roles that are not superusers.
     pub creates_roles: bool,
-    /// What its password is checked by; none where it has none.
+    /// Verifies its password; `None` if it has none.
     pub verifier: Option<ScramVerifier>,
     /// Roles whose rights it has.
     pub member_of: BTreeSet<String>,
-    /// What its sessions begin with, by the names of the settings.
+    /// The settings that its sessions begin with, by name.
     pub settings: BTreeMap<String, String>,
 }
 
 impl Role {
-    /// A role that may nothing yet.
+    /// A role without any rights.
     pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -39,10 +39,10 @@ impl Role {
         }
     }
 
-    /// The role that [`Display`](fmt::Display) wrote.
+    /// Parses what [`Display`](fmt::Display) wrote.
     pub(crate) fn parse(name: &str, sql: &str) -> Option<Self> {
         let mut role = Self::new(name);
-        match RoleStatement::of(sql) {
+        match RoleStatement::parse(sql) {
             Ok(Some(RoleStatement::Create { options, .. })) => options.apply(&mut role).ok()?,
             _ => return None,
         }

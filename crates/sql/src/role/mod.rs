@@ -1,7 +1,7 @@
 //! Roles: who may log in, and what they may do.
 //!
-//! A role is the statement that creates it, kept by the store under its name in a schema of their own, which is
-//! listed nowhere. Passwords are kept as what SCRAM needs to check them, which is of no use to log in with.
+//! A role is stored as the statement that creates it, under its name in a hidden schema of roles. Passwords are stored
+//! as SCRAM verifiers, which are of no use to log in with.
 
 mod definition;
 pub(crate) mod rights;
@@ -24,19 +24,19 @@ use atoll_sql_common::settings::ColumnNames;
 use atoll_sql_files::SERVER_FILES;
 use rights::{LimitedUser, RIGHTS};
 
-/// The schema that keeps the roles.
+/// The schema that stores the roles.
 pub(crate) const ROLES: &str = "pg_authid";
 
-/// Who a session belongs to.
+/// The identity of a session's user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The name of the role.
     pub user: Arc<str>,
-    /// Whether it may do everything, whatever its role says: the user of the process.
+    /// Whether it may do everything, regardless of its role: the user of the process.
     pub is_owner: bool,
-    /// The session's number among those of clients.
+    /// The session's number among client sessions.
     pub number: u32,
-    /// How its sessions call unnamed columns, until `SET atoll.column_names`.
+    /// The naming of unnamed columns, until `SET atoll.column_names`.
     pub column_names: ColumnNames,
 }
 
@@ -49,10 +49,10 @@ pub(crate) const WRITE_ALL: &str = "pg_write_all_data";
 /// A role that sees what the sessions of all users do.
 pub(crate) const MONITOR: &str = "pg_monitor";
 
-/// Roles that are there without being created, for others to be members of.
+/// Predefined roles, for others to be members of.
 pub(crate) const PREDEFINED: [&str; 4] = [SERVER_FILES, READ_ALL, WRITE_ALL, MONITOR];
 
-/// Whether a schema is the store's own and listed nowhere.
+/// Whether a schema is internal to the store.
 pub(crate) fn is_hidden(schema: &str) -> bool {
     [ROLES, RIGHTS, COMMENTS].contains(&schema)
 }
@@ -63,7 +63,7 @@ pub(crate) fn roles(version: &DatabaseVersion) -> Vec<Role> {
     relations.filter_map(|(name, relation)| of_relation(name, relation)).collect()
 }
 
-/// The role of a name.
+/// The role with a name.
 pub(crate) fn role(version: &DatabaseVersion, name: &str) -> Option<Role> {
     let name = RelationName::new(ROLES, name);
     of_relation(&name, version.relation(&name)?)
@@ -77,7 +77,7 @@ fn of_relation(name: &RelationName, relation: &Relation) -> Option<Role> {
 }
 
 impl Database {
-    /// The role of a name, as it is now.
+    /// The current role with a name.
     pub fn role(&self, name: &str) -> Option<Role> {
         role(&self.store().published(), name)
     }
@@ -91,7 +91,7 @@ pub(crate) fn is_superuser(database: &Database, identity: &Identity) -> bool {
 
 /// Whether an identity sees what the sessions of other users do.
 pub(crate) fn sees_all(database: &Database, identity: &Identity) -> bool {
-    let is_monitor = || LimitedUser::of(&database.store().published(), &identity.user).is(MONITOR);
+    let is_monitor = || LimitedUser::new(&database.store().published(), &identity.user).is(MONITOR);
     is_superuser(database, identity) || is_monitor()
 }
 
@@ -102,8 +102,8 @@ pub(crate) fn may_use_files(database: &Database, identity: &Identity) -> bool {
     database.options().files && (identity.is_owner || role().is_some_and(may))
 }
 
-/// Refuses what would change the schema of roles by other statements than those about roles, and names that are
-/// PostgreSQL's; the schema of the session's temporary tables has one.
+/// Refuses changes to the schema of roles by other statements than those about roles, and names that PostgreSQL
+/// reserves; the schema of the session's temporary tables has one.
 pub(crate) fn check_reserved(change: &CatalogChange, temporary: Option<&Arc<str>>) -> Result<()> {
     let schema = match change {
         CatalogChange::CreateSchema { name } | CatalogChange::DropSchema { name } => name,
@@ -125,7 +125,7 @@ pub(crate) fn check_reserved(change: &CatalogChange, temporary: Option<&Arc<str>
 }
 
 impl Role {
-    /// Whether it may do what those who create roles may not give: they do not change it either.
+    /// Whether it has more rights than a creator of roles may give, who may not change it either.
     pub(crate) fn may_more(&self) -> bool {
         self.is_superuser || PREDEFINED.iter().any(|of| self.member_of.contains(*of))
     }

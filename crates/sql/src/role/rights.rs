@@ -1,7 +1,7 @@
-//! Who owns relations and schemas, and what others may do with them.
+//! Owners of relations and schemas, and the rights of others on them.
 //!
-//! Kept by the store as a text for each object that roles other than superusers have rights on, in a schema that is
-//! listed nowhere. As in PostgreSQL, an owner has all rights, and a role has those of the roles it is a member of.
+//! The store keeps them as a text for each object on which roles other than superusers have rights, in a hidden schema.
+//! As in PostgreSQL, an owner has all rights, and a role has those of the roles it is a member of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -14,13 +14,13 @@ use super::{READ_ALL, WRITE_ALL, role};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::{COMMENTS, SCHEMA};
 
-/// The schema that keeps the rights.
+/// The schema that stores the rights.
 pub(crate) const RIGHTS: &str = "pg_acl";
 
-/// All roles, as one that is granted rights.
+/// All roles, as a grantee.
 pub(crate) const PUBLIC: &str = "public";
 
-/// What may be done with an object.
+/// A right on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Right {
     Select,
@@ -56,7 +56,7 @@ impl Right {
     }
 }
 
-/// What rights are on.
+/// An object that carries rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owned {
     Relation(RelationName),
@@ -64,7 +64,7 @@ pub(crate) enum Owned {
 }
 
 impl Owned {
-    /// The rights that there are on such an object.
+    /// The rights that apply to the object.
     pub(crate) fn rights(&self, version: &DatabaseVersion) -> &'static [Right] {
         match self {
             Self::Schema(_) => &[Right::Usage, Right::Create],
@@ -82,7 +82,7 @@ impl Owned {
         }
     }
 
-    /// That it is not there.
+    /// The error that the object does not exist.
     pub(crate) fn missing(&self, version: &DatabaseVersion) -> DataFusionError {
         let state = match self {
             Self::Schema(_) => SqlState::UNDEFINED_SCHEMA,
@@ -91,7 +91,7 @@ impl Owned {
         state.error(format!("{} does not exist", self.named(version)))
     }
 
-    /// What it is called in messages: `table item`.
+    /// Its name in messages: `table item`.
     pub(crate) fn named(&self, version: &DatabaseVersion) -> String {
         match self {
             Self::Schema(name) => format!("schema {name}"),
@@ -105,7 +105,7 @@ impl Owned {
         }
     }
 
-    /// Whether it is there.
+    /// Whether it exists.
     pub(crate) fn exists(&self, version: &DatabaseVersion) -> bool {
         match self {
             Self::Relation(name) => version.relation(name).is_some(),
@@ -113,13 +113,13 @@ impl Owned {
         }
     }
 
-    /// The name under which its rights are kept.
+    /// The name under which its rights are stored.
     pub(crate) fn entry(&self) -> RelationName {
         self.entry_in(RIGHTS)
     }
 
-    /// The name under which something about it is kept in a schema of such texts; what is kept about a temporary one is
-    /// in the schema of that, with which it ends.
+    /// The name under which a text about it is stored in such a schema; for a temporary object it is in the schema of
+    /// that, with which it ends.
     pub(crate) fn entry_in(&self, schema: &str) -> RelationName {
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let name = match self {
@@ -133,7 +133,7 @@ impl Owned {
         RelationName::new(schema, name)
     }
 
-    /// The object whose rights are kept under a name.
+    /// The object whose rights are stored under a name.
     pub(crate) fn of_entry(name: &str) -> Option<Self> {
         let mut parts = Vec::new();
         let mut rest = name;
@@ -155,14 +155,14 @@ impl Owned {
     }
 }
 
-/// Whether a relation is what is kept about a temporary one.
+/// Whether a relation stores something about a temporary object.
 pub(crate) fn is_temporary_entry(name: &RelationName) -> bool {
     let is_in =
         |schema: &str| name.name.strip_prefix(schema).is_some_and(|of| of.starts_with(" \""));
     is_temporary_schema(&name.schema) && (is_in(RIGHTS) || is_in(COMMENTS))
 }
 
-/// Where the quote is that ends a text in which quotes are doubled.
+/// The position of the quote that ends a text in which quotes are doubled.
 fn end_of_quoted(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -177,19 +177,19 @@ fn end_of_quoted(text: &str) -> Option<usize> {
 /// The rights on an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ObjectRights {
-    /// The role that may do everything with it; none where only superusers may.
+    /// The role that may do everything with it; `None` if only superusers may.
     pub(crate) owner: Option<String>,
-    /// By role, each with whether it may be granted on.
+    /// By role, each with its grant option.
     pub(crate) grants: BTreeMap<String, BTreeMap<Right, bool>>,
 }
 
 impl ObjectRights {
-    /// Those on an object.
-    pub(crate) fn of(version: &DatabaseVersion, object: &Owned) -> Self {
+    /// The rights on an object.
+    pub(crate) fn for_object(version: &DatabaseVersion, object: &Owned) -> Self {
         match version.relation(&object.entry()) {
             Some(Relation::External(kept)) => Self::parse(&kept.sql),
             _ => match object {
-                // As in PostgreSQL, everyone finds what is in the first schema.
+                // As in PostgreSQL, everyone has USAGE of the first schema.
                 Owned::Schema(name) if name == SCHEMA => Self {
                     owner: None,
                     grants: [(PUBLIC.to_owned(), [(Right::Usage, false)].into())].into(),
@@ -199,12 +199,12 @@ impl ObjectRights {
         }
     }
 
-    /// Whether it has to be kept: it is not what an object without an entry has.
+    /// Whether it has to be stored: it differs from that of an object without an entry.
     pub(crate) fn is_some(&self) -> bool {
         self.owner.is_some() || !self.grants.is_empty()
     }
 
-    /// The rights as PostgreSQL writes them, those of the owner first: `ann=arwdD/ann`. None where nothing was granted.
+    /// The rights as PostgreSQL writes them, the owner's first: `ann=arwdD/ann`. Empty if nothing was granted.
     pub(crate) fn items(&self, owner: &str, all: &[Right]) -> Vec<String> {
         let granted = self.grants.iter().filter(|(_, rights)| !rights.is_empty());
         let mut items: Vec<String> = granted
@@ -224,7 +224,7 @@ impl ObjectRights {
         items
     }
 
-    /// Roles that are named.
+    /// The roles with rights.
     pub(crate) fn roles(&self) -> impl Iterator<Item = &str> {
         self.owner.iter().chain(self.grants.keys()).map(String::as_str)
     }
@@ -251,7 +251,7 @@ impl ObjectRights {
     }
 }
 
-/// The name of a role among rights: in quotes where it is more than letters, digits and `_`.
+/// The name of a role in an ACL: quoted if it is more than letters, digits and `_`.
 fn acl_name(role: &str) -> String {
     match role.chars().all(|letter| letter.is_alphanumeric() || letter == '_') {
         true => role.to_owned(),
@@ -285,8 +285,8 @@ pub(crate) struct LimitedUser {
 }
 
 impl LimitedUser {
-    /// A user and the roles that it is a member of, itself or through others.
-    pub(crate) fn of(version: &DatabaseVersion, name: &str) -> Self {
+    /// A user and its roles, direct and indirect.
+    pub(crate) fn new(version: &DatabaseVersion, name: &str) -> Self {
         let mut roles = BTreeSet::from([name.to_owned(), PUBLIC.to_owned()]);
         let mut next = vec![name.to_owned()];
         while let Some(member) = next.pop() {
@@ -303,10 +303,10 @@ impl LimitedUser {
 
     /// Whether it owns an object.
     pub(crate) fn owns(&self, version: &DatabaseVersion, object: &Owned) -> bool {
-        ObjectRights::of(version, object).owner.is_some_and(|owner| self.is(&owner))
+        ObjectRights::for_object(version, object).owner.is_some_and(|owner| self.is(&owner))
     }
 
-    /// Whether it has a right, by being the owner or by a grant to one of its roles.
+    /// Whether it has a right, as the owner or by a grant to one of its roles.
     pub(crate) fn has(&self, version: &DatabaseVersion, object: &Owned, right: Right) -> bool {
         let of_all = match right {
             Right::Select => self.is(READ_ALL),
@@ -316,7 +316,7 @@ impl LimitedUser {
             }
             Right::Truncate | Right::References | Right::Create => false,
         };
-        let rights = ObjectRights::of(version, object);
+        let rights = ObjectRights::for_object(version, object);
         let granted =
             |role: &String| rights.grants.get(role).is_some_and(|of| of.contains_key(&right));
         of_all
@@ -331,14 +331,14 @@ impl LimitedUser {
         object: &Owned,
         right: Right,
     ) -> bool {
-        let rights = ObjectRights::of(version, object);
+        let rights = ObjectRights::for_object(version, object);
         let may = |role: &String| {
             rights.grants.get(role).and_then(|of| of.get(&right)).is_some_and(|may| *may)
         };
         self.owns(version, object) || self.roles.iter().any(may)
     }
 
-    /// Refuses what takes a right on an object and, for a relation, on its schema that the user lacks.
+    /// Refuses a statement if the user lacks a right on the object or, for a relation, on its schema.
     pub(crate) fn check(
         &self,
         version: &DatabaseVersion,
@@ -358,7 +358,7 @@ impl LimitedUser {
     }
 }
 
-/// The error where a right is missing.
+/// The error for a missing right.
 pub(crate) fn denied(version: &DatabaseVersion, object: &Owned) -> DataFusionError {
     let message = format!("permission denied for {}", object.named(version));
     SqlState::INSUFFICIENT_PRIVILEGE.error(message)
@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rights_are_read_from_what_they_are_written_as() {
+    fn rights_survive_a_round_trip() {
         let mut rights =
             ObjectRights { owner: Some("a%0A%n\n\r \"x\"".into()), ..Default::default() };
         rights.grants.insert(

@@ -5,8 +5,7 @@
 //! GRANT readers TO ann                    REVOKE readers FROM ann
 //! ```
 //!
-//! They are read from tokens: what the parser makes of them has no place for half of their options, and a message
-//! of the parser may show a password.
+//! They are parsed from tokens: the parser's AST lacks half of their options, and its messages might show a password.
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
@@ -30,7 +29,7 @@ pub(crate) enum RoleStatement {
     Grant { of: Vec<String>, to: Vec<String>, is_revoked: bool },
 }
 
-/// What a statement says of a role.
+/// The options of a role in a statement.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RoleOptions(Vec<RoleOption>);
 
@@ -39,24 +38,24 @@ enum RoleOption {
     Login(bool),
     Superuser(bool),
     CreateRole(bool),
-    /// A password, or what checks one; none takes it away.
+    /// A password or its verifier; `None` removes it.
     Password(Option<String>),
     InRole(Vec<String>),
-    /// What its sessions begin with; none as all others do.
+    /// A setting that its sessions begin with; `None` resets it.
     Setting {
         name: String,
         value: Option<String>,
     },
-    /// They begin as all others do.
+    /// Resets all settings.
     NoSettings,
 }
 
 impl RoleStatement {
-    /// The statement of a text, if it is one about roles.
+    /// Parses the text; `None` if it is not a statement about roles.
     ///
     /// # Errors
-    /// For such a statement that cannot be understood.
-    pub(crate) fn of(sql: &str) -> Result<Option<Self>> {
+    /// If such a statement is invalid.
+    pub(crate) fn parse(sql: &str) -> Result<Option<Self>> {
         if !begins_with(sql, &["create", "alter", "drop", "grant", "revoke"]) {
             return Ok(None);
         }
@@ -95,7 +94,7 @@ impl RoleOptions {
         Ok(())
     }
 
-    /// Whether all that is said is the role's own business: its password, and what its sessions begin with.
+    /// Whether a role may change all of these options for itself: its password and settings.
     pub(crate) fn is_personal(&self) -> bool {
         use RoleOption::{NoSettings, Password, Setting};
         self.0.iter().all(|option| matches!(option, Password(_) | Setting { .. } | NoSettings))
@@ -112,7 +111,7 @@ impl RoleOptions {
     }
 }
 
-/// What is left of a statement.
+/// The remaining tokens of a statement.
 struct Words<'a>(&'a [Token]);
 
 impl Words<'_> {
@@ -156,7 +155,7 @@ impl Words<'_> {
         Ok(RoleStatement::Drop { roles, if_exists })
     }
 
-    /// A GRANT of roles; none where it is one of rights on tables and the like, which has an ON.
+    /// A GRANT of roles; `None` if it grants rights on objects, which has an ON.
     fn grant(&mut self, is_revoked: bool) -> Result<Option<RoleStatement>> {
         let is_on = |token: &Token| matches!(token, Token::Word(word) if is(word, "on"));
         if self.0.iter().any(is_on) {
@@ -197,7 +196,7 @@ impl Words<'_> {
                     }
                     RoleOption::InRole(self.names()?)
                 }
-                // What every role has here, or none.
+                // Options that all roles have here, or none has.
                 "inherit" | "noinherit" | "createdb" | "nocreatedb" | "noreplication"
                 | "nobypassrls" => continue,
                 other => {
@@ -217,7 +216,7 @@ impl Words<'_> {
     fn setting(&mut self) -> Result<RoleOption> {
         let name = self.setting_name()?;
         if !self.take(&["to"]) && self.next() != Some(&Token::Eq) {
-            return Err(syntax("expected = or TO behind the name of a setting"));
+            return Err(syntax("expected = or TO after the name of a setting"));
         }
         if self.take(&["default"]) {
             return Ok(RoleOption::Setting { name, value: None });
@@ -268,7 +267,7 @@ impl Words<'_> {
         Some(first)
     }
 
-    /// The next word in small letters; empty where there is another token.
+    /// The next word in lower case; empty if it is another token.
     fn word(&mut self) -> String {
         match self.next() {
             Some(Token::Word(word)) if word.quote_style.is_none() => {
@@ -278,7 +277,7 @@ impl Words<'_> {
         }
     }
 
-    /// Passes over words, where they come next.
+    /// Skips words, if they come next.
     fn take(&mut self, words: &[&str]) -> bool {
         let is_next = self.0.len() >= words.len()
             && self.0.iter().zip(words).all(|(token, wanted)| match token {
@@ -311,7 +310,7 @@ impl Words<'_> {
     fn end(&self) -> Result<()> {
         match self.0.is_empty() {
             true => Ok(()),
-            false => Err(syntax("expected the end of the statement behind the names of roles")),
+            false => Err(syntax("expected the end of the statement after the role names")),
         }
     }
 }
@@ -329,7 +328,8 @@ mod tests {
     use super::*;
 
     fn created(sql: &str) -> Role {
-        let Ok(Some(RoleStatement::Create { role, options, .. })) = RoleStatement::of(sql) else {
+        let Ok(Some(RoleStatement::Create { role, options, .. })) = RoleStatement::parse(sql)
+        else {
             panic!("{sql}");
         };
         let mut created = Role::new(&role);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_is_read_from_what_it_is_written_as() {
+    fn a_role_survives_a_round_trip() {
         let role = created(
             "create user \"An\"\"n\" with superuser encrypted password 'pencil' in role a, b;",
         );
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(settings, [("atoll.home", "1"), ("search_path", "s, public"), ("x.Y", "it's")]);
         assert_eq!(Role::parse("ann", &role.to_string()), Some(role.clone()));
         let Ok(Some(RoleStatement::Alter { options, .. })) =
-            RoleStatement::of("ALTER ROLE ann RESET atoll.home SET search_path TO DEFAULT")
+            RoleStatement::parse("ALTER ROLE ann RESET atoll.home SET search_path TO DEFAULT")
         else {
             panic!("it is one");
         };
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(role.settings.len(), 1);
         assert!(options.is_personal());
         for sql in ["ALTER ROLE ann SET", "ALTER ROLE ann SET x", "ALTER ROLE ann SET x = ,"] {
-            RoleStatement::of(sql).expect_err(sql);
+            RoleStatement::parse(sql).expect_err(sql);
         }
     }
 
@@ -381,18 +381,18 @@ mod tests {
             "SELECT 1",
             "cr",
         ] {
-            assert_eq!(RoleStatement::of(sql).expect(sql), None, "{sql}");
+            assert_eq!(RoleStatement::parse(sql).expect(sql), None, "{sql}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_the_password() {
+    fn errors_do_not_show_the_password() {
         for sql in [
             "CREATE ROLE ann PASSWORD secret",
             "ALTER USER ann PASSWORD 'secret' BLUE",
             "CREATE ROLE",
         ] {
-            let error = RoleStatement::of(sql).expect_err(sql).to_string();
+            let error = RoleStatement::parse(sql).expect_err(sql).to_string();
             assert!(!error.contains("secret"), "{error}");
         }
     }

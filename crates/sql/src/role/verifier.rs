@@ -1,4 +1,4 @@
-//! What SCRAM-SHA-256 needs to check a password (RFC 5802, RFC 7677), in PostgreSQL's form.
+//! The verifier of a SCRAM-SHA-256 password (RFC 5802, RFC 7677), in PostgreSQL's format.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 
 use atoll_sql_common::error::SqlState;
 
-/// The name of the method, which begins the text.
+/// The name of the method, at the start of the text.
 const METHOD: &str = "SCRAM-SHA-256";
 
-/// How often a password is hashed: PostgreSQL's number.
+/// Number of hash iterations: PostgreSQL's default.
 const ITERATIONS: u32 = 4096;
 
 /// Bytes of a new salt.
@@ -20,12 +20,12 @@ const SALT: usize = 16;
 /// A hash.
 type Hash = [u8; 32];
 
-/// What checks a password. The password cannot be told from it, and it is of no use to log in with.
+/// A password verifier. The password cannot be derived from it, and it is of no use to log in with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ScramVerifier {
     /// Mixed into the password.
     pub salt: Vec<u8>,
-    /// How often the password is hashed.
+    /// Number of hash iterations.
     pub iterations: u32,
     /// The hash of the key that a client proves to have.
     pub stored_key: Hash,
@@ -34,26 +34,26 @@ pub struct ScramVerifier {
 }
 
 impl ScramVerifier {
-    /// That of a password; a text that is such a verifier is taken as it is, as PostgreSQL does.
+    /// The verifier of a password; a text that is already a verifier is used unchanged, as in PostgreSQL.
     pub(crate) fn of_password(password: &str) -> Result<Self> {
         if password.starts_with(METHOD) {
             return password.parse();
         }
         if password.is_empty() {
-            return Err(SqlState::INVALID_PASSWORD.error("a password is not empty"));
+            return Err(SqlState::INVALID_PASSWORD.error("the password must not be empty"));
         }
         if !password.is_ascii() {
             return Err(SqlState::INVALID_PASSWORD.error(
-                "a password with letters beyond ASCII has to be prepared by the client; set it by \\password of psql",
+                "a password with non-ASCII characters has to be prepared by the client; set it with \\password in psql",
             ));
         }
         let mut salt = vec![0; SALT];
         getrandom::fill(&mut salt)
-            .map_err(|error| exec_datafusion_err!("no random numbers for a salt: {error}"))?;
+            .map_err(|error| exec_datafusion_err!("cannot generate a salt: {error}"))?;
         Ok(Self::new(password.as_bytes(), salt, ITERATIONS))
     }
 
-    /// Whether it is the password's. The time that it takes does not tell how much of it is right.
+    /// Whether the password is correct, in constant time.
     pub fn matches(&self, password: &str) -> bool {
         let of = Self::new(password.as_bytes(), self.salt.clone(), self.iterations);
         let pairs = of.stored_key.iter().zip(&self.stored_key);
@@ -101,7 +101,7 @@ impl FromStr for ScramVerifier {
         };
         read().ok_or_else(|| {
             SqlState::INVALID_PASSWORD
-                .error("a password that begins like a SCRAM-SHA-256 verifier is not a whole one")
+                .error("the password begins like a SCRAM-SHA-256 verifier but is not a valid one")
         })
     }
 }
@@ -168,7 +168,7 @@ mod tests {
 
     /// The example of RFC 7677, as PostgreSQL keeps it.
     #[test]
-    fn a_verifier_is_postgresqls() {
+    fn a_verifier_matches_postgresql() {
         let salt = unbase64("W22ZaJ0SNY7soEsUEjb6gQ==").expect("it is base64");
         let verifier = ScramVerifier::new(b"pencil", salt, 4096);
         let text = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$\

@@ -1,4 +1,4 @@
-//! A query whose result was dropped ends, primitives in the midst of a step included.
+//! Cancellation: a query ends when its result is dropped, even amid a step of a primitive.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -63,17 +63,17 @@ use transaction::SessionTransaction;
 pub struct Session {
     context: SessionContext,
     template: Arc<SessionTemplate>,
-    /// Whether the context has the functions that sessions share: they are put in for those who ask for it.
+    /// Whether the shared functions are registered in the context: they are added on demand.
     whole: Arc<OnceLock<()>>,
     catalogs: Catalogs,
     prepared: Arc<PreparedStatements>,
     scope: Arc<SessionScope>,
-    /// Texts of statements that write: their plans hold the database, which cannot keep them itself.
+    /// Texts of write statements: their plans hold the database, which cannot keep them itself.
     texts: Arc<PlannedTexts>,
-    /// Texts of queries, which the sessions of the database share.
+    /// Texts of queries, shared by the sessions of the database.
     shared_texts: Arc<PlannedTexts>,
     transaction: Arc<SessionTransaction>,
-    /// The workers of its pool; none for the common ones.
+    /// The workers of its pool; `None` for the common ones.
     pool: Arc<Mutex<Option<Workers>>>,
     database: Database,
     spill: Spill,
@@ -94,15 +94,15 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session of a database in memory that has no other: [`Database::start`] and [`Database::session`].
+    /// The only session of a new database in memory: [`Database::start`] and [`Database::session`].
     ///
     /// # Errors
-    /// When the spill directory cannot be made.
+    /// If the spill directory cannot be created.
     pub fn new(runtime: Runtime, options: DatabaseOptions) -> Result<Self> {
         Database::start(runtime, options)?.session()
     }
 
-    pub(crate) fn of(database: Database, identity: Identity) -> Result<Self> {
+    pub(crate) fn with_identity(database: Database, identity: Identity) -> Result<Self> {
         let (options, template) = (database.options(), database.template()?);
         let spill = Spill::new(options.spill_directory.clone())?;
         let watch = database.activity().watch_of(identity.number);
@@ -121,7 +121,7 @@ impl Session {
         let mut catalogs =
             Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
         catalogs.set_system(Arc::clone(&system) as _);
-        let temporary = Arc::new(TemporaryTables::of(&database));
+        let temporary = Arc::new(TemporaryTables::new(&database));
         catalogs.set_temporary(&temporary.schema);
         catalogs.restore(template.names());
         let parts = SessionParts {
@@ -175,12 +175,13 @@ impl Session {
         &self.database
     }
 
-    /// Whose it is.
+    /// The session's user.
     pub fn identity(&self) -> &Arc<Identity> {
         &self.identity
     }
 
-    /// The same session for statements that others know by another number: for a client that runs several at a time.
+    /// The same session with another number for statistics and cancellation: for a client that runs several statements
+    /// at a time.
     pub fn watched_as(&self, number: u32) -> Self {
         let watch = self.database.activity().watch_of(number);
         watch.set_home(self.home());
@@ -198,7 +199,7 @@ impl Session {
         own.unwrap_or_else(|| self.database.pools().common()).driven_on(self.home())
     }
 
-    /// The node whose threads serve it; none for any.
+    /// The node whose threads serve it; `None` for any.
     pub fn home(&self) -> Option<NodeId> {
         self.watch.home()
     }
@@ -213,7 +214,7 @@ impl Session {
         self.runtime().kernel()
     }
 
-    /// Where the memory of tables comes from.
+    /// The memory of tables.
     pub fn arena(&self) -> &Arena {
         self.database.arena()
     }
@@ -225,7 +226,7 @@ impl Session {
         &self.context
     }
 
-    /// The session's settings and functions as they are now, without those functions that it shares.
+    /// The session's current settings and functions, without those functions that it shares.
     pub(crate) fn state(&self) -> SessionState {
         self.context.state()
     }
@@ -239,13 +240,13 @@ impl Session {
         self.atoll_options().shared_scan
     }
 
-    /// Its settings under `atoll.` before it sets any.
+    /// Its initial settings under `atoll.`.
     fn first_options(&self) -> AtollOptions {
         self.template.first_options(&self.identity)
     }
 
     fn atoll_options(&self) -> AtollOptions {
-        // Without a copy of the state: prepared statements ask whenever they run.
+        // Without a copy of the state: prepared statements call this whenever they run.
         let state = self.context.state_ref();
         let state = state.read();
         state.config_options().extensions.get::<AtollOptions>().cloned().unwrap_or_default()
@@ -282,7 +283,7 @@ impl Session {
         names
     }
 
-    /// Names of the columns of a table or view; none where there is no such table.
+    /// Names of the columns of a table or view; empty if there is no such table.
     pub fn column_names<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Vec<String>> {
         Box::pin(async move {
             let query = format!("SELECT * FROM {table} LIMIT 0");

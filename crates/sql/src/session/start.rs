@@ -14,19 +14,19 @@ use atoll_sql_common::settings::AtollOptions;
 use atoll_sql_exec::admission::StatementClass;
 
 impl Database {
-    /// A database whose queries run on the pools of `runtime` and whose tables lie in its machine's
-    /// memory: the one in the directory that the options name, or a new one without a directory.
+    /// Starts a database whose queries run on the pools of `runtime` and whose tables are in its machine's memory: the
+    /// one in the directory of the options, or a new one without a directory.
     ///
     /// # Errors
-    /// When the directory cannot be opened: it is open elsewhere, damaged, of a later version, or there is
-    /// no memory for what it holds.
+    /// If the directory cannot be opened: it is open elsewhere, damaged, of a later version, or there is not enough
+    /// memory for its data.
     pub fn start(runtime: Runtime, options: DatabaseOptions) -> Result<Self> {
         let database = Self::open(runtime, options)?;
         database.template()?;
         Ok(database)
     }
 
-    /// Another database on the same workers, in a directory or in memory; `salvage` as in [`DatabaseOptions`].
+    /// Starts another database on the same workers, in a directory or in memory; `salvage` as in [`DatabaseOptions`].
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -35,23 +35,23 @@ impl Database {
         Self::start(self.runtime().clone(), options)?.session()
     }
 
-    /// A new session of the user of this process, who may do everything.
+    /// A new session of this process's user, who may do everything.
     ///
     /// # Errors
-    /// When the spill directory cannot be made.
+    /// If the spill directory cannot be created.
     pub fn session(&self) -> Result<Session> {
         self.session_of(Identity { is_owner: true, ..Identity::default() })
     }
 
-    /// A new session under an identity.
+    /// A new session of an identity.
     ///
     /// # Errors
-    /// When the spill directory cannot be made.
+    /// If the spill directory cannot be created.
     pub fn session_of(&self, identity: Identity) -> Result<Session> {
-        Session::of(self.clone(), identity)
+        Session::with_identity(self.clone(), identity)
     }
 
-    /// What its sessions begin with.
+    /// The template of its sessions.
     pub(super) fn template(&self) -> Result<Arc<SessionTemplate>> {
         self.extension(|| {
             let (options, admission) = (self.options(), self.admission());

@@ -1,5 +1,5 @@
-//! What all sessions of a database have in common, made once: functions, rules, formats of files, settings while they
-//! are unchanged, and the system tables. A session copies pointers.
+//! The shared parts of all sessions of a database, made once: functions, rules, file formats, settings while they are
+//! unchanged, and the system tables. A session copies pointers.
 
 use std::sync::Arc;
 
@@ -41,34 +41,34 @@ use atoll_sql_semantics::volatile::{VolatileColumns, VolatileFilters};
 use crate::session::ddl::column_notes::column_notes;
 use crate::session::plan::query_planner::AtollQueryPlanner;
 
-/// What a session begins with.
+/// The initial state of a session.
 pub(super) struct SessionTemplate {
     state: SessionState,
     names: KeptNames,
 }
 
-/// What the template is made for.
+/// The inputs of the template.
 pub(super) struct TemplateParts<'a> {
     pub(super) pools: &'a Pools,
     pub(super) knowledge: &'a Arc<Knowledge>,
     pub(super) pool: &'a Arc<dyn MemoryPool>,
     pub(super) gauge: &'a Arc<Gauge>,
     pub(super) limit: usize,
-    /// The settings of Atoll's own.
+    /// Atoll's own settings.
     pub(super) options: AtollOptions,
 }
 
-/// What a session brings.
+/// The session's parts.
 pub(super) struct SessionParts<'a> {
     pub(super) catalogs: &'a Catalogs,
     pub(super) system: &'a Arc<SystemCatalog>,
-    /// Where it spills.
+    /// Its spill files.
     pub(super) disk: Arc<DiskManager>,
-    /// The memory that it is charged for.
+    /// Its memory pool.
     pub(super) pool: Arc<dyn MemoryPool>,
-    /// How much of it there may be.
+    /// Its memory limit.
     pub(super) session_memory: Option<Bytes>,
-    /// How it calls unnamed columns.
+    /// The naming of unnamed columns.
     pub(super) column_names: ColumnNames,
 }
 
@@ -76,7 +76,7 @@ impl SessionTemplate {
     /// A template for the sessions of a database.
     ///
     /// # Errors
-    /// When DataFusion refuses a part.
+    /// If DataFusion refuses a part.
     pub(super) fn new(parts: &TemplateParts<'_>) -> Result<Self> {
         let runtime = parts.pools.all().runtime();
         let environment = RuntimeEnvBuilder::new()
@@ -123,13 +123,13 @@ impl SessionTemplate {
         self.names.clone()
     }
 
-    /// The settings of a session that sets none.
+    /// The initial settings of a session.
     pub(super) fn settings(&self) -> &ConfigOptions {
         self.state.config_options()
     }
 
-    /// Those of Atoll's own. The process's own session has no limit of memory but that of all; how columns are called
-    /// depends on the protocol.
+    /// Atoll's own settings. The process's own session has only the common memory limit; the naming of columns depends
+    /// on the protocol.
     pub(super) fn first_options(&self, identity: &Identity) -> AtollOptions {
         let options = self.settings().extensions.get::<AtollOptions>().cloned();
         let mut options = options.unwrap_or_default();
@@ -146,12 +146,12 @@ impl SessionTemplate {
             ..RuntimeEnv::clone(self.state.runtime_env())
         };
         let mut state = SessionStateBuilder::from(self.state.clone())
-            .with_catalog_list(NameList::of(parts.catalogs.clone()))
+            .with_catalog_list(NameList::new(parts.catalogs.clone()))
             .with_runtime_env(Arc::new(environment))
             .build();
         // The builder copies the settings; those of the template are shared until they are changed.
         *state.config_mut() =
-            self.state.config().clone().with_extension(Arc::new(SystemHandle::of(parts.system)));
+            self.state.config().clone().with_extension(Arc::new(SystemHandle::new(parts.system)));
         let of_template = self.state.config_options().extensions.get::<AtollOptions>();
         let differs = |options: &AtollOptions| {
             options.session_memory != parts.session_memory
@@ -168,7 +168,7 @@ impl SessionTemplate {
     }
 }
 
-/// DataFusion's analyzer with what comes before types are settled, and after.
+/// DataFusion's analyzer with the rules before and after type coercion.
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     rules.insert(0, Arc::new(OuterNames));
@@ -196,15 +196,15 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 const BROADCAST_BYTES: usize = 64 << 20;
 const BROADCAST_ROWS: usize = 2 << 20;
 
-/// Hash joins whose integer keys fill this share of their range, or whose range is that small, look
-/// their rows up in an array instead of hashing. An array of this density takes 1 KB for each row, too
-/// much where the memory limit is below `ARRAY_MAP_LIMIT_MIN`.
+/// Hash joins whose integer keys fill this share of their range, or whose range is that small, look up rows in an array
+/// instead of hashing. An array of this density takes 1 KB for each row, too much if the memory limit is below
+/// `ARRAY_MAP_LIMIT_MIN`.
 const ARRAY_MAP_DENSITY_MIN: f64 = 0.004;
 const ARRAY_MAP_RANGE: usize = 1 << 20;
 const ARRAY_MAP_LIMIT_MIN: usize = 2 << 30;
 
-/// Parentheses and sub-queries inside one another, until `datafusion.sql_parser.recursion_limit` says
-/// otherwise. DataFusion's 50 are fewer than programs write.
+/// Maximum nesting of parentheses and subqueries, until `datafusion.sql_parser.recursion_limit` says otherwise.
+/// DataFusion's 50 are fewer than programs write.
 const NESTING_MAX: usize = 200;
 
 fn config(runtime: &Runtime, own: AtollOptions, limit: usize) -> SessionConfig {
@@ -219,7 +219,7 @@ fn config(runtime: &Runtime, own: AtollOptions, limit: usize) -> SessionConfig {
     // A number with a point is exact.
     options.sql_parser.parse_float_as_decimal = true;
     options.execution.time_zone = Some(timezone::DEFAULT.to_owned());
-    // `KeptOrder` drops the sorts of subqueries that mean nothing, once it knows which.
+    // `KeptOrder` drops meaningless sorts of subqueries, once it knows which.
     options.sql_parser.enable_subquery_sort_elimination = false;
     if let Ok(levels) = ConfigNonZeroUsize::try_new(NESTING_MAX) {
         options.sql_parser.recursion_limit = levels;
@@ -230,14 +230,14 @@ fn config(runtime: &Runtime, own: AtollOptions, limit: usize) -> SessionConfig {
         options.execution.perfect_hash_join_min_key_density = ARRAY_MAP_DENSITY_MIN;
         options.execution.perfect_hash_join_small_build_threshold = ARRAY_MAP_RANGE;
     }
-    // The logical plan knows better than the physical one what cannot be NULL (a CASE whose condition
-    // excludes it), and the check takes that for a defect.
+    // The logical plan determines better than the physical one what cannot be NULL (a CASE whose condition excludes
+    // it), which the check takes for a defect.
     options.execution.skip_physical_aggregate_schema_check = true;
-    // It moves parts of structs below outer joins that pad them: NULL where `coalesce(x, 7)` is 7 (DataFusion 55.2,
+    // It moves struct fields below outer joins that pad them: NULL where `coalesce(x, 7)` is 7 (DataFusion 55.2,
     // `extract_leaf_expressions.rs`).
     options.optimizer.enable_leaf_expression_pushdown = false;
-    // A file for each batch that an exchange spills: of two open ones the reader of DataFusion 55 waits for
-    // the older, while what it needs may come in the newer (apache/datafusion#24883).
+    // A file for each batch that an exchange spills: with two open ones the reader of DataFusion 55 waits for the
+    // older, while the batch that it needs may come in the newer (apache/datafusion#24883).
     if let Ok(each) = ConfigNonZeroUsize::try_new(1) {
         options.execution.max_spill_file_size_bytes = each;
     }

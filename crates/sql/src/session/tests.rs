@@ -1,4 +1,4 @@
-//! One statement, one moment: what is published after its planning began is not in it.
+//! A statement sees one version: it does not see what is published after its planning began.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn all_scans_of_a_statement_see_the_rows_that_were_there_when_its_planning_began
 }
 
 #[test]
-fn a_statement_whose_table_changed_before_it_wrote_is_told_to_run_again() {
+fn a_statement_whose_table_changed_before_it_wrote_runs_again() {
     let session = session();
     session.runtime().block_on(async {
         run(&session, "CREATE TABLE t AS SELECT 1 AS a").await;
@@ -94,7 +94,7 @@ fn progress_does_not_keep_a_plan_alive() {
         let physical = crate::session::plan::steps::plan_physical(&planner.state, &plan)
             .await
             .expect("planned");
-        let progress = atoll_sql_exec::scan::ScanProgress::of(&physical);
+        let progress = atoll_sql_exec::scan::ScanProgress::for_plan(&physical);
         let plan = Arc::downgrade(&physical);
         drop(physical);
         assert!(plan.upgrade().is_none());
@@ -156,7 +156,7 @@ fn plans_that_are_kept_keep_no_rows() {
             run(&session, "INSERT INTO t (id, n) SELECT max(id) + 1, 1 FROM t").await;
         }
         for (sql, version) in versions {
-            // What ran may end a moment after its last row is out.
+            // Tasks may end a moment after the last row is out.
             for _ in 0..1_000_000 {
                 if version.strong_count() == 0 {
                     break;
@@ -170,7 +170,7 @@ fn plans_that_are_kept_keep_no_rows() {
 }
 
 #[test]
-fn what_makes_a_table_and_what_is_analyzed_wait_for_their_turn() {
+fn create_table_as_and_explain_analyze_wait_for_admission() {
     let session = session();
     session.runtime().block_on(async {
         let table =
@@ -228,7 +228,7 @@ fn execute_is_planned_once_where_its_values_are_of_the_types_of_its_parameters()
 }
 
 #[test]
-fn what_is_prepared_again_is_found_where_it_has_parameters_and_needs_no_operators() {
+fn repeated_prepares_use_the_cache_with_parameters_and_without_operators() {
     let session = session();
     session.runtime().block_on(async {
         run(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)").await;

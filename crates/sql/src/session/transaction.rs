@@ -1,7 +1,7 @@
 //! BEGIN, COMMIT, ROLLBACK, SAVEPOINT: the transaction of a session.
 //!
-//! Outside of BEGIN every statement is a transaction of its own. Within, a statement that fails leaves the
-//! transaction as PostgreSQL does: it refuses all but ROLLBACK, until that or ROLLBACK TO a savepoint.
+//! Outside of BEGIN every statement is its own transaction. Within, a statement that fails leaves the transaction as in
+//! PostgreSQL: it refuses all but ROLLBACK, until that or ROLLBACK TO a savepoint.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ use crate::shared_transaction::SharedTransaction;
 use atoll_sql_common::error::{SqlState, transaction_error};
 use atoll_sql_exec::watch::{StatementWait, StatementWatch};
 
-/// The transaction that a session is in, if it is in one.
+/// The session's open transaction, if any.
 #[derive(Debug, Default)]
 pub(super) struct SessionTransaction {
     open: Mutex<Option<OpenTransaction>>,
@@ -33,20 +33,20 @@ pub(super) struct SessionTransaction {
 #[derive(Clone, Debug)]
 pub(super) struct OpenTransaction {
     pub(super) transaction: SharedTransaction,
-    /// When it began, which is what `now()` is in it.
+    /// Its start, the value of `now()`.
     begun: DateTime<Utc>,
     failure: FailedStatement,
-    /// How it was said to run, and whether a statement ran so.
+    /// Its modes, and whether a statement ran with them.
     modes: SaidModes,
     is_used: bool,
-    /// What the session's own names meant before it: views of the session, which the store does not keep.
+    /// The session's own names before it: views of the session, which the store does not keep.
     names: KeptNames,
-    /// Likewise at each savepoint.
+    /// The same at each savepoint.
     savepoints: Vec<(String, KeptNames)>,
 }
 
 impl OpenTransaction {
-    /// Where the last savepoint of a name is.
+    /// The position of the last savepoint with a name.
     fn savepoint(&self, name: &str) -> Option<usize> {
         self.savepoints.iter().rposition(|(other, _)| other == name)
     }
@@ -69,33 +69,33 @@ pub(crate) struct StatementTransaction {
     /// Whether it ends with the statement.
     pub(super) is_own: bool,
     pub(super) failure: FailedStatement,
-    /// Who is told what the statement waits for.
+    /// Records what the statement waits for.
     pub(super) watch: StatementWatch,
 }
 
 impl StatementTransaction {
-    /// What the statement sees.
+    /// The version that the statement sees.
     pub(super) async fn statement(&self, writes: bool) -> Result<Arc<DatabaseVersion>> {
         self.transaction.lock().await?.statement(writes).map_err(transaction_error)
     }
 
-    /// The statement failed, and with it the transaction.
+    /// Marks the statement, and so the transaction, as failed.
     pub(crate) fn fail(&self) {
         self.failure.tell();
     }
 
-    /// The same, and waits until its error may be told: it may tell of what others have committed and is not on disk yet.
-    /// Others go on meanwhile: of what was locked nothing is changed any more.
+    /// The same, and waits until its error may be reported: it may reveal what others have committed and is not on disk
+    /// yet. Others go on meanwhile: locked rows are not changed any more.
     pub(super) async fn fail_settled(&self) {
         self.fail();
         if let Ok(mut transaction) = self.transaction.lock().await {
             transaction.give_up();
         }
-        // An error of the log is told by what comes next.
+        // An error of the log is reported by the next statement.
         let _ = self.settle().await;
     }
 
-    /// Ends a statement that wrote: its own transaction is committed.
+    /// Ends a write statement: commits its own transaction.
     pub(crate) async fn finish(&self, database: &Database) -> Result<()> {
         self.transaction.lock().await?.end_parts().await.map_err(transaction_error)?;
         match self.is_own {
@@ -107,7 +107,7 @@ impl StatementTransaction {
         }
     }
 
-    /// Gives back the advisory locks of a statement that only read, before its client hears that it has ended.
+    /// Releases the advisory locks of a read-only statement, before its client learns that it has ended.
     pub(super) fn release(&self) {
         if self.is_own {
             self.transaction.release_advisory();
@@ -125,7 +125,7 @@ impl Session {
     /// The transaction of the next statement.
     ///
     /// # Errors
-    /// In a transaction whose last statement failed.
+    /// In a transaction with a failed statement.
     pub(crate) fn statement_transaction(&self) -> Result<StatementTransaction> {
         self.check_not_failed()?;
         if let Some(open) = &mut *self.transaction.open.lock() {
@@ -134,12 +134,12 @@ impl Session {
             let watch = self.watch.clone();
             return Ok(StatementTransaction { transaction, is_own: false, failure, watch });
         }
-        let transaction = self.started(SaidModes::of(self.parameters.default_options()));
+        let transaction = self.started(SaidModes::from_options(self.parameters.default_options()));
         let (failure, watch) = (FailedStatement::default(), self.watch.clone());
         Ok(StatementTransaction { transaction, is_own: true, failure, watch })
     }
 
-    /// Carries out BEGIN, COMMIT and ROLLBACK that say no more, which are not parsed; none for all others.
+    /// Runs plain BEGIN, COMMIT and ROLLBACK, which are not parsed; `None` for others.
     pub(super) async fn run_plain_control(&self, sql: &str) -> Result<Option<QueryResult>> {
         let text = sql.trim_end_matches(|it: char| it == ';' || it.is_ascii_whitespace());
         let is = |wanted: &str| text.eq_ignore_ascii_case(wanted);
@@ -156,13 +156,13 @@ impl Session {
         Ok(Some(QueryResult::done(tag.to_owned(), sql)))
     }
 
-    /// The same session with a transaction of its own: for a client that has several at a time, which share names and
+    /// The same session with its own transaction: for a client that has several at a time, which share names and
     /// settings.
     pub fn with_own_transaction(&self) -> Self {
         Self { transaction: Arc::default(), ..self.clone() }
     }
 
-    /// Carries out a statement about transactions; none for all others.
+    /// Runs a statement about transactions; `None` for others.
     pub(super) async fn control(&self, ast: &Ast, sql: &str) -> Result<Option<QueryResult>> {
         let tag = match ast {
             Ast::StartTransaction { modes, statements, exception: None, .. }
@@ -220,7 +220,8 @@ impl Session {
             }
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: true }) => {
                 self.check_not_failed()?;
-                let defaults = SaidModes::of(self.parameters.default_options()).with(modes)?;
+                let defaults =
+                    SaidModes::from_options(self.parameters.default_options()).with(modes)?;
                 self.parameters.set_default_options(defaults.options())?;
                 "SET"
             }
@@ -229,7 +230,7 @@ impl Session {
         Ok(Some(QueryResult::done(tag.to_owned(), sql)))
     }
 
-    /// SET TRANSACTION, before the first statement of one.
+    /// SET TRANSACTION, before the first statement of a transaction.
     pub(super) fn set_transaction(&self, modes: &[TransactionMode]) -> Result<()> {
         let mut open = self.transaction.open.lock();
         let Some(open) = open.as_mut() else {
@@ -257,14 +258,14 @@ impl Session {
         SharedTransaction::new(transaction)
     }
 
-    /// What the next statement sees, as far as no other one runs in its transaction.
+    /// The version that the next statement sees, unless another one runs in its transaction.
     pub(super) fn statement_version(&self) -> Arc<DatabaseVersion> {
         let open = self.transaction.open.lock().as_ref().map(|open| open.transaction.clone());
         let own = open.and_then(|open| open.version());
         own.unwrap_or_else(|| self.database().store().published())
     }
 
-    /// Refuses a statement in a transaction whose last one failed.
+    /// Refuses a statement in a failed transaction.
     pub(super) fn check_not_failed(&self) -> Result<()> {
         if self.transaction_state() != TransactionState::Failed {
             return Ok(());
@@ -274,17 +275,17 @@ impl Session {
         ))
     }
 
-    /// Whether a statement runs in the transaction of others.
+    /// Whether statements run in an open transaction.
     pub(super) fn is_in_transaction(&self) -> bool {
         self.transaction.open.lock().is_some()
     }
 
-    /// When the transaction between BEGIN and COMMIT began; none outside.
+    /// The start of the open transaction; `None` if there is none.
     pub(super) fn transaction_begun(&self) -> Option<DateTime<Utc>> {
         self.transaction.open.lock().as_ref().map(|open| open.begun)
     }
 
-    /// Whether a transaction is open, and whether a statement of it failed.
+    /// Whether a transaction is open, and whether it failed.
     pub fn transaction_state(&self) -> TransactionState {
         match &*self.transaction.open.lock() {
             None => TransactionState::Idle,
@@ -293,8 +294,8 @@ impl Session {
         }
     }
 
-    /// The open transaction refuses all but its own end from here on, as after a statement that failed: for a
-    /// caller who gave a result up before its last row.
+    /// Marks the open transaction as failed, as after a statement that failed: for a caller that gave up a result
+    /// before its last row.
     pub fn fail_transaction(&self) {
         if let Some(open) = &*self.transaction.open.lock() {
             open.failure.tell();
@@ -309,7 +310,7 @@ impl Session {
                 SqlState::ACTIVE_TRANSACTION.error("there is already a transaction in progress")
             );
         }
-        let modes = SaidModes::of(self.parameters.default_options()).with(modes)?;
+        let modes = SaidModes::from_options(self.parameters.default_options()).with(modes)?;
         let (transaction, names) = (self.started(modes), self.catalogs().kept());
         let (failure, savepoints) = Default::default();
         *open = Some(OpenTransaction {
@@ -325,7 +326,7 @@ impl Session {
         Ok(())
     }
 
-    /// COMMIT or ROLLBACK; a transaction that failed is rolled back by both.
+    /// COMMIT or ROLLBACK; a failed transaction is rolled back by both.
     async fn end(&self, commits: bool) -> Result<&'static str> {
         let Some(OpenTransaction { transaction, failure, names, .. }) =
             self.transaction.open.lock().take()
@@ -350,7 +351,7 @@ impl Session {
         committed.map(|()| "COMMIT")
     }
 
-    /// Does something with a savepoint; its name as it is looked up.
+    /// Runs an operation on a savepoint; its normalized name.
     async fn at_savepoint(
         &self,
         what: &str,
@@ -376,8 +377,7 @@ impl Session {
     }
 }
 
-/// A statement that runs: where it fails, or its caller drops it, the transaction that is open refuses all
-/// but its own end.
+/// A running statement: if it fails, or its caller drops it, the open transaction refuses all but its own end.
 pub(super) struct UnfinishedStatement<'a> {
     session: &'a Session,
     ended: bool,
@@ -388,7 +388,7 @@ impl UnfinishedStatement<'_> {
     pub(super) fn ended<T>(mut self, result: &Result<T>) {
         self.ended = match result {
             Ok(_) => true,
-            Err(error) => SqlState::of(error) == SqlState::ACTIVE_TRANSACTION,
+            Err(error) => SqlState::from_error(error) == SqlState::ACTIVE_TRANSACTION,
         };
     }
 }
@@ -401,39 +401,39 @@ impl Drop for UnfinishedStatement<'_> {
     }
 }
 
-/// Where a session is in its transactions.
+/// The transaction state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionState {
-    /// In none: each statement is one.
+    /// No open transaction: each statement is one.
     Idle,
     /// Between BEGIN and COMMIT.
     Open,
-    /// There, after a statement that failed.
+    /// After a statement failed.
     Failed,
 }
 
-/// What statements say of how transactions run.
+/// The specified modes of transactions.
 #[derive(Clone, Copy, Debug, Default)]
 struct SaidModes {
-    /// The level, where one was named.
+    /// The level, if one was specified.
     level: Option<Isolation>,
     read_only: bool,
 }
 
 impl SaidModes {
-    /// What the settings of a session say; its first level names none.
-    fn of(options: TransactionOptions) -> Self {
+    /// From the settings of a session, whose default level counts as unspecified.
+    fn from_options(options: TransactionOptions) -> Self {
         let level = Some(options.isolation).filter(|level| *level != Isolation::ReadCommitted);
         Self { level, read_only: options.read_only }
     }
 
-    /// How a transaction runs that is said to run so.
+    /// The options with these modes.
     fn options(self) -> TransactionOptions {
         let (isolation, read_only) = (self.isolation(), self.read_only);
         TransactionOptions { isolation, read_only, ..TransactionOptions::default() }
     }
 
-    /// These, with what a statement says.
+    /// These, changed by the modes of a statement.
     fn with(mut self, modes: &[TransactionMode]) -> Result<Self> {
         for mode in modes {
             match mode {
@@ -446,7 +446,7 @@ impl SaidModes {
         Ok(self)
     }
 
-    /// What a transaction sees: one that only reads sees one moment, unless another level is named.
+    /// The isolation: a read-only transaction sees one snapshot, unless another level is specified.
     fn isolation(self) -> Isolation {
         match (self.level, self.read_only) {
             (Some(level), _) => level,

@@ -1,7 +1,7 @@
-//! `pg_advisory_lock(7)` and its kin: advisory locks of the session that calls, and of its transaction.
+//! `pg_advisory_lock(7)` and similar functions: advisory locks of the session that calls, and of its transaction.
 //!
-//! Those that wait stand for asynchronous functions, as `pg_sleep` does: a statement that waits keeps no worker, and ends
-//! when it is cancelled or after `lock_timeout`.
+//! Functions that wait are asynchronous, as `pg_sleep` is: a waiting statement occupies no worker, and ends when it is
+//! cancelled or after `lock_timeout`.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Weak};
@@ -29,15 +29,15 @@ use atoll_sql_exec::watch::StatementWatch;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LockAction {
-    /// Takes a lock, and waits for it.
+    /// Waits for a lock.
     Wait,
-    /// Takes a lock if that is possible now.
+    /// Takes a lock if it is free.
     Try,
     Unlock,
     UnlockAll,
 }
 
-/// Names, what they do, and whether the lock is shared and ends with the transaction.
+/// Names, actions, and whether the lock is shared and ends with the transaction.
 const FUNCTIONS: [(&str, LockAction, bool, bool); 11] = [
     ("pg_advisory_lock", LockAction::Wait, false, false),
     ("pg_advisory_lock_shared", LockAction::Wait, true, false),
@@ -52,7 +52,7 @@ const FUNCTIONS: [(&str, LockAction, bool, bool); 11] = [
     ("pg_advisory_unlock_all", LockAction::UnlockAll, false, false),
 ];
 
-/// Whether it is one of these functions, which `atoll.functions` does not list.
+/// Whether a function is one of these, which `atoll.functions` does not list.
 pub(crate) fn is_lock_function(name: &str) -> bool {
     FUNCTIONS.iter().any(|(function, ..)| *function == name)
 }
@@ -89,7 +89,7 @@ struct LockFunction {
     is_shared: bool,
     of_transaction: bool,
     signature: Signature,
-    /// The locks are the session's: they end with it, though plans may still hold its functions.
+    /// The session's locks: they end with it, though plans may still hold its functions.
     holder: Weak<AdvisoryHolder>,
     settings: ClientSettings,
     watch: StatementWatch,
@@ -117,12 +117,12 @@ impl LockFunction {
         }
     }
 
-    /// The transaction whose lock it is, where it is one's.
+    /// The transaction that owns the lock, if one does.
     fn transaction(&self, args: &ScalarFunctionArgs) -> Result<Option<SharedTransaction>> {
         if !self.of_transaction {
             return Ok(None);
         }
-        match StatementHandle::of(&args.config_options) {
+        match StatementHandle::transaction_of(&args.config_options) {
             Some((transaction, _)) => Ok(Some(transaction)),
             None => exec_err!("{} outside of a statement", self.name),
         }
@@ -149,7 +149,7 @@ impl LockFunction {
         Ok(())
     }
 
-    /// What is done at once.
+    /// Runs an action that does not wait.
     fn act(&self, holder: &AdvisoryHolder, key: AdvisoryKey) -> bool {
         match self.action {
             LockAction::Unlock => holder.unlock(key, self.is_shared),
@@ -219,7 +219,7 @@ fn released(rows: usize) -> ArrayRef {
     Arc::new(StringArray::from(vec![""; rows]))
 }
 
-/// The numbers of each row; none where one of them is NULL.
+/// The keys of each row; `None` if one of them is NULL.
 fn keys(args: &ScalarFunctionArgs) -> Result<Vec<Option<AdvisoryKey>>> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let column = |at: usize, wanted: &DataType| -> Result<ArrayRef> {

@@ -1,4 +1,4 @@
-//! Functions that ask their session for something, or change it.
+//! Functions that read or change the state of their session.
 
 mod advisory;
 mod sequences;

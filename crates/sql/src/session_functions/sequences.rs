@@ -1,6 +1,6 @@
 //! `nextval`, `currval`, `lastval`, `setval`: the numbers of sequences.
 //!
-//! A number that was given is never given again, whatever becomes of the transaction that asked for it.
+//! A number is never used twice, even if the transaction that took it is rolled back.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -42,22 +42,22 @@ pub(crate) fn register(context: &SessionContext) {
     }
 }
 
-/// The sequences as a session sees them.
+/// The sequences in a session.
 #[derive(Clone, Debug, Default)]
 struct SequenceNumbers {
     given: Arc<Mutex<GivenNumbers>>,
 }
 
-/// What a session was given.
+/// The last numbers of a session.
 #[derive(Debug, Default)]
 struct GivenNumbers {
     by_sequence: HashMap<SequenceId, i64>,
-    /// The sequence of which it was given the last one.
+    /// The sequence that was used last.
     last: Option<SequenceId>,
 }
 
 impl GivenNumbers {
-    /// The number that it was given last.
+    /// The last number from any sequence.
     fn last(&self) -> Option<i64> {
         self.by_sequence.get(&self.last?).copied()
     }
@@ -93,7 +93,7 @@ impl SequenceFunction {
     }
 }
 
-/// What the reference says of the functions, in their order.
+/// The documentation of the functions, in their order.
 static DOCUMENTATION: LazyLock<[Documentation; 4]> = LazyLock::new(|| {
     let of = |about: &str, syntax: &str, example: &str| {
         Documentation::builder(DocSection::default(), about, syntax)
@@ -102,18 +102,18 @@ static DOCUMENTATION: LazyLock<[Documentation; 4]> = LazyLock::new(|| {
     };
     [
         of(
-            "The next number of a sequence, which is never given again.",
+            "The next number of a sequence, which is never reused.",
             "nextval(sequence)",
             "nextval('orders')",
         ),
         of(
-            "The number that the session was given last by a sequence.",
+            "The last number that the session took from a sequence.",
             "currval(sequence)",
             "currval('orders')",
         ),
-        of("The number that the session was given last by any sequence.", "lastval()", "lastval()"),
+        of("The last number that the session took from any sequence.", "lastval()", "lastval()"),
         of(
-            "Has a sequence go on behind a number.",
+            "Continues a sequence after a number.",
             "setval(sequence, number)",
             "setval('orders', 1000)",
         ),
@@ -169,7 +169,7 @@ impl ScalarUDFImpl for NumberFunction {
             };
             return Ok(ColumnarValue::Scalar(ScalarValue::Int64(Some(last))));
         }
-        let transaction = StatementHandle::of(&args.config_options);
+        let transaction = StatementHandle::transaction_of(&args.config_options);
         let Some((transaction, user)) = transaction else {
             return exec_err!("{} outside of a statement", self.name());
         };
@@ -182,9 +182,9 @@ impl ScalarUDFImpl for NumberFunction {
         let sequence = block_on(unconstrained(found))?;
         let value = match self.kind {
             SequenceFunction::Next => {
-                // Functions do not wait as futures do, and there is nothing to wait for but room in the log, which
-                // its own thread makes. Unconstrained: of a task that has done enough tokio wakes no future before it
-                // yields, and it does not yield here.
+                // Functions cannot await, and this only waits for space in the log, which its own thread makes.
+                // Unconstrained: a task over its budget is not woken by tokio before it yields, and it does not yield
+                // here.
                 let next = || block_on(unconstrained(numbers.next(sequence, &transaction)));
                 let values: Result<Vec<i64>> = (0..args.number_rows).map(|_| next()).collect();
                 return Ok(ColumnarValue::Array(Arc::new(Int64Array::from(values?))));
@@ -217,7 +217,7 @@ impl ScalarUDFImpl for NumberFunction {
     }
 }
 
-/// A call of `nextval` for a sequence that is named by a constant.
+/// A call of `nextval` for a constant sequence name.
 #[derive(Clone, Debug)]
 pub(crate) struct NextNumber {
     numbers: SequenceNumbers,
@@ -225,8 +225,8 @@ pub(crate) struct NextNumber {
 }
 
 impl NextNumber {
-    /// The call that an expression is, if it is one.
-    pub(crate) fn of(expr: &Expr) -> Option<Self> {
+    /// The call in an expression; `None` for other expressions.
+    pub(crate) fn try_from_expr(expr: &Expr) -> Option<Self> {
         let Expr::ScalarFunction(call) = expr else { return None };
         let function = call.func.inner().downcast_ref::<NumberFunction>()?;
         match (function.kind, &call.args[..]) {
@@ -238,10 +238,10 @@ impl NextNumber {
         }
     }
 
-    /// The number that the call is given, where names without a schema are looked up in this path.
+    /// Takes the number of the call, where unqualified names are looked up in this path.
     ///
     /// # Errors
-    /// For sequences that are not there or have ended, and where the user may not use it.
+    /// For sequences that are missing or exhausted, and if the user may not use it.
     pub(crate) async fn next(
         &self,
         path: &SearchPath,
@@ -255,7 +255,7 @@ impl NextNumber {
 }
 
 impl SequenceNumbers {
-    /// The next number.
+    /// Takes the next number.
     async fn next(&self, sequence: SequenceId, transaction: &SharedTransaction) -> Result<i64> {
         let value = transaction.lock().await?.next_value(sequence).await;
         let value = value.map_err(transaction_error)?;
@@ -265,7 +265,7 @@ impl SequenceNumbers {
         Ok(value)
     }
 
-    /// The number after which the sequence goes on, or, where it is not given yet, with which.
+    /// Sets the number after which, or, if it is not used yet, with which the sequence continues.
     fn set(
         &self,
         sequence: SequenceId,
@@ -290,7 +290,7 @@ impl SequenceNumbers {
             }
             let last = match is_given {
                 true => Some(value),
-                // The number before: with none it would go on from START.
+                // The number before: without one it would continue from START.
                 false if value == definition.start => None,
                 false => match value.checked_sub(definition.increment) {
                     Some(last) => Some(last),
@@ -311,13 +311,13 @@ impl SequenceNumbers {
     }
 }
 
-/// The first value of an argument in a type; none for NULL.
+/// The first value of an argument in a type; `None` for NULL.
 fn first(argument: &ColumnarValue, data_type: &DataType) -> Result<Option<ArrayRef>> {
     let values = cast(&argument.to_array(1)?, data_type)?;
     Ok(Some(values).filter(|values| !values.is_empty() && values.is_valid(0)))
 }
 
-/// The sequence that an argument names, or, for defaults of columns, numbers.
+/// The sequence that an argument names, or, in defaults of columns, numbers.
 async fn sequence(
     argument: &ScalarValue,
     path: &SearchPath,
@@ -356,8 +356,8 @@ async fn sequence(
     }
 }
 
-/// The full name of what a text names as a sequence: without a schema that in the path, or, where there is none, without
-/// a schema still.
+/// The full name of a sequence: an unqualified name gets the schema of the path that has it, or, if none has it, stays
+/// unqualified.
 pub(crate) fn sequence_named(
     version: &DatabaseVersion,
     text: &str,
@@ -375,8 +375,7 @@ pub(crate) fn sequence_named(
     Some(found.unwrap_or(named))
 }
 
-/// The sequence that a text names: in lower case, but for what is in quotes. One without a schema has an empty
-/// one.
+/// The sequence name in a text: in lower case, except for quoted parts. An unqualified one has an empty schema.
 fn sequence_name(text: &str) -> Option<RelationName> {
     let mut parts = vec![String::new()];
     let mut letters = text.trim().chars().peekable();

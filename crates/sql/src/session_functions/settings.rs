@@ -1,4 +1,4 @@
-//! Functions about the session that calls them and about others: `current_user`, `pg_backend_pid()`,
+//! Functions about the calling session and others: `current_user`, `pg_backend_pid()`,
 //! `current_setting('search_path')`, `pg_cancel_backend(7)`.
 
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::database::Database;
 use crate::role::{Identity, is_superuser};
 use atoll_sql_common::error::SqlState;
 
-/// What computes a function from the values of its arguments.
+/// Computes a function from the values of its arguments.
 type Compute = Box<dyn Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync>;
 
 /// A function of the session.
@@ -39,7 +39,7 @@ pub(crate) fn register(
     settings: &ClientSettings,
 ) {
     let add = |name, counts: &[usize], gives: DataType, compute: Compute| {
-        // What a function does is not done while its statement is planned.
+        // Functions with effects do not run during planning.
         let volatility = if acts(name) { Volatility::Volatile } else { Volatility::Stable };
         let takes = counts.iter().map(|count| match count {
             0 => TypeSignature::Nullary,
@@ -75,7 +75,7 @@ pub(crate) fn register(
         }),
     );
     if identity.user.is_empty() {
-        // The process's own session has no client to tell of.
+        // The process's own session has no client.
         return;
     }
     for name in ["current_user", "session_user", "current_role", "user"] {
@@ -102,17 +102,17 @@ pub(crate) fn register(
     }
 }
 
-/// Whether it is about settings, in PostgreSQL's way, which `atoll.functions` does not list.
+/// Whether a function is about PostgreSQL's settings; `atoll.functions` does not list those.
 pub(crate) fn is_setting_function(name: &str) -> bool {
     matches!(name, "current_setting" | "set_config")
 }
 
-/// Whether a function does more than tell.
+/// Whether a function has an effect.
 fn acts(name: &str) -> bool {
     matches!(name, "set_config" | "pg_cancel_backend" | "pg_terminate_backend")
 }
 
-/// Users interrupt their own sessions, superusers all.
+/// Whether a user may interrupt a session: users may interrupt their own, superusers all.
 fn may_interrupt(database: &Database, identity: &Identity, session: i64) -> Result<()> {
     let sessions = database.activity().sessions();
     let other = sessions.iter().find(|other| i64::from(other.number) == session);

@@ -1,5 +1,5 @@
-//! What a statement does with the rows of its scan: aggregates, sorting, a limit. It is planned once, over rows
-//! that each execution brings.
+//! The part of a statement above its scan: aggregates, sorting, a limit. It is planned once, over rows that each
+//! execution provides.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub(super) struct PlanAbove {
     rows: SchemaRef,
 }
 
-/// The rows that an execution brings.
+/// The rows of an execution.
 #[derive(Debug)]
 struct BroughtRows(Vec<RecordBatch>);
 
 impl PlanAbove {
-    /// Plans what is above the scan; none where more than rows has to be brought.
+    /// Plans the part above the scan; `None` if it needs more than the rows.
     pub(super) async fn new(state: &SessionState, plan: &LogicalPlan) -> Result<Option<Self>> {
         let Some(scan) = only_scan(plan)? else { return Ok(None) };
         let rows = Arc::new(scan.projected_schema.as_arrow().clone());
@@ -46,7 +46,7 @@ impl PlanAbove {
             LogicalPlan::TableScan(_) => Ok(Transformed::yes(leaf.clone())),
             node => Ok(Transformed::no(node)),
         })?;
-        // A filter that an operator fills while it runs cannot be filled twice.
+        // A filter that an operator fills at run time cannot be filled twice.
         let mut state = state.clone();
         state.config_mut().options_mut().optimizer.enable_dynamic_filter_pushdown = false;
         let planner = state.query_planner();
@@ -54,17 +54,17 @@ impl PlanAbove {
         Ok(Some(Self { plan, rows }))
     }
 
-    /// Columns that rows have.
+    /// The columns of the input rows.
     pub(super) fn rows(&self) -> &SchemaRef {
         &self.rows
     }
 
-    /// Columns of the result.
+    /// The columns of the result.
     pub(super) fn schema(&self) -> SchemaRef {
         self.plan.schema()
     }
 
-    /// Runs it over these rows, in a session's settings.
+    /// Runs it over these rows, with a session's settings.
     pub(super) async fn run(
         &self,
         rows: Vec<RecordBatch>,
@@ -76,7 +76,7 @@ impl PlanAbove {
     }
 }
 
-/// The only scan of a plan; none where there are others, or parameters above it.
+/// The only scan of a plan; `None` if there are several, or parameters above it.
 pub(super) fn only_scan(plan: &LogicalPlan) -> Result<Option<&TableScan>> {
     let (mut scans, mut has_parameters) = (0, false);
     plan.apply_with_subqueries(|node| {
@@ -109,7 +109,7 @@ pub(super) fn only_scan(plan: &LogicalPlan) -> Result<Option<&TableScan>> {
     }
 }
 
-/// Stands for the table whose rows are brought.
+/// A placeholder for the table of the rows.
 #[derive(Debug)]
 struct RowsTable(SchemaRef);
 
@@ -145,7 +145,7 @@ impl TableProvider for RowsTable {
     }
 }
 
-/// Reads the rows that the execution brought.
+/// Reads the rows of the execution.
 #[derive(Debug)]
 struct BroughtRowsExec {
     projection: Option<Vec<usize>>,

@@ -1,6 +1,6 @@
-//! UPDATE and DELETE by conditions on single columns: their rows are found by a shared scan, with their ids, and then
-//! changed as they were in the version that it read. Where others have changed one of them since, the statement is
-//! stale as any other one would be.
+//! UPDATE and DELETE by conditions on single columns: a shared scan finds their rows with their ids, which are then
+//! changed relative to the version of the scan. If others have changed one of them since, the statement is stale like
+//! any other.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::table::{ChangeKind, ChangedTable, StaleStatement, WriteRules, WriteTa
 /// A statement that changes the rows that a shared scan finds.
 #[derive(Debug)]
 pub(crate) struct SharedChange {
-    /// Finds ids, and behind them the new values.
+    /// Finds ids, followed by the new values.
     pub(crate) selection: SharedSelection,
     changed: Arc<ChangedTable>,
 }
 
 impl SharedChange {
-    /// Compiles an optimized plan; none where it is another kind of statement, or changes all rows.
+    /// Compiles an optimized plan; `None` for other statements, or if it changes all rows.
     pub(crate) fn compile(
         state: &SessionState,
         plan: &LogicalPlan,
@@ -35,7 +35,7 @@ impl SharedChange {
         let Some(changed) = target.downcast_ref::<ChangedTable>() else { return Ok(None) };
         let Some((exprs, scan)) = select_list(&write.input) else { return Ok(None) };
         let source = source_as_provider(&scan.source)?;
-        // Rows that foreign keys change are planned with each statement.
+        // Statements with referential actions are planned each time.
         let acts = changed.target().rules.actions.is_some();
         if !source.is::<ChangedTable>() || scan.filters.is_empty() || acts {
             return Ok(None);
@@ -47,15 +47,15 @@ impl SharedChange {
         Ok(selection.map(|selection| Self { selection, changed }))
     }
 
-    /// What happens to the rows.
+    /// The change of the rows.
     pub(crate) fn kind(&self) -> ChangeKind {
         self.changed.kind()
     }
 
-    /// Changes the rows that were found; how many.
+    /// Changes the rows that were found and returns their number.
     ///
     /// # Errors
-    /// [`StaleStatement`] where one of them is another by now.
+    /// [`StaleStatement`] if one of them has changed since.
     pub(crate) async fn write(
         &self,
         found: VersionRows,

@@ -18,14 +18,14 @@ use atoll_sql_common::error::table_error;
 use atoll_sql_exec::lab::QueryRegion;
 use atoll_sql_exec::scan::assign::{ScannedChunk, by_chunks};
 
-/// Rows that a worker gathers for one query at most: a result beyond that is for the ordinary scan, which hands
-/// it on batch by batch.
+/// Maximum number of rows that a worker gathers for one query: larger results are left to the ordinary scan, which
+/// returns them batch by batch.
 const ROWS_MAX: usize = 1 << 16;
 
-/// What a worker found for each query.
+/// The rows that a worker found for each query.
 type WorkerRows = (Vec<QueryRows>, ScanCounts);
 
-/// What a pass found, and the time in which it was prepared.
+/// The result of a pass, and the time of its preparation.
 struct FoundByWorkers {
     workers: Vec<WorkerRows>,
     preparing: Duration,
@@ -88,7 +88,7 @@ async fn pass(
                 let gone = wanted.iter().enumerate().filter(|(_, w)| !w.load(Ordering::Relaxed));
                 gone.for_each(|(query, _)| scan.give_up(query));
                 scan.chunk(&view, chunk, copy)?;
-                // Others have their turn on this worker.
+                // Lets others run on this worker.
                 tokio::task::yield_now().await;
             }
             scan.finish()
@@ -104,7 +104,7 @@ async fn pass(
     Ok(FoundByWorkers { workers, preparing })
 }
 
-/// Sends each query what the workers found for it.
+/// Sends each query the rows that the workers found.
 fn answer(
     database: &Database,
     version: &Arc<DatabaseVersion>,
@@ -116,7 +116,7 @@ fn answer(
     found.iter().for_each(|(_, own)| counts.scan += *own);
     let charge = MemoryConsumer::new("shared scan").register(database.pool());
     if charge.try_grow(counts.scan.gathered as usize).is_err() {
-        // Each by itself hands its rows on batch by batch.
+        // Alone, each returns its rows batch by batch.
         counts.elsewhere += current.len();
         for waiting in current {
             let _ = waiting.reply.send(Ok(ScanAnswer::Elsewhere));

@@ -1,4 +1,4 @@
-//! Filters of a statement as tests of columns, whose values are known when it runs.
+//! Filters of a statement as tests of columns, whose values are known at run time.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use atoll_sql_exec::scan::whole_number;
 
-/// Members of an IN list at most: longer ones are looked up by the ordinary scan.
+/// Maximum number of members of an IN list: longer ones are left to the ordinary scan.
 const LIST_MAX: usize = 1024;
 
 /// A filter on one column.
@@ -36,13 +36,22 @@ enum FilterKind {
 pub(super) enum BoundFilter {
     /// As a test of a column.
     Test(usize, ColumnTest),
-    /// With values for which there is no test.
+    /// Its values have no test.
     Misfit,
 }
 
 impl ColumnFilter {
-    /// The filter; none where it is not on one column by itself. `value` compiles an expression that reads no
-    /// column.
+    /// The column that has to be equal to a value, or one of some values.
+    pub(super) fn equated(&self) -> Option<usize> {
+        let is_equality = match &self.kind {
+            FilterKind::Compare(op, _) => *op == Operator::Eq,
+            FilterKind::In { negated, .. } => !negated,
+            _ => false,
+        };
+        is_equality.then_some(self.column)
+    }
+
+    /// The filter; `None` if it is not on exactly one column. `value` compiles an expression that reads no column.
     pub(super) fn new(
         filter: &Expr,
         schema: &Schema,
@@ -95,7 +104,7 @@ impl ColumnFilter {
         Ok(fits.then(|| Self { column, data_type: data_type.clone(), kind }))
     }
 
-    /// The test that the filter is with these values of the parameters, one row.
+    /// The test for these values of the parameters, one row.
     pub(super) fn bind(&self, parameters: &RecordBatch) -> Result<BoundFilter> {
         let value = |expr: &Arc<dyn PhysicalExpr>| -> Result<ScalarValue> {
             ScalarValue::try_from_array(&expr.evaluate(parameters)?.into_array(1)?, 0)
@@ -165,7 +174,7 @@ impl ColumnFilter {
         self.data_type == DataType::Utf8View
     }
 
-    /// The key of a number of the column's type; none where it is at or beyond the ends of the keys.
+    /// The key of a number of the column's type; `None` if it is at or beyond the limits of the keys.
     fn key(&self, value: &ScalarValue) -> Option<i64> {
         let key = match value {
             other if other.data_type() != self.data_type => return None,
@@ -187,7 +196,7 @@ impl ColumnFilter {
     }
 }
 
-/// A pattern that only says how a string begins; none for all others.
+/// A pattern that is only a string prefix; `None` for others.
 fn like(pattern: &ScalarValue) -> Option<ColumnTest> {
     let Some(pattern) = pattern.try_as_str()? else {
         return Some(ColumnTest::Text(TextTest::In([].into())));
@@ -224,7 +233,7 @@ fn is_comparison(op: Operator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
-/// All tests, those of one column that are intervals as one; none where a filter is a misfit.
+/// All tests, with intervals of one column merged; `None` if a filter has no test.
 pub(super) fn merged(filters: Vec<BoundFilter>) -> Option<Vec<(usize, ColumnTest)>> {
     let mut tests: Vec<(usize, ColumnTest)> = Vec::with_capacity(filters.len());
     for filter in filters {

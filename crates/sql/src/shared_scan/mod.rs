@@ -1,4 +1,4 @@
-//! Shared scans: selections that wait at the same time are answered by one pass over their table.
+//! Shared scans: one pass over a table answers all selections that wait at the same time.
 //!
 //! ```text
 //! session ─▶ SharedSelection, bound to values ─┐
@@ -7,19 +7,19 @@
 //!                                                       └──── rows of each ◀───────┘
 //! ```
 //!
-//! A cycle takes all who wait, pins the newest version that is safe on disk, and answers all of them from it;
-//! who comes meanwhile rides the next one. So a client sees what it wrote before, and no half of what others
-//! write. The pass itself is the store's (`atoll_store::clock_scan`).
+//! A cycle takes all waiting queries, pins the newest version that is safely on disk, and answers all of them from it;
+//! later ones ride the next cycle. So a client sees its own earlier writes, and never half of a change by others. The
+//! pass itself is in the store (`atoll_store::clock_scan`).
 //!
 //! | file | what |
 //! |---|---|
-//! | `selection.rs` | statements that fit, compiled once, bound to values |
+//! | `selection.rs` | statements that fit: compiled once, bound to values |
 //! | `change.rs` | UPDATE and DELETE of rows that a scan finds |
-//! | `above.rs` | aggregates, sorting and limits over the rows that were selected |
+//! | `above.rs` | aggregates, sorting and limits over the selected rows |
 //! | `filters.rs` | filters as tests of columns |
-//! | `table_scan.rs` | who waits for a table, and its cycles |
+//! | `table_scan.rs` | the queue of a table and its cycles |
 //! | `cycle.rs` | one cycle |
-//! | `report.rs` | what cycles did, for `atoll.scans` |
+//! | `report.rs` | statistics of cycles, for `atoll.scans` |
 
 mod above;
 mod change;
@@ -58,11 +58,11 @@ impl Database {
     }
 }
 
-/// A table, and the pool whose sessions ask; none for the common workers.
+/// A table, and the pool of the sessions; `None` for the common workers.
 type ScanKey = (TableId, Option<Arc<str>>);
 
 impl SharedScans {
-    fn of(
+    fn get_or_create(
         &self,
         table: TableId,
         name: &str,
@@ -80,7 +80,7 @@ impl SharedScans {
         scan
     }
 
-    /// What the cycles of each table of a version did, by name and pool.
+    /// The statistics of each table of a version, by name and pool.
     pub(crate) fn reports(&self, version: &DatabaseVersion) -> Vec<ScanReport> {
         let mut scans = self.tables.lock();
         forget_dropped(&mut scans, version);
@@ -89,13 +89,13 @@ impl SharedScans {
         reports
     }
 
-    /// Forgets what the sessions of a pool asked, which is dropped.
+    /// Removes the scans of a dropped pool.
     pub(crate) fn forget_pool(&self, name: &str) {
         self.tables.lock().retain(|(_, pool), _| pool.as_deref() != Some(name));
     }
 }
 
-/// Forgets tables that are not in a version, unless queries of them still wait.
+/// Removes tables that are not in a version, unless their queries still wait.
 fn forget_dropped(scans: &mut HashMap<ScanKey, Arc<TableScan>>, version: &DatabaseVersion) {
     scans.retain(|(table, _), scan| version.table(*table).is_some() || Arc::strong_count(scan) > 1);
 }

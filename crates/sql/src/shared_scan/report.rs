@@ -1,26 +1,26 @@
-//! What the cycles of a table did.
+//! Statistics of a table's scan cycles.
 
 use std::time::{Duration, Instant};
 
 use atoll_store::clock_scan::ScanCounts;
 use parking_lot::Mutex;
 
-/// Latencies that are kept: those of the last queries.
+/// Number of latencies that are kept, those of the last queries.
 const LATENCIES: usize = 4096;
 
-/// What one cycle did.
+/// The statistics of one cycle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CycleCounts {
     pub(super) queries: usize,
-    /// Queries that the ordinary way has to answer.
+    /// Queries left to normal execution.
     pub(super) elsewhere: usize,
     pub(super) took: Duration,
-    /// Of that, until the workers began.
+    /// The part of it until the workers began.
     pub(super) preparing: Duration,
     pub(super) scan: ScanCounts,
 }
 
-/// What all cycles of a table did.
+/// The statistics of all cycles of a table.
 #[derive(Debug, Default)]
 pub(super) struct ScanCounters(Mutex<Counted>);
 
@@ -33,15 +33,15 @@ struct Counted {
     busy: Duration,
     preparing: Duration,
     scan: ScanCounts,
-    /// A ring; the next place is the number of queries modulo its length.
+    /// A ring; the next index is the number of queries modulo its length.
     latencies: Vec<Duration>,
 }
 
-/// What the cycles of a table did, as `atoll.scans` shows it.
+/// A row of `atoll.scans`.
 #[derive(Clone, Debug)]
 pub(crate) struct ScanReport {
     pub(crate) table: String,
-    /// The pool whose sessions asked; none for the common workers.
+    /// The pool of the sessions; `None` for the common workers.
     pub(crate) pool: Option<String>,
     pub(crate) waiting: u64,
     pub(crate) cycles: u64,
@@ -50,7 +50,7 @@ pub(crate) struct ScanReport {
     pub(crate) batch_mean: f64,
     pub(crate) batch_max: u64,
     pub(crate) cycle_ms: f64,
-    /// Of all cycles together.
+    /// Total over all cycles.
     pub(crate) preparing_ms: f64,
     pub(crate) scan: ScanCounts,
     /// Median and 99th percentile of the last queries.
@@ -58,7 +58,7 @@ pub(crate) struct ScanReport {
 }
 
 impl ScanCounters {
-    /// Adds a cycle, with the times since when its queries had waited.
+    /// Adds a cycle, with the times at which its queries began to wait.
     pub(super) fn cycle(&self, cycle: CycleCounts, waited: &[Instant]) {
         let mut all = self.0.lock();
         for since in waited {

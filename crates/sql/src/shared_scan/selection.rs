@@ -1,5 +1,5 @@
 //! Statements that fit a shared scan: a select list, aggregates, an order or a limit over the rows of one table that
-//! pass tests of single columns. They are compiled once and bound to values whenever they run.
+//! pass tests of single columns. They are compiled once and bound to values at each execution.
 
 use std::sync::Arc;
 
@@ -31,26 +31,26 @@ pub(crate) struct SharedSelection {
     name: Arc<str>,
     definition: Arc<TableDefinition>,
     filters: Vec<ColumnFilter>,
-    /// Columns that are read of the rows that pass.
+    /// Columns read from the rows that pass.
     projection: Arc<[usize]>,
-    /// Whether the ids of the rows come before what is computed of them.
+    /// Whether the row ids come before the computed columns.
     with_ids: bool,
     result: SelectionResult,
     schema: SchemaRef,
 }
 
-/// What becomes of the rows that pass.
+/// The processing of the rows that pass.
 #[derive(Debug)]
 enum SelectionResult {
-    /// They are the result.
+    /// Returned as they are.
     Columns,
-    /// A select list, over their columns and behind these the parameters.
+    /// A select list, over their columns followed by the parameters.
     Values(Vec<Arc<dyn PhysicalExpr>>),
     /// Aggregates, sorting, a limit.
     Above(PlanAbove),
 }
 
-/// The columns that a statement reads, and what becomes of them.
+/// The columns that a statement reads, and their processing.
 struct ReadRows {
     projection: Vec<usize>,
     result: SelectionResult,
@@ -67,7 +67,7 @@ pub(crate) struct ScannedRows {
 #[derive(Debug)]
 pub(crate) struct VersionRows {
     pub(super) batches: Vec<RecordBatch>,
-    /// What the cycle read.
+    /// The version that the cycle read.
     pub(super) version: Arc<DatabaseVersion>,
     pub(super) charge: Arc<MemoryReservation>,
 }
@@ -80,7 +80,7 @@ pub(crate) struct BoundSelection<'s> {
     parameters: RecordBatch,
 }
 
-/// Whether a selection from one table rides shared scans, as EXPLAIN says it; none for other plans.
+/// The EXPLAIN text on whether a selection from one table shares scans; `None` for other plans.
 pub(crate) fn sharing(
     state: &SessionState,
     plan: &LogicalPlan,
@@ -92,8 +92,15 @@ pub(crate) fn sharing(
     let value = |expr: &Expr| parameters.value(state, expr);
     let mut conditions = Vec::new();
     for filter in scan.filters.iter().flat_map(split_conjunction) {
-        if ColumnFilter::new(filter, &table.definition().columns, &value)?.is_none() {
-            return Ok(Some(format!("no: {filter} is not a comparison of one column with values")));
+        match ColumnFilter::new(filter, &table.definition().columns, &value)? {
+            None => {
+                let reason = format!("no: {filter} is not a comparison of one column with values");
+                return Ok(Some(reason));
+            }
+            Some(compared) if is_indexed(&compared, table.definition()) => {
+                return Ok(Some(format!("no: an index finds the rows of {filter}")));
+            }
+            Some(_) => {}
         }
         conditions.push(filter.to_string());
     }
@@ -102,7 +109,7 @@ pub(crate) fn sharing(
 }
 
 impl SharedSelection {
-    /// Compiles an optimized plan; none where it does not fit.
+    /// Compiles an optimized plan; `None` if it does not fit.
     pub(crate) async fn compile(
         state: &SessionState,
         plan: &LogicalPlan,
@@ -122,7 +129,7 @@ impl SharedSelection {
         let provider = source_as_provider(&scan.source)?;
         let Some(table) = provider.downcast_ref::<PlacedTable>() else { return Ok(None) };
         let columns = Arc::clone(&table.definition().columns);
-        let Some(filters) = column_filters(state, scan, &columns, parameters)? else {
+        let Some(filters) = column_filters(state, scan, table.definition(), parameters)? else {
             return Ok(None);
         };
         let read = match list {
@@ -149,8 +156,7 @@ impl SharedSelection {
         }))
     }
 
-    /// Compiles the query of a change: a select list over its scan, the first of which is the id, and the columns of
-    /// both.
+    /// Compiles the query of a change: a select list over its scan, which begins with the id, and the columns of both.
     pub(super) fn of_ids(
         state: &SessionState,
         (exprs, scan, schema): (Vec<Expr>, &TableScan, SchemaRef),
@@ -158,7 +164,7 @@ impl SharedSelection {
         parameters: &Parameters,
     ) -> Result<Option<Self>> {
         let columns = Arc::clone(&table.definition().columns);
-        let Some(filters) = column_filters(state, scan, &columns, parameters)? else {
+        let Some(filters) = column_filters(state, scan, table.definition(), parameters)? else {
             return Ok(None);
         };
         let values = exprs.into_iter().skip(1).collect();
@@ -176,7 +182,7 @@ impl SharedSelection {
         }))
     }
 
-    /// Whether its table is declared as it was.
+    /// Whether the definition of its table is unchanged.
     pub(crate) fn is_current(&self, version: &DatabaseVersion) -> bool {
         let table = version.table(self.table);
         table.is_some_and(|table| Arc::ptr_eq(table.definition(), &self.definition))
@@ -187,7 +193,7 @@ impl SharedSelection {
         &self.schema
     }
 
-    /// The statement with these values; none where one of them needs the ordinary way.
+    /// Binds the statement to these values; `None` if one of them requires normal execution.
     pub(crate) fn bind(&self, parameters: &[ArrayRef]) -> Result<Option<BoundSelection<'_>>> {
         let parameters = one_row(parameters)?;
         let filters = self.filters.iter().map(|filter| filter.bind(&parameters));
@@ -199,13 +205,13 @@ impl SharedSelection {
 }
 
 impl BoundSelection<'_> {
-    /// Counts the query as one that runs by itself, where no other one waits or runs; none where it should ride.
+    /// Counts the query as running alone, if no other one waits or runs; `None` if it should ride.
     pub(crate) fn alone(&self, database: &Database, workers: &Workers) -> Option<AloneQuery> {
         self.selection.scan(database, workers).alone()
     }
 
-    /// Rides the next cycle; none where the ordinary way has to answer: the table was altered, or the rows
-    /// are too many.
+    /// Rides the next cycle; `None` if normal execution has to answer: the table was altered, or there are too many
+    /// rows.
     pub(crate) async fn ride(
         self,
         database: &Database,
@@ -225,7 +231,7 @@ impl BoundSelection<'_> {
         Ok(Some(ScannedRows { batches, charge }))
     }
 
-    /// The rows that the next cycle finds; none as [`ride`](Self::ride).
+    /// The rows that the next cycle finds; `None` as in [`ride`](Self::ride).
     pub(crate) async fn find(
         self,
         database: &Database,
@@ -248,10 +254,10 @@ impl BoundSelection<'_> {
 impl SharedSelection {
     fn scan(&self, database: &Database, workers: &Workers) -> Arc<SharedTableScan> {
         let version = database.store().published();
-        database.shared_scans().of(self.table, &self.name, workers.pool(), &version)
+        database.shared_scans().get_or_create(self.table, &self.name, workers.pool(), &version)
     }
 
-    /// Rows that a worker found, as far as they are computed one by one.
+    /// The output for rows that a worker found, if they are computed one by one.
     fn batch(
         &self,
         mut columns: Vec<ArrayRef>,
@@ -274,7 +280,7 @@ impl SharedSelection {
 }
 
 impl ReadRows {
-    /// For a select list: its columns, or what it computes of them.
+    /// For a select list: its columns or computed values.
     fn listed(
         state: &SessionState,
         exprs: Vec<Expr>,
@@ -310,19 +316,28 @@ impl ReadRows {
     }
 }
 
-/// The filters of a scan; none where one of them does not fit.
+/// The filters of a scan; `None` if one of them does not fit.
 fn column_filters(
     state: &SessionState,
     scan: &TableScan,
-    columns: &Schema,
+    definition: &TableDefinition,
     parameters: &Parameters,
 ) -> Result<Option<Vec<ColumnFilter>>> {
     let value = |expr: &Expr| parameters.value(state, expr);
     let filters = scan.filters.iter().flat_map(split_conjunction);
-    filters.map(|filter| ColumnFilter::new(filter, columns, &value)).collect()
+    let filters = filters.map(|filter| ColumnFilter::new(filter, &definition.columns, &value));
+    let filters = filters.collect::<Result<Option<Vec<ColumnFilter>>>>()?;
+    Ok(filters.filter(|filters| !filters.iter().any(|filter| is_indexed(filter, definition))))
 }
 
-/// The select list over rows, behind whose columns are the parameters.
+/// Whether an index finds the rows that pass a filter sooner than a scan.
+fn is_indexed(filter: &ColumnFilter, definition: &TableDefinition) -> bool {
+    let mut indexes = definition.indexes.iter();
+    let equated = filter.equated();
+    equated.is_some() && indexes.any(|index| equated == index.keys.first().map(|key| key.column))
+}
+
+/// The select list over rows followed by the parameters.
 fn evaluated(
     values: &[Arc<dyn PhysicalExpr>],
     mut columns: Vec<ArrayRef>,

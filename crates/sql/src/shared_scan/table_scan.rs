@@ -1,4 +1,4 @@
-//! Who waits for the rows of a table, and the cycles that answer them.
+//! The queries that wait for the rows of a table, and the cycles that answer them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,18 +20,18 @@ use super::report::{CycleCounts, ScanCounters, ScanReport};
 use crate::database::{Database, Workers};
 use atoll_sql_common::error::SqlState;
 
-/// Queries that a cycle answers at most.
+/// Maximum number of queries that a cycle answers.
 const BATCH_MAX: usize = 4096;
 
-/// Queries that may wait for a table; what comes beyond them is refused.
+/// Maximum number of queries that wait for a table; more are refused.
 const WAITING_MAX: usize = 4 * BATCH_MAX;
 
-/// From a batch of so many on, clients that were answered are given a moment to come back, so that they ride
-/// together again: this share of the last cycle's time.
+/// After a batch of this size, clients that were answered get a moment to come back, so that they ride together again:
+/// this fraction of the last cycle's time.
 const TOGETHER: usize = 8;
 const MOMENT_SHARE: u32 = 16;
 
-/// Samples are taken again when the table has changed its size by one part in so many, or after so many cycles.
+/// Samples are taken again when the size of the table has changed by this fraction, or after this many cycles.
 const SAMPLE_DRIFT: usize = 8;
 const SAMPLE_CYCLES: usize = 1024;
 
@@ -40,7 +40,7 @@ const SAMPLE_CYCLES: usize = 1024;
 pub(super) struct TableScan {
     pub(super) table: TableId,
     name: Arc<str>,
-    /// The pool whose sessions ask; none for the common workers.
+    /// The pool of the sessions; `None` for the common workers.
     pool: Option<Arc<str>>,
     state: Mutex<ScanState>,
     counters: ScanCounters,
@@ -49,9 +49,9 @@ pub(super) struct TableScan {
 #[derive(Debug, Default)]
 struct ScanState {
     waiting: Vec<WaitingQuery>,
-    /// Whether cycles are under way.
+    /// Whether cycles are running.
     turns: bool,
-    /// Whether a query that could have waited runs by itself.
+    /// Whether a query that could have waited runs alone.
     has_alone: bool,
     samples: Option<KeptSamples>,
 }
@@ -63,12 +63,12 @@ struct KeptSamples {
     cycles: usize,
 }
 
-/// A query that waits.
+/// A waiting query.
 #[derive(Debug)]
 pub(super) struct WaitingQuery {
     pub(super) query: BatchQuery,
     pub(super) definition: Arc<TableDefinition>,
-    /// On which it is to be answered.
+    /// The workers that answer it.
     workers: Workers,
     /// Cleared when its client is gone.
     pub(super) is_wanted: Arc<AtomicBool>,
@@ -76,26 +76,26 @@ pub(super) struct WaitingQuery {
     pub(super) reply: oneshot::Sender<Result<ScanAnswer>>,
 }
 
-/// What a query is told.
+/// The answer to a query.
 #[derive(Debug)]
 pub(crate) enum ScanAnswer {
     /// Its rows.
     Rows(AnsweredRows),
-    /// The ordinary way has to answer it.
+    /// Normal execution has to answer it.
     Elsewhere,
 }
 
-/// Rows of a query, and the memory that is charged for the cycle's rows while any of them is kept.
+/// The rows of a query, and the memory charged for the cycle's rows while any of them is kept.
 #[derive(Debug)]
 pub(crate) struct AnsweredRows {
     /// Columns and number of rows, one part for each worker that found some.
     pub(super) parts: Vec<(Vec<ArrayRef>, usize)>,
-    /// What the cycle read.
+    /// The version that the cycle read.
     pub(super) version: Arc<DatabaseVersion>,
     pub(super) charge: Arc<MemoryReservation>,
 }
 
-/// A query that runs by itself, until this is dropped.
+/// A query that runs alone, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct AloneQuery(Arc<TableScan>);
 
@@ -105,7 +105,7 @@ impl Drop for AloneQuery {
     }
 }
 
-/// Tells the cycle when the client is gone.
+/// Informs the cycle when the client is gone.
 struct Wanted(Arc<AtomicBool>);
 
 impl Drop for Wanted {
@@ -120,7 +120,7 @@ impl TableScan {
         Self { table, name: name.into(), pool, state, counters }
     }
 
-    /// A query that runs by itself; none where another one does, or rides.
+    /// Starts a query that runs alone; `None` if another one does, or rides.
     pub(super) fn alone(self: &Arc<Self>) -> Option<AloneQuery> {
         let mut state = self.state.lock();
         if state.turns || state.has_alone {
@@ -136,7 +136,7 @@ impl TableScan {
         self.counters.report(&self.name, self.pool.as_deref(), waiting)
     }
 
-    /// Waits for the cycle that answers a query. Dropping the future gives the query up.
+    /// Waits for the cycle that answers a query. Dropping the future abandons the query.
     pub(super) async fn ask(
         self: &Arc<Self>,
         database: &Database,
@@ -171,13 +171,13 @@ impl TableScan {
         Ok(!std::mem::replace(&mut state.turns, true))
     }
 
-    /// The worker on which cycles are prepared.
+    /// The worker that prepares cycles.
     fn leader(&self, runtime: &Runtime) -> WorkerId {
         let workers = runtime.worker_count().max(1) as u64;
         WorkerId((self.table.get() % workers) as u32)
     }
 
-    /// All who wait, as far as a cycle takes them; none ends the cycles.
+    /// All waiting queries, up to the size of a batch; none ends the cycles.
     fn take(&self) -> Vec<WaitingQuery> {
         let mut state = self.state.lock();
         let count = state.waiting.len().min(BATCH_MAX);
@@ -185,7 +185,7 @@ impl TableScan {
         state.waiting.drain(..count).collect()
     }
 
-    /// Samples of a version, or of one before that is much the same.
+    /// Samples of a version, or of a similar earlier one.
     pub(super) fn samples(
         &self,
         definition: &Arc<TableDefinition>,
@@ -200,17 +200,17 @@ impl TableScan {
                 return Arc::clone(&kept.samples);
             }
         }
-        let samples = Arc::new(ColumnSamples::of(view));
+        let samples = Arc::new(ColumnSamples::from_snapshot(view));
         let definition = Arc::clone(definition);
         state.samples = Some(KeptSamples { definition, samples: Arc::clone(&samples), cycles: 0 });
         samples
     }
 }
 
-/// The task that turns cycles while queries wait. Where it dies, they are told instead of waiting on.
+/// The task that runs cycles while queries wait. If it dies, they get an error instead of waiting on.
 struct Turning {
     scan: Arc<TableScan>,
-    /// On which it turns.
+    /// The workers of the cycles.
     workers: Workers,
     ended: bool,
 }
@@ -237,7 +237,7 @@ impl Turning {
                 return;
             };
             if !workers.is(&self.workers) {
-                // Pools have come or gone: the chunks go to other workers.
+                // Pools were created or dropped: the chunks go to other workers.
                 self.ended = true;
                 let next = Self { scan: Arc::clone(&self.scan), workers, ended: true };
                 return next.start(database, batch);

@@ -1,4 +1,4 @@
-//! `atoll.sessions`, `atoll.queries`: the sessions of clients, and what they run and ran.
+//! `atoll.sessions`, `atoll.queries`: the sessions of clients, their current and recent statements.
 
 use super::SystemTable;
 use super::column::ColumnSpecs;
@@ -7,7 +7,7 @@ use crate::pg_catalog::SystemCatalog;
 use crate::role::sees_all;
 use atoll_sql_exec::watch::StatementWait;
 
-/// One row a session of a client.
+/// One row per client session.
 pub(super) fn sessions() -> SystemTable {
     ColumnSpecs::<SessionInfo>::new()
         .column("session", |session| session.number)
@@ -33,7 +33,7 @@ pub(super) fn sessions() -> SystemTable {
         })
 }
 
-/// One row a statement that runs, then one for each that took 10 ms or more, the last ones.
+/// One row per running statement, then one for each recent statement that took 10 ms or more.
 pub(super) fn queries() -> SystemTable {
     ColumnSpecs::<StatementInfo>::new()
         .column("session", |statement| statement.session)

@@ -1,4 +1,4 @@
-//! The columns of a system table: what they are called, and how they are read off a row.
+//! The columns of a system table: their names, and their values for a row.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,7 +17,7 @@ use crate::pg_catalog::SystemCatalog;
 pub(super) trait Cell: Sized {
     /// The column's type.
     const TYPE: DataType;
-    /// Whether a value may be missing.
+    /// Whether it is nullable.
     const NULLABLE: bool;
 
     /// The column of these values.
@@ -82,7 +82,7 @@ impl<R: Send + 'static> ColumnSpecs<R> {
         Self { fields: vec![], values: vec![] }
     }
 
-    /// The next column.
+    /// Adds a column.
     pub(super) fn column<V: Cell>(
         mut self,
         name: &str,
@@ -93,7 +93,7 @@ impl<R: Send + 'static> ColumnSpecs<R> {
         self
     }
 
-    /// The table, whose rows are those of the moment at which a statement reads it.
+    /// The table, whose rows are computed when a statement reads it.
     pub(super) fn table(
         self,
         name: &'static str,
@@ -111,7 +111,7 @@ impl<R: Send + 'static> ColumnSpecs<R> {
         SystemTable { name, schema, source: Box::new(source) }
     }
 
-    /// Likewise, with rows that the database and the user of the session that reads it give.
+    /// The same, with rows that depend on the reading session's database and user.
     pub(super) fn table_of(
         self,
         name: &'static str,

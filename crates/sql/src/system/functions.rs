@@ -1,10 +1,10 @@
-//! `atoll.functions`: what can be called, from the functions' own documentation.
+//! `atoll.functions`: the callable functions, from their own documentation.
 
 use super::column::ColumnSpecs;
 use super::{SystemTable, now};
 use crate::pg_catalog::{FunctionRow, listed_functions};
 
-/// One row a function, ordered by name.
+/// One row per function, ordered by name.
 pub(super) fn functions() -> SystemTable {
     ColumnSpecs::<FunctionRow>::new()
         .column("name", |row| row.name.clone())

@@ -1,5 +1,5 @@
-//! `atoll.facts`, `atoll.latency`, `atoll.bandwidth`, `atoll.links`: what is known of the machine, each
-//! figure with its source and age.
+//! `atoll.facts`, `atoll.latency`, `atoll.bandwidth`, `atoll.links`: the known facts about the machine, each figure
+//! with its source and age.
 
 use std::sync::Arc;
 
@@ -8,8 +8,7 @@ use atoll_topology::{Conditions, Fact, Knowledge, Quantity, Subject};
 use super::column::ColumnSpecs;
 use super::{SystemTable, now};
 
-/// Every figure: what it is about, what it tells, under which conditions, how far it spreads, who says
-/// so and when.
+/// One row per fact: its subject, quantity, conditions, spread, source and time.
 pub(super) fn facts(knowledge: Arc<Knowledge>) -> SystemTable {
     ColumnSpecs::<Fact>::new()
         .column("subject", |fact| fact.subject.to_string())
@@ -24,7 +23,7 @@ pub(super) fn facts(knowledge: Arc<Knowledge>) -> SystemTable {
         .table("facts", move |_| now(knowledge.all_facts().map(|fact| fact.into_owned())))
 }
 
-/// One row for each figure of latency between two nodes, idle or loaded.
+/// One row per latency figure between two nodes, idle or loaded.
 pub(super) fn latency(knowledge: Arc<Knowledge>) -> SystemTable {
     let is_latency = |q: Quantity| matches!(q, Quantity::Latency | Quantity::LoadedLatency);
     ColumnSpecs::<Fact>::new()
@@ -36,7 +35,7 @@ pub(super) fn latency(knowledge: Arc<Knowledge>) -> SystemTable {
         .table("latency", move |_| now(of_paths(&knowledge, is_latency)))
 }
 
-/// One row for each figure of bandwidth between two nodes.
+/// One row per bandwidth figure between two nodes.
 pub(super) fn bandwidth(knowledge: Arc<Knowledge>) -> SystemTable {
     let is_bandwidth = |quantity: Quantity| quantity.unit() == "GB/s";
     ColumnSpecs::<Fact>::new()
@@ -49,7 +48,7 @@ pub(super) fn bandwidth(knowledge: Arc<Knowledge>) -> SystemTable {
         .table("bandwidth", move |_| now(of_paths(&knowledge, is_bandwidth)))
 }
 
-/// One row a link, with the most trusted figures of one of its directions.
+/// One row per link, with the most trusted figures of one of its directions.
 pub(super) fn links(knowledge: Arc<Knowledge>) -> SystemTable {
     let (of_bandwidth, of_latency) = (Arc::clone(&knowledge), Arc::clone(&knowledge));
     let source = knowledge.machine.links_source.name();
@@ -68,7 +67,7 @@ pub(super) fn links(knowledge: Arc<Knowledge>) -> SystemTable {
         .table("links", move |_| now(knowledge.machine.links.clone()))
 }
 
-/// Figures about paths, ordered by their ends.
+/// Facts about paths, ordered by their ends.
 fn of_paths(knowledge: &Knowledge, wanted: impl Fn(Quantity) -> bool) -> Vec<Fact> {
     let facts = knowledge.facts.iter();
     let facts = facts.filter(|fact| fact.path().is_some() && wanted(fact.quantity));
@@ -77,7 +76,7 @@ fn of_paths(knowledge: &Knowledge, wanted: impl Fn(Quantity) -> bool) -> Vec<Fac
     facts
 }
 
-/// Columns that several tables of facts have.
+/// Common columns of the tables of facts.
 impl ColumnSpecs<Fact> {
     fn ends(self) -> Self {
         // Only facts about paths are rows of such a table.

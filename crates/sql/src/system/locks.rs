@@ -1,4 +1,4 @@
-//! `atoll.locks`: which transactions hold and wait for which locks.
+//! `atoll.locks`: the locks that transactions hold and wait for.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ struct LockRow {
 }
 
 impl LockRow {
-    /// The schema and the name of the table that it is on.
+    /// The schema and the name of its table.
     fn table(&self) -> Option<(String, String)> {
         let name = self.version.table_name(self.lock.entry.target.table()?)?;
         Some((name.schema.to_string(), name.name.to_string()))
     }
 }
 
-/// One row a transaction and lock, by what they are on: who holds it, then who waits, the next one first.
+/// One row per transaction and lock, ordered by the locked object: holders first, then waiters in their order.
 pub(super) fn locks() -> SystemTable {
     ColumnSpecs::<LockRow>::new()
         .column("kind", |row| kind(&row.lock.entry.target))

@@ -8,7 +8,7 @@ use atoll_topology::{Cpu, Machine, Node};
 use super::column::ColumnSpecs;
 use super::{SystemTable, now};
 
-/// One row a node; free memory as of now.
+/// One row per node; free memory as of now.
 pub(super) fn nodes(runtime: Runtime) -> SystemTable {
     let (workers, kernel) = (runtime.clone(), Arc::clone(runtime.kernel()));
     let workers = move |node: &Node| {
@@ -25,7 +25,7 @@ pub(super) fn nodes(runtime: Runtime) -> SystemTable {
         .table("nodes", move |_| now(runtime.machine().nodes.clone()))
 }
 
-/// One row a cpu, with everything it lies in.
+/// One row per cpu, with everything that contains it.
 pub(super) fn cpus(machine: Arc<Machine>) -> SystemTable {
     ColumnSpecs::<Cpu>::new()
         .column("cpu", |cpu| cpu.id.0)
@@ -36,7 +36,7 @@ pub(super) fn cpus(machine: Arc<Machine>) -> SystemTable {
         .table("cpus", move |_| now(machine.cpus.clone()))
 }
 
-/// One row a pair of nodes.
+/// One row per pair of nodes.
 pub(super) fn distances(machine: Arc<Machine>) -> SystemTable {
     let source = machine.distances_source.name();
     ColumnSpecs::<(u32, u32, u32)>::new()

@@ -1,7 +1,7 @@
 //! The knowledge base in SQL: the tables of the schema `atoll`.
 //!
-//! Each is computed anew for every query that names it, from the machine, the pools, the tables and
-//! what the kernel says at that moment; they are joined like any others.
+//! Each is computed anew for every query that names it, from the machine, the pools, the tables and the state of the
+//! kernel; they can be joined like any others.
 
 mod activity;
 mod column;
@@ -50,7 +50,7 @@ struct SystemTable {
     source: SystemTableSource,
 }
 
-/// What computes a system table, from the names of the statement that reads it.
+/// Computes a system table, from the names of the statement that reads it.
 type SystemTableSource = Box<dyn Fn(&dyn SessionTrait) -> Rows<ArrayRef> + Send + Sync>;
 
 impl fmt::Debug for SystemTable {
@@ -83,18 +83,18 @@ impl TableProvider for SystemTable {
     }
 }
 
-/// Rows that need not be waited for.
+/// Rows that are available at once.
 fn now<R: Send + 'static>(rows: impl IntoIterator<Item = R>) -> Rows<R> {
     Box::pin(std::future::ready(Ok(rows.into_iter().collect())))
 }
 
-/// What a session's settings tell of its database and its user.
+/// The session's database and user, from its settings.
 fn session_system(session: &dyn SessionTrait) -> Option<Arc<SystemCatalog>> {
     session.config().get_extension::<SystemHandle>()?.get()
 }
 
-/// Registers the schema `atoll` and its tables, which are those of all sessions: what differs, a table learns
-/// from the session that reads it.
+/// Registers the schema `atoll` and its tables, which all sessions share: a table gets what differs from the session
+/// that reads it.
 pub(crate) fn register(
     catalogs: &Catalogs,
     runtime: &Runtime,

@@ -1,10 +1,10 @@
-//! `atoll.pools`: workers with cores of their own, and the common ones.
+//! `atoll.pools`: the workers of pools, and the common ones.
 
 use super::SystemTable;
 use super::column::ColumnSpecs;
 use crate::database::PoolReport;
 
-/// The common workers, whose name is NULL, and one row a pool.
+/// The common workers, whose name is NULL, and one row per pool.
 pub(super) fn pools() -> SystemTable {
     ColumnSpecs::<PoolReport>::new()
         .column("pool", |pool| pool.name.clone())

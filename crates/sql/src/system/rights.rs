@@ -1,4 +1,4 @@
-//! `atoll.rights`: who owns what, and who was granted what.
+//! `atoll.rights`: owners and granted rights.
 
 use super::SystemTable;
 use super::column::ColumnSpecs;
@@ -13,7 +13,7 @@ struct RightRow {
     may_grant: bool,
 }
 
-/// One row a right; the right of an owner is `OWNER`.
+/// One row per right; the right of an owner is `OWNER`.
 pub(super) fn rights() -> SystemTable {
     ColumnSpecs::<RightRow>::new()
         .column("object", |row| row.object.clone())
@@ -28,7 +28,7 @@ fn rows(database: &Database) -> Vec<RightRow> {
     let mut rows = Vec::new();
     for (entry, _) in version.relations_of(RIGHTS) {
         let Some(of) = Owned::of_entry(&entry.name) else { continue };
-        let rights = ObjectRights::of(&version, &of);
+        let rights = ObjectRights::for_object(&version, &of);
         let object = of.named(&version);
         let row = |role: &str, right, may_grant| {
             let (object, role) = (object.clone(), role.to_owned());

@@ -1,10 +1,10 @@
-//! `atoll.roles`: who may log in, and what they may do.
+//! `atoll.roles`: the roles and their attributes.
 
 use super::SystemTable;
 use super::column::ColumnSpecs;
 use crate::role::{Role, roles as roles_of};
 
-/// One row a role.
+/// One row per role.
 pub(super) fn roles() -> SystemTable {
     ColumnSpecs::<Role>::new()
         .column("role", |role| role.name.clone())

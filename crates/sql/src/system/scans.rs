@@ -1,11 +1,11 @@
-//! `atoll.scans`: what the shared scans of each table did.
+//! `atoll.scans`: statistics of the shared scans of each table.
 
 use super::SystemTable;
 use super::column::ColumnSpecs;
 use crate::pg_catalog::SystemCatalog;
 use crate::shared_scan::ScanReport;
 
-/// One row a table whose rows were selected by shared scans, and pool of those who asked.
+/// One row per table with shared scans, and pool of the sessions.
 pub(super) fn scans() -> SystemTable {
     ColumnSpecs::<ScanReport>::new()
         .column("table_name", |scan| scan.table.clone())

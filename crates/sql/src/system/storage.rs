@@ -1,4 +1,4 @@
-//! `atoll.tables`, `atoll.columns`, `atoll.chunks`, `atoll.pages`: what the placed tables hold and where it lies.
+//! `atoll.tables`, `atoll.columns`, `atoll.chunks`, `atoll.pages`: the contents of placed tables and their location.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,17 +51,17 @@ pub(super) fn all(runtime: &Runtime) -> [SystemTable; 4] {
     [tables(), columns(), chunks(), pages(runtime.clone())]
 }
 
-/// A table as a statement sees it.
+/// A table in a statement.
 struct StoredTable {
     name: String,
     table: PlacedTable,
     snapshot: Arc<TableSnapshot>,
-    /// Place in the log up to which it is on disk.
+    /// Log position up to which it is on disk.
     durable: Option<u64>,
 }
 
 impl StoredTable {
-    /// Rows of chunks that are gone or have newer values, of all rows of chunks.
+    /// The share of deleted or updated rows among all rows of chunks.
     fn deleted_share(&self) -> f64 {
         let deleted = self.table.version().deleted_rows() as f64;
         let chunks = self.table.version().entries().map(|entry| entry.chunk().rows);
@@ -163,7 +163,7 @@ struct ChunkRow {
     bytes: u64,
 }
 
-/// One row a copy of a chunk, as it was found after loading: without asking the kernel anew, as `atoll.pages` does.
+/// One row per copy of a chunk, as located after loading: without asking the kernel again, as `atoll.pages` does.
 fn chunks() -> SystemTable {
     ColumnSpecs::<ChunkRow>::new()
         .column("table", |row| row.table.clone())
@@ -199,7 +199,7 @@ fn chunks_of(table: &str, snapshot: &TableSnapshot) -> Vec<ChunkRow> {
     copies.collect()
 }
 
-/// Pages of a table that were wanted on one node and are on another, or on the same.
+/// Pages of a table by wanted node and actual node.
 struct FoundPages {
     table: String,
     wanted: Option<NodeId>,
@@ -223,7 +223,7 @@ fn pages(runtime: Runtime) -> SystemTable {
         })
 }
 
-/// Asks the kernel where every page of every chunk is. Pages without a home yet have none found.
+/// Asks the kernel where every page of every chunk is. Pages without a home yet have no actual node.
 fn found_pages(tables: &[(String, PlacedTable)], runtime: &Runtime) -> Result<Vec<FoundPages>> {
     let page_size = runtime.kernel().page_size() as u64;
     let mut rows = Vec::new();

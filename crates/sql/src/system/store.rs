@@ -1,4 +1,4 @@
-//! `atoll.database`, `atoll.snapshots`: what is kept, how safely, and who reads old versions of it.
+//! `atoll.database`, `atoll.snapshots`: the stored data, its durability, and readers of old versions.
 
 use atoll_store::database::{Isolation, SnapshotInfo};
 
@@ -22,7 +22,7 @@ pub(super) fn database() -> SystemTable {
         .table_of("database", |system| vec![system.database.clone()])
 }
 
-/// One row a transaction that is open.
+/// One row per open transaction.
 pub(super) fn snapshots() -> SystemTable {
     ColumnSpecs::<(SnapshotInfo, f64)>::new()
         .column("transaction", |(snapshot, _)| snapshot.transaction.0)

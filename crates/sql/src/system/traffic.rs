@@ -1,18 +1,18 @@
-//! `atoll.traffic`: bytes of tables and exchanges that workers of a node have read from memory of a node.
+//! `atoll.traffic`: bytes of tables and exchanges that workers of one node have read from memory of another.
 
 use atoll_topology::NodeId;
 
 use super::SystemTable;
 use super::column::ColumnSpecs;
 
-/// What workers of one node read from one node's memory.
+/// The bytes that workers of one node read from one node's memory.
 struct NodeTraffic {
     reader: u32,
     home: u32,
     bytes: u64,
 }
 
-/// One row for each pair of nodes, since the database was started.
+/// One row per pair of nodes, since the start of the database.
 pub(super) fn traffic() -> SystemTable {
     ColumnSpecs::<NodeTraffic>::new()
         .column("reader", |traffic| traffic.reader)

@@ -1,4 +1,4 @@
-//! `atoll.workers`: the threads of the pools and what became of their binding.
+//! `atoll.workers`: the threads of the pools and the state of their binding.
 
 use atoll_runtime::{Binding, Runtime, Worker};
 use atoll_topology::{CpuId, CpuSet};
@@ -6,7 +6,7 @@ use atoll_topology::{CpuId, CpuSet};
 use super::column::ColumnSpecs;
 use super::{SystemTable, now};
 
-/// One row a worker; the binding as the kernel told when the thread started.
+/// One row per worker; the binding as the kernel reported it when the thread started.
 pub(super) fn workers(runtime: Runtime) -> SystemTable {
     ColumnSpecs::<Worker>::new()
         .column("worker", |worker| worker.id.0)

@@ -1,4 +1,4 @@
-//! Rows that foreign keys change: CASCADE, SET NULL and SET DEFAULT as the store carries them out.
+//! Rows that foreign keys change, for the store: CASCADE, SET NULL and SET DEFAULT.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use parking_lot::Mutex;
 
 use super::{PlacedTable, WriteRules};
 
-/// What rows of some tables obey that a statement changes through foreign keys.
+/// The rules for rows of other tables that a statement changes through foreign keys.
 #[derive(Debug)]
 pub(crate) struct PlannedActions {
     tables: HashMap<TableId, ActedTable>,
 }
 
-/// A table some of whose rows get other values.
+/// A table some of whose rows change.
 #[derive(Debug)]
 pub(crate) struct ActedTable {
     /// Without its rows.
     pub(crate) table: PlacedTable,
     pub(crate) rules: WriteRules,
-    /// The defaults of columns that may be set to these.
+    /// The defaults of columns that SET DEFAULT may set.
     pub(crate) defaults: Vec<(usize, Arc<dyn PhysicalExpr>)>,
 }
 
@@ -49,7 +49,7 @@ impl ActedTable {
     }
 }
 
-/// The actions of one change, and why a row was refused.
+/// The actions of one change, and the reason why a row was refused.
 pub(super) struct RunningActions<'a> {
     planned: Option<&'a PlannedActions>,
     failure: Mutex<Option<DataFusionError>>,
@@ -60,7 +60,7 @@ impl<'a> RunningActions<'a> {
         Self { planned, failure: Mutex::new(None) }
     }
 
-    /// Why a row was refused.
+    /// The reason why a row was refused.
     pub(super) fn failure(self) -> DataFusionError {
         let failure = self.failure.into_inner();
         failure.unwrap_or_else(|| internal_datafusion_err!("a row was refused without a reason"))

@@ -1,8 +1,8 @@
-//! DELETE and UPDATE: the rows that their query found are deleted, or get other values.
+//! DELETE and UPDATE: the rows found by their query are deleted or get other values.
 //!
 //! ```text
 //! query over a ChangedTable ─▶ ids, new values ─▶ ChangeRows ─▶ ids, new rows ─▶ transaction
-//!   (its rows know their ids)
+//!   (with row ids)
 //! ```
 
 use std::sync::Arc;
@@ -31,16 +31,15 @@ use super::update::{NewValues, updated};
 use super::write::{TableWrite, WriteExec, WrittenBatches};
 use atoll_sql_common::error::table_error;
 
-/// The column that holds the ids of rows, with as many apostrophes behind it as make it the only
-/// column of that name.
+/// The name of the row id column, with as many apostrophes appended as make it the only column of that name.
 const ROW_ID: &str = "row id";
 
-/// What happens to the rows.
+/// The change of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
     /// They are deleted.
     Delete,
-    /// They get the values that come behind their ids, one for each column.
+    /// They get the values that follow their ids, one for each column.
     Update,
 }
 
@@ -61,8 +60,8 @@ impl ChangedTable {
         Self::with_ids(table, kind, target, ROW_ID.to_owned())
     }
 
-    /// The table as one of several whose rows a query locks: the column of ids has a name of its own, by which no
-    /// NATURAL JOIN compares it.
+    /// The table as one of several whose rows a query locks: the id column has a unique name, so that no NATURAL JOIN
+    /// compares it.
     pub(crate) fn locked(table: PlacedTable, target: WriteTarget, number: usize) -> Self {
         Self::with_ids(table, ChangeKind::Delete, target, format!("{ROW_ID} {number}"))
     }
@@ -81,7 +80,7 @@ impl ChangedTable {
         Self { table, kind, row_id, schema: Arc::new(schema), target: Arc::new(target) }
     }
 
-    /// As [`PlacedTable::without_rows`].
+    /// Same as [`PlacedTable::without_rows`].
     pub(crate) fn without_rows(&self) -> Result<Self> {
         Ok(Self { table: self.table.without_rows()?, ..self.clone() })
     }
@@ -91,7 +90,7 @@ impl ChangedTable {
         &self.row_id
     }
 
-    /// What happens to the rows.
+    /// The change of the rows.
     pub(crate) fn kind(&self) -> ChangeKind {
         self.kind
     }
@@ -101,15 +100,15 @@ impl ChangedTable {
         &self.table
     }
 
-    /// Where its rows go.
+    /// The target of its rows.
     pub(crate) fn target(&self) -> &WriteTarget {
         &self.target
     }
 
-    /// Changes rows whose ids, and new values, were found in a version of the table; how many.
+    /// Changes rows whose ids, and new values, were found in a version of the table, and returns their number.
     ///
     /// # Errors
-    /// As [`WriteTarget::write`].
+    /// The errors of [`WriteTarget::write`].
     pub(crate) async fn change_found(
         &self,
         table: PlacedTable,
@@ -123,8 +122,8 @@ impl ChangedTable {
         Ok(rows.write(target, None).await?.count)
     }
 
-    /// Changes the rows whose ids, and new values, are the input. With `returns`, the table's columns and behind them
-    /// what else the input has, they are the operator's rows, else their number is.
+    /// Changes the rows whose ids, and new values, are the input. With `returns`, the table's columns followed by the
+    /// other columns of the input, it returns the rows, else their number.
     pub(crate) fn change_exec(
         &self,
         input: Arc<dyn ExecutionPlan>,
@@ -228,7 +227,7 @@ impl TableWrite for ChangeRows {
     }
 }
 
-/// The rows that are to be changed.
+/// The rows to change.
 struct FoundRows {
     table: PlacedTable,
     kind: ChangeKind,
@@ -236,7 +235,7 @@ struct FoundRows {
     ids: Vec<RowId>,
     /// The new values of some of them.
     values: Vec<NewValues>,
-    /// What else is asked for of the same rows, where something is.
+    /// The other columns requested for the same rows, if any.
     others: Vec<RecordBatch>,
 }
 
@@ -246,8 +245,8 @@ impl FoundRows {
         Self { table, kind, seen, ids, values, others }
     }
 
-    /// Takes ids, behind them the new values where there are any, and behind these what else is asked for. A row that was
-    /// found twice is changed once: what comes first counts.
+    /// Takes ids, followed by the new values if there are any, and the other requested columns. A row that was found
+    /// twice is changed once: the first occurrence counts.
     fn take(&mut self, batch: &RecordBatch, target: &WriteTarget) -> Result<()> {
         let ids = batch.column(0).as_primitive::<UInt64Type>();
         let first = self.ids.len();
@@ -264,7 +263,7 @@ impl FoundRows {
         let columns: Vec<usize> = (1..batch.num_columns()).collect();
         let mut values = batch.project(&columns)?;
         if new.len() < batch.num_rows() {
-            // Its text is its own: that of all rows that a join found would fill the memory.
+            // Copied, without sharing text buffers: those of all rows that a join found would fill the memory.
             values = take_record_batch(&values, &UInt64Array::from(new))?;
         }
         let new_values = match self.kind {
@@ -284,7 +283,7 @@ impl FoundRows {
         Ok(())
     }
 
-    /// Hands the change to the transaction; how many rows were changed, or, with these columns, which.
+    /// Passes the change to the transaction; the number of changed rows, or, with these columns, the rows.
     async fn write(
         self,
         target: &WriteTarget,
@@ -297,7 +296,7 @@ impl FoundRows {
         let change = match self.kind {
             ChangeKind::Delete => TableChange { deleted: self.seen, ..TableChange::default() },
             ChangeKind::Update => {
-                // A chunk in the place of one would take back what an earlier part of the statement changed in it.
+                // Replacing a chunk would undo the changes that an earlier part of the statement made in it.
                 let by_row = target.transaction.lock().await?.has_changed(self.table.id());
                 updated(&self.table, &self.values, by_row).await?
             }
@@ -306,7 +305,7 @@ impl FoundRows {
         Ok(written)
     }
 
-    /// The rows, and what else was asked for behind them.
+    /// The rows, followed by the other requested columns.
     fn rows(&self, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
         let (rows, others) = match self.kind {
             ChangeKind::Delete => {

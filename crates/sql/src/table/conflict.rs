@@ -1,6 +1,6 @@
-//! `INSERT … ON CONFLICT`: rows whose key is there already are left out, or change the row that is there.
+//! `INSERT … ON CONFLICT`: rows whose key exists already are left out, or change the existing row.
 //!
-//! The keys are locked first, so that what is found of them stays so until the transaction ends.
+//! The keys are locked first, so that their state stays the same until the transaction ends.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,20 +26,20 @@ impl fmt::Display for PlannedConflict {
     }
 }
 
-/// The new rows of a statement, told apart.
+/// The new rows of a statement, classified.
 #[derive(Default)]
 struct SortedOut {
     /// Numbers of rows whose keys are free.
     free: Vec<u64>,
-    /// Numbers of rows whose key is there, and the row that has it.
+    /// Numbers of rows whose key exists, and the row that has it.
     taken: Vec<(u64, RowId)>,
 }
 
 impl PlannedConflict {
-    /// Inserts what can be inserted of these rows, and updates what is to be updated.
+    /// Inserts the rows with free keys, and updates existing rows.
     ///
     /// # Errors
-    /// As [`WriteTarget::write`], and for rows that it would change twice.
+    /// The errors of [`WriteTarget::write`], and for rows that it would change twice.
     pub(crate) async fn insert(
         &self,
         table: &PlacedTable,
@@ -66,7 +66,7 @@ impl PlannedConflict {
         Ok(WrittenBatches { count, rows })
     }
 
-    /// Locks the keys of all rows and looks which are there.
+    /// Locks the keys of all rows and checks which exist.
     async fn sort_out(
         &self,
         table: &PlacedTable,
@@ -99,7 +99,7 @@ impl PlannedConflict {
                 None if is_twice => {}
                 None => sorted.free.push(row as u64),
             }
-            // A row that is left out leaves its keys to those behind it.
+            // A row that is left out leaves its keys to later ones.
             if self.update.is_some() || (there.is_none() && !is_twice) {
                 seen.extend(own);
             }
@@ -114,7 +114,7 @@ fn changed_twice() -> datafusion::common::DataFusionError {
     )
 }
 
-/// Adds the updates of rows that are there to a change; the rows as they are then.
+/// Adds the updates of existing rows to a change; the updated rows.
 async fn update_rows(
     table: &PlacedTable,
     target: &WriteTarget,
@@ -125,7 +125,7 @@ async fn update_rows(
 ) -> Result<RecordBatch> {
     let rows = {
         let mut transaction = target.transaction.lock().await?;
-        // Whether WHERE holds is asked of the newest values, which others may be changing.
+        // WHERE is evaluated for the newest values, which others may be changing.
         let ids = taken.iter().map(|(_, id)| *id).collect();
         let locked = transaction.lock_rows(table.id(), ids, LockMode::Exclusive, LockWait::Wait);
         if let LockedRows::Stale = locked.await.map_err(transaction_error)? {
@@ -157,7 +157,7 @@ fn concat_rows(table: &PlacedTable, batches: &[RecordBatch]) -> Result<RecordBat
     Ok(concat_batches(&first.schema(), batches)?)
 }
 
-/// The columns of both; all of them may be NULL.
+/// The columns of both; all of them are nullable.
 fn side_by_side(one: &RecordBatch, other: &RecordBatch) -> Result<RecordBatch> {
     let (one_schema, other_schema) = (one.schema(), other.schema());
     let fields = one_schema.fields().iter().chain(other_schema.fields());

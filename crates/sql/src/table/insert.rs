@@ -1,4 +1,4 @@
-//! `INSERT INTO`: few rows become rows of their own, many become chunks.
+//! `INSERT INTO`: few rows are stored one by one, many become chunks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl TableWrite for Insert {
     }
 }
 
-/// The change that inserts rows behind those of a table.
+/// The change that appends rows to a table.
 pub(crate) fn inserted(table: &PlacedTable, rows: LoadedRows) -> Result<TableChange> {
     let mut next = table.version().reserve(rows.rows()).get();
     let mut change = TableChange::default();
@@ -94,7 +94,7 @@ pub(crate) fn inserted(table: &PlacedTable, rows: LoadedRows) -> Result<TableCha
     Ok(change)
 }
 
-/// Rows as the store keeps them one by one.
+/// Rows in the store's row format.
 pub(super) fn encoded(
     table: &PlacedTable,
     batches: &[RecordBatch],

@@ -1,9 +1,9 @@
 //! Filling a table: the rows of a plan become chunks on the workers whose nodes keep them.
 //!
-//! Each partition of the plan is written by the worker that stands at its place in the order of
-//! workers, so neighbouring rows stay on one node. A plan of one partition (a single file, a sorted
-//! result) is read once and its chunks are dealt to the workers in turn, for it would otherwise
-//! fill one node and keep one core busy. Few rows are left as they are: a chunk would cost pages.
+//! Each partition of the plan is written by the worker at its position in the order of workers, so neighbouring rows
+//! stay on one node. A plan of one partition (a single file, a sorted result) is read once and its chunks are dealt to
+//! the workers in turn, since it would otherwise fill one node and keep one core busy. Few rows are left as they are: a
+//! chunk would cost pages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,20 +28,20 @@ use atoll_sql_common::task::BoundTask;
 /// What a task here does, for its errors.
 const LOADING: &str = "loading the table";
 
-/// Rows that are left as they are, at most.
+/// Maximum number of rows that are not put into chunks.
 const FEW_ROWS: usize = BLOCK_ROWS;
 
 /// The rows of a plan, in its order, checked.
 #[derive(Debug)]
 pub(crate) enum LoadedRows {
-    /// Few, or as many as were asked for this way.
+    /// Few rows, or as many as were requested in this form.
     Rows(Vec<RecordBatch>),
-    /// Many, with the files that hold them, where there is a directory.
+    /// Many, with the files that hold them, if there is a directory.
     Chunks(Vec<(Arc<Chunk>, Option<ChunkFileId>)>),
 }
 
 impl LoadedRows {
-    /// How many.
+    /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Rows(batches) => batches.iter().map(RecordBatch::num_rows).sum(),
@@ -50,8 +50,8 @@ impl LoadedRows {
     }
 }
 
-/// Runs `plan` and returns its rows for `table`, to stand behind those it has; with `keeps_rows` as
-/// batches, however many they are.
+/// Runs `plan` and returns its rows for `table`, to append to its rows; with `keeps_rows` as batches, however many
+/// there are.
 pub(crate) async fn load(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
@@ -67,22 +67,22 @@ pub(crate) async fn load(
     }
 }
 
-/// A load under way.
+/// A load in progress.
 #[derive(Clone)]
 struct Load {
     table: PlacedTable,
     target: Arc<WriteTarget>,
-    /// Up to so many rows no chunk is made of them.
+    /// Up to this many rows are not put into chunks.
     few: usize,
 }
 
-/// What a partition became: the batches that were read, or a writer that has them.
+/// The output for a partition: the batches that were read, or a writer that has them.
 enum Partition {
     Few(Vec<RecordBatch>, FiledWriter),
     Many(FiledWriter),
 }
 
-/// Writes chunks, and each to its file as soon as it is full, where there is a directory.
+/// Writes chunks, and each to its file as soon as it is full, if there is a directory.
 struct FiledWriter {
     writer: ChunkWriter,
     table: TableId,
@@ -145,7 +145,7 @@ impl Load {
         self.finish(parts).await
     }
 
-    /// Reads a partition into a writer, once its rows are more than few.
+    /// Reads a partition into a writer once it has more than few rows.
     async fn write(
         self,
         mut rows: SendableRecordBatchStream,
@@ -163,7 +163,7 @@ impl Load {
         Ok(if count > self.few { Partition::Many(writer) } else { Partition::Few(few, writer) })
     }
 
-    /// All rows as batches where they are few together, else as chunks.
+    /// All rows as batches if they are few in total, else as chunks.
     async fn finish(self, parts: Vec<(WorkerId, Partition)>) -> Result<LoadedRows> {
         let few: Option<usize> = parts.iter().map(|(_, part)| part.few_rows()).sum();
         if few.is_some_and(|rows| rows <= self.few) {
@@ -234,7 +234,7 @@ impl Load {
 }
 
 impl Partition {
-    /// How many rows there are, where they are few.
+    /// Number of rows, if they are few.
     fn few_rows(&self) -> Option<usize> {
         match self {
             Self::Few(batches, _) => Some(batches.iter().map(RecordBatch::num_rows).sum()),
@@ -261,7 +261,7 @@ impl Partition {
     }
 }
 
-/// Waits until files are written; who makes a change of the chunks syncs them.
+/// Waits until files are written; the writer of a change of the chunks syncs them.
 async fn written(chunks: FiledChunks) -> Result<LoadedRows> {
     let mut filed = Vec::with_capacity(chunks.len());
     for (chunk, file) in chunks {

@@ -1,8 +1,7 @@
-//! The store's tables as DataFusion asks for them.
+//! The store's tables as DataFusion table providers.
 //!
-//! A statement sees the version of a table that its transaction pinned. What it writes is collected by an
-//! operator and handed to the transaction as one change, so a statement that fails leaves the table as it
-//! was.
+//! A statement sees the version of a table that its transaction pinned. An operator collects its writes and passes them
+//! to the transaction as one change, so a statement that fails leaves the table as it was.
 
 mod actions;
 mod change;
@@ -50,7 +49,7 @@ pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
 use atoll_sql_common::error::table_error;
 use atoll_sql_common::names::plain;
-use atoll_sql_exec::scan::{KeyLookup, LookupExec, ScanExec, statistics};
+use atoll_sql_exec::scan::{IndexLookup, LookupExec, ScanExec, statistics};
 use atoll_sql_semantics::arithmetic::assigned;
 
 /// A version of a table, under its name.
@@ -63,14 +62,14 @@ pub(crate) struct PlacedTable {
     version: Arc<TableVersion>,
     /// The columns as planning sees them.
     schema: SchemaRef,
-    /// Where rows go, for the target of an INSERT.
+    /// The target of rows, for an INSERT.
     target: Option<Arc<WriteTarget>>,
-    /// Of each column what it is where an INSERT leaves it out.
+    /// The default of each column for an INSERT that leaves it out.
     defaults: Arc<[Option<Expr>]>,
 }
 
 impl PlacedTable {
-    /// The version of a table that is found under a name.
+    /// The version of a table with a name.
     pub(crate) fn new(
         at: ResolvedTableReference,
         id: TableId,
@@ -86,27 +85,27 @@ impl PlacedTable {
         Self { version, ..self.clone() }
     }
 
-    /// The same table without its rows, for plans that are kept: chunks that are gone must not stay with them.
+    /// The same table without its rows, for cached plans: they must not keep dropped chunks alive.
     pub(crate) fn without_rows(&self) -> Result<Self> {
         let (name, definition) = (Arc::clone(self.version.name()), Arc::clone(self.definition()));
         let empty = TableVersion::new(name, definition, self.destination().clone());
         Ok(self.in_version(Arc::new(empty.map_err(table_error)?)))
     }
 
-    /// The table as the target of an INSERT: DataFusion 55 gives VALUES the target's columns, and fails
-    /// on a NULL in them with a message that names neither. It is found when the rows are written.
+    /// The table as the target of an INSERT: DataFusion 55 gives VALUES the target's columns, and fails on a NULL in
+    /// them with a message that names neither. Writing the rows reports it instead.
     pub(crate) fn as_target(&self, target: WriteTarget, defaults: Vec<Option<Expr>>) -> Self {
         let schema = self.written_schema();
         Self { schema, target: Some(Arc::new(target)), defaults: defaults.into(), ..self.clone() }
     }
 
-    /// The table as something to plan expressions over.
+    /// The table for planning expressions over its rows.
     pub(crate) fn as_rows(&self) -> Self {
         let schema = self.written_schema();
         Self { schema, ..self.clone() }
     }
 
-    /// The columns, NULL in all of them.
+    /// The columns, all nullable.
     fn nullable_fields(&self) -> impl Iterator<Item = Field> {
         self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true))
     }
@@ -116,17 +115,17 @@ impl PlacedTable {
         &self.at
     }
 
-    /// Its name as a person writes it.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is, whatever its name.
+    /// Its identity, independent of its name.
     pub(crate) fn id(&self) -> TableId {
         self.id
     }
 
-    /// What is declared of it.
+    /// Its declarations.
     pub(crate) fn definition(&self) -> &Arc<TableDefinition> {
         self.version.definition()
     }
@@ -141,7 +140,7 @@ impl PlacedTable {
         &self.runtime
     }
 
-    /// Its rows and how they are found.
+    /// Its rows and indexes.
     pub(crate) fn version(&self) -> &Arc<TableVersion> {
         &self.version
     }
@@ -157,15 +156,15 @@ impl PlacedTable {
         &self.definition().columns
     }
 
-    /// What its scans read. The first to ask since rows changed has them put into chunks.
+    /// The snapshot that its scans read. The first call after rows changed puts them into chunks.
     ///
     /// # Errors
-    /// When there is no memory for them.
+    /// If there is not enough memory for them.
     pub(crate) fn snapshot(&self) -> Result<Arc<TableSnapshot>> {
         self.version.view().map_err(table_error)
     }
 
-    /// How its chunks are placed.
+    /// The placement of its chunks.
     pub(crate) fn strategy(&self) -> &Strategy {
         &self.definition().placement
     }
@@ -174,8 +173,8 @@ impl PlacedTable {
         self.version.destination()
     }
 
-    /// Reads the table: the row that a key names, or all rows that pass the filters. With `ids` the ids
-    /// of the rows come behind the columns, under this name.
+    /// Reads the table: the rows that an index finds, or all rows that pass the filters. With `ids` the row ids follow the
+    /// columns, under this name.
     fn read(
         &self,
         state: &dyn Session,
@@ -186,7 +185,7 @@ impl PlacedTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let conjuncts = conjuncts(state, self.columns(), filters)?;
         let name = Arc::clone(&self.name);
-        if let Some(lookup) = KeyLookup::of(&self.version, &conjuncts)? {
+        if let Some(lookup) = IndexLookup::from_conjuncts(&self.version, &conjuncts)? {
             let all = || (0..self.columns().fields().len()).collect();
             let projection = projection.cloned().unwrap_or_else(all);
             let version = Arc::clone(&self.version);
@@ -200,12 +199,12 @@ impl PlacedTable {
         })
     }
 
-    /// The columns of rows that were written: NULL in all of them, for what is to be checked.
+    /// The columns of written rows, all nullable, since they are still to be checked.
     pub(crate) fn written_schema(&self) -> SchemaRef {
         Arc::new(Schema::new(self.nullable_fields().collect::<Vec<_>>()))
     }
 
-    /// Rows whose values are of the types of the columns.
+    /// Casts rows to the types of the columns.
     pub(crate) fn assigned(&self, rows: RecordBatch) -> Result<RecordBatch> {
         let mut columns = rows.columns().iter().zip(self.columns().fields());
         match columns.all(|(column, field)| column.data_type() == field.data_type()) {
@@ -237,10 +236,10 @@ impl PlacedTable {
         Ok(())
     }
 
-    /// Where its rows go.
+    /// The target of its rows.
     ///
     /// # Errors
-    /// When it is not the target of an INSERT.
+    /// If it is not the target of an INSERT.
     pub(crate) fn insert_target(&self) -> Result<&Arc<WriteTarget>> {
         let target = self.target.as_ref();
         target.ok_or_else(|| {
@@ -248,7 +247,7 @@ impl PlacedTable {
         })
     }
 
-    /// Inserts the rows of a plan; with `returning` they are the operator's rows, else their number is.
+    /// Inserts the rows of a plan; with `returning` it returns them, else their number.
     pub(crate) fn insert_exec(
         &self,
         input: Arc<dyn ExecutionPlan>,
@@ -317,12 +316,12 @@ impl TableProvider for PlacedTable {
     }
 }
 
-/// The columns in which a table keeps what a query returns; NULL in all of them.
+/// The columns in which a table stores a query's result; all nullable.
 pub(crate) fn stored_columns(schema: &Schema) -> SchemaRef {
     declared_schema(&stored_schema(schema), &[])
 }
 
-/// A row as PostgreSQL shows one that fails: `(1, NULL, two)`.
+/// A failing row as PostgreSQL shows it: `(1, NULL, two)`.
 fn text_of_row(rows: &RecordBatch, row: usize) -> String {
     let value = |column: &ArrayRef| match column.is_null(row) {
         true => "NULL".to_owned(),
@@ -332,7 +331,7 @@ fn text_of_row(rows: &RecordBatch, row: usize) -> String {
     format!("failing row contains ({})", values.join(", "))
 }
 
-/// The filters over the table's columns, one predicate a conjunct.
+/// The filters over the table's columns, one predicate per conjunct.
 fn conjuncts(
     state: &dyn Session,
     schema: &Schema,

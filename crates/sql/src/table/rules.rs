@@ -1,4 +1,4 @@
-//! What a write obeys: generated columns, CHECK constraints, and what ON CONFLICT says.
+//! The rules of a write: generated columns, CHECK constraints, and ON CONFLICT.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use super::{PlacedTable, PlannedActions, text_of_row};
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::pg_type::Checked;
 
-/// What the rows that a statement writes must obey, and what happens to those that are there already.
+/// The rules for written rows, and the treatment of conflicts with existing rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteRules {
-    /// Numbers of columns of UUIDs and JSONB, whose texts are brought into their canonical form.
+    /// Numbers of UUID and JSONB columns, whose texts are converted to their canonical form.
     pub(crate) forms: Vec<(usize, Checked)>,
-    /// Numbers of columns that are computed, and how, from the columns of the table.
+    /// Numbers of generated columns, and their expressions over the columns of the table.
     pub(crate) generated: Vec<(usize, Arc<dyn PhysicalExpr>)>,
     pub(crate) checks: Vec<PlannedCheck>,
     pub(crate) conflict: Option<PlannedConflict>,
-    /// What foreign keys need that refer to the rows.
+    /// The actions of foreign keys that refer to the rows.
     pub(crate) actions: Option<Arc<PlannedActions>>,
 }
 
@@ -34,22 +34,22 @@ pub(crate) struct WriteRules {
 pub(crate) struct PlannedCheck {
     pub(crate) name: Arc<str>,
     pub(crate) condition: Arc<dyn PhysicalExpr>,
-    /// The column of JSON that it makes one.
+    /// The column that it restricts to JSON.
     pub(crate) json: Option<usize>,
 }
 
 /// ON CONFLICT.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedConflict {
-    /// Numbers of the unique constraints that it is about.
+    /// Numbers of its unique constraints.
     pub(crate) uniques: Vec<usize>,
-    /// What becomes of rows that are there; none where they stay.
+    /// The update of existing rows; `None` if they stay.
     pub(crate) update: Option<PlannedUpdate>,
     /// Whether it computes the same from the same rows for every statement.
     pub(crate) is_fixed: bool,
 }
 
-/// DO UPDATE, over the columns of the row that is there and behind them those of the new row.
+/// DO UPDATE, over the columns of the existing row followed by those of the new row.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedUpdate {
     /// Numbers of columns, and their values.
@@ -59,7 +59,7 @@ pub(crate) struct PlannedUpdate {
 }
 
 impl WriteRules {
-    /// Whether rows are written as they come, but for NULL where there must be none.
+    /// Whether rows are written unchanged, apart from NOT NULL checks.
     pub(crate) fn are_none(&self) -> bool {
         self.forms.is_empty()
             && self.generated.is_empty()
@@ -67,18 +67,17 @@ impl WriteRules {
             && self.conflict.is_none()
     }
 
-    /// Whether a column is a generated one.
+    /// Whether a column is generated.
     pub(crate) fn computes(&self, column: usize) -> bool {
         self.generated.iter().any(|(at, _)| *at == column)
     }
 
-    /// Rows as they are written: of the types of the columns, with those that are computed.
+    /// Rows in the types of the columns, with generated ones.
     ///
     /// # Errors
-    /// For texts that are not a UUID or JSON where one is wanted, for NULL where there must be none, and where a CHECK
-    /// constraint is false.
+    /// For invalid UUID or JSON values, for NULL in NOT NULL columns, and if a CHECK constraint is false.
     pub(crate) fn complete(&self, table: &PlacedTable, rows: RecordBatch) -> Result<RecordBatch> {
-        // A parameter is planned as its column's type and may have a value of another one.
+        // A parameter is planned with its column's type and may have a value of another one.
         let mut rows = table.assigned(rows)?;
         if !self.forms.is_empty() {
             rows = with_canonical_texts(rows, &self.forms)?;
@@ -99,7 +98,7 @@ impl WriteRules {
         Ok(rows)
     }
 
-    /// Refuses rows for which a CHECK constraint is false; NULL passes, as in SQL's standard.
+    /// Refuses rows for which a CHECK constraint is false; NULL passes, as in the SQL standard.
     fn check(&self, table: &str, rows: &RecordBatch) -> Result<()> {
         for PlannedCheck { name, condition, json } in &self.checks {
             let holds = condition.evaluate(rows)?.into_array(rows.num_rows())?;
@@ -127,7 +126,7 @@ impl WriteRules {
     }
 }
 
-/// The rows with the texts in these columns in their canonical form.
+/// The rows with the texts of these columns in canonical form.
 fn with_canonical_texts(rows: RecordBatch, forms: &[(usize, Checked)]) -> Result<RecordBatch> {
     let mut columns = rows.columns().to_vec();
     for (column, form) in forms {
@@ -138,7 +137,7 @@ fn with_canonical_texts(rows: RecordBatch, forms: &[(usize, Checked)]) -> Result
     Ok(RecordBatch::try_new(rows.schema(), columns)?)
 }
 
-/// The texts in their canonical form, or those of lists; none where all have it.
+/// The texts, or those in lists, in canonical form; `None` if all are.
 fn canonical_texts(column: &ArrayRef, form: Checked) -> Result<Option<ArrayRef>> {
     if let DataType::List(field) = column.data_type() {
         let lists = column.as_list::<i32>();
@@ -164,8 +163,7 @@ fn canonical_texts(column: &ArrayRef, form: Checked) -> Result<Option<ArrayRef>>
 }
 
 impl PlannedUpdate {
-    /// Which of the rows are updated; `pairs` has the columns of the rows that are there, and behind
-    /// them those of the new ones.
+    /// The rows to update; `pairs` has the columns of the existing rows followed by those of the new ones.
     pub(crate) fn applies(&self, pairs: &RecordBatch) -> Result<BooleanArray> {
         let Some(condition) = &self.condition else {
             return Ok(BooleanArray::from(vec![true; pairs.num_rows()]));
@@ -174,7 +172,7 @@ impl PlannedUpdate {
         Ok(applies.as_boolean().iter().map(|applies| Some(applies == Some(true))).collect())
     }
 
-    /// The rows that are there with their new values.
+    /// The existing rows with their new values.
     pub(crate) fn updated(&self, there: &RecordBatch, pairs: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = there.columns().to_vec();
         for (column, value) in &self.assignments {

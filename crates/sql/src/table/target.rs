@@ -1,4 +1,4 @@
-//! Where the rows of a statement go: its transaction, and what they obey.
+//! The target of a statement's rows: its transaction, and the rules that they satisfy.
 
 use std::error::Error;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::shared_transaction::SharedTransaction;
 use atoll_sql_common::error::{table_error, transaction_error};
 use atoll_sql_common::task::on_workers;
 
-/// Where the rows of a statement go.
+/// The target of a statement's rows.
 #[derive(Debug)]
 pub(crate) struct WriteTarget {
     pub(crate) database: Database,
@@ -23,19 +23,18 @@ pub(crate) struct WriteTarget {
 }
 
 impl WriteTarget {
-    /// Hands a change to the transaction, which may wait for others that hold its rows.
+    /// Passes a change to the transaction, which may wait for others that hold its rows.
     ///
     /// # Errors
-    /// [`StaleStatement`] where the rows are others by now; whatever the transaction refuses.
+    /// [`StaleStatement`] if the rows have changed since; any error of the transaction.
     pub(crate) async fn write(&self, table: &PlacedTable, change: TableChange) -> Result<()> {
         self.hand_over(table, change, true).await
     }
 
-    /// The same for rows that are there already, as a table has them whose columns are altered: foreign keys hold as
-    /// they did before.
+    /// The same for existing rows of an altered table: foreign keys hold as they did before.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// The errors of [`write`](Self::write).
     pub(crate) async fn rewrite(&self, table: &PlacedTable, change: TableChange) -> Result<()> {
         self.hand_over(table, change, false).await
     }
@@ -72,9 +71,9 @@ impl WriteTarget {
         }
     }
 
-    /// Writes new chunks to their files, and gets their keys ready.
+    /// Writes new chunks to their files, and prepares their keys.
     async fn ready_chunks(&self, table: &PlacedTable, change: &mut TableChange) -> Result<()> {
-        // One that only reads refuses the change, and leaves no files.
+        // A read-only transaction refuses the change, and leaves no files.
         if !self.transaction.lock().await?.options().read_only {
             self.database.write_chunks(table.id(), table.columns(), change).await?;
         }
@@ -82,8 +81,8 @@ impl WriteTarget {
     }
 }
 
-/// Gets the keys of new chunks ready for the table's indexes, which takes longer than what the transaction then does
-/// with them.
+/// Prepares the keys of new chunks for the table's indexes, which takes longer than the transaction then takes to add
+/// them.
 async fn ready_keys(table: &PlacedTable, change: &mut TableChange) -> Result<()> {
     let hashed = table.version().key_tasks(change).into_iter();
     let hashed = hashed.map(|task| (task.node(), task)).collect();
@@ -92,11 +91,11 @@ async fn ready_keys(table: &PlacedTable, change: &mut TableChange) -> Result<()>
     let pieces = on_workers(runtime, doing, hashed, hash).await?;
     let sorting = NewKeys::sort_tasks(pieces).into_iter().map(|task| (None, task)).collect();
     let sort = |task: SortKeysTask| Ok(task.run());
-    change.keys = NewKeys::of(on_workers(runtime, doing, sorting, sort).await?);
+    change.keys = NewKeys::from_parts(on_workers(runtime, doing, sorting, sort).await?);
     Ok(())
 }
 
-/// Nothing, where a change was made; [`StaleStatement`] where the statement is to run again.
+/// [`StaleStatement`] if the statement has to run again.
 pub(crate) fn fresh(written: Written) -> Result<()> {
     match written {
         Written::Done => Ok(()),
@@ -104,8 +103,8 @@ pub(crate) fn fresh(written: Written) -> Result<()> {
     }
 }
 
-/// The rows that a statement found were changed by others before it had locked them: it is run again, over
-/// what they are now. No one but the session sees this.
+/// Others changed the rows that a statement found before it had locked them: it runs again with their current values.
+/// Only the session sees this error.
 #[derive(Debug)]
 pub(crate) struct StaleStatement;
 
@@ -114,7 +113,7 @@ impl StaleStatement {
         DataFusionError::External(Box::new(Self))
     }
 
-    /// Whether this is why a statement ended.
+    /// Whether an error is this one.
     pub(crate) fn ended(error: &DataFusionError) -> bool {
         match error.find_root() {
             DataFusionError::External(error) => error.is::<Self>(),

@@ -1,5 +1,5 @@
-//! New values of rows: a few are kept row by row, many of one chunk make a chunk in its place, written by
-//! the worker of its node.
+//! New values of rows: a few are stored row by row, many of one chunk replace it by a new one, written by the worker of
+//! its node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +13,16 @@ use super::PlacedTable;
 use atoll_sql_common::error::table_error;
 use atoll_sql_common::task::on_workers;
 
-/// From so many changed rows on a chunk is written anew at once.
+/// Number of changed rows from which a chunk is rewritten at once.
 const MANY_ROWS: usize = BLOCK_ROWS;
 
 /// Ids of rows, and their new values.
 pub(super) type NewValues = (Vec<RowId>, RecordBatch);
 
-/// Of each row the chunk that has it; none where it is in none.
+/// The chunk of each row; `None` if it is in none.
 type RowEntries = Vec<Option<RowId>>;
 
-/// The change that gives rows new values, all `by_row` where chunks must not be written anew.
+/// The change that gives rows new values, all `by_row` if chunks must not be rewritten.
 pub(super) async fn updated(
     table: &PlacedTable,
     values: &[NewValues],
@@ -52,7 +52,7 @@ pub(super) async fn updated(
     Ok(change)
 }
 
-/// These of some rows, which rise.
+/// Some rows of a batch, in ascending order.
 fn some_of(ids: &[RowId], batch: &RecordBatch, rows: Vec<u64>) -> Result<NewValues> {
     if rows.len() == ids.len() {
         return Ok((ids.to_vec(), batch.clone()));
@@ -83,7 +83,7 @@ fn many(entries: &[RowEntries]) -> BTreeSet<RowId> {
     counts.into_iter().filter(|(_, count)| *count >= MANY_ROWS).map(|(chunk, _)| chunk).collect()
 }
 
-/// Numbers of rows by the chunk that is written anew; under none all others.
+/// Numbers of rows by the chunk that is rewritten; under `None` all others.
 fn split(many: &BTreeSet<RowId>, entries: &[Option<RowId>]) -> BTreeMap<Option<RowId>, Vec<u64>> {
     let mut parts: BTreeMap<Option<RowId>, Vec<u64>> = BTreeMap::new();
     let mut first = 0;
@@ -96,7 +96,7 @@ fn split(many: &BTreeSet<RowId>, entries: &[Option<RowId>]) -> BTreeMap<Option<R
     parts
 }
 
-/// The chunks written anew, each on its node.
+/// The rewritten chunks, each on its node.
 async fn rewritten(
     table: &PlacedTable,
     values: BTreeMap<RowId, Vec<NewValues>>,

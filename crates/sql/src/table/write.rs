@@ -1,5 +1,5 @@
-//! The operator that writes to a table: it runs its input to the end, hands what it changes to the
-//! transaction, and returns how many rows were written, or these rows.
+//! The operator that writes to a table: it runs its input to the end, passes its changes to the transaction, and
+//! returns the number of written rows, or these rows.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -25,10 +25,10 @@ pub(super) trait TableWrite: fmt::Debug + fmt::Display + Send + Sync {
     /// Name of the operator.
     fn name(&self) -> &'static str;
 
-    /// How its input has to be distributed.
+    /// The required distribution of its input.
     fn distribution(&self) -> Distribution;
 
-    /// Writes the rows of the input in one step; with `returning` it gives them back.
+    /// Writes the rows of the input in one step; returns them with `returning`.
     fn run(
         &self,
         input: Arc<dyn ExecutionPlan>,
@@ -37,12 +37,12 @@ pub(super) trait TableWrite: fmt::Debug + fmt::Display + Send + Sync {
     ) -> BoxFuture<'static, Result<WrittenBatches>>;
 }
 
-/// What was written.
+/// The result of a write.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenBatches {
-    /// How many rows.
+    /// The number of rows.
     pub(crate) count: usize,
-    /// The rows, where they are asked for.
+    /// The rows, if they were requested.
     pub(crate) rows: Vec<RecordBatch>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct WrittenBatches {
 pub(super) struct WriteExec {
     write: Arc<dyn TableWrite>,
     input: Arc<dyn ExecutionPlan>,
-    /// The columns of the rows that it returns, where it does.
+    /// The columns of the rows that it returns, if it does.
     returns: Option<SchemaRef>,
     properties: Arc<PlanProperties>,
 }
@@ -73,9 +73,9 @@ impl WriteExec {
     }
 }
 
-/// What a statement returns that wrote so many rows.
+/// The result of a statement that wrote this many rows.
 pub(crate) fn count_batch(count: usize) -> Result<RecordBatch> {
-    // What nearly all statements return of which many come in a second.
+    // The usual result of statements that run thousands of times a second.
     static ONE: LazyLock<Result<RecordBatch>> = LazyLock::new(|| new_count_batch(1));
     match (count, &*ONE) {
         (1, Ok(one)) => Ok(one.clone()),
@@ -118,7 +118,7 @@ impl ExecutionPlan for WriteExec {
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        // Loading deals the chunks of a single partition to all workers itself.
+        // Loading itself deals the chunks of a single partition to all workers.
         vec![false]
     }
 

@@ -1,4 +1,4 @@
-//! The rows that a statement writes, in logical plans: what RETURNING selects from.
+//! The rows that a statement writes, in logical plans: the input of RETURNING.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,8 +19,7 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::PlacedTable;
 use super::change::ChangedTable;
 
-/// Writes its input to a table, and gives the rows: those of a DELETE as they were, all others as they are
-/// afterwards.
+/// Writes its input to a table, and returns the rows: the old ones for DELETE, the new ones otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct WrittenRows {
     table: String,
@@ -37,12 +36,12 @@ impl WrittenRows {
         Ok(Self { table, target, input, schema })
     }
 
-    /// The table, as it is to be written.
+    /// The table to write to.
     pub(crate) fn target(&self) -> &Arc<dyn TableProvider> {
         &self.target
     }
 
-    /// What finds or lists the rows.
+    /// The input that finds or lists the rows.
     pub(crate) fn input(&self) -> &LogicalPlan {
         &self.input
     }

@@ -6,8 +6,7 @@ use datafusion::common::utils::quote_identifier;
 
 use atoll_sql_common::names::SCHEMA;
 
-/// `FOREIGN KEY (a, b) REFERENCES p(x, y) ON DELETE CASCADE`; the parent with its schema where that has to be said, or
-/// always.
+/// `FOREIGN KEY (a, b) REFERENCES p(x, y) ON DELETE CASCADE`; the parent is qualified if necessary, or always.
 pub(crate) fn foreign_key_text(
     key: &ForeignKey,
     own: &TableDefinition,

@@ -4,7 +4,7 @@
 //! b INT GENERATED ALWAYS AS (a * 2)      the default of b is "$generated"(a * 2)
 //! ```
 //!
-//! Such a default gives nothing by itself: where no value is given the column is NULL until
+//! Such a default has no value at first: without a given value the column is NULL until
 //! [`WriteRules::complete`](crate::table::WriteRules::complete) computes it.
 
 use atoll_sql_parse::syntax::walk_expressions;
@@ -23,7 +23,7 @@ use atoll_sql_parse::syntax::parsed_expr;
 /// The function that a generated column's default is a call of.
 const GENERATED: &str = "$generated";
 
-/// The default of a column that is computed.
+/// The default of a generated column.
 pub(crate) fn as_default(expr: Expr) -> Expr {
     let mut default = call(GENERATED, vec![expr]);
     if let Expr::Function(function) = &mut default {
@@ -32,7 +32,7 @@ pub(crate) fn as_default(expr: Expr) -> Expr {
     default
 }
 
-/// What a default computes; none for one that is a value.
+/// The expression of a generated column's default; `None` for other defaults.
 pub(crate) fn computed(default: &Expr) -> Option<&Expr> {
     let Expr::Function(function) = default else { return None };
     let [name] = function.name.0.as_slice() else { return None };
@@ -46,18 +46,18 @@ pub(crate) fn computed(default: &Expr) -> Option<&Expr> {
     }
 }
 
-/// Whether the text of a default is that of a column that is computed.
+/// Whether the text of a default is that of a generated column.
 pub(crate) fn is_generated(default: &str) -> bool {
     default.strip_prefix('"').is_some_and(|rest| rest.starts_with(GENERATED))
 }
 
-/// What a default computes, as text; none for one that is a value.
+/// The expression of a generated column's default, as text; `None` for other defaults.
 pub(crate) fn generated_sql(default: &str) -> Option<String> {
     let default = Some(default).filter(|default| is_generated(default))?;
     Some(computed(&parsed_expr(default).ok()?)?.to_string())
 }
 
-/// The columns of a table that are computed, and from what.
+/// The generated columns of a table, and their expressions.
 pub(crate) fn generated_columns(definition: &TableDefinition) -> Result<Vec<(usize, Expr)>> {
     let mut columns = Vec::new();
     for (at, default) in definition.defaults.iter().enumerate() {
@@ -83,7 +83,7 @@ pub(crate) fn generated_columns(definition: &TableDefinition) -> Result<Vec<(usi
     Ok(columns)
 }
 
-/// Numbers of the columns that the text of an expression names.
+/// Numbers of the columns named in an expression's text.
 pub(crate) fn columns_named(sql: &str, columns: &Schema) -> Vec<usize> {
     let Ok(expr) = parsed_expr(sql) else { return Vec::new() };
     let fields = columns.fields().iter().enumerate();

@@ -1,9 +1,11 @@
-//! What the definition of a table keeps as text, and how it reads as SQL.
+//! The parts of a table's definition that are stored as text, and their SQL form.
 
 mod foreign_key;
 mod generated;
+mod index;
 
 pub(crate) use foreign_key::{action_word, foreign_key_text};
 pub(crate) use generated::{
     as_default, columns_named, computed, generated_columns, generated_sql, is_generated, reads,
 };
+pub(crate) use index::{create_index_text, index_text, unique_index_text};

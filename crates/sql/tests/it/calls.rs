@@ -1,5 +1,5 @@
 //! Random calls of functions and operators over hostile values: refused or answered, never a panic. The differential
-//! (`cargo xtask differential --calls`) makes as many as there is time for.
+//! (`cargo xtask differential --calls`) makes as many as time allows.
 
 use atoll_testkit::calls::{CalledFunction, FUNCTIONS, is_fault, random_call, setup};
 use rand::SeedableRng;

@@ -15,7 +15,7 @@ struct Row {
     s: String,
 }
 
-/// The table as it has to be.
+/// The expected table.
 struct Model {
     rows: Vec<Row>,
     next: i64,
@@ -46,7 +46,7 @@ impl Model {
         self.rows.iter_mut().filter(|row| picks(row)).map(change).count()
     }
 
-    /// What a query over the whole table gives.
+    /// The result of a query over the whole table.
     fn summary(&self) -> Vec<String> {
         let values: Vec<i64> = self.rows.iter().filter_map(|row| row.a).collect();
         let text = |value: Option<i64>| value.map_or("NULL".to_owned(), |value| value.to_string());
@@ -68,7 +68,7 @@ impl Model {
 const SUMMARY: &str = "SELECT count(*), count(a), sum(a), min(a), max(a), min(id), max(id), \
     count(CASE WHEN s = 'row 3' THEN 1 END) FROM t";
 
-/// One random change of both; how many rows the model says it changes, and the statement.
+/// Changes both at random; the number of rows that the model changes, and the statement.
 fn change(model: &mut Model, random: &mut StdRng) -> (usize, String) {
     let low = random.random_range(0..model.next + 10);
     let high = low + random.random_range(0..model.next / 4 + 2);
@@ -130,7 +130,7 @@ fn check(session: &Session, rows_first: i64, steps: usize, seed: u64) {
 }
 
 #[test]
-fn random_changes_give_what_a_list_of_rows_gives() {
+fn random_changes_match_a_list_of_rows() {
     let session = live();
     for seed in 0..6 {
         check(&session, 30_000, 25, seed);
@@ -189,7 +189,7 @@ fn chunks_without_rows_give_their_memory_back() {
     let session = live();
     rows(&session, "CREATE TABLE t AS SELECT value AS id FROM generate_series(1, 300000)");
     let chunks = "SELECT rows, deleted_rows, chunks > 0 FROM atoll.tables WHERE \"table\" = 't'";
-    // So few are not folded.
+    // Too few to be folded.
     rows(&session, "DELETE FROM t WHERE id % 16 = 0");
     assert_eq!(rows(&session, chunks), [["281250", "18750", "true"]]);
     rows(&session, "DELETE FROM t");

@@ -57,12 +57,12 @@ pub(crate) fn texts(batch: &RecordBatch) -> Vec<Vec<String>> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-/// This crate's folder, as cargo tells at run time: checkouts may share a target directory.
+/// This crate's folder, as cargo reports it at run time: checkouts may share a target directory.
 pub(crate) fn crate_folder() -> String {
     std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests")
 }
 
-/// The Python that `$ATOLL_PYTHON` names, or the one that is there.
+/// The Python that `$ATOLL_PYTHON` names, or the installed one.
 pub(crate) fn python() -> String {
     std::env::var("ATOLL_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }

@@ -1,4 +1,4 @@
-//! CSV files of others.
+//! CSV files from other programs.
 
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ fn types_are_those_of_the_first_20480_rows() {
 }
 
 #[test]
-fn a_value_of_another_type_is_told_with_its_file_line_and_column() {
+fn an_error_names_the_file_line_and_column_of_an_invalid_value() {
     let mut text = "n,name\n".to_owned();
     (2..=30_000).for_each(|line| writeln!(text, "{line},some name").expect("a string grows"));
     text.push_str("n/a,some name\n1,x\n");

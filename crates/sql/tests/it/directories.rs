@@ -1,4 +1,4 @@
-//! A data directory is free when the last session of its database is gone, whatever the session did.
+//! A data directory is released with the last session of its database, whatever the session did.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -60,14 +60,14 @@ const STATEMENTS: [&str; 34] = [
     "COMMIT",
 ];
 
-/// All that the statements leave.
+/// The final contents of all tables.
 fn contents(session: &Session) -> Vec<Vec<Vec<String>>> {
     ["SELECT * FROM t ORDER BY id", "SELECT * FROM s.u ORDER BY k", "SELECT * FROM w ORDER BY id"]
         .map(|sql| rows(session, sql))
         .to_vec()
 }
 
-/// Statements that a client prepares, and a result that is given up.
+/// Statements that a client prepares, and an abandoned result.
 fn use_otherwise(session: &Session) {
     session.runtime().block_on(async {
         for sql in [
@@ -93,7 +93,7 @@ fn use_otherwise(session: &Session) {
 }
 
 #[test]
-fn a_directory_is_free_when_the_last_session_is_gone_and_has_what_was_committed() {
+fn a_directory_is_released_with_the_last_session_and_keeps_commits() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("database");
     let runtime = runtime();

@@ -1,4 +1,4 @@
-//! Files exchanged with pandas, Polars and DuckDB: what each writes the others read.
+//! Files exchanged with pandas, Polars and DuckDB: each reads what the others write.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use atoll_testkit::{Need, skip};
 
 use crate::common::{crate_folder, live, python, rows};
 
-/// Runs a step of `tests/files/exchange.py`; what it says where it fails.
+/// Runs a step of `tests/files/exchange.py`; its output if it fails.
 fn exchange(step: &str, directory: &Path) -> Result<(), String> {
     let script = Path::new(&crate_folder()).join("tests/files/exchange.py");
     let output = Command::new(python()).arg(script).arg(step).arg(directory).output();
@@ -152,7 +152,7 @@ fn types_within_types_are_exchanged() {
     for file in ["pandas_deep.parquet", "polars_deep.parquet"] {
         assert_eq!(read(listed, file), expected, "{file}");
     }
-    // pandas writes an empty text as it writes NULL.
+    // pandas writes an empty text like NULL.
     for file in ["duckdb_deep.csv", "polars_deep.csv"] {
         let file = format!("read_csv('{}', allow_quoted_nulls = false)", path(file));
         let texts = rows(&session, &format!("SELECT '[' || text || ']' FROM {file} ORDER BY id"));

@@ -14,7 +14,7 @@ use atoll_topology::{Bytes, Machine};
 use crate::common::{live, rows, run, session};
 
 #[test]
-fn what_is_copied_to_a_file_is_read_back_from_it() {
+fn rows_copied_to_a_file_are_read_back() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let session = live();
     rows(
@@ -48,7 +48,7 @@ fn a_file_that_is_not_there_or_not_readable_is_an_error() {
     assert_eq!(rows(&session, "SELECT 1"), [["1"]]);
 }
 
-/// All files below a directory with what is in them, directories with nothing.
+/// All files below a directory with their contents; none for directories.
 fn tree(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(directory).expect("the directory can be read") {
@@ -109,7 +109,7 @@ fn a_copy_replaces_its_file_and_adds_to_its_directory() {
         assert_eq!(written, format!("v\n{text}\n"));
     }
     assert!(link.is_symlink());
-    // What a directory holds is looked up anew each time.
+    // The files of a directory are listed anew each time.
     let many = directory.path().join("many/");
     for count in 1..=3 {
         let to = format!("'{}' STORED AS PARQUET", many.display());
@@ -162,7 +162,7 @@ fn spilled_rows_stay_out_of_sight_whatever_the_settings() {
     let sort = "SELECT count(*) FROM (SELECT v, row_number() OVER (ORDER BY v % 1013, v) AS r \
                 FROM generate_series(1, 3000000) t(v)) WHERE r > 0";
     assert_eq!(rows(&session, sort), [["3000000"]]);
-    // Makes a new disk manager, which has to have files without names too.
+    // Makes a new disk manager, whose files must not have names either.
     rows(&session, "SET datafusion.runtime.max_temp_directory_size = '1M'");
     let error = run(&session, sort).expect_err("it spills more").to_string();
     assert!(error.contains("max_temp_directory_size"), "{error}");

@@ -1,5 +1,4 @@
-//! Special values of floats in files, which other programs wrote by other rules: each answer is that
-//! of a table.
+//! Special float values in files of other programs: each answer equals that of a table.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,11 +9,11 @@ use atoll_sql::datafusion::parquet::arrow::ArrowWriter;
 
 use crate::common::{live, rows};
 
-/// A NaN as x86 makes it of 0.0 / 0.0, and one of yet other bits.
+/// The NaN that x86 computes for 0.0 / 0.0, and one of yet other bits.
 const SIGNED_NAN: f64 = f64::from_bits(0xfff8_0000_0000_0000);
 const OTHER_NAN: f64 = f64::from_bits(0x7ff8_0000_0000_0001);
 
-/// Values as they stand in row groups, so that each has statistics of its own.
+/// Values by row group, so that each has different statistics.
 const ROW_GROUPS: [&[Option<f64>]; 6] = [
     &[Some(-0.0), Some(-0.0)],
     &[Some(0.0), None],

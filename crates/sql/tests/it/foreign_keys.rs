@@ -1,4 +1,4 @@
-//! FOREIGN KEY constraints: rows at random beside a naive model, sessions that meet, and what a directory keeps.
+//! FOREIGN KEY constraints: random rows compared with a naive model, concurrent sessions, and contents of a directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ fn code<T>(result: Result<T, SqlError>) -> String {
     result.err().map(|error| error.state.code().to_owned()).unwrap_or_default()
 }
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -39,21 +39,21 @@ impl Numbers {
 
 const ACTIONS: [&str; 5] = ["NO ACTION", "RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT"];
 
-/// Three tables, each of which refers to the one before: rows by their keys, with what they refer to.
+/// Three tables, each of which refers to the one before: rows by key, with the keys that they refer to.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     tables: [BTreeMap<i64, Option<i64>>; 3],
 }
 
-/// Rows by the keys that they had, with their keys and references from then on, or none.
+/// Rows by their old keys, with their new keys and references, or None for deleted ones.
 type Changed = BTreeMap<i64, Option<(i64, Option<i64>)>>;
 
-/// What a statement would break.
+/// The statement would violate a constraint.
 #[derive(Debug)]
 struct Refused;
 
 impl Model {
-    /// Gives rows other keys and references, or none.
+    /// Gives rows other keys and references, or deletes them.
     fn change(
         &mut self,
         table: usize,
@@ -107,7 +107,7 @@ impl Model {
     }
 }
 
-/// A statement at random, and what it does to the model.
+/// A random statement, and its effect on the model.
 fn statement(numbers: &mut Numbers, model: &Model) -> (String, usize, Changed) {
     let table = numbers.below(3) as usize;
     let name = ["t0", "t1", "t2"][table];
@@ -125,7 +125,7 @@ fn statement(numbers: &mut Numbers, model: &Model) -> (String, usize, Changed) {
             }
             let values: Vec<String> =
                 new.iter().map(|(key, refers)| format!("({key}, {})", sql_of(*refers))).collect();
-            // Rows that are there stand in the way: the model is told of them by keys that no row had.
+            // Existing rows would conflict: the model gets the new rows by keys that no row had.
             let rows = new.iter().map(|(key, refers)| (-1 - key, Some((*key, *refers)))).collect();
             (format!("INSERT INTO {name} VALUES {}", values.join(", ")), table, rows)
         }
@@ -163,7 +163,7 @@ fn contents(session: &Session) -> Model {
 }
 
 #[test]
-fn statements_at_random_do_what_a_naive_model_does() {
+fn random_statements_match_a_naive_model() {
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     for round in 0..24 {
         let session = live();
@@ -210,7 +210,7 @@ fn family(action: &str) -> Session {
 const ORPHANS: &str = "SELECT count(*) FROM c WHERE p IS NOT NULL AND p NOT IN (SELECT id FROM p)";
 
 #[test]
-fn a_violation_tells_its_key_and_its_constraint() {
+fn a_violation_names_its_key_and_its_constraint() {
     let session = family("NO ACTION");
     let error = run(&session, "INSERT INTO c VALUES (9)").expect_err("no parent");
     assert_eq!(
@@ -227,7 +227,7 @@ fn a_violation_tells_its_key_and_its_constraint() {
     assert!(error.message.contains("on table \"p\"") && error.message.ends_with("on table \"c\""));
 }
 
-/// What a statement of one session comes to that waits until another one ends its transaction.
+/// The outcome of a statement of one session that waits until another one ends its transaction.
 fn while_ending(ending: &Session, end: &str, waiting: &Session, sql: &str) -> Result<(), SqlError> {
     ending.runtime().block_on(async {
         let wait = async { waiting.run(sql).await?.collect().await.map(drop) };
@@ -266,7 +266,7 @@ fn whichever_of_child_and_parent_waits_looks_at_what_is_there_then() {
 }
 
 #[test]
-fn children_and_changes_beside_the_key_do_not_wait_for_each_other() {
+fn new_children_and_changes_of_other_columns_do_not_wait_for_each_other() {
     let session = family("NO ACTION");
     let (other, third) = (beside(&session), beside(&session));
     rows(&session, "BEGIN");
@@ -280,7 +280,7 @@ fn children_and_changes_beside_the_key_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn a_repeatable_read_does_not_refer_to_what_is_gone() {
+fn a_repeatable_read_does_not_refer_to_deleted_rows() {
     let session = family("CASCADE");
     let other = beside(&session);
     rows(&other, "BEGIN ISOLATION LEVEL REPEATABLE READ");
@@ -308,20 +308,20 @@ fn deletes_that_cascade_take_rows_that_came_while_they_waited() {
     assert_eq!(rows(&session, "SELECT p FROM c"), [["2"]]);
 }
 
-/// Runs statements up to one that another session stood in the way of.
+/// Runs statements up to the first that fails because of another session.
 fn try_all(session: &Session, statements: &[&str]) {
     for sql in statements {
         if let Err(error) = run(session, sql) {
             let code = error.state.code();
             assert!(["23503", "40001", "40P01"].contains(&code), "{sql}: {error}");
-            // Where COMMIT failed there is none to be rolled back.
+            // If COMMIT failed there is nothing to roll back.
             let _ = run(session, "ROLLBACK");
             return;
         }
     }
 }
 
-/// Inserts rows that refer to parents at random, or deletes these and puts them back.
+/// Inserts rows that refer to random parents, or deletes these and restores them.
 fn insert_or_delete(session: &Session, begin: &str, seed: u64) {
     let mut numbers = Numbers(seed + 77);
     for _ in 0..40 {
@@ -475,7 +475,7 @@ fn a_kept_plan_follows_foreign_keys_that_come_later() {
 }
 
 #[test]
-fn what_is_refused_has_the_codes_of_postgresql() {
+fn refused_statements_have_the_codes_of_postgresql() {
     let session = family("NO ACTION");
     rows(&session, "CREATE VIEW v AS SELECT 1 AS id");
     rows(&session, "CREATE TEMP TABLE tp (id INT PRIMARY KEY)");

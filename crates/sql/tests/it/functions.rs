@@ -1,4 +1,4 @@
-//! `atoll.functions` and the page that is made of it.
+//! `atoll.functions` and the page that is generated from it.
 
 use std::path::Path;
 
@@ -12,24 +12,24 @@ const WRITE: &str = "ATOLL_WRITE_DOCS";
 const HEAD: &str = "\
 # Functions
 
-What can be called in SQL, as `atoll.functions` and `\\df` in the shell list it. This page is made of that table:
-`ATOLL_WRITE_DOCS=1 scripts/mirror cargo test --release -p atoll-sql --test it functions_page` writes it anew.
+The functions of SQL, which `atoll.functions` and `\\df` in the shell list. This page is generated from that table:
+`ATOLL_WRITE_DOCS=1 scripts/mirror cargo test --release -p atoll-sql --test it functions_page` rewrites it.
 
-Functions have DuckDB's meaning. What is different:
+Functions have the same meaning as in DuckDB, with these differences:
 
 - JSON is VARCHAR: the type name JSON in a cast checks the text. What JSON functions give, and what columns of type JSON
   hold, is known to be JSON, so that `json_array(json_object('a', 1))` nests it; in columns of other tables that are made
   of it, it is text.
 - UUID is VARCHAR: the type name UUID in a cast checks the text and gives it in its canonical form, and so does a column of
-  that type. Clients are told of UUIDs and JSON.
+  that type. Clients see the types UUID and JSON.
 - ORDER BY puts NULL last, and first where it is DESC, as in PostgreSQL: also in `list(x ORDER BY y DESC)`.
 - Sums, counts and `factorial` are BIGINT or DECIMAL, not HUGEINT. `typeof(1)` is BIGINT, `typeof(1.5)` is DECIMAL(2,1).
-- `hash` has values of its own. `approx_top_k` and `reservoir_quantile` are exact.
+- `hash` returns different values. `approx_top_k` and `reservoir_quantile` are exact.
 - `date_trunc` with a zone gives a moment in that zone. Nanoseconds are cut to microseconds.
 - `substr` with a negative start counts from before the first character, and `lpad` with an empty filling fills
   with nothing, as in PostgreSQL. `concat` makes text of lists too; `list_concat` joins them.
 - `sqrt(-1)`, `ln(0)`, `pow(0, -1)`, `exp(1000)` and the division of an integer or a decimal by zero are errors, as in
-  PostgreSQL. `extract` gives seconds and milliseconds with what is behind their point, as there.
+  PostgreSQL. `extract` returns seconds and milliseconds with their fractions, as there.
 - A path of `json_extract` with wildcards and the names of `regexp_extract` must be constants. `try` does not take
   back what fails while a constant is folded.
 - `corr` and `covar_samp` of one row are NULL, as in PostgreSQL.
@@ -98,7 +98,7 @@ fn functions_page_is_what_the_table_says() {
 }
 
 #[test]
-fn every_function_says_what_it_does() {
+fn every_function_is_documented() {
     let query = "SELECT name FROM atoll.functions WHERE description = '' ORDER BY 1";
     assert_eq!(rows(&live(), query), Vec::<Vec<String>>::new());
 }
@@ -143,7 +143,7 @@ fn examples_of_our_own_functions_are_true() {
 }
 
 #[test]
-fn an_unknown_function_names_the_near_one_or_what_there_is_instead() {
+fn an_unknown_function_suggests_a_similar_one_or_an_alternative() {
     let session = live();
     let told = |sql: &str| run(&session, sql).expect_err(sql).to_string();
     let near = told("SELECT list_transfrom([1])");

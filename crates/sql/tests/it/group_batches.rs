@@ -1,5 +1,5 @@
-//! GROUP BY in batches of one and two rows, by any number of workers: the same groups as in batches of
-//! the usual size, whatever the variant.
+//! GROUP BY in batches of one and two rows, with any number of workers: the same groups as in batches of the usual
+//! size, whatever the variant.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::common::{fake, rows, run};
 
 const METHODS: [&str; 5] = ["auto", "local", "ring", "migrate", "off"];
 
-/// A session with so many workers on the machine the test runs on.
+/// A session with this many workers on the machine the test runs on.
 fn with_workers(threads: usize) -> Session {
     let machine = Arc::new(Machine::discover().expect("the machine can be read"));
     let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
@@ -23,8 +23,8 @@ fn with_workers(threads: usize) -> Session {
     Session::new(runtime.expect("the pools start"), options).expect("the session starts")
 }
 
-/// Several partitions of no rows, of fewer rows than there are workers, of a hot key, and of as many
-/// groups as rows; keys that are words, strings short and long, and a sorted key.
+/// Several partitions without rows, with fewer rows than workers, with a hot key, and with as many groups as rows; keys
+/// that are words, strings short and long, and a sorted key.
 const TABLES: [&str; 4] = [
     "CREATE TABLE none (k BIGINT, s VARCHAR, v BIGINT)",
     "CREATE TABLE few AS SELECT value AS k, 'f' || value AS s, value AS v FROM generate_series(1, 3)",

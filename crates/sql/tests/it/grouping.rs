@@ -138,8 +138,8 @@ fn explain_names_the_variant_and_the_reason() {
     assert!(error.contains("expected auto, local, ring, migrate or off"), "{error}");
 }
 
-/// Strings with one beginning, of the lengths around those of a view, empty ones and nulls; few, some and
-/// more than one table of an input takes.
+/// Strings with a common prefix, of the lengths around those of a view, empty ones and nulls; few, some and more than
+/// one table of an input holds.
 #[test]
 fn many_long_strings_are_the_groups_of_datafusions_operators() {
     let session = live();
@@ -191,7 +191,7 @@ fn values_of_any_type_are_counted_by_group_and_distinct_ones_too() {
     }
 }
 
-/// Keys far apart, strings and expressions: their range tells nothing of how many groups there are.
+/// Keys far apart, strings and expressions: their range does not limit the number of groups.
 #[test]
 fn a_join_with_groups_builds_the_smaller_side() {
     let session = live();
@@ -240,7 +240,7 @@ fn rows_that_come_grouped_are_not_collected() {
     assert_eq!(found, rows(&session, sql));
 }
 
-/// Newer values and rows that came back stand in chunks of their own, beside those of the load.
+/// Newer values and rows that were restored are in separate chunks, next to those of the load.
 #[test]
 fn rows_that_changed_leave_their_table_cut_by_its_key() {
     let session = live();

@@ -1,4 +1,4 @@
-//! Files that are not what their names say, or that cannot be read: told by name, never a panic.
+//! Files whose contents do not match their names, or that cannot be read: errors name the file; there is never a panic.
 
 use std::io::Write;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
 }
 
 #[test]
-fn links_in_circles_directories_and_pipes_are_told() {
+fn cyclic_links_directories_and_pipes_are_refused() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let (session, at) = (live(), directory.path());
     std::os::unix::fs::symlink("b.csv", at.join("a.csv")).expect("a link can be made");
@@ -62,7 +62,7 @@ fn names_with_quotes_blanks_and_characters_of_patterns_are_names() {
 }
 
 #[test]
-fn every_cut_of_a_file_is_read_or_told() {
+fn every_truncated_file_is_read_or_refused() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let session = live();
     let path = |name: &str| directory.path().join(name);
@@ -97,7 +97,7 @@ fn bytes_of_any_kind_make_no_panic() {
             let path = directory.path().join(format!("x.{ending}"));
             let byte = |_| {
                 seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                // Mostly what these formats are made of.
+                // Mostly characters of these formats.
                 let common = b"{}[]\",:;\n\r\t01a. \\PAR1";
                 if seed >> 63 == 0 {
                     common[(seed >> 33) as usize % common.len()]

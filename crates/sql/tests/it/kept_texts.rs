@@ -1,4 +1,4 @@
-//! Statements sent as text, whose plans are kept, do what they do when they are planned with their values.
+//! Statements sent as text with cached plans give the same results as when planned with their values.
 
 use atoll_sql::Session;
 use atoll_sys::SplitMix64;
@@ -12,7 +12,7 @@ const TABLE: &str = "CREATE TABLE t (id BIGINT PRIMARY KEY, tiny TINYINT, small 
 const COLUMNS: [&str; 12] =
     ["tiny", "small", "n", "big", "real", "price", "name", "day", "at", "flag", "u", "f"];
 
-/// What is written and compared: ends of types, other types, and what is none.
+/// Values that are written and compared: limits of types, other types, and expressions that are not values.
 const VALUES: [&str; 34] = [
     "0",
     "1",
@@ -75,7 +75,7 @@ const FORMS: [&str; 21] = [
     "SELECT id FROM t WHERE id = {x}",
 ];
 
-/// What a statement gives: its rows, or the code of its error.
+/// The outcome of a statement: its rows, or the code of its error.
 fn outcome(session: &Session, sql: &str) -> String {
     match run(session, sql) {
         Ok(batches) => format!("{:?}", batches.iter().flat_map(texts).collect::<Vec<_>>()),
@@ -83,7 +83,7 @@ fn outcome(session: &Session, sql: &str) -> String {
     }
 }
 
-/// The same, planned with its values: statements that are prepared with them have no parameters.
+/// The same, planned with its values: a statement prepared with its values has no parameters.
 fn planned_outcome(session: &Session, sql: &str, step: usize) -> String {
     match run(session, &format!("PREPARE planned_{step} AS {sql}")) {
         Ok(_) => outcome(session, &format!("EXECUTE planned_{step}")),
@@ -92,7 +92,7 @@ fn planned_outcome(session: &Session, sql: &str, step: usize) -> String {
 }
 
 #[test]
-fn values_of_all_kinds_do_what_they_do_when_they_are_planned() {
+fn cached_texts_match_planned_ones_for_all_kinds_of_values() {
     let (kept, planned) = (live(), live());
     for session in [&kept, &planned] {
         rows(session, TABLE);
@@ -136,7 +136,7 @@ fn values_of_all_kinds_do_what_they_do_when_they_are_planned() {
 }
 
 #[test]
-fn a_kept_text_sees_what_its_transaction_has_defined() {
+fn a_cached_text_sees_definitions_of_its_transaction() {
     let session = live();
     rows(&session, "CREATE TABLE t (id INT PRIMARY KEY, a INT)");
     for id in 0..3 {

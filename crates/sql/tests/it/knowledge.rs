@@ -13,7 +13,7 @@ fn path(from: u32, to: u32) -> Subject {
     Subject::Path { from: NodeId(from), to: NodeId(to) }
 }
 
-/// Four nodes in a square, of which some is measured and one link declared.
+/// Four nodes in a square, some of it measured and one link declared.
 fn known() -> Session {
     let mut machine = machines::four_nodes();
     let link = |id, a, b| Link { id: LinkId(id), a: NodeId(a), b: NodeId(b), kind: "QPI".into() };
@@ -80,7 +80,7 @@ fn a_link_without_figures_has_nulls() {
 }
 
 #[test]
-fn facts_hold_what_is_stored_and_what_the_structure_tells() {
+fn facts_include_stored_ones_and_those_of_the_structure() {
     let session = known();
     let count = "SELECT count(*) FROM atoll.facts WHERE ";
     let found = |filter: &str| rows(&session, &format!("{count}{filter}"))[0][0].clone();

@@ -1,4 +1,4 @@
-//! What transactions of several sessions see of one another: rows that are locked, and moments that stay.
+//! Visibility between transactions of several sessions: locked rows and snapshots.
 
 use std::thread;
 
@@ -31,7 +31,7 @@ async fn prepared(
     Ok(batches.iter().flat_map(texts).collect())
 }
 
-/// The code of the error with which a statement ends.
+/// The error code of a statement.
 fn code<T>(result: Result<T, SqlError>) -> String {
     result.err().map(|error| error.state.code().to_owned()).unwrap_or_default()
 }
@@ -179,7 +179,7 @@ fn a_transaction_that_failed_lets_go_of_its_locks() {
         assert_eq!(code(run(&session, "SELECT 1")), "25P02", "{failing}");
         rows(&session, "COMMIT");
     }
-    // What may be gone back to is kept.
+    // Versions that a savepoint may return to are kept.
     rows(&session, "BEGIN");
     rows(&session, change);
     rows(&session, "SAVEPOINT s");
@@ -191,7 +191,7 @@ fn a_transaction_that_failed_lets_go_of_its_locks() {
 }
 
 #[test]
-fn an_upsert_asks_its_condition_of_what_others_have_made_of_the_row() {
+fn an_upsert_evaluates_its_condition_for_the_newest_row() {
     let session = with_rows();
     let other = beside(&session);
     let upsert = "INSERT INTO t VALUES (1, 5) ON CONFLICT (id) DO UPDATE SET n = t.n + excluded.n WHERE t.n > 20";

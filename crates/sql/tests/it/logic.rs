@@ -1,4 +1,4 @@
-//! The sqllogictest suite in `tests/slt`; its README says how values are written.
+//! The sqllogictest suite in `tests/slt`; its README describes how values are written.
 //!
 //! On the live machine all files run, with a tenth of the variants of their queries ([`crate::variants`]). In the other
 //! forms a third of the files runs, which `ATOLL_SHARE` chooses; with `ATOLL_DEEP` all of them do.
@@ -25,7 +25,7 @@ use sqllogictest::{
 use crate::common::{fake, rows, run};
 use crate::variants::{Answer, Place, Ran, Share, Variants, is_asked_for};
 
-/// The statement that ran last, and what it gave.
+/// The last statement and its result.
 type Last = Arc<Mutex<Option<(String, SchemaRef, Vec<RecordBatch>)>>>;
 
 struct Engine {
@@ -120,12 +120,12 @@ fn share_of_files(form: &str) -> Vec<PathBuf> {
     files().into_iter().filter(is_chosen).collect()
 }
 
-/// Runs a file in a session; what is wrong.
+/// Runs a file in a session; the error, if any.
 fn failure(file: &Path, session: &Session) -> Option<String> {
     failure_or_variants(file, session, None)
 }
 
-/// The same, and runs variants of the queries that give rows.
+/// The same, and runs variants of the queries that return rows.
 fn failure_or_variants(
     file: &Path,
     session: &Session,
@@ -153,7 +153,7 @@ fn failure_or_variants(
         };
         let Some((sql, schema, batches)) = take() else { continue };
         let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let ran = Ran { sql, answer: Answer::of(&schema, &batches), is_sorted };
+        let ran = Ran { sql, answer: Answer::from_batches(&schema, &batches), is_sorted };
         variants.check(session, &Place { file: &name, line }, &ran);
     }
     None
@@ -167,7 +167,7 @@ fn place_of_query(record: &Record<DefaultColumnType>) -> Option<(u32, bool)> {
     Some((loc.line(), matches!(sort_mode, None | Some(SortMode::NoSort))))
 }
 
-/// The rows of all tables, in an order of their own.
+/// The rows of all tables, ordered.
 fn contents(session: &Session) -> Vec<(String, Vec<Vec<String>>)> {
     let tables = "SELECT table_schema, table_name FROM information_schema.tables \
                   WHERE table_type = 'BASE TABLE' ORDER BY 1, 2";
@@ -181,7 +181,7 @@ fn contents(session: &Session) -> Vec<(String, Vec<Vec<String>>)> {
     filled.collect()
 }
 
-/// Runs a file over a data directory, which is opened again at its end; what is wrong, then or with what it left.
+/// Runs a file over a data directory, which is opened again at its end; the error, in the run or in the contents.
 fn failure_in_directory(file: &Path, runtime: &Runtime) -> Option<String> {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("database");
@@ -190,10 +190,10 @@ fn failure_in_directory(file: &Path, runtime: &Runtime) -> Option<String> {
         Session::new(runtime.clone(), options).expect("the directory is free")
     };
     let session = open();
-    // Nothing pulls the plug here: waiting for the disk would be most of the time.
+    // There are no power failures here: waiting for the disk would take most of the time.
     rows(&session, "SET atoll.durability = 'async'");
     let failure = failure(file, &session);
-    // Of a session of its own: under settings of the file, or in its transaction, they might be others.
+    // From a new session: under settings of the file, or in its transaction, they might differ.
     let left = contents(&session.database().session().expect("a session"));
     drop(session);
     let again = contents(&open());
@@ -202,7 +202,7 @@ fn failure_in_directory(file: &Path, runtime: &Runtime) -> Option<String> {
     failure.or_else(|| (!is_same).then(lost))
 }
 
-/// Runs each of these files in a session of its own, and names all files that fail.
+/// Runs each of these files in a new session, and names all files that fail.
 fn run_suite(files: &[PathBuf], session: impl Fn() -> Session) {
     let failures: Vec<_> = files.iter().filter_map(|file| failure(file, &session())).collect();
     assert!(failures.is_empty(), "{} files fail:\n{}", failures.len(), failures.join("\n\n"));
@@ -215,7 +215,7 @@ fn live_runtime() -> Runtime {
     Runtime::start(machine, kernel, RuntimeOptions::default()).expect("the pools")
 }
 
-/// Runs files with variants until there are none left; what fails, and the variants.
+/// Runs files with variants until there are none left; the errors, and the variants.
 fn run_with_variants(
     runtime: &Runtime,
     files: &Mutex<VecDeque<PathBuf>>,
@@ -237,7 +237,7 @@ fn the_suite_and_variants_of_its_queries_hold_on_the_live_machine() {
     let is_asked =
         |file: &PathBuf| file.file_stem().is_some_and(|name| is_asked_for(&name.to_string_lossy()));
     let files = Mutex::new(files().into_iter().filter(is_asked).collect());
-    // With all tests, others run beside this one.
+    // With all tests, others run at the same time.
     let threads = match share {
         Share::All => runtime.worker_count(),
         Share::Tenth { .. } => 1,
@@ -265,7 +265,7 @@ fn the_suite_holds_on_eight_uneven_nodes() {
 }
 
 #[test]
-fn the_suite_holds_in_directories_and_what_it_leaves_is_there_again() {
+fn the_suite_passes_in_directories_whose_contents_survive_reopening() {
     let runtime = live_runtime();
     let files = share_of_files("directories");
     let failures: Vec<_> =

@@ -1,37 +1,38 @@
-//! The SQL engine as a user meets it.
+//! The SQL engine from a user's point of view.
 //!
 //! - `tpch`: all 22 queries give the committed answers (made with another engine), under every
 //!   strategy and on machines of several shapes.
 //! - `logic`: the sqllogictest suite, on one node, on uneven nodes, and in data directories that are opened anew.
-//! - `variants`: its queries once more, with expressions beside their casts, names that clash and so on.
-//! - `placement`: chunks and pipelines are where EXPLAIN and the knowledge base say.
-//! - `kept_texts`: statements sent as text, whose plans are kept, do what they do when planned anew.
-//! - `knowledge`: figures of the machine come out of SQL with their source and age.
+//! - `variants`: its queries once more, with expressions next to their casts, clashing names and so on.
+//! - `placement`: chunks and pipelines are where EXPLAIN and the knowledge base report them.
+//! - `kept_texts`: statements sent as text with cached plans give the same results as when planned anew.
+//! - `knowledge`: SQL returns figures of the machine with their source and age.
 //! - `concurrency`: threads that share a session see whole statements of one another.
 //! - `limits`: short memory, cancelled queries and failing statements do no harm.
-//! - `memory`: the memory limit is kept, and what spills gets on with little.
+//! - `memory`: the memory limit is respected, and spilling operators make do with little.
 //! - `reference`: operators agree with slow readable ones on seeded hostile data.
 //! - `states`: errors have the codes of PostgreSQL.
 //! - `statements`: long and deep statements, and panics of the planner, end as an answer or an error.
 //! - `grouping`, `group_batches`: GROUP BY by the primitives gives the groups of DataFusion's operators,
 //!   in batches of one and two rows and by any number of workers too.
-//! - `files`: formats survive the way out and back, and a COPY that fails changes nothing.
-//! - `compatibility`: the page on compatibility is what its examples give.
+//! - `files`: formats survive a round trip, and a COPY that fails changes nothing.
+//! - `compatibility`: the page on compatibility matches the results of its examples.
 //! - `calls`: random calls of functions and operators are refused or answered, and never panic.
-//! - `changes`: DELETE and UPDATE give what a list of rows gives.
-//! - `csv`, `parquet`: what foreign files hold is right or refused by name.
-//! - `hostile_files`: files that are cut, mixed up or named oddly are read or told.
+//! - `changes`: DELETE and UPDATE match a list of rows.
+//! - `csv`, `parquet`: contents of foreign files are correct or refused by name.
+//! - `hostile_files`: files that are cut, mixed up or named oddly are read or reported.
+//! - `indexes`: queries that an index serves give the answers of scans.
 //! - `exchange`: pandas, Polars and DuckDB read what COPY writes, and the other way round.
-//! - `prepared`: statements that are prepared once give what they give when they are run anew.
-//! - `point_rows`: rows that are written by their key without operators are those that operators write.
-//! - `locking`: rows that queries lock, and moments that transactions see.
-//! - `foreign_keys`: no row refers to one that is not there, whatever sessions do.
+//! - `prepared`: statements prepared once give the same results as when they are run anew.
+//! - `point_rows`: rows written by their key without operators equal those that operators write.
+//! - `locking`: rows that queries lock, and snapshots of transactions.
+//! - `foreign_keys`: no row refers to a missing one, whatever sessions do.
 //! - `sessions`: sessions of one database change the same rows and tables.
-//! - `temporary`: temporary tables are of one session, and no file tells of them.
-//! - `functions`: what can be called is listed, its examples are true, and the page of it is fresh.
-//! - `names`: columns of results and tags of statements are called as people expect.
-//! - `floats`: zeros and NaNs of any bits in files answer as those of tables do.
-//! - `upstream`: DataFusion by itself still answers wrongly where a file here works around it.
+//! - `temporary`: temporary tables belong to one session, and no file contains them.
+//! - `functions`: the list of functions is complete, its examples are correct, and its page is up to date.
+//! - `names`: names of result columns and tags of statements are as users expect.
+//! - `floats`: zeros and NaNs of any bits give the same results in files and in tables.
+//! - `upstream`: DataFusion alone still answers wrongly where a file here works around it.
 
 mod calls;
 mod changes;
@@ -48,6 +49,7 @@ mod functions;
 mod group_batches;
 mod grouping;
 mod hostile_files;
+mod indexes;
 mod kept_texts;
 mod knowledge;
 mod limits;

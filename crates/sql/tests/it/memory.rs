@@ -1,4 +1,4 @@
-//! The memory limit is kept, and what spills gets on with little.
+//! The memory limit is respected, and spilling operators make do with little.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -129,7 +129,7 @@ fn a_query_ends_where_more_is_allocated_than_it_reserves() {
         let error = error(&session, sql);
         assert!(error.contains("memory") && error.contains("64.0 MiB"), "{sql}\n{error}");
     }
-    // Metadata and statements that return little go on, or no table could be dropped.
+    // Metadata and statements with small results continue, or no table could be dropped.
     rows(&session, "SELECT 1");
     HEAP.store(0, Ordering::Relaxed);
     rows(&session, queries[3]);

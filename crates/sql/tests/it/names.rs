@@ -1,4 +1,4 @@
-//! What the columns of results are called, and what statements say they did.
+//! Names of result columns, and command tags.
 
 use crate::common::{live, rows, run};
 
@@ -46,7 +46,7 @@ fn an_expression_is_called_by_its_text() {
 }
 
 #[test]
-fn orders_groups_and_conditions_find_what_they_are_about() {
+fn orders_groups_and_conditions_resolve_their_columns() {
     let session = live();
     rows(&session, "CREATE TABLE t (k INT, v INT)");
     rows(&session, "INSERT INTO t VALUES (1, 10), (1, 20), (2, 5), (3, NULL)");
@@ -134,9 +134,9 @@ fn tags_are_those_of_postgresql() {
     }
 }
 
-/// Of tables with very many columns `*` is planned in another way.
+/// For tables with very many columns `*` is planned differently.
 #[test]
-fn all_columns_of_a_wide_table_are_those_of_a_narrow_one() {
+fn select_star_works_alike_for_wide_and_narrow_tables() {
     let session = live();
     let wide: Vec<String> = (0..700).map(|at| format!("c{at} INT NOT NULL")).collect();
     let columns: Vec<String> = (0..700).map(|at| format!("c{at}")).collect();

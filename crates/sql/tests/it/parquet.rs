@@ -1,4 +1,4 @@
-//! Parquet files of others, written here column by column as other writers write them.
+//! Parquet files from other programs, written here column by column as other writers write them.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use bytes::Bytes;
 
 use crate::common::{live, rows, run};
 
-/// A file in a directory of its own.
+/// A file in a temporary directory.
 struct Sample {
     _directory: tempfile::TempDir,
     path: String,
@@ -49,7 +49,7 @@ impl Sample {
         Self { _directory: directory, path }
     }
 
-    /// Replaces what the file says of itself; its data stay.
+    /// Replaces the metadata of the file; its data stay.
     fn rewrite(&self, change: impl Fn(ParquetMetaData) -> ParquetMetaData) {
         let bytes = Bytes::from(std::fs::read(&self.path).unwrap());
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&bytes).unwrap();
@@ -74,7 +74,7 @@ impl Sample {
 struct Columns<'a>(SerializedRowGroupWriter<'a, File>);
 
 impl Columns<'_> {
-    /// The next one: its values, with the levels that its repetition asks for.
+    /// Writes the next column: its values, with the levels that its repetition requires.
     fn next<T: DataType>(
         &mut self,
         values: &[T::T],
@@ -163,7 +163,7 @@ fn intervals_and_uuids_inside_of_others_are_values() {
 }
 
 #[test]
-fn what_is_written_with_intervals_is_read_again() {
+fn intervals_survive_a_round_trip() {
     let (session, directory) = (live(), tempfile::tempdir().expect("a directory"));
     let path = directory.path().join("i.parquet").display().to_string();
     let values =

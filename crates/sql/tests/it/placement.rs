@@ -1,4 +1,4 @@
-//! Where chunks and pipelines end up, as the tables of the knowledge base and EXPLAIN show it.
+//! The location of chunks and pipelines in the tables of the knowledge base and EXPLAIN.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ fn one_pool_plans_no_exchange_of_atolls() {
 }
 
 #[test]
-fn a_refused_mbind_is_no_error_and_the_pages_tell_where_they_are() {
+fn a_refused_mbind_is_not_an_error_and_pages_are_located() {
     let machine = Arc::new(machines::two_nodes());
     let kernel = SimulatedKernel::new(Arc::clone(&machine));
     kernel.refuse("mbind");

@@ -1,11 +1,11 @@
-//! Rows that are written by their key without operators are those that operators write.
+//! Rows written by their key without operators equal those that operators write.
 
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::{PreparedStatement, Session, SqlError};
 
 use crate::common::{live, rows};
 
-/// A value of each column in texts, the key first; none is NULL.
+/// A value of each column as texts, the key first; None is NULL.
 type RowTexts = [Option<&'static str>; 15];
 
 const TYPES: [&str; 15] = [
@@ -137,7 +137,7 @@ fn assert_same(session: &Session, what: &str) {
 }
 
 #[test]
-fn rows_by_key_are_those_of_operators_for_every_type() {
+fn rows_written_by_key_match_those_of_operators_for_every_type() {
     let session = live();
     ["by_key", "planned"].into_iter().for_each(|table| create(&session, table));
     let places: Vec<String> = (1..=TYPES.len()).map(|at| format!("${at}")).collect();
@@ -176,7 +176,7 @@ fn rows_by_key_are_those_of_operators_for_every_type() {
 }
 
 #[test]
-fn what_is_wrong_with_a_row_by_key_is_told_and_changes_nothing() {
+fn errors_of_a_row_by_key_are_reported_and_change_nothing() {
     let session = live();
     create(&session, "by_key");
     let places: Vec<String> = (1..=TYPES.len()).map(|at| format!("${at}")).collect();
@@ -198,7 +198,7 @@ fn what_is_wrong_with_a_row_by_key_is_told_and_changes_nothing() {
     execute(&session, &add, &[Some("1")]).unwrap();
     let found = rows(&session, "SELECT c14 FROM by_key");
     assert_eq!(found, [["9223372036854775807"]]);
-    // A key that changes is checked, and found from then on.
+    // A changed key is checked, and found from then on.
     execute(&session, &insert, &ROWS[1]).unwrap();
     let rename = prepared(&session, "UPDATE by_key SET c1 = $1 WHERE c0 = 'a' AND c1 = $2");
     execute(&session, &rename, &[Some("1"), ROWS[1][1]]).unwrap_err();

@@ -1,4 +1,4 @@
-//! Pools: cores of their own for a class of statements.
+//! Pools: dedicated cores for a class of statements.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -70,7 +70,7 @@ fn a_pool_takes_its_cores_from_statements_without_one_and_gives_them_back() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_reason() {
+fn invalid_changes_are_refused_with_the_reason() {
     let session = four_nodes();
     let other = session.database().session().expect("a session");
     assert!(
@@ -79,7 +79,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
     );
     assert!(
         error(&session, "CREATE POOL a ON NODE 9")
-            .contains("node 9 has no cpus; nodes that have some: 0, 1")
+            .contains("node 9 has no cpus; nodes with cpus: 0, 1")
     );
     assert!(
         error(&session, "CREATE POOL a ON CORES 0-999").contains("does not exist; the machine has")
@@ -163,7 +163,7 @@ fn shared_scans_hand_their_chunks_over_while_pools_come_and_go() {
     assert_eq!(pools(&session).len(), 1);
 }
 
-/// What `atoll.pools` tells of the cores of the statements without a pool.
+/// The cores of statements without a pool in `atoll.pools`.
 fn cores(session: &Session) -> String {
     let sql = "SELECT cpus, nodes, cores, cores_setting FROM atoll.pools WHERE pool IS NULL";
     rows(session, sql)[0].join(" ")

@@ -6,7 +6,7 @@ use atoll_sql::{Session, SqlError};
 
 use crate::common::{live, rows, run, texts};
 
-/// The rows that a prepared statement gives for each of these values.
+/// The rows of a prepared statement for each of these values.
 fn executed(session: &Session, sql: &str, values: &[&[i64]]) -> Vec<Vec<String>> {
     session.runtime().block_on(async {
         let prepared = session.prepare(sql).await.expect(sql);
@@ -22,7 +22,7 @@ fn executed(session: &Session, sql: &str, values: &[&[i64]]) -> Vec<Vec<String>>
 }
 
 #[test]
-fn defaults_and_moments_are_those_of_each_execution() {
+fn defaults_and_times_are_computed_for_each_execution() {
     let session = live();
     rows(
         &session,
@@ -40,7 +40,7 @@ fn defaults_and_moments_are_those_of_each_execution() {
 }
 
 #[test]
-fn what_is_there_already_is_what_on_conflict_says() {
+fn on_conflict_handles_existing_rows() {
     let session = live();
     rows(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)");
     let add = "INSERT INTO t VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET n = t.n + excluded.n";
@@ -174,7 +174,7 @@ fn each_row_is_given_a_number_of_its_own() {
 }
 
 #[test]
-fn execute_runs_by_the_plan_of_its_text_and_means_what_names_mean_now() {
+fn execute_uses_the_plan_of_its_text_and_resolves_names_now() {
     let session = live();
     for sql in [
         "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)",
@@ -192,7 +192,7 @@ fn execute_runs_by_the_plan_of_its_text_and_means_what_names_mean_now() {
         ["EXECUTE of_id(1)", "EXECUTE of_id(2)", "EXECUTE of_id(9)"].map(found),
         ["11", "21", ""]
     );
-    // A value that is not of the parameter's type is computed, cast or refused as ever.
+    // A value of another type than the parameter's is computed, cast or refused as usual.
     assert_eq!(found("EXECUTE of_id(1 + 1)"), "21");
     assert_eq!(found("EXECUTE as_int(2)"), "20");
     assert!(run(&session, "EXECUTE of_id('x')").is_err());
@@ -215,7 +215,7 @@ fn execute_runs_by_the_plan_of_its_text_and_means_what_names_mean_now() {
     assert_eq!(found("EXECUTE of_id(1)"), "6");
 }
 
-/// What a statement that is prepared for this gives for 1: its columns and rows, or the code of its error.
+/// The result of a newly prepared statement for 1: its columns and rows, or the code of its error.
 fn prepared_anew(session: &Session, sql: &str) -> String {
     session.runtime().block_on(async {
         let found = async {
@@ -235,7 +235,7 @@ fn prepared_anew(session: &Session, sql: &str) -> String {
 }
 
 #[test]
-fn what_is_prepared_again_means_what_its_names_mean_by_then() {
+fn repeated_prepares_resolve_names_again() {
     let session = live();
     let other = session.database().session().expect("a session");
     rows(&session, "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)");
@@ -268,7 +268,7 @@ fn what_is_prepared_again_means_what_its_names_mean_by_then() {
         (&other, "CREATE TABLE t (id INTEGER PRIMARY KEY, n REAL)"),
         (&other, "INSERT INTO t VALUES (1, 2.5)"),
     ];
-    // Runs one, and takes back what it has changed.
+    // Runs one, and undoes its changes.
     let outcome = |sql: &str, is_open: bool| {
         if is_open {
             rows(&session, "SAVEPOINT before");
@@ -279,20 +279,20 @@ fn what_is_prepared_again_means_what_its_names_mean_by_then() {
             "UPDATE" => "UPDATE t SET n = n - 1 WHERE id = 1",
             _ => "DELETE FROM t WHERE id = 2",
         };
-        // Where the statement has failed, so may this.
+        // If the statement failed, this may fail too.
         drop(run(&session, undoing));
         outcome
     };
     let mut is_open = false;
     for (step, (by, change)) in changes.into_iter().enumerate() {
-        // Twice, so that what is kept of them is used before the change.
+        // Twice, so that cached plans are used before the change.
         for sql in statements.iter().chain(&statements) {
             outcome(sql, is_open);
         }
         rows(by, change);
         is_open = change == "BEGIN" || is_open && change != "ROLLBACK";
         for sql in statements {
-            // With blanks behind it, it is another text.
+            // With blanks after it, it is another text.
             let unknown = format!("{sql}{}", " ".repeat(step + 1));
             let first = outcome(&unknown, is_open);
             assert_eq!(outcome(sql, is_open), first, "{sql} after {change}");

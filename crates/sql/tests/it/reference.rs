@@ -67,3 +67,13 @@ fn operators_agree_with_the_reference_on_skewed_unique_and_empty_data() {
         }
     }
 }
+
+#[test]
+fn semi_joins_deduplicate_the_side_that_only_filters() {
+    let session = live();
+    rows(&session, "CREATE TABLE few AS SELECT i AS id, i % 10 AS k FROM range(20000) t(i)");
+    let sql = "SELECT count(*) FROM few WHERE k IN (SELECT k FROM few)";
+    let plan = rows(&session, &format!("EXPLAIN {sql}")).concat().join("\n");
+    assert!(plan.contains("DeduplicateExec"), "{plan}");
+    assert_eq!(rows(&session, sql), [["20000"]]);
+}

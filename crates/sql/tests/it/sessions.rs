@@ -180,7 +180,7 @@ fn tables_come_and_go_while_others_write_them() {
 }
 
 #[test]
-fn what_every_durability_acknowledged_is_there_after_the_database_was_closed() {
+fn acknowledged_commits_of_every_durability_survive_closing() {
     let machine = Arc::new(Machine::discover().expect("the machine can be read"));
     for durability in ["off", "async", "fsync"] {
         let directory = tempfile::tempdir().expect("a directory");

@@ -1,5 +1,5 @@
-//! What clients saw that share scans while others write, looked at by the checker of histories; and what is there
-//! after a process was killed in the midst of it.
+//! Histories of clients that share scans while others write, checked for consistency; and the state after a process was
+//! killed in the middle of it.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -23,7 +23,7 @@ use futures::future::join_all;
 
 use crate::common::{fake, live, rows, session, texts};
 
-/// Lists, and the parts that they are dealt to in turn.
+/// Lists, and the parts to which they are assigned in turn.
 const KEYS: u64 = 12;
 const PARTS: u64 = 3;
 /// Values that one statement appends follow its number, multiplied by this.
@@ -170,7 +170,7 @@ fn durable(directory: &Path) -> Session {
     session(machine, Arc::new(LiveKernel::new()), options)
 }
 
-/// Says a line. The parent that read the lines may be gone.
+/// Prints a line. The parent that read the lines may be gone.
 fn say(line: &str) -> bool {
     writeln!(std::io::stdout(), "\n{line}").is_ok()
 }
@@ -220,7 +220,7 @@ fn the_child_answers_until_it_is_killed() {
                 }
             }
         });
-        // Ends when one of the writers does: its parent is gone.
+        // Ends with the first of the writers: its parent is gone.
         tokio::select! {
             _ = futures::future::select_all(writers.map(Box::pin)) => {}
             _ = join_all(readers) => {}
@@ -228,7 +228,7 @@ fn the_child_answers_until_it_is_killed() {
     });
 }
 
-/// Lets a child work, and kills it; what it found and what it said that it wrote last, by part.
+/// Lets a child work, and kills it; what it found and its last acknowledged writes, by part.
 fn child(directory: &Path) -> (BTreeMap<u64, u64>, BTreeMap<u64, u64>) {
     let mut child = Command::new(env::current_exe().expect("this test"))
         .args(["--exact", CHILD, "--nocapture"])

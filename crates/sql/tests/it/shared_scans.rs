@@ -1,4 +1,4 @@
-//! Selections that share scans find what each finds by itself.
+//! Selections that share scans find the same rows as each does alone.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const TABLE: &str = "CREATE TABLE t AS SELECT
     'a note of some length about ' || (i * 31 % 5000) AS note
     FROM generate_series(1, 20000) AS s(i)";
 
-/// Filters with two parameters each, whose types are told by what they are compared with.
+/// Filters with two parameters each, whose types follow from what they are compared with.
 const FILTERS: [&str; 18] = [
     "small = $1 AND large < $2",
     "large BETWEEN $1 AND $2",
@@ -57,7 +57,7 @@ const LISTS: [&str; 7] = [
     "id, day, flag, city",
 ];
 
-/// What follows conditions, where the list has the id.
+/// The clauses after conditions, if the list has the id.
 const RESTS: [&str; 4] = ["", "", "ORDER BY id DESC LIMIT 3", "ORDER BY id LIMIT 2 OFFSET 1"];
 
 fn value(random: &mut SplitMix64) -> ScalarValue {
@@ -77,7 +77,7 @@ async fn answer(statement: &PreparedStatement, values: &[ScalarValue]) -> Vec<Ve
     rows
 }
 
-/// What the shared scans of a table did: cycles, queries, the largest batch.
+/// Statistics of a table's shared scans: cycles, queries, the largest batch.
 fn scans(session: &Session) -> Vec<u64> {
     let found = rows(session, "SELECT cycles, queries, batch_max FROM atoll.scans");
     found.first().into_iter().flatten().map(|number| number.parse().expect("a number")).collect()
@@ -123,7 +123,7 @@ fn ask_many(session: &Session, seed: u64, rounds: usize) {
 }
 
 #[test]
-fn selections_that_wait_together_find_what_each_finds_alone() {
+fn shared_selections_find_the_same_rows_as_separate_ones() {
     ask_many(&live(), 1, 3);
 }
 
@@ -133,7 +133,7 @@ fn so_they_do_on_a_machine_of_eight_nodes() {
 }
 
 #[test]
-fn a_client_sees_what_it_wrote_and_no_half_of_what_others_write() {
+fn a_client_sees_its_own_writes_and_no_partial_writes_of_others() {
     let session = live();
     rows(&session, "CREATE TABLE account (id BIGINT PRIMARY KEY, owner BIGINT, amount BIGINT)");
     rows(&session, "INSERT INTO account SELECT i, i % 2, 100 FROM generate_series(0, 999) AS s(i)");
@@ -217,7 +217,7 @@ fn selections_as_text_find_the_same_together() {
     }
     let [_, queries, _] = scans(&session)[..] else { panic!("no scans") };
     assert!(queries > 40, "{queries} queries");
-    // What a name means is not remembered longer than it means that.
+    // The meaning of a name is not cached beyond its validity.
     rows(&session, "CREATE TEMP VIEW v AS SELECT id FROM t");
     assert_eq!(rows(&session, "SELECT id FROM v WHERE id = 3"), [["3"]]);
     rows(&session, "CREATE OR REPLACE TEMP VIEW v AS SELECT id + 1 AS id FROM t");
@@ -308,7 +308,7 @@ fn a_table_that_is_altered_or_gone_is_seen_as_it_is() {
 }
 
 #[test]
-fn a_text_means_what_it_means_to_its_session() {
+fn a_text_has_the_meaning_of_its_session() {
     let first = live();
     let second = first.database().session().expect("a session");
     rows(
@@ -334,7 +334,7 @@ fn a_text_means_what_it_means_to_its_session() {
 }
 
 #[test]
-fn own_changes_of_an_open_transaction_are_seen() {
+fn a_transaction_sees_its_own_changes() {
     let session = live();
     rows(&session, "CREATE TABLE t AS SELECT i AS a FROM generate_series(1, 100) AS s(i)");
     rows(&session, "BEGIN");
@@ -382,7 +382,7 @@ const CHANGES: [&str; 7] = [
 ];
 
 #[test]
-fn changes_of_rows_that_a_shared_scan_finds_are_those_of_the_ordinary_way() {
+fn changes_by_shared_scans_match_normal_execution() {
     for session in [live(), fake(machines::four_nodes(), Strategy::Aligned)] {
         rows(&session, TABLE);
         rows(&session, &TABLE.replacen("TABLE t", "TABLE u", 1));
@@ -432,7 +432,7 @@ fn no_change_is_lost_where_clients_change_the_same_rows() {
 }
 
 #[test]
-fn rows_that_do_not_fit_into_the_memory_limit_are_handed_on_the_ordinary_way() {
+fn rows_beyond_the_memory_limit_use_normal_execution() {
     let machine = Arc::new(Machine::discover().expect("the machine can be read"));
     let options = DatabaseOptions { memory_limit: Bytes(64 << 20), ..DatabaseOptions::default() };
     let session = session(machine, Arc::new(LiveKernel::new()), options);
@@ -478,7 +478,7 @@ fn rows_that_do_not_fit_into_the_memory_limit_are_handed_on_the_ordinary_way() {
 #[test]
 fn a_dropped_table_leaves_the_shared_scans() {
     let session = live();
-    // A cycle is counted, and lets go of its table, after its queries are answered.
+    // A cycle is counted, and releases its table, after its queries are answered.
     let soon = |is: fn(&[u64]) -> bool| (0..10_000).any(|_| is(&scans(&session)));
     for _ in 0..3 {
         rows(&session, "CREATE TABLE t AS SELECT i AS a FROM generate_series(1, 9) AS s(i)");

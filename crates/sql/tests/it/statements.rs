@@ -1,5 +1,4 @@
-//! Statements that are long, deep or make the planner panic: an answer, or an error and a session that
-//! goes on.
+//! Statements that are long, deep or make the planner panic: a result, or an error and a session that continues.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ fn message(session: &Session, sql: &str) -> String {
     run(session, sql).expect_err("the statement is refused").to_string()
 }
 
-/// `1 + 1 + …`, and its like.
+/// `1 + 1 + …`, and similar chains.
 fn chain(of: &str, with: &str, count: usize) -> String {
     vec![of; count].join(with)
 }

@@ -1,4 +1,4 @@
-//! Errors have PostgreSQL's codes: each statement is refused with the code that PostgreSQL 15 gives it.
+//! Errors have PostgreSQL's codes: each statement fails with the code that PostgreSQL 15 gives it.
 
 use crate::common::{live, run};
 
@@ -16,7 +16,7 @@ const TABLES: [&str; 8] = [
 ];
 
 const REFUSED: &[(&str, &str)] = &[
-    // What is not there.
+    // Missing objects.
     ("42P01", "SELECT * FROM nix"),
     ("42P01", "SELECT * FROM s.nix"),
     ("42P01", "SELECT nix.* FROM t"),
@@ -60,7 +60,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("42883", "SELECT * FROM nix(1)"),
     ("26000", "EXECUTE nix"),
     ("26000", "DEALLOCATE nix"),
-    // What is there already, or twice.
+    // Objects that exist already, or are named twice.
     ("42P07", "CREATE TABLE t (a INT)"),
     ("42P07", "CREATE VIEW t AS SELECT 1"),
     ("42P07", "CREATE SEQUENCE t"),
@@ -77,7 +77,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("42P16", "ALTER TABLE t ADD PRIMARY KEY (n)"),
     ("42P16", "ALTER TABLE t ALTER COLUMN id DROP NOT NULL"),
     ("42601", "UPDATE t SET id = 1, id = 2"),
-    // What something else is, or needs.
+    // Objects of another kind, or needed by others.
     ("42809", "DROP VIEW t"),
     ("42809", "DROP TABLE v"),
     ("42809", "ALTER TABLE v ADD COLUMN b INT"),
@@ -98,7 +98,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("428C9", "UPDATE t SET g = 1"),
     ("428C9", "UPDATE t SET i = 1"),
     ("55000", "SELECT currval('q')"),
-    // Groups, types and places.
+    // Groups, types and positions.
     ("42803", "SELECT id, count(*) FROM t"),
     ("42803", "SELECT sum(count(*)) FROM t"),
     ("42803", "SELECT id FROM t WHERE count(*) > 1"),
@@ -119,7 +119,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("42P10", "SELECT array_agg(DISTINCT a ORDER BY n) FROM t GROUP BY id"),
     ("22023", "SELECT split_part('a,b', ',', 0)"),
     ("22023", "SELECT split_part(a, ',', 0) FROM t"),
-    // Frames of windows.
+    // Window frames.
     ("22013", "SELECT sum(n) OVER (ORDER BY n RANGE -1 PRECEDING) FROM t"),
     ("22013", "SELECT sum(n) OVER (ORDER BY n ROWS -1 PRECEDING) FROM t"),
     (
@@ -205,7 +205,7 @@ fn statements_are_refused_with_the_codes_of_postgresql() {
 }
 
 #[test]
-fn what_depends_on_something_is_told_as_in_postgresql() {
+fn dependent_objects_are_reported_as_in_postgresql() {
     let session = live();
     for sql in TABLES.into_iter().chain(["CREATE VIEW w AS SELECT a FROM v"]) {
         run(&session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -226,7 +226,7 @@ fn what_depends_on_something_is_told_as_in_postgresql() {
 }
 
 #[test]
-fn a_constraint_is_told_with_its_schema_and_table() {
+fn errors_name_the_schema_and_the_table_of_a_constraint() {
     let session = live();
     for sql in TABLES {
         run(&session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));

@@ -1,4 +1,4 @@
-//! Temporary tables are of one session, and no file tells of them.
+//! Temporary tables belong to one session, and no file contains them.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn a_session_sees_its_own_temporary_tables_only() {
     rows(&other, "CREATE TEMP TABLE t AS SELECT 3 AS a");
     assert_eq!(rows(&one, "SELECT a FROM t"), [["2"]]);
     assert_eq!(rows(&other, "SELECT a FROM t"), [["3"]]);
-    // The text is planned for each of them, where sessions share plans as well.
+    // The text is planned for each of them, even though sessions share plans.
     let third = beside(&one);
     for _ in 0..2 {
         assert_eq!(rows(&third, "SELECT a FROM t WHERE a > 0"), [["1"]]);
@@ -64,7 +64,7 @@ fn durable(directory: &Path) -> Session {
     session(machine, kernel, DatabaseOptions { directory, ..DatabaseOptions::default() })
 }
 
-/// All that the files of a directory hold, the log included.
+/// The contents of all files in a directory, the log included.
 fn contents(directory: &Path) -> Vec<u8> {
     let entries = fs::read_dir(directory).expect("the directory can be read");
     let read = |entry: Result<fs::DirEntry, _>| {
@@ -75,7 +75,7 @@ fn contents(directory: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn no_file_of_the_data_directory_tells_of_temporary_tables() {
+fn no_file_of_the_data_directory_contains_temporary_tables() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let told = |word: &str| {
         let contents = contents(directory.path());
@@ -85,7 +85,7 @@ fn no_file_of_the_data_directory_tells_of_temporary_tables() {
     rows(&one, "CREATE TABLE kept(a INT PRIMARY KEY, b TEXT)");
     rows(&one, "CREATE TEMP TABLE secretname(a INT GENERATED ALWAYS AS IDENTITY, b TEXT)");
     rows(&one, "INSERT INTO secretname(b) VALUES ('secretvalue')");
-    // So many are loaded as chunks.
+    // Enough rows to be loaded as chunks.
     rows(
         &one,
         "CREATE TEMP TABLE many AS SELECT value AS a, 'secretvalue' AS b FROM generate_series(1, 300000)",

@@ -7,8 +7,8 @@ use atoll_topology::NodeId;
 
 use crate::common::{fake, live, rows};
 
-/// Columns in which the other engine gives binary floating point and Atoll exact decimals or the
-/// reverse: equal up to a unit of the last digit printed.
+/// Columns in which the other engine returns binary floating point and Atoll exact decimals or the reverse: equal up to
+/// a unit of the last digit printed.
 const INEXACT: [&str; 6] =
     ["avg_qty", "avg_price", "avg_disc", "mkt_share", "promo_revenue", "avg_yearly"];
 

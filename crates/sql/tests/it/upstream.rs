@@ -1,7 +1,7 @@
-//! Defects of plain DataFusion that files of Atoll work around: each is still there.
+//! Defects of plain DataFusion that files of Atoll work around: each still exists.
 //!
-//! A probe that fails tells of an upstream version that answers rightly: the file that it names, or the part of it
-//! that is about this defect, can go. `docs/upstream.md` lists all workarounds.
+//! A probe that fails indicates that an upstream version is correct: the file that it names, or the part of it about
+//! this defect, can go. `docs/upstream.md` lists all workarounds.
 
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::datafusion::error::Result;
@@ -9,7 +9,7 @@ use atoll_sql::datafusion::prelude::SessionContext;
 
 use crate::common::texts;
 
-/// What DataFusion answers today, to the last statement of a probe.
+/// The current answer of DataFusion to the last statement of a probe.
 #[derive(Debug)]
 enum Today {
     /// These rows, whose values are joined by spaces.
@@ -20,8 +20,8 @@ enum Today {
 
 use Today::{Error, Rows};
 
-/// What is probed, the file below `crates/` that works around it and the thread about it, if any; the statements; and
-/// what DataFusion answers today.
+/// The defect, the file below `crates/` that works around it and its thread, if any; the statements; and the current
+/// answer of DataFusion.
 type Probe = (&'static str, &'static str, &'static [&'static str], Today);
 
 const PROBES: [Probe; 30] = [
@@ -251,7 +251,7 @@ async fn run(context: &SessionContext, sql: &str) -> Result<Vec<RecordBatch>> {
     context.sql(sql).await?.collect().await
 }
 
-/// The rows that plain DataFusion gives for the last statement, or the text of its error; those before it succeed.
+/// The rows of plain DataFusion for the last statement, or the text of its error; those before it succeed.
 async fn answer(statements: &[&str]) -> std::result::Result<Vec<String>, String> {
     let context = SessionContext::new();
     let (last, before) = statements.split_last().expect("a probe has a statement");

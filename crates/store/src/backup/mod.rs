@@ -1,13 +1,13 @@
-//! Backups: a copy of a data directory that opens as the database it was.
+//! Backups: copies of a data directory that open as the same database.
 //!
 //! | of | copied | holds |
 //! |---|---|---|
-//! | a database that is open ([`DurableDatabase::backup`](crate::durable::DurableDatabase::backup)) | what a checkpoint made for it names; its log is new and without records | all that was committed when the checkpoint began |
-//! | a directory that no process has open ([`backup_directory`]) | all files of chunks and tables, and the log | all that it holds |
+//! | a database that is open ([`DurableDatabase::backup`](crate::durable::DurableDatabase::backup)) | the files of a checkpoint made for it, with a new, empty log | everything committed when the checkpoint began |
+//! | a directory that no process has open ([`backup_directory`]) | all files of chunks and tables, and the log | everything it holds |
 //!
-//! Files that a checkpoint names never change, so they are copied while clients write. The manifest comes last, when
-//! all else is on disk: before it the copy cannot be opened. Every file is read back with its checksums compared, and
-//! only then [`BackupTarget`] gives the directory its name.
+//! Files that a checkpoint names never change, so they are copied while clients write. The manifest comes last, after
+//! all else is on disk: without it the copy cannot be opened. Every file is read back and its checksums are compared
+//! before [`BackupTarget`] gives the directory its name.
 
 mod target;
 
@@ -25,52 +25,52 @@ use crate::open::{DirectoryInfo, OpenError, check_directory, directory_info};
 
 pub use target::BackupTarget;
 
-/// How much is copied at a time.
+/// Bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Bytes of the first segment of the log of a copy: little, for it is empty.
+/// Bytes of the first segment of a copy's log: few, because the log is empty.
 const SEGMENT_BYTES: u64 = 1 << 20;
 
-/// What was copied.
+/// The files that were copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BackupReport {
-    /// Commits that the copy holds; without those in its log.
+    /// Commits that the copy holds, without those in its log.
     pub epoch: Epoch,
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the files.
     pub bytes: u64,
 }
 
-/// Why there is no backup. What was copied until then is removed where that is possible, and what stays cannot be opened.
+/// Why no backup was made. The files copied so far are removed if possible; those that remain cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The name is taken.
-    #[error("'{}' already exists; a backup makes its directory: give a name that is free", .0.display())]
+    /// The name is in use.
+    #[error("'{}' already exists; a backup creates its directory; choose an unused name", .0.display())]
     Exists(PathBuf),
-    /// Another backup to this name runs or was interrupted.
+    /// Another backup with this name is running or was interrupted.
     #[error(
-        "'{}' already exists: another backup makes it, or was interrupted; remove it if none runs, or give another name",
+        "'{}' already exists: another backup runs or was interrupted; remove it if none runs, or choose another name",
         .0.display()
     )]
     Unfinished(PathBuf),
-    /// The one who asked for it has gone.
+    /// The client that requested it is gone.
     #[error("the backup was cancelled")]
     Cancelled,
-    /// The checkpoint that it would have been a copy of was not made.
+    /// The checkpoint to be copied could not be made.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// A file was not read or not written.
+    /// A file could not be read or written.
     #[error("no backup was made: {0}")]
     File(#[from] DataFileError),
-    /// The log of the copy was not made.
+    /// The log of the copy could not be created.
     #[error("no backup was made: {0}")]
     Log(#[from] LogError),
     /// The directory holds no database, or the copy cannot be opened.
     #[error("no backup was made: {0}")]
     Open(#[from] OpenError),
     /// A part of the database is damaged.
-    #[error("no backup was made, for a part of the database is damaged: {0}")]
+    #[error("no backup was made because part of the database is damaged: {0}")]
     Damaged(String),
 }
 
@@ -94,9 +94,9 @@ impl From<FileError> for BackupError {
     }
 }
 
-/// Copies a directory that no process has open, which is locked meanwhile.
+/// Copies a directory that no process has open, and locks it meanwhile.
 pub fn backup_directory(from: &Arc<dyn Files>, to: &Arc<dyn Files>) -> Result<BackupReport> {
-    // Before a lock file is left in a directory of something else.
+    // Check this before creating a lock file in a directory that is not a database.
     if Manifest::read(&**from)?.is_none() {
         return Err(OpenError::Empty.into());
     }
@@ -115,7 +115,7 @@ pub fn backup_directory(from: &Arc<dyn Files>, to: &Arc<dyn Files>) -> Result<Ba
     Ok(report)
 }
 
-/// Copies what the checkpoint on disk names. No other one may be made meanwhile.
+/// Copies the files of the checkpoint on disk. No other checkpoint may be made meanwhile.
 pub(crate) fn copy_checkpoint(
     from: &dyn Files,
     to: &Arc<dyn Files>,
@@ -139,7 +139,7 @@ pub(crate) fn copy_checkpoint(
     to.sync_names(CHUNK_DIRECTORY)?;
     to.sync_names(TABLE_DIRECTORY)?;
     Log::create_at(Arc::clone(to), LogOptions { database, segment_bytes: SEGMENT_BYTES }, start)?;
-    // The log of the copy holds nothing behind the checkpoint.
+    // The log of the copy holds nothing after the checkpoint.
     manifest.start.synced = start;
     let report = copy.finish(&manifest)?;
     undamaged(&directory_info(to)?)?;
@@ -153,7 +153,7 @@ fn undamaged(copy: &DirectoryInfo) -> Result<()> {
     }
 }
 
-/// Files on their way from one directory to another.
+/// Copies files from one directory to another.
 struct FileCopy<'a> {
     from: &'a dyn Files,
     to: &'a dyn Files,
@@ -168,7 +168,7 @@ impl<'a> FileCopy<'a> {
         Self { from, to, is_cancelled, piece: vec![0; PIECE_BYTES], report }
     }
 
-    /// Copies a file and syncs what is in it, but not its name.
+    /// Copies a file and syncs its contents, but not its name.
     fn file(&mut self, name: &str) -> Result<()> {
         let from = self.from.open(name)?;
         let to = self.to.create_unsynced(name)?;

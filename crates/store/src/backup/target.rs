@@ -1,4 +1,4 @@
-//! The directory of a backup, which has its name when all of it is there.
+//! The directory of a backup, which gets its name when it is complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{BackupError, Result};
 use crate::files::{FileErrorKind, Files, LiveFiles};
 
-/// A new directory under the name `<name>.partial`. Dropped before [`finish`](Self::finish) it is removed.
+/// A new directory with the name `<name>.partial`. It is removed if dropped before [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct BackupTarget {
     path: PathBuf,
@@ -18,7 +18,7 @@ pub struct BackupTarget {
 }
 
 impl BackupTarget {
-    /// Makes the directory. The one that will hold it is there.
+    /// Creates the directory. Its parent must exist.
     pub fn create(path: &Path) -> Result<Self> {
         let name = path.file_name().filter(|_| path.symlink_metadata().is_err());
         let Some(name) = name else { return Err(BackupError::Exists(path.to_owned())) };
@@ -38,7 +38,7 @@ impl BackupTarget {
         &self.files
     }
 
-    /// Gives the directory its name, now that the copy is whole.
+    /// Gives the directory its name when the copy is complete.
     pub fn finish(mut self) -> Result<()> {
         self.live.move_to(&self.path)?;
         self.is_finished = true;
@@ -49,7 +49,7 @@ impl BackupTarget {
 impl Drop for BackupTarget {
     fn drop(&mut self) {
         if !self.is_finished {
-            // What stays cannot be opened, and its name says what it is.
+            // What remains cannot be opened, and its name ends in `.partial`.
             let _ = fs::remove_dir_all(&self.partial);
         }
     }

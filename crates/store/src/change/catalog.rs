@@ -1,4 +1,4 @@
-//! What names of a database stand for.
+//! The names of a database and the objects that they refer to.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ pub struct RelationName {
 }
 
 impl RelationName {
-    /// This name in this schema.
+    /// The name in this schema.
     pub fn new(schema: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self { schema: schema.into(), name: name.into() }
     }
 }
 
-/// Before a number, the name of a schema with what one session has for itself.
+/// Prefix of the schemas of sessions; the session's number follows.
 const TEMPORARY_SCHEMA: &str = "pg_temp_";
 
-/// The name of the schema that holds what one session has for itself.
+/// The name of the schema of one session's temporary objects.
 pub(crate) fn temporary_schema(number: u64) -> Arc<str> {
     format!("{TEMPORARY_SCHEMA}{number}").into()
 }
 
-/// Whether a schema is of a session, and ends with it.
+/// Whether a schema belongs to a session and ends with it.
 pub fn is_temporary_schema(name: &str) -> bool {
     name.starts_with(TEMPORARY_SCHEMA)
 }
@@ -40,16 +40,16 @@ impl fmt::Display for RelationName {
     }
 }
 
-/// What a name stands for.
+/// The object that a name refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// A table.
     Table(TableId),
-    /// A query that each statement that reads it plans anew.
+    /// A query that is planned anew by each statement that reads it.
     View(Arc<StoredStatement>),
     /// A sequence of numbers.
     Sequence(SequenceId),
-    /// A table that is read from files, by the statement that created it.
+    /// A table read from files, with the statement that created it.
     External(Arc<StoredStatement>),
 }
 
@@ -65,13 +65,13 @@ impl Relation {
     }
 }
 
-/// A statement that is planned again when it is needed, and what its text means.
+/// A statement that is planned again when it is needed, with the settings that give its text meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredStatement {
     /// The text.
     pub sql: Arc<str>,
-    /// The schema of names in it that are written without one.
+    /// The schema of unqualified names.
     pub schema: Arc<str>,
-    /// Settings of the parser that it was written under.
+    /// Settings of the parser under which it was written.
     pub options: Arc<str>,
 }

@@ -1,4 +1,4 @@
-//! What one transaction does to a database, and the names and sequences that it speaks of: what the log holds of it.
+//! The changes of a transaction, with the names and sequences that they refer to, as the log holds them.
 
 mod catalog;
 mod sequence;
@@ -12,8 +12,8 @@ pub(crate) use catalog::temporary_schema;
 pub use catalog::{Relation, RelationName, StoredStatement, is_temporary_schema};
 pub use sequence::{SequenceDefinition, SequenceState};
 
-/// What one transaction does to a database. The steps are applied in their order: the rows of a table
-/// before and after an ALTER TABLE have other columns, and rows that a new constraint forbids may have been
+/// The changes of one transaction. The steps are applied in order: the rows of a table
+/// before and after an ALTER TABLE have different columns, and rows that a new constraint forbids may have been
 /// deleted just before it.
 #[derive(Clone, Debug, Default)]
 pub struct DatabaseChange {
@@ -21,58 +21,58 @@ pub struct DatabaseChange {
     pub steps: Vec<ChangeStep>,
 }
 
-/// A part of what a transaction does.
+/// A step of a transaction.
 #[derive(Clone, Debug)]
 pub enum ChangeStep {
-    /// To names, definitions and what they stand for.
+    /// Changes names, definitions or the objects that names refer to.
     Catalog(CatalogChange),
-    /// To the rows of a table.
+    /// Changes the rows of a table.
     Table(TableId, TableChange),
     /// Values of a sequence up to this one may have been given.
     Sequence(SequenceId, i64),
 }
 
-/// What a statement does to names, definitions and what they stand for.
+/// A change of names, definitions or the objects that names refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CatalogChange {
-    /// A schema without anything in it.
+    /// Creates an empty schema.
     CreateSchema {
         /// Its name.
         name: Arc<str>,
     },
-    /// Removes a schema, which is empty.
+    /// Removes an empty schema.
     DropSchema {
         /// Its name.
         name: Arc<str>,
     },
-    /// A table without rows.
+    /// Creates an empty table.
     CreateTable {
         /// Its name.
         name: RelationName,
-        /// Its number, which no table had before.
+        /// Its number, never used by another table.
         id: TableId,
-        /// What is declared of it.
+        /// Its definition.
         definition: Arc<TableDefinition>,
     },
-    /// A view, in place of another one of that name.
+    /// Creates a view or replaces one with the same name.
     CreateView {
         /// Its name.
         name: RelationName,
         /// Its query.
         statement: Arc<StoredStatement>,
     },
-    /// A table that is read from files.
+    /// Creates a table that is read from files.
     CreateExternal {
         /// Its name.
         name: RelationName,
         /// The statement that creates it.
         statement: Arc<StoredStatement>,
     },
-    /// A sequence before its first value.
+    /// Creates a sequence.
     CreateSequence {
         /// Its name.
         name: RelationName,
-        /// Its number, which no sequence had before.
+        /// Its number, never used by another sequence.
         id: SequenceId,
         /// How values follow each other.
         definition: Arc<SequenceDefinition>,
@@ -82,34 +82,34 @@ pub enum CatalogChange {
         /// Its name.
         name: RelationName,
     },
-    /// Gives a table, view, sequence or external table another name.
+    /// Renames a table, view, sequence or external table.
     Rename {
-        /// Its name so far.
+        /// Its old name.
         from: RelationName,
-        /// Its name from then on.
+        /// Its new name.
         to: RelationName,
     },
-    /// Declares other names of columns, defaults, constraints or placement of a table; other types only
-    /// while it has no rows.
+    /// Changes names of columns, defaults, constraints or placement of a table; types may change
+    /// only while it has no rows.
     SetDefinition {
         /// The table.
         table: TableId,
-        /// What is declared of it from then on.
+        /// Its new definition.
         definition: Arc<TableDefinition>,
     },
     /// `ALTER SEQUENCE`.
     SetSequence {
         /// The sequence.
         sequence: SequenceId,
-        /// How values follow each other from then on.
+        /// How values follow each other from now on.
         definition: Arc<SequenceDefinition>,
-        /// Where it goes on: behind this value, or with the first one.
+        /// Where it continues: after this value, or at the first one.
         last: Option<i64>,
     },
 }
 
 impl ChangeStep {
-    /// Whether it is about what a session has for itself, of which neither the log nor a checkpoint tells.
+    /// Whether it changes objects of a session, which neither the log nor a checkpoint contains.
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Catalog(change) => change.is_temporary(),
@@ -120,7 +120,7 @@ impl ChangeStep {
 }
 
 impl CatalogChange {
-    /// Whether it is about what a session has for itself.
+    /// Whether it changes objects of a session.
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::CreateSchema { name } | Self::DropSchema { name } => is_temporary_schema(name),
@@ -137,7 +137,7 @@ impl CatalogChange {
 }
 
 impl DatabaseChange {
-    /// The steps that outlive their session: those that a record holds.
+    /// The steps that outlive their session and go into a record.
     pub fn durable_steps(&self) -> impl Iterator<Item = &ChangeStep> {
         self.steps.iter().filter(|step| !step.is_temporary())
     }
@@ -156,7 +156,7 @@ impl DatabaseChange {
         }
     }
 
-    /// Adds all of a later change.
+    /// Adds a later change.
     pub fn then(&mut self, later: Self) {
         match self.is_empty() {
             true => *self = later,
@@ -164,7 +164,7 @@ impl DatabaseChange {
         }
     }
 
-    /// The last change of a table, where no definition was changed since.
+    /// The last change of a table, unless a definition was changed since.
     fn last_change_of(&mut self, table: TableId) -> Option<&mut TableChange> {
         let is_rows = |step: &&mut ChangeStep| !matches!(step, ChangeStep::Catalog(_));
         self.steps.iter_mut().rev().take_while(is_rows).find_map(|step| match step {
@@ -173,7 +173,7 @@ impl DatabaseChange {
         })
     }
 
-    /// The tables that outlive their session and whose rows it changes; one may come several times.
+    /// The tables that outlive their session and whose rows it changes; a table may occur several times.
     pub fn durable_tables(&self) -> impl Iterator<Item = (TableId, &TableChange)> {
         self.durable_steps().filter_map(|step| match step {
             ChangeStep::Table(table, change) => Some((*table, change)),

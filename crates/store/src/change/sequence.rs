@@ -1,14 +1,14 @@
-//! Sequences: numbers that are given once, whatever becomes of the transactions that asked for them.
+//! Sequences: numbers that are given once, whether or not the transactions that request them commit.
 
 use std::sync::Arc;
 
-/// How many values are logged ahead at least: a crash skips at most these, and most calls log nothing.
+/// Minimum number of values logged ahead: a crash skips at most these, and most calls log nothing.
 const LOGGED_AHEAD: u64 = 32;
 
 /// `CREATE SEQUENCE`: how the next value follows from the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequenceDefinition {
-    /// From one value to the next; negative for one that falls, never 0.
+    /// The increment; negative for a descending sequence, never 0.
     pub increment: i64,
     /// The smallest value.
     pub min: i64,
@@ -16,9 +16,9 @@ pub struct SequenceDefinition {
     pub max: i64,
     /// The first value.
     pub start: i64,
-    /// Whether it goes on from the other end where it would leave its limits.
+    /// Whether it wraps around at its limits.
     pub cycle: bool,
-    /// How many values are taken from the log at once, where that is more than 32.
+    /// Number of values taken from the log at once, if more than 32.
     pub cache: u32,
 }
 
@@ -33,21 +33,21 @@ impl Default for SequenceDefinition {
 pub struct SequenceState {
     /// How values follow each other.
     pub definition: Arc<SequenceDefinition>,
-    /// A value such that all up to it may have been given; none before the first.
+    /// A value such that all up to it may have been given; `None` before the first.
     pub last: Option<i64>,
-    /// How often it was altered: values that were logged ahead before are not given after.
+    /// How often it was altered: values that were logged ahead before an alteration are not given after it.
     pub generation: u64,
 }
 
 impl SequenceState {
-    /// A sequence that gave no value yet.
+    /// A sequence that has not given a value yet.
     pub fn new(definition: Arc<SequenceDefinition>) -> Self {
         Self { definition, last: None, generation: 0 }
     }
 }
 
 impl SequenceDefinition {
-    /// The value after another one, or the first; none where it would leave the limits.
+    /// The value after another one, or the first. Returns None if it would exceed the limits.
     pub fn after(&self, last: Option<i64>) -> Option<i64> {
         let Some(last) = last else { return Some(self.start) };
         let next = last.checked_add(self.increment);
@@ -58,8 +58,8 @@ impl SequenceDefinition {
         }
     }
 
-    /// What is logged ahead: the value some steps after one without leaving the limits, and how many values
-    /// that are, both among them.
+    /// The value to log ahead, some steps after `from` but within the limits, and the number of values up to
+    /// it, itself included.
     pub fn ahead(&self, from: i64) -> (i64, u64) {
         let steps = i128::from(LOGGED_AHEAD.max(u64::from(self.cache)));
         let room = match self.increment > 0 {

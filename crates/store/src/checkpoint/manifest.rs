@@ -1,12 +1,12 @@
-//! The manifest: the one file that says what a data directory holds.
+//! The manifest: the one file that defines what a data directory holds.
 //!
-//! The file `manifest` is an [envelope](crate::data_file) with this payload. It is written beside the old one
-//! and renamed over it, so a directory holds the old or the new checkpoint, whole.
+//! The file `manifest` is an [envelope](crate::data_file) with this payload. It is written next to the old one
+//! and renamed over it, so a directory always holds a complete checkpoint, old or new.
 //!
 //! | What | As |
 //! |---|---|
 //! | commits that the checkpoint holds | number |
-//! | position of the log behind the last record that it holds | number |
+//! | position in the log after the last record that it holds | number |
 //! | position up to which the log was synced then | number |
 //! | last number given to a file of a chunk, and of a table | two numbers |
 //! | next number of a table, and of a sequence | two numbers |
@@ -32,12 +32,12 @@ use crate::record::{
     encode_sequence_definition, encode_statement,
 };
 
-/// The file that says what a data directory holds.
+/// The name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
-/// The next one while it is written.
+/// The name of the next manifest while it is written.
 pub(crate) const NEXT_MANIFEST: &str = "manifest.new";
 
-/// What a checkpoint holds.
+/// The contents of a checkpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Manifest {
     pub(crate) database: DatabaseId,
@@ -53,7 +53,7 @@ pub(crate) struct Manifest {
     pub(crate) tables: BTreeMap<TableId, TableFile>,
 }
 
-/// The file of a table, and what it holds.
+/// The file of a table, with its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableFile {
     pub(crate) number: u64,
@@ -139,7 +139,7 @@ impl Manifest {
         })
     }
 
-    /// Reads the manifest of a directory; none where there is none.
+    /// Reads the manifest of a directory. Returns None if there is none.
     pub(crate) fn read(files: &dyn Files) -> Result<Option<Self>, DataFileError> {
         let file = match files.open(MANIFEST) {
             Err(error) if error.kind == FileErrorKind::NotFound => return Ok(None),
@@ -150,7 +150,7 @@ impl Manifest {
         manifest.map(Some).map_err(|error| DataFileError::of_decoding(MANIFEST, &error))
     }
 
-    /// The name of a table, as messages give it.
+    /// The name of a table, for messages.
     pub(crate) fn name_of(&self, table: TableId) -> String {
         let of_table =
             |(_, relation): &&(RelationName, Relation)| *relation == Relation::Table(table);
@@ -158,12 +158,12 @@ impl Manifest {
         found.map_or_else(|| format!("number {table}"), |(name, _)| name.to_string())
     }
 
-    /// Writes and syncs the manifest beside the one that counts.
+    /// Writes and syncs the new manifest next to the current one.
     pub(crate) fn write_beside(&self, files: &dyn Files) -> Result<u64, DataFileError> {
         write_whole(files, NEXT_MANIFEST, &self.encode())
     }
 
-    /// Makes the manifest that was written beside the one that counts.
+    /// Replaces the current manifest with the new one.
     pub(crate) fn switch(files: &dyn Files) -> Result<(), FileError> {
         files.rename(NEXT_MANIFEST, MANIFEST)
     }
@@ -196,11 +196,11 @@ fn decode_relation(decoder: &mut Decoder<'_>) -> Result<Relation, DecodeError> {
         1 => Relation::View(Arc::new(decode_statement(decoder)?)),
         2 => Relation::Sequence(SequenceId::new(decoder.number("sequence")?)),
         3 => Relation::External(Arc::new(decode_statement(decoder)?)),
-        other => return Err(decoder.error("kind of a name", format!("{other} is none"))),
+        other => return Err(decoder.error("kind of a name", format!("unknown kind {other}"))),
     })
 }
 
-/// Writes a new file and syncs it, in place of what an interrupted attempt may have left; its bytes.
+/// Writes and syncs a new file in place of what an interrupted attempt may have left; returns its size in bytes.
 pub(crate) fn write_whole(
     files: &dyn Files,
     name: &str,
@@ -215,7 +215,7 @@ pub(crate) fn write_whole(
     };
     let written = file.write_at(0, bytes).and_then(|()| file.sync_data());
     if let Err(error) = written {
-        // What is left of it takes space that may be what was missing.
+        // A partial file takes space that may be the space that was missing.
         let _ = files.remove(name);
         return Err(error.into());
     }

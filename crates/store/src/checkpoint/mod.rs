@@ -1,22 +1,22 @@
-//! Checkpoints: a version of the database on disk, so that the log before it is not needed any more.
+//! Checkpoints: a version of the database on disk, so that the log before it is no longer needed.
 //!
 //! ```text
-//! manifest ── what the database holds, where the log goes on, and of each table the number of its file
-//!    └─ tables/<number>.table ── definition, rows in no chunk, and of each chunk file, ids, mask, newer values
+//! manifest ── the contents, where the log continues, and the file number of each table
+//!    └─ tables/<number>.table ── definition, rows in no chunk, and for each chunk its file, ids, mask, newer values
 //!          └─ chunks/<number>.chunk ── columns
 //! ```
 //!
-//! A checkpoint is incremental by nature: chunks that have a file are not written again, nor are tables that did
-//! not change since the last one. Nothing that the old manifest names is touched before the new one is in its
-//! place, so a stop at any moment leaves the old checkpoint or the new one.
+//! A checkpoint is incremental: chunks that have a file are not written again, nor are tables that did
+//! not change since the last one. No file that the old manifest names is touched before the new manifest is
+//! in place, so an interruption at any moment leaves the old checkpoint or the new one.
 //!
-//! A [`Checkpoint`] is a state machine: its caller steps it, on a thread that is not a worker. In order it
+//! A [`Checkpoint`] is a state machine that its caller steps on a thread that is not a worker. In order, it
 //!
 //! 1. notes which chunk files are not in use, then pins the newest version (all records that name those
 //!    files are in the log before it),
-//! 2. writes chunks without a file, one a step, then tables that changed,
+//! 2. writes chunks without a file, one per step, then tables that changed,
 //! 3. waits until the log is synced up to the version, since a manifest must not be ahead of the log,
-//! 4. writes the manifest beside the old one and renames it over that,
+//! 4. writes the manifest next to the old one and renames it over the old one,
 //! 5. removes segments of the log, and files that neither the manifest nor the log names.
 
 mod manifest;
@@ -44,10 +44,10 @@ pub(crate) use manifest::{MANIFEST, Manifest, NEXT_MANIFEST, TableFile};
 pub use step::{Checkpoint, CheckpointReport, CheckpointState};
 pub(crate) use table_file::{StoredTable, TABLE_DIRECTORY, table_file_name, table_file_number};
 
-/// Why a checkpoint was not made. The one before it is as it was, and so is the log.
+/// Why a checkpoint was not made. The previous one and the log are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// A file was not written.
+    /// A file could not be written.
     #[error("no checkpoint was made, the last one and the log are kept: {0}")]
     File(#[from] DataFileError),
     /// The log failed before the checkpoint was made.
@@ -65,7 +65,7 @@ impl CheckpointError {
     }
 }
 
-/// The checkpoints of a data directory: what the last one wrote.
+/// The checkpoints of a data directory: the files of the last one.
 pub struct Checkpoints {
     files: Arc<dyn Files>,
     database: DatabaseId,
@@ -76,17 +76,17 @@ pub struct Checkpoints {
     segment_bytes: u64,
 }
 
-/// What the manifest on disk names.
+/// The files that the manifest on disk names.
 #[derive(Debug, Default)]
 struct LastCheckpoint {
     from: Position,
-    /// The last number given to the file of a table, also by a checkpoint that failed.
+    /// The last number given to the file of a table, including those of failed checkpoints.
     table_file: u64,
     tables: BTreeMap<TableId, (Weak<TableVersion>, TableFile)>,
 }
 
 impl Checkpoints {
-    /// The checkpoints of a directory whose manifest this is; `version` is what it holds, as it was read. Segments
+    /// The checkpoints of a directory with this manifest; `version` is the version read from it. Segments
     /// of its log have `segment_bytes`.
     pub(crate) fn new(
         files: Arc<dyn Files>,
@@ -95,7 +95,7 @@ impl Checkpoints {
         version: &DatabaseVersion,
         segment_bytes: u64,
     ) -> Result<Self, DataFileError> {
-        // An attempt that failed may have left files behind the last one that counts.
+        // A failed attempt may have left files after the last valid one.
         let found = files.list(TABLE_DIRECTORY)?;
         let found = found.iter().filter_map(|name| table_file_number(name));
         let tables = manifest
@@ -122,24 +122,24 @@ impl Checkpoints {
         &self.chunks
     }
 
-    /// Position of the log behind the last record that the last checkpoint holds. The log from there on is
-    /// what recovery reads.
+    /// Position in the log after the last record that the last checkpoint holds. Recovery reads the log from
+    /// there.
     pub fn position(&self) -> Position {
         self.last.lock().from
     }
 
-    /// Keeps as much space as a checkpoint of this version needs, and what records that come meanwhile add to it. What it
-    /// cannot keep while the disk is full a checkpoint made at once may make free.
+    /// Reserves the space that a checkpoint of this version and records written meanwhile need. If the disk is full
+    /// and not everything can be reserved, a checkpoint made at once may free space.
     pub fn reserve_space(&self, version: &DatabaseVersion) -> Result<(), FileError> {
         self.reserve.keep(self.unwritten_bytes(version) + self.ahead_bytes(version.position()))
     }
 
-    /// Gives some of the space free that is kept for a checkpoint; whether there was any.
+    /// Frees part of the space reserved for a checkpoint; returns whether there was any.
     pub fn release_space(&self) -> bool {
         self.reserve.release()
     }
 
-    /// What a checkpoint may need beyond what is known when the log ends here: records that come meanwhile, at the pace
+    /// What a checkpoint may need for records that arrive meanwhile, at the rate
     /// of those since the last one.
     fn ahead_bytes(&self, end: Position) -> u64 {
         let since = end.0.saturating_sub(self.last.lock().from.0);
@@ -148,7 +148,7 @@ impl Checkpoints {
             .clamp(FIRST_SEGMENT_BYTES.min(self.segment_bytes), self.segment_bytes)
     }
 
-    /// Bytes that a checkpoint of a version writes, about.
+    /// Approximate number of bytes that a checkpoint of a version writes.
     fn unwritten_bytes(&self, version: &DatabaseVersion) -> u64 {
         let last = self.last.lock();
         let is_changed = |id: TableId, table: &Arc<TableVersion>| match last.tables.get(&id) {
@@ -160,7 +160,7 @@ impl Checkpoints {
         changed.map(|(_, table)| unwritten_bytes(table)).sum()
     }
 
-    /// Begins a checkpoint; one at a time. `newest` gives the newest version, whether it is synced or not.
+    /// Begins a checkpoint; only one may run at a time. `newest` returns the newest version, synced or not.
     pub fn begin(
         self: &Arc<Self>,
         newest: impl FnOnce() -> Arc<DatabaseVersion>,
@@ -169,11 +169,11 @@ impl Checkpoints {
     }
 }
 
-/// Bytes of chunks of a table that have no file, and of the table's own file, about.
+/// Approximate size of the chunks of a table that have no file, and of the table's own file, in bytes.
 fn unwritten_bytes(table: &TableVersion) -> u64 {
     let mut chunks: Vec<&Arc<Chunk>> = Vec::new();
     for entry in table.entries().filter(|entry| entry.file().is_none()) {
-        // Parts of a chunk that was cut follow each other.
+        // Parts of a split chunk follow each other.
         if chunks.last().is_none_or(|last| !Arc::ptr_eq(last, entry.chunk())) {
             chunks.push(entry.chunk());
         }

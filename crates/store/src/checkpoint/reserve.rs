@@ -1,6 +1,6 @@
-//! Space that is kept for the next checkpoint, so that a full disk still lets one finish: it makes the log's space free.
+//! Space reserved for the next checkpoint, so that it can finish on a full disk and free the log's space.
 //!
-//! Files of a directory of their own take the space. They hold nothing, and a checkpoint that finds the disk full
+//! Files in a directory of their own take the space. They hold no data, and a checkpoint that finds the disk full
 //! removes them.
 
 use std::fmt;
@@ -10,16 +10,16 @@ use parking_lot::Mutex;
 
 use crate::files::{FileError, Files};
 
-/// Small files are a multiple of this.
+/// The sizes of small files are multiples of this.
 const PIECE_BYTES_MIN: u64 = 1 << 20;
 
-/// Directory of the files that keep space.
+/// Directory of the files that reserve space.
 pub(crate) const RESERVE_DIRECTORY: &str = "reserve";
 
-/// Space that is kept in a directory.
+/// The space reserved in a directory.
 pub(super) struct SpaceReserve {
     files: Arc<dyn Files>,
-    /// Bytes of a new file at most.
+    /// Maximum size of a new file, in bytes.
     piece_bytes: u64,
     pieces: Mutex<Vec<ReservedPiece>>,
 }
@@ -30,7 +30,7 @@ struct ReservedPiece {
 }
 
 impl SpaceReserve {
-    /// What is kept in a directory, by files of at most so many bytes from now on.
+    /// Opens the space reserved in a directory; new files have at most `piece_bytes`.
     pub(super) fn open(files: Arc<dyn Files>, piece_bytes: u64) -> Result<Self, FileError> {
         let mut pieces = Vec::new();
         for name in files.list(RESERVE_DIRECTORY)? {
@@ -42,7 +42,7 @@ impl SpaceReserve {
         Ok(Self { files, piece_bytes: piece_bytes.max(1), pieces: Mutex::new(pieces) })
     }
 
-    /// Keeps at least so many bytes, and hardly more.
+    /// Reserves at least this many bytes, and little more.
     pub(super) fn keep(&self, bytes: u64) -> Result<(), FileError> {
         let mut pieces = self.pieces.lock();
         let kept = |pieces: &[ReservedPiece]| pieces.iter().map(|piece| piece.bytes).sum::<u64>();
@@ -56,7 +56,7 @@ impl SpaceReserve {
             self.files.reserve(&piece_name(number), piece)?;
             pieces.push(ReservedPiece { number, bytes: piece });
         }
-        // Not back and forth when what is wanted goes up and down a little.
+        // Do not alternate when the target varies a little.
         while let Some(last) = pieces.last()
             && kept(&pieces) - last.bytes >= bytes + self.piece_bytes
         {
@@ -66,7 +66,7 @@ impl SpaceReserve {
         Ok(())
     }
 
-    /// Gives a piece free; whether there was one.
+    /// Frees one file; returns whether there was one.
     pub(super) fn release(&self) -> bool {
         let mut pieces = self.pieces.lock();
         match pieces.pop() {

@@ -16,16 +16,16 @@ use crate::ids::{ChunkFileId, Epoch, TableId};
 use crate::log::{Position, RecoveryStart, truncate_before};
 use crate::table::{Chunk, TableVersion};
 
-/// A checkpoint that is being made. Dropped before its end it leaves the last one as it was, and files that the
+/// A checkpoint in progress. If dropped before its end, it leaves the last one unchanged, and files that the
 /// next one removes.
 pub struct Checkpoint {
     shared: Arc<Checkpoints>,
     version: Arc<DatabaseVersion>,
     work: VecDeque<CheckpointWork>,
-    /// Files of chunks that were in use no more when the version was pinned.
+    /// Files of chunks that were no longer in use when the version was pinned.
     unused: Vec<ChunkFileId>,
     tables: BTreeMap<TableId, TableFile>,
-    /// Chunks that were written and are not synced.
+    /// Chunks that are written but not synced.
     written: Vec<(Arc<Chunk>, TableId, ChunkFileId)>,
     report: CheckpointReport,
 }
@@ -33,7 +33,7 @@ pub struct Checkpoint {
 /// A piece of the work.
 enum CheckpointWork {
     Chunk(Arc<Chunk>, TableId),
-    /// Syncs these chunks and their names: together, since each time the file system writes what it knows of files.
+    /// Syncs these chunks and their names: together, because each sync writes the file system's metadata.
     SyncChunks,
     Table(TableId),
     WaitForLog,
@@ -42,12 +42,12 @@ enum CheckpointWork {
     Clean,
 }
 
-/// How far a checkpoint is.
+/// The state of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointState {
     /// There is more to do.
     Working,
-    /// It goes on when the log is synced up to this position.
+    /// It continues when the log is synced up to this position.
     NeedsLog(Position),
     /// It is on disk.
     Done(CheckpointReport),
@@ -58,19 +58,19 @@ pub enum CheckpointState {
 pub struct CheckpointReport {
     /// Commits that it holds.
     pub epoch: Epoch,
-    /// Position of the log behind the last record that it holds.
+    /// Position in the log after the last record that it holds.
     pub position: Position,
-    /// Chunks that were written.
+    /// Number of chunks written.
     pub chunks: u64,
     /// Bytes of their files.
     pub chunk_bytes: u64,
-    /// Tables that were written.
+    /// Number of tables written.
     pub tables: u64,
     /// Bytes of their files and of the manifest.
     pub table_bytes: u64,
-    /// Files that were removed, those of the log included.
+    /// Number of files removed, including those of the log.
     pub removed: u64,
-    /// Why files that are needed no more were not removed. The next checkpoint tries again.
+    /// Why files that are no longer needed were not removed. The next checkpoint tries again.
     pub not_removed: Option<FileError>,
 }
 
@@ -81,7 +81,7 @@ impl Checkpoint {
         shared: Arc<Checkpoints>,
         newest: impl FnOnce() -> Arc<DatabaseVersion>,
     ) -> Result<Self> {
-        // In this order: see `ChunkFiles::unused`.
+        // The order matters: see `ChunkFiles::unused`.
         let unused = shared.chunks.unused().map_err(DataFileError::from)?;
         let version = newest().durable();
         let report = CheckpointReport {
@@ -135,7 +135,7 @@ impl Checkpoint {
         ]);
     }
 
-    /// Does the next piece of work; `synced` is the position up to which the log is on disk.
+    /// Does the next step; `synced` is the position up to which the log is on disk.
     pub fn step(&mut self, synced: Position) -> Result<CheckpointState> {
         match self.work.front() {
             None => return Ok(CheckpointState::Done(self.report.clone())),
@@ -232,7 +232,7 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// From here on the checkpoint counts.
+    /// From here on the checkpoint is valid.
     fn switch(&mut self) -> Result<()> {
         Manifest::switch(&*self.shared.files).map_err(DataFileError::from)?;
         let mut last = self.shared.last.lock();

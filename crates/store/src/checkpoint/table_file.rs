@@ -1,15 +1,16 @@
-//! What a table holds, as a file of its own: checkpoints write it again only when the table has changed.
+//! The contents of a table in a file of its own, which a checkpoint writes again only if the table has changed.
 //!
 //! A file `tables/<number in 20 digits>.table` is an [envelope](crate::data_file) with this payload:
 //!
 //! | What | As |
 //! |---|---|
 //! | the table | number |
-//! | what is declared of it | definition |
-//! | the row id that comes next | number |
-//! | chunks in the order of their rows | list: file (number), ids, rows of the chunk that are gone or have newer values (a set), the newer values (rows) |
+//! | its definition | definition |
+//! | the next row id | number |
+//! | chunks in the order of their rows | list: file (number), ids, rows of the chunk that are deleted or have newer values (a set), the newer values (rows) |
 //! | rows that are in no chunk yet | rows |
-//! | foreign keys, where the table has any | foreign keys |
+//! | foreign keys, if the table has any, or indexes | foreign keys |
+//! | indexes, if the table has any | indexes |
 //!
 //! Definitions, ids, sets and rows are in the forms of [`record`](crate::record).
 
@@ -24,15 +25,16 @@ use crate::data_file::{DataFileError, DataFileKind, Envelope};
 use crate::files::Files;
 use crate::ids::{ChunkFileId, RowId, TableId};
 use crate::record::{
-    decode_definition, decode_foreign_keys, decode_ids, decode_rows, decode_set, encode_definition,
-    encode_foreign_keys, encode_ids, encode_rows, encode_set,
+    decode_definition, decode_foreign_keys, decode_ids, decode_indexes, decode_rows, decode_set,
+    encode_definition, encode_foreign_keys, encode_ids, encode_indexes, encode_rows, encode_set,
+    has_indexes,
 };
 use crate::table::{Row, RowIds, TableDefinition, TableVersion};
 
 /// The directory of the files.
 pub(crate) const TABLE_DIRECTORY: &str = "tables";
 
-/// A table as its file says, without the chunks.
+/// A table as read from its file, without the chunks.
 #[derive(Debug)]
 pub(crate) struct StoredTable {
     pub(crate) id: TableId,
@@ -42,7 +44,7 @@ pub(crate) struct StoredTable {
     pub(crate) tail: BTreeMap<RowId, Row>,
 }
 
-/// A chunk of it with what changed since it was made.
+/// A chunk of the table, with the changes since it was written.
 #[derive(Debug)]
 pub(crate) struct StoredEntry {
     pub(crate) file: ChunkFileId,
@@ -56,14 +58,14 @@ pub(crate) fn table_file_name(number: u64) -> String {
     format!("{TABLE_DIRECTORY}/{number:020}.table")
 }
 
-/// The number that a name in the directory of tables tells.
+/// The number in a file name of the directory of tables.
 pub(crate) fn table_file_number(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".table")?;
     let is_number = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then(|| digits.parse().ok()).flatten()
 }
 
-/// The payload for a table all of whose chunks have files.
+/// The payload for a table whose chunks all have files.
 pub(crate) fn encode_table_file(
     id: TableId,
     table: &TableVersion,
@@ -80,8 +82,12 @@ pub(crate) fn encode_table_file(
         encode_rows(encoder, entry.delta());
     });
     encode_rows(&mut encoder, table.tail());
-    if !table.definition().foreign_keys.is_empty() {
-        encode_foreign_keys(&mut encoder, table.definition());
+    let definition = table.definition();
+    if has_indexes(definition) || !definition.foreign_keys.is_empty() {
+        encode_foreign_keys(&mut encoder, definition);
+    }
+    if has_indexes(definition) {
+        encode_indexes(&mut encoder, definition);
     }
     Ok(encoder.finish())
 }
@@ -105,6 +111,9 @@ pub(crate) fn decode_table_file(payload: &[u8]) -> Result<StoredTable, DecodeErr
     if !decoder.is_at_end() {
         decode_foreign_keys(&mut decoder, &mut definition)?;
     }
+    if !decoder.is_at_end() {
+        decode_indexes(&mut decoder, &mut definition)?;
+    }
     decoder.end()?;
     Ok(StoredTable { id, definition, next_row_id, entries, tail })
 }
@@ -114,7 +123,7 @@ impl StoredTable {
         Envelope { kind: DataFileKind::Table, database, number }
     }
 
-    /// Reads the file with a number.
+    /// Reads the file with this number.
     pub(crate) fn read(
         files: &dyn Files,
         database: DatabaseId,
@@ -127,7 +136,7 @@ impl StoredTable {
         table.map_err(|error| DataFileError::of_decoding(&name, &error))
     }
 
-    /// Writes a payload to the file with a number; its bytes.
+    /// Writes a payload to the file with this number; returns its size in bytes.
     pub(crate) fn write(
         files: &dyn Files,
         database: DatabaseId,
@@ -139,7 +148,7 @@ impl StoredTable {
     }
 }
 
-/// The numbers of a set, all of which are below the number of rows.
+/// The numbers of a set. Returns None unless all are below the number of rows.
 fn rows_of(set: &RoaringTreemap, rows: usize) -> Option<Vec<u32>> {
     if set.max().is_some_and(|largest| largest >= rows as u64) {
         return None;

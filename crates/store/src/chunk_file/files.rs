@@ -1,8 +1,8 @@
 //! The files of chunks in a data directory, and which of them are in use.
 //!
-//! A file is in use as long as its chunk is in memory: in a version of the database, in a transaction that
-//! may still commit, or in a snapshot that is being read. What is in use no longer may still be named by the
-//! manifest or by records of the log behind it; [`ChunkFiles::unused`] says when it may go.
+//! A file is in use while its chunk is in memory: in a version of the database, in a transaction that
+//! may still commit, or in a snapshot that is being read. A file that is no longer in use may still be named by the
+//! manifest or by records of the log after it; [`ChunkFiles::unused`] returns the files that may be removed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::files::{DataFile, FileError, Files};
 use crate::table::Chunk;
 use crate::{ChunkFileId, DatabaseId};
 
-/// Files that are written and not synced, at most: each is open until it is.
+/// Maximum number of files that are written but not synced: each stays open until it is.
 const UNSYNCED_MAX: usize = 64;
 
 /// The files of chunks in a data directory.
@@ -34,20 +34,20 @@ pub struct ChunkFiles {
 #[derive(Default)]
 struct FilesInUse {
     next: u64,
-    /// By the address of the chunk, which is not given to another one while there is a `Weak`.
+    /// By the address of the chunk, which is not reused while there is a `Weak`.
     by_chunk: HashMap<usize, FileInUse>,
-    /// Files that are written and may not be on disk.
+    /// Files that are written but may not be on disk.
     unsynced: BTreeMap<ChunkFileId, Arc<UnsyncedFile>>,
 }
 
 struct FileInUse {
     chunk: Weak<Chunk>,
     id: ChunkFileId,
-    /// 0 while it is written.
+    /// 0 while it is being written.
     bytes: u64,
 }
 
-/// A file that is written. It is synced once, however often that is asked for: after a sync that failed another one proves nothing.
+/// A written file. It is synced once, however often a sync is requested: a sync after a failed one proves nothing.
 struct UnsyncedFile {
     file: Arc<dyn DataFile>,
     synced: OnceLock<Result<(), FileError>>,
@@ -60,7 +60,7 @@ impl UnsyncedFile {
 }
 
 impl ChunkFiles {
-    /// The files of a directory, which is made when it does not exist. No number up to `last` is used again.
+    /// The files of a directory, which is created if it does not exist. Numbers up to `last` are not used again.
     pub fn open(
         files: Arc<dyn Files>,
         database: DatabaseId,
@@ -73,12 +73,12 @@ impl ChunkFiles {
         Ok(Self { files, database, state: Mutex::new(state) })
     }
 
-    /// The files of a directory in which nothing is to be written.
+    /// The files of a directory that is not written to.
     pub(crate) fn reading(files: Arc<dyn Files>, database: DatabaseId) -> Self {
         Self { files, database, state: Mutex::default() }
     }
 
-    /// The last number that was given.
+    /// The last number given.
     pub fn last(&self) -> ChunkFileId {
         ChunkFileId::new(self.state.lock().next.saturating_sub(1))
     }
@@ -87,8 +87,8 @@ impl ChunkFiles {
         Envelope { kind: DataFileKind::Chunk, database: self.database, number: id.get() }
     }
 
-    /// Writes a chunk to a file of its own, or finds the one it has. Before anything names the file,
-    /// [`sync`](Self::sync) has to bring it to the disk, and [`sync_names`](Self::sync_names) its name. The schema
+    /// Writes a chunk to a file of its own, or returns the file it already has. Before anything names the file,
+    /// [`sync`](Self::sync) must bring it to disk, and [`sync_names`](Self::sync_names) its name. The schema
     /// holds the stored types of its columns. Several threads may write at the same time; none of them should be a
     /// worker.
     pub fn write(
@@ -103,7 +103,7 @@ impl ChunkFiles {
             }
             let id = ChunkFileId::new(state.next);
             state.next += 1;
-            // From here on it is in use, so that no checkpoint removes it while it is written.
+            // From here on it is in use, so no checkpoint removes it while it is being written.
             state.add(chunk, id, 0);
             id
         };
@@ -148,7 +148,7 @@ impl ChunkFiles {
         self.files.sync_names(CHUNK_DIRECTORY)
     }
 
-    /// Syncs the oldest file where many wait for that. If it fails, [`sync`](Self::sync) tells those that need it.
+    /// Syncs the oldest file if many are waiting. If that fails, [`sync`](Self::sync) reports it to its callers.
     fn sync_oldest(&self) {
         let oldest = {
             let state = self.state.lock();
@@ -163,21 +163,21 @@ impl ChunkFiles {
         }
     }
 
-    /// Forgets a file that is not whole, or may not be on disk, and removes what is left of it: it takes space that
-    /// may be what was missing.
+    /// Forgets a file that is incomplete or may not be on disk, and removes its remains: they take space that
+    /// may be the space that was missing.
     fn give_up(&self, id: ChunkFileId) {
         self.state.lock().by_chunk.retain(|_, file| file.id != id);
         let _ = self.files.remove(&chunk_file_name(id));
     }
 
     /// Reads a chunk into memory at its home, on a worker of that node if possible. A caller that keeps
-    /// it says so by [`register`](Self::register).
+    /// it calls [`register`](Self::register).
     pub fn read(&self, id: ChunkFileId, arena: &Arena) -> Result<LoadedChunk, DataFileError> {
         let file = self.files.open(&chunk_file_name(id))?;
         read(&*file, self.envelope(id), arena)
     }
 
-    /// The node on which a chunk will lie when it is read; none where any will do. Reads the beginning of its
+    /// The node on which a chunk will be placed when it is read; `None` if any will do. Reads the beginning of its
     /// file.
     pub(crate) fn home(
         &self,
@@ -188,13 +188,13 @@ impl ChunkFiles {
         home(&*file, self.envelope(id), machine)
     }
 
-    /// Reads a file and compares all its checksums; the rows of the chunk.
+    /// Reads a file and verifies all its checksums; returns the number of rows of the chunk.
     pub fn check(&self, id: ChunkFileId) -> Result<usize, DataFileError> {
         let file = self.files.open(&chunk_file_name(id))?;
         Ok(check(&*file, self.envelope(id))?.rows)
     }
 
-    /// Says that a chunk in memory has this file, of so many bytes.
+    /// Registers the file, and its size, of a chunk in memory.
     pub fn register(&self, chunk: &Arc<Chunk>, id: ChunkFileId, bytes: u64) {
         self.state.lock().add(chunk, id, bytes);
     }
@@ -204,8 +204,8 @@ impl ChunkFiles {
         self.state.lock().id_of(chunk)
     }
 
-    /// The files whose chunks are not in memory any more. All records that name them are in the log by now, so
-    /// they can be removed when a checkpoint that begins after this call, and does not name them, is on disk.
+    /// The files whose chunks are no longer in memory. All records that name them are in the log by now, so
+    /// they can be removed once a checkpoint that begins after this call, and does not name them, is on disk.
     pub fn unused(&self) -> Result<Vec<ChunkFileId>, FileError> {
         let found = self.files.list(CHUNK_DIRECTORY)?;
         let mut state = self.state.lock();
@@ -217,8 +217,8 @@ impl ChunkFiles {
         Ok(found.filter(|id| !used.contains(id)).collect())
     }
 
-    /// Bytes of files whose chunks are not in memory any more since [`unused`](Self::unused) was asked: what the
-    /// next checkpoint removes.
+    /// Bytes of files whose chunks have left memory since the last call of [`unused`](Self::unused): the
+    /// next checkpoint removes them.
     pub fn unused_bytes(&self) -> u64 {
         let state = self.state.lock();
         state.by_chunk.values().filter(|file| file.is_unused()).map(|file| file.bytes).sum()
@@ -235,7 +235,7 @@ impl ChunkFiles {
 pub struct WrittenChunk {
     /// The file.
     pub id: ChunkFileId,
-    /// Bytes that were written now: 0 where the chunk had a file.
+    /// Bytes written by this call: 0 if the chunk already had a file.
     pub bytes: u64,
 }
 
@@ -245,7 +245,7 @@ impl FilesInUse {
         self.by_chunk.insert(address(chunk), file);
     }
 
-    /// How long a file is, unless it was given up meanwhile.
+    /// The length of a file, unless it was given up meanwhile.
     fn set_bytes(&mut self, id: ChunkFileId, chunk: &Arc<Chunk>, bytes: u64) {
         if let Some(file) = self.by_chunk.get_mut(&address(chunk)).filter(|file| file.id == id) {
             file.bytes = bytes;

@@ -1,4 +1,4 @@
-//! Homes of chunks on the machine that reads them, which may be another than the one that wrote them.
+//! Homes of chunks on the machine that reads them, which may differ from the one that wrote them.
 
 use atoll_placement::ChunkHome;
 use atoll_topology::{Machine, NodeId};
@@ -6,24 +6,24 @@ use atoll_topology::{Machine, NodeId};
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::table::Chunk;
 
-/// Where a chunk lay, and whose workers scanned it.
+/// Where a chunk was placed, and which node's workers scanned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredHome {
     pub(super) owner: Option<NodeId>,
     pub(super) home: ChunkHome,
 }
 
-/// Whether a chunk lies where it did.
+/// Whether a chunk is placed where it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomeChange {
-    /// On the nodes on which it was.
+    /// On the same nodes as before.
     Kept,
-    /// This machine lacks a node that it was on, so another was chosen.
+    /// This machine lacks a node of the chunk, so another was chosen.
     ChosenAnew,
 }
 
 impl StoredHome {
-    pub(super) fn of(chunk: &Chunk) -> Self {
+    pub(super) fn for_chunk(chunk: &Chunk) -> Self {
         let home = match chunk.copies.as_slice() {
             [one] => one.wanted.map_or(ChunkHome::Unbound, ChunkHome::Node),
             _ => ChunkHome::CopyPerNode,
@@ -54,7 +54,7 @@ impl StoredHome {
         Ok(Self { owner, home })
     }
 
-    /// The same on a machine: nodes that it lacks are replaced in turn by those it has.
+    /// The home on this machine: nodes that it lacks are replaced in turn by those it has.
     pub(super) fn on(self, machine: &Machine) -> (Self, HomeChange) {
         let with_cpus: Vec<NodeId> = machine.nodes_with_cpus().map(|node| node.id).collect();
         let with_memory: Vec<NodeId> = machine.nodes_with_memory().map(|node| node.id).collect();

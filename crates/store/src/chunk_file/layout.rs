@@ -1,4 +1,4 @@
-//! What an array's part of a body is made of.
+//! The layout of an array's part of the body.
 
 use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::{Buffer, MutableBuffer};
@@ -9,10 +9,10 @@ use bytes::Bytes;
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::data_file::ALIGNMENT;
 
-/// Arrays within arrays that are read at most: more than any type that is read has.
+/// Maximum nesting of arrays that are read: deeper than any type that is read.
 const DEPTH_MAX: usize = 80;
 
-/// The sizes of an array's buffers, in the order in which they stand.
+/// The sizes of an array's buffers, in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ArrayLayout {
     len: usize,
@@ -26,17 +26,17 @@ fn padded(bytes: usize) -> usize {
 }
 
 impl ArrayLayout {
-    /// Of an array without an offset.
-    pub(super) fn of(data: &ArrayData) -> Self {
+    /// The layout of an array without an offset.
+    pub(super) fn from_data(data: &ArrayData) -> Self {
         Self {
             len: data.len(),
             has_nulls: data.nulls().is_some(),
             buffers: data.buffers().iter().map(Buffer::len).collect(),
-            parts: data.child_data().iter().map(Self::of).collect(),
+            parts: data.child_data().iter().map(Self::from_data).collect(),
         }
     }
 
-    /// Writes all but the number of entries.
+    /// Writes everything but the number of entries.
     pub(super) fn encode(&self, encoder: &mut Encoder) {
         encoder.flag(self.has_nulls);
         encoder.list(self.buffers.iter(), |encoder, bytes| encoder.count(*bytes));
@@ -46,14 +46,14 @@ impl ArrayLayout {
         });
     }
 
-    /// Reads the layout of an array of so many entries.
+    /// Reads the layout of an array with this number of entries.
     pub(super) fn decode(decoder: &mut Decoder<'_>, len: usize) -> Result<Self, DecodeError> {
         Self::decode_at(decoder, len, 0)
     }
 
     fn decode_at(decoder: &mut Decoder<'_>, len: usize, depth: usize) -> Result<Self, DecodeError> {
         if depth > DEPTH_MAX {
-            return Err(decoder.error("parts", format!("more than {DEPTH_MAX} within each other")));
+            return Err(decoder.error("parts", format!("nested more than {DEPTH_MAX} deep")));
         }
         let has_nulls = decoder.flag("nulls")?;
         let buffers = decoder.list("buffers", |decoder| decoder.size("bytes of a buffer"))?;
@@ -64,7 +64,7 @@ impl ArrayLayout {
         Ok(Self { len, has_nulls, buffers, parts })
     }
 
-    /// Bytes of the body that it takes; none when they do not fit 64 bits.
+    /// Bytes that it takes in the body. Returns None if they do not fit 64 bits.
     pub(super) fn bytes(&self) -> Option<usize> {
         let nulls = if self.has_nulls { self.len.div_ceil(8) } else { 0 };
         let own = self.buffers.iter().chain([&nulls]).try_fold(0_usize, |sum, bytes| {
@@ -73,7 +73,7 @@ impl ArrayLayout {
         self.parts.iter().try_fold(own?, |sum, part| sum.checked_add(part.bytes()?))
     }
 
-    /// The array over its part of the body, checked in all that the engine relies on.
+    /// The array over its part of the body, with everything verified that the engine relies on.
     pub(super) fn build(&self, of: &DataType, part: &Bytes) -> Result<ArrayRef, ArrowError> {
         if matches!(of, DataType::Union(..) | DataType::RunEndEncoded(..)) {
             return Err(ArrowError::NotYetImplemented(format!("a column of type {of}")));

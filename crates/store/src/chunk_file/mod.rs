@@ -12,16 +12,16 @@
 //! | node whose workers scan it | optional number |
 //! | where it lies | byte: 0 unbound, 1 on a node, 2 a copy on every node; for 1 the node, a number |
 //! | columns, with their stored types | schema |
-//! | of each block of 8,192 rows, of each column | encoding, in the first block only; the rows; of the first block of a dictionary its values |
+//! | for each block of 8,192 rows, for each column | encoding, in the first block only; the rows; for a dictionary, in the first block, its values |
 //!
 //! An encoding is a byte: 0 plain, 1 to 4 narrow (8, 16, 32, 64 bits), 5 and 6 dictionary (codes of 8 or 16
 //! bits). An array is the CRC-32 of its part of the body (four bytes), continued from that of the database's
 //! id, then its layout: for the values of a dictionary and parts of nested arrays the number of entries, a flag
-//! whether it has nulls, the list of the bytes of its buffers without padding, the list of its parts. In the body
-//! stand the bits of nulls, the buffers, then the parts.
+//! whether it has nulls, the list of the sizes of its buffers without padding, the list of its parts. The body
+//! contains the null bits, the buffers, then the parts.
 //!
-//! What is known of a chunk (bounds, zones) is not in the file: reading computes it as loading does, so it is
-//! true of the rows that were read.
+//! Statistics of a chunk (bounds, zones) are not in the file: reading computes them as loading does, so they
+//! always match the rows that were read.
 
 mod files;
 mod home;
@@ -45,14 +45,14 @@ pub(crate) fn chunk_file_name(id: ChunkFileId) -> String {
     format!("{CHUNK_DIRECTORY}/{:020}.chunk", id.get())
 }
 
-/// The number that a name in the directory of chunks tells.
+/// The number in a file name of the directory of chunks.
 pub(crate) fn chunk_file_id(name: &str) -> Option<ChunkFileId> {
     let digits = name.strip_suffix(".chunk")?;
     let is_number = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then(|| digits.parse().ok().map(ChunkFileId::new)).flatten()
 }
 
-/// Makes the checksum of an array's part of the body.
+/// Starts the checksum of an array's part of the body.
 fn checksum(database: DatabaseId) -> Hasher {
     Hasher::new_with_initial(crc32fast::hash(&database.0))
 }

@@ -27,27 +27,27 @@ pub struct LoadedChunk {
     pub chunk: Chunk,
     /// The stored types of its columns.
     pub schema: SchemaRef,
-    /// Whether it lies where it did when it was written.
+    /// Whether it is placed where it was when it was written.
     pub home: HomeChange,
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes: u64,
 }
 
-/// What the directory of a file says.
+/// The contents of a file's directory.
 #[derive(Debug)]
 pub(super) struct Directory {
     body_bytes: usize,
     pub(super) rows: usize,
     home: StoredHome,
     pub(super) schema: SchemaRef,
-    /// Of each block, of each column.
+    /// For each block, for each column.
     blocks: Vec<Vec<StoredArray>>,
-    /// Where the body begins.
+    /// Offset of the body.
     body: u64,
     database: DatabaseId,
 }
 
-/// One column of one block as it stands in the file.
+/// One column of one block as it is in the file.
 #[derive(Debug)]
 struct StoredArray {
     encoding: u8,
@@ -104,7 +104,7 @@ pub(super) fn read(
     Ok(LoadedChunk { chunk, schema: directory.schema, home, bytes })
 }
 
-/// The node on which a chunk will lie, or whose workers scan it.
+/// The node on which a chunk will be placed, or whose workers scan it.
 pub(super) fn home(
     file: &dyn DataFile,
     envelope: Envelope,
@@ -117,7 +117,7 @@ pub(super) fn home(
     })
 }
 
-/// Reads a whole file and compares every checksum, without keeping anything.
+/// Reads a whole file and verifies every checksum, without keeping anything.
 pub(super) fn check(file: &dyn DataFile, envelope: Envelope) -> Result<Directory, DataFileError> {
     let directory = Directory::read(file, envelope)?;
     let mut at = directory.body;
@@ -154,7 +154,7 @@ impl Directory {
         let body_bytes = decoder.size("bytes of the body")?;
         let rows = decoder.size("rows")?;
         if !(1..=u32::MAX as usize).contains(&rows) {
-            return Err(decoder.error("rows", format!("a chunk cannot have {rows}")));
+            return Err(decoder.error("rows", format!("invalid number of rows: {rows}")));
         }
         let home = StoredHome::decode(&mut decoder)?;
         let schema = decode_schema(&mut decoder)?;
@@ -184,7 +184,7 @@ impl Directory {
             .try_fold(0_usize, |sum, (_, _, stored)| sum.checked_add(stored.layout.bytes()?));
         match sum == Some(body_bytes) {
             true => decoder.end().map(|()| stored),
-            false => Err(decoder.error("bytes of the body", "they are not those of its arrays")),
+            false => Err(decoder.error("bytes of the body", "they do not match its arrays")),
         }
     }
 
@@ -241,7 +241,7 @@ impl Directory {
 }
 
 impl StoredArray {
-    /// Reads the entry of a column whose encoding the first block has told; none in that.
+    /// Reads the entry of a column; only the first block contains the encoding.
     fn decode(
         decoder: &mut Decoder<'_>,
         rows: usize,
@@ -286,7 +286,7 @@ fn is_dictionary(encoding: u8) -> bool {
     matches!(encoding, 5 | 6)
 }
 
-/// The type of the array of rows, where the encoding is one of the column's type.
+/// The type of the array of rows, if the encoding is valid for the column's type.
 fn rows_type(encoding: u8, of: &DataType) -> Result<DataType, String> {
     let width = match of {
         DataType::Int16 | DataType::UInt16 => 2,
@@ -303,7 +303,7 @@ fn rows_type(encoding: u8, of: &DataType) -> Result<DataType, String> {
         4 if width > 8 => Ok(DataType::Int64),
         5 if *of == DataType::Utf8View => Ok(DataType::UInt8),
         6 if *of == DataType::Utf8View => Ok(DataType::UInt16),
-        other => Err(format!("encoding {other} is none of type {of}")),
+        other => Err(format!("encoding {other} is invalid for type {of}")),
     }
 }
 

@@ -12,10 +12,10 @@ use crate::data_file::{DataFileError, Envelope};
 use crate::files::DataFile;
 use crate::table::{Chunk, StoredColumn, stored_data};
 
-/// Small buffers are handed to the file together, in pieces of about this size; larger ones as they are.
+/// Small buffers are written together, in pieces of about this size; larger ones as they are.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Writes a chunk to a new file, which is to be synced; the bytes of the file.
+/// Writes a chunk to a new file, which the caller syncs; returns the size of the file in bytes.
 pub(super) fn write(
     file: &dyn DataFile,
     envelope: Envelope,
@@ -50,11 +50,11 @@ fn directory(
             }
         }
     }
-    let body = arrays.iter().map(|data| ArrayLayout::of(data).bytes().unwrap_or(usize::MAX));
+    let body = arrays.iter().map(|data| ArrayLayout::from_data(data).bytes().unwrap_or(usize::MAX));
     let mut directory = Encoder::new();
     directory.count(body.sum());
     directory.count(chunk.rows);
-    StoredHome::of(chunk).encode(&mut directory);
+    StoredHome::for_chunk(chunk).encode(&mut directory);
     encode_schema(&mut directory, schema)
         .map_err(|of| DataFileError::Type { data_type: of.to_string() })?;
     let mut directory = directory.finish();
@@ -75,7 +75,7 @@ fn put(
     if with_len {
         encoder.count(data.len());
     }
-    ArrayLayout::of(&data).encode(encoder);
+    ArrayLayout::from_data(&data).encode(encoder);
     arrays.push(data);
 }
 
@@ -92,7 +92,7 @@ fn encoding(column: &StoredColumn) -> Result<u8, DataFileError> {
     }
 }
 
-/// Hands bytes to a file in pieces that are not small.
+/// Writes bytes to a file in pieces that are not small.
 struct PieceWriter<'a> {
     file: &'a dyn DataFile,
     at: u64,

@@ -1,4 +1,4 @@
-//! The queries of a cycle, each filed under the test that the fewest rows pass.
+//! The queries of a cycle, each filed under its most selective test.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ pub struct QueryBatch {
     pub(super) queries: Vec<FiledQuery>,
     /// Columns by which queries are found.
     pub(super) indexes: Vec<ColumnIndex>,
-    /// Queries that no test files: they look at every row.
+    /// Queries that are not filed under any test: they look at every row.
     pub(super) unfiled: Vec<QueryNumber>,
 }
 
 #[derive(Debug)]
 pub(super) struct FiledQuery {
-    /// The tests that are left when the query is found.
+    /// The remaining tests once the query is found.
     pub(super) rest: Vec<(usize, ColumnTest)>,
     pub(super) projection: Arc<[usize]>,
-    /// Each column of the projection once.
+    /// Each column of the projection, once.
     pub(super) columns: Vec<usize>,
     pub(super) with_ids: bool,
     pub(super) limit: usize,
 }
 
-/// The queries that a column files.
+/// The queries filed under a column.
 #[derive(Debug)]
 pub(super) struct ColumnIndex {
     pub(super) column: usize,
     pub(super) numbers: NumberIndex,
     pub(super) text: TextIndex,
-    /// Queries that want its NULLs.
+    /// Queries for its NULLs.
     pub(super) nulls: Vec<QueryNumber>,
 }
 
@@ -78,7 +78,7 @@ impl QueryBatch {
         self.queries.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no queries.
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty()
     }
@@ -99,7 +99,7 @@ impl ColumnIndex {
     }
 }
 
-/// The tests, those that fewer rows pass first.
+/// The tests, most selective first.
 fn in_order(tests: Vec<(usize, ColumnTest)>, samples: &ColumnSamples) -> Vec<(usize, ColumnTest)> {
     let share = |(column, test): (usize, ColumnTest)| (samples.share(column, &test), column, test);
     let mut shares: Vec<(f64, usize, ColumnTest)> = tests.into_iter().map(share).collect();

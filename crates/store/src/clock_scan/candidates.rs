@@ -1,6 +1,6 @@
-//! Rows that indexes found for queries, and the tests that are left.
+//! Rows that indexes found for queries, and the remaining tests.
 //!
-//! Candidates stand by query, so that a test runs over a list of rows of one column with its type known,
+//! Candidates are grouped by query, so that a test runs over a list of rows of one column with its type known,
 //! not over single pairs.
 
 use arrow_array::StringViewArray;
@@ -11,19 +11,19 @@ use super::query::{ColumnTest, NumberTest, QueryNumber, TextTest};
 use super::times::BlockClock;
 use super::values::{BlockColumn, BlockValues, with_numbers};
 
-/// Rows of a block by query.
+/// Rows of a block, by query.
 #[derive(Debug)]
 pub(super) struct Candidates {
-    /// Rows of each query.
+    /// The rows of each query.
     rows: Vec<Vec<u32>>,
-    /// Queries that have some.
+    /// Queries with rows.
     queries: Vec<QueryNumber>,
     /// Times those who look for them.
     pub(super) clock: BlockClock,
 }
 
 impl Candidates {
-    /// Room for so many queries.
+    /// Candidates of this many queries.
     pub(super) fn new(queries: usize) -> Self {
         let clock = BlockClock::default();
         Self { rows: vec![Vec::new(); queries], queries: Vec::new(), clock }
@@ -55,13 +55,13 @@ impl Candidates {
         }
     }
 
-    /// Adds the first so many rows for a query.
+    /// Adds the first `rows` rows for a query.
     pub(super) fn add_all(&mut self, query: QueryNumber, rows: u32) {
         self.queries.push(query);
         self.rows[query as usize].extend(0..rows);
     }
 
-    /// Hands over the queries that have rows, with their rows, rising, which are forgotten afterwards.
+    /// Passes on the queries that have rows, with their rows in rising order, and clears them afterwards.
     pub(super) fn drain(&mut self, mut each: impl FnMut(QueryNumber, &mut Vec<u32>)) {
         for query in self.queries.drain(..) {
             let rows = &mut self.rows[query as usize];
@@ -75,7 +75,7 @@ impl Candidates {
     }
 }
 
-/// Keeps the rows that are there.
+/// Keeps the rows that exist.
 pub(super) fn keep_live(rows: &mut Vec<u32>, live: &BooleanBuffer) {
     keep(rows, |row| live.value(row));
 }
@@ -128,7 +128,7 @@ fn keep_between(rows: &mut Vec<u32>, column: &BlockColumn<'_>, low: i64, high: i
 }
 
 fn keep_equal(rows: &mut Vec<u32>, column: &BlockColumn<'_>, wanted: &str) {
-    // Length and first four bytes, which most other strings do not share.
+    // Length and first four bytes, which differ for most other strings.
     let head = make_view(wanted.as_bytes(), 0, 0) as u64;
     let equal = |values: &StringViewArray, at: usize| {
         values.views()[at] as u64 == head && values.value(at) == wanted

@@ -1,14 +1,14 @@
-//! Which values of a column may be in an index: each value has a slot, and slots that are taken may be hit
-//! by others too.
+//! Which values of a column may be in an index: each value has a slot, and other values may hit taken slots
+//! too.
 //!
-//! Nearly all rows end here, so this is the loop that a cycle consists of: one slot and one load a row, in
-//! groups of rows that are looked at one by one only where one of them hits.
+//! Nearly all rows end here, so this is the hot loop of a cycle: one slot and one load per row, in
+//! groups of rows that are examined one by one only if one of them hits.
 
-/// Slots of a table, in the first-level cache.
+/// Slots of a table that fits the first-level cache.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 12;
 
-/// Rows that are looked up before anyone asks whether one of them hit.
+/// Rows that are looked up before checking whether one of them hit.
 const GROUP: usize = 16;
 
 /// The taken slots.
@@ -33,7 +33,7 @@ impl SlotTable {
         self.0[slot.0] != 0
     }
 
-    /// Takes all slots from one to another.
+    /// Takes all slots of an interval.
     pub(super) fn take_from_to(&mut self, first: Slot, last: Slot) {
         if first.0 <= last.0 {
             self.0[first.0..=last.0].fill(1);
@@ -76,7 +76,7 @@ impl Slot {
         Self((product >> (64 - SLOT_BITS)) as usize)
     }
 
-    /// The slot of a number below [`SLOTS`] by itself.
+    /// The slot of a number below [`SLOTS`] is the number itself.
     #[inline(always)]
     pub(super) fn of_number(number: u16) -> Self {
         Self(usize::from(number) & (SLOTS - 1))
@@ -90,7 +90,7 @@ pub(super) fn rows_passing<T: Copy>(values: &[T], passes: impl Fn(T) -> bool, in
     let (groups, rest) = values.as_chunks::<LANES>();
     let mut first = 0;
     for group in groups {
-        // In most groups none does, which is told without narrowing the comparisons to bytes.
+        // In most groups none passes, which is found without narrowing the comparisons to bytes.
         if group.iter().fold(false, |any, value| any | passes(*value)) {
             let mut passed = [0_u8; LANES];
             for (passed, value) in passed.iter_mut().zip(group) {
@@ -110,7 +110,7 @@ pub(super) fn rows_passing<T: Copy>(values: &[T], passes: impl Fn(T) -> bool, in
     into.extend((first..).zip(rest).filter(|(_, value)| passes(**value)).map(|(row, _)| row));
 }
 
-/// Slots of keys in their order, for intervals: keys of a range are spread over them.
+/// Slots of ordered keys, for intervals: keys of a range are spread over them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OrderedSlots {
     low: i64,
@@ -119,7 +119,7 @@ pub(super) struct OrderedSlots {
 }
 
 impl OrderedSlots {
-    /// For keys between these two; those below and above have the slots of the two.
+    /// For keys between these two; keys outside share their slots.
     pub(super) fn between(low: i64, high: i64) -> Self {
         let span = high.wrapping_sub(low) as u64;
         Self { low, high, shift: (64 - span.leading_zeros()).saturating_sub(SLOT_BITS) }

@@ -14,12 +14,12 @@ use crate::table::{BLOCK_ROWS, Selection, StoredColumn, TableError, TableSnapsho
 
 type Result<T> = std::result::Result<T, TableError>;
 
-/// What a pass found for a query.
+/// The result of a pass for a query.
 #[derive(Clone, Debug)]
 pub struct QueryRows {
-    /// How it went.
+    /// Whether it is complete.
     pub outcome: RowsOutcome,
-    /// The columns of the projection, and behind them the ids, where they are wanted.
+    /// The columns of the projection, followed by the ids if they are requested.
     pub columns: Vec<ArrayRef>,
     /// Number of rows.
     pub rows: usize,
@@ -39,13 +39,13 @@ pub enum RowsOutcome {
 pub(super) struct Gather {
     batch: Arc<QueryBatch>,
     rows_max: usize,
-    /// Rows of each query.
+    /// The rows of each query.
     counts: Vec<usize>,
     columns: Vec<GatheredColumn>,
     ids: GatheredColumn,
 }
 
-/// Values of a column for the queries that want it.
+/// Values of a column for the queries that read it.
 #[derive(Debug, Default)]
 struct GatheredColumn {
     parts: Vec<ArrayRef>,
@@ -60,7 +60,7 @@ impl Gather {
         Self { batch, rows_max, counts, columns, ids: GatheredColumn::default() }
     }
 
-    /// Takes rows of a chunk; those of each query rise.
+    /// Takes rows of a chunk; those of each query are in rising order.
     pub(super) fn take(
         &mut self,
         snapshot: &TableSnapshot,
@@ -95,7 +95,7 @@ impl Gather {
         Ok(())
     }
 
-    /// The rows of each query, in the order of the batch, and the bytes that they take.
+    /// The rows of each query, in the order of the batch, and their size in bytes.
     pub(super) fn finish(self) -> Result<(Vec<QueryRows>, u64)> {
         let count = self.batch.len();
         let columns = self.columns.into_iter().map(|column| column.by_query(count));
@@ -109,11 +109,10 @@ impl Gather {
                 let outcome = RowsOutcome::TooMany;
                 return QueryRows { outcome, columns: Vec::new(), rows: 0 };
             }
-            let own = query
-                .projection
-                .iter()
-                .map(|column| columns[*column].of(number, schema.field(*column).data_type()));
-            let id = query.with_ids.then(|| ids.of(number, &DataType::UInt64));
+            let own = query.projection.iter().map(|column| {
+                columns[*column].values_of(number, schema.field(*column).data_type())
+            });
+            let id = query.with_ids.then(|| ids.values_of(number, &DataType::UInt64));
             let columns = own.chain(id).collect();
             QueryRows { outcome: RowsOutcome::Whole, columns, rows }
         });
@@ -122,7 +121,7 @@ impl Gather {
 }
 
 impl GatheredColumn {
-    /// The values, those of each query together, in the order in which they came.
+    /// The values, grouped by query, in the order in which they arrived.
     fn by_query(self, count: usize) -> Result<ValuesByQuery> {
         let mut starts = vec![0_u32; count + 1];
         self.queries.iter().for_each(|query| starts[*query as usize + 1] += 1);
@@ -145,10 +144,10 @@ impl GatheredColumn {
     }
 }
 
-/// Values of a column, those of each query together.
+/// Values of a column, grouped by query.
 struct ValuesByQuery {
     values: Option<ArrayRef>,
-    /// Where those of each query start.
+    /// Where the values of each query start.
     starts: Vec<u32>,
 }
 
@@ -157,7 +156,7 @@ impl ValuesByQuery {
         self.values.as_ref().map_or(0, |values| values.get_array_memory_size() as u64)
     }
 
-    fn of(&self, query: usize, data_type: &DataType) -> ArrayRef {
+    fn values_of(&self, query: usize, data_type: &DataType) -> ArrayRef {
         let (start, end) = (self.starts[query] as usize, self.starts[query + 1] as usize);
         match &self.values {
             Some(values) => values.slice(start, end - start),

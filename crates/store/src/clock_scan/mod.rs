@@ -1,28 +1,28 @@
 //! Clock scans: one pass over a table answers a batch of queries.
 //!
-//! After the CSCS engine of Giceva (2011), whose scan is Crescendo's ClockScan on columns: not the data are
-//! indexed but the queries. A [`QueryBatch`] files each query under the test that the fewest rows pass; a pass
-//! over a chunk looks every value of the columns that have such tests up in their index, and proves the other
+//! After the CSCS engine of Giceva (2011), whose scan is Crescendo's ClockScan on columns: it indexes the queries,
+//! not the data. A [`QueryBatch`] files each query under its most selective test; a pass
+//! over a chunk looks up every value of the columns with such tests in their index, and evaluates the other
 //! tests of the queries that it finds, on the columns as they are stored.
 //!
 //! ```text
 //! queries ─▶ QueryBatch ── index of column 3: value or interval ─▶ queries
 //!                      └── index of column 7: …
 //!                              │
-//! chunk ── block ── column 3 ──┴─▶ rows that some query may want ─▶ its other tests ─▶ (query, row)
+//! chunk ── block ── column 3 ──┴─▶ candidate rows of some query ─▶ its other tests ─▶ (query, row)
 //!                                                                                         │
 //!                                  rows of each query ◀── gathered by column ◀────────────┘
 //! ```
 //!
 //! | file | what |
 //! |---|---|
-//! | `query.rs` | a query: tests of columns, and the columns that it wants |
+//! | `query.rs` | a query: tests of columns, and its projection |
 //! | `values.rs` | the values of a block as tests read them |
-//! | `sample.rs` | how many rows pass a test, as told by a sample |
+//! | `sample.rs` | the selectivity of a test, estimated from a sample |
 //! | `filter.rs` | which values of a column may be in an index, fast |
 //! | `number_index.rs`, `text_index.rs` | queries by value, interval and NULL |
 //! | `batch.rs` | the queries of a cycle, filed |
-//! | `candidates.rs` | the rows that indexes found, by query, and the tests that are left |
+//! | `candidates.rs` | the rows that indexes found, by query, and the remaining tests |
 //! | `scan.rs` | the pass over chunks |
 //! | `times.rs` | where its time goes |
 //! | `gather.rs` | the rows that were found, as columns by query |

@@ -1,4 +1,4 @@
-//! Queries filed under what they ask of a column of numbers.
+//! Queries filed under a test of a column of numbers.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::times::ScanPart;
 use super::values::{BlockColumn, BlockValues, with_numbers};
 use crate::table::Zone;
 
-/// Bytes of values that are compared with one test after another sooner than looked up: so many tests of
-/// bytes, half as many of 16-bit numbers. A look-up takes as long as some 48 bytes in vector registers.
+/// Up to this many bytes of values, comparing with one test after another is faster than lookups: this many tests of
+/// bytes, half as many of 16-bit numbers. A lookup takes as long as some 48 bytes in vector registers.
 pub(super) const FEW_BYTES: usize = 48;
 
 /// Queries by value and by interval of a column of numbers.
@@ -48,7 +48,7 @@ struct Stretches {
 }
 
 impl NumberIndex {
-    /// Files a query. NOT IN has no place in it.
+    /// Files a query. NOT IN cannot be filed.
     pub(super) fn file(&mut self, query: QueryNumber, test: &NumberTest) {
         match test {
             NumberTest::In(keys) => {
@@ -64,7 +64,7 @@ impl NumberIndex {
         }
     }
 
-    /// Makes it ready to be asked.
+    /// Prepares it for lookups.
     pub(super) fn finish(&mut self) {
         let keys = || self.by_key.keys().copied();
         if let (Some(low), Some(high)) = (keys().min(), keys().max()) {
@@ -75,17 +75,17 @@ impl NumberIndex {
             }
             self.keys = Some(KeyFilter { hashed, low_bits, ends: (low, high) });
         }
-        self.stretches = Stretches::of(&self.intervals);
+        self.stretches = Stretches::from_intervals(&self.intervals);
     }
 
-    /// Whether queries may want rows of a block with this zone.
+    /// Whether queries may match rows of a block with this zone.
     pub(super) fn meets(&self, zone: Option<Zone>) -> bool {
         let keys = self.keys.as_ref().map(|keys| keys.ends);
         let stretches = self.stretches.as_ref().map(|stretches| stretches.ends);
         keys.into_iter().chain(stretches).any(|ends| meets(ends, zone))
     }
 
-    /// Adds the rows of a block that queries want; `hits` is room to work in.
+    /// Adds the rows of a block that queries match; `hits` is scratch space.
     pub(super) fn look_up(
         &self,
         column: &BlockColumn<'_>,
@@ -136,7 +136,7 @@ impl NumberIndex {
     }
 }
 
-/// Adds the rows of a block whose keys are between two, for these queries.
+/// Adds the rows of a block whose keys are in an interval, for these queries.
 fn one_by_one(
     (low, high): (i64, i64),
     queries: &[QueryNumber],
@@ -156,9 +156,9 @@ fn one_by_one(
     found.add_rows(hits, queries);
 }
 
-/// Adds the rows whose keys are between two; NULLs are among them.
+/// Adds the rows whose keys are in an interval, including NULLs.
 fn rows_between(column: &BlockColumn<'_>, low: i64, high: i64, hits: &mut Vec<u32>) {
-    /// In the type of the values, so that as many as possible are compared at a time.
+    /// In the type of the values, so that as many as possible are compared at once.
     macro_rules! narrow {
         ($values:expr, $number:ty, $unsigned:ty) => {{
             let (min, max) = (i64::from(<$number>::MIN), i64::from(<$number>::MAX));
@@ -201,7 +201,7 @@ fn rows_between(column: &BlockColumn<'_>, low: i64, high: i64, hits: &mut Vec<u3
     }
 }
 
-/// Whether keys from one to another may be in a block.
+/// Whether keys of an interval may be in a block.
 fn meets((low, high): (i64, i64), zone: Option<Zone>) -> bool {
     zone.is_none_or(|zone| low <= zone.max && zone.min <= high)
 }
@@ -224,9 +224,9 @@ fn hits_of(
 }
 
 impl Stretches {
-    fn of(intervals: &BTreeMap<(i64, i64), Vec<QueryNumber>>) -> Option<Self> {
+    fn from_intervals(intervals: &BTreeMap<(i64, i64), Vec<QueryNumber>>) -> Option<Self> {
         let lows = intervals.keys().map(|(low, _)| *low);
-        // The first key behind an interval; nothing is behind the last key.
+        // The first key after an interval; nothing is after the last key.
         let behind = intervals.keys().filter_map(|(_, high)| high.checked_add(1));
         let mut starts: Vec<i64> = lows.clone().chain(behind).collect();
         starts.sort_unstable();
@@ -238,7 +238,7 @@ impl Stretches {
             queries[first..last].iter_mut().for_each(|all| all.extend(of));
         }
         let ends = (lows.min()?, intervals.keys().map(|(_, high)| *high).max()?);
-        // Open ends would leave all others in a slot or two.
+        // Open ends would squeeze all others into a slot or two.
         let bounds = || {
             let all = intervals.keys().flat_map(|(low, high)| [*low, *high]);
             all.filter(|end| *end != i64::MIN && *end != i64::MAX)

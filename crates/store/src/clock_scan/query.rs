@@ -1,7 +1,7 @@
-//! A query of a batch: tests of columns, all of which a row passes, and the columns that are wanted of it.
+//! A query of a batch: tests of columns, all of which a row must pass, and its projection.
 //!
 //! Numbers of all types are compared as 64-bit keys whose order is that of the values: whole numbers,
-//! decimals, dates and times as what they count in their unit, floats by [`float_key`], booleans as 0 and 1.
+//! decimals, dates and times as integers in their unit, floats by [`float_key`], booleans as 0 and 1.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ pub(super) type QueryNumber = u32;
 pub struct BatchQuery {
     /// A row passes all of them; a NULL passes none but [`ColumnTest::Null`].
     pub tests: Vec<(usize, ColumnTest)>,
-    /// Numbers of the columns that are wanted, in this order.
+    /// Numbers of the projected columns, in this order.
     pub projection: Arc<[usize]>,
-    /// Whether the ids of the rows come as a last column.
+    /// Whether the ids of the rows are a last column.
     pub with_ids: bool,
-    /// After so many rows it has enough.
+    /// Maximum number of rows.
     pub limit: usize,
 }
 
@@ -33,31 +33,31 @@ pub enum ColumnTest {
     Number(NumberTest),
     /// Of a column of strings.
     Text(TextTest),
-    /// IS NULL, or else IS NOT NULL.
+    /// IS NULL if true, else IS NOT NULL.
     Null(bool),
 }
 
 /// A test of keys.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NumberTest {
-    /// One of these, which rise; neither `i64::MIN` nor `i64::MAX`.
+    /// One of these, in rising order; neither `i64::MIN` nor `i64::MAX`.
     In(Box<[i64]>),
-    /// None of these, which rise; neither `i64::MIN` nor `i64::MAX`.
+    /// None of these, in rising order; neither `i64::MIN` nor `i64::MAX`.
     NotIn(Box<[i64]>),
     /// From the first to the last; `i64::MIN` and `i64::MAX` leave an end open.
     Between(i64, i64),
 }
 
-/// A test of strings, which are compared by their bytes.
+/// A test of strings, which are compared bytewise.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextTest {
-    /// One of these, which rise.
+    /// One of these, in rising order.
     In(Box<[Box<str>]>),
-    /// None of these, which rise.
+    /// None of these, in rising order.
     NotIn(Box<[Box<str>]>),
     /// Within these bounds.
     Between(Bound<Box<str>>, Bound<Box<str>>),
-    /// What begins so.
+    /// A prefix.
     Prefix(Box<str>),
 }
 
@@ -108,7 +108,7 @@ pub fn float_key(value: f64) -> i64 {
     stored_float_key(canonical_float64(value))
 }
 
-/// The key of a float that is stored, hence in its canonical form.
+/// The key of a stored float, which is in its canonical form.
 pub(super) fn stored_float_key(value: f64) -> i64 {
     let bits = value.to_bits() as i64;
     bits ^ ((bits >> 63) as u64 >> 1) as i64
@@ -136,7 +136,7 @@ pub fn is_number(data_type: &DataType) -> bool {
     )
 }
 
-/// Whether columns of the type can be tested by more than IS NULL.
+/// Whether columns of the type support other tests than IS NULL.
 pub fn is_tested(data_type: &DataType) -> bool {
     is_number(data_type) || *data_type == DataType::Utf8View
 }

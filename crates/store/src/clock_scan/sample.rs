@@ -1,4 +1,4 @@
-//! How many rows pass a test, as told by some rows of the table.
+//! The selectivity of tests, estimated from some rows of the table.
 
 use std::ops::Bound;
 
@@ -8,11 +8,11 @@ use super::query::{ColumnTest, NumberTest, TextTest, is_number};
 use super::values::BlockColumn;
 use crate::table::{BLOCK_ROWS, TableSnapshot};
 
-/// Rows that are looked at.
+/// Number of rows sampled.
 const SAMPLE_ROWS: usize = 8192;
 
-/// Values of some rows, by column. It stays good enough while rows come and go: what it says decides how fast
-/// a batch is answered, never what the answer is.
+/// Values of some rows, by column. It stays good enough while rows come and go: it affects how fast
+/// a batch is answered, never the answer.
 #[derive(Clone, Debug)]
 pub struct ColumnSamples {
     columns: Vec<ColumnSample>,
@@ -27,19 +27,19 @@ enum ColumnSample {
     Other,
 }
 
-/// Values of the rows that were looked at.
+/// Values of the sampled rows.
 #[derive(Clone, Debug)]
 struct SortedSample<V> {
-    /// Rising; without NULL.
+    /// In rising order; without NULL.
     values: Vec<V>,
     rows: usize,
-    /// The share of rows that a value stands for which is not among them.
+    /// The estimated share of rows with a value that is not among them.
     unseen_share: f64,
 }
 
 impl ColumnSamples {
-    /// Of rows that are spread over the table.
-    pub fn of(snapshot: &TableSnapshot) -> Self {
+    /// Samples rows that are spread over the table.
+    pub fn from_snapshot(snapshot: &TableSnapshot) -> Self {
         let positions = positions(snapshot);
         let columns = snapshot.schema.fields().iter().enumerate();
         let columns =
@@ -47,7 +47,7 @@ impl ColumnSamples {
         Self { columns: columns.collect(), rows: snapshot.rows }
     }
 
-    /// Number of rows of the table when it was taken.
+    /// Number of rows of the table when the sample was taken.
     pub fn table_rows(&self) -> usize {
         self.rows
     }
@@ -63,7 +63,7 @@ impl ColumnSamples {
     }
 }
 
-/// Blocks (chunk, block) with the step at which their rows are looked at.
+/// Blocks (chunk, block) with the step at which their rows are sampled.
 fn positions(snapshot: &TableSnapshot) -> Vec<(usize, usize)> {
     let stored: usize = snapshot.chunks.iter().map(|chunk| chunk.rows).sum();
     let step = (stored / SAMPLE_ROWS).max(1);
@@ -92,25 +92,25 @@ fn sample(
     let rows = positions.len();
     if is_number(data_type) {
         let keys = values.filter_map(|(column, row)| column.key(row)).collect();
-        ColumnSample::Numbers(SortedSample::of(keys, rows))
+        ColumnSample::Numbers(SortedSample::from_values(keys, rows))
     } else if *data_type == DataType::Utf8View {
         let texts = values.filter_map(|(column, row)| column.text(row).map(Box::from)).collect();
-        ColumnSample::Text(SortedSample::of(texts, rows))
+        ColumnSample::Text(SortedSample::from_values(texts, rows))
     } else {
         ColumnSample::Other
     }
 }
 
 impl<V: Ord> SortedSample<V> {
-    fn of(mut values: Vec<V>, rows: usize) -> Self {
+    fn from_values(mut values: Vec<V>, rows: usize) -> Self {
         values.sort_unstable();
-        // By far fewer than one row of the sample where all that it has differ.
+        // Far less than one row of the sample if all its values differ.
         let repeats = values.windows(2).filter(|pair| pair[0] == pair[1]).count();
         let common = (repeats + 1) as f64 / (values.len() + 1) as f64;
         Self { values, rows, unseen_share: common / (2 * rows.max(1)) as f64 }
     }
 
-    /// The share of rows that so many of the sample stand for.
+    /// The share of rows that this many rows of the sample represent.
     fn share(&self, found: usize) -> f64 {
         match found {
             0 => self.unseen_share,

@@ -19,20 +19,20 @@ use crate::table::{BLOCK_ROWS, Chunk, StoredColumn, TableError, TableSnapshot, Z
 
 type Result<T> = std::result::Result<T, TableError>;
 
-/// What a pass read and found.
+/// Statistics of a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScanCounts {
-    /// Rows of blocks that were looked at.
+    /// Rows of the blocks examined.
     pub rows: u64,
-    /// Bytes of the columns by which queries are found, in blocks that their zones did not exclude.
+    /// Bytes of the columns under which queries are filed, in blocks that their zones did not exclude.
     pub bytes: u64,
     /// Pairs of a query and a row that its index found.
     pub candidates: u64,
-    /// Those of them that passed all tests.
+    /// Those pairs that passed all tests.
     pub matches: u64,
-    /// Bytes of the values that were gathered for queries.
+    /// Bytes of the values gathered for queries.
     pub gathered: u64,
-    /// Where the time went.
+    /// Time by part.
     pub times: ScanTimes,
 }
 
@@ -51,27 +51,27 @@ impl AddAssign for ScanCounts {
 #[derive(Debug)]
 pub struct BatchScan {
     batch: Arc<QueryBatch>,
-    /// Rows that each query may still have; it has given up where there are none left.
+    /// Rows that each query may still get; the pass has given it up if there are none left.
     left: Vec<usize>,
     gather: Gather,
     counts: ScanCounts,
     /// Rows whose values hit, of one column of one block.
     hits: Vec<u32>,
-    /// What the indexes found in a block.
+    /// Candidates that the indexes found in a block.
     candidates: Candidates,
-    /// Pairs of a chunk. A query is filed under one test, so each pair is there once, and the rows of a query
+    /// Pairs of a chunk. A query is filed under one test, so each pair occurs once, and the rows of a query
     /// rise.
     pairs: Vec<(QueryNumber, u32)>,
 }
 
-/// A column by which queries are found, with what the chunk's dictionary says.
+/// A column under which queries are filed, with the matches in the chunk's dictionary.
 struct ChunkIndex<'b> {
     index: &'b ColumnIndex,
     codes: Option<CodeQueries>,
 }
 
 impl BatchScan {
-    /// A pass that gathers at most so many rows for one query: it gives up what wants more.
+    /// A pass that gathers at most this many rows for one query: it gives up queries with more.
     pub fn new(batch: Arc<QueryBatch>, rows_max: usize) -> Self {
         let limit = |limit: usize| limit.min(rows_max.saturating_add(1));
         let left = batch.queries.iter().map(|query| limit(query.limit)).collect();
@@ -81,15 +81,15 @@ impl BatchScan {
         Self { batch, left, gather, counts, hits, candidates, pairs }
     }
 
-    /// Stops looking for the rows of a query whose client is gone.
+    /// Stops a query whose client is gone.
     pub fn give_up(&mut self, query: usize) {
         self.left[query] = 0;
     }
 
-    /// Looks at the rows of a chunk, in one of its copies.
+    /// Scans a chunk, in one of its copies.
     ///
     /// # Errors
-    /// Where the rows that were found cannot be decoded.
+    /// If the rows that were found cannot be decoded.
     pub fn chunk(&mut self, snapshot: &TableSnapshot, number: usize, copy: usize) -> Result<()> {
         let chunk = &snapshot.chunks[number];
         let Some(copy) = chunk.copies.get(copy) else { return Ok(()) };
@@ -116,7 +116,7 @@ impl BatchScan {
         Ok(())
     }
 
-    /// Drops what is more than queries want.
+    /// Drops the rows beyond the limits of queries.
     fn keep_within_limits(&mut self) {
         let left = &mut self.left;
         self.pairs.retain(|(query, _)| {
@@ -127,10 +127,10 @@ impl BatchScan {
         });
     }
 
-    /// The rows of each query, in the order of the batch, and what was read.
+    /// The rows of each query, in the order of the batch, and the statistics.
     ///
     /// # Errors
-    /// Where rows cannot be put together.
+    /// If rows cannot be assembled.
     pub fn finish(self) -> Result<(Vec<QueryRows>, ScanCounts)> {
         let begun = Instant::now();
         let mut counts = self.counts;
@@ -145,7 +145,7 @@ impl BatchScan {
 }
 
 impl ColumnIndex {
-    /// Whether queries may want rows of a block.
+    /// Whether queries may match rows of a block.
     fn may_find(&self, codes: Option<&CodeQueries>, zone: Option<Zone>) -> bool {
         let text = codes.map_or(!self.text.is_empty(), |codes| !codes.is_empty());
         text || !self.nulls.is_empty() || self.numbers.meets(zone)
@@ -166,7 +166,7 @@ fn dictionary(column: &StoredColumn) -> Option<&StringViewArray> {
     }
 }
 
-/// The columns of a block, made readable when they are asked for.
+/// The columns of a block, made readable on demand.
 struct Columns<'a> {
     block: &'a [StoredColumn],
     made: Vec<Option<BlockColumn<'a>>>,
@@ -231,7 +231,7 @@ impl BlockScan<'_> {
         self.prove(&batch);
     }
 
-    /// Keeps the candidates whose row is there and passes the other tests of the query.
+    /// Keeps the candidates whose row exists and passes the other tests of the query.
     fn prove(mut self, batch: &QueryBatch) {
         let first = (self.at * BLOCK_ROWS) as u32;
         let BatchScan { left, counts, candidates, pairs, .. } = &mut *self.scan;

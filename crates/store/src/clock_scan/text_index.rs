@@ -1,4 +1,4 @@
-//! Queries filed under what they ask of a column of strings.
+//! Queries filed under a test of a column of strings.
 
 use arrow_array::builder::make_view;
 use arrow_array::{Array, StringViewArray};
@@ -15,27 +15,27 @@ use super::values::{BlockColumn, BlockValues};
 #[derive(Debug, Default)]
 pub(super) struct TextIndex {
     by_value: HashMap<Box<str>, Vec<QueryNumber>>,
-    /// Intervals and prefixes, looked at one after another.
+    /// Intervals and prefixes, tested one after another.
     others: Vec<(TextTest, QueryNumber)>,
-    /// The values by what views tell of them.
+    /// The values by the part that views contain.
     heads: Option<SlotTable>,
-    /// The values by their last bytes: of long strings, views tell only how they begin.
+    /// The values by their last bytes: views of long strings contain only their beginning.
     tails: Option<SlotTable>,
 }
 
-/// What a dictionary says: the queries that want each of its codes.
+/// The matches in a dictionary: the queries for each of its codes.
 #[derive(Debug)]
 pub(super) struct CodeQueries {
-    /// Of each code.
+    /// For each code.
     queries: Vec<Vec<QueryNumber>>,
-    /// Codes that some query wants.
+    /// Codes with queries.
     wanted: Vec<u16>,
-    /// Their slots; none where no query wants any.
+    /// Their slots; `None` if there are no such codes.
     taken: Option<SlotTable>,
 }
 
 impl TextIndex {
-    /// Files a query. NOT IN has no place in it.
+    /// Files a query. NOT IN cannot be filed.
     pub(super) fn file(&mut self, query: QueryNumber, test: &TextTest) {
         match test {
             TextTest::In(values) => {
@@ -48,7 +48,7 @@ impl TextIndex {
         }
     }
 
-    /// Makes it ready to be asked.
+    /// Prepares it for lookups.
     pub(super) fn finish(&mut self) {
         for value in self.by_value.keys() {
             self.heads.get_or_insert_with(SlotTable::new).take(Slot::of_key(head_of(value)));
@@ -56,7 +56,7 @@ impl TextIndex {
         }
     }
 
-    /// Asks it about all values of a dictionary.
+    /// Looks up all values of a dictionary.
     pub(super) fn ask(&self, dictionary: &StringViewArray) -> CodeQueries {
         let mut queries = vec![Vec::new(); dictionary.len()];
         let (mut wanted, mut taken): (Vec<u16>, Option<SlotTable>) = Default::default();
@@ -82,7 +82,7 @@ impl TextIndex {
         self.by_value.is_empty() && self.others.is_empty()
     }
 
-    /// Adds the rows of a block of strings without a dictionary that queries want; `hits` is room to work in.
+    /// Adds the rows of a block of strings without a dictionary that queries match; `hits` is scratch space.
     pub(super) fn look_up(
         &self,
         column: &BlockColumn<'_>,
@@ -122,12 +122,12 @@ impl TextIndex {
 }
 
 impl CodeQueries {
-    /// Whether no query wants a value of the dictionary.
+    /// Whether no query matches a value of the dictionary.
     pub(super) fn is_empty(&self) -> bool {
         self.taken.is_none()
     }
 
-    /// Adds the rows of a block of codes that queries want; `hits` is room to work in.
+    /// Adds the rows of a block of codes that queries match; `hits` is scratch space.
     pub(super) fn look_up(
         &self,
         column: &BlockColumn<'_>,
@@ -176,22 +176,22 @@ impl CodeQueries {
     }
 }
 
-/// Adds the rows whose strings may equal one, as far as their views tell.
+/// Adds the rows whose strings may equal one, judging by their views.
 fn rows_equal(strings: &StringViewArray, wanted: &str, hits: &mut Vec<u32>) {
     let view = make_view(wanted.as_bytes(), 0, 0);
     if wanted.len() <= INLINE_MAX as usize {
         rows_passing(strings.views(), |own| own == view, hits);
     } else {
-        // Length and first four bytes; the rest of the view says where the text lies.
+        // Length and first four bytes; the rest of the view is the address of the text.
         rows_passing(strings.views(), |own| own as u64 == view as u64, hits);
     }
 }
 
-/// Strings of up to so many bytes lie in their views.
+/// Strings of up to this many bytes are in their views.
 const INLINE_MAX: u32 = 12;
 
-/// What a view tells of its string without looking it up: all of a short one, of a long one its length and
-/// its first four bytes.
+/// The part of a string that its view contains: all of a short one, or the length and
+/// the first four bytes of a long one.
 #[inline(always)]
 fn head_of_view(view: u128) -> i64 {
     let (low, high) = (view as u64, (view >> 64) as u64);
@@ -199,9 +199,9 @@ fn head_of_view(view: u128) -> i64 {
     (low ^ rest.wrapping_mul(0xff51_afd7_ed55_8ccd)) as i64
 }
 
-/// The same of a string.
+/// The same for a string.
 fn head_of(value: &str) -> i64 {
-    // A view of a long string tells no more where its text is in another buffer.
+    // The rest of the view of a long string differs if its text is in another buffer.
     head_of_view(make_view(value.as_bytes(), 0, 0))
 }
 

@@ -1,10 +1,10 @@
-//! Where the time of a pass goes: told by every eighth block, since reading the clock between the parts of each would
+//! Time by part of a pass: measured in every eighth block, because reading the clock between the parts of each would
 //! cost a percent of it.
 
 use std::ops::AddAssign;
 use std::time::Instant;
 
-/// One of so many blocks is timed, and counts for all of them.
+/// One in this many blocks is timed, and counts for all of them.
 const EVERY: usize = 8;
 
 /// A part of a pass.
@@ -16,24 +16,24 @@ pub(super) enum ScanPart {
     Proving,
 }
 
-/// Nanoseconds that passes took, of all workers together.
+/// Nanoseconds of passes, summed over all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScanTimes {
-    /// In all.
+    /// Total.
     pub all: u64,
-    /// Looking for the numbers that queries are found by.
+    /// Looking up numbers.
     pub numbers: u64,
-    /// Looking for the strings that queries are found by.
+    /// Looking up strings.
     pub text: u64,
-    /// Finding the queries of what was found.
+    /// Finding the queries of the hits.
     pub lookups: u64,
-    /// Proving the other tests of these queries.
+    /// Evaluating the other tests of these queries.
     pub proving: u64,
     /// Gathering the rows that passed.
     pub gathering: u64,
 }
 
-/// Times the parts of a block, where it is one of those that are timed.
+/// Times the parts of a block, if the block is timed.
 #[derive(Debug, Default)]
 pub(super) struct BlockClock {
     last: Option<Instant>,
@@ -59,7 +59,7 @@ impl BlockClock {
         self.blocks += 1;
     }
 
-    /// Ends a part, which began when the one before ended.
+    /// Ends a part, which began when the previous one ended.
     #[inline]
     pub(super) fn end(&mut self, part: ScanPart) {
         if let Some(last) = self.last {

@@ -19,7 +19,7 @@ pub(super) struct BlockColumn<'a> {
     pub(super) nulls: Option<&'a NullBuffer>,
 }
 
-/// Its values; those of null rows mean nothing.
+/// Its values; those of null rows are meaningless.
 #[derive(Debug)]
 pub(super) enum BlockValues<'a> {
     I8(&'a [i8]),
@@ -37,11 +37,11 @@ pub(super) enum BlockValues<'a> {
     Codes8(&'a [u8], &'a StringViewArray),
     Codes16(&'a [u16], &'a StringViewArray),
     Text(&'a StringViewArray),
-    /// Of a type that has no tests but those of NULL.
+    /// Of a type that supports only tests for NULL.
     Other,
 }
 
-/// Calls a closure-like macro argument with the slice of numbers and how one of them becomes a key.
+/// Calls a closure-like macro argument with the slice of numbers and the function that turns one of them into a key.
 macro_rules! with_numbers {
     ($values:expr, |$slice:ident, $key:ident| $body:expr, $otherwise:expr) => {{
         use $crate::clock_scan::values::BlockValues as V;
@@ -97,7 +97,7 @@ macro_rules! with_numbers {
 }
 pub(super) use with_numbers;
 
-/// A wide number as a key: tests have no bound at the ends of the keys, so those stand for all beyond them.
+/// A wide number as a key: tests have no bound at the ends of the keys, so the ends represent all numbers beyond them.
 pub(super) fn saturated(value: i128) -> i64 {
     i64::try_from(value).unwrap_or(if value > 0 { i64::MAX } else { i64::MIN })
 }
@@ -115,7 +115,7 @@ impl<'a> BlockColumn<'a> {
         Self { values, nulls: array.nulls().filter(|nulls| nulls.null_count() > 0) }
     }
 
-    /// Bytes of a value where it is stored.
+    /// Bytes of a stored value.
     pub(super) fn value_bytes(&self) -> usize {
         match &self.values {
             BlockValues::I8(_) | BlockValues::U8(_) | BlockValues::Codes8(..) => 1,
@@ -131,7 +131,7 @@ impl<'a> BlockColumn<'a> {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }
 
-    /// The key of a row; none of NULL, and where values have none.
+    /// The key of a row. Returns None for NULL, and if values have no keys.
     pub(super) fn key(&self, row: usize) -> Option<i64> {
         if self.is_null(row) {
             return None;
@@ -142,7 +142,7 @@ impl<'a> BlockColumn<'a> {
         with_numbers!(&self.values, |values, key| Some(key(values[row])), None)
     }
 
-    /// The string of a row; none of NULL, and where values are none.
+    /// The string of a row. Returns None for NULL, and if values are not strings.
     pub(super) fn text(&self, row: usize) -> Option<&'a str> {
         if self.is_null(row) {
             return None;

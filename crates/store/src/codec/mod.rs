@@ -1,5 +1,5 @@
-//! Numbers, texts and lists as bytes, and back: what records of the log and the files of a checkpoint are
-//! made of.
+//! Numbers, texts and lists as bytes, and back: the encoding of log records and of the files of a
+//! checkpoint.
 //!
 //! | What | Bytes |
 //! |---|---|
@@ -7,11 +7,11 @@
 //! | signed number | the number `2n` for `n ≥ 0`, `-2n - 1` for `n < 0` |
 //! | flag | one byte, 0 or 1 |
 //! | bytes, text | number of bytes, then the bytes; texts are UTF-8 |
-//! | optional value | a flag, then the value where it is 1 |
+//! | optional value | a flag, then the value if it is 1 |
 //! | list | number of items, then the items |
 //!
-//! Bytes that come from a file are never trusted: a [`Decoder`] gives an error that says what was read and
-//! where, and allocates no more than the bytes that are left.
+//! Bytes from a file are never trusted: a [`Decoder`] returns an error that says what was read and
+//! where, and allocates no more than the remaining bytes.
 
 mod types;
 
@@ -25,12 +25,12 @@ pub(crate) struct Encoder {
     bytes: Vec<u8>,
 }
 
-/// Why bytes are not what was expected.
+/// Why bytes could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Byte at which the value begins.
+    /// Offset of the value.
     pub at: usize,
-    /// What was to be read.
+    /// What was being read.
     pub what: &'static str,
     /// What was wrong.
     pub reason: String,
@@ -130,7 +130,7 @@ impl<'a> Decoder<'a> {
     fn take(&mut self, count: usize, what: &'static str) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let Some(taken) = rest.get(..count) else {
-            let reason = format!("{count} bytes expected, {} left", rest.len());
+            let reason = format!("expected {count} bytes, {} are left", rest.len());
             return Err(self.error(what, reason));
         };
         self.at += count;
@@ -145,7 +145,7 @@ impl<'a> Decoder<'a> {
         match self.byte(what)? {
             0 => Ok(false),
             1 => Ok(true),
-            other => Err(self.error(what, format!("0 or 1 expected, {other} found"))),
+            other => Err(self.error(what, format!("expected 0 or 1, found {other}"))),
         }
     }
 
@@ -175,19 +175,19 @@ impl<'a> Decoder<'a> {
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// A number that fits memory sizes.
+    /// A number that fits `usize`.
     pub(crate) fn size(&mut self, what: &'static str) -> Result<usize> {
         let value = self.number(what)?;
         usize::try_from(value).map_err(|_| self.error(what, format!("{value} is too large")))
     }
 
-    /// A number of things that follow, each of which takes a byte or more.
+    /// A number of items that follow, each of which takes at least a byte.
     pub(crate) fn count(&mut self, what: &'static str) -> Result<usize> {
         let count = self.size(what)?;
         let left = self.bytes.len() - self.at;
         match count <= left {
             true => Ok(count),
-            false => Err(self.error(what, format!("{count} of them in the {left} bytes left"))),
+            false => Err(self.error(what, format!("{count} items in the remaining {left} bytes"))),
         }
     }
 
@@ -221,16 +221,16 @@ impl<'a> Decoder<'a> {
         (0..count).map(|_| read(self)).collect()
     }
 
-    /// Whether all bytes are read.
+    /// Whether all bytes have been read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()
     }
 
-    /// Refuses bytes behind the last value.
+    /// Refuses bytes after the last value.
     pub(crate) fn end(self) -> Result<()> {
         match self.bytes.len() - self.at {
             0 => Ok(()),
-            more => Err(self.error("end", format!("{more} bytes more than expected"))),
+            more => Err(self.error("end", format!("{more} unexpected bytes"))),
         }
     }
 }
@@ -266,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_and_says_where() {
+    fn invalid_bytes_are_refused_with_their_offset() {
         assert!(Decoder::new(&[0xff; 10]).number("n").is_err(), "more than 64 bits");
         assert!(Decoder::new(&[0xff; 3]).number("n").is_err(), "cut off");
         assert!(Decoder::new(&[5, 1]).count("rows").is_err(), "more items than bytes");
         assert!(Decoder::new(&[2, 0xc3, 0x28]).text("name").is_err(), "not UTF-8");
         let error = Decoder::new(&[7]).flag("is_primary").unwrap_err();
-        assert_eq!(error.to_string(), "byte 1: is_primary: 0 or 1 expected, 7 found");
+        assert_eq!(error.to_string(), "byte 1: is_primary: expected 0 or 1, found 7");
         assert!(Decoder::new(&[7]).end().is_err());
     }
 }

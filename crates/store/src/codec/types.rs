@@ -1,7 +1,7 @@
 //! Types of columns as bytes.
 //!
-//! A field is its name, its type, the flag whether it is nullable, and the list of its metadata (pairs of
-//! texts, by key). A type is a byte, and what it needs:
+//! A field is its name, its type, a flag whether it is nullable, and the list of its metadata (pairs of
+//! texts, by key). A type is a byte, followed by its parameters:
 //!
 //! | Byte | Type | Then |
 //! |---|---|---|
@@ -32,10 +32,10 @@ use arrow_schema::{
 
 use super::{Decoder, Encoder, Result};
 
-/// Types within types that are read at most.
+/// Maximum nesting of types that are read.
 const DEPTH_MAX: usize = 64;
 
-/// Types that need nothing more, by their byte.
+/// Types without parameters, by their byte.
 const PLAIN: [(u8, DataType); 21] = [
     (0, DataType::Null),
     (1, DataType::Boolean),
@@ -60,7 +60,7 @@ const PLAIN: [(u8, DataType); 21] = [
     (25, DataType::Utf8View),
 ];
 
-/// Writes a schema; its own metadata is not part of a table. The type that cannot be written, if there is
+/// Writes a schema; its own metadata is not part of a table. Returns the type that cannot be written, if there is
 /// one.
 pub(crate) fn encode_schema(
     encoder: &mut Encoder,
@@ -99,7 +99,7 @@ fn decode_field(decoder: &mut Decoder<'_>, depth: usize) -> Result<FieldRef> {
     Ok(Arc::new(field.with_metadata(metadata.into_iter().collect())))
 }
 
-/// Writes a type; itself where it cannot be written.
+/// Writes a type. Returns it as the error if it cannot be written.
 fn encode_type(encoder: &mut Encoder, data_type: &DataType) -> std::result::Result<(), DataType> {
     let plain = PLAIN.iter().find(|(_, plain)| plain == data_type);
     if let Some((byte, _)) = plain {
@@ -159,7 +159,7 @@ fn encode_type(encoder: &mut Encoder, data_type: &DataType) -> std::result::Resu
 /// Reads a type that lies within `depth` others.
 fn typed(decoder: &mut Decoder<'_>, depth: usize) -> Result<DataType> {
     if depth > DEPTH_MAX {
-        return Err(decoder.error("type", format!("more than {DEPTH_MAX} types within types")));
+        return Err(decoder.error("type", format!("nested more than {DEPTH_MAX} deep")));
     }
     let byte = decoder.byte("type")?;
     if let Some((_, plain)) = PLAIN.iter().find(|(of, _)| *of == byte) {
@@ -221,7 +221,9 @@ fn read_unit(decoder: &mut Decoder<'_>, allowed: std::ops::Range<u8>) -> Result<
         [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond];
     match allowed.contains(&byte) {
         true => Ok(units[usize::from(byte)]),
-        false => Err(decoder.error("unit of time", format!("{byte} is not one of this type"))),
+        false => {
+            Err(decoder.error("unit of time", format!("unit {byte} is invalid for this type")))
+        }
     }
 }
 
@@ -238,7 +240,7 @@ fn read_interval(decoder: &mut Decoder<'_>) -> Result<IntervalUnit> {
         0 => Ok(IntervalUnit::YearMonth),
         1 => Ok(IntervalUnit::DayTime),
         2 => Ok(IntervalUnit::MonthDayNano),
-        other => Err(decoder.error("unit of an interval", format!("{other} is none"))),
+        other => Err(decoder.error("unit of an interval", format!("unknown unit {other}"))),
     }
 }
 
@@ -262,7 +264,8 @@ fn read_decimal(
     let scale = i8::try_from(scale).ok().filter(|scale| *scale <= digits as i8);
     match scale {
         Some(scale) if (1..=most).contains(&digits) => Ok(of(digits, scale)),
-        _ => Err(decoder.error("decimal", format!("no decimal of {most} digits is like it"))),
+        _ => Err(decoder
+            .error("decimal", format!("precision or scale is out of range for {most} digits"))),
     }
 }
 

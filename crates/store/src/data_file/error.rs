@@ -12,14 +12,14 @@ pub enum DataFileError {
     /// A call of the file layer failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The file is not what was written.
+    /// The file is damaged.
     #[error("{file} is damaged at {place}: {reason}; restore the file from a copy")]
     Damaged {
         /// The file, by its name in the data directory.
         file: String,
         /// Where in it.
         place: String,
-        /// What is wrong there.
+        /// What is wrong.
         reason: String,
     },
     /// A file of another database.
@@ -28,7 +28,7 @@ pub enum DataFileError {
         /// The file.
         file: String,
     },
-    /// A file that a later version of Atoll wrote.
+    /// A file written by a later version of Atoll.
     #[error(
         "{file} has version {version} of the data format; this version of Atoll reads up to version \
          {DATA_FORMAT_VERSION}: open the database with the version that wrote it, or a later one"
@@ -39,7 +39,7 @@ pub enum DataFileError {
         /// Its version.
         version: u32,
     },
-    /// No memory for what the file holds, or none left within the limit.
+    /// No memory for the contents of the file, or none left within the limit.
     #[error("no memory for {file}: {reason}")]
     Memory {
         /// The file.
@@ -47,7 +47,7 @@ pub enum DataFileError {
         /// Why not.
         reason: PlacementError,
     },
-    /// Columns of a type that no file can hold.
+    /// Columns of a type that cannot be stored in a file.
     #[error("values of type {data_type} cannot be kept in a file")]
     Type {
         /// The type.
@@ -56,7 +56,7 @@ pub enum DataFileError {
 }
 
 impl DataFileError {
-    /// The error for a file that is not what was written.
+    /// The error for a damaged file.
     pub(crate) fn damaged(file: &str, place: &str, reason: &str) -> Self {
         Self::Damaged { file: file.to_owned(), place: place.to_owned(), reason: reason.to_owned() }
     }
@@ -67,7 +67,7 @@ impl DataFileError {
         Self::damaged(file, &format!("byte {} of its header", error.at), &reason)
     }
 
-    /// Whether the file is missing or is not what was written.
+    /// Whether the file is missing or damaged.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Damaged { .. } | Self::Foreign { .. } => true,

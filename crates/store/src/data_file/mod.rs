@@ -1,5 +1,5 @@
-//! What all files of a data directory but the log have in common: an envelope that says what a file is and
-//! shows every damage.
+//! The envelope of all files of a data directory except the log: it identifies a file and
+//! reveals any damage.
 //!
 //! Numbers are little-endian.
 //!
@@ -14,8 +14,8 @@
 //! | 48 | | payload |
 //! | | 0 to 63 | padding: zeros up to a multiple of 64 |
 //!
-//! Files are written whole, once, under a name that nothing refers to yet, and synced before anything does;
-//! none is ever changed.
+//! Files are written whole, once, under a name that nothing refers to yet, and synced before anything does.
+//! They never change.
 
 mod error;
 
@@ -28,10 +28,10 @@ pub use error::DataFileError;
 pub const DATA_FORMAT_VERSION: u32 = 1;
 
 const HEADER_BYTES: usize = 48;
-/// Payloads are padded to a multiple of this, so that what follows lies in memory as Arrow wants it.
+/// Payloads are padded to a multiple of this, so that the data after them is aligned in memory as Arrow expects.
 pub(crate) const ALIGNMENT: usize = 64;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataFileKind {
     Chunk,
@@ -39,7 +39,7 @@ pub(crate) enum DataFileKind {
     Manifest,
 }
 
-/// What stands around a payload.
+/// The envelope of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Envelope {
     pub(crate) kind: DataFileKind,
@@ -52,7 +52,7 @@ pub(crate) struct Envelope {
 pub(crate) struct Opened {
     pub(crate) envelope: Envelope,
     pub(crate) payload: Vec<u8>,
-    /// Where it ends in the file.
+    /// Its end in the file.
     pub(crate) end: u64,
 }
 
@@ -103,7 +103,7 @@ impl Envelope {
         }
         file.read_at(0, &mut bytes)?;
         if !bytes.starts_with(kind.magic()) {
-            let reason = format!("the file does not begin as {} does", kind.noun());
+            let reason = format!("the file does not begin like {}", kind.noun());
             return Err(damaged("byte 0", &reason));
         }
         let payload = u64_at(&bytes, 40);
@@ -140,7 +140,7 @@ impl Envelope {
             return Err(DataFileError::Foreign { file: file.name().to_owned() });
         }
         if opened.envelope.number != self.number {
-            let reason = "the file's name does not tell the number in its header";
+            let reason = "the file's name does not match the number in its header";
             return Err(DataFileError::damaged(file.name(), "byte 32", reason));
         }
         Ok(opened)
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_and_another_database_are_told_from_damage() {
+    fn a_newer_version_and_another_database_are_distinguished_from_damage() {
         let mut bytes = ENVELOPE.seal(b"payload");
         bytes[8] = 2;
         bytes[12..16].fill(0);

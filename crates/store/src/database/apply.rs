@@ -1,5 +1,5 @@
-//! The version of a database after a change. Nothing is checked but that the change fits: what made it has
-//! looked for conflicts and constraints.
+//! The version of a database after a change. Only checks that the change fits: conflicts and constraints
+//! were checked before.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::workers::Workers;
 /// Why a change was not applied.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// A change that is not one of this version of the database: an error of what made it, or damage.
+    /// The change does not belong to this version of the database: a bug or damage.
     #[error("a change does not fit the database: {0}")]
     Misfit(String),
     /// A change that cannot be applied to a table.
@@ -40,7 +40,7 @@ impl DatabaseVersion {
         Ok(next)
     }
 
-    /// The same in this version, which is of no use any more where it fails; workers get the keys of new chunks ready.
+    /// Applies a change in place; the version is unusable if that fails. Workers prepare the keys of new chunks.
     pub(crate) fn apply_in_place(
         &mut self,
         change: &mut DatabaseChange,
@@ -192,7 +192,7 @@ impl DatabaseVersion {
         }
     }
 
-    /// Removes a name with what it stands for.
+    /// Removes a name with its object.
     fn remove(&mut self, name: &RelationName) -> Result<Relation> {
         let Some(relation) = self.relations.remove(name) else {
             return misfit(format!("{name} does not exist"));

@@ -1,4 +1,4 @@
-//! Why a transaction cannot go on, in PostgreSQL's words and with its codes.
+//! Why a transaction cannot continue, in PostgreSQL's words and with its codes.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::table::TableError;
 /// Why a statement was refused, or a transaction ended.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TransactionError {
-    /// The request would have closed a circle of transactions that wait for each other.
+    /// The request would have closed a cycle of transactions that wait for each other.
     #[error("deadlock detected")]
     Deadlock {
-        /// Who waits for whom.
+        /// Which transaction waits for which.
         circle: Deadlock,
         /// The same as text.
         detail: String,
@@ -22,7 +22,7 @@ pub enum TransactionError {
     /// A repeatable read would have changed what another transaction changed since it began.
     #[error("could not serialize access due to concurrent {0}")]
     Serialization(ConcurrentChange),
-    /// A key that is there already.
+    /// A key that already exists.
     #[error("duplicate key value violates unique constraint \"{constraint}\"")]
     UniqueViolation {
         /// The schema of its table.
@@ -34,7 +34,7 @@ pub enum TransactionError {
         /// Which key, as `(columns)=(values)`.
         key: String,
     },
-    /// A row that refers to none, or one that is still referred to.
+    /// A row that refers to no other row, or that is still referred to.
     #[error(transparent)]
     ForeignKey(Box<ForeignKeyViolation>),
     /// A row that a referential action changed is refused; what carries out actions knows why.
@@ -48,7 +48,7 @@ pub enum TransactionError {
         /// The table.
         table: String,
     },
-    /// A table that foreign keys of others refer to.
+    /// A table that foreign keys of other tables refer to.
     #[error("cannot drop table {table} because other objects depend on it")]
     StillReferenced {
         /// The table.
@@ -58,19 +58,19 @@ pub enum TransactionError {
         /// Its table.
         child: String,
     },
-    /// A table is altered while checks of its foreign keys are put off.
+    /// A table is altered while checks of its foreign keys are deferred.
     #[error("cannot ALTER TABLE \"{table}\" because it has pending trigger events")]
     PendingChecks {
         /// The table.
         table: String,
     },
-    /// SET CONSTRAINTS of a constraint that is checked at once always.
+    /// SET CONSTRAINTS for a constraint that cannot be deferred.
     #[error("constraint \"{name}\" is not deferrable")]
     NotDeferrable {
         /// Its name.
         name: String,
     },
-    /// SET CONSTRAINTS of a constraint that is not there.
+    /// SET CONSTRAINTS for a constraint that does not exist.
     #[error("constraint \"{name}\" does not exist")]
     UndefinedConstraint {
         /// Its name.
@@ -82,7 +82,7 @@ pub enum TransactionError {
         /// The row or table.
         what: String,
     },
-    /// Another transaction held the lock for longer than this one waits.
+    /// Another transaction held the lock for longer than the lock timeout.
     #[error("canceling statement due to lock timeout: {what} is locked by another transaction")]
     LockTimeout {
         /// The row or table.
@@ -91,28 +91,28 @@ pub enum TransactionError {
     /// A change within `BEGIN READ ONLY`.
     #[error("cannot execute {statement} in a read-only transaction")]
     ReadOnly {
-        /// What was to be done.
+        /// The refused statement.
         statement: String,
     },
-    /// The table, view or sequence was dropped, or was never there.
+    /// The table, view or sequence was dropped or never existed.
     #[error("relation \"{name}\" does not exist")]
     UndefinedRelation {
         /// Its name.
         name: String,
     },
-    /// The name is taken.
+    /// The name is in use.
     #[error("relation \"{name}\" already exists")]
     DuplicateRelation {
         /// The name.
         name: String,
     },
-    /// The schema was dropped, or was never there.
+    /// The schema was dropped or never existed.
     #[error("schema \"{name}\" does not exist")]
     UndefinedSchema {
         /// Its name.
         name: String,
     },
-    /// The name of the schema is taken.
+    /// The name of the schema is in use.
     #[error("schema \"{name}\" already exists")]
     DuplicateSchema {
         /// The name.
@@ -126,34 +126,34 @@ pub enum TransactionError {
         /// Something in it.
         object: String,
     },
-    /// `ROLLBACK TO` or `RELEASE` of a savepoint that is not there.
+    /// `ROLLBACK TO` or `RELEASE` of a savepoint that does not exist.
     #[error("savepoint \"{name}\" does not exist")]
     UndefinedSavepoint {
         /// Its name.
         name: String,
     },
-    /// A sequence without further values.
+    /// A sequence that has reached its limit.
     #[error("nextval: reached {end} value of sequence \"{name}\" ({limit})")]
     SequenceEnded {
         /// Its name.
         name: String,
         /// `maximum` or `minimum`.
         end: &'static str,
-        /// Which that is.
+        /// The limit.
         limit: i64,
     },
-    /// Back to a log from none, which needs a checkpoint between.
+    /// Durability is switched back on, which needs a checkpoint first.
     #[error(
-        "the durability cannot change from off before a checkpoint has saved what no log holds"
+        "durability cannot be switched back on before a checkpoint has saved the unlogged changes"
     )]
     CheckpointFirst,
     /// The log refused the record, or stopped.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The change cannot be a record.
+    /// The change cannot be encoded as a record.
     #[error("{0}")]
     Record(Arc<RecordError>),
-    /// The change could not be made.
+    /// The change could not be applied.
     #[error("{0}")]
     Apply(Arc<ApplyError>),
 }
@@ -172,18 +172,18 @@ pub struct ForeignKeyViolation {
     pub constraint: String,
     /// The table whose change is refused.
     pub changed: String,
-    /// Behind the message the table that has the constraint, where it is another one than is changed.
+    /// The table that has the constraint, appended to the message if it is not the changed one.
     pub on: String,
-    /// More about the key.
+    /// Details about the key.
     pub detail: String,
 }
 
-/// What is wrong about a reference.
+/// The violation of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceFault {
-    /// A row refers to a key that is not there, or is NULL in part under MATCH FULL.
+    /// A row refers to a key that does not exist, or is NULL in part under MATCH FULL.
     NoParent,
-    /// A key that goes is referred to.
+    /// A removed key is still referred to.
     HasChildren,
 }
 
@@ -196,7 +196,7 @@ impl ReferenceFault {
     }
 }
 
-/// What another transaction did meanwhile.
+/// The concurrent change of another transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConcurrentChange {
     /// Gave the row other values, or the table another definition.
@@ -233,7 +233,7 @@ impl From<TableError> for TransactionError {
 }
 
 impl TransactionError {
-    /// The five characters by which programs tell errors apart.
+    /// The SQLSTATE.
     pub fn sqlstate(&self) -> &'static str {
         match self {
             Self::Deadlock { .. } => "40P01",
@@ -270,12 +270,12 @@ impl TransactionError {
         }
     }
 
-    /// What is wrong, in one line.
+    /// The message, in one line.
     pub fn message(&self) -> String {
         self.to_string()
     }
 
-    /// More about this case, where there is more.
+    /// The details, if any.
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::Deadlock { detail, .. } => Some(detail.clone()),
@@ -291,7 +291,7 @@ impl TransactionError {
         }
     }
 
-    /// What to do about it, where that is known.
+    /// The hint, if any.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Deadlock { .. } | Self::Serialization(_) => Some("Repeat the transaction."),
@@ -301,7 +301,7 @@ impl TransactionError {
             Self::Log(LogError::NoSpace(_)) => {
                 Some("Free space on that disk and repeat the change.")
             }
-            Self::CheckpointFirst => Some("Make a checkpoint while commits are held back."),
+            Self::CheckpointFirst => Some("Make a checkpoint while commits are paused."),
             _ => None,
         }
     }
@@ -334,7 +334,7 @@ pub(super) fn describe_lock(
     }
 }
 
-/// Who waits for whom, a line for each.
+/// Which transaction waits for which, one line each.
 pub(super) fn describe_circle(
     circle: &Deadlock,
     name: impl Fn(crate::TableId) -> String,

@@ -1,4 +1,4 @@
-//! Records of commits, and holding commits back.
+//! Records of commits, and pausing commits.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct PreparedRecord {
     pub(super) payload: Vec<u8>,
 }
 
-/// While this lives, nothing is committed: what would be waits. Dropping it lets commits go on.
+/// While this lives, nothing is committed: commits wait. Dropping it resumes them.
 #[derive(Debug)]
 pub struct PausedCommits {
     database: Arc<Database>,
@@ -27,7 +27,7 @@ pub struct PausedCommits {
 }
 
 impl Database {
-    /// The record of a change, with room; none without a log, while none is written, and for what is temporary.
+    /// The record of a change, with room; `None` without a log, while none are written, and for temporary objects.
     pub(super) async fn prepare(
         &self,
         change: &DatabaseChange,
@@ -42,32 +42,32 @@ impl Database {
         Ok(Some(PreparedRecord { room, payload }))
     }
 
-    /// Holds back commits. After [`Durability::Off`] a checkpoint of what is committed by then has to be made
-    /// meanwhile, before records are written again: no log holds it. It is short if another one was made just
+    /// Pauses commits. After [`Durability::Off`] a checkpoint of everything committed must be made
+    /// before records are written again: no log holds it. It is short if another one was made just
     /// before.
     pub async fn pause_commits(self: &Arc<Self>) -> PausedCommits {
         let mut turn = HeldLocks::new(Arc::clone(&self.locks), self.new_call());
         let locked = turn.lock(LockTarget::Commits, LockMode::Exclusive).await;
-        debug_assert!(locked.is_ok(), "a call that holds nothing else closes no circle");
+        debug_assert!(locked.is_ok(), "a call that holds nothing else closes no cycle");
         self.sequencer.lock().is_paused = true;
         PausedCommits { database: Arc::clone(self), turn }
     }
 
-    /// Waits until commits are not held back.
+    /// Waits until commits are not paused.
     pub(super) async fn wait_for_pause(&self) {
         let mut turn = HeldLocks::new(Arc::clone(&self.locks), self.new_call());
         let locked = turn.lock(LockTarget::Commits, LockMode::Shared).await;
-        debug_assert!(locked.is_ok(), "a call that holds nothing else closes no circle");
+        debug_assert!(locked.is_ok(), "a call that holds nothing else closes no cycle");
     }
 }
 
 impl PausedCommits {
-    /// All that is committed.
+    /// Everything that is committed.
     pub fn version(&self) -> Arc<DatabaseVersion> {
         self.database.newest()
     }
 
-    /// Lets commits go on, with this durability. After [`Durability::Off`] another one is right only if a
+    /// Resumes commits, with this durability. After [`Durability::Off`] another one is allowed only if a
     /// checkpoint holds [`version`](Self::version).
     pub fn resume(self, durability: Durability) {
         let sequencer = self.database.sequencer.lock();

@@ -9,15 +9,15 @@
 //!                                          └── newest()                                   └── published()
 //! ```
 //!
-//! Readers keep the version they read and wait for none. Writers read the newest version, which may be
-//! ahead of the disk: what they answer waits until the log is synced up to it
-//! ([`Transaction::settled`]), so no answer shows what a power cut could take back. Without a data directory
-//! there is no log, and all else is the same.
+//! Readers keep the version that they read and never wait. Writers read the newest version, which may be
+//! ahead of the disk: their answers wait until the log is synced up to it
+//! ([`Transaction::settled`]), so no answer shows what a power cut could undo. Without a data directory
+//! there is no log; everything else is the same.
 //!
 //! | file | what |
 //! |---|---|
 //! | `values.rs` | the values that sequences give |
-//! | `version.rs` | all that a database holds at one moment |
+//! | `version.rs` | the contents of a database at one moment |
 //! | `apply.rs` | the version after a change |
 //! | `versions.rs` | the newest version, and the newest that is on disk |
 //! | `sequencer.rs`, `log.rs` | the order of commits, and their records |
@@ -88,7 +88,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// A database that goes on from a version; without a log it is gone when the process ends.
+    /// A database that continues from a version; without a log its contents are lost when the process ends.
     pub fn start(
         version: DatabaseVersion,
         environment: StoreEnvironment,
@@ -126,7 +126,7 @@ impl Database {
         }
     }
 
-    /// A database without a data directory and without anything in it but the schema `public`.
+    /// An empty database without a data directory, with the schema `public`.
     pub fn in_memory(environment: StoreEnvironment) -> Arc<Self> {
         Self::start(DatabaseVersion::with_schemas(["public".into()]), environment, None)
     }
@@ -148,23 +148,23 @@ impl Database {
         Transaction::new(Arc::clone(self), id, options)
     }
 
-    /// The newest version whose commits are as durable as was asked for.
+    /// The newest version whose commits are as durable as requested.
     pub fn published(&self) -> Arc<DatabaseVersion> {
         self.versions.published(|| self.synced())
     }
 
-    /// Shows what is on disk by now. Older versions, and the memory of what they alone have, would stay until a session
+    /// Publishes the versions that are on disk. Otherwise older versions would keep their memory until a session
     /// reads.
     fn show_synced(&self) {
         drop(self.published());
     }
 
-    /// The newest version: what is ordered, on disk or not.
+    /// The newest version: its commits are ordered, on disk or not.
     pub fn newest(&self) -> Arc<DatabaseVersion> {
         self.versions.newest()
     }
 
-    /// Place up to which the log is on disk.
+    /// Position up to which the log is on disk.
     pub fn synced(&self) -> Position {
         self.log.as_ref().map_or(Position::START, |log| log.synced())
     }
@@ -186,12 +186,12 @@ impl Database {
         }
     }
 
-    /// What the log did since the start; none without a log.
+    /// Statistics of the log since the start. Returns None without a log.
     pub fn log_statistics(&self) -> Option<LogStatistics> {
         self.log.as_ref().map(|log| log.statistics())
     }
 
-    /// The transactions that are open and what they hold on to, the oldest first.
+    /// The open transactions and the versions that they keep alive, oldest first.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
         self.open.list(&self.newest())
     }
@@ -201,7 +201,7 @@ impl Database {
         self.locks.count()
     }
 
-    /// Who holds and who waits for which locks, by what they are on.
+    /// Holders of and waiters for locks, by target.
     pub fn locks(&self) -> Vec<LockInfo> {
         let of_session =
             |entry: LockEntry| LockInfo { entry, session: self.open.session_of(entry.transaction) };
@@ -224,8 +224,8 @@ impl Database {
         }
     }
 
-    /// Puts a version of a table that holds the same rows in the place of the newest one: `fold` gives it
-    /// from that. Without effect when the table is not there any more.
+    /// Replaces the newest version of a table with one that holds the same rows: `fold` makes it
+    /// from the newest one. Has no effect if the table no longer exists.
     pub fn publish_fold(
         &self,
         table: TableId,
@@ -243,13 +243,13 @@ impl Database {
         Ok(())
     }
 
-    /// The name of a schema for what one session has for itself, which no other one has. It is made like others, and
-    /// [`forget_schema`](Self::forget_schema) ends it.
+    /// A new name for the schema of one session's temporary objects. The schema is created like others, and
+    /// [`forget_schema`](Self::forget_schema) removes it.
     pub fn new_temporary_schema(&self) -> Arc<str> {
         temporary_schema(self.next_temporary.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Removes the schema of a session that has ended with all that is in it, at once: no one else reads it.
+    /// Removes the schema of a session that has ended, with all its objects, at once: no other session reads it.
     pub fn forget_schema(&self, schema: &Arc<str>) {
         if !self.newest().has_schema(schema) {
             return;
@@ -298,7 +298,7 @@ impl Database {
         Ok(())
     }
 
-    /// A number for a call that locks by itself, apart from transactions.
+    /// An id for a call that locks outside of transactions.
     fn new_call(&self) -> TransactionId {
         TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed))
     }

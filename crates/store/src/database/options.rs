@@ -8,11 +8,11 @@ use crate::log::Position;
 /// What a transaction sees of others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
-    /// Each statement sees what was committed before it began; a statement that meets a row that was
-    /// changed meanwhile waits and runs again.
+    /// Each statement sees what was committed before it began; a statement that finds a row changed
+    /// meanwhile waits and runs again.
     #[default]
     ReadCommitted,
-    /// All statements see what was committed before the first one: snapshot isolation. To change what was
+    /// All statements see what was committed before the first one: snapshot isolation. Changing a row that was
     /// changed meanwhile is refused.
     RepeatableRead,
 }
@@ -22,9 +22,9 @@ pub enum Isolation {
 pub struct TransactionOptions {
     /// What it sees of others.
     pub isolation: Isolation,
-    /// Whether it must not change anything.
+    /// Whether it is read-only.
     pub read_only: bool,
-    /// The number of the session that it is of, by which others know it; 0 for none.
+    /// The number of its session, which identifies it to others; 0 for none.
     pub session: u32,
     /// When it began, by the caller's clock; only for [`Database::snapshots`](super::Database::snapshots).
     pub begun: Duration,
@@ -33,16 +33,16 @@ pub struct TransactionOptions {
 /// What an acknowledged commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// A power cut: it is acknowledged when its record is on disk.
+    /// A power cut: the commit is acknowledged when its record is on disk.
     #[default]
     Fsync,
     /// A power cut after a fraction of a second: its record is written and synced soon.
     Async,
-    /// Nothing but the next checkpoint: no record is written.
+    /// Only what the next checkpoint saves: no record is written.
     Off,
 }
 
-/// What to do about a lock that another transaction holds.
+/// What to do if another transaction holds a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LockWait {
     /// Wait for it.
@@ -50,7 +50,7 @@ pub enum LockWait {
     Wait,
     /// `NOWAIT`: refuse the statement.
     NoWait,
-    /// `SKIP LOCKED`: leave the row out.
+    /// `SKIP LOCKED`: skip the row.
     SkipLocked,
 }
 
@@ -64,23 +64,23 @@ pub enum LockScope {
     Table,
 }
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a change of what was changed meanwhile is not made"]
+#[must_use = "a change of rows that were changed meanwhile is not made"]
 pub enum Written {
-    /// It is part of the transaction.
+    /// The change is part of the transaction.
     Done,
-    /// Another transaction changed the rows, or the table, since the statement began: the statement is to
-    /// be run again on what [`Transaction::statement`](super::Transaction::statement) gives now, and planned
-    /// again where the definition of the table is another one. The locks stay, so that it gets on.
+    /// Another transaction changed the rows, or the table, since the statement began: run the statement
+    /// again on the result of [`Transaction::statement`](super::Transaction::statement), and plan it
+    /// again if the definition of the table has changed. The locks are kept, so that it makes progress.
     Stale,
 }
 
 /// A commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Number of commits up to this one; of those that were seen where it changed nothing.
+    /// Number of commits up to this one, or up to the last one seen if it changed nothing.
     pub epoch: Epoch,
-    /// Place of its record in the log.
+    /// Position of its record in the log.
     pub position: Position,
 }

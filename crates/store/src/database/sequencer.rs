@@ -1,8 +1,8 @@
 //! Ordering: one commit after the other makes the next version and puts its record into the log.
 //!
-//! All is decided before: a change that is ordered has its locks, was checked against the newest version
-//! under them, and has room in the log. Only an error of the log can refuse it here, and then nothing was
-//! done. The order of versions is the order of records.
+//! Everything is decided before: a change to be ordered holds its locks, was checked against the newest version
+//! under them, and has room in the log. Only an error of the log can refuse it here, and then nothing
+//! has changed. The order of versions is the order of records.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -16,14 +16,14 @@ use super::version::DatabaseVersion;
 use crate::change::DatabaseChange;
 use crate::log::{Acknowledgement, LogTicket, Position};
 
-/// What orders: held for one commit at a time.
+/// The sequencer: held for one commit at a time.
 #[derive(Debug, Default)]
 pub(super) struct Sequencer {
-    /// Whether commits are held back.
+    /// Whether commits are paused.
     pub(super) is_paused: bool,
 }
 
-/// What commits survive: set by who holds the sequencer, read by all without waiting for it.
+/// What commits survive: set by the holder of the sequencer, read without waiting for it.
 #[derive(Debug, Default)]
 pub(super) struct CurrentDurability(AtomicU8);
 
@@ -41,7 +41,7 @@ impl CurrentDurability {
     }
 }
 
-/// A commit that has its place.
+/// An ordered commit.
 #[derive(Debug)]
 pub(super) struct OrderedCommit {
     pub(super) version: Arc<DatabaseVersion>,
@@ -49,7 +49,7 @@ pub(super) struct OrderedCommit {
 }
 
 impl OrderedCommit {
-    /// Waits until the commit is as durable as was asked for.
+    /// Waits until the commit is as durable as requested.
     pub(super) async fn synced(self) -> Result<Position, TransactionError> {
         match self.ticket {
             Some(ticket) => Ok(ticket.await?),
@@ -58,12 +58,12 @@ impl OrderedCommit {
     }
 }
 
-/// What became of an attempt to order a commit.
+/// The result of an attempt to order a commit.
 enum OrderAttempt {
     Done(Result<OrderedCommit, TransactionError>),
-    /// Records are written again, and there is none.
+    /// Records are written again, and the commit has none.
     NoRecord,
-    /// Commits are held back.
+    /// Commits are paused.
     Paused,
 }
 
@@ -83,7 +83,7 @@ impl Database {
                 OrderAttempt::Done(ordered) => return ordered,
                 OrderAttempt::NoRecord => {}
                 OrderAttempt::Paused => {
-                    // A room is not held while others are waited for.
+                    // Do not hold room while waiting.
                     drop(record);
                     self.wait_for_pause().await;
                 }

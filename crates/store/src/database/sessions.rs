@@ -1,4 +1,4 @@
-//! The transactions that are open, and what they hold on to.
+//! The open transactions, and the versions that they keep alive.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ pub struct SnapshotInfo {
     pub transaction: TransactionId,
     /// What it sees of others.
     pub isolation: Isolation,
-    /// Whether it must not change anything.
+    /// Whether it is read-only.
     pub read_only: bool,
     /// When it began, by the clock of its session.
     pub begun: Duration,
-    /// Number of commits that its statement saw, or all of them where they read one snapshot; none before
+    /// Number of commits that its statement saw, or its first statement if it reads one snapshot; `None` before
     /// the first statement.
     pub epoch: Option<Epoch>,
-    /// Bytes of chunks and of rows outside of them that only it, or another old snapshot, still reads.
+    /// Bytes of chunks and loose rows that only it, or another old snapshot, still reads.
     pub held_bytes: usize,
 }
 
@@ -64,7 +64,7 @@ impl OpenTransactions {
         self.shard(id).lock().insert(id, OpenTransaction { options, reads: None });
     }
 
-    /// Notes what a transaction reads.
+    /// Records the version that a transaction reads.
     pub(super) fn reads(&self, id: TransactionId, version: &Arc<DatabaseVersion>) {
         let version = Arc::clone(version);
         let mut shard = self.shard(id).lock();
@@ -83,7 +83,7 @@ impl OpenTransactions {
         self.shard(id).lock().get(&id).map_or(0, |open| open.options.session)
     }
 
-    /// All that are open, the oldest first.
+    /// All open transactions, oldest first.
     pub(super) fn list(&self, newest: &DatabaseVersion) -> Vec<SnapshotInfo> {
         let mut open = BTreeMap::new();
         for shard in &self.shards {
@@ -106,8 +106,8 @@ impl OpenTransactions {
     }
 }
 
-/// Bytes of a version that the newest one does not share: chunks and rows outside of them, and all of tables that are
-/// gone. What indexes of other tables had beside the newest ones is not counted.
+/// Bytes of a version that the newest one does not share: chunks and loose rows, and everything of dropped
+/// tables. Indexes of existing tables are not counted.
 fn held_bytes(version: &DatabaseVersion, newest: &DatabaseVersion) -> usize {
     let of_table = |(id, table): (TableId, &Arc<TableVersion>)| match newest.table(id) {
         None => table.memory_bytes(),
@@ -126,7 +126,7 @@ fn held_by_table(table: &TableVersion, now: &TableVersion) -> usize {
     copies.sum::<usize>() + old.map(Row::memory_bytes).sum::<usize>()
 }
 
-/// The rows of a table that are in no chunk.
+/// The loose rows of a table.
 fn loose_rows(table: &TableVersion) -> impl Iterator<Item = &Row> {
     let newer = table.entries().flat_map(|entry| entry.delta().map(|(_, row)| row));
     newer.chain(table.tail().map(|(_, row)| row))

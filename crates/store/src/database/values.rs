@@ -1,5 +1,5 @@
-//! Values of sequences. A value is given once: it is not taken back when its transaction is rolled back,
-//! and the log says ahead of it that it may have been given.
+//! Values of sequences. A value is given once: a rollback of its transaction does not return it,
+//! and the log records in advance that it may have been given.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use crate::ids::SequenceId;
 use crate::lock::{HeldLocks, LockMode, LockTarget};
 use crate::log::Position;
 
-/// How far each sequence is in what was logged ahead.
+/// The position of each sequence within the values logged ahead.
 #[derive(Debug, Default)]
 pub(super) struct SequenceValues(Mutex<HashMap<SequenceId, GivenValues>>);
 
 #[derive(Clone, Copy, Debug)]
 struct GivenValues {
-    /// Of the state that this belongs to.
+    /// The generation that this belongs to.
     generation: u64,
     last: Option<i64>,
-    /// How many more the log allows for, and where it says so.
+    /// Number of further values that the log allows, and the position of that record.
     left: u64,
     position: Position,
 }
 
-/// A value, and how far the log must be synced before it may be shown.
+/// A value, and the position up to which the log must be synced before it may be shown.
 pub(super) type GivenValue = (i64, Position);
 
 impl SequenceValues {
@@ -43,7 +43,7 @@ impl SequenceValues {
         Some((given.last?, given.position))
     }
 
-    /// The value that was given last, as far as is known.
+    /// The last value given, as far as known.
     fn last(&self, id: SequenceId, state: &SequenceState) -> Option<i64> {
         let all = self.0.lock();
         let given = all.get(&id).filter(|given| given.generation == state.generation);
@@ -57,7 +57,7 @@ impl SequenceValues {
         given.is_some_and(|given| given.left > 0)
     }
 
-    /// Notes that the log allows for so many values behind the last one of a state.
+    /// Records that the log allows this many values after the last one of a state.
     fn logged(&self, id: SequenceId, state: &SequenceState, left: u64, position: Position) {
         let (generation, last) = (state.generation, state.last);
         self.0.lock().insert(id, GivenValues { generation, last, left, position });
@@ -65,13 +65,13 @@ impl SequenceValues {
 }
 
 impl Database {
-    /// The value that a sequence gave last; of what an earlier process gave, a value such that all up to it may have been
-    /// given.
+    /// The last value given by a sequence. For values given by an earlier process, a value such that all up to it may
+    /// have been given.
     pub fn last_value(&self, id: SequenceId, state: &SequenceState) -> Option<i64> {
         self.values.last(id, state)
     }
 
-    /// The next value of a sequence that is committed.
+    /// The next value of a committed sequence.
     pub(super) async fn next_value(&self, id: SequenceId) -> Result<GivenValue, TransactionError> {
         loop {
             let state = self.committed_sequence(id)?;
@@ -87,12 +87,12 @@ impl Database {
         newest.sequence(id).cloned().ok_or_else(|| sequence_is_gone(id))
     }
 
-    /// Has the log say that more values may have been given; one session at a time for a sequence.
+    /// Logs that more values may have been given; one session at a time per sequence.
     async fn log_ahead(&self, id: SequenceId) -> Result<(), TransactionError> {
-        // A lock of the call alone: it is let go of before the transaction waits for anything else.
+        // A lock for this call only: it is released before the transaction waits for anything else.
         let mut turn = HeldLocks::new(Arc::clone(&self.locks), self.new_call());
         let locked = turn.lock(LockTarget::SequenceAhead(id), LockMode::Exclusive).await;
-        debug_assert!(locked.is_ok(), "a call that holds nothing else closes no circle");
+        debug_assert!(locked.is_ok(), "a call that holds nothing else closes no cycle");
         let state = self.committed_sequence(id)?;
         if self.values.has_more(id, &state) {
             return Ok(());
@@ -113,7 +113,7 @@ impl Database {
                 self.values.logged(id, &state, left, ordered.version.position());
                 Ok(())
             }
-            // The caller looks at it again as it is now.
+            // The caller checks it again in its current state.
             Err(TransactionError::Apply(_)) if self.is_altered(id, &state) => Ok(()),
             Err(error) => Err(error),
         }
@@ -134,7 +134,7 @@ pub(super) fn sequence_is_gone(id: SequenceId) -> TransactionError {
     TransactionError::UndefinedRelation { name: format!("sequence {id}") }
 }
 
-/// The error of a sequence without further values.
+/// The error for a sequence that has reached its limit.
 pub(super) fn ended(
     version: &DatabaseVersion,
     id: SequenceId,

@@ -1,4 +1,4 @@
-//! All that a database holds at one moment: never changed, shared by all that read it.
+//! The contents of a database at one moment: immutable, shared by all readers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::ids::{Epoch, SequenceId, TableId};
 use crate::log::Position;
 use crate::table::{ForeignKey, TableDefinition, TableVersion};
 
-/// Where tables put their rows.
+/// Where tables place their rows.
 #[derive(Clone, Debug)]
 pub struct StoreEnvironment {
-    /// The machine with its homes.
+    /// The machine and its homes.
     pub machine: Arc<Machine>,
-    /// Where memory comes from.
+    /// The source of memory.
     pub arena: Arena,
 }
 
-/// All that a database holds after some number of commits: names, tables, sequences. Versions share what
+/// The contents of a database after some number of commits: names, tables, sequences. Versions share what
 /// did not change between them.
 #[derive(Clone, Debug, Default)]
 pub struct DatabaseVersion {
@@ -32,14 +32,14 @@ pub struct DatabaseVersion {
     pub(super) relations: OrdMap<RelationName, Relation>,
     pub(super) tables: OrdMap<TableId, StoredTable>,
     pub(super) sequences: OrdMap<SequenceId, Arc<SequenceState>>,
-    /// Of each table that foreign keys refer to the tables that have these.
+    /// For each referenced table, the tables whose foreign keys refer to it.
     children: OrdMap<TableId, Arc<[TableId]>>,
     pub(super) next_table: TableId,
     pub(super) next_sequence: SequenceId,
 }
 
 /// The names of a version, to be compared with those of another one: as long as they are the same, a name
-/// means the same relation.
+/// refers to the same relation.
 #[derive(Clone, Debug, Default)]
 pub struct DatabaseNames {
     schemas: OrdSet<Arc<str>>,
@@ -47,13 +47,13 @@ pub struct DatabaseNames {
 }
 
 impl DatabaseNames {
-    /// Whether a version has these names still; false also where they were changed and changed back.
+    /// Whether a version still has these names; false also if they were changed and changed back.
     pub fn are_those_of(&self, version: &DatabaseVersion) -> bool {
         self.schemas.ptr_eq(&version.schemas) && self.relations.ptr_eq(&version.relations)
     }
 }
 
-/// A table with the commit that changed it last; folding does not count as one.
+/// A table with the last commit that changed it; folding does not count.
 #[derive(Clone, Debug)]
 pub(super) struct StoredTable {
     pub(super) name: RelationName,
@@ -61,35 +61,35 @@ pub(super) struct StoredTable {
     pub(super) changed: Epoch,
 }
 
-/// The same in lists, as a checkpoint holds it.
+/// The same as lists, for a checkpoint.
 #[derive(Clone, Debug, Default)]
 pub struct DatabaseContents {
     /// Number of commits.
     pub epoch: Epoch,
-    /// Place in the log up to which it holds all.
+    /// Log position up to which it contains all records.
     pub position: Position,
     /// Names of schemas.
     pub schemas: Vec<Arc<str>>,
-    /// What names stand for.
+    /// Names and their relations.
     pub relations: Vec<(RelationName, Relation)>,
     /// The tables.
     pub tables: Vec<(TableId, Arc<TableVersion>)>,
     /// The sequences.
     pub sequences: Vec<(SequenceId, SequenceState)>,
-    /// Ids of tables below this one were given.
+    /// All ids of tables given so far are below this one.
     pub next_table: TableId,
-    /// Ids of sequences below this one were given.
+    /// All ids of sequences given so far are below this one.
     pub next_sequence: SequenceId,
 }
 
 impl DatabaseVersion {
-    /// A database with these schemas and nothing in them.
+    /// A database with these empty schemas.
     pub fn with_schemas(schemas: impl IntoIterator<Item = Arc<str>>) -> Self {
         Self { schemas: schemas.into_iter().collect(), ..Self::default() }
     }
 
-    /// A version of what a checkpoint held. A table without a name, or a name without a table or sequence,
-    /// is the error.
+    /// The version that a checkpoint held. Returns an error for a table without a name, or a name without a table or
+    /// sequence.
     pub fn from_contents(contents: DatabaseContents) -> Result<Self, String> {
         let mut version = Self {
             epoch: contents.epoch,
@@ -129,7 +129,7 @@ impl DatabaseVersion {
         Ok(version)
     }
 
-    /// What it holds, in lists.
+    /// The contents as lists.
     pub fn contents(&self) -> DatabaseContents {
         let relations = self.relations.iter();
         let tables = self.tables.iter().map(|(id, table)| (*id, Arc::clone(&table.version)));
@@ -145,7 +145,7 @@ impl DatabaseVersion {
         }
     }
 
-    /// The same without what sessions have for themselves: what a checkpoint holds.
+    /// The same without the objects of sessions: the contents of a checkpoint.
     pub fn durable(self: &Arc<Self>) -> Arc<Self> {
         let temporary: Vec<_> =
             self.schemas.iter().filter(|name| is_temporary_schema(name)).cloned().collect();
@@ -157,7 +157,7 @@ impl DatabaseVersion {
         Arc::new(durable)
     }
 
-    /// Removes a schema with all that is in it.
+    /// Removes a schema with all its objects.
     pub(super) fn forget_schema(&mut self, schema: &Arc<str>) {
         let names: Vec<RelationName> =
             self.relations_of(schema).map(|(name, _)| name.clone()).collect();
@@ -181,12 +181,12 @@ impl DatabaseVersion {
         self.epoch
     }
 
-    /// Place in the log up to which it holds all: it is durable when the log is synced up to there.
+    /// Log position up to which it contains all records: it is durable when the log is synced up to there.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// The same, as it is after the record at this place in the log.
+    /// The same version after the record at this log position.
     pub fn at(self, epoch: Epoch, position: Position) -> Self {
         Self { epoch, position, ..self }
     }
@@ -196,29 +196,29 @@ impl DatabaseVersion {
         self.schemas.iter()
     }
 
-    /// Whether there is a schema of this name.
+    /// Whether a schema has this name.
     pub fn has_schema(&self, name: &str) -> bool {
         self.schemas.contains(name)
     }
 
-    /// All names, sorted, and what they stand for.
+    /// All names, sorted, with their relations.
     pub fn relations(&self) -> impl Iterator<Item = (&RelationName, &Relation)> {
         self.relations.iter()
     }
 
-    /// The names in a schema, sorted, and what they stand for.
+    /// The names in a schema, sorted, with their relations.
     pub fn relations_of(&self, schema: &str) -> impl Iterator<Item = (&RelationName, &Relation)> {
         let first = RelationName::new(schema, "");
         let of_schema = self.relations.range(first.clone()..);
         of_schema.take_while(move |(name, _)| name.schema == first.schema)
     }
 
-    /// What a name stands for.
+    /// The relation with this name.
     pub fn relation(&self, name: &RelationName) -> Option<&Relation> {
         self.relations.get(name)
     }
 
-    /// A table by its name.
+    /// The table with this name.
     pub fn table_named(&self, name: &RelationName) -> Option<(TableId, &Arc<TableVersion>)> {
         match self.relation(name)? {
             Relation::Table(id) => Some((*id, self.table(*id)?)),
@@ -251,13 +251,13 @@ impl DatabaseVersion {
         self.sequences.get(&id)
     }
 
-    /// The name of a sequence; looked for among all names.
+    /// The name of a sequence; searches all names.
     pub fn sequence_name(&self, id: SequenceId) -> Option<&RelationName> {
         let mut all = self.relations.iter();
         all.find(|(_, relation)| **relation == Relation::Sequence(id)).map(|(name, _)| name)
     }
 
-    /// Puts a table in the place of an earlier version of it.
+    /// Replaces an earlier version of a table.
     pub(super) fn set_table(&mut self, id: TableId, version: Arc<TableVersion>, changed: Epoch) {
         let Some(table) = self.tables.get_mut(&id) else { return };
         let after = Arc::clone(version.definition());
@@ -266,14 +266,14 @@ impl DatabaseVersion {
         self.follow_references(id, Some(before.definition()), Some(&after));
     }
 
-    /// Removes a table, which has no name any more.
+    /// Removes a table that no longer has a name.
     pub(super) fn remove_table(&mut self, id: TableId) {
         if let Some(removed) = self.tables.remove(&id) {
             self.follow_references(id, Some(removed.version.definition()), None);
         }
     }
 
-    /// The tables whose foreign keys refer to a table, itself among them where it refers to itself.
+    /// The tables whose foreign keys refer to a table, possibly including itself.
     pub fn children(&self, parent: TableId) -> &[TableId] {
         self.children.get(&parent).map_or(&[][..], |children| children)
     }
@@ -290,7 +290,7 @@ impl DatabaseVersion {
         })
     }
 
-    /// Follows a table from one definition to another to the parents that its foreign keys name.
+    /// Updates the parents named by a table's foreign keys when its definition changes.
     pub(super) fn follow_references(
         &mut self,
         child: TableId,
@@ -325,8 +325,8 @@ impl DatabaseVersion {
         self.renew_definitions(child, before.union(&after).copied().collect());
     }
 
-    /// Gives the ancestors of a table that is defined otherwise definitions of their own, equal to those that they have:
-    /// what is kept of a plan is of a definition, and a change of an ancestor's rows may change rows of the table.
+    /// Gives the ancestors of a redefined table new definitions, equal to the old ones:
+    /// cached plans belong to a definition, and a change of an ancestor's rows may change rows of the table.
     fn renew_definitions(&mut self, child: TableId, mut ancestors: Vec<TableId>) {
         let mut seen = BTreeSet::from([child]);
         while let Some(id) = ancestors.pop() {

@@ -1,4 +1,4 @@
-//! Which version is the newest, and which one may be shown.
+//! The newest version, and the newest that may be shown.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use super::version::DatabaseVersion;
 use crate::log::Position;
 
-/// The newest version, and the newest of those that are on disk.
+/// The newest version, and the newest one on disk.
 #[derive(Debug)]
 pub(super) struct Versions(RwLock<KnownVersions>);
 
@@ -16,7 +16,7 @@ pub(super) struct Versions(RwLock<KnownVersions>);
 struct KnownVersions {
     newest: Arc<DatabaseVersion>,
     published: Arc<DatabaseVersion>,
-    /// Versions behind the published one, oldest first; the last one is the newest.
+    /// Versions after the published one, oldest first; the last one is the newest.
     unsynced: VecDeque<Arc<DatabaseVersion>>,
 }
 
@@ -31,7 +31,7 @@ impl Versions {
         Arc::clone(&self.0.read().newest)
     }
 
-    /// The newest version up to whose position the log is synced; `synced` is asked only where that
+    /// The newest version up to whose position the log is synced; `synced` is called only if it
     /// matters.
     pub(super) fn published(&self, synced: impl FnOnce() -> Position) -> Arc<DatabaseVersion> {
         let known = self.0.read();
@@ -54,8 +54,8 @@ impl Versions {
         published
     }
 
-    /// Adds the next version; it is shown at once, or when the log is synced up to its position. The one
-    /// before comes back, to be dropped when no lock is held.
+    /// Adds the next version; it is shown at once, or when the log is synced up to its position. Returns the
+    /// previous one, to be dropped when no lock is held.
     pub(super) fn push(&self, next: Arc<DatabaseVersion>, at_once: bool) -> Arc<DatabaseVersion> {
         let mut known = self.0.write();
         if at_once && known.unsynced.is_empty() {
@@ -66,7 +66,7 @@ impl Versions {
         std::mem::replace(&mut known.newest, next)
     }
 
-    /// Shows all that there is.
+    /// Shows all versions.
     pub(super) fn publish_all(&self) {
         let mut known = self.0.write();
         known.published = Arc::clone(&known.newest);

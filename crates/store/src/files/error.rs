@@ -1,28 +1,28 @@
-//! Why a call of the file layer failed.
+//! Errors of the file layer.
 
 use std::fmt;
 use std::io;
 
-/// A call of the file layer that failed: what was tried, with which file, and why it failed.
+/// A failed call of the file layer: the operation, the file and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {operation} {file}: {reason}")]
 pub struct FileError {
-    /// What was tried.
+    /// The operation.
     pub operation: FileOperation,
     /// The file or directory, as a path that a user can find.
     pub file: String,
-    /// What kind of answer the error asks for.
+    /// The kind, which decides the reaction.
     pub kind: FileErrorKind,
-    /// The system's text, or what was found instead.
+    /// The system's message, or what was found instead.
     pub reason: String,
 }
 
-/// What was tried.
+/// An operation of the file layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileOperation {
     /// Lock the data directory.
     Lock,
-    /// Make a file or directory.
+    /// Create a file or directory.
     Create,
     /// Open a file.
     Open,
@@ -32,9 +32,9 @@ pub enum FileOperation {
     Write,
     /// Change a file's length.
     Truncate,
-    /// Bring a file or directory to disk.
+    /// Sync a file or directory.
     Sync,
-    /// Give a file another name.
+    /// Rename a file.
     Rename,
     /// Remove a file.
     Remove,
@@ -42,16 +42,16 @@ pub enum FileOperation {
     List,
 }
 
-/// What kind of answer a [`FileError`] asks for.
+/// The kind of a [`FileError`], which decides the reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileErrorKind {
     /// The file or directory does not exist.
     NotFound,
-    /// The name is taken.
+    /// The name is in use.
     Exists,
-    /// The file ends before what was to be read.
+    /// The file ends before the range to be read.
     Ended,
-    /// The disk, a quota or the largest file size is used up: it works again when space is free.
+    /// The disk, a quota or the maximum file size is used up: the operation works again when space is free.
     NoSpace,
     /// Another process holds the data directory, this one where its number is known.
     Locked(Option<u32>),
@@ -60,9 +60,9 @@ pub enum FileErrorKind {
 }
 
 impl FileError {
-    /// The error that the system gave.
+    /// The error returned by the system.
     pub fn new(operation: FileOperation, file: impl Into<String>, error: &io::Error) -> Self {
-        let kind = FileErrorKind::of(error);
+        let kind = FileErrorKind::from_io(error);
         Self { operation, file: file.into(), kind, reason: error.to_string() }
     }
 
@@ -73,7 +73,7 @@ impl FileError {
 }
 
 impl FileErrorKind {
-    fn of(error: &io::Error) -> Self {
+    fn from_io(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
             io::ErrorKind::AlreadyExists => Self::Exists,

@@ -17,10 +17,10 @@ use super::{
     DataFile, DirectoryLock, FileError, FileErrorKind, FileOperation, Files, directory_of,
 };
 
-/// Who may read and write files and directories.
+/// Permissions of files and directories.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
-/// The file whose lock is the directory's; it holds the number of the process that locked it last.
+/// The file whose lock is the directory's; it contains the number of the process that locked it last.
 pub(crate) const LOCK_NAME: &str = "lock";
 /// Zeros are written in pieces of this size: few calls, little memory.
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
@@ -31,7 +31,7 @@ pub struct LiveFiles {
     directory: PathBuf,
 }
 
-/// An open file of it.
+/// An open file of the directory.
 #[derive(Debug)]
 struct LiveFile {
     file: File,
@@ -40,14 +40,14 @@ struct LiveFile {
 }
 
 impl LiveFiles {
-    /// A data directory, which is made when it does not exist; the one above it must.
+    /// A data directory, which is created if it does not exist; its parent must exist.
     pub fn create(directory: &Path) -> Result<Self, FileError> {
         let files = Self { directory: directory.to_owned() };
         files.create_directory("")?;
         Ok(files)
     }
 
-    /// A directory that is not there yet. An error of kind [`FileErrorKind::Exists`] when it is.
+    /// A new directory. Returns an error of kind [`FileErrorKind::Exists`] if it exists.
     pub fn create_new(directory: &Path) -> Result<Self, FileError> {
         let made = DirBuilder::new().mode(DIRECTORY_MODE).create(directory);
         made.map_err(error_at(FileOperation::Create, directory))?;
@@ -62,7 +62,7 @@ impl LiveFiles {
         sync_directory(parent(directory))
     }
 
-    /// A data directory that is there.
+    /// An existing data directory.
     pub fn open(directory: &Path) -> Result<Self, FileError> {
         let found = fs::metadata(directory).and_then(|found| match found.is_dir() {
             true => Ok(()),
@@ -72,7 +72,7 @@ impl LiveFiles {
         Ok(Self { directory: directory.to_owned() })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -188,7 +188,7 @@ impl Files for LiveFiles {
 }
 
 impl LiveFiles {
-    /// The refusal when another process holds the lock.
+    /// The error if another process holds the lock.
     fn locked(&self, file: &LiveFile) -> FileError {
         let mut text = vec![0; file.bytes().unwrap_or(0).min(16) as usize];
         let pid = file.read_at(0, &mut text).ok().and_then(|()| str::from_utf8(&text).ok());
@@ -203,13 +203,13 @@ impl LiveFiles {
     }
 }
 
-/// The file with the lock, which is given free at once: to close the file would not do, as a child of this process has it
+/// The locked file, which is unlocked at once: closing it is not enough, because a child of this process has it
 /// open until it runs its own program.
 struct HeldLock(LiveFile);
 
 impl Drop for HeldLock {
     fn drop(&mut self) {
-        // It ends with the file at the latest.
+        // It is unlocked at the latest when the file is closed.
         let _ = self.0.file.unlock();
     }
 }
@@ -218,7 +218,7 @@ impl LiveFile {
     /// Makes a new file this many zeros long, on disk.
     fn fill(&self, bytes: u64) -> Result<(), FileError> {
         if bytes == 0 {
-            // What is written into it is synced with its length.
+            // Data written into it is synced with its length.
             return Ok(());
         }
         self.allocate(bytes)?;
@@ -231,8 +231,8 @@ impl LiveFile {
         self.file.sync_all().map_err(self.error(FileOperation::Sync))
     }
 
-    /// Asks for the space in one piece, so that a full disk is found before anything is written. Where
-    /// the file system cannot, writing zeros takes the space all the same.
+    /// Allocates the space in one piece, so that a full disk is found before anything is written. If
+    /// the file system cannot, writing zeros takes the space as well.
     fn allocate(&self, bytes: u64) -> Result<(), FileError> {
         loop {
             match fallocate(&self.file, FallocateFlags::empty(), 0, bytes) {
@@ -271,7 +271,7 @@ impl DataFile for LiveFile {
     }
 
     fn begin_sync(&self) {
-        // File systems that do not have it write when they are synced.
+        // File systems without it write when they are synced.
         let _ = atoll_sys::sync_file_range_write(&self.file);
     }
 
@@ -292,8 +292,8 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Waits until the names in a directory are on disk. File systems that cannot sync directories say that
-/// the argument is invalid; their names are on disk without it.
+/// Waits until the names in a directory are on disk. File systems that cannot sync directories return
+/// EINVAL; their names are on disk without it.
 fn sync_directory(path: &Path) -> Result<(), FileError> {
     match File::open(path).and_then(|directory| directory.sync_all()) {
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),

@@ -27,40 +27,40 @@ pub use live::LiveFiles;
 /// A data directory and the files in it.
 pub trait Files: fmt::Debug + Send + Sync {
     /// Locks the directory for this process until the lock is dropped or the process ends, whatever
-    /// ends it. An error of kind [`FileErrorKind::Locked`] tells which process holds it.
+    /// ends it. The reason of an error of kind [`FileErrorKind::Locked`] names the process that holds it.
     fn lock(&self) -> Result<DirectoryLock, FileError>;
 
-    /// Makes a directory, which may be there already.
+    /// Creates a directory, which may exist already.
     fn create_directory(&self, name: &str) -> Result<(), FileError>;
 
-    /// A new file of this many zeros; 0 for one that grows as it is written. An error of kind
-    /// [`FileErrorKind::Exists`] when the name is taken. When it fails, nothing of the file is left
+    /// A new file of this many zeros; 0 for one that grows as it is written. Returns an error of kind
+    /// [`FileErrorKind::Exists`] if the name is in use. If it fails, nothing of the file is left
     /// unless removing it fails too.
     fn create(&self, name: &str, bytes: u64) -> Result<Arc<dyn DataFile>, FileError>;
 
-    /// A new file that takes this many bytes of the disk, whatever is in it, until it is removed; otherwise as
+    /// A new file that takes this many bytes of the disk, with any contents, until it is removed; otherwise like
     /// [`create`](Self::create).
     fn reserve(&self, name: &str, bytes: u64) -> Result<(), FileError> {
         self.create(name, bytes).map(drop)
     }
 
     /// A new file that grows as it is written. Its name is on disk when [`sync_names`](Self::sync_names) returns;
-    /// otherwise as [`create`](Self::create).
+    /// otherwise like [`create`](Self::create).
     fn create_unsynced(&self, name: &str) -> Result<Arc<dyn DataFile>, FileError>;
 
     /// Waits until the names of files in a directory are on disk.
     fn sync_names(&self, directory: &str) -> Result<(), FileError>;
 
-    /// A file that is there, for reading and writing.
+    /// An existing file, for reading and writing.
     fn open(&self, name: &str) -> Result<Arc<dyn DataFile>, FileError>;
 
-    /// Gives a file another name, in place of a file that has it already, in one step.
+    /// Renames a file, replacing a file that has the new name, in one step.
     fn rename(&self, from: &str, to: &str) -> Result<(), FileError>;
 
     /// Removes a file.
     fn remove(&self, name: &str) -> Result<(), FileError>;
 
-    /// Names of the files in a directory, without the directory's, sorted; none when it does not exist.
+    /// Names of the files in a directory, without the directory's, sorted; empty if the directory does not exist.
     /// The empty name is the data directory itself.
     fn list(&self, directory: &str) -> Result<Vec<String>, FileError>;
 }
@@ -73,16 +73,16 @@ pub trait DataFile: fmt::Debug + Send + Sync {
     /// Its length now.
     fn bytes(&self) -> Result<u64, FileError>;
 
-    /// Fills the buffer. An error of kind [`FileErrorKind::Ended`] when the file ends before.
+    /// Fills the buffer. Returns an error of kind [`FileErrorKind::Ended`] if the file ends before.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), FileError>;
 
-    /// Writes all of the bytes; the file grows where they reach beyond its end.
+    /// Writes all of the bytes; the file grows if they reach beyond its end.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), FileError>;
 
     /// Cuts the file off at this length, or fills it up with zeros to it.
     fn truncate(&self, bytes: u64) -> Result<(), FileError>;
 
-    /// Begins to bring what is written to the disk, without waiting for it: a hint, so that a later
+    /// Starts writing dirty data to disk without waiting: a hint, so that a later
     /// [`sync_data`](Self::sync_data) has less to wait for.
     fn begin_sync(&self) {}
 
@@ -90,11 +90,11 @@ pub trait DataFile: fmt::Debug + Send + Sync {
     fn sync_data(&self) -> Result<(), FileError>;
 }
 
-/// The lock of a data directory. Dropping it gives the directory free.
+/// The lock of a data directory. Dropping it releases the directory.
 pub struct DirectoryLock(#[expect(dead_code, reason = "held, never read")] Box<dyn Send + Sync>);
 
 impl DirectoryLock {
-    /// A lock that holds as long as `guard` lives.
+    /// A lock that holds while `guard` lives.
     pub fn new(guard: impl Send + Sync + 'static) -> Self {
         Self(Box::new(guard))
     }

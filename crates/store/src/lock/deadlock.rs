@@ -1,12 +1,12 @@
-//! Transactions that wait for each other in a circle.
+//! Deadlocks: transactions that wait for each other in a cycle.
 //!
-//! A transaction waits for one lock at a time, and for all that hold it: for those that share it with an
-//! older waiter too, because it waits behind that one. So the search goes from a lock to its holders and
-//! from each to the lock that it waits for. A circle is closed by the last of its transactions to wait,
-//! and no other step closes one: a lock is granted only to a transaction that waits for nothing else. So
-//! it is enough to search from a transaction that begins to wait. All that begin to wait do so one after
-//! the other, and a transaction that waits lets go of nothing; what the search finds is therefore true at
-//! its end, even though it looks at one lock after the other.
+//! A transaction waits for one lock at a time, and for all its holders: also for those that share it with an
+//! older waiter, because it waits behind that one. So the search goes from a lock to its holders and
+//! from each to the lock that it waits for. A cycle is closed by the last of its transactions to wait,
+//! and by no other step: a lock is granted only to a transaction that waits for nothing else. So
+//! it is enough to search from a transaction that begins to wait. Transactions begin to wait one after
+//! another, and a waiting transaction releases nothing; the result of the search is therefore still true at
+//! its end, even though it visits one lock after another.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ use hashbrown::HashMap;
 
 use super::target::{LockTarget, TransactionId};
 
-/// A circle of transactions: each waits for a lock that the next one holds, the last one for one that the
-/// first holds. The first is the one whose request closed it, and was refused.
+/// A cycle of transactions: each waits for a lock that the next one holds, the last one for a lock that the
+/// first holds. The first is the one whose request closed the cycle and was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
     /// Each transaction with the lock that it waits for.
@@ -30,7 +30,7 @@ impl fmt::Display for Deadlock {
 
 impl std::error::Error for Deadlock {}
 
-/// What each transaction waits for. An entry may be left of a wait that is over: it counts only while the
+/// The lock that each transaction waits for. An entry may outlive its wait: it counts only while the
 /// lock's queue has the transaction.
 #[derive(Debug, Default)]
 pub(super) struct WaitGraph {
@@ -38,7 +38,7 @@ pub(super) struct WaitGraph {
 }
 
 impl WaitGraph {
-    /// Notes that a transaction waits, and looks for a circle. `holders` adds the holders of a lock, if the
+    /// Records that a transaction waits, and looks for a cycle. `holders` adds the holders of a lock, if the
     /// transaction waits for it.
     pub(super) fn wait(
         &mut self,
@@ -65,7 +65,7 @@ impl WaitGraph {
         Ok(())
     }
 
-    /// The circle that the wait of `last` closes.
+    /// The cycle that the wait of `last` closes.
     fn circle(
         &self,
         last: TransactionId,

@@ -6,33 +6,33 @@ use super::queue::LockAnswer;
 use super::request::LockRequest;
 use super::{LockManager, LockMode, LockTarget, TransactionId};
 
-/// The locks of one transaction. Dropping it lets go of them.
+/// The locks of one transaction. Dropping it releases them.
 #[derive(Debug)]
 pub struct HeldLocks {
     pub(super) manager: Arc<LockManager>,
     pub(super) owner: TransactionId,
     pub(super) targets: Vec<LockTarget>,
-    /// Whether the graph of waits may know the transaction.
+    /// Whether the graph of waits may contain the transaction.
     pub(super) has_waited: bool,
 }
 
 impl HeldLocks {
-    /// None yet.
+    /// No locks yet.
     pub fn new(manager: Arc<LockManager>, owner: TransactionId) -> Self {
         Self { manager, owner, targets: Vec::new(), has_waited: false }
     }
 
-    /// Whose locks these are.
+    /// The transaction.
     pub fn owner(&self) -> TransactionId {
         self.owner
     }
 
-    /// How many locks these are.
+    /// Number of locks.
     pub fn count(&self) -> usize {
         self.targets.len()
     }
 
-    /// Takes a lock if that needs no waiting; whether it is held then.
+    /// Takes a lock if that needs no waiting; returns whether it is held.
     pub fn try_lock(&mut self, target: LockTarget, mode: LockMode) -> bool {
         let answer = self.manager.take(&target, self.owner, mode, None);
         if answer == LockAnswer::Granted {
@@ -41,7 +41,7 @@ impl HeldLocks {
         answer != LockAnswer::Wait
     }
 
-    /// Takes a lock, waiting for those that hold it.
+    /// Takes a lock, waiting for its holders.
     pub fn lock(&mut self, target: LockTarget, mode: LockMode) -> LockRequest<'_> {
         LockRequest::new(self, target, mode)
     }
@@ -51,7 +51,7 @@ impl HeldLocks {
         self.manager.with(target, |queue| queue.holds(self.owner, mode)) == Some(true)
     }
 
-    /// Lets go of all locks. Those that wait for one get it now.
+    /// Releases all locks and grants them to waiters.
     pub fn release_all(&mut self) {
         for target in self.targets.drain(..) {
             self.manager.release(&target, self.owner);

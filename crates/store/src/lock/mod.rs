@@ -3,14 +3,14 @@
 //! | type | what |
 //! |---|---|
 //! | [`LockManager`] | all locks of a database |
-//! | [`HeldLocks`] | the locks of one transaction; dropping it lets go of them |
+//! | [`HeldLocks`] | the locks of one transaction; dropping it releases them |
 //! | [`LockRequest`] | a future that is ready when the lock is granted, or refused as a [`Deadlock`] |
 //!
 //! Waiting never blocks a thread. A lock is granted in the order of the requests; the transaction that
-//! lets go of it hands it to the next one, so none is overtaken and none starves. A request that is
-//! dropped leaves nothing behind.
+//! releases it hands it to the next one, so no request is overtaken or starves. A dropped request
+//! leaves no trace.
 //!
-//! Locks lie in shards, each behind a mutex that is held for one step on one lock. The graph of waits has
+//! Locks are in shards, each with a mutex that is held for one step on one lock. The graph of waits has
 //! a mutex of its own, which is taken before a shard's and only by a transaction that must wait.
 
 mod deadlock;
@@ -35,7 +35,7 @@ pub use held::HeldLocks;
 pub use request::LockRequest;
 pub use target::{LockMode, LockTarget, TransactionId};
 
-/// Few enough to make quickly, enough that 32 sessions seldom meet in one.
+/// Few enough to create quickly, enough that 32 sessions seldom meet in one.
 const SHARDS: usize = 64;
 
 /// All locks of a database.
@@ -49,9 +49,9 @@ pub struct LockManager {
 /// A transaction that holds a lock or waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockEntry {
-    /// What is locked.
+    /// The target.
     pub target: LockTarget,
-    /// How the transaction holds it, or wants it.
+    /// The mode in which the transaction holds it or requests it.
     pub mode: LockMode,
     /// The transaction.
     pub transaction: TransactionId,
@@ -59,7 +59,7 @@ pub struct LockEntry {
     pub is_granted: bool,
 }
 
-/// Locks whose targets' hashes are alike, in cache lines of their own.
+/// Locks by target, in one of several shards on cache lines of their own.
 type LockShard = CachePadded<Mutex<HashTable<(LockTarget, LockQueue)>>>;
 
 impl Default for LockManager {
@@ -73,18 +73,18 @@ impl Default for LockManager {
 }
 
 impl LockManager {
-    /// Without any lock.
+    /// No locks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many tables, rows, keys and names are locked.
+    /// Number of locked tables, rows, keys and names.
     pub fn count(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
-    /// All locks by what they are on: who holds each, then who waits for it, the next one first. Locks are looked at
-    /// shard by shard, so those of different targets may be of different moments.
+    /// All locks by target: the holders, then the waiters, next one first. Locks are read
+    /// shard by shard, so those of different targets may be from different moments.
     pub fn list(&self) -> Vec<LockEntry> {
         let mut all = Vec::new();
         for shard in &self.shards {
@@ -99,7 +99,7 @@ impl LockManager {
                 all.extend(queue.waiters().map(|(waiter, mode)| entry(waiter, mode, false)));
             }
         }
-        // Stable, so the order within a target stays.
+        // A stable sort keeps the order within a target.
         all.sort_by_key(|entry| entry.target);
         all
     }
@@ -110,14 +110,14 @@ impl LockManager {
         (hash, &self.shards[(hash >> 32) as usize % SHARDS])
     }
 
-    /// Does something to a lock that may be held.
+    /// Calls `run` with the queue of a lock that may be held.
     fn with<T>(&self, target: &LockTarget, run: impl FnOnce(&mut LockQueue) -> T) -> Option<T> {
         let (hash, shard) = self.place(target);
         let mut locks = shard.lock();
         locks.find_mut(hash, |(other, _)| other == target).map(|(_, queue)| run(queue))
     }
 
-    /// Takes a lock where that needs no waiting; else waits for it, if there is a waker to call then.
+    /// Takes a lock if that needs no waiting; else waits for it, if there is a waker.
     fn take(
         &self,
         target: &LockTarget,
@@ -137,7 +137,7 @@ impl LockManager {
         }
     }
 
-    /// Takes a lock or waits for it, unless that would close a circle.
+    /// Takes a lock or waits for it, unless that would close a cycle.
     fn take_or_wait(
         &self,
         target: &LockTarget,
@@ -166,27 +166,27 @@ impl LockManager {
         closed.map(|()| LockAnswer::Wait)
     }
 
-    /// Whether a lock that was waited for is granted; `waker` is called when it is.
+    /// Whether a lock that was waited for is granted; otherwise `waker` is called when it is.
     fn is_granted(&self, target: &LockTarget, owner: TransactionId, waker: &Waker) -> bool {
         self.with(target, |queue| queue.set_waker(owner, waker)) != Some(true)
     }
 
-    /// Takes back a request that waits; false where it was granted meanwhile.
+    /// Withdraws a waiting request; false if it was granted meanwhile.
     fn withdraw(&self, target: &LockTarget, owner: TransactionId) -> bool {
         self.change(target, |queue, wakers| (queue.withdraw(owner, wakers), false))
     }
 
-    /// Lets go of a lock.
+    /// Releases a lock.
     fn release(&self, target: &LockTarget, owner: TransactionId) {
         self.change(target, |queue, wakers| ((), queue.release(owner, wakers)));
     }
 
-    /// Shares again a lock that was made exclusive.
+    /// Shares a lock again that was made exclusive.
     fn share(&self, target: &LockTarget) {
         self.change(target, |queue, wakers| (queue.share(wakers), false));
     }
 
-    /// Does something to a lock, wakes whom that lets in, and removes the lock if it is free then.
+    /// Acts on a lock, wakes the waiters that are granted it, and removes the lock if it is free then.
     fn change<T: Default>(
         &self,
         target: &LockTarget,

@@ -1,7 +1,7 @@
-//! One lock: which transactions hold it, and which wait for it, oldest first.
+//! One lock: its holders, and its waiters, oldest first.
 //!
-//! A request waits behind all that wait already, also where the holders would let it in, so that none
-//! waits for ever. Only a holder that wants the lock for itself goes first: those behind it wait for it
+//! A request waits behind all earlier ones, even if the holders would admit it, so that none
+//! waits forever. Only a holder that wants the lock exclusively goes first: those behind it wait for it
 //! anyway.
 
 use std::collections::VecDeque;
@@ -13,12 +13,12 @@ use super::target::{LockMode, TransactionId};
 #[derive(Debug)]
 pub(super) struct LockQueue {
     mode: LockMode,
-    /// In the order in which they came; one at least.
+    /// In the order in which they arrived; at least one.
     holders: Holders,
     waiters: VecDeque<LockWaiter>,
 }
 
-/// The usual one holder without an allocation.
+/// The usual single holder, without an allocation.
 #[derive(Debug)]
 struct Holders {
     first: TransactionId,
@@ -32,14 +32,14 @@ struct LockWaiter {
     waker: Waker,
 }
 
-/// What a request came to.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockAnswer {
-    /// The transaction holds it now, and did not before.
+    /// The transaction holds it now and did not before.
     Granted,
-    /// The transaction held it before, in this mode at least from now on.
+    /// The transaction held it before; now at least in this mode.
     Held,
-    /// Others must let go of it first.
+    /// Others must release it first.
     Wait,
 }
 
@@ -53,12 +53,12 @@ impl LockQueue {
         self.holders.iter()
     }
 
-    /// How its holders have it.
+    /// The mode of the holders.
     pub(super) fn mode(&self) -> LockMode {
         self.mode
     }
 
-    /// Who waits, and for which mode, the next one first.
+    /// The waiters and their modes, next one first.
     pub(super) fn waiters(&self) -> impl Iterator<Item = (TransactionId, LockMode)> {
         self.waiters.iter().map(|waiter| (waiter.owner, waiter.mode))
     }
@@ -71,7 +71,7 @@ impl LockQueue {
         self.waiters.iter().any(|waiter| waiter.owner == owner)
     }
 
-    /// Takes the lock where that needs no waiting; else waits for it, if there is a waker to call then.
+    /// Takes the lock if that needs no waiting; else waits for it, if there is a waker.
     pub(super) fn take(
         &mut self,
         owner: TransactionId,
@@ -105,7 +105,7 @@ impl LockQueue {
         LockAnswer::Granted
     }
 
-    /// Whom to wake instead when the lock is granted; false where the transaction does not wait.
+    /// Replaces the waker for the grant; false if the transaction does not wait.
     pub(super) fn set_waker(&mut self, owner: TransactionId, waker: &Waker) -> bool {
         let waiter = self.waiters.iter_mut().find(|waiter| waiter.owner == owner);
         waiter.is_some_and(|waiter| {
@@ -114,7 +114,7 @@ impl LockQueue {
         })
     }
 
-    /// Takes back a request that waits; false where there is none.
+    /// Withdraws a waiting request; false if there is none.
     pub(super) fn withdraw(&mut self, owner: TransactionId, wakers: &mut Vec<Waker>) -> bool {
         let Some(at) = self.waiters.iter().position(|waiter| waiter.owner == owner) else {
             return false;
@@ -124,13 +124,13 @@ impl LockQueue {
         true
     }
 
-    /// Shares again what was made exclusive.
+    /// Shares the lock again after it was exclusive.
     pub(super) fn share(&mut self, wakers: &mut Vec<Waker>) {
         self.mode = LockMode::Shared;
         self.grant(wakers);
     }
 
-    /// Lets go of the lock; true where no transaction holds it then.
+    /// Releases the lock; true if no transaction holds it afterwards.
     pub(super) fn release(&mut self, owner: TransactionId, wakers: &mut Vec<Waker>) -> bool {
         if !self.holders.remove(owner) {
             let Some(next) = self.waiters.pop_front() else { return true };
@@ -142,7 +142,7 @@ impl LockQueue {
         false
     }
 
-    /// Lets in those that wait, oldest first, as far as the holders allow.
+    /// Grants the lock to waiters, oldest first, as far as the holders allow.
     fn grant(&mut self, wakers: &mut Vec<Waker>) {
         while let Some(next) = self.waiters.front() {
             let is_shared = (self.mode, next.mode) == (LockMode::Shared, LockMode::Shared);
@@ -171,7 +171,7 @@ impl Holders {
         self.first == owner && self.others.is_empty()
     }
 
-    /// Removes one; false where it was the only one, which stays.
+    /// Removes one holder; false if it was the only one, which stays.
     fn remove(&mut self, owner: TransactionId) -> bool {
         if let Some(at) = self.others.iter().position(|other| *other == owner) {
             self.others.remove(at);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use super::queue::LockAnswer;
 use super::{Deadlock, HeldLocks, LockMode, LockTarget};
 
-/// A future that is ready when the lock is held. Dropping it before takes the request back.
+/// A future that is ready when the lock is held. Dropping it before withdraws the request.
 #[derive(Debug)]
 #[must_use = "a lock is asked for when the request is awaited"]
 pub struct LockRequest<'a> {
@@ -22,7 +22,7 @@ enum RequestState {
     New,
     /// In the lock's queue, or granted since.
     Waiting {
-        /// Whether the transaction shares the lock already.
+        /// Whether the transaction already shares the lock.
         is_shared: bool,
     },
     Done,
@@ -84,7 +84,7 @@ impl Drop for LockRequest<'_> {
         if manager.withdraw(&self.target, owner) {
             return;
         }
-        // It was granted, and is not wanted any more.
+        // It was granted but is no longer wanted.
         match is_shared {
             true => manager.share(&self.target),
             false => manager.release(&self.target, owner),

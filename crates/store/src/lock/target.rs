@@ -1,10 +1,10 @@
-//! What can be locked, and how.
+//! Lock targets and lock modes.
 
 use std::fmt;
 
 use crate::ids::{RowId, SequenceId, TableId};
 
-/// A transaction, from its beginning to its end. Never used again.
+/// A transaction, from its beginning to its end. The id is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransactionId(pub u64);
 
@@ -14,25 +14,25 @@ impl fmt::Display for TransactionId {
     }
 }
 
-/// What a lock is on. Keys and names are locked by their hashes: two that share one wait for each other,
+/// The target of a lock. Keys and names are locked by their hashes: two with the same hash wait for each other,
 /// which is slower but not wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockTarget {
-    /// Committing: alone by what holds commits back, for the length of a call.
+    /// Committing: exclusively while commits are paused, for the length of a call.
     Commits,
-    /// The name of a schema or of something in one.
+    /// The name of a schema or of an object in one.
     Name(u64),
-    /// A sequence, for those that alter it.
+    /// A sequence, for transactions that alter it.
     Sequence(SequenceId),
-    /// What the log says ahead of a sequence, for the length of a call.
+    /// The values of a sequence that are logged ahead, for the length of a call.
     SequenceAhead(SequenceId),
-    /// A table: shared by all that change rows of it, exclusive for what changes it as a whole.
+    /// A table: shared by transactions that change its rows, exclusive for changes of the whole table.
     Table(TableId),
-    /// A key that a unique constraint allows once, there or not: shared by those that refer to its row.
+    /// A key of a unique constraint, existing or not: shared by those that refer to its row.
     Key {
         /// The table.
         table: TableId,
-        /// Number of the constraint among the table's unique ones.
+        /// Number of the constraint among the table's unique constraints.
         unique: u32,
         /// Hash of the key.
         hash: u64,
@@ -42,7 +42,7 @@ pub enum LockTarget {
 }
 
 impl LockTarget {
-    /// The table that the lock is on, or on a part of.
+    /// The table of the lock, if it is on a table or a part of one.
     pub fn table(&self) -> Option<TableId> {
         match self {
             Self::Table(table) | Self::Key { table, .. } | Self::Row(table, _) => Some(*table),
@@ -51,11 +51,11 @@ impl LockTarget {
     }
 }
 
-/// How something is locked.
+/// A lock mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockMode {
-    /// Together with others that share it.
+    /// Together with others.
     Shared,
-    /// Alone.
+    /// Exclusively.
     Exclusive,
 }

@@ -1,11 +1,11 @@
-//! Records that wait to be written.
+//! Records waiting to be written.
 
 use std::mem;
 
 use super::frame::{FrameChecksum, put_frame};
 use super::{LogError, PAYLOAD_BYTES_MAX, Position};
 
-/// Records that are framed and not yet written, in memory only.
+/// Records that are framed but not yet written, only in memory.
 #[derive(Debug)]
 pub(super) struct LogBuffer {
     checksum: FrameChecksum,
@@ -20,7 +20,7 @@ pub(super) struct LogBatch {
     pub(super) records: u64,
 }
 
-/// A payload with its checksum, which takes time and is made outside of locks.
+/// A payload with its checksum, which is computed outside of locks because it takes time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CheckedPayload<'a> {
     bytes: &'a [u8],
@@ -34,7 +34,7 @@ impl<'a> CheckedPayload<'a> {
     }
 }
 
-/// Refuses payloads that no record can hold.
+/// Refuses payloads that are too large for a record.
 pub(super) fn check_size(payload: usize) -> Result<(), LogError> {
     match payload <= PAYLOAD_BYTES_MAX {
         true => Ok(()),
@@ -57,12 +57,12 @@ impl LogBuffer {
         self.checksum
     }
 
-    /// Where the first record begins: all before it were taken.
+    /// Position of the first record: all before it were taken.
     pub(super) fn start(&self) -> Position {
         self.batch.start
     }
 
-    /// The position behind the last record.
+    /// The position after the last record.
     pub(super) fn end(&self) -> Position {
         self.batch.end()
     }
@@ -71,7 +71,7 @@ impl LogBuffer {
         self.batch.bytes.len()
     }
 
-    /// Adds a record; its position.
+    /// Adds a record; returns its position.
     pub(super) fn append(&mut self, payload: CheckedPayload<'_>, synced: Position) -> Position {
         let positions = (self.end(), synced);
         let payload = (payload.bytes, payload.checksum);
@@ -80,7 +80,7 @@ impl LogBuffer {
         self.end()
     }
 
-    /// Takes all records out. `bytes` is memory of an earlier batch to use again.
+    /// Takes all records. `bytes` is the buffer of an earlier batch to reuse.
     pub(super) fn take(&mut self, mut bytes: Vec<u8>) -> LogBatch {
         bytes.clear();
         let next = LogBatch { start: self.end(), bytes, records: 0 };

@@ -1,17 +1,17 @@
-//! Why the log refused something, or could not be read.
+//! Errors of the log.
 
 use std::sync::Arc;
 
 use super::{FORMAT_VERSION, PAYLOAD_BYTES_MAX, Position};
 use crate::files::FileError;
 
-/// What went wrong with the log.
+/// An error of the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// A call of the file layer failed.
     #[error(transparent)]
     File(FileError),
-    /// The disk is full. The record was not taken; all records before it are safe, and the log takes
+    /// The disk is full. The record was not taken; all records before it are safe, and the log accepts
     /// records again when there is space.
     #[error("no space for the log: {0}; free space on that disk and repeat the change")]
     NoSpace(FileError),
@@ -23,20 +23,20 @@ pub enum LogError {
     Corrupt {
         /// The segment, by its name in the data directory.
         file: String,
-        /// Where the first record that cannot be read begins.
+        /// Position of the first record that cannot be read.
         position: Position,
         /// What is wrong with it.
         reason: String,
-        /// Up to where the log is known to have been synced.
+        /// Position up to which the log is known to have been synced.
         synced: Position,
     },
-    /// A segment of another database.
+    /// A segment belongs to another database.
     #[error("{file} is a log segment of another database; move it out of this data directory")]
     Foreign {
         /// The segment.
         file: String,
     },
-    /// A segment that a later version of Atoll wrote.
+    /// A segment was written by a later version of Atoll.
     #[error(
         "{file} has version {version} of the log's format; this version of Atoll reads up to version \
          {FORMAT_VERSION}: open the database with the version that wrote it, or a later one"
@@ -47,8 +47,8 @@ pub enum LogError {
         /// Its version.
         version: u32,
     },
-    /// A log is to be created where there is one.
-    #[error("{file} holds records of a log already; open the log instead of creating one")]
+    /// A log is to be created where one exists.
+    #[error("{file} already contains records of a log; open the log instead of creating one")]
     Exists {
         /// The segment.
         file: String,
@@ -59,8 +59,10 @@ pub enum LogError {
         /// Bytes of the payload.
         bytes: u64,
     },
-    /// A size that segments cannot have.
-    #[error("a log segment cannot have {bytes} bytes; expected a multiple of 4096, at least 8192")]
+    /// An invalid segment size.
+    #[error(
+        "invalid size of a log segment: {bytes} bytes; expected a multiple of 4096, at least 8192"
+    )]
     SegmentSize {
         /// The size.
         bytes: u64,

@@ -13,7 +13,7 @@
 //! | | 0 to 7 | padding: zeros up to a multiple of 8 |
 //!
 //! Checksums are CRC-32 (IEEE), continued from the CRC-32 of the database's id, so that no content of
-//! a table can look like a frame. The position tells a frame from old bytes of a file used again, and from
+//! a table can look like a frame. The position distinguishes a frame from old bytes of a reused file, and from
 //! a copy of it elsewhere.
 
 use crc32fast::Hasher;
@@ -25,11 +25,11 @@ pub(super) const FRAME_HEADER_BYTES: usize = 28;
 /// Frames begin at multiples of this.
 pub(super) const FRAME_ALIGNMENT: u64 = 8;
 
-/// Makes the checksums of one database's frames.
+/// Computes the checksums of one database's frames.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameChecksum(u32);
 
-/// What stands before a payload.
+/// The header of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     pub(super) synced: Position,
@@ -38,11 +38,11 @@ pub(super) struct FrameHeader {
 }
 
 impl FrameChecksum {
-    pub(super) fn of(database: DatabaseId) -> Self {
+    pub(super) fn for_database(database: DatabaseId) -> Self {
         Self(crc32fast::hash(&database.0))
     }
 
-    /// Of a payload and its padding.
+    /// The checksum of a payload and its padding.
     pub(super) fn payload(self, payload: &[u8]) -> u32 {
         let padding = frame_bytes(payload.len()) as usize - FRAME_HEADER_BYTES - payload.len();
         let mut hasher = Hasher::new_with_initial(self.0);
@@ -58,12 +58,12 @@ impl FrameChecksum {
     }
 }
 
-/// Bytes of a record in the log.
+/// Size of a record in the log, in bytes.
 pub(super) fn frame_bytes(payload: usize) -> u64 {
     (FRAME_HEADER_BYTES as u64 + payload as u64).next_multiple_of(FRAME_ALIGNMENT)
 }
 
-/// Adds a frame to bytes of the log; `payload_checksum` is [`FrameChecksum::payload`]'s.
+/// Appends a frame to bytes of the log; `payload_checksum` is the result of [`FrameChecksum::payload`].
 pub(super) fn put_frame(
     bytes: &mut Vec<u8>,
     checksum: FrameChecksum,
@@ -103,13 +103,13 @@ impl FrameHeader {
         }
         let payload_bytes = u32_at(bytes, 16) as usize;
         if payload_bytes > PAYLOAD_BYTES_MAX {
-            return Err("the record is larger than records may be");
+            return Err("the record is larger than the limit");
         }
         let synced = Position(u64_at(bytes, 8));
         Ok(Self { synced, payload_bytes, payload_checksum: u32_at(bytes, 20) })
     }
 
-    /// What is wrong with the bytes of the frame, which begin with the header and may be fewer.
+    /// Checks the bytes of the frame, which begin with the header and may be fewer. Returns what is wrong.
     pub(super) fn check_payload(
         &self,
         frame: &[u8],
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_other_places_other_databases_and_cut_ones_are_told_apart() {
+    fn misplaced_foreign_and_cut_frames_are_distinguished() {
         let bytes = frame(b"payload");
         let elsewhere = FrameHeader::decode(&bytes, CHECKSUM, Position(72));
         assert_eq!(elsewhere, Err("the record was written at another position"));

@@ -1,5 +1,5 @@
-//! One sequence of records that survives power cuts: what a transaction changed is appended, written
-//! and synced, and after a stop read again from the last checkpoint on.
+//! One sequence of records that survives power cuts: changes of transactions are appended, written
+//! and synced, and read again after a stop from the last checkpoint on.
 //!
 //! A record is opaque bytes. Its [`Position`] is the number of log bytes up to its end; positions grow, and
 //! everything before a synced position is synced. Sessions use [`GroupCommit`], whose thread syncs once for
@@ -7,20 +7,20 @@
 //!
 //! # On disk
 //!
-//! Segments: files of one size, made whole and filled with zeros before they are used; a record goes
-//! on in the next segment where it does not fit. [`segment`] and [`frame`] hold the tables that specify
-//! both. A record's end is not marked: the log ends where no whole record follows.
+//! Segments: files of one size, created in full and filled with zeros before they are used; a record that
+//! does not fit goes into the next segment. [`segment`] and [`frame`] hold the tables that specify
+//! both. The end of the log is not marked: it is where no whole record follows.
 //!
-//! # What is promised
+//! # Guarantees
 //!
 //! - A record that was synced is read again, in its place, or recovery refuses with
-//!   [`LogError::Corrupt`]: damage below a position that is known to be synced is never cut off. Known is
-//!   what the checkpoint says, and what any later frame or segment header says, for each carries the
+//!   [`LogError::Corrupt`]: damage below a position that is known to be synced is never cut off. Known are
+//!   the position of the checkpoint and those in later frame and segment headers, since each contains the
 //!   position up to which the log was synced when it was made. So damage to the last records is noticed
 //!   once others follow them.
-//! - A record that was not synced is read again as a whole or not at all, and never without all before it.
-//! - A failed write or sync is final: every later call gives the first error.
-//! - A full disk is found before a record is taken, and nothing is lost by it.
+//! - A record that was not synced is read again as a whole or not at all, and never without all records before it.
+//! - A failed write or sync is final: every later call returns the first error.
+//! - A full disk is detected before a record is taken, and loses nothing.
 
 mod buffer;
 mod error;
@@ -54,34 +54,34 @@ pub use group_commit::{
 pub use position::Position;
 pub use recovery::{LogRecord, Recovery, RecoveryReport, RecoveryStart};
 
-/// The version of the log's format that is written, and the newest that is read.
+/// The version of the log's format that is written, and the newest that can be read.
 pub const FORMAT_VERSION: u32 = 1;
 /// The largest payload of a record.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 30;
-/// Bytes of a segment unless a test wants others.
+/// Default size of a segment, in bytes.
 const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
-/// Bytes of the first segment of a log, if others are not smaller: a small database takes little of the disk.
+/// Size of the first segment of a log, in bytes: a small database takes little disk space.
 pub(crate) const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
 
-/// How a log is laid out.
+/// The layout of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
-    /// The database whose log it is.
+    /// The database of the log.
     pub database: DatabaseId,
-    /// Bytes of a new segment's file at most: a multiple of 4,096, at least 8,192. The first ones have less, each
-    /// twice as many as the one before. Segments that are there keep theirs.
+    /// Maximum size of a new segment's file: a multiple of 4,096, at least 8,192. The first ones are smaller, each
+    /// twice as large as the one before. Existing segments keep their sizes.
     pub segment_bytes: u64,
 }
 
 impl LogOptions {
-    /// The usual layout.
+    /// The default layout.
     pub fn new(database: DatabaseId) -> Self {
         Self { database, segment_bytes: SEGMENT_BYTES_DEFAULT }
     }
 }
 
 /// A log that can be written, stepped by its caller: [`append`](Self::append) takes records into memory,
-/// [`write`](Self::write) hands them to the file, [`sync`](Self::sync) makes them durable.
+/// [`write`](Self::write) passes them to the file, [`sync`](Self::sync) makes them durable.
 #[derive(Debug)]
 pub struct Log {
     buffer: LogBuffer,
@@ -94,7 +94,7 @@ impl Log {
         Self::create_at(files, options, Position::START)
     }
 
-    /// A new log that goes on where the one of a checkpoint ended.
+    /// A new log that continues where the one of a checkpoint ended.
     pub(crate) fn create_at(
         files: Arc<dyn Files>,
         options: LogOptions,
@@ -106,10 +106,10 @@ impl Log {
             remove_empty(&*files, first)?;
         }
         space.make(start.after(1), start)?;
-        Ok(Self::at(space, FrameChecksum::of(options.database), start))
+        Ok(Self::at(space, FrameChecksum::for_database(options.database), start))
     }
 
-    /// A log that is there, to be read first. The size of segments is that of the options for new ones.
+    /// An existing log, to be read first. The size of segments in the options applies to new ones.
     pub fn recover(
         files: Arc<dyn Files>,
         options: LogOptions,
@@ -122,7 +122,7 @@ impl Log {
         Self { buffer: LogBuffer::new(checksum, end), writer: LogWriter::new(space, end) }
     }
 
-    /// Takes a record into memory; the position up to which the log must be synced for it. Refused with
+    /// Takes a record into memory; returns the position up to which the log must be synced for it. Returns
     /// [`LogError::NoSpace`] while the disk is full.
     pub fn append(&mut self, payload: &[u8]) -> Result<Position, LogError> {
         check_size(payload.len())?;
@@ -131,18 +131,18 @@ impl Log {
         Ok(self.buffer.append(payload, self.writer.synced()))
     }
 
-    /// Writes all records that were appended.
+    /// Writes all appended records.
     pub fn write(&mut self) -> Result<(), LogError> {
         let batch = self.buffer.take(Vec::new());
         self.writer.write(&batch)
     }
 
-    /// Waits until all records that were written are on disk; the position up to which the log is.
+    /// Waits until all written records are on disk; returns the position up to which the log is.
     pub fn sync(&mut self) -> Result<Position, LogError> {
         self.writer.sync()
     }
 
-    /// The position behind the last record that was appended.
+    /// The position after the last appended record.
     pub fn end(&self) -> Position {
         self.buffer.end()
     }
@@ -152,17 +152,17 @@ impl Log {
         self.writer.synced()
     }
 
-    /// Removes segments that a checkpoint made superfluous; see [`truncate_before`].
+    /// Removes segments that a checkpoint made unnecessary; see [`truncate_before`].
     pub fn truncate_before(&self, position: Position) -> Result<u64, LogError> {
         truncate_before(&**self.writer.space().files(), position.min(self.synced()))
     }
 }
 
-/// Removes segments all of whose records end before a position, oldest first; how many they were. The
-/// position must be synced, and a checkpoint from which recovery begins there or behind it be on disk.
+/// Removes segments all of whose records end before a position, oldest first; returns their number. The
+/// position must be synced, and a checkpoint from which recovery begins there or later must be on disk.
 pub fn truncate_before(files: &dyn Files, position: Position) -> Result<u64, LogError> {
     let segments = list_segments(files)?;
-    // Records in the next segment show that it is in use, and so that it is whole.
+    // Records in the next segment show that it is in use, so it is complete.
     let unused = segments.iter().zip(&segments[1.min(segments.len())..]);
     let unused = unused.take_while(|(_, next)| **next < position);
     let mut removed = 0;
@@ -173,7 +173,7 @@ pub fn truncate_before(files: &dyn Files, position: Position) -> Result<u64, Log
     Ok(removed)
 }
 
-/// Removes a segment that an interrupted creation left. One with records is an error.
+/// Removes a segment left by an interrupted creation. One with records is an error.
 fn remove_empty(files: &dyn Files, first: Position) -> Result<(), LogError> {
     let name = segment_name(first);
     let file = files.open(&name)?;

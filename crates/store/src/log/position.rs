@@ -1,17 +1,17 @@
-//! Places in the log.
+//! Positions in the log.
 
 use std::fmt;
 
-/// A place in the log: how many bytes of records lie before it since the log was created. The position
-/// of a record is the one behind it: when the log is synced up to there, the record is.
+/// A position in the log: the number of bytes of records before it since the log was created. The position
+/// of a record is the one after it: the record is synced when the log is synced up to there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
 impl Position {
-    /// Where a new log begins.
+    /// The start of a new log.
     pub const START: Self = Self(0);
 
-    /// The position this many bytes behind.
+    /// The position this many bytes later.
     pub(super) fn after(self, bytes: u64) -> Self {
         Self(self.0 + bytes)
     }

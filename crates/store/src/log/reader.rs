@@ -1,4 +1,4 @@
-//! The bytes of a log that is opened: all its segments as one sequence.
+//! The bytes of an opened log: all its segments as one sequence.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{LogError, Position};
 use crate::DatabaseId;
 use crate::files::{DataFile, Files};
 
-/// How much is read at a time.
+/// Bytes read at a time.
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// Reads the log forward, in windows.
@@ -22,16 +22,16 @@ pub(super) struct LogReader {
     window_start: u64,
 }
 
-/// A segment as it was found.
+/// A segment as found.
 #[derive(Debug)]
 pub(super) struct FoundSegment {
     pub(super) file: Arc<dyn DataFile>,
     pub(super) first: Position,
-    /// What the header says, or what is wrong with it.
+    /// The header, or what is wrong with it.
     pub(super) header: Result<SegmentHeader, &'static str>,
-    /// The bytes of the log that its file can hold.
+    /// Number of log bytes that its file can hold.
     range: Range<u64>,
-    /// How many of them the file has.
+    /// Number of log bytes that the file has.
     length: u64,
 }
 
@@ -46,7 +46,7 @@ impl FoundSegment {
         Ok(Self { file, first, header, range, length: capacity(file_bytes.min(full)) })
     }
 
-    /// The bytes of the log that its file can hold.
+    /// Number of log bytes that its file can hold.
     pub(super) fn range(&self) -> Range<u64> {
         self.range.clone()
     }
@@ -93,7 +93,7 @@ fn read_header(
         Err(SegmentHeaderFlaw::Damaged(reason)) => Ok(Err(reason)),
         Ok(header) if header.database != database => Err(LogError::Foreign { file: name() }),
         Ok(header) if header.first != first => {
-            Ok(Err("the file's name does not tell the position in its header"))
+            Ok(Err("the file's name does not match the position in its header"))
         }
         Ok(header) => Ok(Ok(header)),
     }
@@ -108,7 +108,7 @@ pub(super) fn list_segments(files: &dyn Files) -> Result<Vec<Position>, LogError
 }
 
 impl LogReader {
-    /// Opens the segments that hold a position or come behind it.
+    /// Opens the segments that contain or follow a position.
     pub(super) fn open(
         files: &dyn Files,
         database: DatabaseId,
@@ -135,8 +135,8 @@ impl LogReader {
         self.segments.iter().find(|segment| segment.range.contains(&position))
     }
 
-    /// The bytes from a position on, up to a number of them; fewer where the log ends or cannot be
-    /// read on.
+    /// The bytes from a position on, up to a number of them; fewer if the log ends or cannot be
+    /// read further.
     pub(super) fn bytes(&mut self, position: Position, bytes: usize) -> Result<&[u8], LogError> {
         let window = self.window_start..self.window_start + self.window.len() as u64;
         let end = position.0 + bytes as u64;

@@ -1,17 +1,17 @@
 //! Reading a log after the process or the machine stopped, and opening it for writing.
 //!
-//! Records are read forward from the position of the checkpoint. At the first that is not whole, what
-//! lies behind decides ([`LogTail`]): damage below a position that was synced is an error, anything else is
-//! the rest of an interrupted write and is cut.
+//! Records are read forward from the position of the checkpoint. At the first incomplete record, the bytes
+//! after it decide ([`LogTail`]): damage below a synced position is an error, anything else is
+//! the rest of an interrupted write and is cut off.
 //!
-//! [`Recovery::finish`] then makes the end a place from which the log can go on:
+//! [`Recovery::finish`] then prepares the end of the log for writing:
 //!
-//! 1. Segments behind the last one with records are removed, newest first, unless they are whole and
-//!    zeros.
+//! 1. Segments after the last one with records are removed, newest first, unless they are complete and
+//!    zeroed.
 //! 2. The rest of the last segment is overwritten with zeros, so that no frame of the interrupted
-//!    write is ever taken for one of a later write.
-//! 3. Records that are not known to be synced are written once more and synced: after a sync that failed,
-//!    the kernel shows them although the disk does not have them.
+//!    write can be mistaken for one of a later write.
+//! 3. Records that may not be synced are written once more and synced: after a failed sync,
+//!    the kernel returns them although the disk does not have them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,36 +24,36 @@ use super::tail::LogTail;
 use super::{Log, LogError, LogOptions, Position};
 use crate::files::Files;
 
-/// How much is zeroed or written again at a time.
+/// Bytes zeroed or rewritten at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Where recovery begins, as the checkpoint says.
+/// Where recovery begins, according to the checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryStart {
-    /// The position behind the last record that the checkpoint holds: the first record to be read
+    /// The position after the last record that the checkpoint contains: the first record to be read
     /// begins there.
     pub from: Position,
-    /// A position up to which the log is known to have been synced; at least `from`.
+    /// A position up to which the log is known to be synced; at least `from`.
     pub synced: Position,
 }
 
-/// A record that was read.
+/// A record as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRecord<'a> {
-    /// The position behind it, which [`Log::append`] gave when it was written.
+    /// The position after it, which [`Log::append`] returned when it was appended.
     pub position: Position,
-    /// What was appended.
+    /// The payload.
     pub payload: &'a [u8],
 }
 
-/// What recovery found.
+/// The result of recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// Records that were read.
+    /// Number of records read.
     pub records: u64,
-    /// Where the log goes on.
+    /// Where the log continues.
     pub end: Position,
-    /// Bytes behind the end that were written and never acknowledged, and are gone now.
+    /// Bytes after the end that were written but never acknowledged, and are cut off.
     pub bytes_cut: u64,
 }
 
@@ -64,9 +64,9 @@ pub struct Recovery {
     options: LogOptions,
     checksum: FrameChecksum,
     reader: LogReader,
-    /// Where the next record begins.
+    /// Position of the next record.
     position: Position,
-    /// Up to where the log is known to have been synced.
+    /// Position up to which the log is known to be synced.
     synced: Position,
     records: u64,
     tail: Option<LogTail>,
@@ -82,7 +82,7 @@ impl Recovery {
         let recovery = Self {
             files,
             options,
-            checksum: FrameChecksum::of(options.database),
+            checksum: FrameChecksum::for_database(options.database),
             reader,
             position: start.from,
             synced: start.synced.max(start.from),
@@ -93,8 +93,8 @@ impl Recovery {
         Ok(recovery)
     }
 
-    /// Refuses a log without the position at which it is to be read, or with a segment missing: each
-    /// is made when the one before is whole, and the oldest is removed first.
+    /// Refuses a log without the position to be read, or with a missing segment: each
+    /// is created when the one before is complete, and the oldest is removed first.
     fn check_segments(&self) -> Result<(), LogError> {
         let segments = self.reader.segments();
         match segments.first() {
@@ -128,8 +128,8 @@ impl Recovery {
         LogError::Corrupt { file, position, reason: reason.to_owned(), synced: self.synced }
     }
 
-    /// The next record; none behind the last one. An error when the log is damaged below a position
-    /// that was synced.
+    /// The next record. Returns None after the last one, and an error if the log is damaged below a
+    /// synced position.
     pub fn next_record(&mut self) -> Result<Option<LogRecord<'_>>, LogError> {
         if self.tail.is_some() {
             return Ok(None);
@@ -150,7 +150,7 @@ impl Recovery {
         Ok(Some(LogRecord { position: self.position, payload }))
     }
 
-    /// The header of a whole frame at the position, or why there is none.
+    /// The header of a complete frame at the position, or why there is none.
     fn read_frame(&mut self) -> Result<Result<FrameHeader, &'static str>, LogError> {
         let (position, checksum) = (self.position, self.checksum);
         let bytes = self.reader.bytes(position, FRAME_HEADER_BYTES)?;
@@ -178,7 +178,7 @@ impl Recovery {
         Ok(())
     }
 
-    /// Opens the log for writing behind its last record; records that were not read yet are skipped.
+    /// Opens the log for writing after its last record; unread records are skipped.
     pub fn finish(mut self) -> Result<(Log, RecoveryReport), LogError> {
         while self.next_record()?.is_some() {}
         let tail_end = self.tail.as_ref().map_or(self.position, |tail| tail.end);
@@ -196,14 +196,14 @@ impl Recovery {
         for segment in &segments[..=current] {
             write_again(segment, self.synced.0..end.0)?;
         }
-        // Those before the one that is written are of no more use.
+        // Segments before the one being written are no longer needed.
         let kept: VecDeque<LogSegment> = segments.drain(current..).map(as_segment).collect();
         let space = LogSpace::new(self.files, self.options, kept)?;
         Ok((Log::at(space, self.checksum, end), report))
     }
 }
 
-/// Removes segments behind the current one, newest first, from the first that cannot be used as it is.
+/// Removes segments after the current one, newest first, from the first unusable one on.
 fn remove_used(
     files: &dyn Files,
     segments: &mut Vec<FoundSegment>,
@@ -222,7 +222,7 @@ fn remove_used(
     Ok(())
 }
 
-/// Overwrites what lies in a segment behind the end of the log.
+/// Zeroes the bytes of a segment after the end of the log.
 fn zero_from(segment: &FoundSegment, end: Position, tail_end: Position) -> Result<(), LogError> {
     let range = segment.range();
     let dirty_end = if segment.is_whole() { tail_end.0.min(range.end) } else { range.end };
@@ -238,7 +238,7 @@ fn zero_from(segment: &FoundSegment, end: Position, tail_end: Position) -> Resul
     Ok(())
 }
 
-/// Writes the bytes of a segment that lie in a range once more, and syncs them.
+/// Rewrites the bytes of a segment within a range, and syncs them.
 fn write_again(segment: &FoundSegment, range: std::ops::Range<u64>) -> Result<(), LogError> {
     let end = segment.range().end.min(range.end);
     let mut at = segment.range().start.max(range.start);

@@ -14,7 +14,7 @@
 //! | 48 | 8 | position up to which the log was synced when the segment was made |
 //! | 56 | 4040 | zeros |
 //!
-//! The header is written when all else is zeros on disk, and never again: a segment without one was
+//! The header is written once, when everything else is zeros on disk: a segment without one was
 //! not finished and has never held a record.
 
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub(super) const SEGMENT_HEADER_BYTES: usize = 4096;
 pub(super) const SEGMENT_BYTES_MIN: u64 = 8192;
 const MAGIC: &[u8; 8] = b"ATOLLLOG";
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     pub(super) database: DatabaseId,
@@ -51,23 +51,23 @@ pub(super) enum SegmentHeaderFlaw {
 #[derive(Clone, Debug)]
 pub(super) struct LogSegment {
     pub(super) file: Arc<dyn DataFile>,
-    /// The bytes of the log that lie in it.
+    /// The log bytes that it contains.
     pub(super) range: Range<u64>,
 }
 
-/// The name of the segment that begins at a position.
+/// The name of the segment that starts at a position.
 pub(super) fn segment_name(first: Position) -> String {
     format!("{LOG_DIRECTORY}/{:020}.log", first.0)
 }
 
-/// The first position that a file's name in the directory of the log says.
+/// The first position in a file name of the directory of the log.
 pub(super) fn first_position(name: &str) -> Option<Position> {
     let digits = name.strip_suffix(".log")?;
     let is_number = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then(|| digits.parse().ok().map(Position)).flatten()
 }
 
-/// Whether segments may have this size.
+/// Whether this is a valid segment size.
 pub(super) fn is_segment_size(bytes: u64) -> bool {
     bytes >= SEGMENT_BYTES_MIN && bytes.is_multiple_of(SEGMENT_HEADER_BYTES as u64)
 }
@@ -95,7 +95,7 @@ impl SegmentHeader {
             return Err(Damaged("the segment has no header"));
         }
         if !bytes.starts_with(MAGIC) {
-            return Err(Damaged("the file does not begin as a log segment"));
+            return Err(Damaged("the file does not begin like a log segment"));
         }
         if u32_at(bytes, 12) != crc32fast::hash(&unsigned) {
             return Err(Damaged("the checksum of the segment's header is wrong"));
@@ -124,12 +124,12 @@ impl LogSegment {
         Self { file, range: first.0..end }
     }
 
-    /// Bytes of the file.
+    /// Size of the file, in bytes.
     pub(super) fn file_bytes(&self) -> u64 {
         self.range.end - self.range.start + SEGMENT_HEADER_BYTES as u64
     }
 
-    /// Writes bytes of the log, which must lie in the segment.
+    /// Writes bytes of the log, which must be within the segment.
     pub(super) fn write(&self, position: u64, bytes: &[u8]) -> Result<(), FileError> {
         let offset = SEGMENT_HEADER_BYTES as u64 + position - self.range.start;
         self.file.write_at(offset, bytes)
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_told_from_damage() {
+    fn a_newer_version_is_distinguished_from_damage() {
         let mut bytes = HEADER.encode();
         bytes[8] = 2;
         bytes[12..16].fill(0);

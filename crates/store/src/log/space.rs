@@ -1,8 +1,8 @@
-//! Space for records: segments that are made and zeroed before they are needed.
+//! Space for records: segments that are created and zeroed before they are needed.
 //!
-//! The next segment is zeroed at twice the pace at which the last one fills, in pieces, so that no single
-//! write waits for a whole segment, and a full disk is found when half a segment is left. Each segment is twice as
-//! large as the one before, up to what is asked for.
+//! The next segment is zeroed twice as fast as the last one fills, in pieces, so that no single
+//! write waits for a whole segment, and a full disk is detected when half a segment is left. Each segment is twice as
+//! large as the one before, up to the configured size.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,23 +14,23 @@ use super::segment::{
 use super::{FIRST_SEGMENT_BYTES, LogError, LogOptions, Position};
 use crate::files::{DataFile, FileError, FileErrorKind, Files};
 
-/// What is zeroed and synced at a time.
+/// Bytes zeroed and synced at a time.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
-/// The segments from the one that is written to the last that is ready, and the one being made.
+/// The segments from the one being written to the last prepared one, and the one being created.
 pub(super) struct LogSpace {
     files: Arc<dyn Files>,
     options: LogOptions,
     segments: VecDeque<LogSegment>,
     growing: Option<GrowingSegment>,
-    /// Where the next segment begins.
+    /// First position of the next segment.
     end: Position,
 }
 
 struct GrowingSegment {
     file: Arc<dyn DataFile>,
     file_bytes: u64,
-    /// Bytes of the file that are zeros on disk.
+    /// Number of bytes of the file that are zeros on disk.
     zeroed: u64,
 }
 
@@ -44,7 +44,7 @@ impl LogSpace {
         Ok(Self { segments, ..Self::empty(files, options, end)? })
     }
 
-    /// The space of a log without segments, the first of which begins at a position.
+    /// The space of a log without segments, the first of which starts at a position.
     pub(super) fn empty(
         files: Arc<dyn Files>,
         options: LogOptions,
@@ -60,7 +60,7 @@ impl LogSpace {
         &self.files
     }
 
-    /// Up to where records can be written.
+    /// The position up to which records can be written.
     pub(super) fn end(&self) -> Position {
         self.end
     }
@@ -69,7 +69,7 @@ impl LogSpace {
         self.segments.iter()
     }
 
-    /// Lets go of segments before a position up to which all is synced.
+    /// Drops segments before a position up to which everything is synced.
     pub(super) fn forget_before(&mut self, position: Position) {
         while self.segments.len() > 1 && self.segments[0].range.end <= position.0 {
             self.segments.pop_front();
@@ -84,7 +84,7 @@ impl LogSpace {
         Ok(())
     }
 
-    /// Makes space for records up to a position, and what should be ready behind it.
+    /// Makes space for records up to a position, and the space to be prepared after it.
     pub(super) fn make_ahead(&mut self, end: Position, synced: Position) -> Result<(), LogError> {
         self.make(end, synced)?;
         while self.growing.as_ref().map_or(0, |growing| growing.zeroed) < self.wanted(end) {
@@ -93,7 +93,7 @@ impl LogSpace {
         Ok(())
     }
 
-    /// How much of the next segment should be zeroed when records reach up to a position.
+    /// Number of bytes of the next segment to be zeroed when records reach up to a position.
     fn wanted(&self, end: Position) -> u64 {
         let next = self.next_bytes();
         let Some(last) = self.segments.back() else { return next };
@@ -101,19 +101,19 @@ impl LogSpace {
         (2 * used * next.div_ceil(last.file_bytes())).min(next)
     }
 
-    /// Bytes of the next segment's file.
+    /// Size of the next segment's file, in bytes.
     fn next_bytes(&self) -> u64 {
         let next = self.segments.back().map_or(FIRST_SEGMENT_BYTES, |last| 2 * last.file_bytes());
         next.min(self.options.segment_bytes)
     }
 
-    /// Makes a piece of the next segment.
+    /// Creates a piece of the next segment.
     fn grow(&mut self, synced: Position) -> Result<(), LogError> {
         let grown = self.try_grow(synced);
         if let Err(LogError::NoSpace(_)) = &grown
             && self.growing.take().is_some()
         {
-            // What was taken for it is of more use to others; the next attempt removes it if this fails.
+            // Others need the space more; the next attempt removes the file if this fails.
             let _ = self.files.remove(&segment_name(self.end));
         }
         grown

@@ -1,35 +1,35 @@
-//! What lies behind the last record that can be read: the rest of a write that a power cut interrupted,
+//! The bytes after the last readable record: the rest of a write that a power cut interrupted,
 //! or acknowledged records that cannot be reached any more.
 //!
-//! Every frame and every segment header says up to where the log was synced when it was made. A claim
-//! beyond the end that was found means damage; without one, what is there was never acknowledged.
+//! Every frame and every segment header states up to where the log was synced when it was made. A claim
+//! beyond the end of the readable records means damage; without one, the bytes were never acknowledged.
 
 use super::frame::{FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FrameChecksum, FrameHeader, u64_at};
 use super::reader::{FoundSegment, LogReader};
 use super::{LogError, Position};
 
-/// How much is looked at a time.
+/// Bytes examined at a time.
 const PIECE_BYTES: usize = 1 << 20;
 static ZEROS: [u8; 4096] = [0; 4096];
 
-/// What was found behind a position.
+/// The bytes after a position.
 #[derive(Debug)]
 pub(super) struct LogTail {
-    /// The furthest position that anything there claims to have been synced.
+    /// The largest position that a header there claims to be synced.
     pub(super) synced: Position,
-    /// Behind the last byte that is not zero; the position itself when all are.
+    /// Position after the last nonzero byte; the position itself if all are zero.
     pub(super) end: Position,
 }
 
 impl LogTail {
-    /// Looks at all that lies behind a position.
+    /// Examines the bytes after a position.
     pub(super) fn read(
         reader: &LogReader,
         position: Position,
         checksum: FrameChecksum,
     ) -> Result<Self, LogError> {
         let mut tail = Self { synced: Position::START, end: position };
-        // Bytes of the log without gaps, up to the end of the piece that is looked at.
+        // Bytes of the log without gaps, up to the end of the current piece.
         let mut bytes = Vec::new();
         let mut start = position.0;
         for segment in reader.segments().iter().filter(|segment| segment.range().end > position.0) {
@@ -62,7 +62,7 @@ impl LogTail {
     }
 
     fn note_end(&mut self, at: u64, bytes: &[u8]) {
-        // Most of a log's space is zeros: whole blocks of them are passed by quickly.
+        // Most of a log's space is zeros: whole blocks of them are skipped quickly.
         let zeros = bytes.rchunks(ZEROS.len()).take_while(|block| **block == ZEROS[..block.len()]);
         let rest = bytes.len() - zeros.map(<[u8]>::len).sum::<usize>();
         if let Some(last) = bytes[..rest].iter().rposition(|byte| *byte != 0) {
@@ -71,7 +71,7 @@ impl LogTail {
     }
 
     /// Looks for frames that begin in the bytes, and removes those bytes at which none can begin any
-    /// more; how many they were.
+    /// more; returns their number.
     fn search(&mut self, start: u64, bytes: &mut Vec<u8>, checksum: FrameChecksum) -> u64 {
         let mut at = (start.next_multiple_of(FRAME_ALIGNMENT) - start) as usize;
         while at + FRAME_HEADER_BYTES <= bytes.len() {

@@ -1,11 +1,11 @@
-//! Brings records to disk, in three states: all synced, written but not synced, stopped by an error.
+//! Writes records to disk. Three states: all synced, written but not synced, stopped by an error.
 
 use super::buffer::LogBatch;
 use super::space::LogSpace;
 use super::{LogError, Position};
 
-/// Writes batches of records and syncs them. The first error is final, apart from a full disk before
-/// anything is written: after a failed write or sync what is on disk is unknown, and only recovery reads it.
+/// Writes batches of records and syncs them. The first error is final, except for a full disk before
+/// anything is written: after a failed write or sync the state of the disk is unknown, and only recovery reads it.
 #[derive(Debug)]
 pub(super) struct LogWriter {
     space: LogSpace,
@@ -22,7 +22,7 @@ enum WriterState {
 }
 
 impl LogWriter {
-    /// A writer that goes on at a position up to which all is on disk.
+    /// A writer that continues at a position up to which everything is on disk.
     pub(super) fn new(space: LogSpace, end: Position) -> Self {
         Self { space, written: end, synced: end, state: WriterState::Synced }
     }
@@ -68,7 +68,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Waits until all that was written is on disk; up to where that is.
+    /// Waits until everything written is on disk; returns the position up to which it is.
     pub(super) fn sync(&mut self) -> Result<Position, LogError> {
         match &self.state {
             WriterState::Stopped(error) => return Err(error.clone()),

@@ -10,10 +10,10 @@ use crate::files::{Files, LOCK_NAME};
 use crate::ids::{ChunkFileId, Epoch, SequenceId, TableId};
 use crate::log::{Log, LogOptions, RecoveryStart};
 
-/// Settings of a server, which may lie in the directory before there is a database.
+/// Settings of a server, which may be in the directory before a database is.
 const SETTINGS: &str = "atoll.toml";
 
-/// Refuses a directory that has files and no database.
+/// Refuses a directory that contains files but no database.
 pub(super) fn check_directory(files: &dyn Files) -> Result<()> {
     let names = files.list("")?;
     let known = [MANIFEST, NEXT_MANIFEST, LOCK_NAME, SETTINGS];
@@ -26,8 +26,8 @@ pub(super) fn check_directory(files: &dyn Files) -> Result<()> {
     }
 }
 
-/// Makes a database in a directory without files: the log first and the manifest last, so that a creation that is
-/// interrupted is begun anew.
+/// Creates a database in an empty directory: the log first and the manifest last, so that an interrupted creation
+/// starts again.
 pub(super) fn create(files: &Arc<dyn Files>, options: &OpenOptions) -> Result<(Manifest, Log)> {
     if !options.create || options.salvage {
         return Err(OpenError::Empty);

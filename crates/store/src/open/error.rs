@@ -12,13 +12,13 @@ use crate::table::TableError;
 /// Why a data directory was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// A file other than the log is missing, damaged, of another database, or of a newer version.
+    /// A file other than the log is missing, damaged, from another database, or of a newer version.
     #[error(transparent)]
     File(#[from] DataFileError),
     /// The file of a chunk cannot be used.
     #[error(transparent)]
     Chunk(Arc<DataFileError>),
-    /// Likewise, of a table that is known.
+    /// The file of a chunk cannot be used, and its table is known.
     #[error("table {table}: {reason}")]
     TableChunk {
         /// The table.
@@ -29,31 +29,31 @@ pub enum OpenError {
     /// The log is damaged or cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// A record of the log is whole and does not say what a record says.
+    /// A record of the log is intact but its contents are invalid.
     #[error("the record of the log that ends at position {position} cannot be used: {reason}")]
     Record {
-        /// The position behind the record.
+        /// The position after the record.
         position: Position,
         /// What is wrong with it.
         reason: RecordError,
     },
-    /// A record does not fit the database that the records before it made.
+    /// A record does not fit the database made by the records before it.
     #[error(
         "the record of the log that ends at position {position} does not fit the database before it: {reason}"
     )]
     Misfit {
-        /// The position behind the record.
+        /// The position after the record.
         position: Position,
         /// What does not fit.
         reason: ApplyError,
     },
-    /// The manifest and the files that it names do not fit together.
+    /// The manifest does not match the files that it names.
     #[error(
         "the manifest does not fit the files that it names: {0}; restore the directory from a copy"
     )]
     Manifest(String),
-    /// The parts of a table do not fit together.
-    #[error("table {table} does not fit together: {reason}; restore the directory from a copy")]
+    /// The parts of a table do not match.
+    #[error("the parts of table {table} do not match: {reason}; restore the directory from a copy")]
     Table {
         /// The table.
         table: String,
@@ -69,14 +69,14 @@ pub enum OpenError {
         /// One of the files in it.
         file: String,
     },
-    /// A directory without a database where one was to be opened.
+    /// A directory without a database, but one was to be opened.
     #[error("the directory holds no database")]
     Empty,
-    /// The log's thread was not started.
-    #[error("the thread of the log was not started: {0}")]
+    /// The log's thread could not be started.
+    #[error("the thread of the log could not be started: {0}")]
     Thread(std::io::Error),
-    /// The kernel gave no random numbers for the id of a new database.
-    #[error("no random numbers for the id of a new database: {0}")]
+    /// The kernel returned no random numbers for the id of a new database.
+    #[error("cannot generate the id of a new database: {0}")]
     Random(std::io::Error),
 }
 
@@ -85,7 +85,7 @@ impl OpenError {
         Self::Record { position, reason }
     }
 
-    /// Whether a database of this process has the directory.
+    /// Whether a database of this process has the directory open.
     pub fn is_open_here(&self) -> bool {
         let Self::File(DataFileError::File(error)) = self else { return false };
         error.kind == FileErrorKind::Locked(Some(std::process::id()))

@@ -21,8 +21,8 @@ use crate::table::{Destination, RestoredEntry, TableDefinition, TableVersion};
 use crate::workers::Workers;
 
 impl Opening {
-    /// Makes the newest version. `chunks` is what all [`tasks`](Self::tasks) gave, in any order; `workers` build the
-    /// indexes.
+    /// Makes the newest version. `chunks` are the results of all [`tasks`](Self::tasks), in any order; `workers` build
+    /// the indexes.
     pub fn finish(mut self, chunks: Vec<RecoveredChunk>, workers: &dyn Workers) -> Result<Opened> {
         let mut loaded = LoadedChunks::new();
         for RecoveredChunk { id, chunk } in chunks {
@@ -54,7 +54,7 @@ impl Opening {
         Ok(Opened { version, log, checkpoints: Arc::new(checkpoints), lock, report })
     }
 
-    /// The version that the checkpoint holds.
+    /// The version of the checkpoint.
     fn checkpoint(
         &mut self,
         loaded: &LoadedChunks,
@@ -107,7 +107,7 @@ impl Opening {
                     let lost = entry.ids.count() - entry.masked.len();
                     let what = format!("{lost} rows from row {} on", entry.ids.first());
                     self.report.missing.push(MissingPart::new(Some(name.clone()), what, &error));
-                    // Newer values are not in the chunk's file.
+                    // The chunk's file does not contain newer values.
                     tail.extend(entry.delta);
                 }
                 Err(reason) => return Err(OpenError::TableChunk { table: name, reason }),
@@ -164,7 +164,7 @@ impl Opening {
             }
             Ok(_) => Ok((version, None)),
             Err(error) if salvage && error.is_damage() => {
-                let what = format!("commits behind log position {}", version.position());
+                let what = format!("commits after log position {}", version.position());
                 self.report.missing.push(MissingPart::new(None, what, &error));
                 Ok((version, None))
             }
@@ -172,8 +172,8 @@ impl Opening {
         }
     }
 
-    /// Removes files that neither the manifest nor the log names: of transactions that did not commit, and of
-    /// checkpoints that were not finished.
+    /// Removes files that neither the manifest nor the log names: those of transactions that did not commit, and of
+    /// unfinished checkpoints.
     fn remove_unnamed(&self) -> std::result::Result<(), FileError> {
         for id in self.chunks.unused()? {
             if !self.named.contains(&id) {

@@ -1,5 +1,5 @@
-//! Which versions of the formats the files of a data directory are in, told without opening it: nothing is locked and
-//! nothing is written, so that a server may have it open.
+//! The format versions of the files of a data directory, read without opening it: nothing is locked or
+//! written, so a server may have it open.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::data_file::{DATA_FORMAT_VERSION, DataFileError};
 use crate::files::{FileError, FileErrorKind, Files};
 use crate::log::{FORMAT_VERSION, LOG_DIRECTORY};
 
-/// Bytes that all files begin with: what they are, and the version of their format.
+/// Bytes at the beginning of all files: their kind and the version of their format.
 const HEADER_BYTES: usize = 12;
 
-/// Directories, what their files are, how they begin, and the version that is written.
+/// Directories, the kind of their files, how they begin, and the version that is written.
 const KINDS: [(&str, &str, &[u8; 8], u32); 4] = [
     ("", "manifest", b"ATOLLMAN", DATA_FORMAT_VERSION),
     (TABLE_DIRECTORY, "tables", b"ATOLLTAB", DATA_FORMAT_VERSION),
@@ -30,7 +30,7 @@ pub struct FileFormat {
     pub version: u32,
     /// The version that this program writes, and the newest that it reads.
     pub written: u32,
-    /// How many there are.
+    /// Number of files.
     pub files: u64,
 }
 
@@ -44,7 +44,7 @@ impl FileFormat {
 /// The formats of the files of a data directory.
 ///
 /// # Errors
-/// When there is no database in it, or a file does not begin as its kind does.
+/// If there is no database in the directory, or a file does not begin like others of its kind.
 pub fn file_formats(files: &dyn Files) -> Result<Vec<FileFormat>> {
     let mut formats = Vec::new();
     for (directory, what, magic, written) in KINDS {
@@ -68,7 +68,7 @@ pub fn file_formats(files: &dyn Files) -> Result<Vec<FileFormat>> {
     }
 }
 
-/// The version of a file; none for one that is gone already, or a segment of the log that is not in use yet.
+/// The version of a file. Returns None if it no longer exists, or is a segment of the log not in use yet.
 fn version(files: &dyn Files, name: &str, magic: &[u8; 8]) -> Result<Option<u32>> {
     let mut header = [0; HEADER_BYTES];
     match files.open(name).and_then(|file| file.read_at(0, &mut header)) {
@@ -84,7 +84,7 @@ fn version(files: &dyn Files, name: &str, magic: &[u8; 8]) -> Result<Option<u32>
     match start == magic && version != 0 {
         true => Ok(Some(version)),
         false => {
-            let reason = "the file does not begin as the files of its directory do";
+            let reason = "the file does not begin like the files of its directory";
             Err(DataFileError::damaged(name, "byte 0", reason).into())
         }
     }

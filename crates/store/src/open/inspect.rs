@@ -1,4 +1,4 @@
-//! Looking at a data directory without opening its database: what it holds, and whether all of it can be read.
+//! Inspecting a data directory without opening its database: its contents, and whether all of it can be read.
 
 use std::sync::Arc;
 
@@ -13,54 +13,54 @@ use crate::ids::{ChunkFileId, Epoch};
 use crate::log::{LOG_DIRECTORY, LogOptions, Position};
 use crate::record::files_of_record;
 
-/// What a data directory holds.
+/// The contents of a data directory.
 #[derive(Clone, Debug)]
 pub struct DirectoryInfo {
     /// The database.
     pub database: DatabaseId,
     /// Commits that the last checkpoint holds.
     pub epoch: Epoch,
-    /// Position of the log behind the last record that it holds.
+    /// Position in the log after the last record in the checkpoint.
     pub checkpoint: Position,
     /// Its tables.
     pub tables: Vec<TableInfo>,
-    /// Views, external tables and sequences that it holds.
+    /// Number of views, external tables and sequences.
     pub other_relations: u64,
-    /// Commits in the log behind it.
+    /// Number of commits in the log after it.
     pub records: u64,
-    /// Bytes of their records.
+    /// Size of their records, in bytes.
     pub record_bytes: u64,
-    /// Bytes of files of chunks, of tables, and of the log.
+    /// Size of the files of chunks, of tables, and of the log, in bytes.
     pub chunk_bytes: u64,
     /// See above.
     pub table_bytes: u64,
     /// See above.
     pub log_bytes: u64,
-    /// What cannot be read; with [`check_directory`] of all, else of what was looked at.
+    /// What cannot be read; with [`check_directory`] among everything, else among the files inspected.
     pub damage: Vec<MissingPart>,
 }
 
-/// What a checkpoint holds of a table.
+/// A table in a checkpoint.
 #[derive(Clone, Debug)]
 pub struct TableInfo {
     /// As `schema.name`.
     pub name: String,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Its chunks.
+    /// Number of chunks.
     pub chunks: u64,
-    /// Bytes of these in memory.
+    /// Size of the chunks in memory, in bytes.
     pub bytes: u64,
     /// Rows of its chunks that are deleted or have newer values.
     pub changed_rows: u64,
 }
 
-/// What a data directory holds, by its manifest, its tables and its log. It is locked meanwhile.
+/// The contents of a data directory, by its manifest, its tables and its log. The directory is locked meanwhile.
 pub fn directory_info(files: &Arc<dyn Files>) -> Result<DirectoryInfo> {
     Inspection::run(files, false)
 }
 
-/// The same, with all files read and all checksums compared.
+/// The same, with all files read and all checksums verified.
 pub fn check_directory(files: &Arc<dyn Files>) -> Result<DirectoryInfo> {
     Inspection::run(files, true)
 }
@@ -163,7 +163,7 @@ impl Inspection<'_> {
         });
         match read {
             Err(error) if error.is_damage() => {
-                let what = format!("commits behind log position {last}");
+                let what = format!("commits after log position {last}");
                 self.info.damage.push(MissingPart::new(None, what, &error));
             }
             other => other?,

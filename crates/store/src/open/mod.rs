@@ -1,16 +1,16 @@
-//! Opening a data directory: from its files to the newest version of the database and a log to go on with.
+//! Opening a data directory: from its files to the newest version of the database and a log to continue.
 //!
 //! ```text
-//! Opening::begin   lock, manifest, files of tables, the records of the log; which chunks there are
+//! Opening::begin   lock, manifest, files of tables, the records of the log; finds the chunks
 //!    │ tasks()     each reads one chunk into memory at its home: run them on the workers of their nodes
-//! Opening::finish  tables out of chunks, then the records, one by one; files that nothing names are removed
+//! Opening::finish  tables out of chunks, then the records, one by one; unused files are removed
 //!    │ Opened      version, log, files of chunks, checkpoints, and a report
 //!    └ durable            the same with sessions and the log's thread
 //! ```
 //!
 //! A directory without files becomes a new database. Damage is an error that names the file and the place; with
-//! [`OpenOptions::salvage`] what is damaged is left out and listed, nothing is written, and there is no log to go
-//! on with.
+//! [`OpenOptions::salvage`] damaged parts are left out and listed, nothing is written, and there is no log to
+//! continue.
 
 mod create;
 mod error;
@@ -48,15 +48,15 @@ pub use task::{RecoveredChunk, RecoveryTask};
 pub struct OpenOptions {
     /// The schemas of a new database.
     pub schemas: Vec<Arc<str>>,
-    /// The id of a new database; a random one where none is given.
+    /// The id of a new database; random if `None`.
     pub database: Option<DatabaseId>,
     /// Bytes of a new segment of the log.
     pub segment_bytes: u64,
-    /// Whether a directory that holds no database becomes one.
+    /// Whether a new database is created in a directory without one.
     pub create: bool,
     /// Whether damaged files are left out instead of refused.
     pub salvage: bool,
-    /// Is told how far it is.
+    /// Counts the progress.
     pub progress: Arc<OpenProgress>,
 }
 
@@ -83,7 +83,7 @@ pub struct Opening {
     manifest: Manifest,
     chunks: Arc<ChunkFiles>,
     tables: Vec<StoredTable>,
-    /// Files of chunks that the manifest or the log names.
+    /// Chunk files that the manifest or the log names.
     named: BTreeSet<ChunkFileId>,
     log: OpeningLog,
     report: OpenReport,
@@ -92,9 +92,9 @@ pub struct Opening {
 /// The log of a directory that is being opened.
 #[derive(Debug)]
 enum OpeningLog {
-    /// That of a database that has just been made.
+    /// The log of a database just created.
     New(Log),
-    /// What was read of one.
+    /// The log as read.
     Read(ReadLog),
 }
 
@@ -103,26 +103,26 @@ enum OpeningLog {
 pub struct Opened {
     /// The newest version.
     pub version: DatabaseVersion,
-    /// The log, to be written behind its last record; none where the directory was salvaged.
+    /// The log, to be written after its last record; `None` if the directory was salvaged.
     pub log: Option<Log>,
     /// Its checkpoints, with the files of its chunks.
     pub checkpoints: Arc<Checkpoints>,
-    /// Held as long as the database is open.
+    /// Held while the database is open.
     pub lock: DirectoryLock,
-    /// What was found.
+    /// The report.
     pub report: OpenReport,
 }
 
 type Result<T> = std::result::Result<T, OpenError>;
 
 impl Opening {
-    /// Locks the directory and reads what tells which chunks there are.
+    /// Locks the directory and finds the chunks.
     pub fn begin(
         files: Arc<dyn Files>,
         environment: StoreEnvironment,
         options: OpenOptions,
     ) -> Result<Self> {
-        // Before a lock file is left in a directory of something else.
+        // Check this before creating a lock file in a directory that is not a database.
         create::check_directory(&*files)?;
         let lock = files.lock()?;
         let mut report = OpenReport::default();
@@ -158,7 +158,7 @@ impl Opening {
         Ok(opening)
     }
 
-    /// The work that may be done in parallel, before [`finish`](Self::finish).
+    /// The work that can be done in parallel, before [`finish`](Self::finish).
     pub fn tasks(&self) -> Vec<RecoveryTask> {
         let (arena, progress) = (&self.environment.arena, &self.options.progress);
         let task = |id: &ChunkFileId| {
@@ -186,7 +186,7 @@ impl Opening {
         Ok(())
     }
 
-    /// Reads the log, and finds the chunks that its records name, so that they too are read in parallel.
+    /// Reads the log, and finds the chunks that its records name, so that they are read in parallel too.
     fn read_log(&mut self) -> Result<()> {
         let OpeningLog::Read(_) = &self.log else { return Ok(()) };
         let (options, salvage) = (self.log_options(), self.options.salvage);
@@ -195,7 +195,7 @@ impl Opening {
             self.options.progress.expect_record();
             match files_of_record(record.payload) {
                 Ok(files) => self.named.extend(files),
-                // Applying it tells of it.
+                // Applying the record reports the error.
                 Err(_) if salvage => {}
                 Err(reason) => return Err(OpenError::record(record.position, reason)),
             }

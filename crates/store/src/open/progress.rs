@@ -1,11 +1,11 @@
-//! How far the opening of a data directory is, for those who wait for it.
+//! The progress of opening a data directory.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use atoll_topology::Bytes;
 
-/// How far the opening of a data directory is: counted while it is opened, by all that take part.
+/// The progress of opening a data directory: counted by all threads that take part.
 #[derive(Debug, Default)]
 pub struct OpenProgress {
     chunks: AtomicU64,
@@ -16,23 +16,23 @@ pub struct OpenProgress {
 }
 
 impl OpenProgress {
-    /// So many chunks are to be read.
+    /// Sets the number of chunks to be read.
     pub(super) fn expect_chunks(&self, chunks: u64) {
         self.chunks_total.store(chunks, Ordering::Relaxed);
     }
 
-    /// A chunk was read, or could not be.
+    /// Counts a chunk that was read, or could not be.
     pub(super) fn chunk(&self, bytes: u64) {
         self.chunk_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.chunks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A record of the log was read, which is to be applied.
+    /// Counts a record of the log that is to be applied.
     pub(super) fn expect_record(&self) {
         self.records_total.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A record of the log was applied.
+    /// Counts an applied record of the log.
     pub(super) fn record(&self) {
         self.records.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Applying the records of the log to the version that the checkpoint holds.
+//! Applying the records of the log to the version of the checkpoint.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::record::{RecordError, decode_record};
 use crate::table::Chunk;
 use crate::workers::Workers;
 
-/// Chunks that were read, or why not.
+/// Chunks that were read, or the errors.
 pub(super) type LoadedChunks =
     HashMap<ChunkFileId, std::result::Result<RegisteredChunk, Arc<DataFileError>>>;
 
-/// The records of the log behind the checkpoint.
+/// The records of the log after the checkpoint.
 #[derive(Debug, Default)]
 pub(super) struct ReadLog {
     records: Vec<ReadRecord>,
-    /// How the log goes on, where it was read to its end.
+    /// The end of the log, if it was read to its end.
     recovery: Option<Recovery>,
-    /// Why it was not.
+    /// Why it was not read to its end.
     pub(super) damage: Option<OpenError>,
 }
 
@@ -56,7 +56,7 @@ impl ReadLog {
         Ok(())
     }
 
-    /// How the log goes on; none for one that is damaged.
+    /// The end of the log. Returns None for a damaged log.
     pub(super) fn end(self) -> Result<Option<Recovery>> {
         self.damage.map_or(Ok(self.recovery), Err)
     }
@@ -76,7 +76,7 @@ pub(super) fn for_each_record(
     Ok(())
 }
 
-/// Versions from record to record.
+/// The version after each record.
 pub(super) struct Replay<'a> {
     pub(super) version: DatabaseVersion,
     pub(super) environment: &'a StoreEnvironment,
@@ -88,7 +88,7 @@ pub(super) struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Applies all records, and lets go of each.
+    /// Applies all records, and drops each.
     pub(super) fn run(&mut self, log: &mut ReadLog) -> Result<()> {
         for ReadRecord { position, payload } in std::mem::take(&mut log.records) {
             self.apply(LogRecord { position, payload: &payload })?;
@@ -150,8 +150,8 @@ impl Replay<'_> {
         })
     }
 
-    /// The change without new rows whose chunks were not read; `first` is what is wrong with one of them. Where
-    /// other chunks than those of new rows are damaged, that is the error.
+    /// The change without new rows whose chunks were not read; `first` is the error of one of them. Returns the error
+    /// if chunks other than those of new rows are damaged.
     fn change_without_damaged(
         &mut self,
         position: Position,

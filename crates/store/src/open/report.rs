@@ -1,48 +1,48 @@
-//! What opening a data directory found.
+//! The report of opening a data directory.
 
 use std::fmt;
 
 use crate::ids::Epoch;
 use crate::log::Position;
 
-/// What opening a data directory found.
+/// The report of opening a data directory.
 #[derive(Clone, Debug, Default)]
 pub struct OpenReport {
-    /// Whether the database was made now.
+    /// Whether the database was created.
     pub is_new: bool,
     /// Commits that the database has seen.
     pub epoch: Epoch,
-    /// Tables.
+    /// Number of tables.
     pub tables: u64,
-    /// Rows of all tables.
+    /// Number of rows of all tables.
     pub rows: u64,
-    /// Chunks that were read.
+    /// Number of chunks read.
     pub chunks: u64,
-    /// Bytes of their files.
+    /// Size of their files, in bytes.
     pub chunk_bytes: u64,
-    /// Chunks that lie on other nodes than before, because this machine lacks theirs.
+    /// Number of chunks placed on other nodes than before, because this machine lacks theirs.
     pub chunks_moved: u64,
-    /// Records of the log that were applied to the checkpoint.
+    /// Number of log records applied to the checkpoint.
     pub records: u64,
-    /// Bytes of these records.
+    /// Size of these records, in bytes.
     pub record_bytes: u64,
-    /// Position behind the last record.
+    /// Position after the last record.
     pub position: Position,
-    /// Bytes behind the last record that were written and never acknowledged: the rest of an interrupted
-    /// write, which was cut.
+    /// Bytes after the last record that were written but never acknowledged: the rest of an interrupted
+    /// write, which was cut off.
     pub bytes_cut: u64,
-    /// What is damaged and was left out; empty unless it was salvaged.
+    /// Damaged parts that were left out; empty unless the directory was salvaged.
     pub missing: Vec<MissingPart>,
 }
 
-/// Something that could not be read and was left out.
+/// A part that could not be read and was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingPart {
-    /// The table, as `schema.name`, where it is one's.
+    /// The table, as `schema.name`, if it belongs to one.
     pub table: Option<String>,
-    /// What of it is missing.
+    /// The missing part.
     pub what: String,
-    /// Which file is damaged, where, and how.
+    /// The damaged file, the place and the reason.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! Chunks that are read in parallel, on the nodes on which they lie.
+//! Chunks read in parallel, each on its node.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::data_file::DataFileError;
 use crate::ids::ChunkFileId;
 use crate::table::Chunk;
 
-/// A piece of opening a database: reads one chunk into memory at its home. Run it on a worker of its node.
+/// A task of opening a database: reads one chunk into memory at its home. Run it on a worker of its node.
 #[derive(Debug)]
 pub struct RecoveryTask {
     chunks: Arc<ChunkFiles>,
@@ -21,14 +21,14 @@ pub struct RecoveryTask {
     progress: Arc<OpenProgress>,
 }
 
-/// What a task gave.
+/// The result of a task.
 #[derive(Debug)]
 pub struct RecoveredChunk {
     pub(super) id: ChunkFileId,
     pub(super) chunk: Result<RegisteredChunk, Arc<DataFileError>>,
 }
 
-/// A chunk that was read, and that its file is known to hold.
+/// A chunk as read, whose file is registered.
 #[derive(Clone, Debug)]
 pub(super) struct RegisteredChunk {
     pub(super) chunk: Arc<Chunk>,
@@ -47,8 +47,8 @@ impl RecoveryTask {
         Self { chunks: Arc::clone(chunks), id, arena, progress }
     }
 
-    /// The node on which the chunk will lie; none where any will do. Reads the beginning of the file; what is
-    /// wrong with it [`run`](Self::run) tells.
+    /// The node on which the chunk will be placed. Returns None if any will do. Reads the beginning of the file;
+    /// [`run`](Self::run) reports errors.
     pub fn node(&self) -> Option<NodeId> {
         self.chunks.home(self.id, self.arena.machine()).ok()?
     }

@@ -1,4 +1,4 @@
-//! What a transaction does to the catalog, as bytes: a byte, then what it needs.
+//! Changes of the catalog as bytes: a byte, then its parameters.
 //!
 //! | Byte | Change | Then |
 //! |---|---|---|
@@ -11,15 +11,17 @@
 //! | 8 | a table gets another definition | number, definition |
 //! | 9 | a sequence gets another definition | number, definition, optional last value (signed) |
 //! | 10, 11 | as 2 and 8, of a table with foreign keys | the same, then these |
+//! | 12, 13 | as 10 and 11, of a table with indexes | the same, then these |
 //!
-//! The name of a relation is two texts, schema and name; a statement three: SQL, schema, options. The definition
+//! The name of a relation is two texts: schema and name; a statement is three: SQL, schema, options. The definition
 //! of a sequence is increment, smallest, largest and first value (signed), a flag whether it begins anew, and how
 //! many values are cached.
 
 use std::sync::Arc;
 
 use super::definition::{
-    decode_definition, decode_foreign_keys, encode_definition, encode_foreign_keys,
+    decode_definition, decode_foreign_keys, decode_indexes, encode_definition, encode_foreign_keys,
+    encode_indexes, has_indexes,
 };
 use crate::change::{CatalogChange, RelationName, SequenceDefinition, StoredStatement};
 use crate::codec::{DecodeError, Decoder, Encoder};
@@ -43,7 +45,7 @@ pub(super) fn encode_catalog_change(
             encoder.text(name);
         }
         CatalogChange::CreateTable { name, id, definition } => {
-            encoder.byte(if definition.foreign_keys.is_empty() { 2 } else { 10 });
+            encoder.byte(kind_of(definition, [2, 10, 12]));
             encode_name(encoder, name);
             encoder.number(id.get());
             encode_whole(encoder, definition)?;
@@ -74,7 +76,7 @@ pub(super) fn encode_catalog_change(
             encode_name(encoder, to);
         }
         CatalogChange::SetDefinition { table, definition } => {
-            encoder.byte(if definition.foreign_keys.is_empty() { 8 } else { 11 });
+            encoder.byte(kind_of(definition, [8, 11, 13]));
             encoder.number(table.get());
             encode_whole(encoder, definition)?;
         }
@@ -88,22 +90,37 @@ pub(super) fn encode_catalog_change(
     Ok(())
 }
 
-/// A definition with its foreign keys, if it has any.
+/// The byte for a definition alone, for one with foreign keys, and for one with indexes.
+fn kind_of(definition: &TableDefinition, [alone, with_foreign_keys, with_indexes]: [u8; 3]) -> u8 {
+    match (has_indexes(definition), definition.foreign_keys.is_empty()) {
+        (true, _) => with_indexes,
+        (false, false) => with_foreign_keys,
+        (false, true) => alone,
+    }
+}
+
+/// A definition with its foreign keys and indexes, if any.
 fn encode_whole(
     encoder: &mut Encoder,
     definition: &TableDefinition,
 ) -> std::result::Result<(), DataFileError> {
     encode_definition(encoder, definition)?;
-    if !definition.foreign_keys.is_empty() {
+    if has_indexes(definition) || !definition.foreign_keys.is_empty() {
         encode_foreign_keys(encoder, definition);
+    }
+    if has_indexes(definition) {
+        encode_indexes(encoder, definition);
     }
     Ok(())
 }
 
-fn decode_whole(decoder: &mut Decoder<'_>, has_foreign_keys: bool) -> Result<Arc<TableDefinition>> {
+fn decode_whole(decoder: &mut Decoder<'_>, kind: u8) -> Result<Arc<TableDefinition>> {
     let mut definition = decode_definition(decoder)?;
-    if has_foreign_keys {
+    if matches!(kind, 10..=13) {
         decode_foreign_keys(decoder, &mut definition)?;
+    }
+    if matches!(kind, 12 | 13) {
+        decode_indexes(decoder, &mut definition)?;
     }
     Ok(Arc::new(definition))
 }
@@ -112,10 +129,10 @@ pub(super) fn decode_catalog_change(decoder: &mut Decoder<'_>) -> Result<Catalog
     Ok(match decoder.byte("catalog change")? {
         0 => CatalogChange::CreateSchema { name: decoder.text("schema")?.into() },
         1 => CatalogChange::DropSchema { name: decoder.text("schema")?.into() },
-        kind @ (2 | 10) => CatalogChange::CreateTable {
+        kind @ (2 | 10 | 12) => CatalogChange::CreateTable {
             name: decode_name(decoder)?,
             id: decode_table_id(decoder)?,
-            definition: decode_whole(decoder, kind == 10)?,
+            definition: decode_whole(decoder, kind)?,
         },
         3 => CatalogChange::CreateView {
             name: decode_name(decoder)?,
@@ -132,20 +149,20 @@ pub(super) fn decode_catalog_change(decoder: &mut Decoder<'_>) -> Result<Catalog
         },
         6 => CatalogChange::Drop { name: decode_name(decoder)? },
         7 => CatalogChange::Rename { from: decode_name(decoder)?, to: decode_name(decoder)? },
-        kind @ (8 | 11) => CatalogChange::SetDefinition {
+        kind @ (8 | 11 | 13) => CatalogChange::SetDefinition {
             table: decode_table_id(decoder)?,
-            definition: decode_whole(decoder, kind == 11)?,
+            definition: decode_whole(decoder, kind)?,
         },
         9 => CatalogChange::SetSequence {
             sequence: decode_sequence_id(decoder)?,
             definition: Arc::new(decode_sequence_definition(decoder)?),
             last: decoder.option("last value", |decoder| decoder.signed("last value"))?,
         },
-        other => return Err(decoder.error("catalog change", format!("{other} is none"))),
+        other => return Err(decoder.error("catalog change", format!("unknown change {other}"))),
     })
 }
 
-/// The id that comes after must exist too.
+/// The next id must exist too.
 fn decode_id(decoder: &mut Decoder<'_>, what: &'static str) -> Result<u64> {
     match decoder.number(what)? {
         u64::MAX => Err(decoder.error(what, "the number is too large")),

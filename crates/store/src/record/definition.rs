@@ -1,18 +1,22 @@
-//! What is declared of a table, as bytes.
+//! Definitions of tables, as bytes.
 //!
 //! | What | As |
 //! |---|---|
 //! | columns, with their stored types | schema |
-//! | of each column its default | optional text |
-//! | of each column its identity | optional: flag whether ALWAYS, number of the sequence |
+//! | for each column, its default | optional text |
+//! | for each column, its identity | optional: flag whether ALWAYS, number of the sequence |
 //! | PRIMARY KEY and UNIQUE constraints | list: name, list of column numbers, flag whether primary |
 //! | CHECK constraints | list: name, text |
 //! | placement | text |
 //!
-//! FOREIGN KEY constraints stand apart, where there are any: a list of name, list of column numbers, number of the
-//! parent, list of its column numbers, what a DELETE and an UPDATE of the parent do (a byte each: 0 NO ACTION, 1 RESTRICT,
-//! 2 CASCADE, 3 SET NULL, 4 SET DEFAULT), flag whether MATCH FULL, when they are checked (byte: 0 NOT DEFERRABLE,
-//! 1 INITIALLY IMMEDIATE, 2 INITIALLY DEFERRED).
+//! FOREIGN KEY constraints are stored separately, if there are any: list of name, list of column numbers, number of the
+//! parent, list of its column numbers, actions on DELETE and UPDATE of the parent (a byte each: 0 NO ACTION,
+//! 1 RESTRICT, 2 CASCADE, 3 SET NULL, 4 SET DEFAULT), flag whether MATCH FULL, when they are checked (byte: 0 NOT
+//! DEFERRABLE, 1 INITIALLY IMMEDIATE, 2 INITIALLY DEFERRED).
+//!
+//! So are indexes: list of name, keys (a list of column number, flag whether DESC, flag whether NULLS FIRST) and list of
+//! the column numbers of INCLUDE; then, for each PRIMARY KEY and UNIQUE constraint, a flag whether it is an index of
+//! CREATE UNIQUE INDEX.
 
 use std::sync::Arc;
 
@@ -20,8 +24,8 @@ use crate::codec::{DecodeError, Decoder, Encoder, decode_schema, encode_schema};
 use crate::data_file::DataFileError;
 use crate::ids::{SequenceId, TableId};
 use crate::table::{
-    Check, Deferral, ForeignKey, Identity, IdentityKind, OnCommit, ReferentialAction, RowCodec,
-    TableDefinition, Unique,
+    Check, Deferral, ForeignKey, Identity, IdentityKind, Index, IndexKey, OnCommit,
+    ReferentialAction, RowCodec, TableDefinition, Unique, is_indexable,
 };
 
 type Result<T> = std::result::Result<T, DecodeError>;
@@ -76,12 +80,13 @@ pub(crate) fn decode_definition(decoder: &mut Decoder<'_>) -> Result<TableDefini
     })?;
     // Temporary tables, which are in no record, have another one.
     let on_commit = OnCommit::default();
-    let foreign_keys = Vec::new();
+    let (indexes, foreign_keys) = (Vec::new(), Vec::new());
     Ok(TableDefinition {
         columns,
         defaults,
         identities,
         uniques,
+        indexes,
         checks,
         foreign_keys,
         placement,
@@ -106,6 +111,56 @@ pub(crate) fn encode_foreign_keys(encoder: &mut Encoder, definition: &TableDefin
     });
 }
 
+/// Whether there is anything that [`encode_indexes`] writes.
+pub(crate) fn has_indexes(definition: &TableDefinition) -> bool {
+    !definition.indexes.is_empty() || definition.uniques.iter().any(|unique| unique.is_index)
+}
+
+pub(crate) fn encode_indexes(encoder: &mut Encoder, definition: &TableDefinition) {
+    encoder.list(definition.indexes.iter(), |encoder, index| {
+        encoder.text(&index.name);
+        encoder.list(index.keys.iter(), |encoder, key| {
+            encoder.count(key.column);
+            encoder.flag(key.descending);
+            encoder.flag(key.nulls_first);
+        });
+        encoder.list(index.included.iter(), |encoder, column| encoder.count(*column));
+    });
+    encoder.list(definition.uniques.iter(), |encoder, unique| encoder.flag(unique.is_index));
+}
+
+/// Reads the indexes into a definition.
+pub(crate) fn decode_indexes(
+    decoder: &mut Decoder<'_>,
+    definition: &mut TableDefinition,
+) -> Result<()> {
+    let fields = definition.columns.fields();
+    definition.indexes = decoder.list("indexes", |decoder| {
+        let name = decoder.text("name of an index")?.into();
+        let keys = decoder.list("keys of an index", |decoder| {
+            let column = decode_column(decoder, fields.len())?;
+            if !is_indexable(fields[column].data_type()) {
+                return Err(decoder.error("column", "its type cannot be in an index"));
+            }
+            let descending = decoder.flag("whether descending")?;
+            Ok(IndexKey { column, descending, nulls_first: decoder.flag("whether NULLS FIRST")? })
+        })?;
+        if keys.is_empty() {
+            return Err(decoder.error("keys of an index", "there are none"));
+        }
+        Ok(Index { name, keys, included: decode_columns(decoder, fields.len())? })
+    })?;
+    let flags = decoder
+        .list("kinds of unique constraints", |decoder| decoder.flag("whether it is an index"))?;
+    if flags.len() != definition.uniques.len() {
+        return Err(decoder.error("kinds of unique constraints", "their number differs"));
+    }
+    for (unique, is_index) in definition.uniques.iter_mut().zip(flags) {
+        unique.is_index = is_index;
+    }
+    Ok(())
+}
+
 fn byte_of(action: ReferentialAction) -> u8 {
     match action {
         ReferentialAction::NoAction => 0,
@@ -116,7 +171,7 @@ fn byte_of(action: ReferentialAction) -> u8 {
     }
 }
 
-/// Reads the foreign keys of a definition into it.
+/// Reads the foreign keys into a definition.
 pub(crate) fn decode_foreign_keys(
     decoder: &mut Decoder<'_>,
     definition: &mut TableDefinition,
@@ -129,7 +184,7 @@ pub(crate) fn decode_foreign_keys(
         let parent_columns =
             decoder.list("columns of a parent", |decoder| decoder.size("column"))?;
         if columns.is_empty() || columns.len() != parent_columns.len() {
-            return Err(decoder.error("columns of a parent", "they are not as many"));
+            return Err(decoder.error("columns of a parent", "their number differs"));
         }
         let on_delete = decode_action(decoder)?;
         let on_update = decode_action(decoder)?;
@@ -138,7 +193,7 @@ pub(crate) fn decode_foreign_keys(
             0 => Deferral::Never,
             1 => Deferral::InitiallyImmediate,
             2 => Deferral::InitiallyDeferred,
-            other => return Err(decoder.error("deferral", format!("{other} is none"))),
+            other => return Err(decoder.error("deferral", format!("unknown deferral {other}"))),
         };
         Ok(ForeignKey {
             name,
@@ -154,15 +209,17 @@ pub(crate) fn decode_foreign_keys(
     Ok(())
 }
 
-/// Numbers of columns of a table that has `count`.
+/// Column numbers of a table with `count` columns.
 fn decode_columns(decoder: &mut Decoder<'_>, count: usize) -> Result<Vec<usize>> {
-    decoder.list("columns of a constraint", |decoder| {
-        let column = decoder.size("column")?;
-        match column < count {
-            true => Ok(column),
-            false => Err(decoder.error("column", format!("column {column} does not exist"))),
-        }
-    })
+    decoder.list("columns of a constraint", |decoder| decode_column(decoder, count))
+}
+
+fn decode_column(decoder: &mut Decoder<'_>, count: usize) -> Result<usize> {
+    let column = decoder.size("column")?;
+    match column < count {
+        true => Ok(column),
+        false => Err(decoder.error("column", format!("column {column} does not exist"))),
+    }
 }
 
 fn decode_action(decoder: &mut Decoder<'_>) -> Result<ReferentialAction> {
@@ -172,7 +229,9 @@ fn decode_action(decoder: &mut Decoder<'_>) -> Result<ReferentialAction> {
         2 => ReferentialAction::Cascade,
         3 => ReferentialAction::SetNull,
         4 => ReferentialAction::SetDefault,
-        other => return Err(decoder.error("action of a foreign key", format!("{other} is none"))),
+        other => {
+            return Err(decoder.error("action of a foreign key", format!("unknown action {other}")));
+        }
     })
 }
 
@@ -187,7 +246,8 @@ fn decode_identity(decoder: &mut Decoder<'_>) -> Result<Identity> {
 fn decode_unique(decoder: &mut Decoder<'_>, count: usize) -> Result<Unique> {
     let name = decoder.text("name of a constraint")?.into();
     let columns = decode_columns(decoder, count)?;
-    Ok(Unique { name, columns, is_primary: decoder.flag("whether it is the primary key")? })
+    let is_primary = decoder.flag("whether it is the primary key")?;
+    Ok(Unique { name, columns, is_primary, is_index: false })
 }
 
 #[cfg(test)]
@@ -199,7 +259,7 @@ mod tests {
     use ReferentialAction::{Cascade, NoAction, Restrict, SetDefault, SetNull};
 
     #[test]
-    fn foreign_keys_are_read_as_they_were_written() {
+    fn foreign_keys_and_indexes_are_read_as_they_were_written() {
         let field = |name| Field::new(name, DataType::Int32, true);
         let columns = Arc::new(Schema::new(vec![field("a"), field("b")]));
         let mut definition = TableDefinition::new(columns, Strategy::Aligned);
@@ -221,20 +281,31 @@ mod tests {
                 ][at % 3],
             });
         }
+        let unique =
+            |is_index| Unique { name: "u".into(), columns: vec![1], is_primary: false, is_index };
+        definition.uniques = vec![unique(false), unique(true)];
+        let key = |column, descending| IndexKey { column, descending, nulls_first: !descending };
+        let keys = vec![key(1, true), key(0, false)];
+        definition.indexes = vec![Index { name: "i".into(), keys, included: vec![0] }];
         let mut encoder = Encoder::new();
         encode_definition(&mut encoder, &definition).unwrap();
         encode_foreign_keys(&mut encoder, &definition);
+        encode_indexes(&mut encoder, &definition);
         let bytes = encoder.finish();
         let mut decoder = Decoder::new(&bytes);
         let mut read = decode_definition(&mut decoder).unwrap();
         assert!(read.foreign_keys.is_empty() && !decoder.is_at_end());
         decode_foreign_keys(&mut decoder, &mut read).unwrap();
+        decode_indexes(&mut decoder, &mut read).unwrap();
         decoder.end().unwrap();
         assert_eq!(read, definition);
         for end in 0..bytes.len() {
             let mut decoder = Decoder::new(&bytes[..end]);
             let read = decode_definition(&mut decoder);
-            let read = read.and_then(|mut it| decode_foreign_keys(&mut decoder, &mut it));
+            let read = read.and_then(|mut it| {
+                decode_foreign_keys(&mut decoder, &mut it)?;
+                decode_indexes(&mut decoder, &mut it)
+            });
             assert!(read.is_err(), "{end} of {} bytes", bytes.len());
         }
     }

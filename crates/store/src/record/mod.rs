@@ -1,16 +1,16 @@
-//! Records of the log: what a transaction changed, as bytes. Values, never SQL or expressions of its statements.
+//! Records of the log: changes of a transaction, as bytes. Values, never SQL or expressions of its statements.
 //!
 //! A record, in the forms of [`codec`](crate::codec):
 //!
 //! | What | As |
 //! |---|---|
 //! | version of the format: 1 | number |
-//! | files of chunks that it names | list of numbers |
+//! | chunk files that it names | list of numbers |
 //! | steps, oldest first | list: byte 0 and a catalog change, 1 and table (number) and change, or 2 and sequence (number) and value (signed) |
 //!
 //! Chunks of bulk loads are not in the record: they are in files that are synced before it is written. They come
 //! first so that recovery can read them in parallel before it reads the rest. [`table`] and [`catalog`] specify
-//! changes of tables and of the catalog, [`definition`] what is declared of a table.
+//! changes of tables and of the catalog, [`definition`] the definitions of tables.
 
 mod catalog;
 mod definition;
@@ -30,17 +30,18 @@ pub(crate) use catalog::{
     encode_sequence_definition, encode_statement,
 };
 pub(crate) use definition::{
-    decode_definition, decode_foreign_keys, encode_definition, encode_foreign_keys,
+    decode_definition, decode_foreign_keys, decode_indexes, encode_definition, encode_foreign_keys,
+    encode_indexes, has_indexes,
 };
 pub(crate) use rows::{decode_ids, decode_rows, decode_set, encode_ids, encode_rows, encode_set};
 
-/// The version of the records' format that is written, and the newest that is read.
+/// The version of the records' format that is written, and the newest that can be read.
 pub const RECORD_FORMAT_VERSION: u64 = 1;
 
 /// Why a change cannot be a record, or a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// A column of a type that no record can hold.
+    /// A column of a type that cannot be recorded.
     #[error(transparent)]
     Type(#[from] DataFileError),
     /// A chunk that has no file yet.
@@ -51,7 +52,7 @@ pub enum RecordError {
         /// Rows of the chunk.
         rows: usize,
     },
-    /// A record that a later version of Atoll wrote.
+    /// A record written by a later version of Atoll.
     #[error(
         "the record has version {0} of the records' format; this version of Atoll reads up to version \
          {RECORD_FORMAT_VERSION}: open the database with the version that wrote it, or a later one"
@@ -62,7 +63,7 @@ pub enum RecordError {
     Damaged(#[from] DecodeError),
 }
 
-/// The record of a change, without what is temporary in it. All its chunks have files, which are synced.
+/// The record of a change, without its temporary parts. All its chunks have files, which are synced.
 pub fn encode_record(change: &DatabaseChange) -> Result<Vec<u8>, RecordError> {
     let mut encoder = Encoder::new();
     encoder.number(RECORD_FORMAT_VERSION);
@@ -103,7 +104,7 @@ fn files_of(change: &DatabaseChange) -> Result<Vec<ChunkFileId>, RecordError> {
     chunks.map(file).collect()
 }
 
-/// The files that a record names, without reading the rest of it.
+/// The files named by a record, without reading the rest of it.
 pub fn files_of_record(bytes: &[u8]) -> Result<Vec<ChunkFileId>, RecordError> {
     read_files(&mut Decoder::new(bytes))
 }
@@ -111,13 +112,13 @@ pub fn files_of_record(bytes: &[u8]) -> Result<Vec<ChunkFileId>, RecordError> {
 fn read_files(decoder: &mut Decoder<'_>) -> Result<Vec<ChunkFileId>, RecordError> {
     match decoder.number("version of the format")? {
         RECORD_FORMAT_VERSION => {}
-        0 => return Err(decoder.error("version of the format", "0 is none").into()),
+        0 => return Err(decoder.error("version of the format", "0 is not a version").into()),
         newer => return Err(RecordError::NewerFormat(newer)),
     }
     Ok(decoder.list("chunk files", |decoder| decoder.number("chunk file").map(ChunkFileId::new))?)
 }
 
-/// Reads a record; `chunk` gives the chunk of a file.
+/// Reads a record; `chunk` returns the chunk of a file.
 pub fn decode_record<E: From<RecordError>>(
     bytes: &[u8],
     chunk: impl FnMut(ChunkFileId) -> Result<Arc<Chunk>, E>,
@@ -145,6 +146,6 @@ fn decode_step(
             let sequence = SequenceId::new(decoder.number("sequence")?);
             Ok(ChangeStep::Sequence(sequence, decoder.signed("value of a sequence")?))
         }
-        other => Err(decoder.error("kind of a step", format!("{other} is none"))),
+        other => Err(decoder.error("kind of a step", format!("unknown kind {other}"))),
     }
 }

@@ -11,7 +11,7 @@ use crate::table::{Row, RowIds};
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
-/// Writes rising ids: the first, then the distance of each from the one before.
+/// Writes rising ids: the first, then the distance of each from the previous one.
 fn put_rising(encoder: &mut Encoder, before: &mut Option<RowId>, id: RowId) {
     let number = match *before {
         None => id.get(),
@@ -28,7 +28,7 @@ fn take_rising(decoder: &mut Decoder<'_>, before: &mut Option<RowId>) -> Result<
         Some(_) if number == 0 => None,
         Some(before) => before.get().checked_add(number),
     };
-    // The largest number names no row: the one after it must exist too.
+    // The largest number is not a row id: the next id must exist too.
     let id = id.filter(|id| *id < u64::MAX).map(RowId::new);
     *before = id;
     id.ok_or_else(|| decoder.error("row id", "ids do not rise"))
@@ -104,6 +104,6 @@ pub(crate) fn decode_set(decoder: &mut Decoder<'_>) -> Result<RoaringTreemap> {
     let set = set.map_err(|error| decoder.error("set of row ids", error.to_string()))?;
     match rest.is_empty() {
         true => Ok(set),
-        false => Err(decoder.error("set of row ids", "it has bytes behind its end")),
+        false => Err(decoder.error("set of row ids", "it has bytes after its end")),
     }
 }

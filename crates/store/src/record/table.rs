@@ -1,16 +1,16 @@
-//! What a transaction does to one table, as bytes.
+//! Changes of one table, as bytes.
 //!
 //! | What | As |
 //! |---|---|
-//! | whether all rows before are gone | flag |
+//! | whether all earlier rows are deleted | flag |
 //! | chunks of new rows | list: id of the first row, number of the file in the record's list |
 //! | chunks in place of rows | list: ids, number of the file in the record's list |
 //! | new rows | rows |
-//! | rows with other values | rows |
-//! | rows that are gone | bytes: a set of 64-bit numbers in Roaring's portable format |
+//! | updated rows | rows |
+//! | deleted rows | bytes: a set of 64-bit numbers in Roaring's portable format |
 //!
-//! Rows are a list of the id (the first as it is, then its distance from the one before) and the row's bytes;
-//! ids are a flag whether they have no gaps, then the first and their number, or a list as of rows.
+//! Rows are a list of the id (the first as it is, then its distance from the previous one) and the row's bytes;
+//! ids are a flag whether they have no gaps, then the first and their number, or a list as for rows.
 
 use std::sync::Arc;
 

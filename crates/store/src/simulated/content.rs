@@ -1,14 +1,14 @@
-//! What one simulated file holds: as it is read, as it is on disk, and what may have reached the disk
+//! The contents of a simulated file: as read, as on disk, and what may have reached the disk
 //! between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use atoll_sys::SplitMix64;
 
-/// What a disk writes as a whole or not at all.
+/// The unit that a disk writes completely or not at all.
 const SECTOR: usize = 512;
 
-/// How much of what was not synced a power cut leaves.
+/// How much of the unsynced data a power cut leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Survival {
     Nothing,
@@ -24,7 +24,7 @@ pub(super) struct SimulatedContent {
     disk: Vec<u8>,
     /// Sectors that the next sync writes.
     dirty: BTreeSet<usize>,
-    /// Sectors that may be on disk in another version than the last that was synced: the versions.
+    /// Sectors that may be on disk in another version than the last synced one: the versions.
     versions: BTreeMap<usize, Vec<[u8; SECTOR]>>,
     /// Lengths that the file may have on disk.
     lengths: Vec<usize>,
@@ -85,13 +85,13 @@ impl SimulatedContent {
         }
     }
 
-    /// What a failed sync does: the kernel takes all for written.
+    /// The effect of a failed sync: the kernel considers everything written.
     pub(super) fn forget_dirty(&mut self) {
         self.dirty.clear();
         self.is_length_dirty = false;
     }
 
-    /// What a power cut leaves of it.
+    /// The file after a power cut.
     pub(super) fn crash(&self, survival: Survival, random: &mut SplitMix64) -> Self {
         let mut disk = self.disk.clone();
         match (survival, self.lengths.len()) {
@@ -127,7 +127,7 @@ impl SimulatedContent {
         self.versions.entry(sector).or_default().push(version);
     }
 
-    /// A sector as it is read, with zeros behind the file's end.
+    /// A sector as read, with zeros after the file's end.
     fn sector(&self, sector: usize) -> [u8; SECTOR] {
         let mut version = [0; SECTOR];
         let start = (sector * SECTOR).min(self.seen.len());
@@ -137,7 +137,7 @@ impl SimulatedContent {
     }
 }
 
-/// Puts a sector into a file, as far as the file reaches.
+/// Copies a sector into a file, up to the end of the file.
 fn put(bytes: &mut [u8], sector: usize, version: &[u8; SECTOR]) {
     let start = (sector * SECTOR).min(bytes.len());
     let end = (start + SECTOR).min(bytes.len());

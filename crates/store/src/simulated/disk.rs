@@ -1,4 +1,4 @@
-//! The simulated directory: names as they are seen and as they are on disk, and calls that fail.
+//! The simulated directory: names as seen and as on disk, and calls that fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -17,7 +17,7 @@ pub enum Fault {
     Device,
     /// The disk is full (`ENOSPC`) and nothing happens.
     NoSpace,
-    /// The device fails when half of the bytes are written; for calls other than writes, when all
+    /// The device fails after half of the bytes are written; for calls other than writes, after everything
     /// has happened.
     Late,
 }
@@ -45,7 +45,7 @@ pub(super) struct SimulatedDisk {
     contents: Vec<SimulatedContent>,
     seen: Names,
     synced: Names,
-    /// Changes that are seen and not synced, oldest first.
+    /// Changes that are seen but not synced, oldest first.
     changes: Vec<NameChange>,
     pub(super) is_locked: Arc<AtomicBool>,
     pub(super) calls: u64,
@@ -83,7 +83,7 @@ impl Names {
 }
 
 impl SimulatedDisk {
-    /// Counts a call, and fails it where a test asked for that.
+    /// Counts a call, and fails it if a test requested that.
     pub(super) fn call(&mut self, operation: FileOperation, name: &str) -> Result<(), FileError> {
         match self.count() {
             None => Ok(()),
@@ -91,7 +91,7 @@ impl SimulatedDisk {
         }
     }
 
-    /// Counts a call; how it fails.
+    /// Counts a call; returns how it fails.
     fn count(&mut self) -> Option<Fault> {
         let call = self.calls;
         self.calls += 1;
@@ -177,7 +177,7 @@ impl SimulatedDisk {
         fault.map_or(Ok(()), |fault| Err(failed(FileOperation::Write, name, fault)))
     }
 
-    /// The fault of a write after which the file reaches up to `end`.
+    /// The fault of a write after which the file extends to `end`.
     fn no_space(&self, number: FileNumber, end: u64) -> Option<Fault> {
         let grown = end.saturating_sub(self.contents[number].bytes());
         (grown > 0 && self.space.is_some_and(|space| self.used() + grown > space))

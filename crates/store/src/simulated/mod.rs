@@ -1,13 +1,13 @@
 //! A data directory in memory, for tests: of this crate and of those above it.
 //!
-//! [`SimulatedFiles`] keeps for every file what was written and what was synced. Tests end a process
+//! [`SimulatedFiles`] keeps the written and the synced contents of every file. Tests end a process
 //! ([`SimulatedFiles::restart`]), cut the power ([`SimulatedFiles::crash`]), make one call fail
-//! ([`SimulatedFiles::fail_at`]) and fill the disk ([`SimulatedFiles::set_space`]); what happens is a
-//! function of the calls and of the seed.
+//! ([`SimulatedFiles::fail_at`]) and fill the disk ([`SimulatedFiles::set_space`]); the outcome is a
+//! function of the calls and the seed.
 //!
-//! What a power cut leaves: everything that was synced; each sector of 512 bytes that was written after,
-//! in any of the versions it had since; each change of names whose directory was not synced, or not.
-//! A sync that fails drops what was to be synced, as Linux does: reads go on seeing it, a later sync does
+//! A power cut leaves everything that was synced; each sector of 512 bytes that was written after it
+//! in any of the versions it had since; and any of the changes of names whose directory was not synced.
+//! A failed sync drops the data to be synced, as Linux does: reads still see it, a later sync does
 //! not write it, and a power cut may lose it.
 
 mod content;
@@ -39,7 +39,7 @@ struct SimulatedFile {
     name: String,
 }
 
-/// Gives the directory free when it is dropped.
+/// Releases the directory when it is dropped.
 struct SimulatedLock(Arc<AtomicBool>);
 
 impl Drop for SimulatedLock {
@@ -54,19 +54,19 @@ impl SimulatedFiles {
         Self::default()
     }
 
-    /// The directory after a power cut: what was synced, and any part of what was not.
+    /// The directory after a power cut: the synced data, and any part of the rest.
     pub fn crash(&self, seed: u64) -> Self {
         Self { disk: Arc::new(Mutex::new(self.disk.lock().crash(seed))) }
     }
 
-    /// The directory as the next process finds it when this one was killed: all that was written, and
-    /// what of it is not on disk still is not.
+    /// The directory as the next process finds it after this one was killed: everything that was written, and
+    /// data not yet on disk is still not.
     pub fn restart(&self) -> Self {
         Self { disk: Arc::new(Mutex::new(self.disk.lock().restart())) }
     }
 
-    /// How many calls there were: creates, opens, writes, truncates, syncs of files and directories,
-    /// renames and removes. Making a file counts as several.
+    /// Number of calls: creates, opens, writes, truncates, syncs of files and directories,
+    /// renames and removes. Creating a file counts as several.
     pub fn calls(&self) -> u64 {
         self.disk.lock().calls
     }
@@ -76,17 +76,17 @@ impl SimulatedFiles {
         self.disk.lock().fault = Some((call, fault));
     }
 
-    /// Makes the call with this number and all after it fail, as if the power went there.
+    /// Makes the call with this number and all after it fail, as if the power had been cut there.
     pub fn cut_power_at(&self, call: u64) {
         self.disk.lock().power_cut = Some(call);
     }
 
-    /// Limits what all files together may take; None for no limit.
+    /// Limits the total size of all files; None for no limit.
     pub fn set_space(&self, bytes: Option<u64>) {
         self.disk.lock().space = bytes;
     }
 
-    /// Bytes that all files take together.
+    /// Total size of all files, in bytes.
     pub fn used(&self) -> u64 {
         self.disk.lock().used()
     }

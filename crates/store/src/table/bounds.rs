@@ -16,7 +16,7 @@ use super::column::{Selection, StoredColumn};
 /// A smallest and a largest value, one in each array.
 pub type Bounds = (ArrayRef, ArrayRef);
 
-/// Smallest and largest value; none for a column without values or of a type without an order.
+/// Smallest and largest value. Returns None for a column without values or of a type without an order.
 pub(super) fn bounds(
     blocks: &[StoredColumn],
     logical: &DataType,
@@ -50,7 +50,7 @@ fn value_bounds<'a>(arrays: impl IntoIterator<Item = &'a ArrayRef>) -> Option<Bo
     merge(each.iter())
 }
 
-/// The bounds of what has these bounds; none of nothing.
+/// The bounds of values with these bounds. Returns None if there are none.
 pub(super) fn merge<'a>(each: impl Iterator<Item = &'a Bounds>) -> Option<Bounds> {
     let (lows, highs): (Vec<&dyn Array>, Vec<&dyn Array>) =
         each.map(|(low, high)| (low.as_ref(), high.as_ref())).unzip();
@@ -58,8 +58,8 @@ pub(super) fn merge<'a>(each: impl Iterator<Item = &'a Bounds>) -> Option<Bounds
     Some((of_array(&of_all(&lows)?)?.0, of_array(&of_all(&highs)?)?.1))
 }
 
-/// The bounds of an array that has values; none where its type has no order. Floats are in the
-/// canonical form, so the largest of them is NaN where there is one.
+/// The bounds of an array that has values. Returns None if its type has no order. Floats are in the
+/// canonical form, so the largest of them is NaN if there is one.
 fn of_array(array: &ArrayRef) -> Option<Bounds> {
     downcast_primitive_array!(
         array => primitive(array),

@@ -1,17 +1,17 @@
 //! Chunks along which the values of a column never fall.
 //!
-//! A table that was loaded in the order of a key is one chain of such chunks. Rows that got newer values or came back
-//! stand in chunks between or behind those of the load: they make few other chains, and the table can still be cut at
+//! A table loaded in the order of a key is one chain of such chunks. Rows that were updated or restored
+//! are in chunks between or after those of the load: they form a few other chains, and the table can still be cut at
 //! values of the key.
 
 use std::sync::Arc;
 
 use super::chunk::Chunk;
 
-/// More chains are not worth being read side by side.
+/// More chains are not worth reading side by side.
 const CHAINS_MAX: usize = 8;
 
-/// A column of whole numbers without nulls, and the chunks of a table dealt to few chains: along each of them the
+/// A column of whole numbers without nulls, with the chunks of a table divided into a few chains: along each chain the
 /// values of the column never fall.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RisingColumn {
@@ -22,17 +22,17 @@ pub struct RisingColumn {
 }
 
 impl RisingColumn {
-    /// Deals chunks to as few chains as there can be; none where a chunk falls by itself or they are many.
-    pub(super) fn of(chunks: &[Arc<Chunk>], column: usize) -> Option<Self> {
+    /// Divides chunks into as few chains as possible. Returns None if values fall within a chunk or chains are many.
+    pub(super) fn from_chunks(chunks: &[Arc<Chunk>], column: usize) -> Option<Self> {
         Self::of_ends(chunks.iter().map(|chunk| chunk.stats[column].rising), column)
     }
 
-    /// The same of the first and the last value of each chunk.
+    /// The same for the first and the last value of each chunk.
     fn of_ends(ends: impl Iterator<Item = Option<(i64, i64)>>, column: usize) -> Option<Self> {
         let (mut chains, mut lasts): (Vec<Vec<usize>>, Vec<i64>) = (Vec::new(), Vec::new());
         for (number, ends) in ends.enumerate() {
             let (first, last) = ends?;
-            // The chain that ends closest before it, so that the others may take what begins earlier.
+            // The chain that ends closest before it, so that the other chains can take chunks that begin earlier.
             let fitting = (0..lasts.len()).filter(|chain| lasts[*chain] <= first);
             match fitting.max_by_key(|chain| lasts[*chain]) {
                 Some(chain) => {

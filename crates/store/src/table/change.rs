@@ -1,4 +1,4 @@
-//! What one transaction does to one table.
+//! The changes that one transaction makes to one table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,35 +11,35 @@ use super::row_ids::RowIds;
 use super::version::NewKeys;
 use crate::ids::{ChunkFileId, RowId};
 
-/// What one transaction does to one table, by row; what the log holds of it.
+/// The changes that one transaction makes to one table, by row, as the log holds them.
 ///
 /// | field | rows |
 /// |---|---|
-/// | `truncated` | all that were there before |
+/// | `truncated` | all earlier rows |
 /// | `appended` | chunks of rows with ids that no row of the table ever had |
 /// | `inserted` | the same, row by row |
-/// | `replaced` | chunks of rows with other values: rows that were there before, or are among those above |
-/// | `deleted` | rows that were there before, or lie in the chunks above |
-/// | `updated` | the same, none of them deleted: all columns of each as they are from then on |
+/// | `replaced` | chunks of updated rows: earlier rows, or rows of the fields above |
+/// | `deleted` | earlier rows, or rows of the chunks above |
+/// | `updated` | the same rows, not deleted, with the new values of all columns |
 ///
-/// It is applied in this order. A row is in one of `inserted`, `updated` and `deleted` only.
+/// The fields are applied in this order. A row is in only one of `inserted`, `updated` and `deleted`.
 #[derive(Clone, Debug, Default)]
 pub struct TableChange {
     /// New rows.
     pub inserted: BTreeMap<RowId, Row>,
-    /// Rows with other values.
+    /// Updated rows.
     pub updated: BTreeMap<RowId, Row>,
-    /// Rows that are gone.
+    /// Deleted rows.
     pub deleted: RoaringTreemap,
     /// New rows as chunks.
     pub appended: Vec<AppendedChunk>,
-    /// Rows with other values as chunks.
+    /// Updated rows as chunks.
     pub replaced: Vec<ReplacedChunk>,
-    /// Whether all rows that were there before are gone.
+    /// Whether all earlier rows are deleted.
     pub truncated: bool,
-    /// Keys of `appended`, where they were got ready; no record has them.
+    /// Keys of `appended`, if they were prepared; not recorded.
     pub keys: NewKeys,
-    /// Whether the rows of `updated` are known to have the keys that they had, of all constraints; no record tells.
+    /// Whether the rows of `updated` are known to keep their keys for all constraints; not recorded.
     pub keeps_keys: bool,
 }
 
@@ -54,8 +54,8 @@ pub struct AppendedChunk {
     pub file: Option<ChunkFileId>,
 }
 
-/// A chunk in place of the rows with these ids, wherever their values were: all rows of chunks of the table
-/// between the first and the last of them, but for rows that the same change appends or deletes.
+/// A chunk that replaces the rows with these ids, wherever their values were: all rows of chunks of the table
+/// between the first and the last of them, except for rows that the same change appends or deletes.
 #[derive(Clone, Debug)]
 pub struct ReplacedChunk {
     /// Ids of its rows.
@@ -84,18 +84,18 @@ impl TableChange {
             && self.replaced.is_empty()
     }
 
-    /// Whether all of it is rows by themselves, none in chunks.
+    /// Whether it consists of single rows only, without chunks.
     pub fn is_row_by_row(&self) -> bool {
         !self.truncated && self.appended.is_empty() && self.replaced.is_empty()
     }
 
-    /// Whether no key comes or goes with it: it only updates rows, which keep theirs.
+    /// Whether it adds or removes no keys: it only updates rows, which keep theirs.
     pub fn is_apart_from_keys(&self) -> bool {
         let others = self.inserted.is_empty() && self.deleted.is_empty();
         self.keeps_keys && others && self.is_row_by_row()
     }
 
-    /// Rows that it inserts, updates or deletes, those of a TRUNCATE not among them.
+    /// Number of rows that it inserts, updates or deletes, without those of a TRUNCATE.
     pub fn rows(&self) -> usize {
         let appended: usize = self.appended.iter().map(|chunk| chunk.chunk.rows).sum();
         let replaced: usize = self.replaced.iter().map(|chunk| chunk.chunk.rows).sum();
@@ -103,8 +103,8 @@ impl TableChange {
         single + appended + replaced
     }
 
-    /// Adds a change that was made of the table as this one leaves it: together they do what one after
-    /// the other did.
+    /// Adds a later change, made to the table as this one leaves it: the result has the effect of both in
+    /// order.
     pub fn then(&mut self, later: Self) {
         if later.truncated {
             *self = Self { truncated: true, ..Self::default() };

@@ -24,11 +24,11 @@ pub const CHUNK_ROWS: usize = 16 * BLOCK_ROWS;
 pub struct Chunk {
     /// Number of rows, at least 1.
     pub rows: usize,
-    /// Node whose workers scan it; any where none is given.
+    /// Node whose workers scan it; `None` for any node.
     pub owner: Option<NodeId>,
     /// The same rows, once for each home.
     pub copies: Vec<ChunkCopy>,
-    /// What is known of each column.
+    /// Statistics of each column.
     pub stats: Vec<ColumnStats>,
     /// Smallest and largest value of each column in each block (blocks × columns).
     pub zones: Vec<Vec<Option<Zone>>>,
@@ -37,7 +37,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Stands for a chunk that cannot be read.
+    /// Placeholder for a chunk that cannot be read.
     pub(crate) fn empty() -> Self {
         let (copies, stats, zones, block_bytes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { rows: 0, owner: None, copies, stats, zones, block_bytes }
@@ -47,9 +47,9 @@ impl Chunk {
 /// One copy of a chunk.
 #[derive(Debug)]
 pub struct ChunkCopy {
-    /// Node asked for; none under the placement `default`.
+    /// Requested node; `None` under the placement `default`.
     pub wanted: Option<NodeId>,
-    /// Node that holds most of its pages, as the kernel told after loading.
+    /// Node that holds most of its pages, as read from the kernel after loading.
     pub found: Option<NodeId>,
     /// The memory in which all columns lie.
     pub memory: Arc<NodeBuffer>,
@@ -58,22 +58,22 @@ pub struct ChunkCopy {
 }
 
 impl ChunkCopy {
-    /// Where it is: as found, else as wanted.
+    /// The node found, else the requested one.
     pub fn home(&self) -> Option<NodeId> {
         self.found.or(self.wanted)
     }
 }
 
-/// What is known of one column of one chunk, exactly.
+/// Exact statistics of one column of one chunk.
 #[derive(Clone, Debug)]
 pub struct ColumnStats {
-    /// Smallest and largest value in the logical type, one in each array; none without values.
+    /// Smallest and largest value in the logical type, one in each array; `None` without values.
     pub bounds: Option<(ArrayRef, ArrayRef)>,
     /// Null rows.
     pub nulls: usize,
     /// Bytes in memory, one copy.
     pub bytes: usize,
-    /// Distinct values, where a dictionary knows them.
+    /// Number of distinct values, if a dictionary contains them.
     pub distinct: Option<usize>,
     /// First and last value, when the column is a whole number without nulls that never falls.
     pub rising: Option<(i64, i64)>,
@@ -81,7 +81,7 @@ pub struct ColumnStats {
     pub encoding: String,
 }
 
-/// Smallest and largest value of a whole-number column in a block, and whether nulls are among it.
+/// Smallest and largest value of a whole-number column in a block, and whether it has nulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// Smallest value.
@@ -92,7 +92,7 @@ pub struct Zone {
     pub nulls: bool,
 }
 
-/// The array of stored whole numbers of a column; none for other columns.
+/// The array of stored whole numbers of a column. Returns None for other columns.
 pub fn whole_numbers(column: &StoredColumn) -> Option<&ArrayRef> {
     match column {
         StoredColumn::Narrow(array) => Some(array),

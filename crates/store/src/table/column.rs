@@ -1,6 +1,6 @@
 //! One column of one block, as it lies in memory.
 //!
-//! A column keeps its logical type towards SQL and is stored narrower where its values allow:
+//! A column keeps its logical type for SQL and is stored narrower if its values allow:
 //! whole numbers, decimals, dates and times in the fewest bytes that hold the chunk's values,
 //! repeating strings as codes into a dictionary of the chunk. Scans compare the narrow form and
 //! widen only the rows that survive, so no operator ever sees a narrow type.
@@ -39,7 +39,7 @@ pub enum StoredColumn {
     },
 }
 
-/// Rows of a block that are wanted.
+/// Requested rows of a block.
 #[derive(Clone, Debug)]
 pub enum Selection {
     /// Rows `offset .. offset + len`.
@@ -49,26 +49,26 @@ pub enum Selection {
         /// Number of rows.
         len: usize,
     },
-    /// These row numbers, rising.
+    /// These row numbers, in rising order.
     Rows(UInt32Array),
-    /// The rows of a block whose bit is set: most of them, so that whole runs are copied.
+    /// The rows of a block whose bit is set: most of them, so that whole ranges are copied.
     Mask(Arc<Mask>),
 }
 
-/// Rows of a block by a bit each.
+/// Rows of a block, one bit each.
 #[derive(Debug)]
 pub struct Mask {
-    /// One bit a row of the block.
+    /// One bit per row of the block.
     pub bits: BooleanBuffer,
     /// The same, prepared for filtering many columns.
     predicate: FilterPredicate,
 }
 
-/// Share of rows (one in so many) from which on a mask is cheaper than row numbers.
+/// If at least one in this many rows is selected, a mask is cheaper than row numbers.
 const MASK_SHARE: usize = 2;
 
 impl Selection {
-    /// The rows of a block whose bit is set; none where no bit is.
+    /// The rows of a block whose bit is set. Returns None if no bit is set.
     pub fn of_bits(bits: BooleanBuffer) -> Option<Self> {
         let count = bits.count_set_bits();
         if count == 0 {
@@ -87,7 +87,7 @@ impl Selection {
         Some(Self::Mask(Arc::new(Mask { bits, predicate })))
     }
 
-    /// Those of the rows whose bit in a mask over the whole block is set; none where no bit is.
+    /// Those of the rows whose bit in a mask over the whole block is set. Returns None if no bit is set.
     pub fn kept_by(self, mask: &BooleanBuffer) -> Option<Self> {
         match self {
             Self::Range { offset, len } if offset == 0 && len == mask.len() => {
@@ -106,12 +106,12 @@ impl Selection {
         }
     }
 
-    /// These rows of a block, rising; none where there are none.
+    /// These rows of a block, in rising order. Returns None if there are none.
     pub fn of_rows(rows: Vec<u32>) -> Option<Self> {
         (!rows.is_empty()).then(|| Self::Rows(rows.into()))
     }
 
-    /// Numbers of the wanted rows in the block, rising.
+    /// Numbers of the selected rows in the block, in rising order.
     pub fn numbers(&self) -> Vec<u32> {
         match self {
             Self::Range { offset, len } => (*offset as u32..(offset + len) as u32).collect(),
@@ -120,7 +120,7 @@ impl Selection {
         }
     }
 
-    /// Number of wanted rows.
+    /// Number of selected rows.
     pub fn count(&self) -> usize {
         match self {
             Self::Range { len, .. } => *len,
@@ -136,7 +136,7 @@ pub fn is_text(data_type: &DataType) -> bool {
 }
 
 impl StoredColumn {
-    /// The array that holds one entry a row.
+    /// The array that holds one entry per row.
     pub fn rows(&self) -> &ArrayRef {
         match self {
             Self::Plain(array) | Self::Narrow(array) => array,
@@ -148,7 +148,7 @@ impl StoredColumn {
     pub fn bytes(&self) -> usize {
         let size = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
         match self {
-            // A view's long values lie in other buffers: a reader touches both.
+            // Long values of a view are in other buffers: a reader touches both.
             Self::Plain(array) => match array.as_string_view_opt() {
                 Some(views) => views.len() * 16 + views.total_buffer_bytes_used(),
                 None => size(array),
@@ -170,7 +170,7 @@ impl StoredColumn {
         }
     }
 
-    /// The wanted rows in the logical type.
+    /// The selected rows in the logical type.
     pub fn decode(&self, logical: &DataType, wanted: &Selection) -> Result<ArrayRef> {
         match self {
             Self::Plain(array) => select(array, wanted),
@@ -180,8 +180,8 @@ impl StoredColumn {
     }
 }
 
-/// Share of a block's rows below which long strings are copied together: a few views would
-/// otherwise keep (and be charged) the whole block's text.
+/// Below this share of a block's rows, long strings are copied together: otherwise a few views
+/// would keep (and be charged with) the whole block's text.
 const COMPACT_SHARE: usize = 4;
 
 fn select(array: &ArrayRef, wanted: &Selection) -> Result<ArrayRef> {
@@ -243,7 +243,7 @@ where
     })
 }
 
-/// Widens the wanted rows in one pass.
+/// Widens the selected rows in one pass.
 fn gather<N: ArrowPrimitiveType, W: ArrowPrimitiveType>(
     narrow: &PrimitiveArray<N>,
     wanted: &Selection,

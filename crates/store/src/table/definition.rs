@@ -1,4 +1,4 @@
-//! What is declared of a table: columns, defaults, constraints, placement.
+//! Definitions of tables: columns, defaults, constraints, placement.
 
 use std::sync::Arc;
 
@@ -8,34 +8,36 @@ use atoll_placement::Strategy;
 use super::row::is_comparable;
 use crate::ids::{SequenceId, TableId};
 
-/// What is declared of a table. The lists of columns are as long as the schema.
+/// The definition of a table. The lists of columns are as long as the schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDefinition {
     /// Names and types as stored; a field that is not nullable is NOT NULL.
     pub columns: SchemaRef,
-    /// Of each column its DEFAULT as SQL text.
+    /// For each column its DEFAULT as SQL text.
     pub defaults: Vec<Option<Arc<str>>>,
-    /// Of each column where it takes its numbers from, if it is an identity.
+    /// For each column its identity, if any.
     pub identities: Vec<Option<Identity>>,
     /// PRIMARY KEY and UNIQUE constraints; each has an index.
     pub uniques: Vec<Unique>,
+    /// Indexes that are not unique.
+    pub indexes: Vec<Index>,
     /// CHECK constraints.
     pub checks: Vec<Check>,
     /// FOREIGN KEY constraints.
     pub foreign_keys: Vec<ForeignKey>,
-    /// Where the table's chunks go.
+    /// Placement of the table's chunks.
     pub placement: Strategy,
-    /// What becomes of a temporary table when a transaction ends.
+    /// `ON COMMIT` of a temporary table.
     pub on_commit: OnCommit,
 }
 
-/// What becomes of a temporary table when a transaction that wrote it commits.
+/// What happens to a temporary table when a transaction that wrote it commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnCommit {
-    /// It stays with its rows.
+    /// It keeps its rows.
     #[default]
     PreserveRows,
-    /// It stays without rows.
+    /// Its rows are deleted.
     DeleteRows,
     /// It is dropped.
     Drop,
@@ -46,11 +48,11 @@ pub enum OnCommit {
 pub struct Identity {
     /// Whether a statement may give a value of its own.
     pub kind: IdentityKind,
-    /// The sequence that numbers come from.
+    /// The sequence of its numbers.
     pub sequence: SequenceId,
 }
 
-/// Whether a statement may give an identity column a value of its own.
+/// Whether a statement may supply the value of an identity column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityKind {
     /// `GENERATED ALWAYS`: it may not.
@@ -59,15 +61,39 @@ pub enum IdentityKind {
     ByDefault,
 }
 
-/// A PRIMARY KEY or UNIQUE constraint. Rows with a NULL in its columns are equal to none.
+/// A PRIMARY KEY or UNIQUE constraint. Rows with a NULL in its columns are distinct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unique {
     /// Name of the constraint.
     pub name: Arc<str>,
-    /// Numbers of its columns, in the order in which they were declared.
+    /// Numbers of its columns, in the order of the declaration.
     pub columns: Vec<usize>,
     /// Whether it is the primary key.
     pub is_primary: bool,
+    /// Whether it is an index of CREATE UNIQUE INDEX rather than a constraint.
+    pub is_index: bool,
+}
+
+/// An index that is not unique.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its key, at least one column.
+    pub keys: Vec<IndexKey>,
+    /// Numbers of the columns of INCLUDE, which the catalog shows.
+    pub included: Vec<usize>,
+}
+
+/// A column of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexKey {
+    /// Its number.
+    pub column: usize,
+    /// `DESC`.
+    pub descending: bool,
+    /// `NULLS FIRST`.
+    pub nulls_first: bool,
 }
 
 /// A CHECK constraint.
@@ -84,26 +110,26 @@ pub struct Check {
 pub struct ForeignKey {
     /// Name of the constraint.
     pub name: Arc<str>,
-    /// Numbers of its columns, in the order in which they were declared.
+    /// Numbers of its columns, in the order of the declaration.
     pub columns: Vec<usize>,
-    /// The table that it refers to, whatever its name.
+    /// The referenced table.
     pub parent: TableId,
-    /// Of each column the number of the parent's column. Together they are a PRIMARY KEY or UNIQUE constraint there.
+    /// For each column the number of the parent's column. Together they are a PRIMARY KEY or UNIQUE constraint there.
     pub parent_columns: Vec<usize>,
-    /// What becomes of rows whose parent is deleted.
+    /// What happens to rows whose parent is deleted.
     pub on_delete: ReferentialAction,
-    /// What becomes of rows whose parent gets another key.
+    /// What happens to rows whose parent's key is updated.
     pub on_update: ReferentialAction,
     /// `MATCH FULL`: all columns are NULL, or none is.
     pub is_full: bool,
-    /// Whether it may be checked when the transaction commits.
+    /// Whether and how its check can be deferred.
     pub deferral: Deferral,
 }
 
-/// What becomes of rows whose parent goes or gets another key.
+/// What happens to rows whose parent is deleted or whose parent's key is updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReferentialAction {
-    /// The change is refused where such rows are there when the constraint is checked.
+    /// The change is refused if such rows exist when the constraint is checked.
     #[default]
     NoAction,
     /// The same, and the check cannot be deferred.
@@ -138,7 +164,7 @@ pub struct ReferencedKey {
 }
 
 impl ForeignKey {
-    /// The constraint of its parent that it refers to; none where there is none of these columns and types.
+    /// The constraint of its parent that it refers to. Returns None if there is none with these columns and types.
     pub fn referenced(
         &self,
         own: &TableDefinition,
@@ -160,7 +186,7 @@ impl ForeignKey {
         parent.uniques.iter().enumerate().find_map(of)
     }
 
-    /// Whether one of its actions gives rows of its own table other values.
+    /// Whether one of its actions changes values of rows of its own table.
     pub fn updates_rows(&self) -> bool {
         use ReferentialAction::{Cascade, SetDefault, SetNull};
         matches!(self.on_delete, SetNull | SetDefault)
@@ -169,7 +195,7 @@ impl ForeignKey {
 }
 
 impl TableDefinition {
-    /// A table of these columns without anything else declared.
+    /// A table with these columns and nothing else declared.
     pub fn new(columns: SchemaRef, placement: Strategy) -> Self {
         let count = columns.fields().len();
         Self {
@@ -177,6 +203,7 @@ impl TableDefinition {
             defaults: vec![None; count],
             identities: vec![None; count],
             uniques: Vec::new(),
+            indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             placement,
@@ -184,7 +211,12 @@ impl TableDefinition {
         }
     }
 
-    /// The same with other names of columns.
+    /// Whether it has an index, of a constraint or by itself.
+    pub fn has_indexes(&self) -> bool {
+        !self.uniques.is_empty() || !self.indexes.is_empty()
+    }
+
+    /// The same with other column names.
     pub fn with_names(&self, names: &[&str]) -> Self {
         let fields = self.columns.fields().iter().zip(names);
         let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(*name));

@@ -1,27 +1,27 @@
-//! Rows that are deleted: chunks never change, so a snapshot says which of their rows are still there.
+//! Deleted rows: chunks never change, so a snapshot records which of their rows still exist.
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use super::chunk::BLOCK_ROWS;
 
-/// The rows of one chunk that are deleted.
+/// The deleted rows of one chunk.
 #[derive(Clone, Debug)]
 pub struct DeletedRows {
-    /// Of each block the rows that are there; none where all are.
+    /// For each block the existing rows; `None` if all rows exist.
     live: Vec<Option<BooleanBuffer>>,
-    /// Rows of the chunk.
+    /// Number of rows of the chunk.
     rows: usize,
     count: usize,
 }
 
 impl DeletedRows {
-    /// No deleted rows yet of a chunk of so many rows.
+    /// A chunk with this number of rows, none deleted.
     pub fn none(rows: usize) -> Self {
         Self { live: vec![None; rows.div_ceil(BLOCK_ROWS)], rows, count: 0 }
     }
 
-    /// The same and these rows, which are rising numbers of rows of the chunk; only the blocks that they
-    /// are in are copied.
+    /// The same with these rows deleted too, which are row numbers of the chunk in rising order; only blocks with such
+    /// rows are copied.
     pub fn with(&self, more: &[u32]) -> Self {
         let mut live = self.live.clone();
         let block_of = |row: &u32| *row as usize / BLOCK_ROWS;
@@ -45,7 +45,7 @@ impl DeletedRows {
         Self { live, rows: self.rows, count }
     }
 
-    /// Numbers of the deleted rows in the chunk, rising.
+    /// Numbers of the deleted rows in the chunk, in rising order.
     pub fn rows(&self) -> impl Iterator<Item = u32> {
         let in_block = |(block, live): (usize, &Option<BooleanBuffer>)| {
             let gone = live.as_ref().map(|live| !live);
@@ -60,7 +60,7 @@ impl DeletedRows {
         self.live.iter().enumerate().flat_map(in_block)
     }
 
-    /// The rows of a block that are there; none where all are.
+    /// The existing rows of a block. Returns None if all rows exist.
     pub fn live(&self, block: usize) -> Option<&BooleanBuffer> {
         self.live[block].as_ref()
     }

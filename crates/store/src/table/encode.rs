@@ -23,11 +23,11 @@ use super::float::canonical;
 /// dictionary within the caches.
 const DICTIONARY_MAX: usize = 4096;
 
-/// A chunk keeps a dictionary only when each value stands for this many rows on average.
+/// A chunk keeps a dictionary only if each value occurs this many times on average.
 const DICTIONARY_ROWS_PER_VALUE: usize = 8;
 
-/// The types in which a table stores what a query returns: strings of any kind as views,
-/// dictionaries unpacked (the encoding is chosen by the values, not by the type).
+/// The types in which a table stores the result of a query: strings of any kind as views,
+/// dictionaries unpacked (the values determine the encoding, not the type).
 pub fn stored_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let stored = match field.data_type() {
@@ -44,8 +44,8 @@ pub fn stored_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The schema with the declared columns NOT NULL and all others nullable, whatever is known of the
-/// rows that come first: that a query returns no NULL does not forbid later rows to have some.
+/// The schema with the declared columns NOT NULL and all others nullable, even if the first rows have
+/// no NULL: later rows may have some.
 pub fn declared_schema(schema: &Schema, not_null: &[bool]) -> SchemaRef {
     let fields = schema.fields().iter().enumerate().map(|(column, field)| {
         let is_not_null = not_null.get(column).copied().unwrap_or(false);
@@ -68,8 +68,8 @@ fn nullable_parts(data_type: &DataType) -> DataType {
     }
 }
 
-/// Encodes one column of a chunk, given as its batches, and cuts it into blocks. Floats are brought
-/// into their canonical form, which scans rely on.
+/// Encodes one column of a chunk, given as its batches, and cuts it into blocks. Floats are converted
+/// to their canonical form, which scans rely on.
 pub(super) fn encode(
     parts: &[ArrayRef],
     stored: &DataType,
@@ -86,7 +86,7 @@ pub(super) fn encode(
             |codes: ArrayRef| StoredColumn::Dictionary { codes, values: Arc::clone(&values) };
         return Ok(blocks(&codes, block_rows).map(column).collect());
     }
-    // Reading one block keeps the text of no other alive.
+    // Reading one block keeps no other block's text alive.
     Ok(blocks(&whole, block_rows).map(|block| StoredColumn::Plain(compact_array(&block))).collect())
 }
 
@@ -95,7 +95,7 @@ fn blocks(whole: &ArrayRef, block_rows: usize) -> impl Iterator<Item = ArrayRef>
     (0..rows).step_by(block_rows).map(move |start| whole.slice(start, block_rows.min(rows - start)))
 }
 
-/// Whole numbers in fewer bits, when the values allow it.
+/// Whole numbers in fewer bits, if the values allow it.
 fn narrow(array: &ArrayRef) -> Option<ArrayRef> {
     macro_rules! from {
         ($wide:ty) => {
@@ -133,7 +133,7 @@ where
     };
     let width = size_of::<W::Native>();
     let fits = |low_max: i64, high_max: i64| low >= low_max && high <= high_max;
-    // A null's slot may hold anything; its value never counts, so it becomes zero.
+    // The slot of a null may hold anything; it is set to zero because its value is never read.
     macro_rules! to {
         ($narrow:ty, $native:ty) => {
             Arc::new(PrimitiveArray::<$narrow>::new(
@@ -155,7 +155,7 @@ where
     }
 }
 
-/// Codes and values of repeating strings; none where they do not repeat enough.
+/// Codes and values of repeating strings. Returns None if they do not repeat enough.
 fn dictionary(array: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
     let strings = array.as_string_view_opt()?;
     let most = DICTIONARY_MAX.min(strings.len() / DICTIONARY_ROWS_PER_VALUE);

@@ -1,4 +1,4 @@
-//! What can go wrong with the rows of a table.
+//! Errors about the rows of a table.
 
 use arrow_schema::{ArrowError, DataType};
 use atoll_placement::{PlacementError, StrategyError};
@@ -6,10 +6,10 @@ use thiserror::Error;
 
 use super::row::Key;
 
-/// What can go wrong with the rows of a table.
+/// An error about the rows of a table.
 #[derive(Debug, Error)]
 pub enum TableError {
-    /// Values that cannot be brought into the types of the table.
+    /// Values that cannot be converted to the types of the table.
     #[error(transparent)]
     Values(#[from] ArrowError),
     /// No memory, or none left within the limit.
@@ -18,7 +18,7 @@ pub enum TableError {
     /// The machine has no home for the chunk under the table's placement.
     #[error(transparent)]
     NoHome(#[from] StrategyError),
-    /// A NULL where none may be.
+    /// A NULL in a NOT NULL column.
     #[error("NULL in column '{column}' of table '{table}', which is declared NOT NULL")]
     Null {
         /// The column.
@@ -26,7 +26,7 @@ pub enum TableError {
         /// The table.
         table: String,
     },
-    /// A type of which a table cannot change single rows.
+    /// A column type that tables cannot store.
     #[error(
         "column '{column}' has the type {data_type}, which tables do not store; cast it to another type"
     )]
@@ -36,15 +36,15 @@ pub enum TableError {
         /// Its type.
         data_type: DataType,
     },
-    /// The bytes of a row are not one.
-    #[error("row {row} of those to be read is damaged: {problem}")]
+    /// The bytes of a row are invalid.
+    #[error("row {row} of the rows to be read is damaged: {problem}")]
     DamagedRow {
-        /// Its number among those that were to be decoded.
+        /// Its number among the rows to be decoded.
         row: usize,
-        /// What was found.
+        /// What is wrong.
         problem: String,
     },
-    /// A change that is not one of this version of the table: an error of what made it, or damage.
+    /// The change does not belong to this version of the table: a bug or damage.
     #[error("a change does not fit table '{table}': {problem}")]
     Misfit {
         /// The table.
@@ -54,7 +54,7 @@ pub enum TableError {
     },
     /// Rows with equal keys where a constraint forbids them.
     #[error(
-        "rows of table '{table}' have equal values in the columns of '{constraint}', which are to be unique"
+        "rows of table '{table}' have equal values in the columns of '{constraint}', which must be unique"
     )]
     Duplicate {
         /// The table.

@@ -1,11 +1,11 @@
-//! Casts of what is stored.
+//! Casts of stored values.
 
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
 
-/// The array in another type. Arrow's own cast gives NULL for a value that the type cannot hold; here it is an error, since
-/// what is stored must be what was given.
+/// The array in another type. Arrow's own cast returns NULL for a value that the type cannot hold; here it is an error,
+/// because values must be stored as given.
 pub(super) fn exact_cast(array: &dyn Array, to: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })
 }
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_and_null_stays_null() {
+    fn values_that_do_not_fit_are_refused_and_null_stays_null() {
         let fitting = Int64Array::from(vec![Some(7), None]);
         let cast = exact_cast(&fitting, &DataType::Int32).expect("both fit");
         let expected: ArrayRef = Arc::new(PrimitiveArray::<Int32Type>::from(vec![Some(7), None]));

@@ -10,9 +10,9 @@ use arrow_schema::{ArrowError, DataType};
 
 type Result<T> = std::result::Result<T, ArrowError>;
 
-/// A type of floats, whose bits can be looked at.
+/// A float type with access to its bits.
 trait FloatType: ArrowPrimitiveType {
-    /// Whether the value is neither −0.0 nor a NaN of other bits than the one.
+    /// Whether the value is neither −0.0 nor a noncanonical NaN.
     fn is_canonical(value: Self::Native) -> bool;
 
     /// The equal value in the canonical form.
@@ -72,7 +72,7 @@ pub fn has_floats(data_type: &DataType) -> bool {
     }
 }
 
-/// The same values in the canonical form. An array that is in it already, as nearly all are, is
+/// The same values in the canonical form. An array that is already canonical, as nearly all are, is
 /// returned as it is, after one look at its values.
 pub fn canonical(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(match array.data_type() {
@@ -95,7 +95,7 @@ fn floats<T: FloatType>(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Nested values with other floats; none where all are canonical.
+/// Nested values with canonical floats. Returns None if all are canonical already.
 fn nested(data: ArrayData) -> Result<Option<ArrayData>> {
     let mut changed = false;
     let mut child = |child: &ArrayData| -> Result<ArrayData> {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_canonical_is_not_copied() {
+    fn canonical_floats_are_not_copied() {
         let values = vec![0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN, -5e-324];
         let array: ArrayRef = Arc::new(Float64Array::from(values));
         assert!(Arc::ptr_eq(&array, &canonical(&array).unwrap()));

@@ -2,8 +2,8 @@
 //!
 //! A table is a list of immutable chunks ([`TableSnapshot`]); a [`ChunkWriter`] makes new ones out of
 //! record batches, on the workers whose nodes keep them. A column keeps its type and is stored narrower where
-//! the values of the chunk allow ([`StoredColumn`]). A [`TableVersion`] is chunks, what changed of them row
-//! by row ([`Row`]), and indexes; a [`TableChange`] makes the next one of it, and a scan reads its view.
+//! the values of the chunk allow ([`StoredColumn`]). A [`TableVersion`] consists of chunks, their changes row
+//! by row ([`Row`]), and indexes; a [`TableChange`] makes the next version, and a scan reads its view.
 
 mod bounds;
 mod chains;
@@ -36,7 +36,7 @@ pub use chunk::{
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
 pub use definition::{
-    Check, Deferral, ForeignKey, Identity, IdentityKind, OnCommit, ReferencedKey,
+    Check, Deferral, ForeignKey, Identity, IdentityKind, Index, IndexKey, OnCommit, ReferencedKey,
     ReferentialAction, TableDefinition, Unique,
 };
 pub use deleted::DeletedRows;
@@ -50,7 +50,8 @@ pub use row::{Key, KeyBuilder, Row, RowBuilder, RowCodec, is_comparable};
 pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;
 pub use version::{
-    ChangedKeys, ChunkEntry, ChunkKeys, FoldPolicy, FoldTask, Folded, KeyTask, NewKeys,
-    RestoredEntry, RewriteTask, SortKeysTask, SortedRanges, TableVersion,
+    ChangedKeys, ChunkEntry, ChunkKeys, FoldPolicy, FoldTask, Folded, KeyTask, NewKeys, OrderWords,
+    RestoredEntry, RewriteTask, SortKeysTask, SortedRanges, TableVersion, is_indexable,
+    order_words,
 };
 pub use writer::{ChunkWriter, Destination};

@@ -29,7 +29,7 @@ impl ChunkCopy {
         Ok(Self::over(memory, wanted, blocks, arena))
     }
 
-    /// The copy whose columns lie in this memory.
+    /// The copy whose columns are in this memory.
     pub(crate) fn over(
         memory: Arc<NodeBuffer>,
         wanted: Option<NodeId>,
@@ -54,7 +54,7 @@ fn place(
     Ok((rebuild(blocks, &arrays, &placed), memory))
 }
 
-/// Pages looked up to tell where a chunk without a wanted home ended up.
+/// Pages looked up to find where a chunk without a requested home was placed.
 const PAGES_LOOKED_UP: u64 = 16;
 
 fn most_pages(arena: &Arena, memory: &NodeBuffer) -> Option<NodeId> {
@@ -63,11 +63,11 @@ fn most_pages(arena: &Arena, memory: &NodeBuffer) -> Option<NodeId> {
     report.by_node().into_iter().max_by_key(|(_, pages)| *pages).map(|(node, _)| node)
 }
 
-/// What an array of a chunk holds, and nothing that it does not show: a block that was cut out of a longer
-/// array else brings all of that along.
+/// The contents of an array of a chunk, without values outside the slice: a block cut out of a longer
+/// array would otherwise keep all of that.
 pub(crate) fn stored_data(array: &ArrayRef) -> ArrayData {
     match array.data_type() {
-        // Their text was gathered when the block was cut.
+        // Their text was copied when the block was cut.
         DataType::Utf8View | DataType::BinaryView => array.to_data(),
         _ => trimmed_data(array),
     }

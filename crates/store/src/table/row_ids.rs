@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use crate::ids::RowId;
 
-/// The ids of the rows of a chunk, rising, at least one.
+/// The ids of the rows of a chunk, in rising order, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowIds {
     /// Without gaps.
     Dense {
-        /// Of the first row.
+        /// Id of the first row.
         first: RowId,
         /// Number of rows.
         rows: usize,
     },
-    /// Each by itself.
+    /// A list of ids.
     Sparse(Arc<[RowId]>),
 }
 
 impl RowIds {
-    /// These ids, which rise; none where they do not, or where there are none.
+    /// These ids, in rising order. Returns None if they are not, or if there are none.
     pub fn new(ids: Vec<RowId>) -> Option<Self> {
         let (first, last) = (*ids.first()?, *ids.last()?);
         let rises = ids.is_sorted_by(|a, b| a < b);
@@ -30,7 +30,7 @@ impl RowIds {
         })
     }
 
-    /// Whether there are any, and they rise: what is read from a file may be something else.
+    /// Whether there are any, in rising order: a damaged file may contain others.
     pub(super) fn are_sound(&self) -> bool {
         match self {
             Self::Dense { first, rows } => {
@@ -48,12 +48,12 @@ impl RowIds {
         }
     }
 
-    /// The smallest.
+    /// The smallest id.
     pub fn first(&self) -> RowId {
         self.at(0)
     }
 
-    /// The largest.
+    /// The largest id.
     pub fn last(&self) -> RowId {
         self.at(self.count() - 1)
     }
@@ -88,12 +88,12 @@ impl RowIds {
         }
     }
 
-    /// All of them, rising.
+    /// All ids, in rising order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = RowId> {
         (0..self.count()).map(|row| self.at(row))
     }
 
-    /// Bytes of memory they take.
+    /// Size in memory, in bytes.
     pub fn memory_bytes(&self) -> usize {
         match self {
             Self::Dense { .. } => 0,

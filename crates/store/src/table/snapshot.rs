@@ -1,4 +1,4 @@
-//! What a table holds at one moment: pinned when a query is planned, never changed afterwards.
+//! The contents of a table at one moment: pinned when a query is planned, never changed afterwards.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,15 +18,15 @@ pub struct TableSnapshot {
     pub schema: SchemaRef,
     /// Chunks, shared with older and newer snapshots.
     pub chunks: Vec<Arc<Chunk>>,
-    /// Of each chunk the rows that are deleted; none where all are there.
+    /// For each chunk its deleted rows; `None` if there are none.
     pub deleted: Vec<Option<Arc<DeletedRows>>>,
-    /// Number of rows that are there.
+    /// Number of existing rows.
     pub rows: usize,
     /// Ids of the rows of each chunk.
     ids: Vec<RowIds>,
-    /// Columns whose values never fall along few chains of chunks, once they were asked for.
+    /// Columns whose values never fall along a few chains of chunks, computed on demand.
     rising: OnceLock<Vec<RisingColumn>>,
-    /// Of each column, once they were asked for.
+    /// For each column, computed on demand.
     bounds: Vec<OnceLock<Option<Bounds>>>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct SnapshotPart {
 }
 
 impl TableSnapshot {
-    /// A snapshot of these parts in their order.
+    /// A snapshot of these parts, in order.
     pub(super) fn of_parts(schema: SchemaRef, parts: Vec<SnapshotPart>) -> Self {
         let ids = parts.iter().map(|part| part.ids.clone()).collect();
         let parts = parts.into_iter().map(|part| (part.chunk, part.deleted));
@@ -78,45 +78,46 @@ impl TableSnapshot {
         whole.map(|rising| rising.column)
     }
 
-    /// Columns whose values never fall along few chains of chunks, those with the fewest first.
+    /// Columns whose values never fall along a few chains of chunks, those with the fewest chains first.
     pub fn rising_columns(&self) -> &[RisingColumn] {
         self.rising.get_or_init(|| {
             let columns = 0..self.schema.fields().len();
-            let rising = columns.filter_map(|column| RisingColumn::of(&self.chunks, column));
+            let rising =
+                columns.filter_map(|column| RisingColumn::from_chunks(&self.chunks, column));
             let mut rising: Vec<RisingColumn> = rising.collect();
             rising.sort_by_key(|rising| rising.chains.len());
             rising
         })
     }
 
-    /// Number of rows of its chunks that are deleted.
+    /// Number of deleted rows of its chunks.
     pub fn deleted_rows(&self) -> usize {
         self.deleted.iter().flatten().map(|deleted| deleted.count()).sum()
     }
 
-    /// Whether rows of its chunks are deleted: statistics of chunks are bounds then, not exact.
+    /// Whether rows of its chunks are deleted: statistics of chunks are then bounds, not exact.
     pub fn has_deleted(&self) -> bool {
         self.deleted.iter().any(Option::is_some)
     }
 
-    /// The rows of a block that are there; none where all are.
+    /// The existing rows of a block. Returns None if all rows exist.
     pub fn live(&self, chunk: usize, block: usize) -> Option<&BooleanBuffer> {
         self.deleted[chunk].as_ref()?.live(block)
     }
 
-    /// Bytes of memory its chunks take, copies included.
+    /// Size of its chunks in memory, in bytes, copies included.
     pub fn memory_bytes(&self) -> usize {
         let copies = self.chunks.iter().flat_map(|chunk| &chunk.copies);
         copies.map(|copy| copy.memory.len()).sum()
     }
 
-    /// Rows of a chunk that are there.
+    /// Number of existing rows of a chunk.
     pub fn live_rows(&self, chunk: usize) -> usize {
         let gone = self.deleted[chunk].as_ref().map_or(0, |deleted| deleted.count());
         self.chunks[chunk].rows - gone
     }
 
-    /// The whole number of a rising column at a row of some chunks, of those that are there.
+    /// The value of a rising column at a row of some chunks, counting existing rows only.
     pub fn whole_number_at(&self, column: usize, chunks: &[usize], mut row: usize) -> Option<i64> {
         for number in chunks.iter().copied() {
             let (chunk, rows) = (&self.chunks[number], self.live_rows(number));
@@ -138,7 +139,7 @@ impl TableSnapshot {
         None
     }
 
-    /// Smallest and largest value of a column, deleted rows included; none without values, and for types
+    /// Smallest and largest value of a column, deleted rows included. Returns None without values, and for types
     /// without an order.
     pub fn bounds(&self, column: usize) -> Option<&Bounds> {
         self.bounds[column].get_or_init(|| self.merged_bounds(column)).as_ref()
@@ -146,7 +147,7 @@ impl TableSnapshot {
 
     fn merged_bounds(&self, column: usize) -> Option<Bounds> {
         let stats = || self.chunks.iter().map(|chunk| &chunk.stats[column]);
-        // A chunk of a type without an order has values and no bounds: then the column has none.
+        // A chunk of a type without an order has values but no bounds: then the column has none.
         let is_known = self.chunks.iter().all(|chunk| {
             let stats = &chunk.stats[column];
             stats.bounds.is_some() || stats.nulls == chunk.rows

@@ -1,4 +1,4 @@
-//! What is known of a chunk: computed from its columns as they lie in memory, loaded or read from a file.
+//! Statistics of a chunk: computed from its columns in memory, loaded or read from a file.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::column::StoredColumn;
 use super::error::TableError;
 
 impl Chunk {
-    /// A chunk of these copies, of which there is one at least.
+    /// A chunk with these copies, at least one.
     pub(crate) fn new(
         schema: &Schema,
         rows: usize,

@@ -13,12 +13,12 @@ use atoll_topology::{Machine, NodeId};
 
 type Result<T> = std::result::Result<T, TableError>;
 
-/// Where a writer puts its chunks.
+/// Where a writer places its chunks.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// The machine with its homes.
+    /// The machine and its homes.
     pub machine: Arc<Machine>,
-    /// Where memory comes from.
+    /// The source of memory.
     pub arena: Arena,
     /// The table's placement.
     pub strategy: Strategy,
@@ -30,13 +30,13 @@ pub struct ChunkWriter {
     table: Arc<str>,
     destination: Destination,
     schema: SchemaRef,
-    /// Columns that are declared NOT NULL.
+    /// NOT NULL columns.
     not_null: Vec<usize>,
     node: NodeId,
-    /// Where all chunks go, whatever the placement says of their numbers.
+    /// Home of all chunks, overriding the placement.
     home: Option<ChunkHome>,
     chunk_rows: usize,
-    /// Number of the next chunk, for strategies that deal chunks out in turn.
+    /// Number of the next chunk, for strategies that place chunks in turn.
     next: usize,
     pending: Vec<RecordBatch>,
     pending_rows: usize,
@@ -69,12 +69,12 @@ impl ChunkWriter {
         }
     }
 
-    /// The same with all chunks in one place, as rows that were elsewhere before have theirs.
+    /// The same with all chunks in one place, for rows that already have a home.
     pub fn with_home(self, home: ChunkHome) -> Self {
         Self { home: Some(home), ..self }
     }
 
-    /// The same with chunks of another number of rows, at most [`CHUNK_ROWS`] and at least one.
+    /// The same with another number of rows per chunk, at most [`CHUNK_ROWS`] and at least one.
     pub fn with_chunk_rows(self, rows: usize) -> Self {
         Self { chunk_rows: rows.clamp(1, CHUNK_ROWS), ..self }
     }
@@ -82,7 +82,7 @@ impl ChunkWriter {
     /// Takes a batch; its columns are cast to the table's types.
     ///
     /// # Errors
-    /// [`TableError`]; what was taken before is kept.
+    /// [`TableError`]; earlier batches are kept.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check(batch)?;
         let mut rest = batch.clone();
@@ -99,12 +99,12 @@ impl ChunkWriter {
         Ok(())
     }
 
-    /// The chunks that were made and not taken yet.
+    /// The chunks made so far and not taken yet.
     pub fn take_full(&mut self) -> Vec<Chunk> {
         std::mem::take(&mut self.chunks)
     }
 
-    /// The chunks, the last one filled as far as rows were given.
+    /// The remaining chunks; the last one may be partly filled.
     ///
     /// # Errors
     /// [`TableError`].
@@ -113,7 +113,7 @@ impl ChunkWriter {
         Ok(self.chunks)
     }
 
-    /// Makes a chunk of what is left behind the full ones.
+    /// Makes a chunk of the remaining rows.
     ///
     /// # Errors
     /// [`TableError`].
@@ -173,8 +173,8 @@ impl ChunkWriter {
         Ok((self.owner(home)?, copies))
     }
 
-    /// Whose workers scan a chunk: under strategies that bind threads the node that loaded it, or,
-    /// where only a subset of the nodes has threads, the one that holds it; else any.
+    /// The node whose workers scan a chunk: under strategies that bind threads the node that loaded it, or,
+    /// if only a subset of the nodes has threads, the one that holds it; else any.
     fn owner(&self, home: ChunkHome) -> Result<Option<NodeId>> {
         let Destination { machine, strategy, .. } = &self.destination;
         let bound = strategy.home_of(machine, self.node)?.cpus.is_some();
@@ -185,7 +185,7 @@ impl ChunkWriter {
     }
 }
 
-/// From columns of blocks to blocks of columns; a table without columns keeps its empty blocks.
+/// Converts columns of blocks to blocks of columns; a table without columns keeps its empty blocks.
 fn transpose(columns: Vec<Vec<StoredColumn>>, blocks: usize) -> Vec<Vec<StoredColumn>> {
     let mut by_block: Vec<Vec<StoredColumn>> = (0..blocks).map(|_| Vec::new()).collect();
     for column in columns {

@@ -188,7 +188,7 @@ fn many_chunks_are_synced_together_and_one_that_is_not_gives_its_file_up() {
 }
 
 #[test]
-fn nodes_that_the_machine_lacks_are_replaced_and_the_change_is_told() {
+fn nodes_that_the_machine_lacks_are_replaced_and_the_change_is_reported() {
     let batch = batch(20, 100, &mut SplitMix64::new(1));
     let files = SimulatedFiles::new();
     let chunks = chunk_files(&files);

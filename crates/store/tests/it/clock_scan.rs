@@ -177,7 +177,7 @@ fn table(chunks: &[usize], changes: usize, random: &mut SplitMix64) -> (TableVer
     (version.apply(&change).unwrap(), all)
 }
 
-/// A value of the kind that the column has, or one beside them.
+/// A value of the column's kind, or one outside its values.
 fn number_test(field: &Field, random: &mut SplitMix64) -> NumberTest {
     let mut key = || loop {
         let key = match value(field.data_type(), field.name(), random) {
@@ -322,7 +322,7 @@ fn comparable(row: Vec<Value>) -> Vec<Value> {
 
 /// Runs a batch with so many workers, and puts together what they found.
 fn run(view: &TableSnapshot, queries: &[BatchQuery], workers: usize) -> Vec<Vec<QueryRows>> {
-    let samples = ColumnSamples::of(view);
+    let samples = ColumnSamples::from_snapshot(view);
     let batch = Arc::new(QueryBatch::new(schema(), queries.to_vec(), &samples));
     let scans = (0..workers).map(|worker| {
         let mut scan = BatchScan::new(Arc::clone(&batch), usize::MAX);
@@ -414,7 +414,7 @@ fn a_query_with_more_rows_than_a_pass_gathers_is_given_up_alone() {
         BatchQuery { tests: vec![], projection: [0].into(), with_ids: false, limit: usize::MAX };
     let none =
         BatchQuery { tests: vec![(8, ColumnTest::Text(TextTest::In([].into())))], ..all.clone() };
-    let batch = QueryBatch::new(schema(), vec![all, none], &ColumnSamples::of(&view));
+    let batch = QueryBatch::new(schema(), vec![all, none], &ColumnSamples::from_snapshot(&view));
     let mut scan = BatchScan::new(Arc::new(batch), 100);
     (0..view.chunks.len()).for_each(|chunk| scan.chunk(&view, chunk, 0).unwrap());
     let (found, counts) = scan.finish().unwrap();

@@ -51,7 +51,7 @@ fn reopened(directory: &OpenDirectory) -> SmallDatabase {
     SmallDatabase { database, table, codec }
 }
 
-/// What a session was told.
+/// The answers that a session received.
 #[derive(Default)]
 struct Answers {
     /// Values whose commits were acknowledged, with the keys that they are in.
@@ -163,7 +163,7 @@ fn check(directory: &OpenDirectory, sequence: SequenceId, answers: &[Answers], s
 }
 
 #[test]
-fn what_was_answered_survives_a_power_cut_at_any_call() {
+fn answered_commits_survive_a_power_cut_at_any_call() {
     let mut acknowledged = 0;
     for seed in 0..60 {
         let mut random = SplitMix64::new(seed);

@@ -150,7 +150,7 @@ fn two_children_do_not_wait_for_each_other() {
     block_on(family.insert(&mut two)).unwrap();
     let mut beside = begin();
     let updated = family.small.update(&mut beside, 1, |_| "changed".to_owned());
-    assert!(block_on(updated).unwrap(), "what is beside the key may change");
+    assert!(block_on(updated).unwrap(), "columns outside the key may change");
     for transaction in [two, beside, one] {
         block_on(transaction.commit()).unwrap();
     }
@@ -167,7 +167,7 @@ fn two_children_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn what_is_referred_to_is_not_dropped() {
+fn referenced_tables_are_not_dropped() {
     let family = Family::new(ReferentialAction::NoAction, Deferral::Never);
     let mut transaction = family.small.database.begin(TransactionOptions::default());
     transaction.statement(true).unwrap();

@@ -1,7 +1,7 @@
 //! A process that commits is killed at random moments, and its directory of this machine opened again: what it said it
 //! had committed is there, and the last transaction whole or not at all.
 //!
-//! The child is this test binary, told by a variable to be one. Its transactions follow from the seed and their
+//! The child is this test binary, started with an environment variable. Its transactions follow from the seed and their
 //! number; a thread of it makes checkpoints and folds all the while. `ATOLL_KILLS` and `ATOLL_SEED` set how many
 //! kills and which seed (`cargo xtask crash`).
 
@@ -191,7 +191,7 @@ fn the_child_commits_until_it_is_killed() {
     thread::scope(|scope| {
         scope.spawn(|| look_after(&opened, &small, &is_over));
         let mut out = std::io::stdout();
-        // Ends by itself when nothing reads what it says: its parent is gone.
+        // Ends on its own when nothing reads its output: its parent is gone.
         while writeln!(out, "\nready {}", next - 1).is_ok() {
             let made = transaction(seed, next, &model);
             commit(&opened, &small, &made);
@@ -236,7 +236,7 @@ fn kill_one(directory: &Path, seed: u64, random: &mut SplitMix64) -> u64 {
 }
 
 #[test]
-fn what_was_committed_is_there_after_every_kill() {
+fn committed_changes_survive_every_kill() {
     let (kills, first_seed) = (number("ATOLL_KILLS", KILLS), number("ATOLL_SEED", 1));
     let mut done = 0;
     for seed in first_seed.. {

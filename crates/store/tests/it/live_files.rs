@@ -32,7 +32,7 @@ fn a_new_file_is_private_and_its_zeros_take_space() {
 }
 
 #[test]
-fn what_was_written_is_read_whole_or_not_at_all() {
+fn files_are_read_whole_or_not_at_all() {
     let (_above, files) = data_directory();
     let file = files.create("a", 0).unwrap();
     file.write_at(10, b"reef").unwrap();

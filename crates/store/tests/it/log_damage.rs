@@ -43,7 +43,7 @@ fn flip(file: &dyn DataFile, offset: u64, bit: u32) {
 }
 
 /// How many records are known to be synced to a reader who knows nothing, when damage is in the frame
-/// or header that holds a byte of the log: all but the last batch, whose sync no later frame tells.
+/// or header that holds a byte of the log: all but the last batch, whose sync no later frame records.
 fn is_known_to_be_synced(records: &Records, position: u64) -> bool {
     position < records[records.len() - 2].0.0
 }

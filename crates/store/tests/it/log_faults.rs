@@ -1,4 +1,4 @@
-//! Every call of the file layer fails once, in turn, in every way: the error is told, stays, and costs
+//! Every call of the file layer fails once, in turn, in every way: the error is reported, stays, and costs
 //! nothing that was acknowledged.
 
 use atoll_store::files::Files;

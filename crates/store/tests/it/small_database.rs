@@ -35,7 +35,8 @@ pub(crate) fn definition() -> TableDefinition {
         Field::new("value", DataType::Utf8, false),
     ]);
     let columns = stored_schema(&Arc::new(columns));
-    let unique = Unique { name: "t_pkey".into(), columns: vec![0], is_primary: true };
+    let unique =
+        Unique { name: "t_pkey".into(), columns: vec![0], is_primary: true, is_index: false };
     TableDefinition { uniques: vec![unique], ..TableDefinition::new(columns, Strategy::Aligned) }
 }
 

@@ -1,4 +1,4 @@
-//! Rows that become chunks come back as they were, and what is told of them is exact.
+//! Rows written into chunks are read back unchanged, and the statistics of chunks are exact.
 
 use std::sync::Arc;
 

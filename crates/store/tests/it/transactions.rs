@@ -292,7 +292,7 @@ fn a_wait_for_a_lock_ends_with_its_patience() {
 }
 
 #[test]
-fn savepoints_take_back_what_came_after_them_and_keep_locks() {
+fn a_rollback_to_a_savepoint_undoes_later_changes_and_keeps_locks() {
     let small = small();
     let mut transaction = begin(&small);
     update(&small, &mut transaction, 1, "a");
@@ -429,7 +429,8 @@ fn a_constraint_is_added_over_rows_that_the_same_transaction_made_fit() {
     let small = small();
     small.set(2, "one");
     let mut definition = definition();
-    let unique = Unique { name: "t_value_key".into(), columns: vec![1], is_primary: false };
+    let unique =
+        Unique { name: "t_value_key".into(), columns: vec![1], is_primary: false, is_index: false };
     definition.uniques.push(unique);
     let change =
         CatalogChange::SetDefinition { table: small.table, definition: Arc::new(definition) };

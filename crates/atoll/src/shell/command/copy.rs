@@ -1,9 +1,9 @@
 //! `\\copy`, whose files need no quotes.
 
-/// Words that stand in the place of a file.
+/// Words that replace a file name.
 const STREAMS: [&str; 3] = ["stdin", "stdout", "program"];
 
-/// The COPY that a command is.
+/// The COPY statement for a command.
 pub(in crate::shell) fn statement(argument: &str) -> String {
     let argument = argument.trim_end_matches([';', ' ']);
     match file(argument) {
@@ -15,7 +15,7 @@ pub(in crate::shell) fn statement(argument: &str) -> String {
     }
 }
 
-/// Where a file without quotes stands: behind the first FROM or TO that is neither in quotes nor in parentheses.
+/// Position of a file without quotes: after the first FROM or TO outside of quotes and parentheses.
 fn file(argument: &str) -> Option<(usize, usize)> {
     let (mut quote, mut depth, mut start) = (None, 0_usize, 0);
     let mut is_named = false;
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_get_quotes_where_they_have_none() {
+    fn unquoted_files_get_quotes() {
         for (typed, sql) in [
             ("t from data.csv csv header", "COPY t from 'data.csv' csv header"),
             ("t (a, b) TO '/x/a b.csv'", "COPY t (a, b) TO '/x/a b.csv'"),

@@ -7,10 +7,10 @@ use super::tables::quoted;
 const USAGE: &str = "usage: .import FILE TABLE, as in .import 'my visits.csv' visits";
 
 impl Shell {
-    /// Inserts the rows of a file into a table, or makes one of them.
+    /// Inserts the rows of a file into a table, or creates the table from them.
     pub(super) async fn import(&mut self, arguments: &str) -> Result<(), Stop> {
         let words = words(arguments);
-        // The endings of names say what sqlite3 is told by these.
+        // sqlite3 needs these flags; here the file name's extension says the same.
         let words: Vec<&String> = words.iter().filter(|word| !word.starts_with("--")).collect();
         let [file, table] = words[..] else { return Err(Stop::failed(USAGE)) };
         let file = quoted(&unquoted(file));
@@ -27,7 +27,7 @@ impl Shell {
     }
 }
 
-/// Words with their quotes, in which there may be spaces.
+/// Splits words, keeping their quotes; quoted words may have spaces.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.trim_end_matches([';', ' ']).trim_start();
@@ -48,7 +48,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A word without the quotes around it.
+/// A word without its quotes.
 fn unquoted(word: &str) -> String {
     let inner =
         ['\'', '"'].iter().find_map(|quote| word.strip_prefix(*quote)?.strip_suffix(*quote));

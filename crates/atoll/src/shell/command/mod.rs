@@ -1,4 +1,4 @@
-//! `.commands`, which psql's users type with a backslash.
+//! `.commands`, which psql users type with a backslash.
 
 pub(super) mod copy;
 mod help;
@@ -16,7 +16,7 @@ use super::target::OutputTarget;
 use atoll_tools::terminal;
 use atoll_topology::nearest_name;
 
-/// A command: its names, the first of which help shows, and what help says of it.
+/// A command: its names, of which help shows the first, and its help text.
 pub(super) struct ShellCommand {
     pub(super) names: &'static [&'static str],
     arguments: &'static str,
@@ -77,22 +77,22 @@ pub(super) static COMMANDS: [ShellCommand; 33] = [
     command(
         &["bail"],
         "on|off",
-        "End a script at its first error; off: go on after errors",
+        "Stop a script at its first error; off: continue after errors",
         ".bail off",
         CommandKind::Bail,
     ),
-    command(&["cd"], "DIR", "Look for files in another directory", ".cd data", CommandKind::Cd),
+    command(&["cd"], "DIR", "Change the working directory", ".cd data", CommandKind::Cd),
     command(
         &["conninfo"],
         "",
-        "Which database this is, where it is, and whose session",
+        "Show the database, its location, and the user",
         "\\conninfo",
         CommandKind::Conninfo,
     ),
     command(
         &["copy"],
         "TABLE FROM|TO FILE …",
-        "COPY in one line, as psql has it; the name of the file needs no quotes",
+        "COPY in one line, as in psql; the file name needs no quotes",
         "\\copy visits TO visits.csv CSV HEADER",
         CommandKind::Copy,
     ),
@@ -100,21 +100,21 @@ pub(super) static COMMANDS: [ShellCommand; 33] = [
     command(
         &["describe", "d"],
         "[PATTERN]",
-        "Columns of a table, or of all whose names match; without a pattern, of all",
+        "Describe the columns of tables whose names match; without a pattern, of all",
         "\\d visit*",
         CommandKind::Describe,
     ),
     command(
         &["echo"],
         "on|off",
-        "Print each statement before it runs; \\echo TEXT writes a text, as .print does",
+        "Print each statement before it runs; \\echo TEXT prints a text, as .print does",
         ".echo on",
         CommandKind::Echo,
     ),
     command(
         &["expanded", "x"],
         "[on|off]",
-        "Show each value on a line of its own, as mode line does, or in a box again",
+        "Switch between modes line and box",
         "\\x",
         CommandKind::Expanded,
     ),
@@ -135,14 +135,14 @@ pub(super) static COMMANDS: [ShellCommand; 33] = [
     command(
         &["functions", "df"],
         "[PATTERN]",
-        "List the functions whose names have the pattern in them; * stands for anything",
+        "List the functions whose names contain the pattern; * matches anything",
         ".functions json*",
         CommandKind::Functions,
     ),
     command(
         &["headers", "header"],
         "on|off",
-        "Begin results with the names of their columns",
+        "Show column names above results",
         ".headers off",
         CommandKind::Headers,
     ),
@@ -156,21 +156,21 @@ pub(super) static COMMANDS: [ShellCommand; 33] = [
     command(
         &["import"],
         "FILE TABLE",
-        "Insert the rows of a file into a table, which is made where it is missing",
+        "Insert the rows of a file into a table, created if missing",
         ".import 'my visits.csv' visits",
         CommandKind::Import,
     ),
     command(
         &["indexes", "di"],
         "[PATTERN]",
-        "List the indexes, which primary keys and unique constraints have",
+        "List the indexes of primary keys and unique constraints",
         ".indexes visit*",
         CommandKind::Indexes,
     ),
     command(
         &["maxrows"],
         "N",
-        "Rows drawn of a result, first and last; 0 for all",
+        "Maximum number of rows shown, first and last; 0 for all",
         ".maxrows 100",
         CommandKind::MaxRows,
     ),
@@ -184,7 +184,7 @@ pub(super) static COMMANDS: [ShellCommand; 33] = [
     command(
         &["nullvalue"],
         "[TEXT]",
-        "The text for NULL; without one, that of the mode",
+        "Text for NULL; without one, the mode's default",
         ".nullvalue -",
         CommandKind::NullValue,
     ),
@@ -198,7 +198,7 @@ pub(super) static COMMANDS: [ShellCommand; 33] = [
     command(
         &["open"],
         "[DIR [--salvage]]",
-        "Open the database in a directory, made where it is missing; with --salvage, read what is left of a \
+        "Open the database in a directory, created if missing; with --salvage, read what is left of a \
          damaged one; without a directory, a new one in memory",
         ".open shop",
         CommandKind::Open,
@@ -210,19 +210,13 @@ pub(super) static COMMANDS: [ShellCommand; 33] = [
         ".output report.md",
         CommandKind::Output,
     ),
-    command(
-        &["print"],
-        "[TEXT]",
-        "Write a text where results go",
-        ".print done",
-        CommandKind::Print,
-    ),
+    command(&["print"], "[TEXT]", "Print a text to the output", ".print done", CommandKind::Print),
     command(&["quit", "exit", "q"], "", "Exit (as Ctrl-D does)", ".quit", CommandKind::Quit),
     command(&["read", "i"], "FILE", "Run a script", ".read setup.sql", CommandKind::Read),
     command(
         &["schema"],
         "[PATTERN]",
-        "The statements that make tables and views; without a pattern, of all",
+        "Show the statements that create tables and views; without a pattern, of all",
         ".schema visit*",
         CommandKind::Schema,
     ),
@@ -230,22 +224,22 @@ pub(super) static COMMANDS: [ShellCommand; 33] = [
     command(
         &["separator"],
         "[TEXT]",
-        "What stands between values in csv, tabs and list; without one, that of the mode",
+        "Separator of csv, tabs and list; without one, the mode's default",
         ".separator ;",
         CommandKind::Separator,
     ),
     command(
         &["shell", "system", "!"],
         "COMMAND",
-        "Run a command of the system",
+        "Run a shell command",
         ".shell ls *.csv",
         CommandKind::Shell,
     ),
-    command(&["show"], "", "Show what the commands have set", ".show", CommandKind::Show),
+    command(&["show"], "", "Show the current settings", ".show", CommandKind::Show),
     command(
         &["tables", "dt"],
         "[PATTERN]",
-        "List tables and views; those of the system only by a pattern",
+        "List tables and views; system tables only if the pattern matches them",
         ".tables atoll.*",
         CommandKind::Tables,
     ),
@@ -260,14 +254,14 @@ pub(super) static COMMANDS: [ShellCommand; 33] = [
     command(
         &["width"],
         "[N …]",
-        "Widths of drawn columns, 0 for as wide as their values; without any, for all",
+        "Column widths, 0 to fit the values; without arguments, for all columns",
         ".width 10 0 20",
         CommandKind::Width,
     ),
 ];
 
 impl Shell {
-    /// Carries out a command with its dot or backslash.
+    /// Runs a command, given with its dot or backslash.
     pub(super) async fn run_command(&mut self, text: &str) -> Result<(), Stop> {
         let (name, argument) = parts(text);
         let command = find(name)?;
@@ -280,7 +274,7 @@ impl Shell {
             CommandKind::Copy => self.run_statement(&copy::statement(raw_argument(text)), 1).await,
             CommandKind::Databases => self.run_plainly("SHOW DATABASES").await,
             CommandKind::Describe => self.columns_of(argument).await,
-            // psql's.
+            // psql's spelling.
             CommandKind::Echo if text.starts_with('\\') => self.print(argument),
             CommandKind::Echo => set::switch(&mut settings.echo, command, argument),
             CommandKind::Expanded => set::expanded(settings, command, argument),
@@ -325,7 +319,7 @@ impl Shell {
         Ok(self.target.writer().flush()?)
     }
 
-    /// Leaves the database for another one, on the same workers.
+    /// Switches to another database on the same workers.
     async fn open(&mut self, argument: &str) -> Result<(), Stop> {
         let (directory, salvage) = match argument.strip_suffix("--salvage") {
             Some(directory) => (directory.trim_end(), true),
@@ -335,7 +329,7 @@ impl Shell {
             return Err(Stop::failed(".open --salvage expects a directory"));
         }
         let directory = (!directory.is_empty()).then(|| PathBuf::from(directory));
-        // The directory may be the one that is left.
+        // It may be the directory of the current database.
         let before = self.session.database().clone();
         let opened = before.reopen(directory, salvage).await;
         self.session = opened.map_err(|error| Stop::failed(error.message()))?;
@@ -343,7 +337,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Says what of a salvaged database is missing.
+    /// Reports the missing parts of a salvaged database.
     pub(super) fn tell_missing(&self) {
         let report = self.session.database().open_report();
         for part in report.iter().flat_map(|report| &report.missing) {
@@ -360,14 +354,14 @@ impl Shell {
         Ok(())
     }
 
-    /// Makes a file the target of the next result; `output_again` puts the one that is left back.
+    /// Makes a file the target of the next result; `output_again` restores the previous target.
     fn once(&mut self, file: &str) -> Result<(), Stop> {
         let before = std::mem::replace(&mut self.target, opened(file)?);
         self.target_before.get_or_insert(before);
         Ok(())
     }
 
-    /// Runs a command of the system, whose output is the shell's.
+    /// Runs a shell command, whose output goes to the terminal.
     fn system(&mut self, command: &str) -> Result<(), Stop> {
         if command.is_empty() {
             return Err(Stop::failed(".shell expects a command, as in .shell ls"));
@@ -375,21 +369,21 @@ impl Shell {
         self.target.writer().flush()?;
         let ended = Command::new("sh").args(["-c", command]).status();
         let ended =
-            ended.map_err(|error| Stop::failed(format!("'{command}' cannot be run: {error}")))?;
+            ended.map_err(|error| Stop::failed(format!("cannot run '{command}': {error}")))?;
         if ended.success() {
             return Ok(());
         }
-        Err(Stop::failed(format!("'{command}' ended with {ended}")))
+        Err(Stop::failed(format!("'{command}' failed with {ended}")))
     }
 }
 
 fn opened(file: &str) -> Result<OutputTarget, Stop> {
     OutputTarget::file(Path::new(file))
-        .map_err(|error| Stop::failed(format!("{file} cannot be written: {error}")))
+        .map_err(|error| Stop::failed(format!("cannot write {file}: {error}")))
 }
 
 fn no_file(command: &str) -> Stop {
-    Stop::failed(format!(".{command} expects the name of a file"))
+    Stop::failed(format!(".{command} expects a file name"))
 }
 
 pub(super) fn find(name: &str) -> Result<&'static ShellCommand, Stop> {
@@ -404,12 +398,12 @@ pub(super) fn find(name: &str) -> Result<&'static ShellCommand, Stop> {
     })
 }
 
-/// What stands behind the name, as it is.
+/// The text after the name, unchanged.
 fn raw_argument(text: &str) -> &str {
     text.split_once(char::is_whitespace).map_or("", |(_, argument)| argument.trim())
 }
 
-/// Name and argument. Quotes around the argument and a semicolon behind it are dropped.
+/// Name and argument, without quotes around the argument and a semicolon after it.
 fn parts(text: &str) -> (&str, String) {
     let text = text.trim_start_matches(['.', '\\']).trim_end_matches([' ', ';']);
     let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -442,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_command_is_told_the_near_name() {
+    fn an_unknown_command_suggests_a_similar_name() {
         assert_eq!(
             message(find("tabels").err().unwrap()),
             "unknown command .tabels; did you mean .tables?"

@@ -1,4 +1,4 @@
-//! Commands that set something.
+//! Commands that change settings.
 
 use super::super::settings::{Explain, ShellSettings};
 use super::super::stop::Stop;
@@ -8,7 +8,7 @@ use crate::output::Mode;
 use atoll_tools::terminal;
 use atoll_topology::nearest_name;
 
-/// `on` or `off`; without either, the other of the two.
+/// `on` or `off`; without an argument, toggles.
 pub(super) fn switch(value: &mut bool, command: &ShellCommand, argument: &str) -> Result<(), Stop> {
     *value = match argument {
         "on" | "true" | "1" => true,
@@ -65,7 +65,7 @@ pub(super) fn rows_max(settings: &mut ShellSettings, argument: &str) -> Result<(
     Ok(())
 }
 
-/// Mode line, or mode box; without an argument, the other of the two.
+/// Mode line or mode box; without an argument, toggles.
 pub(super) fn expanded(
     settings: &mut ShellSettings,
     command: &ShellCommand,
@@ -81,7 +81,7 @@ pub(super) fn expanded(
     Ok(())
 }
 
-/// The text between values, in which `\t` is a tab; none for that of the mode.
+/// The separator, in which `\t` is a tab; None for the mode's default.
 pub(super) fn separator(argument: &str) -> Option<String> {
     let inner =
         ['\'', '"'].iter().find_map(|quote| argument.strip_prefix(*quote)?.strip_suffix(*quote));
@@ -89,7 +89,7 @@ pub(super) fn separator(argument: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.replace("\\t", "\t"))
 }
 
-/// Looks for files in another directory from now on.
+/// Changes the working directory.
 pub(super) fn directory(argument: &str) -> Result<(), Stop> {
     if argument.is_empty() {
         return Err(Stop::failed(".cd expects a directory, as in .cd data"));
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_take_what_they_know_and_keep_what_they_had() {
+    fn invalid_arguments_keep_the_settings() {
         let mut settings = ShellSettings::new(Mode::Box, true, false);
         mode(&mut settings, "csv").unwrap();
         rows_max(&mut settings, "0").unwrap();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn expanded_rows_and_boxes_take_turns() {
+    fn expanded_toggles_between_line_and_box() {
         let command = super::super::find("x").unwrap();
         let mut settings = ShellSettings::new(Mode::Csv, true, false);
         for (argument, mode) in
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_is_set_or_turned() {
+    fn a_switch_is_set_or_toggled() {
         let timer = super::super::find("timer").unwrap();
         let mut value = true;
         switch(&mut value, timer, "off").unwrap();

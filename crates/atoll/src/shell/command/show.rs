@@ -5,7 +5,7 @@ use super::super::settings::Explain;
 use super::super::stop::Stop;
 
 impl Shell {
-    /// Writes what the commands have set, by the names of the commands.
+    /// Prints the settings under the names of their commands.
     pub(super) fn show_settings(&mut self) -> Result<(), Stop> {
         let settings = &self.settings;
         let switch = |is_on: bool| if is_on { "on" } else { "off" };
@@ -17,7 +17,7 @@ impl Shell {
         let widths: Vec<String> = settings.widths.iter().map(ToString::to_string).collect();
         let quoted = |text: &Option<String>| match text {
             Some(text) => format!("{text:?}"),
-            None => "that of the mode".to_owned(),
+            None => "the mode's default".to_owned(),
         };
         let rows = [
             ("bail", switch(settings.bail).to_owned()),

@@ -1,4 +1,4 @@
-//! `.tables`, `.views`, `.indexes`, `.schema`, `\d`, `.functions` and `\conninfo`, answered by system tables.
+//! `.tables`, `.views`, `.indexes`, `.schema`, `\d`, `.functions` and `\conninfo`, as queries of system tables.
 
 use atoll_sql::Session;
 use atoll_sql::arrow::array::Array;
@@ -12,16 +12,16 @@ const TABLES: &str = "SELECT table_schema AS schema, table_name AS name, \
                       CASE table_type WHEN 'BASE TABLE' THEN 'TABLE' ELSE table_type END AS type \
                       FROM information_schema.tables WHERE";
 
-/// The schemas of the system's own tables.
+/// The system schemas.
 const OF_USERS: &str = "table_schema NOT IN ('information_schema', 'atoll')";
 
-/// The extensions of PostgreSQL's that a database says it has.
+/// The PostgreSQL extensions that a database claims to have.
 pub(super) const EXTENSIONS: &str = "SELECT extname AS name, extversion AS version, nspname AS schema \
                                      FROM pg_catalog.pg_extension \
                                      JOIN pg_catalog.pg_namespace n ON n.oid = extnamespace ORDER BY 1";
 
 impl Shell {
-    /// Writes where the database is, and who the user is.
+    /// Prints the database, its location, and the user.
     pub(super) async fn connection(&mut self) -> Result<(), Stop> {
         let place = match self.session.database().directory() {
             Some(directory) => format!("in directory '{}'", directory.display()),
@@ -32,7 +32,7 @@ impl Shell {
         self.print(&format!("database \"{database}\" {place}, as user \"{user}\""))
     }
 
-    /// The indexes whose names are like a pattern.
+    /// Lists the indexes whose names match a pattern.
     pub(super) async fn indexes(&mut self, pattern: &str) -> Result<(), Stop> {
         let condition = if pattern.is_empty() { OF_USERS.to_owned() } else { named_like(pattern) };
         let query = format!(
@@ -48,7 +48,7 @@ impl Shell {
         self.run_plainly(&format!("{TABLES} {condition} ORDER BY 1, 2")).await
     }
 
-    /// The functions whose name or other name is like a pattern.
+    /// Lists the functions whose name or alias matches a pattern.
     pub(super) async fn functions(&mut self, pattern: &str) -> Result<(), Stop> {
         let like = match pattern.contains(['*', '%']) {
             true => pattern.replace('*', "%"),
@@ -69,7 +69,7 @@ impl Shell {
         self.run_plainly(&query).await
     }
 
-    /// Writes the statements that make tables and views.
+    /// Prints the statements that create tables, views and indexes.
     pub(super) async fn definitions(&mut self, pattern: &str) -> Result<(), Stop> {
         let condition = if pattern.is_empty() { OF_USERS.to_owned() } else { named_like(pattern) };
         let query = format!(
@@ -87,6 +87,14 @@ impl Shell {
                 if !text.is_empty() {
                     writeln!(self.target.writer(), "{text};")?;
                 }
+            }
+            let indexes = format!(
+                "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = {}::regclass \
+                 AND indexrelid NOT IN (SELECT conindid FROM pg_constraint) ORDER BY 1",
+                quoted(&name)
+            );
+            for text in texts(&self.session, &indexes).await? {
+                writeln!(self.target.writer(), "{text};")?;
             }
         }
         Ok(self.target.writer().flush()?)
@@ -113,7 +121,7 @@ impl Shell {
         .await
     }
 
-    /// Whether there is a table or view of this name.
+    /// Whether a table or view has this name.
     pub(super) async fn has_table(&self, table: &str) -> Result<bool, Stop> {
         let parts = name_parts(table);
         let (name, schema) = match &parts[..] {
@@ -140,7 +148,7 @@ impl Shell {
         Ok(Stop::failed(format!("table {table} does not exist; {help}")))
     }
 
-    /// Runs a query of our own, which is neither explained nor told.
+    /// Runs an internal query, without explaining or echoing it.
     pub(super) async fn run_plainly(&mut self, query: &str) -> Result<(), Stop> {
         let settings = self.settings.clone();
         self.settings.explain = Default::default();
@@ -152,7 +160,7 @@ impl Shell {
     }
 }
 
-/// The parts of a name as they are looked up: those without quotes in small letters.
+/// Splits a name into parts; unquoted ones become lower case.
 fn name_parts(name: &str) -> Vec<String> {
     let (mut parts, mut part, mut is_quoted) = (Vec::new(), String::new(), false);
     for letter in name.chars() {
@@ -167,8 +175,8 @@ fn name_parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// The condition on tables that a pattern stands for: `*` and `%` are any text, `?` is a character. A pattern
-/// without a schema is of the users' ones.
+/// The condition on tables for a pattern: `*` and `%` match any text, `?` a character. A pattern without a schema
+/// matches user tables only.
 fn named_like(pattern: &str) -> String {
     let like = |pattern: &str| {
         let escaped = pattern.to_lowercase().replace('\\', "\\\\").replace('_', "\\_");
@@ -183,17 +191,17 @@ fn named_like(pattern: &str) -> String {
     }
 }
 
-/// A text as SQL writes it.
+/// A text as an SQL literal.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// First column of a query's result as text.
+/// First column of a query's result as texts.
 async fn texts(session: &Session, query: &str) -> Result<Vec<String>, Stop> {
     column_texts(session, query, 0).await
 }
 
-/// A column of a query's result, from 0, as text.
+/// A column of a query's result, from 0, as texts.
 async fn column_texts(session: &Session, query: &str, at: usize) -> Result<Vec<String>, Stop> {
     let result = session.run(query).await.map_err(|error| Stop::sql(error, 1, 0))?;
     let batches = result.collect().await.map_err(|error| Stop::sql(error, 1, 0))?;

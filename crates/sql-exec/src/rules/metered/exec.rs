@@ -1,4 +1,4 @@
-//! The operator through which rows pass that would otherwise not be accounted for.
+//! The operator that accounts for rows that no other operator accounts for.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const WINDOW_COPIES: usize = 2;
 /// limit together before their texts are copied.
 const SORTED_SHARE: usize = 16;
 
-/// What is done for the operator below or above.
+/// The work done for the operator below or above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
     /// Rows from a source: they go on while the [`Gauge`] allows.
@@ -36,7 +36,7 @@ pub enum Duty {
     Sorted,
 }
 
-/// Hands batches on, and ends with an error where memory is short.
+/// Passes batches on, and fails when memory is short.
 pub type MeteredExec = PassThroughExec<Duty>;
 
 impl PassThrough for Duty {
@@ -56,7 +56,9 @@ impl PassThrough for Duty {
         let rows = input.execute(partition, Arc::clone(&context))?;
         let pool = context.memory_pool();
         let work = match self {
-            Self::Source => MeterWork::Check(input.name().to_owned(), Gauge::of(&context)),
+            Self::Source => {
+                MeterWork::Check(input.name().to_owned(), Gauge::from_context(&context))
+            }
             Self::Kept => {
                 let kept = MemoryConsumer::new(format!("WindowAggExec[{partition}]"));
                 MeterWork::Reserve(kept.register(pool))
@@ -79,7 +81,7 @@ struct BatchMeter {
 }
 
 enum MeterWork {
-    /// Asks the gauge in this name.
+    /// Checks the gauge under this name.
     Check(String, Option<Arc<Gauge>>),
     /// Reserves until the stream is dropped.
     Reserve(MemoryReservation),
@@ -121,14 +123,14 @@ impl RecordBatchStream for BatchMeter {
     }
 }
 
-/// The bytes of a batch's rows, without those around them that its buffers may hold.
+/// The bytes of a batch's rows, without other rows in its buffers.
 fn bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(array_bytes).sum()
 }
 
 fn array_bytes(array: &Arc<dyn Array>) -> usize {
     let texts = match array.data_type() {
-        // Arrow counts the views alone.
+        // Arrow counts only the views.
         DataType::Utf8View => array.as_string_view().total_buffer_bytes_used(),
         DataType::BinaryView => array.as_binary_view().total_buffer_bytes_used(),
         _ => 0,
@@ -137,7 +139,7 @@ fn array_bytes(array: &Arc<dyn Array>) -> usize {
         + array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
 }
 
-/// The batch, with its texts copied where it holds on to more than `most` bytes.
+/// The batch, with its texts copied if it keeps more than `most` bytes alive.
 fn compacted(batch: RecordBatch, most: usize) -> Result<RecordBatch> {
     if get_record_batch_memory_size(&batch) <= most {
         return Ok(batch);

@@ -1,10 +1,10 @@
 //! Memory that operators keep without reserving it, or reserve too much of.
 //!
 //! DataFusion's window operator for frames that look ahead keeps all rows of its input, joins them to
-//! one batch, and reserves none of that (apache/datafusion#23207): what it is given is reserved on its behalf. A batch
+//! one batch, and reserves none of that (apache/datafusion#23207): its input is reserved on its behalf. A batch
 //! of texts (`Utf8View`) that a sort puts together from all of its runs holds on to the buffers of all of them, and
 //! is charged as much by whatever merges it with other partitions: its texts are copied where that is a
-//! good part of the limit. What waits elsewhere without a reservation came from a source of rows: Atoll's
+//! good part of the limit. Rows that wait elsewhere without a reservation came from a source: Atoll's
 //! scans ask the `Gauge` at every batch, and so do those of files and of functions such as
 //! `generate_series` here.
 
@@ -27,7 +27,7 @@ use atoll_sql_common::operator::OperatorRule;
 use exec::Duty;
 pub use exec::MeteredExec;
 
-/// Has rows pass through a [`MeteredExec`] where they need it; see the module.
+/// Adds a [`MeteredExec`] where rows need it; see the module.
 #[derive(Debug)]
 pub(crate) struct Metered;
 

@@ -8,7 +8,7 @@
 //! SELECT a FROM t WHERE COLUMNS(*) > 0        all of them: a > 0 AND b > 0
 //! ```
 //!
-//! The session tells the names: see `needs`.
+//! The session supplies the names: see `needs`.
 
 use crate::syntax::{walk, walk_mut};
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::dialect::tree;
 
-/// Which columns are meant.
+/// The chosen columns.
 pub(in crate::dialect) enum Choice {
     All { without: Vec<String> },
     Matching(String),
@@ -32,8 +32,8 @@ pub(in crate::dialect) enum Choice {
 }
 
 impl Choice {
-    /// What a call of COLUMNS chooses; none for other functions.
-    pub(in crate::dialect) fn of(function: &Function) -> Result<Option<Self>> {
+    /// The choice of a call of COLUMNS; `None` for other functions.
+    pub(in crate::dialect) fn from_call(function: &Function) -> Result<Option<Self>> {
         if !is_columns(function) {
             return Ok(None);
         }
@@ -82,7 +82,7 @@ impl Choice {
         }))
     }
 
-    /// The numbers of the columns that are chosen among these.
+    /// The indexes of the chosen columns among `columns`.
     pub(in crate::dialect) fn choose(&self, names: &[String]) -> Result<Vec<usize>> {
         let same = |one: &str, other: &str| one.trim_matches('"').eq_ignore_ascii_case(other);
         let chosen: Vec<usize> = match self {
@@ -138,7 +138,7 @@ fn is_columns(function: &Function) -> bool {
     }
 }
 
-/// The calls of COLUMNS in expressions, but not in their subqueries, or in all that is inside.
+/// The calls of COLUMNS in expressions, with or without their subqueries.
 #[derive(Default)]
 struct Calls {
     depth: usize,
@@ -177,7 +177,7 @@ pub(in crate::dialect) fn are_in(part: &impl Visit) -> bool {
     calls.all > 0
 }
 
-/// Whether a SELECT has a call that is its own.
+/// Whether a SELECT has a call outside of its subqueries.
 pub(in crate::dialect) fn are_of(select: &Select) -> bool {
     let mut calls = Calls::default();
     let _ = walk(&select.projection, &mut calls);
@@ -187,13 +187,13 @@ pub(in crate::dialect) fn are_of(select: &Select) -> bool {
 
 /// A column of FROM.
 pub(in crate::dialect) struct Named {
-    /// As it is named in expressions.
+    /// Its name in expressions.
     pub(in crate::dialect) expr: Expr,
     pub(in crate::dialect) name: String,
     pub(in crate::dialect) table: Option<Ident>,
 }
 
-/// Writes the expressions of a SELECT out.
+/// Expands the calls in the expressions of a SELECT.
 pub(in crate::dialect) fn write_out(select: &mut Select, columns: &[Named]) -> Result<()> {
     let mut projection = Vec::new();
     for item in std::mem::take(&mut select.projection) {
@@ -224,19 +224,19 @@ pub(in crate::dialect) fn write_out(select: &mut Select, columns: &[Named]) -> R
     Ok(())
 }
 
-/// An expression for each column that its calls choose, with the name of that.
+/// An expression for each column that its calls choose, with the column's name.
 fn each(expr: &Expr, columns: &[Named]) -> Result<Option<Vec<(Expr, String)>>> {
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
     let mut chosen: Option<Vec<usize>> = None;
     let mut calls = Replaced {
         depth: 0,
         with: &mut |function| {
-            let Some(choice) = Choice::of(function)? else { return Ok(None) };
+            let Some(choice) = Choice::from_call(function)? else { return Ok(None) };
             let own = choice.choose(&names)?;
             match &chosen {
                 Some(other) if other.len() != own.len() => {
                     return plan_err!(
-                        "the COLUMNS(…) of one expression choose different numbers of columns"
+                        "the COLUMNS(…) calls of one expression choose different numbers of columns"
                     );
                 }
                 Some(_) => {}
@@ -256,7 +256,7 @@ fn each(expr: &Expr, columns: &[Named]) -> Result<Option<Vec<(Expr, String)>>> {
         let mut replaced = Replaced {
             depth: 0,
             with: &mut |function| {
-                let Some(choice) = Choice::of(function)? else { return Ok(None) };
+                let Some(choice) = Choice::from_call(function)? else { return Ok(None) };
                 Ok(choice.choose(&names)?.get(nth).map(|at| columns[*at].expr.clone()))
             },
         };
@@ -268,7 +268,7 @@ fn each(expr: &Expr, columns: &[Named]) -> Result<Option<Vec<(Expr, String)>>> {
     Ok(Some(all))
 }
 
-/// Puts something in the place of calls, subqueries left out.
+/// Replaces calls, but not those in subqueries.
 struct Replaced<'a> {
     depth: usize,
     with: &'a mut dyn FnMut(&Function) -> Result<Option<Expr>>,
@@ -301,7 +301,7 @@ impl VisitorMut for Replaced<'_> {
     }
 }
 
-/// A column by its name, and by its table where that is needed.
+/// A column by its name, qualified by its table if needed.
 pub(in crate::dialect) fn column(table: Option<Ident>, name: &str) -> Expr {
     match table {
         Some(table) => Expr::CompoundIdentifier(vec![table, tree::quoted(name)]),

@@ -1,4 +1,4 @@
-//! The columns of a query: their names, stars, and what has to be known of them before planning.
+//! The columns of a query: their names, stars, and the facts needed about them before planning.
 
 pub(super) mod aliases;
 pub(super) mod columns_call;

@@ -1,4 +1,4 @@
-//! Names of the columns that a query leaves unnamed: an expression is called by its text.
+//! Names the columns that a query leaves unnamed: an expression gets its text as name.
 //!
 //! ```text
 //! SELECT count(*), a+1, t.b FROM t       SELECT count(*) AS "count(*)", a + 1 AS "a + 1", t.b FROM t
@@ -32,18 +32,18 @@ use crate::dialect::columns::postgres_names::figured;
 use crate::dialect::expressions::whole_numbers::cast_whole_numbers;
 use atoll_sql_common::settings::ColumnNames;
 
-/// Stands between the name of a column of a result and a number, where there is another of its name; the
-/// second character cannot be seen.
+/// Separates the name of a result column from a number, if the name is a duplicate; the
+/// second character is invisible.
 const MARK: &str = ":\u{2063}";
 
-/// Gives names to all select lists of a statement, and types to numbers; `names` says how to call the columns of its
+/// Gives names to all select lists of a statement, and types to numbers; `names` is the style of names for its
 /// rows.
 pub fn name_columns(statement: &mut Parsed, names: ColumnNames) {
     let _ = match statement {
         Parsed::Statement(statement) => {
             name_returned(statement, names);
             let walked = walk_mut(statement, &mut Names::default());
-            // Last, for ORDER BY finds by their texts what DISTINCT has left.
+            // Last, because ORDER BY finds by text the expressions that DISTINCT has left.
             cast_whole_numbers(statement);
             walked
         }
@@ -59,7 +59,7 @@ pub fn name_columns(statement: &mut Parsed, names: ColumnNames) {
     };
 }
 
-/// The schema as clients see it; none where nothing of it is marked.
+/// The schema as clients see it; `None` if no name is marked.
 pub fn shown(schema: &Schema) -> Option<SchemaRef> {
     let plain =
         |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_name(shown_name(field.name())));
@@ -109,8 +109,8 @@ fn name_output(query: &mut Query, names: ColumnNames) {
     order_by_figured(query);
 }
 
-/// Marks an alias that is called like a column by which the query is ordered: `SELECT a::text AS a FROM t ORDER BY
-/// t.a`. DataFusion puts the column beside it, and then does not know which is meant.
+/// Marks an alias that has the name of a column by which the query is ordered: `SELECT a::text AS a FROM t ORDER BY
+/// t.a`. DataFusion adds the column, and then finds the name ambiguous.
 fn hide_from_order(query: &mut Query) {
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &query.order_by else {
         return;
@@ -160,12 +160,12 @@ fn is_by_name(quantifier: SetQuantifier) -> bool {
     matches!(quantifier, ByName | AllByName | DistinctByName)
 }
 
-/// Lets ORDER BY find a name that has the mark: the first column that is shown under it.
+/// Makes ORDER BY find a marked name: the first column that is shown under it.
 fn order_by_figured(query: &mut Query) {
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else {
         return;
     };
-    // DISTINCT ON, which keys have to begin with, looks its own names up in FROM.
+    // DISTINCT ON, with which the keys must begin, looks its names up in FROM.
     if let SetExpr::Select(select) = query.body.as_ref()
         && matches!(select.distinct, Some(Distinct::On(_)))
     {
@@ -200,17 +200,17 @@ fn output_items(body: &SetExpr) -> Option<&[SelectItem]> {
     }
 }
 
-/// Where a select list stands.
+/// The context of a select list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Its columns are what the statement returns.
+    /// The statement returns its columns.
     Output(ColumnNames),
-    /// Its columns are looked up by the query around it.
+    /// The surrounding query looks its columns up.
     Within,
 }
 
 impl Place {
-    /// What stands between a name that is taken and the number behind it.
+    /// The separator between a duplicate name and its number.
     fn between(self) -> &'static str {
         match self {
             Self::Output(_) => MARK,
@@ -219,7 +219,7 @@ impl Place {
     }
 }
 
-/// Names what the statement does not return.
+/// Names columns that the statement does not return.
 #[derive(Default)]
 struct Names {
     /// SELECTs of expressions, which are about to be visited.
@@ -298,14 +298,14 @@ fn query_of(expr: &Expr) -> Option<&Query> {
 /// The names of one select list.
 #[derive(Default)]
 struct TakenNames {
-    /// Of each name the number of the last column that has it, and by which qualifier it is a column.
+    /// For each name the number of its last column, and the qualifier if it is a column.
     taken: HashMap<String, (usize, Option<String>)>,
     /// How many columns have been hidden under each name.
     hidden: HashMap<String, usize>,
 }
 
 impl TakenNames {
-    /// The name, with a number behind it where it is taken.
+    /// The name, followed by a number if it is taken.
     fn take(&mut self, name: String, between: &str) -> String {
         let Some((last, _)) = self.taken.get(&name) else {
             self.taken.insert(name.clone(), (0, None));
@@ -337,7 +337,7 @@ impl TakenNames {
         }
     }
 
-    /// Whether a column can keep its name: it has it alone, or is told apart by the name of its table.
+    /// Whether a column can keep its name: no other column has it, or their tables distinguish them.
     fn keeps(&mut self, name: &str, qualifier: Option<String>) -> bool {
         match self.taken.get(name) {
             None => {
@@ -349,11 +349,11 @@ impl TakenNames {
     }
 }
 
-/// Gives each item of a select list a name of its own.
+/// Gives each item of a select list a unique name.
 fn name(items: &mut [SelectItem], from: &[TableWithJoins], place: Place) {
     let mut names = TakenNames::default();
     let between = place.between();
-    // What `*` stands for is not known yet. A column beside it may be one of those, which results allow.
+    // The columns of `*` are not known yet. A column next to it may be one of them, which results allow.
     let is_starred = place != Place::Within && items.iter().any(is_star);
     let columns = plain_columns(items);
     for item in items {
@@ -398,7 +398,7 @@ fn name(items: &mut [SelectItem], from: &[TableWithJoins], place: Place) {
     }
 }
 
-/// The text of an expression without what words left in it for frames with EXCLUDE.
+/// The text of an expression without the marker that `words` leaves for frames with EXCLUDE.
 fn without_marks(mut text: String) -> String {
     let mark = format!("('{EXCLUDE}");
     while let Some(from) = text.find(&mark) {
@@ -425,7 +425,7 @@ fn plain_columns(items: &[SelectItem]) -> HashSet<String> {
     columns.collect()
 }
 
-/// Whether an alias reads like one of these columns with its table, as in `SELECT a, b AS "t.a" FROM t`: DataFusion
+/// Whether an alias reads like one of these qualified columns, as in `SELECT a, b AS "t.a" FROM t`: DataFusion
 /// takes both for one name.
 fn is_column_of(alias: &str, columns: &HashSet<String>, from: &[TableWithJoins]) -> bool {
     alias.rsplit_once('.').is_some_and(|(table, name)| {
@@ -437,7 +437,7 @@ fn is_star(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-/// Name and qualifier of a column; none for other expressions.
+/// Name and qualifier of a column; `None` for other expressions.
 pub(in crate::dialect) fn column(expr: &Expr) -> Option<(String, Option<String>)> {
     match expr {
         Expr::Nested(inner) => column(inner),
@@ -451,14 +451,14 @@ pub(in crate::dialect) fn column(expr: &Expr) -> Option<(String, Option<String>)
     }
 }
 
-/// Whether a name with dots is that of a field in a struct, since no table has the name before the last dot.
+/// Whether a name with dots is a field of a struct, because no table has the name before the last dot.
 fn is_field(expr: &Expr, from: &[TableWithJoins]) -> bool {
     let Expr::CompoundIdentifier(parts) = expr else { return false };
     let [.., table, _] = parts.as_slice() else { return false };
     !from.is_empty() && !from.iter().any(|relation| is_called(relation, &folded(table)))
 }
 
-/// Whether one of the tables has a name, as far as names can be seen.
+/// Whether one of the tables has a name, as far as names are known here.
 fn is_called(relation: &TableWithJoins, name: &str) -> bool {
     let joined = relation.joins.iter().map(|join| &join.relation);
     std::iter::once(&relation.relation).chain(joined).any(|factor| match factor {
@@ -482,7 +482,7 @@ pub fn folded(name: &Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }
 
-/// Whether it is several columns, or has its name in front.
+/// Whether the item is several columns, or has its name in front.
 fn is_other(expr: &Expr, text: &str) -> bool {
     matches!(expr, Expr::Named { .. }) || text.to_ascii_lowercase().contains("columns(")
 }

@@ -1,7 +1,7 @@
-//! What a statement has to know before it is planned: the columns of a FROM, the values of a column.
+//! Facts that a statement needs before it is planned: the columns of a FROM, the values of a column.
 //!
-//! [`Expansion::asked`] gives queries, innermost first, as far as they hang on no other answer;
-//! [`Expansion::answered`] writes the answers in their places. Both are repeated until nothing is asked.
+//! [`Expansion::asked`] returns queries, innermost first, that depend on no other answer;
+//! [`Expansion::answered`] inserts the answers. Both are repeated until no query is left.
 
 use crate::dialect::columns::order_by_all::order_by_all;
 use crate::syntax::{flow, walk, walk_mut, walk_relations};
@@ -19,40 +19,40 @@ use crate::dialect::columns::{columns_call, reused, stars};
 use crate::dialect::relations::using::{self, SharedNames};
 use crate::dialect::tree;
 
-/// What is asked of the session.
+/// A question to the session.
 pub enum Question {
     /// The columns of a query.
     Columns(Query),
-    /// The columns of a query, which may name what is around it and is not known here.
+    /// The columns of a query that may refer to unknown names of the queries around it.
     AnyColumns(Query),
     /// The rows of a query of one column, a text.
     Values(Query),
 }
 
-/// What the session answers.
+/// An answer of the session.
 pub enum Answer {
     /// The columns of a query.
     Columns(DFSchemaRef),
     /// The values of a query's column, as SQL.
     Values(Vec<String>),
-    /// It cannot be known.
+    /// There is no answer.
     Unknown,
 }
 
 /// The questions of one statement, round by round.
 pub struct Expansion<'a> {
-    /// Tells of functions by their names.
+    /// Whether the function of a name is volatile.
     is_volatile: &'a (dyn Fn(&str) -> bool + Sync),
     /// SELECTs whose aliases are settled, as texts.
     settled: HashSet<String>,
     /// SELECTs whose joins share columns and are written out, as texts.
     shared: HashMap<String, SharedNames>,
-    /// What asked and has no answer yet, as texts.
+    /// Questions without an answer yet, as texts.
     asked: VecDeque<String>,
 }
 
 impl<'a> Expansion<'a> {
-    /// No questions yet; `is_volatile` says of a function whether it gives another value each time.
+    /// No questions yet; `is_volatile` returns whether a function returns another value each time.
     pub fn new(is_volatile: &'a (dyn Fn(&str) -> bool + Sync)) -> Self {
         let (settled, shared, asked) = (HashSet::new(), HashMap::new(), VecDeque::new());
         Self { is_volatile, settled, shared, asked }
@@ -66,7 +66,7 @@ impl<'a> Expansion<'a> {
         Ok(needs.questions)
     }
 
-    /// Writes the answers in the places of what asked for them.
+    /// Inserts the answers in the places that asked for them.
     pub fn answered(&mut self, statement: &mut Parsed, answers: Vec<Answer>) -> Result<()> {
         let answers = Some(answers.into());
         let mut needs = Needs { scopes: vec![], questions: vec![], answers, of: self };
@@ -99,13 +99,13 @@ struct Needs<'a, 'b> {
 }
 
 impl Needs<'_, '_> {
-    /// A query with all names that are known where it stands.
+    /// A query with all WITH queries that are visible to it.
     fn scoped(&self, body: SetExpr) -> Query {
         let mut ctes: Vec<Cte> = Vec::new();
         let mut named = names_in(&body);
         for cte in self.scopes.iter().flatten().rev() {
             let name = cte.alias.name.value.to_lowercase();
-            // Only what is read: a WITH query that is being written out cannot be planned yet.
+            // Only those that are read: a WITH query that is being expanded cannot be planned yet.
             if named.contains(&name) && !self.is_open(cte) {
                 named.extend(names_in(cte));
                 if ctes.iter().all(|other| other.alias.name != cte.alias.name) {
@@ -121,7 +121,7 @@ impl Needs<'_, '_> {
         query
     }
 
-    /// Whether a part of a statement reads a WITH query in which something is to be asked.
+    /// Whether a part of a statement reads a WITH query that has questions.
     fn reads_open(&self, part: &impl Visit) -> bool {
         let open: Vec<&Cte> =
             self.scopes.iter().flatten().filter(|cte| self.is_open(*cte)).collect();
@@ -138,7 +138,7 @@ impl Needs<'_, '_> {
         visited.is_break()
     }
 
-    /// Whether this is asked now, or answered now what was asked of it.
+    /// Asks a question, or applies its answer. Returns whether it did either.
     fn is_turn_of(&mut self, part: &impl ToString) -> bool {
         let text = part.to_string();
         match self.answers {
@@ -239,12 +239,12 @@ impl Needs<'_, '_> {
         Ok(())
     }
 
-    /// Whether all of what a SELECT reads is known.
+    /// Whether all relations of a SELECT are known.
     fn can_ask(&self, select: &Select) -> bool {
         !self.is_open(&select.from) && !self.reads_open(&select.from)
     }
 
-    /// Whether there is something to be asked in a part of a statement.
+    /// Whether a part of a statement has questions.
     fn is_open(&self, part: &impl Visit) -> bool {
         let mut aliases = OpenAliases { settled: &self.of.settled };
         columns_call::are_in(part)
@@ -252,7 +252,7 @@ impl Needs<'_, '_> {
             || walk(part, &mut aliases).is_break()
     }
 
-    /// `SELECT *` from what a SELECT reads.
+    /// `SELECT *` from the FROM of a SELECT.
     fn all_of(&self, select: &Select) -> Query {
         let all = tree::select(tree::everything(), select.from.clone());
         self.scoped(SetExpr::Select(Box::new(all)))
@@ -335,7 +335,7 @@ impl Needs<'_, '_> {
     }
 }
 
-/// The columns of a query; those of whose name there are more are told apart by their tables.
+/// The columns of a query; columns with duplicate names are qualified by their tables.
 fn named(schema: &DFSchemaRef) -> Vec<columns_call::Named> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for field in schema.fields() {
@@ -376,7 +376,7 @@ fn names_in(part: &impl Visit) -> HashSet<String> {
     names
 }
 
-/// Stops at a SELECT in which an alias is named again.
+/// Stops at a SELECT in which an alias is reused.
 struct OpenAliases<'a> {
     settled: &'a HashSet<String>,
 }

@@ -1,4 +1,4 @@
-//! `ORDER BY ALL` where DataFusion does not know it.
+//! `ORDER BY ALL` where DataFusion does not support it.
 
 use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::sqlparser::ast::{
@@ -29,7 +29,7 @@ fn position(column: usize, options: OrderByOptions) -> OrderByExpr {
     OrderByExpr { expr, options, with_fill: None }
 }
 
-/// How many columns it has, where that can be seen.
+/// The number of its columns, if visible.
 fn columns(body: &SetExpr) -> Option<usize> {
     match body {
         SetExpr::Select(select) => {

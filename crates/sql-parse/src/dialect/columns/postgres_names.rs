@@ -1,4 +1,4 @@
-//! What PostgreSQL calls a column that has no name (`FigureColname` in its `parse_target.c`).
+//! PostgreSQL's names of unnamed columns (`FigureColname` in its `parse_target.c`).
 //!
 //! ```text
 //! count(*)    a + 1       a::text    1::int    CASE … ELSE a END    (SELECT a FROM t)
@@ -11,10 +11,10 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::dialect::columns::names::{column, folded};
 
-/// The name of what has none.
+/// The name of columns without one.
 const UNNAMED: &str = "?column?";
 
-/// How good a name is: what stands around an expression gives way to a strong one.
+/// The strength of a name: a strong inner name wins over the expression around it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strength {
     Weak,
@@ -49,7 +49,7 @@ fn named(expr: &Expr) -> Option<(String, Strength)> {
     }
 }
 
-/// The name of an expression, where it is a strong one.
+/// The name of an expression, if it is a strong one.
 fn strong(expr: &Expr) -> Option<(String, Strength)> {
     named(expr).filter(|(_, strength)| *strength == Strength::Strong)
 }
@@ -77,7 +77,7 @@ fn strong_name(expr: &Expr) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The last part of a function's name; none for what only the parser calls so.
+/// The last part of a function's name; `None` for functions that only the parser sees as such.
 fn function_name(name: &ObjectName) -> Option<String> {
     let name = folded(name.0.last()?.as_ident()?);
     (!name.starts_with('$')).then_some(name)
@@ -103,7 +103,7 @@ fn subquery_name(query: &Query) -> String {
     }
 }
 
-/// What PostgreSQL calls a type, without lengths and brackets.
+/// PostgreSQL's name of a type, without lengths and brackets.
 fn type_name(data_type: &DataType) -> String {
     let text = data_type.to_string().to_lowercase();
     let text = text.split('[').next().unwrap_or_default();
@@ -142,7 +142,7 @@ mod tests {
     use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
     use datafusion::sql::sqlparser::parser::Parser;
 
-    /// As PostgreSQL 15 answers.
+    /// As PostgreSQL 15 names them.
     const NAMES: &[(&str, &str)] = &[
         ("count(*)", "count"),
         ("pg_catalog.lower(b)", "lower"),
@@ -207,7 +207,7 @@ mod tests {
     ];
 
     #[test]
-    fn columns_are_called_as_in_postgresql() {
+    fn columns_have_the_names_of_postgresql() {
         for (text, name) in NAMES {
             let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
             let expr = parser.expect(text).parse_expr().expect(text);

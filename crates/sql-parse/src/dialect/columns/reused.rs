@@ -1,4 +1,4 @@
-//! Aliases of a select list, named again in it or in WHERE: their expressions, as in DuckDB.
+//! Replaces aliases of a select list that are reused in it or in WHERE by their expressions, as in DuckDB.
 //!
 //! ```text
 //! SELECT a + b AS c, c * 2 AS d FROM t WHERE c > 0      SELECT a + b AS c, (a + b) * 2 AS d FROM t WHERE (a + b) > 0
@@ -15,10 +15,10 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, Query, Select, SelectItem, VisitMut, Visitor, VisitorMut,
 };
 
-/// Most expressions that aliases of one SELECT become: each that names another twice doubles it.
+/// The most expressions that aliases of one SELECT expand to: an alias that uses another twice doubles it.
 const EXPRS_MAX: usize = 100_000;
 
-/// Whether there is a name in a SELECT that an alias before it has.
+/// Whether a SELECT uses an earlier alias.
 pub(in crate::dialect) fn is_in(select: &Select) -> bool {
     let mut names = Names { aliases: HashSet::new(), depth: 0, lambdas: Vec::new() };
     for item in &select.projection {
@@ -35,7 +35,7 @@ pub(in crate::dialect) fn is_in(select: &Select) -> bool {
     !names.aliases.is_empty() && walk(&select.selection, &mut names).is_break()
 }
 
-/// Puts expressions in the place of aliases; names of columns stay.
+/// Replaces aliases by expressions; names of columns stay.
 pub(in crate::dialect) fn write_out(
     select: &mut Select,
     is_column: &dyn Fn(&str) -> bool,
@@ -55,7 +55,7 @@ pub(in crate::dialect) fn write_out(
     select.selection.as_mut().map_or(Ok(()), |condition| aliases.write(condition))
 }
 
-/// Puts expressions in the place of these names, in small letters; subqueries are left out.
+/// Replaces these lower-case names by expressions, but not in subqueries.
 pub(in crate::dialect) fn replace(
     part: &mut impl VisitMut,
     names: &HashMap<String, Expr>,
@@ -67,7 +67,7 @@ pub(in crate::dialect) fn replace(
     names.write(part)
 }
 
-/// A name as it is compared: as in DuckDB, also between quotes.
+/// A name in lower case for comparison: as in DuckDB, even if quoted.
 fn folded(name: &Ident) -> String {
     name.value.to_lowercase()
 }
@@ -126,7 +126,7 @@ struct Aliases<'a> {
     is_volatile: &'a dyn Fn(&str) -> bool,
     depth: usize,
     lambdas: Vec<Vec<String>>,
-    /// Expressions that were written so far.
+    /// Expressions inserted so far.
     exprs: usize,
 }
 
@@ -138,7 +138,7 @@ impl Aliases<'_> {
         }
     }
 
-    fn of(&mut self, name: &Ident) -> Result<Option<Expr>> {
+    fn lookup(&mut self, name: &Ident) -> Result<Option<Expr>> {
         let name = folded(name);
         let Some(expr) = self.known.get(&name) else { return Ok(None) };
         if (self.is_column)(&name) || self.lambdas.iter().flatten().any(|param| *param == name) {
@@ -148,14 +148,14 @@ impl Aliases<'_> {
         let _ = walk(expr, &mut found);
         if let Some(function) = found.volatile {
             return plan_err!(
-                "alias '{name}' is named again, and {function} in it gives something else each time; name it in a \
+                "alias '{name}' is reused, and {function} in it returns another value each time; use the alias in a \
                  query around this one"
             );
         }
         self.exprs += found.exprs;
         if self.exprs > EXPRS_MAX {
             return plan_err!(
-                "aliases that are named again make more than {EXPRS_MAX} expressions; name them in a query around \
+                "reused aliases expand to more than {EXPRS_MAX} expressions; use them in a query around \
                  this one"
             );
         }
@@ -186,7 +186,7 @@ impl VisitorMut for Aliases<'_> {
             Expr::Lambda(_) => {
                 self.lambdas.pop();
             }
-            Expr::Identifier(name) if self.depth == 0 => match self.of(name) {
+            Expr::Identifier(name) if self.depth == 0 => match self.lookup(name) {
                 Ok(Some(written)) => *expr = written,
                 Ok(None) => {}
                 Err(error) => return ControlFlow::Break(error),
@@ -197,7 +197,7 @@ impl VisitorMut for Aliases<'_> {
     }
 }
 
-/// What is in an expression: how many expressions, and a function that is volatile.
+/// The contents of an expression: the number of expressions, and a volatile function.
 struct Found<'a> {
     is_volatile: &'a dyn Fn(&str) -> bool,
     volatile: Option<String>,

@@ -1,4 +1,4 @@
-//! What DataFusion does not know behind `*`.
+//! Clauses after `*` that DataFusion does not support.
 //!
 //! ```text
 //! SELECT * RENAME (a AS c) FROM t              SELECT a AS c, b FROM t
@@ -6,7 +6,7 @@
 //! SELECT * ILIKE 'a%' FROM t                   the columns whose names are like that
 //! ```
 //!
-//! The session tells the names: see `needs`.
+//! The session supplies the names: see `needs`.
 
 use datafusion::arrow::array::{BooleanArray, StringArray};
 use datafusion::arrow::compute::kernels::comparison::ilike;
@@ -35,7 +35,7 @@ fn is_own(options: &WildcardAdditionalOptions) -> bool {
     options.opt_rename.is_some() || options.opt_ilike.is_some()
 }
 
-/// Writes the columns of such stars out.
+/// Expands such stars into columns.
 pub(in crate::dialect) fn write_out(select: &mut Select, columns: &[Named]) -> Result<()> {
     let mut projection = Vec::with_capacity(select.projection.len());
     for item in std::mem::take(&mut select.projection) {
@@ -48,7 +48,7 @@ pub(in crate::dialect) fn write_out(select: &mut Select, columns: &[Named]) -> R
     Ok(())
 }
 
-/// Writes the columns of all stars of FROM out.
+/// Expands all stars of FROM into columns.
 pub(in crate::dialect) fn write_all_out(select: &mut Select, columns: &[Named]) -> Result<()> {
     let mut projection = Vec::with_capacity(select.projection.len());
     for item in std::mem::take(&mut select.projection) {
@@ -73,7 +73,7 @@ fn written(item: &SelectItem, columns: &[Named]) -> Result<Vec<SelectItem>> {
             columns.iter().filter(is_of).collect()
         }
         SelectItem::QualifiedWildcard(..) => {
-            return plan_err!("RENAME and ILIKE behind the * of an expression are not supported");
+            return plan_err!("RENAME and ILIKE after the * of an expression are not supported");
         }
         _ => columns.iter().collect(),
     };
@@ -111,7 +111,7 @@ fn excluded(options: &WildcardAdditionalOptions) -> Vec<Ident> {
     names
 }
 
-/// A column under its new name, or what is put in its place.
+/// A column under its new name, or its replacement.
 fn item_of(
     column: &Named,
     options: &WildcardAdditionalOptions,
@@ -129,7 +129,7 @@ fn item_of(
     }
 }
 
-/// An expression under this name, which a column has already.
+/// An expression under the name of an existing column.
 pub(in crate::dialect) fn item_named(expr: Expr, name: &str) -> SelectItem {
     match expr {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => SelectItem::UnnamedExpr(expr),

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, TableFactor,
 };
 
-/// Writes the name of such a table whole.
+/// Writes the full name of such a table.
 pub(in crate::dialect) fn rewrite(select: &mut Select) {
     let Select { projection, from, .. } = select;
     let joined = from.iter().flat_map(|from| from.joins.iter().map(|join| &join.relation));
@@ -23,7 +23,7 @@ pub(in crate::dialect) fn rewrite(select: &mut Select) {
     }
 }
 
-/// The name of the only table that a qualifier of one part means, where it has more parts.
+/// The name of the only table that a one-part qualifier matches, if the name has more parts.
 fn whole_name(star: &ObjectName, tables: &[&TableFactor]) -> Option<ObjectName> {
     let [part] = &star.0[..] else { return None };
     let qualifier = part.as_ident()?;

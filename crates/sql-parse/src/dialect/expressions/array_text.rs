@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::dialect::tree;
 
-/// Rewrites a text that is cast to an array, that stands behind ANY or ALL, or that is a path, as an array.
+/// Rewrites a text that is cast to an array, follows ANY or ALL, or is a path as an array.
 pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     match expr {
         Expr::Cast { expr: text, data_type: DataType::Array(_), .. }
@@ -54,7 +54,7 @@ fn path(function: &mut Function) {
     }
 }
 
-/// An array of texts where only that can stand, which a parameter is, too.
+/// An array of texts where no other type is possible; a parameter becomes one, too.
 fn text_array(text: &Expr) -> Option<Expr> {
     match text {
         Expr::Nested(inner) => text_array(inner),

@@ -1,12 +1,12 @@
-//! Calls and casts that are written in a way of their own, as calls of functions.
+//! Rewrites calls and casts with special syntax as calls of functions.
 //!
-//! | what is written | what it becomes |
+//! | SQL | rewritten as |
 //! |---|---|
 //! | `struct_pack(a := 1)` | `named_struct('a', 1)` |
 //! | `struct_insert(s, a := 1)`, `struct_update(…)` | `struct_insert(s, 'a', 1)` |
 //! | `mod(a, b)`, `if(a, b, c)` | `a % b`, CASE |
 //! | `sum_no_overflow(a)`, `first(a) OVER …` | `sum(a)`, `first_value(a) OVER …` |
-//! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and whether x is that |
+//! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and a comparison of x with that |
 //! | `try(x)` | `try(x)` with `x` as a lambda, which may fail |
 //! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
 //! | a column of type JSON or UUID, or of lists of them | VARCHAR with a CHECK |
@@ -45,8 +45,8 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     }
 }
 
-/// Values of a column of VALUES tell nothing of their types but VARCHAR: DataFusion (55.2) refuses some of them that do
-/// beside others that do not. Where one is cast to JSONB all are, as in PostgreSQL.
+/// Values of a column of VALUES may show no type but VARCHAR: DataFusion (55.2) refuses some that do
+/// next to others that do not. Where one is cast to JSONB all are, as in PostgreSQL.
 pub(in crate::dialect) fn rewrite_values(query: &mut Query) {
     let SetExpr::Values(values) = query.body.as_mut() else { return };
     if values.rows.len() < 2 {
@@ -80,7 +80,7 @@ fn is_cast_to_jsonb(value: &Expr) -> bool {
     type_of_cast(value) == Some(Checked::Jsonb)
 }
 
-/// Whether a value tells of a type that is kept as texts.
+/// Whether a value shows a type that is stored as text.
 fn tells(value: &Expr) -> bool {
     match value {
         Expr::Function(call) => {
@@ -208,7 +208,7 @@ fn named_fields(list: &mut FunctionArgumentList) {
     }
 }
 
-/// An expression that is computed when it is asked for.
+/// An expression that is computed lazily.
 fn lambda(body: Expr) -> Expr {
     let name = Ident::new("row of try");
     Expr::Lambda(LambdaFunction {
@@ -218,7 +218,7 @@ fn lambda(body: Expr) -> Expr {
     })
 }
 
-/// The function that a cast to this type is.
+/// The function for a cast to this type.
 fn checked(data_type: &DataType, is_tried: bool) -> Option<&'static str> {
     Some(match (kind(data_type)?, is_tried) {
         (Checked::Json, false) => "json_checked",

@@ -1,4 +1,4 @@
-//! What queries of PostgreSQL's clients write about its catalog.
+//! Rewrites the catalog queries of PostgreSQL's clients.
 //!
 //! ```text
 //! 't'::regclass                     regclass('t'), a number
@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::dialect::tree;
 use crate::syntax::walk_expressions;
 
-/// Types whose values are numbers and are shown as names: the functions that make them.
+/// Types whose values are numbers that are shown as names, with the functions that make them.
 const NAMED: [&str; 5] = ["regclass", "regtype", "regproc", "regnamespace", "regrole"];
 
 /// Columns whose items PostgreSQL counts from 0.
@@ -81,7 +81,7 @@ fn plain_sequence(function: &mut Function) {
     }
 }
 
-/// Rewrites what a SELECT gives.
+/// Rewrites the select list of a SELECT.
 pub(in crate::dialect) fn rewrite_select(select: &mut Select) {
     for item in &mut select.projection {
         let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
@@ -103,13 +103,13 @@ fn is_of_partitions(function: &Function) -> bool {
     last.is_some_and(|name| name.value.eq_ignore_ascii_case("pg_partition_ancestors"))
 }
 
-/// The type of what psql asks about the triggers of partitions: the name of the table that a trigger comes from.
+/// The type in psql's query for triggers of partitions: the name of the table that a trigger comes from.
 fn asked_of_partitions(when: &CaseWhen) -> Option<DataType> {
     let Expr::Subquery(query) = &when.result else { return None };
     query.to_string().contains("pg_partition_ancestors(").then_some(DataType::Text)
 }
 
-/// Reads what a function of the catalog gives from the table of it.
+/// Replaces a table function of the catalog by its table.
 pub(in crate::dialect) fn rewrite_table(factor: &mut TableFactor) {
     let TableFactor::Table { name, args, .. } = factor else { return };
     let is_keywords = || name.to_string().eq_ignore_ascii_case("pg_get_keywords");
@@ -161,7 +161,7 @@ fn is_call(function: &Function, name: &str) -> bool {
     part.as_ident().is_some_and(|ident| ident.value.eq_ignore_ascii_case(name))
 }
 
-/// The type of what asyncpg asks about domains and composite types, by recursion and subqueries: there are none.
+/// The type in asyncpg's recursive query for domains and composite types, of which there are none.
 fn asked_of_types(when: &CaseWhen) -> Option<DataType> {
     let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = &when.condition else {
         return None;
@@ -209,7 +209,7 @@ fn array_of_query(function: &mut Function) -> Option<Expr> {
     Some(tree::call("coalesce", vec![Expr::Subquery(Box::new(query)), none]))
 }
 
-/// A query of rows that are as they come, with their array in the place of its one column.
+/// A query without DISTINCT and the like, with an array in place of its one column.
 fn gathered(query: &Query) -> Option<Query> {
     let mut query = query.clone();
     let order = query.order_by.take();
@@ -225,7 +225,7 @@ fn gathered(query: &Query) -> Option<Query> {
     else {
         return None;
     };
-    // What stands for a column of the query by its place or name stays where that is known.
+    // References to the column by position or name become the column itself.
     if !is_plain || has_call(value) {
         return None;
     }
@@ -249,7 +249,7 @@ fn gathered(query: &Query) -> Option<Query> {
     Some(query)
 }
 
-/// Whether it may be an aggregate, or give several rows.
+/// Whether it may be an aggregate, or return several rows.
 fn has_call(expr: &Expr) -> bool {
     let visited = walk_expressions(expr, &mut |expr| match expr {
         Expr::Function(_) => std::ops::ControlFlow::Break(()),
@@ -258,7 +258,7 @@ fn has_call(expr: &Expr) -> bool {
     visited.is_break()
 }
 
-/// A row for each item of a list: `x` is the item, `n` its place.
+/// A row for each item of a list: `x` is the item, `n` its position.
 fn expanded(function: &Function) -> Option<Expr> {
     if !is_call(function, "_pg_expandarray") {
         return None;
@@ -270,7 +270,7 @@ fn expanded(function: &Function) -> Option<Expr> {
     Some(tree::call("unnest", vec![tree::call("pg_expanded", vec![of.clone()])]))
 }
 
-/// `format` with PostgreSQL's places for arguments, in a text without those of DuckDB.
+/// `format` with PostgreSQL's placeholders, in a text without those of DuckDB.
 fn formatted(function: &Function) -> Option<Expr> {
     if !is_call(function, "format") {
         return None;

@@ -14,13 +14,13 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::dialect::tree::call;
 
-/// Reads one that begins here.
+/// Parses a comprehension that begins here.
 pub(in crate::dialect) fn prefix(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     let begins = parser.peek_token_ref().token == Token::LBracket;
     (begins && is_comprehension(parser)).then(|| comprehension(parser))
 }
 
-/// Whether FOR stands in the bracket that opens here, before a comma: no expression has it.
+/// Whether the bracket that opens here has FOR before a comma, which no expression has.
 fn is_comprehension(parser: &Parser) -> bool {
     let mut depth = 0_usize;
     for at in 0.. {
@@ -50,7 +50,7 @@ fn comprehension(parser: &mut Parser) -> Result<Expr, ParserError> {
     if parser.parse_keyword(Keyword::IF) {
         if names.len() > 1 {
             return Err(ParserError::ParserError(
-                "a list comprehension has either IF or the number of an element".to_owned(),
+                "a list comprehension cannot have both IF and the number of an element".to_owned(),
             ));
         }
         let condition = parser.parse_expr()?;

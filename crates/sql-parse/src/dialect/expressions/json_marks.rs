@@ -1,4 +1,4 @@
-//! JSON stays JSON through CASE, coalesce and subqueries, whose results DataFusion gives without the mark.
+//! Keeps JSON as JSON through CASE, coalesce and subqueries, whose results DataFusion returns without the mark.
 //!
 //! ```text
 //! SELECT CASE WHEN a THEN (SELECT json_object('b', b) FROM t) END      SELECT json_checked(CASE …)
@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::dialect::tree;
 
-/// Functions that give JSON.
+/// Functions that return JSON.
 const GIVES: [&str; 10] = [
     "json",
     "json_agg",
@@ -26,7 +26,7 @@ const GIVES: [&str; 10] = [
     "to_json",
 ];
 
-/// Functions that give JSONB.
+/// Functions that return JSONB.
 const GIVES_JSONB: [&str; 11] = [
     "jsonb_agg",
     "jsonb_build_array",
@@ -41,7 +41,7 @@ const GIVES_JSONB: [&str; 11] = [
     "try_jsonb_checked",
 ];
 
-/// Marks what a SELECT gives.
+/// Marks the results of a SELECT.
 pub(in crate::dialect) fn rewrite(select: &mut Select) {
     for item in &mut select.projection {
         let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
@@ -62,19 +62,19 @@ pub(in crate::dialect) fn rewrite(select: &mut Select) {
     }
 }
 
-/// What an expression gives.
+/// The kind of an expression's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Given {
     Json,
     Jsonb,
     Null,
-    /// A literal, which beside JSONB is that.
+    /// A literal, which becomes JSONB next to JSONB.
     Literal,
     Other,
 }
 
 impl Given {
-    /// What results of which each is one of these are.
+    /// The common kind of several results.
     fn joined(self, other: Self) -> Self {
         match (self, other) {
             (Self::Null, other) | (other, Self::Null) => other,

@@ -1,6 +1,6 @@
 //! Lambdas: `x -> x + 1`, `(x, i) -> x * i` and `lambda x: x + 1`, as arguments of the functions that take them.
 //!
-//! Everywhere else `->` takes a value out of JSON, so that `j -> 'a'` is none.
+//! Everywhere else `->` takes a value out of JSON, so `j -> 'a'` is not a lambda.
 //!
 //! DataFusion 55.2 looks for the columns of `[x]` and of `x.a` outside of the lambda: within its body they become
 //! `make_array(x)` and `get_field(x, 'a')`.
@@ -36,7 +36,7 @@ const FUNCTIONS: [&str; 15] = [
     "transform",
 ];
 
-/// Makes calls of what the planner would look for outside of a lambda.
+/// Replaces expressions that the planner would resolve outside of a lambda by calls.
 pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     let Expr::Lambda(lambda) = expr else { return };
     let names: Vec<String> = match &lambda.params {
@@ -85,7 +85,7 @@ fn is_word(parser: &Parser, at: usize) -> bool {
     matches!(parser.peek_nth_token_ref(at).token, Token::Word(_))
 }
 
-/// How many names there are from a place up to the end of the parameters.
+/// The number of names from a position to the end of the parameters.
 fn parameters(parser: &Parser, first: usize, end: &Token) -> Option<usize> {
     let mut count = 0;
     loop {

@@ -1,10 +1,10 @@
-//! LIKE with an escape of its own, as LIKE with the backslash, the only one that DataFusion knows; SIMILAR TO as a
-//! regular expression of all of the text.
+//! LIKE with its own escape, as LIKE with the backslash, the only one that DataFusion supports; SIMILAR TO as a
+//! regular expression over the whole text.
 //!
 //! ```text
 //! a LIKE 'x/_%' ESCAPE '/'      a LIKE 'x\_%'
 //! a LIKE b ESCAPE '/'           a LIKE replace(…b…), where b is not a literal
-//! a LIKE NULL                   a LIKE CAST(NULL AS VARCHAR): beside a list, NULL would be a list
+//! a LIKE NULL                   a LIKE CAST(NULL AS VARCHAR): next to a list, NULL would be a list
 //! a SIMILAR TO b ESCAPE '/'     a ~ similar_to_escape(b, '/')
 //! ```
 
@@ -46,7 +46,7 @@ fn similar(expr: Expr) -> Expr {
     Expr::Nested(Box::new(tree::binary(*expr, op, regex)))
 }
 
-/// The one character of an escape that is not the backslash.
+/// The single character of an escape other than the backslash.
 fn escape_of(escape: &ValueWithSpan) -> Option<char> {
     let Value::SingleQuotedString(text) = &escape.value else { return None };
     let mut letters = text.chars();
@@ -72,7 +72,7 @@ fn with_backslash(pattern: &str, escape: char) -> String {
 
 /// The same of a pattern that is known when the statement runs.
 fn computed(pattern: Expr, escape: char) -> Expr {
-    // Stands for an escape that is escaped, which is that character.
+    // An escaped escape is that character.
     const MARK: &str = "\u{1}";
     let escape = escape.to_string();
     let twice = escape.repeat(2);

@@ -1,4 +1,4 @@
-//! Casts to NUMERIC without digits, which keep those of the value.
+//! Casts to NUMERIC without a precision, which keep the digits of the value.
 //!
 //! ```text
 //! 1.25::NUMERIC                '1.25'::DECIMAL(21, 2)
@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::dialect::tree;
 use crate::syntax::walk_expressions_mut;
 
-/// Digits before the point that the type of a constant has at least, so that it holds what others beside it are.
+/// The fewest digits before the point in the type of a constant, so that it also holds other values of its column.
 const WHOLE_MIN: usize = 19;
 
 /// Digits of a column of NUMERIC.
@@ -64,7 +64,7 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     }
 }
 
-/// Gives columns of a table that is made of a query the digits of columns of NUMERIC.
+/// Gives columns of a table that is created from a query the digits of NUMERIC columns.
 pub(in crate::dialect) fn rewrite_statement(statement: &mut Statement) {
     let Statement::CreateTable(create) = statement else { return };
     let Some(query) = &mut create.query else { return };
@@ -108,7 +108,7 @@ fn digits_of(data_type: &mut DataType) -> Option<&mut ExactNumberInfo> {
     }
 }
 
-/// The text that a constant is cast as, where it has to be another one or the type gets the digits of the value.
+/// The text that replaces a constant in its cast, if it must change or the type gets the digits of the value.
 fn constant(expr: &Expr, digits: &mut ExactNumberInfo) -> Option<String> {
     match expr {
         Expr::Value(value) => match &value.value {
@@ -128,8 +128,8 @@ fn constant(expr: &Expr, digits: &mut ExactNumberInfo) -> Option<String> {
     }
 }
 
-/// The text of a number without an exponent. It takes the place of a text with one, and of a number with a point, which
-/// is not a float on its way then; and of every number where the type has no digits, which it gets.
+/// The text of a number without an exponent. It replaces a text with one, and a number with a point, to avoid a float
+/// on the way; and every number if the type has no digits, which it then gets.
 fn settled(text: &str, is_text: bool, digits: &mut ExactNumberInfo) -> Option<String> {
     let has_exponent = text.contains(['e', 'E']);
     let is_kept = !has_exponent && (is_text || !text.contains('.'));

@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use crate::dialect::tree::{self, binary, call, cast};
 
 /// Reads `**`, which binds as `^`, and `?`, `?|` and `?&` of JSON: between operands a question mark is not a parameter.
-/// `left` is what stands before it.
+/// `left` is the operand before it.
 pub(crate) fn infix(
     parser: &mut Parser,
     left: &Expr,
@@ -48,7 +48,7 @@ pub(crate) fn infix(
     }))
 }
 
-/// Puts functions in the place of operators.
+/// Replaces operators by functions.
 pub(in crate::dialect) fn rewrite(expr: &mut Expr) -> Result<()> {
     match expr {
         Expr::BinaryOp { left, op: BinaryOperator::PGStartsWith, right } => {
@@ -76,7 +76,7 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) -> Result<()> {
             let value = Expr::Nested(value.clone());
             *expr = Expr::Nested(Box::new(binary(value, BinaryOperator::BitwiseXor, ones)));
         }
-        // DataFusion negates the first part of a literal only.
+        // DataFusion negates only the first part of a literal.
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: value }
             if matches!(value.as_ref(), Expr::Interval(_)) =>
         {
@@ -102,7 +102,7 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) -> Result<()> {
     Ok(())
 }
 
-/// The name of the variable that a call asks for.
+/// The name of the variable that a call reads.
 fn variable(function: &Function) -> Option<String> {
     if !function.name.to_string().eq_ignore_ascii_case("getvariable") {
         return None;

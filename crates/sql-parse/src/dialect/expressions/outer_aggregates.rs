@@ -1,10 +1,10 @@
-//! Aggregates in WHERE, which in a subquery may be those of the query around.
+//! Aggregates in WHERE, which in a subquery may belong to the outer query.
 //!
 //! ```text
 //! (SELECT max(w) FROM u WHERE w < sum(t.v))      … WHERE w < (SELECT sum(t.v))
 //! ```
 //!
-//! DataFusion refuses them where they stand. The rule `rewrite::OuterAggregates` finds out whose they are.
+//! DataFusion refuses them there. The rule `rewrite::OuterAggregates` finds out which query they belong to.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use crate::dialect::tree;
 use crate::syntax::{walk_expressions, walk_mut};
 use atoll_sql_common::functions::Functions;
 
-/// Makes subqueries of the aggregates in the condition of a SELECT.
+/// Wraps the aggregates in the condition of a SELECT in subqueries.
 pub(in crate::dialect) fn rewrite(select: &mut Select, state: &SessionState) {
     if let Some(condition) = &mut select.selection {
         let _ = walk_mut(condition, &mut Aggregates { state, queries: 0 });
@@ -24,7 +24,7 @@ pub(in crate::dialect) fn rewrite(select: &mut Select, state: &SessionState) {
 
 struct Aggregates<'a> {
     state: &'a SessionState,
-    /// Queries around what is visited.
+    /// Queries around the visited node.
     queries: usize,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn is_aggregate(function: &Function, state: &SessionState) -> bool {
     let [name] = function.name.0.as_slice() else { return false };
     let Some(name) = name.as_ident() else { return false };
     let name = name.value.to_lowercase();
-    let functions = Functions::of(state);
+    let functions = Functions::for_session(state);
     function.over.is_none() && functions.aggregate(&name).is_some() && !functions.has_scalar(&name)
 }
 

@@ -1,5 +1,5 @@
 //! ANY and ALL over the elements of a list, as operators that [`PlanCalls`](atoll_functions::PlanCalls) plans: DataFusion
-//! has them with another meaning of NULL.
+//! treats NULL in them differently.
 //!
 //! ```text
 //! x = ANY (l), x <> ALL (l)      x "= ANY" l, x "<> ALL" l
@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value};
 
 use crate::dialect::tree;
 
-/// Rewrites an expression; subqueries stay what they are.
+/// Rewrites an expression; subqueries stay unchanged.
 pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     let (left, op, list) = match expr {
         Expr::AnyOp { left, compare_op, right, .. } => (left, format!("{compare_op} ANY"), right),

@@ -1,4 +1,4 @@
-//! Dates, times and intervals in PostgreSQL's words.
+//! Dates, times and intervals in PostgreSQL's syntax.
 //!
 //! ```text
 //! INTERVAL '1 day 02:03', '1-2', 'P1DT2H'     INTERVAL '… months … days … nanoseconds'
@@ -42,7 +42,7 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) -> Result<()> {
     Ok(())
 }
 
-/// An interval in the words that DataFusion reads; none where it is in these.
+/// An interval in the syntax that DataFusion reads; `None` if it already is.
 fn interval(of: &mut Interval) -> Result<Option<Expr>> {
     let field = of.leading_field.as_ref();
     let written = match of.value.as_ref() {
@@ -95,7 +95,7 @@ fn interval(of: &mut Interval) -> Result<Option<Expr>> {
     Ok(None)
 }
 
-/// A series of timestamps as a list; none where its step is not an interval.
+/// A series of timestamps as a list; `None` if its step is not an interval.
 pub(in crate::dialect) fn series(name: &ObjectName, args: &[FunctionArg]) -> Option<Expr> {
     if !name.to_string().eq_ignore_ascii_case("generate_series") {
         return None;
@@ -112,7 +112,7 @@ pub(in crate::dialect) fn series(name: &ObjectName, args: &[FunctionArg]) -> Opt
     (args.len() == 3).then(|| call("timestamp_series", args))
 }
 
-/// Whether an expression is an interval by its words, or a text, which would be none of a series of numbers.
+/// Whether an expression is syntactically an interval, or a text, which cannot be the step of a series of numbers.
 pub(in crate::dialect) fn is_interval(expr: &Expr) -> bool {
     match expr {
         Expr::Interval(_) => true,
@@ -143,7 +143,7 @@ fn overlaps(left: &Expr, right: &Expr) -> Option<Expr> {
         .then(|| call("overlaps", left.iter().chain(right).cloned().collect()))
 }
 
-/// `localtimestamp` and its kin, to so many digits.
+/// `localtimestamp` and the like, to this many digits.
 fn local(name: &str, digits: Option<u64>) -> Option<Expr> {
     let is = |known: &str| name.eq_ignore_ascii_case(known);
     let now = || call("now", vec![]);
@@ -208,7 +208,7 @@ fn digits(expr: &Expr) -> Option<u64> {
     }
 }
 
-/// The call with all seven parts; none where it has them.
+/// The call with all seven parts; `None` if it has them.
 fn make_interval(args: &[FunctionArg]) -> Option<Expr> {
     const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
     let zero = || Expr::Value(Value::Number("0".to_owned(), false).into());

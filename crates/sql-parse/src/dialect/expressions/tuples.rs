@@ -17,9 +17,9 @@
 //! (a, b) < ALL (SELECT x, y FROM t)   CASE WHEN EXISTS (SELECT 1 FROM (…) q WHERE NOT …) THEN false … ELSE true END
 //! ```
 //!
-//! `"<"` is an operator of its own that [`PlanCalls`](atoll_functions::PlanCalls) plans: it computes each field once,
-//! and a CHECK that has it is kept as the text that it was written as. Rows within rows are records, as in PostgreSQL: NULL equals NULL there, and is the largest value. In the condition of a
-//! filter, where NULL is false, the first EXISTS is all.
+//! `"<"` is an operator that [`PlanCalls`](atoll_functions::PlanCalls) plans: it computes each field once,
+//! and a CHECK that has it is stored as its original text. Rows within rows are records, as in PostgreSQL: NULL equals
+//! NULL there, and is the largest value. In the condition of a filter, where NULL is false, the first EXISTS is enough.
 
 use std::ops::ControlFlow;
 
@@ -34,7 +34,7 @@ use crate::dialect::tree;
 use crate::syntax::walk_expressions;
 use atoll_sql_common::error::{SqlState, stated_err};
 
-/// More values than these in a list of constants are looked for as rows of a relation.
+/// A longer list of constants is searched as rows of a relation.
 const LISTED_MAX: usize = 10_000;
 
 /// The comparisons in the condition of a SELECT.
@@ -42,7 +42,7 @@ pub(in crate::dialect) fn rewrite_select(select: &mut Select) -> Result<()> {
     select.selection.as_mut().map_or(Ok(()), rewrite_condition)
 }
 
-/// Comparisons with subqueries that are a condition, or one of several that all have to hold.
+/// Comparisons with subqueries that are a condition, or a conjunct of one.
 fn rewrite_condition(condition: &mut Expr) -> Result<()> {
     match condition {
         Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
@@ -65,7 +65,7 @@ fn rewrite_condition(condition: &mut Expr) -> Result<()> {
     Ok(())
 }
 
-/// Writes a comparison of rows out.
+/// Expands a comparison of rows.
 pub(in crate::dialect) fn rewrite(expr: &mut Expr) -> Result<()> {
     if let Some(written) = written(expr)? {
         *expr = nested(written);
@@ -116,7 +116,7 @@ fn written(expr: &Expr) -> Result<Option<Expr>> {
     }
 }
 
-/// Whether DataFusion plans a row of these: it wants a name or a literal first.
+/// Whether DataFusion plans a row of these: it expects a name or a literal first.
 fn is_planned(values: &[Expr]) -> bool {
     match values.first() {
         Some(Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) | None => true,
@@ -149,7 +149,7 @@ fn fields(expr: &Expr) -> Option<Vec<Expr>> {
     }
 }
 
-/// A row that is compared as one.
+/// A row that is compared as one value.
 fn row(fields: Vec<Expr>) -> Expr {
     tree::call("row", fields.into_iter().map(field).collect())
 }
@@ -201,7 +201,7 @@ fn of_rows(left: Vec<Expr>, op: &BinaryOperator, right: Vec<Expr>) -> Result<Exp
     joined.ok_or_else(no_fields)
 }
 
-/// `a <= c AND (a < c OR rest)` for each of the pairs: the first part has scans skip pages.
+/// `a <= c AND (a < c OR rest)` for each of the pairs: the first part makes scans skip pages.
 fn ordered(pairs: Vec<(Expr, Expr)>, op: &BinaryOperator, last: Expr) -> Expr {
     let (strict, loose) = match op {
         BinaryOperator::Lt | BinaryOperator::LtEq => (BinaryOperator::Lt, BinaryOperator::LtEq),
@@ -214,7 +214,7 @@ fn ordered(pairs: Vec<(Expr, Expr)>, op: &BinaryOperator, last: Expr) -> Expr {
     })
 }
 
-/// Whether an expression should be computed once: it calls a function, which may give another value each time, or has
+/// Whether an expression should be computed once: it calls a function, which may return another value each time, or has
 /// a subquery.
 fn is_computed(expr: &Expr) -> bool {
     let mut is_call = |expr: &Expr| match expr {
@@ -226,7 +226,7 @@ fn is_computed(expr: &Expr) -> bool {
     walk_expressions(expr, &mut is_call).is_break()
 }
 
-/// The operator that compares rows in one.
+/// The operator that compares rows as one value.
 fn in_one(op: &BinaryOperator) -> BinaryOperator {
     BinaryOperator::Custom(op.to_string())
 }
@@ -302,7 +302,7 @@ fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// A row compared with the one that a subquery gives; NULL where it gives none.
+/// A row compared with the one that a subquery returns; NULL if it returns none.
 fn of_subquery(fields: Vec<Expr>, op: &BinaryOperator, query: &Query) -> Result<Expr> {
     let (columns, rows) = named_rows(query, fields.len())?;
     let one = tree::item(row(columns), "row");
@@ -360,13 +360,13 @@ fn named_rows(query: &Query, count: usize) -> Result<(Vec<Expr>, TableFactor)> {
         Some(width) if width < count => {
             return stated_err!(
                 SYNTAX_ERROR,
-                "subquery has too few columns: {width}, and the row beside it has {count}"
+                "subquery has too few columns: expected {count}, found {width}"
             );
         }
         Some(width) if width > count => {
             return stated_err!(
                 SYNTAX_ERROR,
-                "subquery has too many columns: {width}, and the row beside it has {count}"
+                "subquery has too many columns: expected {count}, found {width}"
             );
         }
         _ => {}
@@ -377,7 +377,7 @@ fn named_rows(query: &Query, count: usize) -> Result<(Vec<Expr>, TableFactor)> {
     Ok((columns, tree::derived(query.clone(), Some(tree::alias("$rows", &names)))))
 }
 
-/// How many columns a query has, where that is plain to see.
+/// The number of columns of a query, if visible.
 fn width(body: &SetExpr) -> Option<usize> {
     match body {
         SetExpr::Select(select) => {
@@ -401,7 +401,7 @@ fn width(body: &SetExpr) -> Option<usize> {
     }
 }
 
-/// Whether an expression may stand for several columns: COLUMNS, and the fields of a struct that is unnested.
+/// Whether an expression may expand to several columns: COLUMNS, and the fields of a struct that is unnested.
 fn is_many(expr: &Expr) -> bool {
     let mut is_such = |expr: &Expr| {
         let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
@@ -418,7 +418,7 @@ fn boolean(value: Value) -> Expr {
     Expr::Value(value.into())
 }
 
-/// NULL as the answer of a comparison.
+/// NULL as the result of a comparison.
 fn unknown() -> Expr {
     tree::cast(boolean(Value::Null), DataType::Boolean)
 }
@@ -462,7 +462,7 @@ mod tests {
     use super::*;
 
     fn rewritten(text: &str) -> Result<String> {
-        let mut parser = Parser::new(&DuckDbDialect {}).try_with_sql(text).expect("it has tokens");
+        let mut parser = Parser::new(&DuckDbDialect {}).try_with_sql(text).expect("valid tokens");
         let mut expr = parser.parse_expr().expect("it is an expression");
         rewrite(&mut expr)?;
         Ok(expr.to_string())
@@ -488,17 +488,17 @@ mod tests {
             ("s = (1, 2)", "s = (1, 2)"),
             ("\"row\"(a) = \"row\"(b)", "\"row\"(a) = \"row\"(b)"),
         ] {
-            assert_eq!(rewritten(text).expect("it is right"), written, "{text}");
+            assert_eq!(rewritten(text).expect("valid rows"), written, "{text}");
         }
     }
 
     #[test]
     fn a_long_list_of_constants_is_a_relation() {
         let list = |item: &str| vec![item; LISTED_MAX / 2 + 1].join(", ");
-        let long = rewritten(&format!("(a, b) IN ({})", list("(1, -2)"))).expect("it is right");
+        let long = rewritten(&format!("(a, b) IN ({})", list("(1, -2)"))).expect("valid rows");
         assert!(long.contains("FROM (VALUES (1, -2), (1, -2)"), "{}", &long[..300]);
         let of_columns = rewritten(&format!("(a, b) IN ({})", list("(1, c)")));
-        assert!(of_columns.expect("it is right").starts_with("((((a, b) = (1, c)) OR"));
+        assert!(of_columns.expect("valid rows").starts_with("((((a, b) = (1, c)) OR"));
     }
 
     #[test]

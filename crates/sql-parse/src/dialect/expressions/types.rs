@@ -1,4 +1,4 @@
-//! Names of types that DataFusion's planner does not know.
+//! Names of types that DataFusion's planner does not support.
 //!
 //! ```text
 //! MAP(VARCHAR, INT[])          a map
@@ -81,7 +81,7 @@ pub(in crate::dialect) fn widen_columns(statement: &mut Statement) {
     }
 }
 
-/// The type of a name; none where DataFusion's planner knows it.
+/// The type of a name; `None` if DataFusion's planner supports it.
 fn planned(sql_type: &Sql) -> Result<Option<DataType>> {
     Ok(Some(match sql_type {
         Sql::Map(key, value) => map(inside(key)?, inside(value)?),
@@ -248,7 +248,7 @@ fn decimal(digits: &ExactNumberInfo) -> Result<DataType> {
             Ok(DataType::Decimal256(precision, scale))
         }
         _ => plan_err!(
-            "DECIMAL({precision},{scale}): expected 1 to 76 digits, and no more behind the point"
+            "DECIMAL({precision},{scale}): expected 1 to 76 digits, and no more after the point"
         ),
     }
 }
@@ -262,7 +262,7 @@ fn float(bits: &ExactNumberInfo) -> Result<DataType> {
     }
 }
 
-/// A type within a map, which DataFusion's planner is not asked for.
+/// A type within a map, for which DataFusion's planner is not used.
 fn inside(sql_type: &Sql) -> Result<DataType> {
     if let Some(data_type) = planned(sql_type)? {
         return Ok(data_type);

@@ -1,5 +1,5 @@
-//! A whole number that a statement returns as it is written is INTEGER where it fits, as in PostgreSQL, by which drivers
-//! read it; elsewhere it is what stands beside it (`narrow_numbers`), or BIGINT.
+//! A whole number literal that a statement returns is INTEGER if it fits, as in PostgreSQL, because drivers rely on it;
+//! elsewhere it has the type of its operands (`narrow_numbers`), or BIGINT.
 //!
 //! ```text
 //! SELECT 1, -(2) AS a                        SELECT CAST(1 AS INTEGER), CAST(-(2) AS INTEGER) AS a
@@ -58,7 +58,7 @@ fn in_items(items: &mut [SelectItem]) {
     }
 }
 
-/// A column is one type, so that all of its values must fit.
+/// A column has one type, so all of its values must fit.
 fn in_values(values: &mut Values) {
     let columns = values.rows.iter().map(|row| row.content.len()).min().unwrap_or(0);
     for column in 0..columns {

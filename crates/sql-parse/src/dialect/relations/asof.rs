@@ -1,4 +1,4 @@
-//! `a ASOF JOIN b ON a.k = b.k AND a.t >= b.t`: to each row the nearest of the other side.
+//! `a ASOF JOIN b ON a.k = b.k AND a.t >= b.t`: joins each row with the nearest row of the other side.
 //!
 //! ```text
 //! both sides in the order of t, with the greatest t of b so far      a window over a UNION ALL
@@ -6,7 +6,7 @@
 //! joined to the rows of b that have it                               a join on k and t
 //! ```
 //!
-//! Of several rows of `b` with the same `k` and `t` one is taken. With USING the last column is the one that is
+//! One of several rows of `b` with the same `k` and `t` is used. With USING the last column is the one that is
 //! compared by `>=`.
 
 use datafusion::common::{Column, JoinType, Result, plan_err};
@@ -29,7 +29,7 @@ const AT: &str = "$at";
 const NEAREST: &str = "$nearest";
 const DUPLICATE: &str = "$duplicate";
 
-/// What the condition of an ASOF JOIN compares.
+/// The condition of an ASOF JOIN.
 struct Condition {
     /// Equal expressions of the left and the right side.
     keys: Vec<(Expr, Expr)>,
@@ -58,7 +58,7 @@ pub(in crate::dialect) fn plan(
         JoinConstraint::On(on) => {
             let schema = left.schema().join(right.schema())?;
             let on = context.sql_to_expr(on.clone(), &schema)?;
-            Condition::of(on, &left, &right)?
+            Condition::from_on(on, &left, &right)?
         }
         JoinConstraint::Using(names) => {
             let condition = using(names, &left, &right, context)?;
@@ -84,7 +84,7 @@ fn using(
     let mut pairs = Vec::new();
     for name in names {
         let Some(name) = name.0.last().and_then(|part| part.as_ident()) else {
-            return plan_err!("USING names columns; {name} is none");
+            return plan_err!("USING takes columns; {name} is not one");
         };
         let name = context.normalize_ident(name.clone());
         let of = |plan: &LogicalPlan| {
@@ -101,7 +101,7 @@ fn using(
 }
 
 impl Condition {
-    fn of(on: Expr, left: &LogicalPlan, right: &LogicalPlan) -> Result<Self> {
+    fn from_on(on: Expr, left: &LogicalPlan, right: &LogicalPlan) -> Result<Self> {
         let (mut keys, mut ordered) = (Vec::new(), None);
         let is_of = |expr: &Expr, plan: &LogicalPlan| {
             expr.column_refs().into_iter().all(|column| plan.schema().has_column(column))
@@ -118,7 +118,7 @@ impl Condition {
                 },
                 _ => {
                     return plan_err!(
-                        "each comparison of an ASOF JOIN is of one side with the other"
+                        "each comparison of an ASOF JOIN must compare one side with the other"
                     );
                 }
             };
@@ -201,7 +201,7 @@ impl Condition {
     }
 }
 
-/// A plan whose rows have numbers, by some columns or all.
+/// A plan with numbered rows, partitioned by some columns or over all rows.
 fn numbered(plan: LogicalPlan, name: &str, within: Vec<Expr>) -> Result<LogicalPlan> {
     let mut columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
     let number = match within.is_empty() {
@@ -212,7 +212,7 @@ fn numbered(plan: LogicalPlan, name: &str, within: Vec<Expr>) -> Result<LogicalP
     LogicalPlanBuilder::from(plan).window([number])?.project(columns)?.build()
 }
 
-/// One row of those that are equal in what is compared.
+/// One row of those with equal keys.
 fn at_once(right: LogicalPlan, keys: &[(Expr, Expr)], at: &Expr) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = right.schema().columns().into_iter().map(Expr::Column).collect();
     let within = keys.iter().map(|(_, key)| key.clone()).chain([at.clone()]).collect();

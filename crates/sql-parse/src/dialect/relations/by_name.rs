@@ -4,7 +4,7 @@
 //! SELECT 1 AS x, 2 AS y UNION ALL BY NAME SELECT 3 AS y, 4 AS z      x y z: (1, 2, NULL), (NULL, 3, 4)
 //! ```
 //!
-//! DataFusion 55.2 has a plan for it, whose rows are lost where one of the sides is a constant.
+//! DataFusion 55.2 has a plan for it, which loses rows if one of the sides is a constant.
 
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
@@ -14,11 +14,11 @@ use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier
 use crate::dialect::columns::names::shown_name;
 use crate::dialect::tree;
 
-/// The relations that stand for it.
+/// The relation that replaces it.
 pub(in crate::dialect) const ALL: &str = "$union_all_by_name";
 pub(in crate::dialect) const DISTINCT: &str = "$union_by_name";
 
-/// Puts a relation in the place of each UNION BY NAME of a query's own body.
+/// Replaces each UNION BY NAME of a query's own body by a relation.
 pub(in crate::dialect) fn rewrite(query: &mut Query) {
     rewrite_body(&mut query.body);
 }
@@ -66,7 +66,7 @@ pub(in crate::dialect) fn plan(name: &str, sides: Vec<LogicalPlan>) -> Result<Lo
         LogicalPlanBuilder::from(side).project(columns)?.build()
     });
     let (Some(left), Some(right)) = (sides.next().transpose()?, sides.next().transpose()?) else {
-        return plan_err!("UNION BY NAME has two sides");
+        return plan_err!("UNION BY NAME needs two sides");
     };
     let left = LogicalPlanBuilder::from(left);
     match name {

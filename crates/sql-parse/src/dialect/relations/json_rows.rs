@@ -1,4 +1,4 @@
-//! Functions in FROM that give a row with several columns for each value in a JSON text.
+//! Functions in FROM that return a row with several columns for each value in a JSON text.
 //!
 //! ```text
 //! FROM t, json_each(t.j) e      FROM t, LATERAL (SELECT unnest(json_each(t.j))['key'] AS key, …) e
@@ -17,10 +17,10 @@ use crate::dialect::tree;
 /// A function in FROM.
 struct JsonRows {
     name: &'static str,
-    /// The function that gives the list of its rows.
+    /// The function that returns the list of its rows.
     list: &'static str,
     columns: &'static [&'static str],
-    /// What the column `value` is given to: a function that marks it as JSON.
+    /// The function that marks the column `value` as JSON.
     mark: Option<&'static str>,
 }
 
@@ -40,7 +40,7 @@ const FUNCTIONS: [JsonRows; 5] = [
     JsonRows { name: "jsonb_each_text", list: "json_member_texts", columns: PAIR, mark: None },
 ];
 
-/// Puts subqueries in the place of such calls.
+/// Replaces such calls by subqueries.
 pub(in crate::dialect) fn rewrite(select: &mut Select) {
     for table in &mut select.from {
         let joined = table.joins.iter_mut().map(|join| &mut join.relation);

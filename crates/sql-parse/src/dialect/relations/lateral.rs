@@ -1,5 +1,5 @@
-//! LATERAL where it is left out, and `unnest` in FROM over columns of what stands before it; names of what such
-//! functions give.
+//! Adds LATERAL where it is left out, and for `unnest` in FROM over columns of earlier relations; names the columns of
+//! such functions.
 //!
 //! ```text
 //! FROM t, (SELECT t.a + 1) u(b)          FROM t, LATERAL (SELECT t.a + 1) u(b)
@@ -28,7 +28,7 @@ use crate::dialect::tree;
 use crate::syntax::is_file_function;
 use atoll_sql_common::functions::Functions;
 
-/// Puts subqueries in the place of such calls.
+/// Replaces such calls by subqueries.
 pub(in crate::dialect) fn rewrite(select: &mut Select, state: &SessionState) {
     name_series(select, None);
     let mut is_first = true;
@@ -106,7 +106,7 @@ impl Called {
     }
 }
 
-/// A call of a function that is one of values or lists; none where DataFusion's table function is called, or another.
+/// A call of a function over values or lists; `None` for DataFusion's table functions and others.
 fn called(
     name: &ObjectName,
     args: &[FunctionArg],
@@ -116,7 +116,7 @@ fn called(
 ) -> Option<Called> {
     let numbers = |list: &Expr| with_ordinality.then(|| numbers_of(vec![list.clone()]));
     if is_series(name) {
-        // DataFusion's function takes constants alone.
+        // DataFusion's function takes only constants.
         let is_constant =
             || !args.iter().any(|arg| walk(arg, &mut NotConstant { state }).is_break());
         if times::series(name, args).is_none() && !with_ordinality && is_constant() {
@@ -160,7 +160,7 @@ fn unnested(factor: &mut TableFactor, is_first: bool) -> Option<TableFactor> {
     };
     let names_columns = exprs.iter().any(|expr| walk(expr, &mut Names).is_break());
     if !names_columns && !with_numbers {
-        // DataFusion plans it, but for LATERAL, which means nothing here.
+        // DataFusion plans it, except for LATERAL, which means nothing here.
         return Some(TableFactor::UNNEST {
             alias,
             array_exprs: exprs,
@@ -234,7 +234,7 @@ fn factors(select: &mut Select) -> impl Iterator<Item = &mut TableFactor> {
     })
 }
 
-/// Calls a function without LATERAL, which is understood of functions.
+/// Calls a function without LATERAL, which is implied for functions.
 fn without_lateral(factor: &mut TableFactor) {
     let TableFactor::Function { lateral: true, name, args, with_ordinality, alias } = factor else {
         return;
@@ -255,7 +255,7 @@ enum Columns {
     Series,
     /// Items of JSON.
     Items,
-    /// One for each of so many lists.
+    /// One for each of this many lists.
     Lists(usize),
 }
 
@@ -300,7 +300,7 @@ fn name_of_list(at: usize) -> String {
     }
 }
 
-/// Stops at a column of this name, by itself or with its table.
+/// Stops at a column of this name, with or without its table.
 struct Named<'a> {
     table: &'a str,
     column: &'a str,
@@ -330,7 +330,7 @@ fn is_series(name: &ObjectName) -> bool {
     ["generate_series", "range"].iter().any(|series| name.eq_ignore_ascii_case(series))
 }
 
-/// Numbers beside the elements of lists, up to the end of the longest.
+/// Numbers next to the elements of lists, up to the end of the longest.
 pub(in crate::dialect) fn numbers_of(lists: Vec<Expr>) -> SelectItem {
     let mut lengths: Vec<Expr> =
         lists.into_iter().map(|list| tree::call("array_length", vec![list])).collect();
@@ -343,11 +343,11 @@ pub(in crate::dialect) fn numbers_of(lists: Vec<Expr>) -> SelectItem {
     tree::item(tree::call("unnest", vec![numbers]), "ordinality")
 }
 
-/// Whether a function gives one value, which is a table of one row in FROM.
+/// Whether a function returns one value, which is a table of one row in FROM.
 fn gives_value(name: &ObjectName, state: &SessionState) -> bool {
     let name = name.to_string().to_lowercase();
     let is_of_rows = state.table_functions().contains_key(&name) || is_file_function(&name);
-    Functions::of(state).has_scalar(&name) && !is_of_rows
+    Functions::for_session(state).has_scalar(&name) && !is_of_rows
 }
 
 /// Whether a name in FROM is reserved for a value of the session.
@@ -389,7 +389,7 @@ impl Visitor for NotConstant<'_> {
         match expr {
             Expr::Function(function) => {
                 let name = function.name.to_string().to_lowercase();
-                let known = Functions::of(self.state).scalar(&name);
+                let known = Functions::for_session(self.state).scalar(&name);
                 let is_fixed =
                     known.is_none_or(|known| known.signature().volatility == Volatility::Immutable);
                 match is_fixed && !name.starts_with("array_") {

@@ -1,4 +1,4 @@
-//! Functions that give a row for each element of a list, and series in a select list.
+//! Functions that return a row for each element of a list, and series in a select list.
 //!
 //! ```text
 //! SELECT string_to_table('a,b', ',')            SELECT unnest(string_to_array('a,b', ','))
@@ -6,7 +6,7 @@
 //! FROM t, regexp_split_to_table(t.a, ' ') w     FROM t, LATERAL (SELECT unnest(regexp_split_to_array(t.a, ' '))) w(w)
 //! SELECT generate_series(1, 3) * 2              SELECT unnest(generate_series(1, 3)) * 2
 //! SELECT generate_series(1, $1)                 SELECT unnest(generate_series(1, CAST($1 AS BIGINT)))
-//! SELECT list_sum(generate_series(1, 3))        as it is: the argument of a function is the list, as in DuckDB
+//! SELECT list_sum(generate_series(1, 3))        unchanged: the argument of a function is the list, as in DuckDB
 //! ```
 
 use datafusion::sql::sqlparser::ast::{
@@ -17,14 +17,14 @@ use datafusion::sql::sqlparser::ast::{
 use crate::dialect::expressions::times;
 use crate::dialect::tree;
 
-/// A function that gives rows.
+/// A function that returns rows.
 pub(in crate::dialect) struct ListRows {
     name: &'static str,
-    /// The function that gives the list of them.
+    /// The function that returns the list of them.
     list: &'static str,
-    /// What each element is given to: a function that marks it as JSON.
+    /// The function that marks each element as JSON.
     mark: Option<&'static str>,
-    /// Whether PostgreSQL calls the column `value`, not by the function or the alias.
+    /// Whether PostgreSQL names the column `value`, not after the function or the alias.
     pub(in crate::dialect) gives_value: bool,
 }
 
@@ -45,20 +45,20 @@ const FUNCTIONS: &[ListRows] = &[
     elements("jsonb_array_elements_text", "json_element_texts", None),
     plain("json_object_keys", "json_member_names"),
     plain("jsonb_object_keys", "json_member_names"),
-    // In FROM `json_rows` has columns of them.
+    // In FROM `json_rows` makes columns of them.
     plain("json_each_text", "json_member_texts"),
     plain("jsonb_each", "json_members"),
     plain("jsonb_each_text", "json_member_texts"),
 ];
 
-/// The function of this name, if it gives rows.
+/// The function of this name, if it returns rows.
 pub(in crate::dialect) fn named(name: &ObjectName) -> Option<&'static ListRows> {
     let name = name.to_string();
     FUNCTIONS.iter().find(|known| name.eq_ignore_ascii_case(known.name))
 }
 
 impl ListRows {
-    /// The list of which a call gives the rows.
+    /// The list whose elements a call returns as rows.
     pub(in crate::dialect) fn list(&self, args: &[FunctionArg]) -> Expr {
         list_of(self.name, self.list, args)
     }
@@ -85,14 +85,14 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     *expr = known.rows(Expr::Function(list));
 }
 
-/// The call of `list` that gives the list of which the function `name` gives the rows.
+/// The call of `list` whose elements the function `name` returns as rows.
 pub(in crate::dialect) fn list_of(name: &str, list: &str, args: &[FunctionArg]) -> Expr {
     let mut args = args.to_vec();
     args.iter_mut().for_each(|arg| as_jsonb(name, arg));
     tree::call_of(list, &args)
 }
 
-/// Makes JSONB of what a function of JSONB takes, so that each key is there once.
+/// Converts the argument of a JSONB function to JSONB, so that keys are unique.
 fn as_jsonb(name: &str, arg: &mut FunctionArg) {
     if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
         && name.starts_with("jsonb_")
@@ -102,7 +102,7 @@ fn as_jsonb(name: &str, arg: &mut FunctionArg) {
     }
 }
 
-/// Makes rows of the series that a select list gives, by themselves or in arithmetic.
+/// Makes rows of the series in a select list, alone or in arithmetic.
 pub(in crate::dialect) fn rewrite_select(select: &mut Select) {
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
@@ -116,7 +116,7 @@ fn series_rows(expr: &mut Expr) {
     match expr {
         Expr::Function(function) => {
             let FunctionArguments::List(list) = &function.args else { return };
-            // Of one bound it is a function of lists alone.
+            // With one bound it is only a function of lists.
             if is_series(&function.name) && list.args.len() > 1 {
                 let series = series(&function.name, &list.args);
                 *expr = tree::call("unnest", vec![series]);
@@ -130,7 +130,7 @@ fn series_rows(expr: &mut Expr) {
             series_rows(left);
             series_rows(right);
         }
-        // Beside a text; lists are joined otherwise.
+        // Next to a text; lists are joined differently.
         Expr::BinaryOp { left, op: StringConcat, right } if is_text(left) || is_text(right) => {
             series_rows(left);
             series_rows(right);

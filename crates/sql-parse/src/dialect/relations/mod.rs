@@ -1,4 +1,4 @@
-//! What stands in FROM, and clauses that become relations.
+//! Relations in FROM, and clauses that become relations.
 
 pub(super) mod asof;
 pub(super) mod by_name;

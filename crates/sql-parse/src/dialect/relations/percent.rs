@@ -1,4 +1,4 @@
-//! `LIMIT 40%`: a share of the rows, counted once they are all there.
+//! `LIMIT 40%`: a share of the rows, counted once all of them are known.
 //!
 //! ```text
 //! SELECT … ORDER BY a LIMIT 40% OFFSET 1      SELECT * FROM $percent((SELECT … ORDER BY a), 40, 1)
@@ -25,13 +25,13 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::dialect::tree;
 
-/// The call that stands for a LIMIT in percent.
+/// The placeholder call for a LIMIT in percent.
 pub(in crate::dialect) const CALL: &str = "$percent";
 
 const NUMBER: &str = "$number";
 const TOTAL: &str = "$total";
 
-/// A limit that keeps an order and leaves nothing out.
+/// A limit that keeps the order and all rows.
 const ALL: usize = i64::MAX as usize;
 
 /// Makes such a limit a relation, FETCH FIRST … PERCENT too.
@@ -90,7 +90,9 @@ fn number(text: &str) -> Ast {
 
 /// The share of a plan's rows.
 pub(in crate::dialect) fn plan(input: LogicalPlan, args: &[FunctionArg]) -> Result<LogicalPlan> {
-    let [_, percent, offset] = args else { return plan_err!("a LIMIT in percent is a number") };
+    let [_, percent, offset] = args else {
+        return plan_err!("a LIMIT in percent must be a number");
+    };
     let percent = constant(percent, "LIMIT 40%")?;
     let offset = constant(offset, "OFFSET 2")?;
     if !(0.0..=100.0).contains(&percent) {
@@ -99,11 +101,11 @@ pub(in crate::dialect) fn plan(input: LogicalPlan, args: &[FunctionArg]) -> Resu
     share(input, percent, offset)
 }
 
-/// The first rows of a plan, so many of a hundred, behind some.
+/// A percentage of a plan's rows, after an offset.
 pub fn share(input: LogicalPlan, percent: f64, offset: f64) -> Result<LogicalPlan> {
-    let Ordered { rows, order, shown } = Ordered::of(input);
+    let Ordered { rows, order, shown } = Ordered::from_plan(input);
     let columns: Vec<Expr> = rows.schema().columns().into_iter().map(Expr::Column).collect();
-    // DataFusion keeps an order only for who asks for it: for the numbers, and for the rows at the end.
+    // DataFusion keeps an order only where it is required: for the numbers, and for the rows at the end.
     let numbers = match order.is_empty() {
         true => row_number(),
         false => row_number().order_by(order.clone()).build()?,
@@ -131,14 +133,14 @@ pub fn share(input: LogicalPlan, percent: f64, offset: f64) -> Result<LogicalPla
 struct Ordered {
     rows: LogicalPlan,
     order: Vec<Sort>,
-    /// What is shown of the rows, where that is not all of them.
+    /// The columns that are shown, if not all.
     shown: Option<Vec<Expr>>,
 }
 
 impl Ordered {
-    fn of(plan: LogicalPlan) -> Self {
+    fn from_plan(plan: LogicalPlan) -> Self {
         match plan {
-            LogicalPlan::Limit(limit) => Self::of(Arc::unwrap_or_clone(limit.input)),
+            LogicalPlan::Limit(limit) => Self::from_plan(Arc::unwrap_or_clone(limit.input)),
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => {
                 Self { rows: Arc::unwrap_or_clone(sort.input), order: sort.expr, shown: None }
             }
@@ -158,7 +160,7 @@ impl Ordered {
     }
 }
 
-/// The number of all rows, beside each of them.
+/// The number of all rows, as a column.
 fn total() -> Result<Expr> {
     let Expr::AggregateFunction(count) = count(lit(1_i64)) else {
         return plan_err!("count is an aggregate");
@@ -167,7 +169,7 @@ fn total() -> Result<Expr> {
     Ok(Expr::from(WindowFunction::new(function, count.params.args)))
 }
 
-/// A number that is written as one.
+/// A number literal.
 fn constant(arg: &FunctionArg, example: &str) -> Result<f64> {
     let text = match arg {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Value(value))) => match &value.value {
@@ -178,6 +180,6 @@ fn constant(arg: &FunctionArg, example: &str) -> Result<f64> {
     };
     let number = text.and_then(|text| text.parse().ok());
     number.ok_or_else(|| {
-        plan_datafusion_err!("beside a LIMIT in percent there are only numbers: {example}")
+        plan_datafusion_err!("a LIMIT in percent and its OFFSET must be numbers, as in {example}")
     })
 }

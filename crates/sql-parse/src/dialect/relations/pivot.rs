@@ -7,7 +7,7 @@
 //! SELECT city, sum(n) FILTER (WHERE year = 2000) AS "2000", … FROM cities GROUP BY city
 //! ```
 //!
-//! Columns that are named nowhere are grouped by. Where no values are listed, the session looks for them
+//! Columns that are not mentioned are grouped by. If no values are listed, the session looks them up
 //! before it plans; see `needs`.
 
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ use crate::dialect::tree;
 /// Most columns that a PIVOT makes.
 const COLUMNS_MAX: usize = 10_000;
 
-/// A value, and what a column of it is called.
+/// A value, and the name of its column.
 #[derive(Clone)]
 struct Wanted {
     conditions: Vec<Ast>,

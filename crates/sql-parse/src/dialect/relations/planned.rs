@@ -1,4 +1,4 @@
-//! Plans what has to know columns: see [`Relations`].
+//! Plans relations that need to know columns: see [`Relations`].
 
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::LogicalPlan;
@@ -15,7 +15,7 @@ use crate::dialect::tree;
 /// Plans the relations that the steps leave.
 #[derive(Debug)]
 pub struct Relations {
-    /// What DESCRIBE shows besides types.
+    /// The columns that DESCRIBE shows besides types.
     pub declared: DeclaredColumns,
 }
 

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The parser is given `GLOBAL CROSS JOIN` for it, and `GLOBAL JOIN` for ASOF JOIN; see `words`. Such a join
-//! and all that stands before it become a relation of their own.
+//! and everything before it become a separate relation.
 
 use datafusion::common::{Column, Result};
 use datafusion::functions_window::expr_fn::row_number;
@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{Join, JoinOperator, TableFactor, TableWith
 /// The number of a row on one of the sides.
 const NUMBER: [&str; 2] = ["$left_row", "$right_row"];
 
-/// Puts joins of these kinds, with what stands before them, into parentheses.
+/// Puts joins of these kinds, with the relations before them, into parentheses.
 pub(in crate::dialect) fn rewrite(table: &mut TableWithJoins) -> Result<()> {
     if table.joins.iter().all(|join| !join.global) {
         return Ok(());
@@ -41,7 +41,7 @@ pub(in crate::dialect) fn rewrite(table: &mut TableWithJoins) -> Result<()> {
     Ok(())
 }
 
-/// The two sides of a relation that is nothing but such a join.
+/// The two sides of a relation that is only such a join.
 pub(in crate::dialect) fn sides(relation: &TableFactor) -> Option<(&TableFactor, &Join)> {
     let TableFactor::NestedJoin { table_with_joins, .. } = relation else { return None };
     match table_with_joins.joins.as_slice() {

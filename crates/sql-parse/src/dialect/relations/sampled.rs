@@ -1,4 +1,4 @@
-//! `USING SAMPLE` at the end of a SELECT: a sample of what its FROM gives, before WHERE.
+//! `USING SAMPLE` at the end of a SELECT: a sample of its FROM, before WHERE.
 //!
 //! ```text
 //! SELECT … FROM t WHERE … USING SAMPLE 10%       SELECT … FROM t TABLESAMPLE (10 PERCENT) WHERE …
@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::dialect::tree;
 
-/// The name of the table whose sample stands for that of the SELECT.
+/// The name of the placeholder table whose sample is that of the SELECT.
 const ROWS: &str = "$rows";
 
 /// Moves the sample to FROM.
@@ -55,7 +55,7 @@ pub(in crate::dialect) fn rewrite(select: &mut Select) {
     select.from = vec![tree::alone(whole)];
 }
 
-/// The sample that an operand of QUALIFY stands for.
+/// The sample in an operand of QUALIFY.
 fn sample(expr: &Expr) -> Option<TableSampleKind> {
     let Expr::Subquery(query) = expr else { return None };
     let SetExpr::Select(select) = query.body.as_ref() else { return None };

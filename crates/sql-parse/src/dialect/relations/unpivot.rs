@@ -86,7 +86,8 @@ fn meant(
     match &expr {
         Ast::Wildcard(_) => Ok(schema.columns().into_iter().map(Expr::Column).collect()),
         Ast::Function(function) => {
-            let Some(choice) = crate::dialect::columns::columns_call::Choice::of(function)? else {
+            let Some(choice) = crate::dialect::columns::columns_call::Choice::from_call(function)?
+            else {
                 return context.sql_to_expr(expr, schema).map(|expr| vec![expr]);
             };
             let names: Vec<String> =

@@ -1,4 +1,4 @@
-//! `a JOIN b USING (k)` and NATURAL joins: which column `k` is, and what `*` has.
+//! `a JOIN b USING (k)` and NATURAL joins: resolves `k` and `*`.
 //!
 //! ```text
 //! SELECT * FROM b LEFT JOIN a USING (k)         SELECT b.k, b.x, a.y FROM b LEFT JOIN a USING (k)
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! DataFusion 55.2 takes the left column whatever the join keeps (apache/datafusion#22881), the first by the names of
-//! the tables for `*`, and none where three tables have it. The session tells the columns: see `needs`. What cannot be
-//! told apart here, such as tables without a name, is left to DataFusion.
+//! the tables for `*`, and none if three tables have it. The session supplies the columns: see `needs`. Tables that
+//! cannot be distinguished here, such as those without a name, are left to DataFusion.
 
 use std::collections::HashMap;
 
@@ -23,10 +23,10 @@ use crate::dialect::columns::reused;
 use crate::dialect::columns::stars::{self, is_same};
 use crate::dialect::tree;
 
-/// What names that several tables share mean, in small letters.
+/// The meaning of names that several tables share, in lower case.
 pub(in crate::dialect) type SharedNames = HashMap<String, Expr>;
 
-/// Whose rows a join keeps though they have none beside them.
+/// The side whose rows a join keeps without a match.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     /// The left side's, or neither's.
@@ -38,11 +38,11 @@ enum Kept {
 /// A column that a FROM shows.
 struct Shown {
     column: Named,
-    /// Of how many tables it is.
+    /// The number of tables that share it.
     tables: usize,
 }
 
-/// Whether what a SELECT names hangs on what its joins share, other than DataFusion takes it.
+/// Whether names of a SELECT depend on shared columns that DataFusion resolves otherwise.
 pub(in crate::dialect) fn is_in(select: &Select) -> bool {
     let joins = || select.from.iter().flat_map(|from| &from.joins);
     if !joins().all(|join| constraint(&join.join_operator).is_some()) {
@@ -80,7 +80,7 @@ fn constraint_mut(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     }
 }
 
-/// The same tables side by side, whose columns are asked for.
+/// The same tables as a cross join, to look up their columns.
 pub(in crate::dialect) fn side_by_side(from: &[TableWithJoins]) -> Vec<TableWithJoins> {
     let mut from = from.to_vec();
     for join in from.iter_mut().flat_map(|from| &mut from.joins) {
@@ -96,7 +96,7 @@ pub(in crate::dialect) fn side_by_side(from: &[TableWithJoins]) -> Vec<TableWith
     from
 }
 
-/// Writes out what the names of a SELECT mean, and tells it, where the tables can be told apart.
+/// Resolves the names of a SELECT and returns their meaning, if the tables can be distinguished.
 pub(in crate::dialect) fn write_out(select: &mut Select, tables: &DFSchema) -> Result<SharedNames> {
     let mut from = select.from.clone();
     let mut shown = Vec::new();
@@ -115,7 +115,7 @@ pub(in crate::dialect) fn write_out(select: &mut Select, tables: &DFSchema) -> R
     Ok(names)
 }
 
-/// The columns that tables show which are joined, none where they cannot be told apart.
+/// The columns of joined tables; `None` if the tables cannot be distinguished.
 fn joined(from: &mut TableWithJoins, tables: &DFSchema) -> Result<Option<Vec<Shown>>> {
     let Some(mut shown) = columns_of(&from.relation, tables) else { return Ok(None) };
     for join in &mut from.joins {
@@ -176,7 +176,7 @@ fn taken(shown: &mut Vec<Shown>, name: &Ident) -> Option<Shown> {
     (shown.iter().filter(|shown| is_named(shown)).count() == 1).then(|| shown.remove(at))
 }
 
-/// The columns of a table by its name; none where it has no name.
+/// The columns of a table by its name; `None` if it has no name.
 fn columns_of(factor: &TableFactor, tables: &DFSchema) -> Option<Vec<Shown>> {
     let name = match factor {
         TableFactor::Table { alias: Some(alias), .. }
@@ -197,7 +197,7 @@ fn columns_of(factor: &TableFactor, tables: &DFSchema) -> Option<Vec<Shown>> {
     (!of.is_empty()).then_some(of)
 }
 
-/// What names mean that tables share, where no other column has the name.
+/// The meaning of shared names that no other column has.
 fn shared_names(shown: &[Shown]) -> SharedNames {
     let is_only = |name: &str| {
         shown.iter().filter(|shown| shown.column.name.eq_ignore_ascii_case(name)).count() == 1
@@ -206,7 +206,7 @@ fn shared_names(shown: &[Shown]) -> SharedNames {
     shared.map(|shown| (shown.column.name.to_lowercase(), shown.column.expr.clone())).collect()
 }
 
-/// Puts what they mean in the place of names.
+/// Replaces names by their meaning.
 fn resolve(select: &mut Select, names: &SharedNames) -> Result<()> {
     if names.is_empty() {
         return Ok(());
@@ -237,7 +237,7 @@ fn resolve(select: &mut Select, names: &SharedNames) -> Result<()> {
     named_window.iter_mut().try_for_each(|window| reused::replace(window, names))
 }
 
-/// The same in what a SELECT is ordered by, unless it is one of the names that its columns have.
+/// The same in the ORDER BY of a SELECT, except for names of its result columns.
 pub(in crate::dialect) fn resolve_order(
     order: &mut OrderBy,
     select: &Select,

@@ -1,4 +1,4 @@
-//! Statements about the catalog, as queries; and those of other engines, refused with what does it here.
+//! Rewrites statements about the catalog as queries; refuses those of other engines with the alternative here.
 //!
 //! ```text
 //! SHOW TABLES                  SELECT table_name AS name FROM information_schema.tables WHERE …
@@ -93,7 +93,7 @@ fn tables(state: &SessionState) -> String {
     )
 }
 
-/// The query that a text of ours is.
+/// Parses a query of ours.
 fn parsed(text: &str) -> Result<Query> {
     Ok(*Parser::new(&GenericDialect {}).try_with_sql(text)?.parse_query()?)
 }
@@ -114,14 +114,14 @@ fn pragma(name: &ObjectName, value: Option<&ValueWithSpan>, state: &SessionState
         ) => table_info(table),
         _ => not_impl_err!(
             "PRAGMA {name} is not supported; SET changes settings, SHOW ALL lists them, and atoll.tables, \
-             atoll.columns and atoll.database tell of what is stored"
+             atoll.columns and atoll.database describe what is stored"
         ),
     }
 }
 
 fn table_info(table: &str) -> Result<Query> {
     let described = parsed(&format!("SELECT * FROM {table}"))
-        .map_err(|_| plan_datafusion_err!("PRAGMA table_info('{table}') names no table"))?;
+        .map_err(|_| plan_datafusion_err!("PRAGMA table_info('{table}') does not name a table"))?;
     let rows = tree::relation_of(forms::DESCRIBE_TABLE, vec![described]);
     let mut query = parsed(
         "SELECT row_number() OVER () - 1 AS cid, column_name AS name, column_type AS type, \

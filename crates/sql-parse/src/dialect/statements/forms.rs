@@ -1,11 +1,11 @@
-//! Statements that are queries in DuckDB, where the parser wants a SELECT.
+//! Statements that are queries in DuckDB, where the parser expects a SELECT.
 //!
 //! ```text
 //! PIVOT t ON year USING sum(n) GROUP BY city ORDER BY city      FROM $query($pivot t ON … GROUP BY city) ORDER BY city
 //! FROM (SUMMARIZE t)                                            FROM (FROM $query($summarize t))
 //! ```
 //!
-//! `words` writes the right side, whose names no one can type; the parser asks here what stands in the
+//! `words` writes the right side, whose names cannot be typed; the parser calls this module for the content of the
 //! parentheses, and gets a query in parentheses.
 
 use datafusion::sql::sqlparser::ast::{
@@ -24,11 +24,11 @@ pub(in crate::dialect) const PIVOT: &str = "$pivot";
 pub(in crate::dialect) const UNPIVOT: &str = "$unpivot";
 pub(in crate::dialect) const SUMMARIZE: &str = "$summarize";
 pub(in crate::dialect) const DESCRIBE: &str = "$describe";
-/// DESCRIBE of a table, of which more is known than of a query.
+/// DESCRIBE of a table, which has more properties than a query.
 pub(in crate::dialect) const DESCRIBE_TABLE: &str = "$describe_table";
 pub(in crate::dialect) const SAMPLE: &str = "$sample";
 
-/// Reads a form.
+/// Parses a form.
 pub(crate) fn prefix(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     let Token::Word(Word { value, quote_style: None, .. }) = &parser.peek_token_ref().token else {
         return None;
@@ -57,7 +57,7 @@ fn form(name: &str, parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(Expr::Subquery(Box::new(query)))
 }
 
-/// The query in the place of what stands for one.
+/// Replaces a placeholder by its query.
 pub(in crate::dialect) fn rewrite(factor: &mut TableFactor) {
     let TableFactor::Table { name, args: Some(args), alias, .. } = factor else { return };
     if name.to_string() != QUERY {
@@ -68,7 +68,7 @@ pub(in crate::dialect) fn rewrite(factor: &mut TableFactor) {
     }
 }
 
-/// The query that DESCRIBE of a table is.
+/// The query for DESCRIBE of a table.
 pub fn described(table: &ObjectName) -> Query {
     let table = tree::query(SetExpr::Select(Box::new(tree::all_of(tree::table(table.clone())))));
     let rows = tree::relation_of(DESCRIBE_TABLE, vec![table]);

@@ -1,4 +1,4 @@
-//! Statements that are queries in other dialects, and those that are refused with what does it here.
+//! Statements that are queries in other dialects, and those that are refused with the alternative here.
 
 pub(super) mod catalog_statements;
 pub(super) mod forms;

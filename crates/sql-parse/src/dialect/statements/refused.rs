@@ -1,18 +1,17 @@
-//! Statements of other engines that are not supported, told by the words that they begin with, with what does it here.
+//! Unsupported statements of other engines, recognised by their first words, with the alternative here.
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-const NO_PROCEDURES: &str = "CREATE MACRO f(x) AS …, or AS TABLE SELECT …, names an expression or a query, and the program that \
-                             connects does the rest";
-const NO_INDEXES: &str =
-    "PRIMARY KEY and UNIQUE make one, and scans skip blocks by their least and greatest values";
-const KEPT_ROLE: &str = "log in as the role whose rights are meant";
+const NO_PROCEDURES: &str = "CREATE MACRO f(x) AS …, or AS TABLE SELECT …, names an expression or a query, and the client \
+                             program does the rest";
+const KEPT_ROLE: &str = "log in as the role that has the rights";
 
 const NO_EXTENSIONS: &str = "there are none to load: Parquet, CSV, JSON and Arrow files and the functions that \\df lists are built in";
-const CURSORS: &str = "results come row by row as they are read; a client of a server declares cursors in a transaction";
+const CURSORS: &str =
+    "results are streamed row by row; clients of a server can declare cursors in a transaction";
 
-/// The words that a statement begins with, and what to do instead. `TEMP`, `OR REPLACE` and `IF EXISTS` are passed
+/// The first words of a statement, and what to do instead. `TEMP`, `OR REPLACE` and `IF EXISTS` are passed
 /// over.
 const REFUSED: &[(&[&str], &str)] = &[
     (
@@ -21,44 +20,38 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["CREATE", "MATERIALIZED", "VIEW"],
-        "CREATE TABLE … AS keeps the rows of a query, and CREATE VIEW the query",
+        "CREATE TABLE … AS stores the rows of a query, and CREATE VIEW the query",
     ),
     (
         &["REFRESH", "MATERIALIZED", "VIEW"],
-        "CREATE OR REPLACE TABLE … AS SELECT … makes the rows anew",
+        "CREATE OR REPLACE TABLE … AS SELECT … computes the rows again",
     ),
-    (&["ALTER", "MATERIALIZED", "VIEW"], "CREATE TABLE … AS keeps the rows of a query"),
-    (&["DROP", "MATERIALIZED", "VIEW"], "there are none; DROP TABLE and DROP VIEW drop the others"),
+    (&["ALTER", "MATERIALIZED", "VIEW"], "CREATE TABLE … AS stores the rows of a query"),
+    (&["DROP", "MATERIALIZED", "VIEW"], "there are none; use DROP TABLE or DROP VIEW"),
     (
         &["CREATE", "TRIGGER"],
-        "DEFAULT, CHECK and generated columns check and fill rows as they are written",
+        "DEFAULT, CHECK and generated columns fill and check rows on every write",
     ),
     (
         &["CREATE", "CONSTRAINT", "TRIGGER"],
-        "DEFAULT, CHECK and generated columns check and fill rows as they are written",
+        "DEFAULT, CHECK and generated columns fill and check rows on every write",
     ),
-    (&["CREATE", "EVENT", "TRIGGER"], "the audit log of a server tells of statements"),
+    (&["CREATE", "EVENT", "TRIGGER"], "the audit log of a server records statements"),
     (&["DROP", "TRIGGER"], "there are none"),
-    (&["CREATE", "RULE"], "write views, and statements for the tables below them"),
+    (&["CREATE", "RULE"], "use views, and write to their tables"),
     (&["CREATE", "EXTENSION"], NO_EXTENSIONS),
     (&["DROP", "EXTENSION"], NO_EXTENSIONS),
     (&["CREATE", "DOMAIN"], "use the type itself, with CHECK on the columns: a INT CHECK (a > 0)"),
     (&["DO"], NO_PROCEDURES),
     (&["CALL"], NO_PROCEDURES),
     (&["CREATE", "PROCEDURE"], NO_PROCEDURES),
-    (
-        &["CREATE", "AGGREGATE"],
-        "CREATE MACRO f(x) AS … may be made of the aggregates that \\df lists",
-    ),
+    (&["CREATE", "AGGREGATE"], "CREATE MACRO f(x) AS … can combine the aggregates that \\df lists"),
     (&["CREATE", "OPERATOR"], "call a function, or a macro: CREATE MACRO f(a, b) AS …"),
     (&["CREATE", "CAST"], "call a function, or a macro: CREATE MACRO f(a) AS …"),
-    (
-        &["CREATE", "COLLATION"],
-        "texts are ordered by their bytes; ORDER BY lower(x) leaves the case out",
-    ),
+    (&["CREATE", "COLLATION"], "texts are ordered by their bytes; ORDER BY lower(x) ignores case"),
     (
         &["CREATE", "STATISTICS"],
-        "the least and greatest values of blocks are kept, and samples are taken as needed",
+        "blocks have minimum and maximum values, and the optimizer samples tables as needed",
     ),
     (
         &["CREATE", "FOREIGN"],
@@ -71,11 +64,8 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["CREATE", "TABLESPACE"], "all tables are in memory, and kept in the directory of --data"),
     (&["CREATE", "PUBLICATION"], "BACKUP DATABASE TO 'dir' copies a database"),
     (&["CREATE", "SUBSCRIPTION"], "BACKUP DATABASE TO 'dir' copies a database"),
-    (&["CREATE", "POLICY"], "GRANT SELECT on a view shows a role some of the rows"),
+    (&["CREATE", "POLICY"], "GRANT SELECT on a view restricts a role to some of the rows"),
     (&["CREATE", "SECRET"], "only files on this machine are read and written"),
-    (&["CREATE", "INDEX"], NO_INDEXES),
-    (&["CREATE", "UNIQUE", "INDEX"], NO_INDEXES),
-    (&["REINDEX"], "indexes are kept in order as rows are written; leave it out"),
     (
         &["CLUSTER"],
         "CREATE OR REPLACE TABLE t AS SELECT * FROM t ORDER BY … orders the rows of a table",
@@ -85,20 +75,20 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["SET", "SESSION", "ROLE"], KEPT_ROLE),
     (&["SET", "SESSION", "AUTHORIZATION"], KEPT_ROLE),
     (&["LOCK"], "SELECT … FOR UPDATE locks rows until the transaction ends"),
-    (&["LISTEN"], "a client asks again, or is told by the program that writes"),
-    (&["NOTIFY"], "a client asks again, or is told by the program that writes"),
+    (&["LISTEN"], "clients poll, or the writing program notifies them"),
+    (&["NOTIFY"], "clients poll, or the writing program notifies them"),
     (&["DECLARE"], CURSORS),
     (&["FETCH"], CURSORS),
     (&["MOVE"], CURSORS),
     (&["CLOSE"], CURSORS),
-    (&["SECURITY", "LABEL"], "GRANT and REVOKE say who may do what"),
+    (&["SECURITY", "LABEL"], "use GRANT and REVOKE"),
     (&["FLUSH"], "CHECKPOINT writes a database that has a directory"),
     (&["UNLOCK"], "COMMIT and ROLLBACK end the locks of a transaction"),
     (&["RENAME", "TABLE"], "write ALTER TABLE a RENAME TO b"),
     (&["HANDLER"], CURSORS),
 ];
 
-/// Words that may stand between those that name the statement.
+/// Optional words between those that name the statement.
 const PASSED: [&str; 4] = ["OR", "REPLACE", "TEMP", "TEMPORARY"];
 
 /// Refuses a statement that begins with the words of one that is not supported.
@@ -152,12 +142,12 @@ mod tests {
 
     fn told(sql: &str) -> Option<String> {
         let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
-        let error = refuse_statement(&tokens.expect("it can be cut into tokens")).err()?;
+        let error = refuse_statement(&tokens.expect("valid tokens")).err()?;
         Some(error.strip_backtrace())
     }
 
     #[test]
-    fn statements_are_told_by_their_first_words() {
+    fn statements_are_recognised_by_their_first_words() {
         for sql in [
             "MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE",
             "create or replace trigger x",

@@ -21,11 +21,11 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::dialect::expressions::types::type_name;
 
-/// The columns of a summary after the name and the type, with what computes them.
+/// The columns of a summary after the name and the type, with their expressions.
 const STATISTICS: [(&str, &str, Of); 10] = [
     ("min", "CAST(min({}) AS VARCHAR)", Of::Ordered),
     ("max", "CAST(max({}) AS VARCHAR)", Of::Ordered),
-    // Some types are counted as texts only.
+    // Some types are counted only as texts.
     ("approx_unique", "CAST(approx_distinct({}) AS BIGINT)", Of::Ordered),
     ("avg", "CAST(avg(CAST({} AS DOUBLE)) AS VARCHAR)", Of::Numbers),
     ("std", "CAST(stddev(CAST({} AS DOUBLE)) AS VARCHAR)", Of::Numbers),
@@ -40,7 +40,7 @@ const STATISTICS: [(&str, &str, Of); 10] = [
     ),
 ];
 
-/// Which columns a statistic is of.
+/// The columns that a statistic applies to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     All,
@@ -125,7 +125,7 @@ fn over(expr: Expr, aggregates: &mut HashMap<Expr, usize>) -> Result<Expr> {
     .data()
 }
 
-/// What the table of a column declares of it, as DESCRIBE shows it.
+/// A column's declaration in its table, as DESCRIBE shows it.
 #[derive(Default)]
 pub struct ColumnNotes {
     /// `PRI` or `UNI`.
@@ -136,7 +136,7 @@ pub struct ColumnNotes {
     pub extra: Option<String>,
 }
 
-/// What a table declares of each of its columns; `None` for a source that declares nothing.
+/// The declarations of a table's columns; `None` for a source without any.
 pub(crate) type DeclaredColumns = fn(&dyn TableProvider) -> Option<Vec<ColumnNotes>>;
 
 /// The declared columns of the table that a plan scans.
@@ -150,7 +150,7 @@ fn scanned(plan: &LogicalPlan, declared: DeclaredColumns) -> Option<Vec<ColumnNo
     }
 }
 
-/// A row for each column; `declared` where the plan is that of all columns of a table.
+/// A row for each column; `declared` if the plan returns all columns of a table.
 pub(in crate::dialect) fn description(
     input: &LogicalPlan,
     declared: Option<DeclaredColumns>,

@@ -5,7 +5,7 @@
 //! LIKE u INCLUDING ALL EXCLUDING DEFAULTS     "$like" u(including_all, excluding_defaults)
 //! ```
 //!
-//! The session puts the columns of the table in the place of this one.
+//! The session replaces this column by those of the table.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};

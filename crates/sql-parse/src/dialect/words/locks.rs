@@ -1,4 +1,4 @@
-//! Locks of rows as PostgreSQL writes them.
+//! Row locks in PostgreSQL's syntax.
 //!
 //! ```text
 //! FOR NO KEY UPDATE                FOR UPDATE
@@ -6,7 +6,7 @@
 //! FOR UPDATE SKIP LOCKED LIMIT 1   LIMIT 1 FOR UPDATE SKIP LOCKED
 //! ```
 //!
-//! The two weaker kinds lock as the next stronger ones: others wait where they would not have to, and see nothing that
+//! The two weaker kinds lock as the next stronger ones: others may wait unnecessarily, but see nothing that
 //! they should not.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::{Words, keyword};
 
 impl Words<'_> {
-    /// The clause of locks that begins here.
+    /// The lock clause that begins here.
     pub(super) fn locks(&mut self, at: usize) {
         if !self.is(at, "FOR") {
             return;
@@ -31,7 +31,7 @@ impl Words<'_> {
         }
     }
 
-    /// Where a clause of locks ends.
+    /// The end of a lock clause.
     fn locks_end(&self, at: usize) -> Option<usize> {
         if !(self.is(at + 1, "UPDATE") || self.is(at + 1, "SHARE")) {
             return None;
@@ -58,7 +58,7 @@ impl Words<'_> {
         ["LIMIT", "OFFSET", "FETCH"].iter().any(|word| self.is(at, word))
     }
 
-    /// Where LIMIT, OFFSET and FETCH end that begin here.
+    /// The end of LIMIT, OFFSET and FETCH that begin here.
     fn limit_end(&self, from: usize) -> Option<usize> {
         if !self.begins_limit(from) {
             return None;
@@ -77,7 +77,7 @@ impl Words<'_> {
         Some(self.places.len())
     }
 
-    /// Puts what stands from `middle` to `end` before what stands from `from` to `middle`.
+    /// Swaps the tokens `from..middle` and `middle..end`.
     fn swap(&mut self, from: usize, middle: usize, end: usize) {
         let of = |at: usize| self.tokens[self.places[at]].clone();
         let moved: Vec<TokenWithSpan> = (middle..end).chain(from..middle).map(of).collect();

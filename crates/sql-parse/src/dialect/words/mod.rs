@@ -1,4 +1,4 @@
-//! Words that the parser does not know, made into those that it knows, before it reads them.
+//! Replaces words that the parser does not support by those that it does, before it reads them.
 //!
 //! ```text
 //! STRUCT(a INT, b TEXT[])      STRUCT<a INT, b TEXT[]>
@@ -10,7 +10,7 @@
 //!
 //! Samples and limits are in `samples`, operators in `operators`, locks of rows in `locks`, tables like others in `like`.
 //!
-//! Tokens keep their places, so that errors point into the text as it was typed.
+//! Tokens keep their positions, so that errors point into the original text.
 
 mod like;
 mod locks;
@@ -23,7 +23,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Wo
 
 use crate::dialect::statements::forms;
 
-/// Rewrites the tokens of a statement; where the dialect is another product's (`is_mended` is false), it only
+/// Rewrites the tokens of a statement; if the dialect is another product's (`is_mended` is false), it only
 /// refuses what would be misread.
 pub(crate) fn read(tokens: &mut Vec<TokenWithSpan>, is_mended: bool) -> Result<()> {
     let mut places: Vec<usize> = Vec::new();
@@ -86,7 +86,7 @@ impl Words<'_> {
         self.tokens[place].token = token;
     }
 
-    /// Where the parenthesis that opens here is closed.
+    /// The position of the matching closing parenthesis.
     fn closing(&self, open: usize) -> Option<usize> {
         let mut depth = 0_usize;
         for at in open..self.places.len() {
@@ -104,7 +104,7 @@ impl Words<'_> {
         None
     }
 
-    /// `STRUCT(name type, …)` and `ROW(name type, …)`: the parser wants angle brackets for them.
+    /// `STRUCT(name type, …)` and `ROW(name type, …)`: the parser expects angle brackets for them.
     fn struct_type(&mut self, at: usize) {
         let is_struct = self.is(at, "STRUCT") || self.is(at, "ROW");
         if !is_struct || self.get(at + 1) != Some(&Token::LParen) || !self.is_field(at + 2) {
@@ -116,7 +116,7 @@ impl Words<'_> {
         self.set(close, Token::Gt);
     }
 
-    /// Whether a name and a type stand here: two words of which the second is not an operator.
+    /// Whether a name and a type are here: two words, the second of which is not an operator.
     fn is_field(&self, at: usize) -> bool {
         let starts = self.word(at).is_some_and(|first| {
             !matches!(first.keyword, Keyword::CASE | Keyword::NOT | Keyword::SELECT | Keyword::CAST)
@@ -124,7 +124,7 @@ impl Words<'_> {
         starts && self.word(at + 1).is_some() && !self.is_operator(at + 1)
     }
 
-    /// Whether the word that stands here is an operator, or begins a clause.
+    /// Whether the word here is an operator, or begins a clause.
     fn is_operator(&self, at: usize) -> bool {
         let Some(word) = self.word(at) else { return false };
         let is_operator = matches!(
@@ -149,7 +149,7 @@ impl Words<'_> {
         word.quote_style.is_none() && is_operator
     }
 
-    /// Joins that the parser does not know.
+    /// Joins that the parser does not support.
     fn join(&mut self, at: usize) {
         if at > 0 && self.is(at - 1, "AS") {
             return;
@@ -164,7 +164,7 @@ impl Words<'_> {
         }
     }
 
-    /// The word that stands for joins of our own.
+    /// The word that marks our own joins.
     fn refuse_global(&self, at: usize) -> Result<()> {
         match self.is(at, "GLOBAL") && self.is_join(at + 1) {
             true => plan_err!("GLOBAL JOIN is not supported; leave GLOBAL out"),
@@ -290,7 +290,7 @@ impl Words<'_> {
         put(self, keyword("FROM"));
     }
 
-    /// Whether a query may begin with the word that stands here, and what follows is not an operator.
+    /// Whether a query may begin with the word here, and no operator follows.
     fn starts_query(&self, at: usize, word: &str) -> bool {
         let follows = match self.get(at + 1) {
             Some(Token::Word(_)) => !self.is_operator(at + 1),
@@ -321,7 +321,7 @@ impl Words<'_> {
     /// `TABLE t` where a query may begin.
     fn table_query(&mut self, at: usize) {
         let Some(name) = self.word(at + 1).filter(|_| self.is(at, "TABLE")) else { return };
-        // `table` may also be the name of a column or an alias, which words of the language follow.
+        // `table` may also be the name of a column or an alias, which keywords follow.
         let is_name = name.keyword == Keyword::NoKeyword;
         if is_name && self.is_insert_of(at) {
             return self.select_all(at);
@@ -344,7 +344,7 @@ impl Words<'_> {
         }
     }
 
-    /// `SELECT * FROM` in the place of TABLE: behind INSERT the parser wants a SELECT.
+    /// `SELECT * FROM` in place of TABLE: after INSERT the parser expects a SELECT.
     fn select_all(&mut self, at: usize) {
         let mut from = self.tokens[self.places[at]].clone();
         from.token = keyword("FROM");
@@ -354,7 +354,7 @@ impl Words<'_> {
         self.insert(at + 2, from);
     }
 
-    /// Whether what stands here is the query of `INSERT INTO name`.
+    /// Whether the query of `INSERT INTO name` is here.
     fn is_insert_of(&self, at: usize) -> bool {
         let is_of_name = |at: usize| match self.get(at) {
             Some(Token::Period) => true,
@@ -364,7 +364,7 @@ impl Words<'_> {
         self.is(0, "INSERT") && self.is(1, "INTO") && at > 2 && (2..at).all(is_of_name)
     }
 
-    /// Where a form ends: at the parenthesis around it, or where the order of its rows is told.
+    /// The end of a form: the parenthesis around it, or the ORDER BY of its rows.
     fn form_end(&self, from: usize, takes_query: bool) -> usize {
         let mut depth = 0_usize;
         for at in from..self.places.len() {
@@ -425,13 +425,13 @@ impl Words<'_> {
     }
 }
 
-/// A name that no one can type.
+/// A name that cannot be typed.
 fn unquoted(value: &str) -> Token {
     let (value, quote_style, keyword) = (value.to_owned(), None, Keyword::NoKeyword);
     Token::Word(Word { value, quote_style, keyword })
 }
 
-/// A word of the language.
+/// A keyword.
 fn keyword(name: &str) -> Token {
     Token::make_keyword(name)
 }

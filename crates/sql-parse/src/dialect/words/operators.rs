@@ -1,4 +1,4 @@
-//! Operators and numbers as DuckDB writes them.
+//! Operators and numbers in DuckDB's syntax.
 //!
 //! ```text
 //! a GLOB 'b*', a NOT GLOB 'b*'     a ~~~ 'b*', a !~~~ 'b*'     read by `operators`
@@ -59,7 +59,7 @@ impl Words<'_> {
         if words.is_empty() {
             return;
         }
-        // DataFusion passes over constants that stand by themselves.
+        // DataFusion ignores lone constants.
         let mark = Token::SingleQuotedString(format!("{EXCLUDE}{words}"));
         let mark = [Token::LParen, mark, Token::RParen];
         match is_partitioned {
@@ -74,7 +74,7 @@ impl Words<'_> {
         }
     }
 
-    /// Where the parenthesis was opened that is around a place.
+    /// The position of the parenthesis that encloses a position.
     fn opening(&self, at: usize) -> Option<usize> {
         let mut depth = 0_usize;
         for place in (0..at).rev() {

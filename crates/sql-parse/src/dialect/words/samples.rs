@@ -1,4 +1,4 @@
-//! Samples and limits as DuckDB writes them.
+//! Samples and limits in DuckDB's syntax.
 //!
 //! ```text
 //! t TABLESAMPLE 10%                    t TABLESAMPLE (10 PERCENT)
@@ -39,7 +39,7 @@ impl Words<'_> {
         }
     }
 
-    /// The sample that is described from a place on, as the parser knows it, and where it ends.
+    /// The sample that begins at a position, in the parser's syntax, and its end.
     fn sample_of(&self, from: usize) -> Option<(Vec<Token>, usize)> {
         let named = self.method(from);
         let opened = from + usize::from(named.is_some());
@@ -69,7 +69,7 @@ impl Words<'_> {
             }
             end += 1;
         }
-        // A number alone is one of rows, but in the forms of SQL's standard.
+        // A lone number counts rows, except in the forms of the SQL standard.
         if unit.is_none() && (!is_open || method == Some("RESERVOIR")) {
             unit = Some("ROWS");
         }
@@ -92,7 +92,7 @@ impl Words<'_> {
         ["BERNOULLI", "SYSTEM", "RESERVOIR"].into_iter().find(|method| self.is(at, method))
     }
 
-    /// A number and what it counts.
+    /// A number and its unit.
     fn size(&self, at: usize) -> Option<(Token, Option<&'static str>, usize)> {
         let number @ Token::Number(..) = self.get(at)?.clone() else { return None };
         let (unit, end) = match self.get(at + 1) {
@@ -104,7 +104,7 @@ impl Words<'_> {
         Some((number, unit, end))
     }
 
-    /// The QUALIFY of the SELECT whose end is here.
+    /// The QUALIFY of the SELECT that ends here.
     fn qualify_before(&self, end: usize) -> Option<usize> {
         let mut depth = 0_usize;
         for at in (0..end).rev() {
@@ -142,7 +142,7 @@ impl Words<'_> {
         }
     }
 
-    /// Puts tokens in the place of others.
+    /// Replaces tokens by others.
     pub(super) fn replace(&mut self, from: usize, end: usize, tokens: Vec<Token>) {
         let last = self.places.len() - 1;
         for (nth, token) in tokens.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Frames of windows by PostgreSQL's rules: where they may begin and end, and what their offsets are.
+//! Window frames by PostgreSQL's rules: where they may begin and end, and the values of their offsets.
 //!
 //! DataFusion (55.2) reads an offset with a minus as it is (apache/datafusion#24902), takes NULL for UNBOUNDED, and
 //! computes aggregates of frames that end before they begin from fewer rows than none. Here each offset becomes a
@@ -21,7 +21,7 @@ use crate::dialect;
 use crate::syntax::walk_expressions;
 use atoll_sql_common::error::{SqlState, stated_err};
 
-/// Most months and days of an offset, about 10,000 years: `range_key` of the functions has room for so much between the
+/// Most months and days of an offset, about 10,000 years: `range_key` of the functions has that much room between the
 /// last moment and `infinity`.
 const MONTHS_MAX: i32 = 12 * 10_000;
 const DAYS_MAX: i32 = 365 * 10_000;
@@ -30,7 +30,7 @@ const DAYS_MAX: i32 = 365 * 10_000;
 const MONTH_DAYS: (i128, i128) = (28, 31);
 const DAY_NANOS: i128 = 86_400_000_000_000;
 
-/// Checks the frame of a window, and settles its offsets.
+/// Checks the frame of a window, and evaluates its offsets.
 pub(super) fn check(spec: &mut WindowSpec) -> Result<()> {
     let keys = spec.order_by.len();
     let Some(frame) = &mut spec.window_frame else { return Ok(()) };
@@ -58,7 +58,7 @@ pub(super) fn check(spec: &mut WindowSpec) -> Result<()> {
     Ok(())
 }
 
-/// Where a frame may begin and end, in PostgreSQL's words.
+/// Checks where a frame begins and ends, with PostgreSQL's messages.
 fn check_bounds(frame: &WindowFrame) -> Result<()> {
     use WindowFrameBound::{CurrentRow, Following, Preceding};
     let why = match (&frame.start_bound, &frame.end_bound) {
@@ -76,13 +76,13 @@ fn check_bounds(frame: &WindowFrame) -> Result<()> {
     Err(SqlState::WINDOWING_ERROR.error(why))
 }
 
-/// How far from the current row a frame begins or ends.
+/// The bound of a frame, relative to the current row.
 enum Offset {
     Number(WrittenNumber),
     Interval(IntervalMonthDayNano),
 }
 
-/// Reads the offset of a bound, and writes it in the form that DataFusion reads; none where there is none.
+/// Reads the offset of a bound, and writes it in the form that DataFusion reads; `None` if there is none.
 fn offset(
     bound: &mut WindowFrameBound,
     units: WindowFrameUnits,
@@ -147,7 +147,7 @@ fn whole(number: &WrittenNumber) -> Result<WrittenNumber> {
     }
 }
 
-/// The offset that an expression is; none where it is NULL.
+/// The offset that an expression gives; `None` if it is NULL.
 fn read(expr: &Expr, is_negated: bool, clause: &str) -> Result<Option<Offset>> {
     match expr {
         Expr::Nested(inner) => read(inner, is_negated, clause),
@@ -217,7 +217,7 @@ fn number(text: &str, is_negated: bool, clause: &str) -> Result<Offset> {
     }
 }
 
-/// A text, whose type its place tells: a number, or an interval.
+/// A text, whose type depends on the frame: a number, or an interval.
 fn unknown(text: &str, is_negated: bool, clause: &str) -> Result<Offset> {
     if WrittenNumber::parse(text).is_some() {
         return number(text, is_negated, clause);
@@ -252,7 +252,7 @@ fn interval(text: &str, is_negated: bool) -> Result<Offset> {
     }
 }
 
-/// An interval in the words that DataFusion reads in a frame.
+/// An interval in the syntax that DataFusion reads in a frame.
 fn written(interval: IntervalMonthDayNano) -> Result<Expr> {
     let IntervalMonthDayNano { months, days, nanoseconds } = interval;
     if months.unsigned_abs() > MONTHS_MAX.unsigned_abs()
@@ -308,7 +308,7 @@ fn is_empty(frame: &WindowFrame, start: &Offset, end: &Offset) -> Result<bool> {
     }
 }
 
-/// Whether an interval is longer than another one, whichever months it has.
+/// Whether an interval is longer than another one, whatever the lengths of its months.
 fn is_longer(one: IntervalMonthDayNano, other: IntervalMonthDayNano) -> Result<bool> {
     let months = i128::from(one.months) - i128::from(other.months);
     let days = i128::from(one.days) - i128::from(other.days);
@@ -326,7 +326,7 @@ fn is_longer(one: IntervalMonthDayNano, other: IntervalMonthDayNano) -> Result<b
     }
 }
 
-/// Makes a frame of one that ends before it begins: it begins and ends behind all rows, since DataFusion refuses the
+/// Replaces a frame that ends before it begins: the new one begins and ends after all rows; DataFusion refuses the
 /// bounds as they are. Under RANGE rows with NULL would still have their peers.
 fn no_rows(frame: &mut WindowFrame) -> Result<()> {
     if frame.units == WindowFrameUnits::Range {

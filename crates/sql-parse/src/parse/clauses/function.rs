@@ -1,4 +1,4 @@
-//! Function calls. The planner looks only at those clauses that the kind of function knows.
+//! Function calls. The planner looks only at the clauses that the kind of function supports.
 
 use datafusion::common::Result;
 use datafusion::execution::SessionState;
@@ -12,7 +12,7 @@ use atoll_sql_common::functions::Functions;
 /// Window functions that have a meaning for IGNORE NULLS.
 const SKIP_NULLS: [&str; 5] = ["first_value", "lag", "last_value", "lead", "nth_value"];
 
-/// Aggregates for which DISTINCT makes a difference and whose DataFusion 55.2 forgets it (apache/datafusion#2406).
+/// Aggregates for which DISTINCT makes a difference and for which DataFusion 55.2 ignores it (apache/datafusion#2406).
 const FORGET_DISTINCT: [&str; 6] =
     ["approx_percentile_cont", "corr", "covar", "covar_pop", "covar_samp", "nth_value"];
 
@@ -23,7 +23,7 @@ pub(super) fn check(function: &Function, state: &SessionState) -> Result<()> {
     let is_query = matches!(function.args, FunctionArguments::Subquery(_));
     let instead = "put it in parentheses; array_agg() makes an array of its rows";
     refuse(is_query, &format!("a query as the argument of {name}"), instead)?;
-    let functions = Functions::of(state);
+    let functions = Functions::for_session(state);
     let is_scalar = functions.has_scalar(&name)
         || matches!(name.as_str(), "make_map" | "unnest" | "unnest_outer");
     if is_scalar {

@@ -5,10 +5,10 @@ use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, GroupByWithModifier};
 
 use super::refuse;
 
-/// Columns of a CUBE with lists, at most: it becomes a set for each choice of them.
+/// The most columns of a CUBE with lists: it becomes a set for each choice of them.
 const CUBE_LISTS_MAX: usize = 12;
 
-/// `GROUP BY ()` is one group, also of no rows; beside other keys the empty list is nothing.
+/// `GROUP BY ()` is one group, even of no rows; next to other keys the empty list means nothing.
 /// `GROUP BY a, b WITH ROLLUP` is `GROUP BY ROLLUP (a, b)`, and a list of keys is its keys.
 pub(super) fn check(group_by: &mut GroupByExpr) -> Result<()> {
     let (exprs, modifiers) = match group_by {
@@ -45,7 +45,7 @@ pub(super) fn check(group_by: &mut GroupByExpr) -> Result<()> {
 }
 
 /// The keys of a list: `(a, b)` is two keys. The planner makes a struct of it, so that
-/// `GROUPING SETS (a), (a, b)` would group by `a` and leave `b` null. Anything else is as it is, the empty
+/// `GROUPING SETS (a), (a, b)` would group by `a` and leave `b` null. Anything else is unchanged, the empty
 /// list included.
 fn keys(expr: Expr) -> Vec<Expr> {
     match expr {
@@ -59,8 +59,8 @@ fn all_keys(exprs: Vec<Expr>) -> Vec<Expr> {
     exprs.into_iter().flat_map(keys).collect()
 }
 
-/// Sets of keys. The planner knows no lists in ROLLUP and CUBE, whose keys come and go together: these
-/// become the sets that they stand for.
+/// Sets of keys. The planner does not support lists in ROLLUP and CUBE, whose keys come and go together: these
+/// become the sets that they mean.
 fn sets(expr: Expr) -> Expr {
     match expr {
         Expr::GroupingSets(sets) => Expr::GroupingSets(sets.into_iter().map(all_keys).collect()),

@@ -1,4 +1,4 @@
-//! What the planner would ignore, rewritten or refused.
+//! Rewrites or refuses clauses that the planner would ignore.
 
 mod frames;
 mod function;
@@ -27,7 +27,7 @@ use crate::dialect;
 pub use query::changes_rows;
 use windows::Windows;
 
-/// Goes over the statement and all that is inside it.
+/// Visits the statement and everything inside it.
 pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> {
     let (depth, queries, windows, into) = Default::default();
     let no_changes = Some("COPY must not contain data-modifying statements in WITH");
@@ -51,7 +51,7 @@ pub(super) fn apply(statement: &mut Parsed, state: &SessionState) -> Result<()> 
     }
 }
 
-/// Whether the session locks rows for the queries of a statement, which it does before it runs, or is planned to be
+/// Whether the session locks rows for the queries of a statement, before it runs or is planned to be
 /// explained.
 fn locks_rows(statement: &Statement) -> bool {
     match statement {
@@ -64,7 +64,7 @@ fn locks_rows(statement: &Statement) -> bool {
     }
 }
 
-/// Why WITH of the outermost query of a statement has no statements that change rows; none where it may have some.
+/// Why WITH of the outermost query of a statement must not change rows; `None` if it may.
 fn no_changes_in(statement: &Statement) -> Option<&'static str> {
     match statement {
         Statement::Query(_) => None,
@@ -82,11 +82,11 @@ fn no_changes_in(statement: &Statement) -> Option<&'static str> {
     }
 }
 
-/// PostgreSQL's words.
+/// PostgreSQL's message.
 const NOT_AT_TOP: &str =
     "WITH clause containing a data-modifying statement must be at the top level";
 
-/// The error for a clause that has no effect here; `instead` says how to go on.
+/// The error for a clause that has no effect here; `instead` names the alternative.
 fn refused(clause: &str, instead: &str) -> DataFusionError {
     match instead {
         "" => not_impl_datafusion_err!("{clause} is not supported"),
@@ -94,16 +94,16 @@ fn refused(clause: &str, instead: &str) -> DataFusionError {
     }
 }
 
-/// Refuses a clause where it is there.
+/// Refuses a clause if it is present.
 fn refuse(is_there: bool, clause: &str, instead: &str) -> Result<()> {
     if is_there { Err(refused(clause, instead)) } else { Ok(()) }
 }
 
 struct Clauses<'a> {
     state: &'a SessionState,
-    /// Expressions around the one that is visited.
+    /// Expressions around the visited one.
     depth: usize,
-    /// Queries around what is visited.
+    /// Queries around the visited node.
     queries: usize,
     windows: Windows,
     /// Taken out while the query that has it is visited.

@@ -1,4 +1,4 @@
-//! Around a query: WITH, ORDER BY ALL, FETCH, and what stands at the end.
+//! Clauses around a query: WITH, ORDER BY ALL, FETCH, and those at its end.
 
 use crate::dialect::{self, settle_recursive};
 use atoll_sql_common::error::SqlState;
@@ -16,7 +16,7 @@ pub fn changes_rows(query: &Query) -> bool {
     )
 }
 
-/// Refuses statements that change rows in the WITH of a query, for a reason that there may be.
+/// Refuses statements that change rows in the WITH of a query, if there is a reason.
 pub(super) fn check_changes(query: &Query, refused: Option<&str>) -> Result<()> {
     let mut ctes = query.with.iter().flat_map(|with| &with.cte_tables);
     match refused {
@@ -27,7 +27,7 @@ pub(super) fn check_changes(query: &Query, refused: Option<&str>) -> Result<()> 
     }
 }
 
-/// `locks` tells whether the statement may lock rows.
+/// `locks` is whether the statement may lock rows.
 pub(super) fn check(query: &mut Query, locks: bool, state: &SessionState) -> Result<()> {
     refuse(
         !locks && !query.locks.is_empty(),
@@ -57,7 +57,7 @@ pub(super) fn check(query: &mut Query, locks: bool, state: &SessionState) -> Res
     if with.recursive { recursive::check(with, state) } else { Ok(()) }
 }
 
-/// `LIMIT '1'` is `LIMIT 1`: a text literal takes the type of its place.
+/// `LIMIT '1'` is `LIMIT 1`: a text literal takes the type of its context.
 fn limits(query: &mut Query) -> Result<()> {
     let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause else {
         return Ok(());

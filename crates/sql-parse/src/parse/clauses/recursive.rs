@@ -2,11 +2,11 @@
 //!
 //! A recursive query is `non-recursive-term UNION [ALL] recursive-term`. Only the recursive term reads the query itself,
 //! once, and neither in a subquery of an expression, nor where an outer join adds NULLs, nor where EXCEPT takes rows
-//! away, nor under aggregates. DataFusion (55.2) checks none of this: it drops what stands around the UNION, plans
+//! away, nor under aggregates. DataFusion (55.2) checks none of this: it drops clauses around the UNION, plans
 //! other forms as queries that are not recursive, fails where the query is read twice, and runs without end where an
-//! aggregate of no rows gives the next row.
+//! aggregate of no rows returns the next row.
 //!
-//! DataFusion plans the queries of a WITH in their order, so each is put behind those that it reads.
+//! DataFusion plans the queries of a WITH in their order, so each is moved after those that it reads.
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SessionState;
@@ -25,7 +25,7 @@ pub(super) fn check(with: &mut With, state: &SessionState) -> Result<()> {
     for cte in with.cte_tables.iter_mut().filter(|cte| !changes_rows(&cte.query)) {
         unwrap(&mut cte.query);
         let name = folded(&cte.alias.name);
-        match References::of(cte.query.as_ref(), state).times(&name) {
+        match References::find_in(cte.query.as_ref(), state).times(&name) {
             0 => keep_clauses(&mut cte.query),
             _ => recursive(&mut cte.query, &name, state)?,
         }
@@ -33,7 +33,7 @@ pub(super) fn check(with: &mut With, state: &SessionState) -> Result<()> {
     order(with, state)
 }
 
-/// Takes parentheses around the whole of a query away.
+/// Removes parentheses around a whole query.
 fn unwrap(query: &mut Box<Query>) {
     while !has_clauses(query)
         && let SetExpr::Query(inner) = query.body.as_ref()
@@ -42,7 +42,7 @@ fn unwrap(query: &mut Box<Query>) {
     }
 }
 
-/// Whether something stands around the body of a query.
+/// Whether a query has clauses around its body.
 fn has_clauses(query: &Query) -> bool {
     query.with.is_some()
         || query.order_by.is_some()
@@ -52,7 +52,7 @@ fn has_clauses(query: &Query) -> bool {
         || !query.pipe_operators.is_empty()
 }
 
-/// A UNION that is not recursive becomes a query inside of a query, which keeps its clauses, and a WITH of its own that
+/// A UNION that is not recursive becomes a query inside a query, which keeps its clauses, and its own WITH that
 /// defines the same name.
 fn keep_clauses(query: &mut Query) {
     if matches!(query.body.as_ref(), SetExpr::SetOperation { .. }) {
@@ -66,7 +66,7 @@ fn keep_clauses(query: &mut Query) {
 /// Checks a query that reads itself.
 fn recursive(query: &mut Query, name: &str, state: &SessionState) -> Result<()> {
     let around = clause_around(query);
-    let in_with = query.with.as_ref().map(|with| References::of(with, state));
+    let in_with = query.with.as_ref().map(|with| References::find_in(with, state));
     let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } =
         query.body.as_mut()
     else {
@@ -79,7 +79,7 @@ fn recursive(query: &mut Query, name: &str, state: &SessionState) -> Result<()> 
     if in_with.is_some_and(|read| read.times(name) > 0) {
         return Err(misplaced(name, "within a subquery"));
     }
-    if References::of(left.as_ref(), state).times(name) > 0 {
+    if References::find_in(left.as_ref(), state).times(name) > 0 {
         return Err(misplaced(name, "within its non-recursive term"));
     }
     if !matches!(set_quantifier, SetQuantifier::All | SetQuantifier::Distinct | SetQuantifier::None)
@@ -102,7 +102,7 @@ fn recursive(query: &mut Query, name: &str, state: &SessionState) -> Result<()> 
     }
 }
 
-/// What stands around the UNION of a recursive query, where PostgreSQL has nothing.
+/// A clause around the UNION of a recursive query, where PostgreSQL allows none.
 fn clause_around(query: &Query) -> Option<&'static str> {
     let limit = query.limit_clause.as_ref().map(|limit| match limit {
         LimitClause::LimitOffset { limit: None, .. } => "OFFSET",
@@ -142,7 +142,7 @@ fn misplaced(name: &str, place: &str) -> DataFusionError {
     ))
 }
 
-/// Gives the WITH of a recursive query to the term that reads it. Both would compute its queries apart.
+/// Gives the WITH of a recursive query to the term that reads it. Two terms would compute its queries separately.
 fn put_into_terms(
     with: &With,
     terms: [&mut Box<SetExpr>; 2],
@@ -151,7 +151,7 @@ fn put_into_terms(
 ) -> Result<()> {
     let defined: Vec<String> = with.cte_tables.iter().map(|cte| folded(&cte.alias.name)).collect();
     let reads = |term: &SetExpr| {
-        let read = References::of(term, state);
+        let read = References::find_in(term, state);
         defined.iter().any(|name| read.times(name) > 0)
     };
     let readers: Vec<_> = terms.into_iter().filter(|term| reads(term)).collect();
@@ -169,17 +169,17 @@ fn put_into_terms(
     Ok(())
 }
 
-/// Puts each query behind those that it reads.
+/// Moves each query after those that it reads.
 fn order(with: &mut With, state: &SessionState) -> Result<()> {
     let ctes = &with.cte_tables;
     let names: Vec<String> = ctes.iter().map(|cte| folded(&cte.alias.name)).collect();
     let is_twice = |(at, name): (usize, &String)| names[..at].contains(name);
-    // Statements that change rows run in their order; that a name is there twice is the planner's to say.
+    // Statements that change rows run in their order; the planner reports duplicate names.
     if ctes.iter().any(|cte| changes_rows(&cte.query)) || names.iter().enumerate().any(is_twice) {
         return Ok(());
     }
     let read_by = |(at, cte): (usize, &_)| -> Vec<usize> {
-        let read = References::of(cte, state);
+        let read = References::find_in(cte, state);
         (0..names.len()).filter(|&other| other != at && read.times(&names[other]) > 0).collect()
     };
     let reads: Vec<Vec<usize>> = ctes.iter().enumerate().map(read_by).collect();
@@ -195,7 +195,7 @@ fn order(with: &mut With, state: &SessionState) -> Result<()> {
             return stated_err!(
                 FEATURE_NOT_SUPPORTED,
                 "mutual recursion between WITH items is not implemented; write one recursive query \
-                 with a column that tells its parts apart"
+                 with a column that distinguishes its parts"
             );
         };
         sorted.push(next);

@@ -1,5 +1,5 @@
-//! Which relations a part of a statement reads by a plain name, how often, and in which of the places where a recursive
-//! query must not read itself. A name that a WITH inside of the part defines is that query's.
+//! Finds the relations that a part of a statement reads by a plain name, how often, and in which of the places where a
+//! recursive query must not read itself. A name that a WITH inside the part defines is that query's.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -16,13 +16,13 @@ use crate::syntax::walk;
 /// A place where a recursive query must not read itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
-    /// In a query inside of an expression.
+    /// In a query inside an expression.
     Subquery,
     /// On a side of an outer join whose columns may be filled with NULL.
     OuterJoin,
     Intersect,
     Except,
-    /// In a query of a WITH that is read more than once: DataFusion would plan it as often.
+    /// In a WITH query that is read more than once: DataFusion would plan it each time.
     Repeated,
     /// In FROM of a query that computes aggregates.
     Aggregates,
@@ -36,14 +36,14 @@ pub(super) struct References {
 }
 
 impl References {
-    /// Those of a part of a statement.
-    pub(super) fn of(part: &impl Visit, state: &SessionState) -> Self {
+    /// The references of a part of a statement.
+    pub(super) fn find_in(part: &impl Visit, state: &SessionState) -> Self {
         let mut finder = Finder::new(Some(state), Vec::new());
         let _ = walk(part, &mut finder);
         finder.found
     }
 
-    /// Those of a term of a set operation.
+    /// The references of a term of a set operation.
     pub(super) fn of_term(term: &SetExpr, state: &SessionState) -> Self {
         let mut finder = Finder::new(Some(state), Vec::new());
         finder.set_operations(term);
@@ -51,36 +51,36 @@ impl References {
         finder.found
     }
 
-    /// In how many places a name is read.
+    /// The number of places that read a name.
     pub(super) fn times(&self, name: &str) -> usize {
         self.times.get(name).copied().unwrap_or(0)
     }
 
-    /// A place where a recursive query of this name must not be read and is.
+    /// A forbidden place that reads a recursive query of this name.
     pub(super) fn misplaced(&self, name: &str) -> Option<Place> {
         self.misplaced.iter().filter(|(read, _)| read == name).map(|(_, place)| *place).min()
     }
 }
 
-/// A query around what is visited.
+/// A query around the visited node.
 #[derive(Clone)]
 struct Around {
-    /// What its WITH defines.
+    /// The names that its WITH defines.
     defines: Vec<String>,
     is_recursive: bool,
-    /// How many queries directly inside of it were entered: those of its WITH come first.
+    /// The number of queries directly inside it that were entered: those of its WITH come first.
     entered: usize,
     /// Whether the last one of them is still visited.
     is_open: bool,
-    /// Expressions that were open where it begins.
+    /// Expressions that are open where it begins.
     expressions: usize,
     is_in_expression: bool,
 }
 
 impl Around {
-    /// Whether a name that is read inside of it is that of its own WITH.
+    /// Whether a name that is read inside it is that of its own WITH.
     fn defines(&self, name: &str) -> bool {
-        // Inside of the WITH a query sees those before it, and under RECURSIVE all of them.
+        // Inside the WITH a query sees those before it, and under RECURSIVE all of them.
         let is_in_with = self.is_open && self.entered <= self.defines.len();
         let seen = if is_in_with && !self.is_recursive {
             &self.defines[..self.entered - 1]
@@ -92,10 +92,10 @@ impl Around {
 }
 
 struct Finder<'a> {
-    /// None where only the names matter.
+    /// `None` if only the names matter.
     state: Option<&'a SessionState>,
     around: Vec<Around>,
-    /// Expressions around what is visited, inside of the innermost query.
+    /// Expressions around the visited node, inside the innermost query.
     expressions: usize,
     found: References,
 }
@@ -105,7 +105,7 @@ impl<'a> Finder<'a> {
         Self { state, around, expressions: 0, found: References::default() }
     }
 
-    /// Takes a name where no WITH inside of the part defines it.
+    /// Records a name if no WITH inside the part defines it.
     fn take(&mut self, name: &ObjectName) {
         let [part] = name.0.as_slice() else { return };
         let Some(name) = part.as_ident().map(folded) else { return };
@@ -119,13 +119,13 @@ impl<'a> Finder<'a> {
         *self.found.times.entry(name).or_default() += 1;
     }
 
-    /// Takes the names that are read in a part as misplaced.
+    /// Records the names that are read in a part as misplaced.
     fn misplace(&mut self, part: &impl Visit, place: Place) {
         let names = self.names_in(part).into_keys();
         self.found.misplaced.extend(names.map(|name| (name, place)));
     }
 
-    /// Looks for what queries of a WITH read that are read more than once themselves.
+    /// Looks for the names that WITH queries read which are themselves read more than once.
     fn repeated(&mut self, query: &Query) {
         let Some(with) = &query.with else { return };
         let mut read_by: HashMap<String, HashSet<String>> = HashMap::new();
@@ -205,7 +205,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Takes the names in a FROM itself, those of queries in it apart.
+    /// Records the names directly in a FROM, without those of its subqueries.
     fn direct(&mut self, from: &TableWithJoins) {
         let joined = from.joins.iter().map(|join| &join.relation);
         for factor in std::iter::once(&from.relation).chain(joined) {
@@ -292,7 +292,7 @@ impl Visitor for Finder<'_> {
 /// Breaks at an aggregate of the query itself.
 struct Aggregates<'a> {
     state: &'a SessionState,
-    /// Queries around what is visited.
+    /// Queries around the visited node.
     queries: usize,
 }
 

@@ -2,7 +2,7 @@
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
-    CreateView, FromTable, ObjectType, Query, SelectInto, SetExpr, Statement, UpdateTableFromKind,
+    CreateView, FromTable, Query, SelectInto, SetExpr, Statement, UpdateTableFromKind,
 };
 
 use super::{joins, refuse};
@@ -29,11 +29,10 @@ pub(super) fn check(statement: &mut Statement) -> Result<()> {
                 || comment.is_some();
             refuse(has_options, "an option of CREATE DATABASE", "leave it out")
         }
-        Statement::Drop { purge, temporary, table, object_type, .. } => {
+        Statement::Drop { purge, temporary, table, .. } => {
             refuse(*purge, "PURGE", "leave it out")?;
             refuse(*temporary, "DROP TEMPORARY", "write DROP TABLE or DROP VIEW")?;
-            refuse(table.is_some(), "ON after DROP", "")?;
-            refuse(matches!(object_type, ObjectType::Index), "DROP INDEX", "tables have none")
+            refuse(table.is_some(), "ON after DROP", "")
         }
         Statement::Update(update) => {
             joins::check(&mut update.table)?;
@@ -60,7 +59,7 @@ fn view(create: &CreateView) -> Result<()> {
     refuse(create.params.is_some(), "ALGORITHM, DEFINER or SQL SECURITY of a view", "")
 }
 
-/// Takes out the INTO of a query that is a statement: the only place where the planner sees it.
+/// Takes out the INTO of a query that is a statement, the only place where the planner supports it.
 pub(super) fn take_into(statement: &mut Statement) -> Result<Option<SelectInto>> {
     let Some(into) = into_of(statement).and_then(Option::take) else { return Ok(None) };
     refuse(into.temporary, "INTO TEMPORARY", "write CREATE TEMP TABLE … AS")?;
@@ -68,7 +67,7 @@ pub(super) fn take_into(statement: &mut Statement) -> Result<Option<SelectInto>>
     Ok(Some(into))
 }
 
-/// Where a statement that is a query has its INTO.
+/// The INTO of a statement that is a query.
 pub(super) fn into_of(statement: &mut Statement) -> Option<&mut Option<SelectInto>> {
     let Statement::Query(query) = statement else { return None };
     let Query { body, .. } = query.as_mut();

@@ -1,4 +1,4 @@
-//! What stands in FROM: tables, their options and their aliases.
+//! Relations in FROM: tables, their options and their aliases.
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{FunctionArg, TableFactor};
@@ -47,7 +47,7 @@ fn table(factor: &TableFactor) -> Result<()> {
         partitions,
         json_path,
         index_hints,
-        // The alias is checked above, and `sample` has a planner of its own.
+        // The alias is checked above, and `sample` has its own planner.
         alias: _,
         sample: _,
     } = factor
@@ -55,7 +55,7 @@ fn table(factor: &TableFactor) -> Result<()> {
         return Ok(());
     };
     refuse(!with_hints.is_empty(), &format!("WITH (…) after the table {name}"), "leave it out")?;
-    refuse(version.is_some(), "a table as it was at another time", "")?;
+    refuse(version.is_some(), "a table as of another time", "")?;
     refuse(*with_ordinality, "WITH ORDINALITY", "use row_number() OVER ()")?;
     refuse(!partitions.is_empty(), "PARTITION after a table", "use WHERE")?;
     refuse(json_path.is_some(), "a JSON path after a table", "")?;

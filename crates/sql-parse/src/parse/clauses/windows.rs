@@ -1,12 +1,12 @@
-//! Named windows. DataFusion 55.2 knows them in the select list only: in ORDER BY and QUALIFY it drops
-//! the OVER, and it drops the name in `OVER (w ORDER BY x)`. Here each is put where it is named.
+//! Named windows. DataFusion 55.2 supports them only in the select list: in ORDER BY and QUALIFY it drops
+//! the OVER, and it drops the name in `OVER (w ORDER BY x)`. Here each name is replaced by its window.
 
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::sql::sqlparser::ast::{
     Function, Ident, NamedWindowDefinition, NamedWindowExpr, WindowSpec, WindowType,
 };
 
-/// The WINDOW clauses of the queries around what is visited, the innermost last.
+/// The WINDOW clauses of the queries around the visited node, the innermost last.
 #[derive(Default)]
 pub(super) struct Windows(Vec<Vec<NamedWindowDefinition>>);
 
@@ -19,7 +19,7 @@ impl Windows {
         self.0.pop();
     }
 
-    /// Puts the window that the function names in the place of its name.
+    /// Replaces the name of a function's window by the window.
     pub(super) fn resolve(&self, function: &mut Function) -> Result<()> {
         let spec = match &function.over {
             Some(WindowType::NamedWindow(name)) => self.named(name, 0)?,
@@ -36,9 +36,9 @@ impl Windows {
         let windows = self.0.last().map(Vec::as_slice).unwrap_or_default();
         let found = windows.iter().find(|window| is_same(&window.0, name));
         let window = found.ok_or_else(|| plan_datafusion_err!("window '{name}' is not defined"))?;
-        // A chain that is longer than there are windows goes round.
+        // A chain longer than the number of windows is a cycle.
         if depth > windows.len() {
-            return plan_err!("window '{name}' is defined by itself");
+            return plan_err!("window '{name}' is defined in terms of itself");
         }
         match &window.1 {
             NamedWindowExpr::NamedWindow(other) => self.named(other, depth + 1),
@@ -46,7 +46,7 @@ impl Windows {
         }
     }
 
-    /// A window with what the one that it names has.
+    /// A window with the clauses of the one that it names.
     fn extended(&self, spec: &WindowSpec, depth: usize) -> Result<WindowSpec> {
         let Some(name) = &spec.window_name else { return Ok(spec.clone()) };
         let base = self.named(name, depth)?;

@@ -6,8 +6,8 @@
 //! COPY t TO 'f' STORED AS PARQUET OPTIONS (…)              DataFusion
 //! ```
 //!
-//! What is written becomes DataFusion's COPY. What is read becomes INSERT INTO t SELECT … FROM copy_from('f'),
-//! a function over files for this alone.
+//! COPY TO becomes DataFusion's COPY. COPY FROM becomes INSERT INTO t SELECT … FROM copy_from('f'),
+//! a function over files only for this purpose.
 
 mod options;
 
@@ -28,7 +28,7 @@ pub use options::{
 
 use crate::syntax::{COPY_FROM, OptionValue};
 
-/// Parses a COPY; nothing where the next statement is another.
+/// Parses a COPY; `None` if the next statement is another.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Option<Parsed>> {
     if !parser.peek_keyword(Keyword::COPY) {
         return Ok(None);
@@ -88,7 +88,7 @@ fn query(sql: &str) -> Result<Box<Query>> {
 fn target(parser: &mut Parser<'_>, writes: bool) -> Result<String> {
     if writes && parser.parse_keyword(Keyword::STDOUT) {
         return plan_err!(
-            "COPY … TO STDOUT is for the shell (atoll sql); run the query, or copy to a file"
+            "COPY … TO STDOUT works only in the shell (atoll sql); run the query, or copy to a file"
         );
     }
     if !writes && parser.parse_keyword(Keyword::STDIN) {
@@ -154,7 +154,7 @@ fn option(parser: &mut Parser<'_>) -> Result<(String, OptionValue)> {
             OptionValue::Text("*".to_owned())
         }
         Token::LParen => list(parser)?,
-        _ => OptionValue::of(&parser.parse_expr()?)?,
+        _ => OptionValue::from_expr(&parser.parse_expr()?)?,
     };
     Ok((name, value))
 }
@@ -164,7 +164,7 @@ fn list(parser: &mut Parser<'_>) -> Result<OptionValue> {
     parser.expect_token(&Token::LParen)?;
     let values = parser.parse_comma_separated(Parser::parse_expr)?;
     parser.expect_token(&Token::RParen)?;
-    Ok(OptionValue::List(values.iter().map(OptionValue::of).collect::<Result<_>>()?))
+    Ok(OptionValue::List(values.iter().map(OptionValue::from_expr).collect::<Result<_>>()?))
 }
 
 /// `('name' 'value', …)`, whose names are DataFusion's.
@@ -186,7 +186,7 @@ fn datafusion_options(parser: &mut Parser<'_>, options: &mut CopyOptions) -> Res
     Ok(())
 }
 
-/// An option as PostgreSQL wrote it before version 9; false where there is none.
+/// Parses an option in PostgreSQL's syntax before version 9; false if there is none.
 fn old_option(parser: &mut Parser<'_>, options: &mut CopyOptions) -> Result<bool> {
     let Token::Word(next) = &parser.peek_token_ref().token else { return Ok(false) };
     let name = next.value.to_ascii_lowercase();
@@ -205,7 +205,7 @@ fn old_option(parser: &mut Parser<'_>, options: &mut CopyOptions) -> Result<bool
             let _ = parser.parse_keyword(Keyword::AS);
             let name = if name == "delimiters" { "delimiter" } else { &name };
             let value = parser.parse_value()?.value;
-            options.add(name, OptionValue::of(&Expr::value(value))?)?;
+            options.add(name, OptionValue::from_expr(&Expr::value(value))?)?;
         }
         "force" => {
             parser.next_token();
@@ -245,7 +245,7 @@ fn from(
     let sql = format!("INSERT INTO {table}{into} SELECT * FROM {COPY_FROM}('{file}')");
     let dialect = datafusion::sql::sqlparser::dialect::GenericDialect {};
     let mut insert = Parser::new(&dialect).try_with_sql(&sql)?.parse_statement()?;
-    let lost = || plan_datafusion_err!("COPY … FROM cannot be made an INSERT");
+    let lost = || plan_datafusion_err!("COPY … FROM cannot be rewritten as INSERT");
     let args = arguments(&mut insert).ok_or_else(lost)?;
     for (name, value) in options.into_reading(table, columns)? {
         let left = Box::new(Expr::Identifier(Ident::new(name)));
@@ -256,7 +256,7 @@ fn from(
     Ok(Parsed::Statement(Box::new(insert)))
 }
 
-/// Whether an INSERT is what a COPY … FROM was made.
+/// Whether an INSERT was made from a COPY … FROM.
 pub fn is_copy(insert: &Insert) -> bool {
     let Some(SetExpr::Select(select)) = insert.source.as_ref().map(|source| source.body.as_ref())
     else {

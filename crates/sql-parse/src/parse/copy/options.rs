@@ -29,7 +29,7 @@ const TIMESTAMPS: &[&str] = &["timestampformat", "timestamp_format"];
 const ENCODING: &[&str] = &["encoding"];
 const MANY_FILES: &[&str] = &["per_thread_output"];
 const KEEP_COLUMNS: &[&str] = &["write_partition_columns"];
-/// How DuckDB goes about it, which says nothing of the files.
+/// Options that control how DuckDB works, and do not describe the files.
 const IGNORED: &[&str] = &["use_tmp_file", "preserve_order", "parquet_version", "return_stats"];
 
 const WRITTEN: &[&[&str]] =
@@ -37,24 +37,24 @@ const WRITTEN: &[&[&str]] =
 const CSV: &[&[&str]] =
     &[HEADER, DELIMITER, QUOTE, ESCAPE, NULL, FORCE_QUOTE, DATES, TIMESTAMPS, ENCODING];
 
-/// Whether files that are in the directory before are removed.
+/// Whether existing files in the directory are removed.
 pub const EMPTY_FIRST: &str = "atoll.empty_first";
-/// Whether there is one file, whatever its name ends with.
+/// Whether one file is written, whatever the ending of its name.
 pub const SINGLE: &str = "atoll.single_file";
 
-/// Options of Atoll's own, among DataFusion's, begin with this.
+/// The prefix of Atoll's own options among DataFusion's.
 pub const OWN: &str = "atoll.";
-/// What separates names in one option.
+/// The separator of names in one option.
 pub const BETWEEN: char = '\u{1}';
 
 /// Atoll's options of DataFusion's COPY: columns of CSV that are quoted, and how JSON writes dates and times.
 pub const QUOTED_COLUMNS: &str = "force_quote";
-/// The option of the form of dates.
+/// The option for the form of dates.
 pub const DATE_FORMAT: &str = "date_format";
-/// The option of the form of timestamps.
+/// The option for the form of timestamps.
 pub const TIMESTAMP_FORMAT: &str = "timestamp_format";
 
-/// What stands behind the file of a COPY.
+/// The options after the file of a COPY.
 #[derive(Debug, Default)]
 pub(crate) struct CopyOptions {
     options: FileOptions,
@@ -76,7 +76,7 @@ impl CopyOptions {
             Some(format) => match FileKind::named(&format) {
                 Some(kind) => Ok((kind, format.to_ascii_lowercase())),
                 None => plan_err!(
-                    "unknown format '{format}' of COPY; expected one of csv, parquet, json, arrow, text"
+                    "unknown COPY format '{format}'; expected one of csv, parquet, json, arrow, text"
                 ),
             },
             None => {
@@ -139,7 +139,7 @@ impl CopyOptions {
         if !many {
             written.set(SINGLE, "true".to_owned());
         }
-        // What DataFusion's names say is nearer to what is done.
+        // Options by DataFusion's names are more specific.
         written.0.retain(|(name, _)| {
             let bare = name.trim_start_matches("format.");
             !self.datafusion.iter().any(|(other, _)| other.trim_start_matches("format.") == bare)
@@ -170,7 +170,7 @@ impl CopyOptions {
         let is_text = format == "text";
         check_characters(options, is_text)?;
         if is_text && (options.get(QUOTE).is_some() || options.get(ESCAPE).is_some()) {
-            return plan_err!("QUOTE and ESCAPE are of CSV; the text format has backslashes");
+            return plan_err!("QUOTE and ESCAPE are for CSV; the text format has backslashes");
         }
         if options.byte(QUOTE)? == Some(None) {
             return plan_err!("invalid value of option quote; expected a character");
@@ -195,7 +195,7 @@ impl CopyOptions {
             None if is_text => written.set("format.quote_style", "Never".to_owned()),
             None => {}
             Some(_) if is_text => {
-                return plan_err!("FORCE_QUOTE is of CSV; the text format has no quotes");
+                return plan_err!("FORCE_QUOTE is for CSV; the text format has no quotes");
             }
             Some(columns) if columns == ["*"] => {
                 written.set("format.quote_style", "Always".to_owned())
@@ -264,7 +264,7 @@ impl CopyOptions {
         Ok(())
     }
 
-    /// The arguments of the function that reads the file, beside its name.
+    /// The arguments of the function that reads the file, without its name.
     pub(crate) fn into_reading(
         self,
         table: &ObjectName,
@@ -293,7 +293,7 @@ impl CopyOptions {
     }
 }
 
-/// The name of an option of Atoll's own.
+/// The name of one of Atoll's own options.
 fn own_option(option: &str) -> String {
     format!("{OWN}{option}")
 }
@@ -313,18 +313,16 @@ impl Written {
     }
 }
 
-/// The place as DataFusion names it, in which no character means a pattern.
+/// The target as DataFusion names it, without wildcards.
 fn url_of(target: &str, many: bool) -> Result<String> {
     if target.starts_with("file://") {
         return Ok(target.to_owned());
     }
     if target.contains("://") {
-        return plan_err!(
-            "'{target}' is not on this machine, and only files that are can be written"
-        );
+        return plan_err!("'{target}' is not on this machine; only local files can be written");
     }
     if target.is_empty() {
-        return plan_err!("expected the name of a file, found an empty text");
+        return plan_err!("expected a file name, found an empty text");
     }
     let absolute = std::path::absolute(Path::new(target))?;
     let url = match many {
@@ -333,6 +331,6 @@ fn url_of(target: &str, many: bool) -> Result<String> {
     };
     match url {
         Ok(url) => Ok(url.to_string()),
-        Err(()) => plan_err!("'{target}' cannot be the name of a file"),
+        Err(()) => plan_err!("'{target}' is not a valid file name"),
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn key_columns(objects: &PgObjects, rows: &mut Rows) {
     }
 }
 
-/// The place, from 1, of the column that a foreign key's column refers to, in the constraint there.
+/// The position, from 1, of the referenced column in the unique constraint that a foreign key's column refers to.
 fn place_in_unique(objects: &PgObjects, constraint: &PgConstraint, at: usize) -> Option<usize> {
     let PgReference { key, unique, .. } = constraint.references.as_ref()?;
     let unique = &objects.constraints[(*unique)?];
@@ -102,7 +102,7 @@ pub(super) fn references(objects: &PgObjects, rows: &mut Rows) {
     }
 }
 
-/// The columns that constraints are about: those that a foreign key refers to.
+/// The columns that constraints use: those that a foreign key refers to.
 pub(super) fn constraint_columns(objects: &PgObjects, rows: &mut Rows) {
     for (constraint, own) in all(objects) {
         let (table, columns) = match &constraint.references {
@@ -141,7 +141,7 @@ pub(super) fn checks(objects: &PgObjects, rows: &mut Rows) {
     }
 }
 
-/// The rights on tables and views: those of their owners, and those that were granted.
+/// The rights on tables and views: those of their owners, and granted ones.
 pub(super) fn privileges(objects: &PgObjects, rows: &mut Rows) {
     for relation in super::user_relations(objects) {
         let is_read = matches!(relation.of, RelationOf::Table(_) | RelationOf::View(_));
@@ -149,7 +149,7 @@ pub(super) fn privileges(objects: &PgObjects, rows: &mut Rows) {
             continue;
         }
         let (object, owner) = (relation.owned(), objects.owner_of(relation));
-        let rights = ObjectRights::of(&objects.version, &object);
+        let rights = ObjectRights::for_object(&objects.version, &object);
         let own = object.rights(&objects.version).iter().map(|right| (owner.clone(), *right, true));
         let granted = rights.grants.iter().flat_map(|(role, rights)| {
             rights.iter().map(|(right, with_option)| (role.clone(), *right, *with_option))

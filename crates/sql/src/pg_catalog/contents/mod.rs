@@ -69,7 +69,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
 /// The database's name in the columns of `information_schema`.
 const DATABASE_NAME: &str = atoll_sql_common::names::CATALOG;
 
-/// The tables, views, … that users made and the session's own; not those that PostgreSQL has.
+/// The tables, views, … of users and of the session; not those of PostgreSQL.
 fn user_relations(objects: &PgObjects) -> impl Iterator<Item = &PgRelation> {
     objects.relations.iter().filter(|it| !matches!(it.of, RelationOf::Declared(_)))
 }

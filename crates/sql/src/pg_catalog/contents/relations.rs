@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atoll_store::database::is_temporary_schema;
-use atoll_store::table::{Deferral, IdentityKind, ReferentialAction, TableDefinition};
+use atoll_store::table::{Deferral, IdentityKind, IndexKey, ReferentialAction, TableDefinition};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::ResolvedTableReference;
 
@@ -19,7 +19,7 @@ use crate::table_text::generated_sql;
 use atoll_sql_common::names::CATALOG;
 use atoll_sql_common::pg_type::{PgType, TypeEntry};
 
-/// Ways to store a table: rows, a B-tree. Indexes are said to be one.
+/// Access methods: heap and B-tree, which indexes are shown to use.
 const HEAP: Oid = 2;
 pub(super) const BTREE: Oid = 403;
 
@@ -27,10 +27,10 @@ pub(super) const BTREE: Oid = 403;
 const CLASSES: Oid = 1259;
 const NAMESPACES: Oid = 2615;
 
-/// The collation of texts: by their bytes.
+/// The default collation of texts: by their bytes.
 pub(super) const DEFAULT_COLLATION: Oid = 100;
 
-/// The class of operators that indexes are said to use.
+/// The operator class that indexes are shown to use.
 pub(super) const OPERATORS: Oid = 10_000;
 
 pub(super) fn namespaces(objects: &PgObjects, rows: &mut Rows) {
@@ -45,9 +45,9 @@ pub(super) fn namespaces(objects: &PgObjects, rows: &mut Rows) {
     }
 }
 
-/// What was granted on an object.
+/// The rights granted on an object.
 fn acl(objects: &PgObjects, object: &Owned, owner: &str) -> Datum {
-    let rights = ObjectRights::of(&objects.version, object);
+    let rights = ObjectRights::for_object(&objects.version, object);
     let items = rights.items(owner, object.rights(&objects.version));
     match items.is_empty() {
         true => Datum::Null,
@@ -55,7 +55,7 @@ fn acl(objects: &PgObjects, object: &Owned, owner: &str) -> Datum {
     }
 }
 
-/// What COMMENT ON says of relations, their columns and schemas.
+/// The comments that COMMENT ON sets on relations, their columns and schemas.
 pub(super) fn descriptions(objects: &PgObjects, rows: &mut Rows) {
     let mut add = |of: Oid, class: Oid, column: usize, comment: &str| {
         rows.add([
@@ -66,11 +66,12 @@ pub(super) fn descriptions(objects: &PgObjects, rows: &mut Rows) {
         ]);
     };
     for (name, oid) in &objects.schemas {
-        let comments = ObjectComments::of(&objects.version, &Owned::Schema(name.to_string()));
+        let comments =
+            ObjectComments::for_object(&objects.version, &Owned::Schema(name.to_string()));
         comments.own.iter().for_each(|own| add(*oid, NAMESPACES, 0, own));
     }
     for relation in super::user_relations(objects) {
-        let comments = ObjectComments::of(&objects.version, &relation.owned());
+        let comments = ObjectComments::for_object(&objects.version, &relation.owned());
         comments.own.iter().for_each(|own| add(relation.oid, CLASSES, 0, own));
         let Some(table) = relation.table() else { continue };
         for (at, field) in table.definition().columns.fields().iter().enumerate() {
@@ -104,7 +105,7 @@ pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
         let definition = relation.table().map(|table| table.definition());
         let kind = relation.kind();
         let columns = match &relation.of {
-            RelationOf::Index { unique, .. } => unique.columns.len(),
+            RelationOf::Index { index, .. } => index.columns().count(),
             _ => columns_of(relation, names).fields().len(),
         };
         let method = match kind {
@@ -123,7 +124,7 @@ pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
             ("relfilenode", relation.oid.into()),
             ("relpages", pages.into()),
             ("reltuples", count.into()),
-            ("relhasindex", definition.is_some_and(|it| !it.uniques.is_empty()).into()),
+            ("relhasindex", definition.is_some_and(|it| it.has_indexes()).into()),
             (
                 "relpersistence",
                 if is_temporary_schema(&relation.schema_name) { "t" } else { "p" }.into(),
@@ -132,7 +133,7 @@ pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
             ("relnatts", columns.into()),
             ("relchecks", definition.map_or(0, |it| named_checks(it).count()).into()),
             ("relhasrules", (kind == "v").into()),
-            // As in PostgreSQL, by whose triggers foreign keys are checked.
+            // As in PostgreSQL, where triggers check foreign keys.
             ("relhastriggers", objects.has_references(relation).into()),
             ("relispopulated", true.into()),
             ("relreplident", "d".into()),
@@ -150,11 +151,11 @@ pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
 pub(super) fn attributes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
     for relation in &objects.relations {
         let definition = relation.table().map(|table| table.definition().as_ref());
-        if let RelationOf::Index { table, unique } = &relation.of {
+        if let RelationOf::Index { table, index } = &relation.of {
             let Some(of) = objects.relation(*table).and_then(PgRelation::table) else { continue };
             let fields = of.definition().columns.fields();
-            for (at, column) in unique.columns.iter().enumerate() {
-                attribute(relation.oid, at, &fields[*column], None, rows);
+            for (at, column) in index.columns().enumerate() {
+                attribute(relation.oid, at, &fields[column], None, rows);
             }
             continue;
         }
@@ -206,7 +207,7 @@ fn attribute(
     ]);
 }
 
-/// The text of a column's default, or of what computes it.
+/// The text of a column's default, or of the expression of a generated one.
 fn default_of(definition: &TableDefinition, at: usize) -> Option<(String, bool)> {
     if definition.identities.get(at)?.is_some() {
         return None;
@@ -236,23 +237,24 @@ pub(super) fn defaults(objects: &PgObjects, rows: &mut Rows) {
 
 pub(super) fn indexes(objects: &PgObjects, rows: &mut Rows) {
     for relation in &objects.relations {
-        let RelationOf::Index { table, unique } = &relation.of else { continue };
-        let count = unique.columns.len();
+        let RelationOf::Index { table, index } = &relation.of else { continue };
+        // Bits of PostgreSQL: 1 is DESC, 2 is NULLS FIRST.
+        let option = |key: &IndexKey| i64::from(key.descending) | (i64::from(key.nulls_first) << 1);
         rows.add([
             ("indexrelid", relation.oid.into()),
             ("indrelid", (*table).into()),
-            ("indnatts", count.into()),
-            ("indnkeyatts", count.into()),
-            ("indisunique", true.into()),
-            ("indisprimary", unique.is_primary.into()),
+            ("indnatts", index.columns().count().into()),
+            ("indnkeyatts", index.keys.len().into()),
+            ("indisunique", index.is_unique.into()),
+            ("indisprimary", index.is_primary.into()),
             ("indimmediate", true.into()),
             ("indisvalid", true.into()),
             ("indisready", true.into()),
             ("indislive", true.into()),
-            ("indkey", unique.columns.iter().map(|at| at + 1).collect()),
-            ("indcollation", unique.columns.iter().map(|_| 0_i64).collect()),
-            ("indclass", unique.columns.iter().map(|_| OPERATORS).collect()),
-            ("indoption", unique.columns.iter().map(|_| 0_i64).collect()),
+            ("indkey", index.columns().map(|at| at + 1).collect()),
+            ("indcollation", index.keys.iter().map(|_| 0_i64).collect()),
+            ("indclass", index.keys.iter().map(|_| OPERATORS).collect()),
+            ("indoption", index.keys.iter().map(option).collect()),
         ]);
     }
 }

@@ -1,4 +1,4 @@
-//! Roles and who is a member of which.
+//! Roles and memberships.
 
 use crate::pg_catalog::SystemCatalog;
 use crate::pg_catalog::oid::{OWNER, Oid, OidSpace};
@@ -16,8 +16,8 @@ pub(in crate::pg_catalog) fn role_oid(name: &str) -> Oid {
     }
 }
 
-/// All roles: that of the process, those that are there without being created, and the session's own where it is the
-/// process's under another name.
+/// All roles: that of the process, the predefined ones, and the session's own if it is the process's under another
+/// name.
 pub(in crate::pg_catalog) fn all_roles(system: &SystemCatalog) -> Vec<Role> {
     let mut all = stored_roles(&system.database.store().published());
     let mut add = |role: Role| {
@@ -40,12 +40,12 @@ pub(in crate::pg_catalog) fn all_roles(system: &SystemCatalog) -> Vec<Role> {
     all
 }
 
-/// What stands in the place of a password, or of what checks it.
+/// Shown in place of a password or its verifier.
 fn password(role: &Role) -> Datum {
     role.verifier.as_ref().map(|_| "********").into()
 }
 
-/// What sessions of a role begin with, as `name=value` each.
+/// The settings of a role's sessions, as `name=value` each.
 fn settings(role: &Role) -> Datum {
     let texts = role.settings.iter().map(|(name, value)| Datum::from(format!("{name}={value}")));
     if role.settings.is_empty() { Datum::Null } else { texts.collect() }
@@ -70,7 +70,7 @@ pub(super) fn roles(system: &SystemCatalog, rows: &mut Rows) {
     }
 }
 
-/// `pg_user`, and `pg_shadow` without what checks passwords.
+/// `pg_user`, and `pg_shadow` without password verifiers.
 pub(super) fn users(system: &SystemCatalog, rows: &mut Rows, hides_all: bool) {
     for role in all_roles(system).iter().filter(|role| role.can_login) {
         rows.add([
@@ -85,7 +85,7 @@ pub(super) fn users(system: &SystemCatalog, rows: &mut Rows, hides_all: bool) {
     }
 }
 
-/// `pg_db_role_setting`: what roles set, for all databases.
+/// `pg_db_role_setting`: the settings of roles, for all databases.
 pub(super) fn role_settings(system: &SystemCatalog, rows: &mut Rows) {
     for role in all_roles(system).iter().filter(|role| !role.settings.is_empty()) {
         rows.add([("setrole", role_oid(&role.name).into()), ("setconfig", settings(role))]);

@@ -51,7 +51,7 @@ pub(super) fn settings(system: &SystemCatalog, rows: &mut Rows) {
     }
 }
 
-/// Sessions of clients. What those of other users run is for superusers and members of `pg_monitor`.
+/// Sessions of clients. Only superusers and members of `pg_monitor` see the statements of other users.
 pub(super) fn activity(system: &SystemCatalog, rows: &mut Rows) {
     let sees_all = sees_all(&system.database, &system.identity);
     for session in system.database.activity().sessions() {
@@ -77,7 +77,8 @@ pub(super) fn activity(system: &SystemCatalog, rows: &mut Rows) {
     }
 }
 
-/// Locks of transactions, in PostgreSQL's words: shared tables are written to, exclusive ones changed as a whole.
+/// Locks of transactions, in PostgreSQL's words: shared ones for tables that are written to, exclusive ones for altered
+/// tables.
 pub(super) fn locks(system: &SystemCatalog, rows: &mut Rows) {
     for LockInfo { entry, session } in system.database.store().locks() {
         let relation = entry.target.table().map(|id| OidSpace::Table.numbered(id.get()));

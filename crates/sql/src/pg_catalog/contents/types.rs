@@ -13,7 +13,7 @@ use crate::pg_catalog::rows::Rows;
 use crate::role::rights::is_temporary_entry;
 use atoll_sql_common::pg_type::TYPES;
 
-/// What reads and writes arrays, by which clients know them.
+/// The functions that read and write arrays, by which clients recognize array types.
 pub(in crate::pg_catalog) const ARRAY_FUNCTIONS: [(&str, Oid); 4] =
     [("array_in", 750), ("array_out", 751), ("array_recv", 2400), ("array_send", 2401)];
 
@@ -77,13 +77,13 @@ fn item_of_vector(name: &str) -> Oid {
     }
 }
 
-/// The number of a function by its name.
+/// The OID of a function.
 pub(in crate::pg_catalog) fn function_oid(name: &str) -> Oid {
     let array = ARRAY_FUNCTIONS.iter().find(|(array, _)| *array == name);
     array.map_or_else(|| OidSpace::Function.named(PG_CATALOG, name), |(_, oid)| *oid)
 }
 
-/// The name of the function of a number, as far as types have it.
+/// The name of the function with an OID, if a type uses it.
 pub(in crate::pg_catalog) fn function_name(oid: Oid) -> Option<String> {
     if let Some((name, _)) = ARRAY_FUNCTIONS.iter().find(|(_, array)| *array == oid) {
         return Some((*name).to_owned());
@@ -154,7 +154,7 @@ pub(super) fn languages(rows: &mut Rows) {
     }
 }
 
-/// What `pg_get_keywords()` gives.
+/// The rows of `pg_get_keywords()`.
 pub(super) fn keywords(rows: &mut Rows) {
     for word in ALL_KEYWORDS {
         rows.add([

@@ -12,8 +12,7 @@ use crate::pg_catalog::rows::Rows;
 
 pub(super) fn tables(objects: &PgObjects, rows: &mut Rows) {
     for relation in objects.relations.iter().filter(|relation| relation.kind() == "r") {
-        let has_indexes =
-            relation.table().is_some_and(|table| !table.definition().uniques.is_empty());
+        let has_indexes = relation.table().is_some_and(|table| table.definition().has_indexes());
         rows.add([
             ("schemaname", (&relation.schema_name).into()),
             ("tablename", (&relation.name).into()),

@@ -1,4 +1,4 @@
-//! What made a constraint, an index, a view; and texts about what there is.
+//! The definitions of constraints, indexes and views, and descriptions of objects.
 
 use atoll_store::database::Relation;
 use datafusion::common::utils::quote_identifier;
@@ -40,7 +40,7 @@ fn nothing(_: &Call<'_>) -> Result<ScalarValue> {
     text(None::<String>)
 }
 
-/// What COMMENT ON says of a relation or schema.
+/// The comment on a relation or schema.
 fn description(call: &Call<'_>) -> Result<ScalarValue> {
     let wanted = |catalog: &str| call.text(1).is_none_or(|it| it == catalog);
     let relation = call.relation(0).filter(|_| wanted("pg_class")).map(PgRelation::owned);
@@ -49,16 +49,16 @@ fn description(call: &Call<'_>) -> Result<ScalarValue> {
         Some(Owned::Schema(schema.to_string()))
     };
     let of = relation.or_else(schema);
-    text(of.and_then(|of| ObjectComments::of(&call.objects.version, &of).own))
+    text(of.and_then(|of| ObjectComments::for_object(&call.objects.version, &of).own))
 }
 
-/// What it says of a column, by its number from 1.
+/// The comment on a column, by its number from 1.
 fn column_description(call: &Call<'_>) -> Result<ScalarValue> {
     let comment = || {
         let relation = call.relation(0)?;
         let at = usize::try_from(call.int(1)?).ok()?.checked_sub(1)?;
         let column = relation.table()?.definition().columns.fields().get(at)?.name().clone();
-        ObjectComments::of(&call.objects.version, &relation.owned()).columns.remove(&column)
+        ObjectComments::for_object(&call.objects.version, &relation.owned()).columns.remove(&column)
     };
     text(comment())
 }
@@ -83,7 +83,7 @@ fn view(call: &Call<'_>) -> Result<ScalarValue> {
     text(call.relation(0).and_then(definition::view))
 }
 
-/// The macro of a number, and its text.
+/// The name and the text of the macro with an OID.
 fn macro_of(call: &Call<'_>) -> Option<(String, String)> {
     let wanted = call.int(0)?;
     call.objects.version.relations().find_map(|(at, relation)| {
@@ -98,7 +98,7 @@ fn macro_text(call: &Call<'_>) -> Result<ScalarValue> {
     text(macro_of(call).map(|(_, sql)| sql))
 }
 
-/// What stands between the parentheses behind a macro's name.
+/// The text between the parentheses after a macro's name.
 fn macro_arguments(call: &Call<'_>) -> Result<ScalarValue> {
     let arguments = macro_of(call).and_then(|(name, sql)| {
         let behind = &sql[sql.to_lowercase().find(&name.to_lowercase())? + name.len()..];

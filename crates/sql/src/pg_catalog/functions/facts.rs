@@ -89,7 +89,7 @@ fn publishable(call: &Call<'_>) -> Result<ScalarValue> {
     flag(call.relation(0).is_some_and(|relation| relation.table().is_some()))
 }
 
-/// The items of a list of numbers, each with its place from 1.
+/// The items of a list of numbers, each with its position from 1.
 fn expanded(call: &Call<'_>) -> Result<ScalarValue> {
     let ScalarValue::List(list) = &call.args[0] else {
         return Err(SqlState::INVALID_PARAMETER.error(format!("{} expects a list", call.name)));
@@ -102,7 +102,7 @@ fn expanded(call: &Call<'_>) -> Result<ScalarValue> {
     Ok(ScalarValue::List(Arc::new(ListArray::new(item, offsets, Arc::new(pairs), None))))
 }
 
-/// Bytes of a table's rows and of its indexes; none where an argument means nothing.
+/// Bytes of a table's rows and of its indexes; `None` if an argument is invalid.
 fn sizes(call: &Call<'_>) -> Result<Option<(usize, usize)>> {
     let Some(relation) = call.relation(0) else {
         return match call.text(0) {
@@ -171,7 +171,7 @@ fn quote_nullable(call: &Call<'_>) -> Result<ScalarValue> {
     }
 }
 
-/// The length of a list's first dimension; none where it is empty, or another is asked for.
+/// The length of a list's first dimension; `None` if it is empty, or another is asked for.
 fn list_length(call: &Call<'_>) -> Option<i64> {
     let length = match call.args.first()? {
         ScalarValue::List(list) => list.value_length(0),

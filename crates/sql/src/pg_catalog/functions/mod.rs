@@ -1,6 +1,6 @@
 //! Functions over the catalog: `format_type(oid, -1)`, `pg_get_constraintdef(oid)`, `'t'::regclass`.
 //!
-//! They are told what there is by the settings of the statement that calls them, and are the same for all sessions.
+//! They take their data from the settings of the calling statement, and are the same for all sessions.
 
 mod definitions;
 mod facts;
@@ -29,7 +29,7 @@ use crate::statement_handle::StatementHandle;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::pg_type::marked;
 
-/// What a function gives.
+/// The return type of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gives {
     Text,
@@ -37,7 +37,7 @@ enum Gives {
     Int,
     Bool,
     Texts,
-    /// Items of a list of numbers, with their places.
+    /// Items of a list of numbers, with their positions.
     Items,
 }
 
@@ -53,7 +53,7 @@ impl Gives {
     }
 }
 
-/// The fields of an item with its place, by PostgreSQL's names.
+/// The fields of an item with its position, by PostgreSQL's names.
 fn pair_fields() -> Fields {
     Fields::from(vec![
         Field::new("x", DataType::Int64, true),
@@ -64,10 +64,10 @@ fn pair_fields() -> Fields {
 /// A function.
 struct Entry {
     name: &'static str,
-    /// How many arguments it may have.
+    /// The possible numbers of arguments.
     counts: &'static [usize],
     gives: Gives,
-    /// Of how many of its first arguments a NULL makes it NULL.
+    /// The number of leading arguments that make it NULL if they are NULL.
     strict: usize,
     compute: fn(&Call<'_>) -> Result<ScalarValue>,
 }
@@ -91,14 +91,14 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         .chain(privileges::ENTRIES)
 }
 
-/// One call, with the values of a row.
+/// A call with the arguments of a row.
 struct Call<'a> {
     name: &'static str,
     args: &'a [ScalarValue],
     objects: &'a PgObjects,
-    /// Whose rights limit the statement.
+    /// The user whose rights limit the statement.
     user: Option<&'a LimitedUser>,
-    /// The session's user, where it is that of the process.
+    /// The session's user, if it is that of the process.
     owner: Option<&'a str>,
 }
 
@@ -114,7 +114,7 @@ impl Call<'_> {
         self.args.get(at)?.try_as_str().flatten().map(str::to_owned)
     }
 
-    /// The relation that an argument numbers or names; none where there is none.
+    /// The relation of an argument, by OID or name; `None` if it does not exist.
     fn relation(&self, at: usize) -> Option<&PgRelation> {
         match self.text(at) {
             Some(name) => match name.trim().parse() {
@@ -125,7 +125,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether a role is that of the process, under the name of the session's user too.
+    /// Whether a role is that of the process, also under the name of the session's user.
     fn is_owner(&self, role: &str) -> bool {
         role == OWNER_NAME || self.owner == Some(role)
     }
@@ -137,7 +137,7 @@ impl Call<'_> {
         owners.chain(kept)
     }
 
-    /// Refuses a name that means nothing.
+    /// The error for a name that does not exist.
     fn missing<T>(&self, state: SqlState, kind: &str, at: usize) -> Result<T> {
         let name = self.text(at).unwrap_or_default();
         Err(state.error(format!("{kind} \"{name}\" does not exist")))
@@ -166,7 +166,7 @@ pub(crate) fn register(context: &SessionContext) {
     FUNCTIONS.iter().for_each(|function| context.register_udf(function.clone()));
 }
 
-/// Whether it is one of these functions, which `atoll.functions` does not list.
+/// Whether a function is one of these, which `atoll.functions` does not list.
 pub(crate) fn is_catalog_function(name: &str) -> bool {
     FUNCTIONS.iter().any(|function| function.name() == name)
 }

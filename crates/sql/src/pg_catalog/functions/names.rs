@@ -1,6 +1,6 @@
-//! Names and numbers of each other: `regclass('t')`, `to_regtype('int')`, `pg_get_userbyid(10)`.
+//! Conversions between names and OIDs: `regclass('t')`, `to_regtype('int')`, `pg_get_userbyid(10)`.
 //!
-//! `'t'::regclass` is `regclass('t')`, a number; where it is shown it is `regclassout(…)`, a name.
+//! `'t'::regclass` is `regclass('t')`, a number; its output is `regclassout(…)`, a name.
 
 use datafusion::common::utils::quote_identifier;
 use datafusion::common::{Result, ScalarValue};
@@ -51,7 +51,7 @@ fn yes(_: &Call<'_>) -> Result<ScalarValue> {
     flag(true)
 }
 
-/// A number that is given as one, or as digits.
+/// A number given as such or as digits.
 fn given_number(call: &Call<'_>) -> Option<i64> {
     match call.text(0) {
         Some(text) if text.trim() == "-" => Some(0),
@@ -72,7 +72,7 @@ fn to_regclass(call: &Call<'_>) -> Result<ScalarValue> {
     number(call.relation(0).map(|relation| relation.oid))
 }
 
-/// The name of a relation, with its schema where it is not found without.
+/// The name of a relation, qualified if the search path does not find it.
 fn regclassout(call: &Call<'_>) -> Result<ScalarValue> {
     let Some(relation) = call.relation(0) else { return shown_number(call) };
     let name = quote_identifier(&relation.name);
@@ -82,7 +82,7 @@ fn regclassout(call: &Call<'_>) -> Result<ScalarValue> {
     }
 }
 
-/// What has no name is shown as its number.
+/// An OID without a name is shown as a number.
 fn shown_number(call: &Call<'_>) -> Result<ScalarValue> {
     let oid = call.int(0).unwrap_or(0);
     text(Some(if oid == 0 { "-".to_owned() } else { oid.to_string() }))
@@ -152,7 +152,7 @@ fn regrole(call: &Call<'_>) -> Result<ScalarValue> {
     number(given_number(call).or_else(named))
 }
 
-/// The name of the role of a number.
+/// The name of the role with an OID.
 fn role_name(call: &Call<'_>) -> Option<String> {
     let oid = call.int(0)?;
     call.roles().find(|name| role_oid(name) == oid)
@@ -180,14 +180,14 @@ fn is_visible(call: &Call<'_>) -> Result<ScalarValue> {
     flag(is_found(call, relation))
 }
 
-/// Whether a relation is the one that its name means without a schema.
+/// Whether the search path finds a relation by its unqualified name.
 fn is_found(call: &Call<'_>, relation: &PgRelation) -> bool {
     let name = quote_identifier(&relation.name);
     let found = call.objects.relation_named(&name);
     found.is_some_and(|found| found.oid == relation.oid)
 }
 
-/// The schemas of the search path that exist, and where it is asked for those that are searched before them.
+/// The existing schemas of the search path, with implicit ones on request.
 fn current_schemas(call: &Call<'_>) -> Result<ScalarValue> {
     let path = &call.objects.path;
     let listed = path.listed().iter().map(|schema| &**schema);

@@ -1,4 +1,5 @@
-//! What a role may do: `has_table_privilege('ann', 't', 'SELECT')`, of the user of the statement without the first.
+//! Privileges of roles: `has_table_privilege('ann', 't', 'SELECT')`; of the statement's user without the first
+//! argument.
 
 use datafusion::common::{Result, ScalarValue};
 
@@ -17,7 +18,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("has_column_privilege", &[3, 4], Bool, 4, column),
     entry("has_schema_privilege", &[2, 3], Bool, 3, schema),
     entry("pg_has_role", &[2, 3], Bool, 3, has_role),
-    // Objects that cannot be granted: every role may use them.
+    // Objects without grants: every role may use them.
     entry("has_database_privilege", &[2, 3], Bool, 3, yes),
     entry("has_function_privilege", &[2, 3], Bool, 3, yes),
     entry("has_tablespace_privilege", &[2, 3], Bool, 3, yes),
@@ -29,7 +30,7 @@ fn yes(_: &Call<'_>) -> Result<ScalarValue> {
     flag(true)
 }
 
-/// The name of the role that an argument names or numbers.
+/// The name of the role of an argument, by OID or name.
 fn role_name(call: &Call<'_>, at: usize) -> Result<String> {
     let found = match call.text(at) {
         Some(name) => call.roles().find(|known| *known == name),
@@ -44,7 +45,7 @@ fn role_name(call: &Call<'_>, at: usize) -> Result<String> {
     }
 }
 
-/// Whose rights are asked for, where `count` arguments follow the role; none where that may do everything.
+/// The user to check, if `count` arguments follow the role; `None` if it may do everything.
 fn asked(call: &Call<'_>, count: usize) -> Result<Option<LimitedUser>> {
     if call.args.len() == count {
         return Ok(call.user.cloned());
@@ -53,10 +54,10 @@ fn asked(call: &Call<'_>, count: usize) -> Result<Option<LimitedUser>> {
     let version = &call.objects.version;
     let is_superuser =
         call.is_owner(&name) || role(version, &name).is_some_and(|role| role.is_superuser);
-    Ok((!is_superuser).then(|| LimitedUser::of(version, &name)))
+    Ok((!is_superuser).then(|| LimitedUser::new(version, &name)))
 }
 
-/// Whether a user has one of the rights that the last argument names.
+/// Whether a user has one of the rights in the last argument.
 fn has_any(call: &Call<'_>, user: Option<&LimitedUser>, object: &Owned) -> Result<ScalarValue> {
     let text = call.text(call.args.len() - 1).unwrap_or_default();
     let mut has = false;
@@ -82,7 +83,7 @@ fn has_any(call: &Call<'_>, user: Option<&LimitedUser>, object: &Owned) -> Resul
     flag(has)
 }
 
-/// The right of a word; of those that PostgreSQL has beside, there are none to have.
+/// The right with a name; no role has those that only PostgreSQL knows.
 fn right(word: &str) -> Option<Option<Right>> {
     Some(Some(match word {
         "SELECT" => Right::Select,
@@ -101,7 +102,7 @@ fn right(word: &str) -> Option<Option<Right>> {
 fn of_relation(call: &Call<'_>, at: usize, count: usize) -> Result<ScalarValue> {
     let user = asked(call, count)?;
     match call.relation(at) {
-        // Everyone reads tables of the system and those of the own session.
+        // Everyone reads system tables and those of the own session.
         Some(found) if matches!(found.of, RelationOf::Own(_) | RelationOf::Declared(_)) => {
             flag(true)
         }
@@ -115,7 +116,7 @@ fn relation(call: &Call<'_>) -> Result<ScalarValue> {
     of_relation(call, call.args.len() - 2, 2)
 }
 
-/// A column is as its table.
+/// A column has the privileges of its table.
 fn column(call: &Call<'_>) -> Result<ScalarValue> {
     of_relation(call, call.args.len() - 3, 3)
 }

@@ -1,4 +1,4 @@
-//! Plans that are kept: prepared statements, statements about one row, and texts that come again.
+//! Plan caches: prepared statements, point statements, and repeated texts.
 
 pub(super) mod planned_texts;
 pub(super) mod point;

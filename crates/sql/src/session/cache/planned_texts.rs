@@ -1,5 +1,5 @@
-//! Statements that were sent as text or are prepared again and again, planned once: queries for all sessions of a database
-//! that read them alike, others for their session.
+//! Texts of statements that repeat, as text or prepared, planned once: queries for all sessions of a database that
+//! interpret them alike, others for their session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use tokio::sync::OnceCell;
 
 use crate::session::cache::point::PlannedStatement;
 
-/// Texts that are remembered.
+/// Maximum number of cached texts.
 const TEXTS_MAX: usize = 4096;
 
-/// Settings that are told apart. More of them start anew: scopes that were given stay as they are.
+/// Maximum number of distinct settings. Beyond it the map starts anew; existing scopes remain valid.
 const SETTINGS_MAX: usize = 1024;
 
-/// Sessions that read a text alike.
+/// Sessions that interpret a text alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::session) struct TextScope(u64);
 
-/// A text that is planned once, by the first session that asks; others wait for it.
+/// A text that the first session to ask plans once; others wait for it.
 pub(in crate::session) type PlannedText = Arc<OnceCell<PlannedStatement>>;
 
-/// A text as it was sent, whose parameters are known to be these of its values.
+/// A text that was sent, with its values that are parameters.
 #[derive(Debug)]
 pub(in crate::session) struct KnownText {
     /// The text with parameters.
     pub(in crate::session) text: DeclaredText,
     pub(in crate::session) planned: PlannedText,
-    /// Where the value of each parameter stands.
+    /// The positions of the parameters' values.
     pub(in crate::session) places: Vec<ValuePlace>,
 }
 
 /// A value of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) struct ValuePlace {
-    /// Which it is, from 0.
+    /// Its index, from 0.
     pub(in crate::session) at: usize,
     /// Whether a minus before it is part of it.
     pub(in crate::session) is_negative: bool,
@@ -46,13 +46,13 @@ pub(in crate::session) struct ValuePlace {
 /// All settings of a session.
 type Settings = Vec<(String, Option<String>)>;
 
-/// The texts of sessions, by scope and with parameters in place of values.
+/// The cached texts of sessions, by scope and with parameters in place of values.
 #[derive(Debug, Default)]
 pub(in crate::session) struct PlannedTexts(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Names as they were when the texts were planned.
+    /// The names for which the texts were planned.
     names: DatabaseNames,
     texts: HashMap<TextScope, ScopeTexts>,
     count: usize,
@@ -63,11 +63,11 @@ struct Kept {
 #[derive(Debug, Default)]
 struct ScopeTexts {
     planned: HashMap<DeclaredText, PlannedText>,
-    /// By the text as it was sent, with marks in place of its values.
+    /// By the text that was sent, with marks in place of its values.
     known: HashMap<String, Arc<KnownText>>,
 }
 
-/// A text with the types that are declared of its parameters.
+/// A text with the declared types of its parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::session) struct DeclaredText {
     pub(in crate::session) text: String,
@@ -95,13 +95,13 @@ impl PlannedTexts {
         scope
     }
 
-    /// A scope that no other session has.
+    /// A new scope for one session.
     pub(in crate::session) fn own_scope(&self) -> TextScope {
         self.0.lock().next_scope()
     }
 
-    /// A text with declared types of its parameters, as planned under the names of this version or later ones; none where
-    /// nothing is known of it.
+    /// The plan of a text with declared types of its parameters, valid for the names of this version; `None` if it is
+    /// not cached.
     pub(in crate::session) fn find(
         &self,
         scope: TextScope,
@@ -113,7 +113,7 @@ impl PlannedTexts {
         texts.planned.get(text).cloned()
     }
 
-    /// Likewise, to be planned where nothing is known of it.
+    /// The same, with an empty entry to be planned if it is not cached.
     pub(in crate::session) fn get(
         &self,
         scope: TextScope,
@@ -138,7 +138,7 @@ impl PlannedTexts {
         planned
     }
 
-    /// What is known of a text that was sent, by its key; none where names have another meaning by now.
+    /// The known text with a key; `None` if names have changed their meaning.
     pub(in crate::session) fn known(
         &self,
         scope: TextScope,
@@ -150,7 +150,7 @@ impl PlannedTexts {
         texts.known.get(key).cloned()
     }
 
-    /// Remembers a text that was sent, unless its plan is forgotten by now.
+    /// Remembers a text that was sent, unless its plan was evicted.
     pub(in crate::session) fn remember(&self, scope: TextScope, key: String, known: KnownText) {
         let mut kept = self.0.lock();
         let Some(texts) = kept.texts.get_mut(&scope) else { return };
@@ -161,7 +161,7 @@ impl PlannedTexts {
         }
     }
 
-    /// Forgets a text that no longer fits.
+    /// Removes a stale text.
     pub(in crate::session) fn forget(&self, scope: TextScope, text: &DeclaredText) {
         let mut kept = self.0.lock();
         let Some(texts) = kept.texts.get_mut(&scope) else { return };

@@ -1,5 +1,5 @@
-//! PREPARE, EXECUTE and DEALLOCATE: statements under a name. They run by the plans that are kept of their texts, where
-//! these fit, and else are planned anew.
+//! PREPARE, EXECUTE and DEALLOCATE: named statements. They run by the cached plans of their texts, if these fit, and
+//! are planned anew otherwise.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -28,27 +28,27 @@ use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
 use atoll_sql_semantics::arithmetic::convert;
 
-/// A statement that EXECUTE names, with the values of its parameters.
+/// The statement of an EXECUTE, with the values of its parameters.
 pub(in crate::session) struct ExecutedStatement {
     pub(in crate::session) statement: Ast,
     pub(in crate::session) values: ParamValues,
 }
 
-/// The prepared statements of a session: their texts, since names mean what they mean when they run.
+/// The prepared statements of a session: their texts, since names are resolved when they run.
 #[derive(Debug, Default)]
 pub(in crate::session) struct PreparedStatements(Mutex<HashMap<String, NamedStatement>>);
 
-/// A statement under a name.
+/// A named statement.
 #[derive(Debug)]
 struct NamedStatement {
     /// The whole PREPARE.
     prepare: Ast,
     text: PreparedText,
-    /// Whether it changes what the store keeps.
+    /// Whether it changes the store.
     writes: bool,
 }
 
-/// The text of what was prepared, with the types of its parameters.
+/// The text of a prepared statement, with the types of its parameters.
 #[derive(Clone, Debug)]
 pub(in crate::session) struct PreparedText {
     pub(in crate::session) text: Arc<str>,
@@ -57,7 +57,7 @@ pub(in crate::session) struct PreparedText {
 }
 
 impl PreparedStatements {
-    /// Keeps `statement`, of which `prepare` is the plan as of now; `parameters` are all that it has.
+    /// Keeps `statement`, whose current plan is `prepare`; `parameters` are all that it has.
     pub(in crate::session) fn keep(
         &self,
         prepare: &Prepare,
@@ -84,12 +84,12 @@ impl PreparedStatements {
         }
     }
 
-    /// The text of the statement of a name.
+    /// The text of a named statement.
     pub(in crate::session) fn text(&self, name: &str) -> Option<PreparedText> {
         self.0.lock().get(name).map(|named| named.text.clone())
     }
 
-    /// Whether a statement changes what the store keeps; EXECUTE as what it executes.
+    /// Whether a statement changes the store; EXECUTE does if its statement does.
     pub(in crate::session) fn writes(&self, statement: &Parsed) -> bool {
         let ast = match statement {
             Parsed::Statement(ast) => ast.as_ref(),
@@ -119,7 +119,7 @@ impl PreparedStatements {
         }
     }
 
-    /// The plan, and where it is EXECUTE what that stands for, with the statement; so under EXPLAIN.
+    /// The plan, with EXECUTE replaced by the prepared statement, and that statement; also under EXPLAIN.
     pub(in crate::session) async fn bound(
         &self,
         planner: &StatementPlanner,
@@ -150,14 +150,14 @@ impl PreparedStatements {
         }
     }
 
-    /// The statement within the PREPARE that EXECUTE names, and its plan with the parameters in it.
+    /// The prepared statement that EXECUTE names, and its plan with the parameters bound.
     async fn bind(
         &self,
         planner: &StatementPlanner,
         execute: Execute,
     ) -> Result<(ExecutedStatement, LogicalPlan)> {
         let Execute { name, parameters } = execute;
-        // Its parameters are not those of the statement that says EXECUTE.
+        // Its parameters are not those of the EXECUTE.
         let planner = &planner.of_another(None);
         let statement = self.0.lock().get(&name).map(|named| named.prepare.clone());
         let statement = statement.ok_or_else(|| unknown(&name))?;
@@ -175,7 +175,7 @@ impl PreparedStatements {
         };
         let plan = match planner.rule_parameters.is_empty() {
             true => Arc::unwrap_or_clone(prepare.input),
-            // What is not in the plan was planned without values.
+            // Parts outside the plan were planned without values.
             false => {
                 let planner = planner.of_another(Some(values.clone()));
                 planner.plan_other(Parsed::Statement(statement.clone())).await?
@@ -225,7 +225,7 @@ fn check(prepare: &Prepare, named: usize) -> Result<()> {
     Ok(())
 }
 
-/// The values of the parameters, in the types that the statement needs.
+/// The values of the parameters, cast to the types that the statement requires.
 fn values(
     state: &SessionState,
     prepare: &Prepare,

@@ -1,5 +1,5 @@
-//! The text of a statement with its values cut out, found without parsing it: two texts that differ in numbers and
-//! strings only have the same key, and are parsed and planned once.
+//! The text of a statement with its values removed, without parsing: two texts that differ only in numbers and strings
+//! have the same key, and are parsed and planned once.
 
 /// A text without its values.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(in crate::session) struct RawText {
     pub(in crate::session) values: Vec<RawValue>,
 }
 
-/// A value as it stands in a text.
+/// A value in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::session) struct RawValue {
     pub(in crate::session) text: String,
@@ -18,17 +18,17 @@ pub(in crate::session) struct RawValue {
     pub(in crate::session) place: (u64, u64),
 }
 
-/// What stands for a number and for a string. Texts in which they occur themselves are left to the parser.
+/// The marks for a number and for a string. Texts that contain them are left to the parser.
 const NUMBER: char = '\u{1}';
 const STRING: char = '\u{2}';
 
-/// Longer texts are not worth to be kept.
+/// Longer texts are not worth caching.
 const BYTES_MAX: usize = 4096;
 
 impl RawText {
-    /// The text without its values; none where the parser has to look: at comments, quoted names, parameters, strings
-    /// with a prefix, numbers with an exponent.
-    pub(in crate::session) fn of(sql: &str) -> Option<Self> {
+    /// The text without its values; `None` if it needs the parser: for comments, quoted names, parameters, strings with
+    /// a prefix, numbers with an exponent.
+    pub(in crate::session) fn parse(sql: &str) -> Option<Self> {
         if sql.len() > BYTES_MAX {
             return None;
         }
@@ -75,7 +75,7 @@ impl<'a> RawScan<'a> {
         taken
     }
 
-    /// A name or a key word; a string right behind it would be of another kind.
+    /// A name or a keyword; a string directly after it would be of another kind.
     fn word(&mut self) -> Option<()> {
         let end = self.length(|it| it.is_ascii_alphanumeric() || it == '_');
         self.copy(end);
@@ -101,7 +101,7 @@ impl<'a> RawScan<'a> {
             return None;
         }
         self.value(end, false);
-        // Two quotes are one, and a string behind a string is one with it.
+        // Two quotes are one, and a string directly after a string is part of it.
         if self.rest.trim_start().starts_with('\'') {
             return None;
         }
@@ -116,7 +116,7 @@ impl<'a> RawScan<'a> {
         self.key.push(if is_number { NUMBER } else { STRING });
     }
 
-    /// Nothing that would belong to what ends here follows.
+    /// Checks that the token ends here.
     fn ends_here(&self, also: &[char]) -> Option<()> {
         let goes_on = |it: char| it.is_alphanumeric() || it == '_' || also.contains(&it);
         (!self.rest.starts_with(goes_on)).then_some(())
@@ -132,22 +132,22 @@ mod tests {
     use super::RawText;
 
     fn key(sql: &str) -> Option<String> {
-        Some(RawText::of(sql)?.key.replace('\u{1}', "#").replace('\u{2}', "$"))
+        Some(RawText::parse(sql)?.key.replace('\u{1}', "#").replace('\u{2}', "$"))
     }
 
     #[test]
     fn values_are_cut_out_and_names_are_not() {
         let sql = "UPDATE t1 SET a2 = a2 + -7.5\n WHERE k = 'x;y'";
         assert_eq!(key(sql).as_deref(), Some("UPDATE t1 SET a2 = a2 + -#\n WHERE k = $"));
-        let values = RawText::of(sql).unwrap().values;
+        let values = RawText::parse(sql).unwrap().values;
         let values: Vec<_> = values.iter().map(|it| (it.text.as_str(), it.place)).collect();
         assert_eq!(values, [("7.5", (1, 26)), ("x;y", (2, 12))]);
         assert_eq!(key("SELECT 'größe', 1").as_deref(), Some("SELECT $, #"));
-        assert_eq!(RawText::of("SELECT 'größe', 1").unwrap().values[1].place, (1, 17));
+        assert_eq!(RawText::parse("SELECT 'größe', 1").unwrap().values[1].place, (1, 17));
     }
 
     #[test]
-    fn what_is_not_plain_is_left_to_the_parser() {
+    fn complex_tokens_are_left_to_the_parser() {
         for sql in [
             "SELECT 1 -- 2",
             "SELECT /* 1 */ 2",

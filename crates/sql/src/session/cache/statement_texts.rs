@@ -1,8 +1,8 @@
-//! Statements sent as text whose plans are kept: the values that conditions compare columns with, and those that are
-//! written, become parameters, so that a text is planned once, whatever values it comes with.
+//! Cached plans of statements sent as text: the values that conditions compare columns with, and those that are
+//! written, become parameters, so that a text is planned once for all values.
 //!
-//! What finds its row by a key, or has its rows at hand, runs as if it were prepared; selections and changes of other rows
-//! of one table share scans.
+//! Statements that find their row by a key, or list their rows, run as if prepared; selections and changes of other
+//! rows of one table share scans.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,21 +30,21 @@ use crate::shared_scan::{AloneQuery, SharedSelection};
 use atoll_sql_common::settings::SharedScan;
 use atoll_sql_parse::syntax::{begins_with, walk_expressions};
 
-/// Values that a text has at most: planning takes longer with each of them than it would save.
+/// Maximum number of values in a text: beyond it planning takes longer than it would save.
 const VALUES_MAX: usize = 256;
 
-/// What comes of a text.
+/// The outcome of a text.
 pub(in crate::session) enum TextRide {
-    /// It has run.
+    /// It ran.
     Done(QueryResult),
-    /// It runs the ordinary way: while it does, others like it share a scan.
+    /// It runs alone: meanwhile others like it share a scan.
     Alone(AloneQuery),
     /// It does not fit.
     Misfit,
 }
 
 impl Session {
-    /// Runs what needs no planner, on the caller's thread; none for all else.
+    /// Runs a statement that needs no planner, on the caller's thread; `None` for others.
     pub(in crate::session) async fn run_unplanned(&self, sql: &str) -> Result<Option<QueryResult>> {
         match self.run_plain_control(sql).await? {
             Some(done) => Ok(Some(done)),
@@ -52,10 +52,9 @@ impl Session {
         }
     }
 
-    /// Runs a statement that differs from one that was parsed and planned before in its values only; none for all
-    /// others.
+    /// Runs a statement that differs only in its values from one that was parsed and planned before; `None` for others.
     async fn run_known(&self, sql: &str) -> Result<Option<QueryResult>> {
-        let Some(raw) = RawText::of(sql).filter(|raw| !raw.values.is_empty()) else {
+        let Some(raw) = RawText::parse(sql).filter(|raw| !raw.values.is_empty()) else {
             return Ok(None);
         };
         let published = self.database().store().published();
@@ -78,12 +77,12 @@ impl Session {
         PreparedStatement::of_text(self, sql, plan).run_shape(&plan.shape, &values).await
     }
 
-    /// Where texts of statements are kept: those that write for their session.
+    /// The cache of texts: a session's own for statements that write.
     fn texts_of(&self, writes: bool) -> &PlannedTexts {
         if writes { &self.texts } else { &self.shared_texts }
     }
 
-    /// Runs a statement by the plan of others that differ from it in their values only, where it fits.
+    /// Runs a statement by the plan of others that differ from it only in their values, if possible.
     pub(in crate::session) async fn ride_text(
         &self,
         statement: &Parsed,
@@ -100,7 +99,7 @@ impl Session {
         self.ride(text, sql).await
     }
 
-    /// Runs EXECUTE by the plan that is kept of the text of its statement, where it fits.
+    /// Runs EXECUTE by the cached plan of its statement's text, if possible.
     async fn ride_executed(&self, ast: &Ast, sql: &str) -> Result<TextRide> {
         let Some((name, literals)) = executed(ast) else { return Ok(TextRide::Misfit) };
         let Some(PreparedText { text, types, is_query }) = self.prepared.text(&name) else {
@@ -139,7 +138,7 @@ impl Session {
         let statement = PreparedStatement::of_text(self, sql, known);
         match statement.run_shape(&known.shape, &values).await? {
             Some(result) => {
-                // What a name stands for may change.
+                // The meaning of a name may change.
                 if types.is_none()
                     && let Some((key, places)) = places(sql, literals)
                 {
@@ -159,18 +158,18 @@ impl Session {
         }
     }
 
-    /// Whether a name means for the session's transaction what it means for others.
+    /// Whether names mean the same in the session's transaction as for others.
     async fn sees_names_of(&self, published: &DatabaseVersion) -> bool {
         if !self.is_in_transaction() {
             return true;
         }
-        // An error is told when the statement runs.
+        // The error is reported when the statement runs.
         let Ok(transaction) = self.statement_transaction() else { return false };
         let version = transaction.statement(false).await;
         version.is_ok_and(|version| version.names().are_those_of(published))
     }
 
-    /// Lets a selection run by itself where no other one is waiting.
+    /// Lets a selection run alone if no other one is waiting.
     fn alone(
         &self,
         selection: &SharedSelection,
@@ -183,13 +182,13 @@ impl Session {
         Ok(selection.bind(&values)?.and_then(|bound| bound.alone(self.database(), &self.workers())))
     }
 
-    /// Plans a text. One that cannot be planned with parameters may be planned without.
+    /// Plans a text. If it cannot be planned with parameters, it may be without.
     async fn plan_text(&self, text: &str) -> PlannedStatement {
         let planned = self.plan_prepared(text, &[]).await;
         planned.unwrap_or_else(|_| PlannedStatement::without_parameters(Shape::Planned))
     }
 
-    /// What was planned of a statement that was prepared before, with the same types declared; none where it has to be
+    /// The cached plan of a statement that was prepared before with the same declared types; `None` if it has to be
     /// planned.
     pub(in crate::session) async fn prepared_before(
         &self,
@@ -204,8 +203,8 @@ impl Session {
         self.sees_names_of(published).await.then(|| planned.clone())
     }
 
-    /// Keeps what was planned of a statement, for when it is prepared again: drivers prepare the same text whenever it
-    /// runs. One without parameters has its values in its text, and may never come again.
+    /// Caches the plan of a prepared statement: drivers prepare the same text whenever it runs. One without parameters
+    /// has its values in its text, and may never repeat.
     pub(in crate::session) async fn keep_prepared(
         &self,
         sql: &str,
@@ -216,14 +215,14 @@ impl Session {
         if planned.is_kept() && !planned.types.is_empty() && self.sees_names_of(published).await {
             let text = DeclaredText { text: sql.to_owned(), types: declared.to_vec() };
             let (texts, scope) = (self.texts_of(is_change(sql)), self.text_scope());
-            // What is there is of a table that was declared otherwise.
+            // The cached plan is of a table whose definition changed.
             texts.forget(scope, &text);
-            // Where another session has just planned it, either plan serves.
+            // If another session has just planned it, either plan serves.
             let _ = texts.get(scope, &text, published).set(planned.clone());
         }
     }
 
-    /// The scope whose kept texts this client shares: its own, or that of all with the same settings.
+    /// The scope of this client's cached texts: its own, or that of all with the same settings.
     fn text_scope(&self) -> TextScope {
         self.scope.get_or_find(|is_own| {
             let texts = &self.shared_texts;
@@ -234,7 +233,7 @@ impl Session {
             let entries = state.read().config_options().entries();
             let settings = entries.into_iter().filter(|entry| entry.key != SHARED_SCAN_KEY);
             let settings = settings.map(|entry| (entry.key, entry.value));
-            // Each user has rights of its own.
+            // Each user has different rights.
             let user = ("user".to_owned(), Some(self.identity().user.to_string()));
             let path = self.search_path().listed().join(",");
             let path = ("search_path".to_owned(), Some(path));
@@ -243,7 +242,7 @@ impl Session {
     }
 }
 
-/// Whether a text begins as one that changes rows.
+/// Whether a text begins like a statement that changes rows.
 fn is_change(sql: &str) -> bool {
     begins_with(sql, &["insert", "update", "delete"])
 }
@@ -259,16 +258,16 @@ enum Literal {
 struct RiddenText<'t> {
     text: &'t str,
     literals: &'t [TakenLiteral],
-    /// Types of the parameters, where they were declared.
+    /// Declared types of the parameters.
     types: Option<&'t [DataType]>,
     is_query: bool,
 }
 
-/// A value that was taken out of a statement.
+/// A value removed from a statement.
 #[derive(Debug, PartialEq)]
 struct TakenLiteral {
     literal: Literal,
-    /// Line and column of its digits or its quote.
+    /// Line and column of its first digit or its quote.
     place: (u64, u64),
 }
 
@@ -283,7 +282,7 @@ impl Literal {
         }
     }
 
-    /// The value in the type of its column; none where it is not exactly one of that type.
+    /// The value in the type of its column; `None` if it is not exactly representable.
     fn value(&self, data_type: &DataType) -> Option<ScalarValue> {
         match (self, data_type) {
             (Self::Number(text), DataType::Float64) => {
@@ -306,7 +305,7 @@ impl Literal {
     }
 }
 
-/// A whole number in a type; none where it is out of range. The types that most keys have need no cast.
+/// A whole number in a type; `None` if it is out of range. The types that most keys have need no cast.
 fn whole(number: i64, of: &DataType) -> Option<ScalarValue> {
     Some(match of {
         DataType::Int64 => ScalarValue::Int64(Some(number)),
@@ -315,7 +314,7 @@ fn whole(number: i64, of: &DataType) -> Option<ScalarValue> {
     })
 }
 
-/// A decimal of a scale; none where it has more digits behind the point.
+/// A decimal of a scale; `None` if it has more digits after the point.
 fn decimal(text: &str, scale: u32) -> Option<i128> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let missing = scale.checked_sub(u32::try_from(rest.len()).ok()?)?;
@@ -323,10 +322,9 @@ fn decimal(text: &str, scale: u32) -> Option<i128> {
     digits.checked_mul(10_i128.checked_pow(missing)?)
 }
 
-/// The key of a text, and which of its values each parameter is; none where not every value of the text
-/// is one.
+/// The key of a text, and which of its values each parameter is; `None` if a value of the text is not a parameter.
 fn places(sql: &str, literals: &[TakenLiteral]) -> Option<(String, Vec<ValuePlace>)> {
-    let raw = RawText::of(sql)?;
+    let raw = RawText::parse(sql)?;
     if raw.values.len() != literals.len() {
         return None;
     }
@@ -342,7 +340,7 @@ fn places(sql: &str, literals: &[TakenLiteral]) -> Option<(String, Vec<ValuePlac
 }
 
 /// The text of a statement over one table with parameters in place of the values of its conditions and of those that it
-/// writes, and these; none where it is more than that.
+/// writes, and these values; `None` for other statements.
 fn with_parameters(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
     if has_parameters(ast) {
         return None;
@@ -358,7 +356,7 @@ fn with_parameters(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
     (1..=VALUES_MAX).contains(&literals.len()).then(|| (ast.to_string(), literals))
 }
 
-/// What EXECUTE names, and the values that it gives; none where one is more than a value.
+/// The name and the values of an EXECUTE; `None` if one is more than a value.
 fn executed(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
     let Ast::Execute { name: Some(name), parameters, using, immediate: false, .. } = ast else {
         return None;
@@ -395,7 +393,7 @@ fn take_of_update(update: &mut Update, literals: &mut Vec<TakenLiteral>) -> Opti
     take_values(selection.as_mut()?, literals)?;
     for Assignment { target, value } in assignments {
         match value {
-            // Of the same type as the column, which bounds the sum either way.
+            // Of the column's type, which bounds the sum either way.
             Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, right }
                 if is_target(left, target) =>
             {
@@ -431,7 +429,7 @@ fn take_of_delete(delete: &mut Delete, literals: &mut Vec<TakenLiteral>) -> Opti
     take_values(selection.as_mut()?, literals)
 }
 
-/// Of INSERT … VALUES alone; what ON CONFLICT says stays as it is.
+/// Only for INSERT … VALUES; ON CONFLICT stays as it is.
 fn take_of_insert(insert: &mut Insert, literals: &mut Vec<TakenLiteral>) -> Option<()> {
     let is_more = !matches!(insert.on, None | Some(OnInsert::OnConflict(_)))
         || !are_columns(insert.returning.as_deref())
@@ -464,7 +462,7 @@ fn is_table(table: &TableWithJoins) -> bool {
     matches!(table.relation, TableFactor::Table { args: None, .. }) && table.joins.is_empty()
 }
 
-/// Whether RETURNING selects columns as they are, if anything: values that it has are not taken.
+/// Whether RETURNING selects only plain columns, if anything: its values are not removed.
 fn are_columns(returning: Option<&[SelectItem]>) -> bool {
     returning.unwrap_or_default().iter().all(|item| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => is_column(expr),
@@ -483,8 +481,8 @@ fn has_parameters(ast: &Ast) -> bool {
     found.is_break()
 }
 
-/// Takes the values that columns are compared with; none where there is another kind of condition, which
-/// would not fit.
+/// Replaces the values that columns are compared with; `None` if there is another kind of condition, which would not
+/// fit.
 fn take_values(expr: &mut Expr, literals: &mut Vec<TakenLiteral>) -> Option<()> {
     match expr {
         Expr::Nested(inner) => take_values(inner, literals),
@@ -527,7 +525,7 @@ fn is_column(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
 
-/// Puts a parameter in the place of a number or a string.
+/// Replaces a number or a string with a parameter.
 fn take_value(expr: &mut Expr, literals: &mut Vec<TakenLiteral>) {
     let taken = match expr {
         Expr::Value(value) => literal(&value.value).map(|literal| (literal, value.span)),

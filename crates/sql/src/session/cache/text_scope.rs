@@ -1,4 +1,4 @@
-//! Which sessions read a text alike: those that have the same settings and nothing of their own.
+//! Scopes of sessions that interpret a text alike: they have the same settings and nothing of their own.
 
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{Set, Statement as Ast};
@@ -7,24 +7,24 @@ use parking_lot::Mutex;
 use crate::session::cache::planned_texts::TextScope;
 use crate::session::settings::variables::variable;
 
-/// The setting that says whether texts ride at all, not what they mean.
+/// The setting that enables shared scans; it does not change the meaning of texts.
 pub(in crate::session) const SHARED_SCAN_KEY: &str = "atoll.shared_scan";
 
-/// The scope of a session's texts, found when one is asked for.
+/// The scope of a session's texts, determined on first use.
 #[derive(Debug, Default)]
 pub(in crate::session) struct SessionScope(Mutex<ScopeParts>);
 
 #[derive(Debug, Default)]
 struct ScopeParts {
     scope: Option<TextScope>,
-    /// Whether names may mean what they mean in no other session: variables, for one.
+    /// Whether names may have a meaning of their own in this session: because of variables, for one.
     is_own: bool,
     /// How often the settings have changed.
     changes: u64,
 }
 
 impl SessionScope {
-    /// Heeds a statement after which texts may mean something else.
+    /// Notes a statement after which texts may have another meaning.
     pub(in crate::session) fn heed(&self, statement: &Parsed) {
         let is_own = match statement {
             Parsed::Explain(_) | Parsed::CopyTo(_) => return,
@@ -42,19 +42,19 @@ impl SessionScope {
         parts.is_own |= is_own;
     }
 
-    /// The settings have changed.
+    /// Notes that the settings have changed.
     pub(in crate::session) fn forget(&self) {
         let mut parts = self.0.lock();
         parts.scope = None;
         parts.changes += 1;
     }
 
-    /// A number that is another one once the settings have changed.
+    /// A number that changes with the settings.
     pub(in crate::session) fn changes(&self) -> u64 {
         self.0.lock().changes
     }
 
-    /// The scope, or what is found for it; `find` is told whether it is the session's own.
+    /// The scope, computed by `find` on first use, whose argument is whether it is the session's own.
     pub(in crate::session) fn get_or_find(
         &self,
         find: impl FnOnce(bool) -> TextScope,

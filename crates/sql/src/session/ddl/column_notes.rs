@@ -1,4 +1,4 @@
-//! What DESCRIBE shows of a table's columns besides their types.
+//! The attributes of a table's columns that DESCRIBE shows besides their types.
 
 use atoll_store::table::{IdentityKind, TableDefinition, Unique};
 use datafusion::datasource::TableProvider;
@@ -7,7 +7,7 @@ use crate::table::PlacedTable;
 use crate::table_text::generated_sql;
 use atoll_sql_parse::dialect::ColumnNotes;
 
-/// What a table of the store declares of each column: its key, its default and how its values are generated.
+/// The declared attributes of each column of a stored table: its key, its default and how its values are generated.
 pub(in crate::session) fn column_notes(table: &dyn TableProvider) -> Option<Vec<ColumnNotes>> {
     let definition = table.downcast_ref::<PlacedTable>()?.definition();
     Some((0..definition.columns.fields().len()).map(|at| notes(definition, at)).collect())

@@ -14,16 +14,16 @@ use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{COMMENTS, relation_name};
 
-/// What a comment is on.
+/// The target of a comment.
 struct Commented {
     object: Owned,
     column: Option<String>,
-    /// What the statement calls it, as [`Relation::kind`] does; `schema` for a schema.
+    /// Its kind in the statement, as in [`Relation::kind`]; `schema` for a schema.
     kind: &'static str,
 }
 
 impl StatementPlanner {
-    /// Carries out COMMENT ON; none for all other statements.
+    /// Runs COMMENT ON; `None` for other statements.
     pub(in crate::session) async fn comment(&self, ast: &Ast) -> Result<Option<&'static str>> {
         let Ast::Comment { object_type, object_name, comment, if_exists } = ast else {
             return Ok(None);
@@ -48,7 +48,7 @@ impl StatementPlanner {
             return Err(SqlState::INSUFFICIENT_PRIVILEGE.error(message));
         }
         let mut comments = self.comments_of(&object).await?;
-        // An empty comment is none, as in PostgreSQL.
+        // An empty comment removes it, as in PostgreSQL.
         comments.set(column.as_deref(), comment.clone().filter(|comment| !comment.is_empty()));
         self.keep_comments(&object, &comments).await?;
         Ok(Some("COMMENT"))
@@ -86,14 +86,14 @@ impl StatementPlanner {
         Ok(Commented { object: Owned::Relation(relation(name)?), column: None, kind })
     }
 
-    /// Keeps the comments in step with a definition that was made.
+    /// Updates the comments after a change of definitions.
     pub(in crate::session) async fn follow_with_comments(
         &self,
         change: &CatalogChange,
     ) -> Result<()> {
         let nothing = ObjectComments::default();
         match change {
-            // A temporary table that its transaction has dropped leaves its comments.
+            // A temporary table that its transaction has dropped leaves its comments behind.
             CatalogChange::CreateTable { name, .. } if is_temporary_schema(&name.schema) => {
                 self.keep_comments(&Owned::Relation(name.clone()), &nothing).await
             }
@@ -113,7 +113,7 @@ impl StatementPlanner {
         }
     }
 
-    /// Keeps the comments on columns in step with what was altered.
+    /// Updates the comments on columns after ALTER TABLE.
     pub(in crate::session) async fn follow_columns(
         &self,
         table: &RelationName,
@@ -141,17 +141,17 @@ impl StatementPlanner {
 
     async fn comments_of(&self, object: &Owned) -> Result<ObjectComments> {
         let version = self.transaction.statement(true).await?;
-        Ok(ObjectComments::of(&version, object))
+        Ok(ObjectComments::for_object(&version, object))
     }
 
-    /// Keeps these comments in place of those that there were.
+    /// Stores these comments instead of the existing ones.
     async fn keep_comments(&self, object: &Owned, comments: &ObjectComments) -> Result<()> {
         let text = comments.is_some().then(|| comments.to_string());
         self.keep_text(object.entry_in(COMMENTS), text).await
     }
 }
 
-/// Refuses a comment on something that is there and is something else.
+/// Refuses a comment on an object of another kind.
 fn check_kind(version: &DatabaseVersion, object: &Owned, kind: &str) -> Result<()> {
     let Owned::Relation(name) = object else { return Ok(()) };
     match version.relation(name).map(Relation::kind) {

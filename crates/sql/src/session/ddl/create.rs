@@ -1,5 +1,5 @@
-//! CREATE TABLE, CREATE VIEW, CREATE EXTERNAL TABLE: what a name stands for is made first, then put in
-//! place of what it stood for, in one step.
+//! CREATE TABLE, CREATE VIEW, CREATE EXTERNAL TABLE: the new object is made first, then replaces the old one in one
+//! step.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -35,8 +35,7 @@ use atoll_sql_common::names::relation_name;
 use atoll_sql_exec::scan::ScanProgress;
 
 impl Session {
-    /// Creates the table; the number of rows it has, or none where it existed already and the
-    /// statement allows that.
+    /// Creates the table; the number of its rows, or `None` if it existed already and the statement allows that.
     pub(in crate::session) async fn create_table(
         &self,
         planner: &StatementPlanner,
@@ -62,7 +61,7 @@ impl Session {
         };
         check_names(input.schema().as_arrow())?;
         let plan = plan_physical(&planner.state, &input).await?;
-        let progress = ScanProgress::of(&plan);
+        let progress = ScanProgress::for_plan(&plan);
         self.watch.follow(&progress);
         let _admitted = self.admit(&planner.transaction, &progress).await?;
         let columns = stored_columns(&plan.schema());
@@ -94,7 +93,7 @@ impl Session {
         Ok(Some(rows))
     }
 
-    /// Adds a table without rows under a name that is free; a planner that sees it, and it.
+    /// Adds a table without rows under a free name; a planner that sees it, and the table.
     async fn add_table(
         &self,
         planner: &StatementPlanner,
@@ -111,7 +110,7 @@ impl Session {
         }
     }
 
-    /// A table without rows in place of what has the name, in a transaction of its own, which ends with
+    /// Replaces the object with this name by a table without rows, in its own transaction, which ends with
     /// [`fill`](NewTable::fill).
     pub(crate) async fn new_table(&self, name: &str, columns: SchemaRef) -> Result<NewTable> {
         let transaction = self.statement_transaction()?;
@@ -190,7 +189,7 @@ impl Session {
         })
     }
 
-    /// Forgets which files a table had, and what is known of them.
+    /// Forgets the files of a table and the facts about them.
     fn forget_files(&self, table: &TableReference) -> Result<()> {
         let environment = self.context.runtime_env();
         if let Some(files) = environment.cache_manager.get_list_files_cache() {
@@ -219,7 +218,7 @@ impl NewTable {
     }
 }
 
-/// What a statement that makes `name` may replace.
+/// What a statement that creates `name` may replace.
 struct NameReplacement<'a> {
     name: &'a TableReference,
     kind: TableType,
@@ -257,7 +256,7 @@ impl NameReplacement<'_> {
 /// Locks a table that is about to be replaced, by rows that may have been read from it.
 ///
 /// # Errors
-/// [`StaleStatement`], where it was changed since the statement began.
+/// [`StaleStatement`] if it was changed since the statement began.
 async fn unchanged(planner: &StatementPlanner, table: &Arc<dyn TableProvider>) -> Result<()> {
     let Some(table) = table.downcast_ref::<PlacedTable>() else { return Ok(()) };
     planner.lock_table(table).await?;
@@ -269,7 +268,7 @@ async fn unchanged(planner: &StatementPlanner, table: &Arc<dyn TableProvider>) -
     }
 }
 
-/// Gives a column its sequence, from which its numbers come.
+/// Creates the sequence of an identity column.
 async fn identify(
     planner: &StatementPlanner,
     table: &RelationName,
@@ -289,7 +288,7 @@ pub(in crate::session) fn next_number(identity: &Identity) -> String {
     format!("nextval({})", identity.sequence)
 }
 
-/// Makes the sequence of an identity.
+/// Creates the sequence of an identity.
 pub(in crate::session) async fn new_identity(
     planner: &StatementPlanner,
     table: &RelationName,
@@ -312,7 +311,7 @@ pub(in crate::session) async fn new_identity(
     Ok(Identity { kind, sequence })
 }
 
-/// The name of the sequence of a column, with a number behind it where it is taken.
+/// The name of a column's sequence, with a numeric suffix if it is taken.
 pub(in crate::session) fn sequence_of(
     table: &RelationName,
     column: &str,
@@ -325,7 +324,7 @@ pub(in crate::session) fn sequence_of(
     names.find(|name| !is_taken(name)).unwrap_or_else(|| of(name.clone()))
 }
 
-/// The plan with a name of its own for each column: of several `a` the others are `a_1`, `a_2`, as in DuckDB.
+/// The plan with a unique name for each column: of several `a` the others are `a_1`, `a_2`, as in DuckDB.
 pub(in crate::session) fn distinctly_named(plan: LogicalPlan) -> Result<LogicalPlan> {
     let columns = plan.schema().columns();
     let names: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();

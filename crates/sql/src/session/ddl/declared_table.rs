@@ -1,5 +1,5 @@
-//! What CREATE TABLE declares beyond names and types of columns: NOT NULL, DEFAULT, identities, generated
-//! columns, PRIMARY KEY, UNIQUE, CHECK, FOREIGN KEY. It is taken out of the statement, whose rest DataFusion plans.
+//! The declarations of CREATE TABLE besides names and types of columns: NOT NULL, DEFAULT, identities, generated
+//! columns, PRIMARY KEY, UNIQUE, CHECK, FOREIGN KEY. They are taken out of the statement; DataFusion plans the rest.
 
 use std::collections::HashSet;
 
@@ -14,18 +14,18 @@ use crate::session::ddl::foreign_key::DeclaredForeignKey;
 use crate::table_text::as_default;
 use atoll_sql_common::error::stated_err;
 
-/// What is declared, columns by their place.
+/// The declarations, columns by position.
 #[derive(Debug, Default)]
 pub(in crate::session) struct DeclaredTable {
     pub(in crate::session) columns: Vec<DeclaredColumn>,
     pub(in crate::session) keys: Vec<DeclaredKey>,
     pub(in crate::session) checks: Vec<DeclaredCheck>,
     pub(in crate::session) foreign_keys: Vec<DeclaredForeignKey>,
-    /// Of a temporary table what becomes of it when a transaction ends.
+    /// The ON COMMIT action of a temporary table.
     pub(in crate::session) temporary: Option<OnCommit>,
 }
 
-/// What is declared of a column.
+/// The declarations of a column.
 #[derive(Debug, Default)]
 pub(in crate::session) struct DeclaredColumn {
     pub(in crate::session) not_null: bool,
@@ -36,7 +36,7 @@ pub(in crate::session) struct DeclaredColumn {
 /// `GENERATED … AS IDENTITY`, and SERIAL.
 #[derive(Debug)]
 pub(in crate::session) struct DeclaredIdentity {
-    /// Whether a statement may not give a value of its own.
+    /// Whether a statement may not give a value.
     pub(in crate::session) always: bool,
     pub(in crate::session) options: Vec<SequenceOptions>,
 }
@@ -53,7 +53,7 @@ pub(in crate::session) struct DeclaredKey {
 #[derive(Debug)]
 pub(in crate::session) struct DeclaredCheck {
     pub(in crate::session) name: Option<Ident>,
-    /// The column that it is declared with.
+    /// The column in whose definition it stands.
     pub(in crate::session) column: Option<Ident>,
     pub(in crate::session) condition: Expr,
 }
@@ -75,10 +75,10 @@ fn take_temporary(create: &mut CreateTable) -> Result<Option<OnCommit>> {
 }
 
 impl DeclaredTable {
-    /// Takes what is declared out of a statement.
+    /// Takes the declarations out of a statement.
     ///
     /// # Errors
-    /// For constraints that are not supported, for two primary keys, and for ON COMMIT of a table that stays.
+    /// For unsupported constraints, two primary keys, and ON COMMIT of a permanent table.
     pub(in crate::session) fn take(create: &mut CreateTable) -> Result<Self> {
         let mut declared = Self { temporary: take_temporary(create)?, ..Self::default() };
         for column in &mut create.columns {
@@ -97,7 +97,7 @@ impl DeclaredTable {
         Ok(declared)
     }
 
-    /// Takes what is declared with one column; it is the last one so far.
+    /// Takes the declarations of one column, the last one so far.
     pub(in crate::session) fn take_column(&mut self, column: &mut ColumnDef) -> Result<()> {
         let mut of_column = DeclaredColumn::default();
         if let Some(whole) = serial(&column.data_type) {
@@ -155,7 +155,7 @@ impl DeclaredTable {
                 }
                 ColumnOption::ForeignKey(mut key) => {
                     key.columns = vec![column.name.clone()];
-                    self.foreign_keys.push(DeclaredForeignKey::of(key, name)?);
+                    self.foreign_keys.push(DeclaredForeignKey::from_constraint(key, name)?);
                 }
                 other => {
                     return not_impl_err!(
@@ -178,7 +178,7 @@ impl DeclaredTable {
         Ok(())
     }
 
-    /// Adds a constraint of the table.
+    /// Adds a table constraint.
     pub(in crate::session) fn add(
         &mut self,
         constraint: TableConstraint,
@@ -200,7 +200,7 @@ impl DeclaredTable {
                 self.checks.push(DeclaredCheck { name, column: None, condition: *expr });
             }
             TableConstraint::ForeignKey(key) => {
-                self.foreign_keys.push(DeclaredForeignKey::of(key, named)?);
+                self.foreign_keys.push(DeclaredForeignKey::from_constraint(key, named)?);
             }
             other => {
                 return not_impl_err!(
@@ -218,7 +218,7 @@ fn names(columns: &[IndexColumn]) -> Result<Vec<Ident>> {
     let mut names = Vec::with_capacity(columns.len());
     for column in columns {
         let Expr::Identifier(name) = &column.column.expr else {
-            return plan_err!("a key has columns, '{column}' is none");
+            return plan_err!("a key consists of columns; '{column}' is an expression");
         };
         if !seen.insert(name.value.clone()) {
             return stated_err!(DUPLICATE_COLUMN, "column '{name}' appears twice in a key");
@@ -228,7 +228,7 @@ fn names(columns: &[IndexColumn]) -> Result<Vec<Ident>> {
     Ok(names)
 }
 
-/// The type of the numbers that SERIAL and its kin stand for.
+/// The type of the numbers of SERIAL and similar types.
 fn serial(data_type: &DataType) -> Option<DataType> {
     let DataType::Custom(name, arguments) = data_type else { return None };
     let [ObjectNamePart::Identifier(name)] = &name.0[..] else { return None };

@@ -1,4 +1,4 @@
-//! From what CREATE TABLE declares to the definition that the store keeps.
+//! The definition that the store keeps, from the declarations of CREATE TABLE.
 
 use atoll_sql_parse::syntax::{walk, walk_expressions_mut};
 use std::collections::HashMap;
@@ -20,11 +20,11 @@ use atoll_sql_parse::syntax::parsed_expr;
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;
 
 impl DeclaredTable {
-    /// The definition of a table with these stored columns; identities get their sequences later. Names of
-    /// constraints that have none are PostgreSQL's: `t_pkey`, `t_a_b_key`, `t_a_check`.
+    /// The definition of a table with these stored columns; identities get their sequences later. Names of unnamed
+    /// constraints are as in PostgreSQL: `t_pkey`, `t_a_b_key`, `t_a_check`.
     ///
     /// # Errors
-    /// For columns that are not there, names that are taken, and defaults of other types.
+    /// For missing columns, names that are taken, and defaults of other types.
     pub(in crate::session) fn definition(
         self,
         planner: &StatementPlanner,
@@ -55,7 +55,7 @@ impl DeclaredTable {
     }
 }
 
-/// Declares the default of a column, whose sequences keep their meaning.
+/// Declares the default of a column, with the full names of its sequences.
 pub(in crate::session) fn set_default(
     definition: &mut TableDefinition,
     planner: &StatementPlanner,
@@ -70,7 +70,7 @@ pub(in crate::session) fn set_default(
     Ok(())
 }
 
-/// Refuses a default that is not of the column's type, or reads columns.
+/// Refuses a default that is of another type than the column, or reads columns.
 fn check_default(
     planner: &StatementPlanner,
     default: &Expr,
@@ -86,7 +86,7 @@ fn check_default(
         );
     }
     if is_computed {
-        // It is planned over the rows of the table, once that is there.
+        // It is planned over the rows of the table, once that exists.
         return Ok(());
     }
     planner.check_sequences(default)?;
@@ -105,7 +105,7 @@ fn check_default(
     }
 }
 
-/// Stops at a query.
+/// Stops at a subquery.
 struct Queries;
 
 impl Visitor for Queries {
@@ -150,7 +150,7 @@ pub(in crate::session) fn add_key(
         }
     };
     let (name, is_primary) = (name.into(), key.is_primary);
-    definition.uniques.push(Unique { name, columns, is_primary });
+    definition.uniques.push(Unique { name, columns, is_primary, is_index: false });
     Ok(())
 }
 
@@ -171,13 +171,13 @@ pub(in crate::session) fn add_check(
     let mut condition = check.condition;
     without_table(&mut condition, table, normalize);
     let sql = condition.to_string();
-    // What is stored is parsed again whenever rows are written.
+    // The stored text is parsed again whenever rows are written.
     parsed_expr(&sql)?;
     definition.checks.push(Check { name: name.into(), sql: sql.into() });
     Ok(())
 }
 
-/// Columns without the name of their table, which may become another one.
+/// Removes the table's name, which may change, from columns.
 fn without_table(condition: &mut Expr, table: &str, normalize: &dyn Fn(&Ident) -> String) {
     let _ = walk_expressions_mut(condition, &mut |expr| {
         if let Expr::CompoundIdentifier(parts) = expr
@@ -190,7 +190,7 @@ fn without_table(condition: &mut Expr, table: &str, normalize: &dyn Fn(&Ident) -
     });
 }
 
-/// Has columns whose texts are those of a type tell so: clients are told of the type.
+/// Marks text columns whose values have a type: clients see that type.
 pub(in crate::session) fn mark_types(definition: &mut TableDefinition) {
     let marked = |field: &FieldRef| {
         let plain = || field.as_ref().clone().with_metadata(HashMap::new());
@@ -223,7 +223,8 @@ fn is_used(definition: &TableDefinition, name: &str) -> bool {
     let uniques = definition.uniques.iter().map(|unique| &*unique.name);
     let checks = definition.checks.iter().map(|check| &*check.name);
     let foreign_keys = definition.foreign_keys.iter().map(|key| &*key.name);
-    uniques.chain(checks).chain(foreign_keys).any(|used| used == name)
+    let indexes = definition.indexes.iter().map(|index| &*index.name);
+    uniques.chain(checks).chain(foreign_keys).chain(indexes).any(|used| used == name)
 }
 
 pub(in crate::session) fn free_name(definition: &TableDefinition, name: String) -> Result<String> {
@@ -236,7 +237,7 @@ pub(in crate::session) fn free_name(definition: &TableDefinition, name: String) 
     }
 }
 
-/// The name, with a number behind it where it is taken.
+/// The name, with a numeric suffix if it is taken.
 pub(in crate::session) fn unused_name(definition: &TableDefinition, name: String) -> String {
     let numbered = (1..).map(|number| format!("{name}{number}"));
     let mut names = std::iter::once(name.clone()).chain(numbered);

@@ -19,7 +19,7 @@ use atoll_sql_common::error::stated_err;
 use atoll_sql_common::names::{CATALOG, plain, relation_name};
 
 impl Session {
-    /// Carries out CREATE SCHEMA in our own catalog; what it passed over, and none for all other statements.
+    /// Runs CREATE SCHEMA in our own catalog; its notices, and `None` for other statements.
     pub(in crate::session) async fn create_schema(
         &self,
         planner: &StatementPlanner,
@@ -37,7 +37,7 @@ impl Session {
         Ok(Some(Vec::new()))
     }
 
-    /// Carries out DROP of tables, views or schemas, of one or several; none for DROP of anything else.
+    /// Runs DROP of one or several tables, views or schemas; `None` for DROP of anything else.
     pub(in crate::session) async fn drop_all(
         &self,
         planner: &StatementPlanner,
@@ -89,7 +89,7 @@ impl Session {
         Ok(Some(with_notices(tag, &passed)))
     }
 
-    /// Drops a schema; what of others it dropped with it.
+    /// Drops a schema; the notices about dependent objects that were dropped.
     pub(in crate::session) async fn drop_schema(
         &self,
         planner: &StatementPlanner,
@@ -104,7 +104,7 @@ impl Session {
             };
         }
         let mut relations = planner.names.stored_relations(name);
-        // They go with what they are about.
+        // They are dropped with their objects.
         relations.retain(|name| !is_temporary_entry(name));
         if let (Some(first), false) = (relations.first(), cascade) {
             return stated_err!(
@@ -127,7 +127,7 @@ impl Session {
         Ok(passed)
     }
 
-    /// Carries out TRUNCATE of several tables, one after the other; none for that of one.
+    /// Runs TRUNCATE of several tables, one after the other; `None` for a single one.
     pub(in crate::session) async fn truncate_all(
         &self,
         planner: &StatementPlanner,
@@ -154,7 +154,7 @@ impl Session {
         truncate: &Truncate,
         sql: &str,
     ) -> Result<()> {
-        // Its end is that of the whole statement.
+        // The whole statement ends the transaction.
         let within = StatementTransaction { is_own: false, ..planner.transaction.clone() };
         for table in &truncate.table_names {
             let one = Truncate { table_names: vec![table.clone()], ..truncate.clone() };
@@ -167,7 +167,7 @@ impl Session {
 }
 
 impl StatementPlanner {
-    /// Drops what the store keeps under a name, and the sequences of its identities.
+    /// Drops a stored relation, and the sequences of its identities.
     pub(in crate::session) async fn drop_relation(
         &self,
         at: &ResolvedTableReference,
@@ -182,16 +182,16 @@ impl StatementPlanner {
     }
 }
 
-/// Refuses to drop what the user does not own, before what depends on it is looked at.
+/// Refuses to drop objects that the user does not own, before their dependents are checked.
 fn check_owner(planner: &StatementPlanner, relations: &[RelationName]) -> Result<()> {
     let mut drops = relations.iter().map(|name| CatalogChange::Drop { name: name.clone() });
     drops.try_for_each(|drop| planner.check_definition(&drop))
 }
 
-/// Whether there is what a DROP names, which is to be of this kind.
+/// Whether the object of a DROP exists, which has to be of this kind.
 ///
 /// # Errors
-/// Where it is of another kind, or missing without IF EXISTS.
+/// If it is of another kind, or missing without IF EXISTS.
 fn is_there(
     planner: &StatementPlanner,
     at: &ResolvedTableReference,
@@ -216,7 +216,7 @@ fn is_there(
     }
 }
 
-/// The schema of our own catalog that a name means.
+/// The schema of our own catalog with a name.
 fn own_schema(name: &str) -> Option<&str> {
     match name.split_once('.') {
         None => Some(name),

@@ -1,5 +1,5 @@
-//! `CREATE TABLE t (LIKE u INCLUDING ALL)`: the columns of another table, and what is declared of them, as if they had been
-//! written out. NOT NULL always comes with them, all else where it is asked for.
+//! `CREATE TABLE t (LIKE u INCLUDING ALL)`: the columns of another table with their declarations, as if they were
+//! written out. NOT NULL is always copied, everything else on request.
 
 use atoll_store::table::{IdentityKind, TableDefinition};
 use datafusion::arrow::datatypes::{DataType as Arrow, Field};
@@ -21,7 +21,7 @@ use atoll_sql_common::names::plain;
 use atoll_sql_common::pg_type::type_of_check;
 use atoll_sql_parse::dialect::{LIKE, column_type};
 
-/// What comes with the columns.
+/// The parts to copy besides the columns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Included {
     defaults: bool,
@@ -32,8 +32,8 @@ struct Included {
 }
 
 impl Included {
-    /// What the words after the name say, in their order.
-    fn of(words: &[String]) -> Result<Self> {
+    /// From the INCLUDING and EXCLUDING words, in their order.
+    fn from_words(words: &[String]) -> Result<Self> {
         let mut included = Self::default();
         for word in words {
             let (kind, what) = word.split_once('_').unwrap_or((word, ""));
@@ -46,7 +46,7 @@ impl Included {
                 "identity" => &mut [identity],
                 "generated" => &mut [generated],
                 "indexes" => &mut [indexes],
-                // There are none here, or they say how rows are kept.
+                // Not supported here, or about physical storage.
                 "comments" | "compression" | "statistics" | "storage" => &mut [],
                 other => {
                     let message = format!(
@@ -63,7 +63,7 @@ impl Included {
 }
 
 impl StatementPlanner {
-    /// Writes out the columns that CREATE TABLE takes from other tables.
+    /// Writes out the LIKE columns of CREATE TABLE.
     pub(in crate::session) fn write_out_like(&self, statement: &mut Parsed) -> Result<()> {
         let Parsed::Statement(ast) = statement else { return Ok(()) };
         let Ast::CreateTable(create) = ast.as_mut() else { return Ok(()) };
@@ -74,7 +74,7 @@ impl StatementPlanner {
         for column in std::mem::take(&mut create.columns) {
             match &column.data_type {
                 DataType::Custom(name, words) if is_like(&column) => {
-                    let like = self.like(name, Included::of(words)?)?;
+                    let like = self.like(name, Included::from_words(words)?)?;
                     columns.extend(like.columns);
                     create.constraints.extend(like.constraints);
                 }
@@ -85,7 +85,7 @@ impl StatementPlanner {
         Ok(())
     }
 
-    /// CREATE TABLE with the columns of the table of a name.
+    /// CREATE TABLE with the columns of another table.
     fn like(&self, name: &ObjectName, included: Included) -> Result<CreateTable> {
         let at = self.resolve(self.name(name)?);
         let Some(found) = self.names.table(&at)? else {
@@ -108,7 +108,7 @@ impl StatementPlanner {
         }
     }
 
-    /// The columns and constraints of a table as CREATE TABLE has them.
+    /// The columns and constraints of a table in the form of CREATE TABLE.
     fn parts_of(&self, definition: &TableDefinition, included: Included) -> Result<Vec<String>> {
         let mut parts = Vec::new();
         let names = |columns: &[usize]| {
@@ -143,7 +143,7 @@ impl StatementPlanner {
         Ok(parts)
     }
 
-    /// What a column is where no value is given for it.
+    /// The default, identity or generation clause of a column.
     fn value_of(&self, definition: &TableDefinition, at: usize, included: Included) -> String {
         if let Some(identity) = &definition.identities[at] {
             let version = self.names.stored_version();

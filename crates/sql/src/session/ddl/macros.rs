@@ -5,7 +5,7 @@
 //! CREATE MACRO first(n) AS TABLE SELECT …       FROM first(3)          FROM (SELECT …)
 //! ```
 //!
-//! A macro is its text, kept by the store under its name with `()` behind it, as views are.
+//! A macro is its text, stored under its name followed by `()`, as views are.
 
 use atoll_sql_common::error::stated_err;
 use atoll_sql_parse::syntax::{flow, walk_mut};
@@ -30,11 +30,11 @@ use atoll_sql_common::functions::Functions;
 use atoll_sql_common::names::{relation_name, resolve};
 use atoll_sql_parse::dialect::call;
 
-/// Most calls that are replaced in one statement: more are a macro that calls itself.
+/// Maximum number of expanded calls in a statement: beyond it a macro calls itself.
 const CALLS_MAX: usize = 10_000;
 
 impl StatementPlanner {
-    /// Carries out CREATE and DROP MACRO; none for all other statements.
+    /// Runs CREATE and DROP MACRO; `None` for other statements.
     pub(in crate::session) async fn macros(
         &self,
         ast: &Ast,
@@ -123,7 +123,7 @@ impl StatementPlanner {
         Ok(relation_name(&resolve(state, macro_reference(state, name)?)))
     }
 
-    /// Replaces the calls of macros.
+    /// Expands the calls of macros.
     pub(in crate::session) fn expand_macros(
         &self,
         state: &SessionState,
@@ -149,7 +149,7 @@ impl StatementPlanner {
     }
 }
 
-/// The name under which a macro is kept.
+/// The name under which a macro is stored.
 pub(in crate::session) fn macro_reference(
     state: &SessionState,
     name: &ObjectName,
@@ -165,7 +165,7 @@ pub(in crate::session) fn macro_reference(
 }
 
 fn is_builtin(state: &SessionState, name: &str) -> bool {
-    let functions = Functions::of(state);
+    let functions = Functions::for_session(state);
     functions.has_scalar(name)
         || functions.aggregate(name).is_some()
         || functions.window(name).is_some()
@@ -182,7 +182,7 @@ struct Calls<'a> {
 }
 
 impl Calls<'_> {
-    /// The parameters and the body of the macro of a name.
+    /// The parameters and the body of the macro with a name.
     fn found(&mut self, name: &ObjectName) -> Result<Option<(Vec<MacroArg>, MacroDefinition)>> {
         let Ok(at) = self.planner.macro_name(self.state, name) else { return Ok(None) };
         let Some(sql) = self.planner.names.macro_text(&at) else { return Ok(None) };
@@ -218,7 +218,7 @@ impl Calls<'_> {
         };
         bind(name, &parameters, given)?.put_into(&mut body)?;
         *expr = Expr::Nested(Box::new(body));
-        // What it stands for may be a call too.
+        // The expansion may be a call too.
         match expr {
             Expr::Nested(inner) => self.expr(inner),
             _ => Ok(()),
@@ -271,7 +271,7 @@ fn bind(name: &ObjectName, parameters: &[MacroArg], given: &[FunctionArg]) -> Re
     Ok(Bound(bound))
 }
 
-/// Values in the place of names.
+/// Replaces names with values.
 struct Bound(Vec<(String, Expr)>);
 
 impl Bound {
@@ -314,7 +314,7 @@ impl VisitorMut for Calls<'_> {
         select: &mut datafusion::sql::sqlparser::ast::Select,
     ) -> ControlFlow<Self::Break> {
         for item in &mut select.projection {
-            // A column that is a call is called as it was written.
+            // A column that is a call keeps the call's text as its name.
             if let SelectItem::UnnamedExpr(expr @ Expr::Function(_)) = item {
                 let mut value = expr.clone();
                 if let Err(error) = self.expr(&mut value) {

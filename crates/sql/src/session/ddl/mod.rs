@@ -1,4 +1,4 @@
-//! Statements that define: tables, views, sequences, macros, rights and roles.
+//! Definition statements: tables, views, sequences, macros, rights and roles.
 
 pub(super) mod alter;
 pub(super) mod column_notes;
@@ -8,6 +8,7 @@ pub(super) mod declared_table;
 pub(super) mod definition;
 pub(super) mod drop;
 pub(super) mod foreign_key;
+pub(super) mod index;
 pub(super) mod like;
 pub(super) mod macros;
 pub(super) mod rights;

@@ -1,5 +1,5 @@
-//! What a statement may do: the rights of its user on what it reads, writes and defines; GRANT, REVOKE and
-//! OWNER TO.
+//! Access control: the rights that a user needs for what a statement reads, writes and defines; GRANT, REVOKE and OWNER
+//! TO.
 //!
 //! | statement | needs |
 //! |---|---|
@@ -36,13 +36,12 @@ struct RightsGrant<'a> {
     privileges: &'a Privileges,
     objects: Vec<Owned>,
     grantees: Vec<String>,
-    /// Of a GRANT; none of a REVOKE.
+    /// Of a GRANT; `None` for a REVOKE.
     with_option: Option<bool>,
 }
 
 impl StatementPlanner {
-    /// The user as whom a text is planned: that of the session, or within views that the store keeps the owner of
-    /// the innermost.
+    /// The user whose rights apply to a text: that of the session, or within stored views the owner of the innermost.
     fn user_within(&self, within: &[ResolvedTableReference]) -> Option<LimitedUser> {
         let user = self.user.as_deref()?;
         let Some(view) = within.last().filter(|view| !self.names.is_own(view)) else {
@@ -50,12 +49,12 @@ impl StatementPlanner {
         };
         let version = self.names.stored_version();
         let view = Owned::Relation(relation_name(view));
-        let owner = ObjectRights::of(&version, &view).owner?;
+        let owner = ObjectRights::for_object(&version, &view).owner?;
         let is_superuser = role(&version, &owner).is_some_and(|owner| owner.is_superuser);
-        (!is_superuser).then(|| LimitedUser::of(&version, &owner))
+        (!is_superuser).then(|| LimitedUser::new(&version, &owner))
     }
 
-    /// Refuses a statement that reads some of these tables, which its user may not.
+    /// Refuses a statement if its user may not read one of these tables.
     pub(in crate::session) fn check_reads(
         &self,
         state: &SessionState,
@@ -76,7 +75,7 @@ impl StatementPlanner {
         }
     }
 
-    /// Refuses an INSERT that its user may not do.
+    /// Refuses an INSERT without the right.
     pub(in crate::session) fn check_insert(
         &self,
         insert: &Insert,
@@ -103,7 +102,7 @@ impl StatementPlanner {
         Ok(())
     }
 
-    /// Refuses what the user has no right to do with a table.
+    /// Refuses a statement without the right on a table.
     pub(in crate::session) fn check_right(
         &self,
         right: Right,
@@ -115,7 +114,7 @@ impl StatementPlanner {
         }
     }
 
-    /// Rights that were taken count at once, also where a transaction still reads what was there before.
+    /// A revoked right is lost at once, even if a transaction still reads an older state.
     fn check_as(
         &self,
         user: &LimitedUser,
@@ -127,7 +126,7 @@ impl StatementPlanner {
         }
         let object = Owned::Relation(relation_name(at));
         for version in [self.names.stored_version(), self.published()] {
-            // What the store does not keep is the session's own, or a system table.
+            // Objects outside the store belong to the session or are system tables.
             if object.exists(&version) {
                 user.check(&version, &object, right)?;
             }
@@ -135,7 +134,7 @@ impl StatementPlanner {
         Ok(())
     }
 
-    /// Refuses a definition that its user may not make.
+    /// Refuses a definition without the right.
     pub(in crate::session) fn check_definition(&self, change: &CatalogChange) -> Result<()> {
         let Some(user) = self.user.as_deref().filter(|_| !change.is_temporary()) else {
             return Ok(());
@@ -158,7 +157,7 @@ impl StatementPlanner {
         };
         match change {
             CatalogChange::CreateSchema { .. } => Err(SqlState::INSUFFICIENT_PRIVILEGE
-                .error("permission denied to create schemas, which superusers may")),
+                .error("permission denied to create schemas; only superusers may")),
             CatalogChange::DropSchema { name } => owns(Owned::Schema(name.to_string())),
             CatalogChange::CreateTable { name, .. }
             | CatalogChange::CreateView { name, .. }
@@ -181,7 +180,7 @@ impl StatementPlanner {
         }
     }
 
-    /// Keeps the rights in step with a definition that was made.
+    /// Updates the rights after a change of definitions.
     pub(in crate::session) async fn follow_definition(&self, change: &CatalogChange) -> Result<()> {
         match change {
             CatalogChange::CreateTable { name, .. }
@@ -190,7 +189,7 @@ impl StatementPlanner {
             | CatalogChange::CreateSequence { name, .. } => {
                 let object = Owned::Relation(name.clone());
                 if change.is_temporary() {
-                    // One of this name that its transaction has dropped leaves its rights.
+                    // An object of this name that its transaction has dropped leaves its rights behind.
                     return self.keep_rights(&object, &ObjectRights::default()).await;
                 }
                 let Some(user) = self.user.as_deref() else { return Ok(()) };
@@ -221,15 +220,15 @@ impl StatementPlanner {
 
     async fn rights_of(&self, object: &Owned) -> Result<ObjectRights> {
         let version = self.transaction.statement(true).await?;
-        Ok(ObjectRights::of(&version, object))
+        Ok(ObjectRights::for_object(&version, object))
     }
 
-    /// Keeps these rights in place of those that there were.
+    /// Stores these rights instead of the existing ones.
     async fn keep_rights(&self, object: &Owned, rights: &ObjectRights) -> Result<()> {
         self.keep_text(object.entry(), rights.is_some().then(|| rights.to_string())).await
     }
 
-    /// Keeps this text under a name, in place of the one that there was; the schema is made where it is missing.
+    /// Stores this text under a name, replacing the existing one; creates a missing schema.
     pub(in crate::session) async fn keep_text(
         &self,
         entry: RelationName,
@@ -249,7 +248,7 @@ impl StatementPlanner {
         self.define_any(CatalogChange::CreateExternal { name: entry, statement }).await
     }
 
-    /// Carries out GRANT, REVOKE and OWNER TO; none for all other statements.
+    /// Runs GRANT, REVOKE and OWNER TO; `None` for other statements.
     pub(in crate::session) async fn change_rights(
         &self,
         ast: &Ast,
@@ -317,8 +316,8 @@ impl StatementPlanner {
                     }
                 }
             }
-            // An empty entry says that nothing is left of what everyone has from the beginning.
-            let begins_with = ObjectRights::of(&DatabaseVersion::default(), &object);
+            // An empty entry records that the initial rights of everyone were revoked.
+            let begins_with = ObjectRights::for_object(&DatabaseVersion::default(), &object);
             kept.grants.retain(|role, of| !of.is_empty() || begins_with.grants.contains_key(role));
             self.keep_rights(&object, &kept).await?;
         }
@@ -334,7 +333,10 @@ impl StatementPlanner {
             Owner::Ident(name) => self.role_name(name)?,
             Owner::CurrentRole | Owner::CurrentUser | Owner::SessionUser => {
                 let Some(user) = self.user.as_deref() else {
-                    return plan_err!("name the role that is to own {}", object.named(&version));
+                    return plan_err!(
+                        "expected the name of the new owner of {}",
+                        object.named(&version)
+                    );
                 };
                 user.name.clone()
             }
@@ -349,7 +351,7 @@ impl StatementPlanner {
         }
         let mut owned = vec![object];
         if let Owned::Relation(table) = &owned[0] {
-            // Those of its identities are part of it.
+            // The sequences of a table's identities are part of it.
             let sequences = self.names.sequences_of(table);
             owned.extend(sequences.into_iter().map(Owned::Relation));
         }
@@ -361,7 +363,7 @@ impl StatementPlanner {
         Ok(())
     }
 
-    /// The objects that a GRANT names.
+    /// The objects of a GRANT.
     fn granted_objects(&self, objects: Option<&GrantObjects>) -> Result<Vec<Owned>> {
         let version = self.names.stored_version();
         let relations = |names: &[ObjectName]| {
@@ -400,7 +402,7 @@ impl StatementPlanner {
                      ALL SEQUENCES IN SCHEMA"
                 );
             }
-            None => return plan_err!("expected ON and what rights are granted on"),
+            None => return plan_err!("expected ON and the objects to grant rights on"),
         };
         match objects.iter().find(|object| !object.exists(&version)) {
             Some(missing) => Err(missing.missing(&version)),
@@ -424,7 +426,7 @@ impl StatementPlanner {
         grantees.iter().map(grantee).collect()
     }
 
-    /// The name of a role that there is.
+    /// The name of an existing role.
     fn role_name(&self, name: &Ident) -> Result<String> {
         let name = match name.quote_style {
             Some(_) => name.value.clone(),
@@ -448,7 +450,7 @@ impl StatementPlanner {
     }
 }
 
-/// The rights that a statement names, which there are on an object.
+/// The named rights, which have to apply to the object.
 fn granted_rights(privileges: &Privileges, object: &Owned, all: &[Right]) -> Result<Vec<Right>> {
     let Privileges::Actions(actions) = privileges else { return Ok(all.to_vec()) };
     let mut rights = Vec::new();
@@ -462,7 +464,7 @@ fn granted_rights(privileges: &Privileges, object: &Owned, all: &[Right]) -> Res
             Action::Usage => Right::Usage,
             Action::Create { obj_type: None } => Right::Create,
             Action::References { columns: None } => Right::References,
-            // Granting it has no effect, because triggers are not supported.
+            // Granting it has no effect, since triggers are not supported.
             Action::Trigger => continue,
             Action::Select { .. } | Action::Insert { .. } | Action::Update { .. } => {
                 return stated_err!(
@@ -477,7 +479,7 @@ fn granted_rights(privileges: &Privileges, object: &Owned, all: &[Right]) -> Res
             let what = if matches!(object, Owned::Schema(_)) { "schemas" } else { "these objects" };
             return stated_err!(
                 INVALID_GRANT,
-                "there is no right {} on {what}; expected one of {}",
+                "unknown right {} on {what}; expected one of {}",
                 right.word(),
                 known.join(", ")
             );

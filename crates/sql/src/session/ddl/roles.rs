@@ -1,4 +1,4 @@
-//! Statements about roles carried out, and what a session has from its role.
+//! Execution of statements about roles, and a role's effects on its session.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ impl Session {
         is_superuser(self.database(), self.identity())
     }
 
-    /// Whose rights limit its statements; none where they may do everything.
+    /// The user whose rights limit its statements; `None` if they may do everything.
     pub(in crate::session) fn limited_user(&self) -> Option<Arc<LimitedUser>> {
         let limited =
-            || LimitedUser::of(&self.database().store().published(), &self.identity().user);
+            || LimitedUser::new(&self.database().store().published(), &self.identity().user);
         (!self.is_superuser()).then(|| Arc::new(limited()))
     }
 
@@ -34,7 +34,7 @@ impl Session {
         may_use_files(self.database(), self.identity())
     }
 
-    /// Carries out a statement about roles.
+    /// Runs a statement about roles.
     pub(in crate::session) async fn run_roles(
         &self,
         statement: &RoleStatement,
@@ -64,8 +64,7 @@ impl Session {
 }
 
 impl Session {
-    /// Sets what the role of the session's user has it begin with; what was refused, as a value from before a pool was
-    /// dropped.
+    /// Applies the settings of the user's role; the errors of refused ones, such as a pool that was dropped.
     pub fn begin_as_role(&self) -> Vec<SqlError> {
         let refused = |(name, value): (String, String)| {
             let error = self.begin_with(&name, &value).err()?;
@@ -75,13 +74,13 @@ impl Session {
         self.role_settings().into_iter().filter_map(refused).collect()
     }
 
-    /// What the role has its sessions begin with.
+    /// The settings of the role's sessions.
     pub(in crate::session) fn role_settings(&self) -> Vec<(String, String)> {
         let role = role(&self.database().store().published(), &self.identity().user);
         role.map(|role| role.settings.into_iter().collect()).unwrap_or_default()
     }
 
-    /// Refuses settings for a role that its sessions could not begin with, by trying them in a session of their own.
+    /// Refuses settings for a role that its sessions could not begin with, by trying them in a new session.
     fn check_role_settings(&self, statement: &RoleStatement) -> Result<()> {
         let (RoleStatement::Create { options, .. } | RoleStatement::Alter { options, .. }) =
             statement
@@ -103,10 +102,10 @@ impl Session {
 }
 
 impl StatementPlanner {
-    /// Carries out a statement about roles.
+    /// Runs a statement about roles.
     async fn roles(&self, identity: &Identity, statement: &RoleStatement) -> Result<&'static str> {
         let version = self.names.stored_version();
-        // As they are now, not as they were when a transaction began.
+        // Its current state, not that at the start of a transaction.
         let user = role(&self.published(), &identity.user);
         let is_superuser = identity.is_owner || user.as_ref().is_some_and(|it| it.is_superuser);
         let may_create = is_superuser || user.is_some_and(|user| user.creates_roles);
@@ -206,11 +205,11 @@ impl StatementPlanner {
     }
 }
 
-/// Refuses to drop a role that owns something or was granted something.
+/// Refuses to drop a role that owns objects or has rights.
 fn check_without_rights(version: &DatabaseVersion, role: &str) -> Result<()> {
     let on = version.relations_of(RIGHTS).filter_map(|(entry, _)| {
         let object = Owned::of_entry(&entry.name)?;
-        let has_some = ObjectRights::of(version, &object).roles().any(|name| name == role);
+        let has_some = ObjectRights::for_object(version, &object).roles().any(|name| name == role);
         has_some.then(|| object.named(version))
     });
     let on: Vec<String> = on.collect();

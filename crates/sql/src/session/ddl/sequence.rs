@@ -19,7 +19,7 @@ use atoll_sql_common::names::{plain, relation_name};
 use atoll_sql_parse::parse::{ALTERED, OF_COLUMN, RENAMED, RESTART};
 
 impl StatementPlanner {
-    /// Carries out CREATE, ALTER and DROP SEQUENCE; none for all other statements.
+    /// Runs CREATE, ALTER and DROP SEQUENCE; `None` for other statements.
     pub(in crate::session) async fn sequence(
         &self,
         ast: &Ast,
@@ -125,7 +125,7 @@ impl StatementPlanner {
     }
 }
 
-/// The name that ALTER SEQUENCE … RENAME TO gives.
+/// The name in ALTER SEQUENCE … RENAME TO.
 fn new_name(owner: &ObjectName) -> Option<&Ident> {
     match owner.0.as_slice() {
         [ObjectNamePart::Identifier(first), ObjectNamePart::Identifier(new)] => {
@@ -148,19 +148,19 @@ fn column_of(owner: &ObjectName) -> Option<&Ident> {
     }
 }
 
-/// What options say of a sequence.
+/// The options in a statement about a sequence.
 #[derive(Default)]
 struct SaidOptions {
-    /// Of a limit that is said, its value; none for NO MINVALUE.
+    /// The value of the limit, if it is specified; `None` for NO MINVALUE.
     min: Option<Option<i64>>,
     max: Option<Option<i64>>,
     start: Option<i64>,
-    /// Of RESTART the number, which may be left out.
+    /// The number of RESTART, which is optional.
     restart: Option<Option<i64>>,
 }
 
 impl SaidOptions {
-    /// Takes what options say; increment, cache and cycle are put into the definition at once.
+    /// Reads the options; increment, cache and cycle are set in the definition at once.
     fn take(options: &[SequenceOptions], definition: &mut SequenceDefinition) -> Result<Self> {
         let mut said = Self::default();
         for option in options {
@@ -196,7 +196,7 @@ impl SaidOptions {
     }
 }
 
-/// The number that follows RESTART; none for other expressions.
+/// The number after RESTART; `None` for other expressions.
 fn restart(value: &Expr) -> Option<Option<&Expr>> {
     let Expr::Function(call) = value else { return None };
     let FunctionArguments::List(list) = &call.args else { return None };
@@ -222,7 +222,7 @@ pub(in crate::session) fn sequence_definition(
     checked(definition, data_type)
 }
 
-/// A sequence after ALTER, and the number after which it goes on.
+/// A sequence after ALTER, and the number after which it continues.
 fn altered(
     options: &[SequenceOptions],
     state: &SequenceState,
@@ -249,7 +249,7 @@ fn altered(
         Some(None) => None,
         Some(Some(next)) => {
             check_within("RESTART", next, &definition)?;
-            // The number before: with none it would go on from START.
+            // The number before: without one it would continue from START.
             match next.checked_sub(definition.increment) {
                 Some(last) => Some(last),
                 None => {
@@ -298,13 +298,13 @@ fn check_within(word: &str, value: i64, definition: &SequenceDefinition) -> Resu
     }
 }
 
-/// The limits of a sequence that says none.
+/// The default limits of a sequence.
 fn limits(increment: i64, data_type: &DataType) -> (i64, i64) {
     let (least, most) = of_type(data_type);
     if increment > 0 { (1, most) } else { (least, -1) }
 }
 
-/// The numbers that a type holds.
+/// The range of a type.
 fn of_type(data_type: &DataType) -> (i64, i64) {
     match data_type {
         DataType::Int16 => (i64::from(i16::MIN), i64::from(i16::MAX)),

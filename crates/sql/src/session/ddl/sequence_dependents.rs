@@ -1,4 +1,4 @@
-//! DROP SEQUENCE, TRUNCATE … RESTART IDENTITY, and what the defaults of columns need of sequences.
+//! DROP SEQUENCE, TRUNCATE … RESTART IDENTITY, and the sequences that defaults of columns use.
 
 use atoll_sql_parse::syntax::walk_expressions_mut;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ struct Dependent {
 }
 
 impl StatementPlanner {
-    /// Carries out DROP SEQUENCE; none for DROP of anything else.
+    /// Runs DROP SEQUENCE; `None` for DROP of anything else.
     pub(in crate::session) async fn drop_sequences(
         &self,
         ast: &Ast,
@@ -72,7 +72,7 @@ impl StatementPlanner {
         Ok(Some(with_notices("DROP SEQUENCE", &passed)))
     }
 
-    /// The columns that need a sequence.
+    /// The columns that use a sequence.
     async fn dependents(&self, sequence: SequenceId) -> Result<Vec<Dependent>> {
         let version = self.transaction.statement(true).await?;
         let mut found = Vec::new();
@@ -99,7 +99,7 @@ impl StatementPlanner {
         Ok(found)
     }
 
-    /// Gives a sequence another name, also in the defaults of columns.
+    /// Renames a sequence, also in the defaults of columns.
     pub(in crate::session) async fn rename_sequence(
         &self,
         sequence: SequenceId,
@@ -130,21 +130,21 @@ impl StatementPlanner {
         self.define(CatalogChange::Rename { from, to }).await
     }
 
-    /// The sequence that a text names.
+    /// The sequence with the name in a text.
     fn sequence_named(&self, text: &str) -> Option<SequenceId> {
         self.names.sequence(&self.name_of_sequence(text)?)
     }
 
-    /// The full name of what a text names as a sequence.
+    /// The full name of the sequence in a text.
     fn name_of_sequence(&self, text: &str) -> Option<RelationName> {
         sequence_named(&self.names.stored_version(), text, self.names.path())
     }
 
-    /// A default with the full names of the sequences in it: it means the same sequences when others, temporary ones
-    /// too, have their names, and whatever schema names are looked up in.
+    /// A default with the full names of its sequences: it keeps its meaning when others, temporary ones too, take their
+    /// names, and in any search path.
     ///
     /// # Errors
-    /// Where a table that lasts would need a temporary sequence.
+    /// If a permanent table would use a temporary sequence.
     pub(in crate::session) fn with_full_names(
         &self,
         default: &Expr,
@@ -183,7 +183,7 @@ impl StatementPlanner {
         self.define(CatalogChange::SetDefinition { table, definition }).await
     }
 
-    /// The sequences of a table's identities begin anew, as TRUNCATE … RESTART IDENTITY says.
+    /// Restarts the sequences of a table's identities, for TRUNCATE … RESTART IDENTITY.
     pub(in crate::session) async fn restart_identities(&self, truncate: &Truncate) -> Result<()> {
         let (Some(TruncateIdentityOption::Restart), [table]) =
             (&truncate.identity, truncate.table_names.as_slice())
@@ -193,7 +193,7 @@ impl StatementPlanner {
         let at = self.resolve(self.name(&table.name)?);
         let Some(found) = self.names.table(&at)? else { return Ok(()) };
         let Some(table) = found.downcast_ref::<PlacedTable>() else { return Ok(()) };
-        // A transaction that fails gives them back what they were.
+        // A transaction that fails restores them.
         let version = self.transaction.statement(true).await?;
         for identity in table.definition().identities.iter().flatten() {
             let Some(state) = version.sequence(identity.sequence) else { continue };
@@ -203,7 +203,7 @@ impl StatementPlanner {
         Ok(())
     }
 
-    /// Refuses an expression that names a sequence which is not there.
+    /// Refuses an expression that names a missing sequence.
     pub(in crate::session) fn check_sequences(&self, default: &Expr) -> Result<()> {
         for text in named_sequences(default) {
             if self.sequence_named(&text).is_none() {
@@ -216,12 +216,12 @@ impl StatementPlanner {
     }
 }
 
-/// A name with its schema, as `nextval` reads it.
+/// A qualified name, as `nextval` reads it.
 fn full_name(name: &RelationName) -> String {
     format!("{}.{}", quote_identifier(&name.schema), quote_identifier(&name.name))
 }
 
-/// What calls of `nextval` and its kin name.
+/// The names in calls of `nextval` and similar functions.
 fn named_sequences(expr: &Expr) -> Vec<String> {
     let mut names = Vec::new();
     let _ = walk_expressions_mut(&mut expr.clone(), &mut |expr| {
@@ -245,7 +245,7 @@ fn named_sequence(function: &mut Function) -> Option<&mut String> {
     }
 }
 
-/// The text that an expression is, or is a cast of: `nextval('s'::regclass)`, as PostgreSQL writes it.
+/// The string that an expression is, or casts: `nextval('s'::regclass)`, as PostgreSQL writes it.
 fn text_in(value: &mut Expr) -> Option<&mut String> {
     match value {
         Expr::Cast { expr, .. } | Expr::Nested(expr) => text_in(expr),

@@ -1,4 +1,4 @@
-//! What a statement reads besides tables that it names, as far as its text tells.
+//! The columns that a statement reads besides its tables, as far as its text shows.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_parse::syntax::{walk, walk_expressions};
 
 impl StatementPlanner {
-    /// What a change of rows needs beside the right of its name.
+    /// Checks the rights that a change of rows needs besides the one of its name.
     pub(in crate::session) fn check_change(
         &self,
         ast: &Ast,
@@ -40,8 +40,8 @@ impl StatementPlanner {
         if reads { self.check_right(Right::Select, at) } else { Ok(()) }
     }
 
-    /// Whether a value reads a column of the table that is changed, as far as that can be told from its text: within a
-    /// subquery a name that the table has too counts as its own.
+    /// Whether a value reads a column of the changed table, as far as its text shows: within a subquery a name that the
+    /// table has too counts as its column.
     fn reads_changed(
         &self,
         value: &Expr,
@@ -61,14 +61,14 @@ impl StatementPlanner {
     }
 }
 
-/// Stops at a name of a column of the changed table.
+/// Stops at the name of a column of the changed table.
 struct ReadsChanged<'a> {
-    /// What the statement calls the table.
+    /// The name of the table in the statement.
     called: String,
     /// Its columns.
     columns: HashSet<String>,
     normalize: &'a dyn Fn(&Ident) -> String,
-    /// Queries around.
+    /// The number of enclosing queries.
     depth: usize,
 }
 
@@ -101,7 +101,7 @@ impl Visitor for ReadsChanged<'_> {
     }
 }
 
-/// The query of an INSERT, all that it reads, if it has one; none for all other statements.
+/// The query of an INSERT, all that it reads, if it has one; `None` for other statements.
 pub(in crate::session) fn inserted_query(statement: &Parsed) -> Option<Option<Query>> {
     match statement {
         Parsed::Statement(ast) => inserted_query_of(ast),
@@ -119,7 +119,7 @@ fn inserted_query_of(ast: &Ast) -> Option<Option<Query>> {
         Ast::Query(query) => match query.body.as_ref() {
             SetExpr::Insert(statement) => {
                 let source = inserted_query_of(statement)?;
-                // Names of a WITH before it may stand for tables that it reads.
+                // It may read names of a WITH before it.
                 Some(source.map(|source| Query { with: query.with.clone(), ..source }))
             }
             _ => None,
@@ -128,7 +128,7 @@ fn inserted_query_of(ast: &Ast) -> Option<Option<Query>> {
     }
 }
 
-/// Whether there is the name of a column in what a statement computes, as far as that can be told from its text.
+/// Whether the computed parts of a statement name a column, as far as the text shows.
 pub(in crate::session) fn reads_columns(part: &impl Visit) -> bool {
     let visited = walk_expressions(part, &mut |expr| match expr {
         Expr::CompoundIdentifier(_) => ControlFlow::Break(()),

@@ -1,5 +1,5 @@
-//! Temporary tables: tables of the store in a schema of the session's own, before all others where a name has no
-//! schema. Other sessions do not find it, neither log nor checkpoint tells of it, and it ends with the session.
+//! Temporary tables: stored tables in a schema of the session, which comes before all others for unqualified names.
+//! Other sessions do not see them, the log and checkpoints exclude them, and they end with the session.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::table::PlacedTable;
 use atoll_sql_common::error::stated_err;
 use atoll_sql_common::names::{CATALOG, TEMPORARY, resolve_lasting};
 
-/// Drops what a session has for itself when the last of its clones goes.
+/// Drops the temporary objects of a session with the last of its clones.
 #[derive(Debug)]
 pub(in crate::session) struct TemporaryTables {
     database: Database,
@@ -25,8 +25,8 @@ pub(in crate::session) struct TemporaryTables {
 }
 
 impl TemporaryTables {
-    /// Those of a session that begins.
-    pub(in crate::session) fn of(database: &Database) -> Self {
+    /// The temporary tables of a new session.
+    pub(in crate::session) fn new(database: &Database) -> Self {
         Self { database: database.clone(), schema: database.store().new_temporary_schema() }
     }
 }
@@ -51,7 +51,7 @@ impl Session {
 }
 
 impl StatementPlanner {
-    /// Where a temporary table of this name is.
+    /// The full name of the temporary table with this name.
     pub(in crate::session) fn temporary(
         &self,
         name: &TableReference,
@@ -74,11 +74,10 @@ impl StatementPlanner {
         }
     }
 
-    /// Where what is made under a name goes: a relation of that name in another schema of the search path is not in
-    /// the way.
+    /// The full name of a new relation: one with that name in another schema of the search path is not in the way.
     ///
     /// # Errors
-    /// Where no schema of the search path exists.
+    /// If no schema of the search path exists.
     pub(in crate::session) fn resolve_new(
         &self,
         name: TableReference,
@@ -96,7 +95,7 @@ impl StatementPlanner {
         }
     }
 
-    /// Makes the schema of temporary tables when the first one goes there.
+    /// Creates the schema of temporary tables for the first one.
     pub(in crate::session) async fn make_temporary_schema(&self, schema: &Arc<str>) -> Result<()> {
         let is_missing = is_temporary_schema(schema)
             && !self.transaction.statement(true).await?.has_schema(schema);
@@ -106,7 +105,7 @@ impl StatementPlanner {
         }
     }
 
-    /// Whether an object is a temporary one of the session, which is its owner's.
+    /// Whether an object is a temporary one of the session, and so belongs to it.
     pub(in crate::session) fn is_temporary(&self, object: &Owned) -> bool {
         let own = self.names.temporary_schema();
         matches!(object, Owned::Relation(name) if own.is_some_and(|own| *own == name.schema))

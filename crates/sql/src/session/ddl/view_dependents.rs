@@ -1,7 +1,7 @@
-//! Views that read what is dropped: DROP is refused while there are such, and CASCADE drops them too.
+//! Views that depend on dropped objects: DROP is refused if there are any, and CASCADE drops them too.
 //!
-//! A view is its text, so which relations it reads is read from that. `*` in it stands for the columns of the moment: a
-//! view needs a column where it cannot be planned without it.
+//! A view is its text, which determines the relations that it reads. Its `*` is expanded to the current columns: a view
+//! needs a column if it cannot be planned without it.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::{CATALOG, plain, relation_name};
 
-/// A view that reads something that is dropped.
+/// A view that reads a dropped object.
 #[derive(Clone)]
 pub(in crate::session) struct ReadingView {
     at: ResolvedTableReference,
     view: UnplannedView,
     is_own: bool,
-    /// What it reads: `table t`.
+    /// The object that it reads: `table t`.
     reads: String,
 }
 
@@ -49,7 +49,7 @@ impl StatementPlanner {
             let Some(table) = self.names.table(&at)? else { continue };
             let Some(view) = table.downcast_ref::<UnplannedView>().cloned() else { continue };
             let is_own = self.names.is_own(&at);
-            // One that cannot be read any more needs nothing.
+            // A view that cannot be parsed any more depends on nothing.
             let read = names_read(self, &view, is_own).unwrap_or_default();
             others.push((ReadingView { at, view, is_own, reads: String::new() }, read));
         }
@@ -63,7 +63,7 @@ impl StatementPlanner {
         Ok(found)
     }
 
-    /// What a relation is called in messages: `table t`, `view v`.
+    /// The name of a relation in messages: `table t`, `view v`.
     fn called(&self, name: &RelationName) -> String {
         let (schema, table) = (Arc::clone(&name.schema), Arc::clone(&name.name));
         let at = ResolvedTableReference { catalog: CATALOG.into(), schema, table };
@@ -76,7 +76,7 @@ impl StatementPlanner {
         format!("{} {called}", if is_view { "view" } else { "table" })
     }
 
-    /// Those of these views that can be planned.
+    /// The views that can be planned.
     pub(in crate::session) async fn planned_ones(
         &self,
         views: Vec<ReadingView>,
@@ -92,7 +92,7 @@ impl StatementPlanner {
     }
 }
 
-/// The first of the views that reads what is gone, and what that is.
+/// The first of the views that reads a dropped object, and that object.
 fn next_reader(
     views: &[(ReadingView, Vec<RelationName>)],
     gone: &[RelationName],
@@ -104,10 +104,10 @@ fn next_reader(
 }
 
 impl Session {
-    /// Refuses to drop relations that views read; with CASCADE drops these views, and tells of them.
+    /// Refuses to drop relations that views read; with CASCADE drops these views, with notices.
     ///
     /// # Errors
-    /// Where there are such views, without CASCADE.
+    /// If there are such views, without CASCADE.
     pub(in crate::session) async fn drop_readers(
         &self,
         planner: &StatementPlanner,
@@ -128,11 +128,11 @@ impl Session {
         Err(needed(what.as_deref(), &readers))
     }
 
-    /// Refuses to drop columns without which these views cannot be planned, now that they are dropped; with CASCADE drops
-    /// these views.
+    /// Refuses to drop columns without which these views cannot be planned, now that they are dropped; with CASCADE
+    /// drops these views.
     ///
     /// # Errors
-    /// Where there are such views, without CASCADE.
+    /// If there are such views, without CASCADE.
     pub(in crate::session) async fn drop_readers_of_columns(
         &self,
         planner: &StatementPlanner,
@@ -182,8 +182,8 @@ pub(in crate::session) struct DroppedColumns {
 }
 
 impl DroppedColumns {
-    /// Those of these operations, where there are any.
-    pub(in crate::session) fn of(
+    /// The columns that these operations drop; `None` if they drop none.
+    pub(in crate::session) fn from_operations(
         planner: &StatementPlanner,
         operations: &[AlterTableOperation],
     ) -> Option<Self> {
@@ -198,7 +198,7 @@ impl DroppedColumns {
     }
 }
 
-/// That something cannot be dropped while these views are there; none where it is several objects.
+/// The error for dropping an object with dependent views; `what` is `None` for several objects.
 fn needed(what: Option<&str>, views: &[ReadingView]) -> DataFusionError {
     let message = match what {
         Some(what) => format!("cannot drop {what} because other objects depend on it"),

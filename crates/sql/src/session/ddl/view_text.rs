@@ -1,5 +1,5 @@
-//! The text of a view that is made: names without a schema in it are looked up in the schema that is the default when it
-//! is made, so what the search path finds in another schema is written with that.
+//! The stored text of a new view: its unqualified names are looked up in the schema that is the default when it is
+//! created, so names that the search path finds in another schema are qualified.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -20,11 +20,11 @@ use atoll_sql_parse::parse::offset;
 use atoll_sql_parse::syntax::walk;
 
 impl StatementPlanner {
-    /// The text of a view in which names without a schema mean what they mean in the statement that makes it. In one of
-    /// the session's own they may be those of temporary tables.
+    /// The text of a view whose unqualified names mean the same as in the statement that creates it. In a view of the
+    /// session they may be those of temporary tables.
     ///
     /// # Errors
-    /// Where schemas cannot be put before such names.
+    /// If such names cannot be qualified.
     pub(in crate::session) fn bound_view(&self, sql: &str, is_own: bool) -> Result<String> {
         if self.names.path().listed().len() < 2 {
             return Ok(sql.to_owned());
@@ -50,7 +50,7 @@ impl StatementPlanner {
         }
     }
 
-    /// The names of which views are made.
+    /// The names from which views are created.
     pub(in crate::session) fn names_of_views(&self, is_own: bool) -> Catalogs {
         match is_own {
             true => self.names.without_path(),
@@ -59,7 +59,7 @@ impl StatementPlanner {
     }
 }
 
-/// A text with schemas before some of its names.
+/// A text with some of its names qualified.
 fn qualified(sql: &str, names: Vec<(Ident, String)>) -> Result<String> {
     let mut places = BTreeSet::new();
     for (ident, schema) in names {
@@ -82,13 +82,13 @@ fn unbound(name: &str) -> String {
     )
 }
 
-/// Names that mean something else in a view than in the statement that makes it.
+/// Names with another meaning in a view than in the statement that creates it.
 struct FarNames<'a> {
     planner: &'a StatementPlanner,
-    /// What names mean in the view.
+    /// The names in the view.
     later: Catalogs,
     ctes: Vec<TableReference>,
-    /// With the schemas in which they are.
+    /// With their schemas.
     found: Vec<(Ident, String)>,
 }
 

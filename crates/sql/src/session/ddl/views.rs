@@ -1,4 +1,4 @@
-//! The views of a database in an order in which they can be made.
+//! The views of a database in creation order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use atoll_sql_common::names::{NameList, relation_name};
 /// Views by name, each with its text and the names that it reads.
 type ReadBy = BTreeMap<RelationName, (Arc<StoredStatement>, Vec<RelationName>)>;
 
-/// The views of a version, each behind those that it reads.
+/// The views of a version, each after those that it reads.
 pub(in crate::session) fn views_in_order(
     planner: &StatementPlanner,
     version: &DatabaseVersion,
@@ -25,7 +25,7 @@ pub(in crate::session) fn views_in_order(
     let mut views = ReadBy::new();
     for (name, relation) in version.relations() {
         if let Relation::View(text) = relation {
-            // One that cannot be read any more is told of when it is made again.
+            // A view that cannot be parsed any more is reported when it is created again.
             let view = UnplannedView::from_stored(text);
             let read = view.and_then(|view| names_read(planner, &view, false)).unwrap_or_default();
             views.insert(name.clone(), (Arc::clone(text), read));
@@ -38,7 +38,7 @@ pub(in crate::session) fn views_in_order(
     Ok(ordered)
 }
 
-/// Places what a view reads, and then itself.
+/// Adds the views that a view reads, and then the view.
 fn place<'v>(
     name: &'v RelationName,
     views: &'v ReadBy,
@@ -55,8 +55,8 @@ fn place<'v>(
     ordered.push(Arc::clone(text));
 }
 
-/// The names in the text of a view, with those in the macros that it calls. In one of the session's own a name may be
-/// that of a temporary table.
+/// The names in the text of a view, and in the macros that it calls. In a view of the session a name may be that of a
+/// temporary table.
 pub(in crate::session) fn names_read(
     planner: &StatementPlanner,
     view: &UnplannedView,
@@ -64,13 +64,13 @@ pub(in crate::session) fn names_read(
 ) -> Result<Vec<RelationName>> {
     let (mut state, names) = (planner.state.clone(), planner.names_of_views(is_own));
     view.set_options(state.config_mut().options_mut());
-    state.register_catalog_list(NameList::of(names.clone()));
+    state.register_catalog_list(NameList::new(names.clone()));
     let statement =
         crate::session::statement::parsed_statement::parse(&view.sql, &state)?.statement;
     names_in(planner, &state, &names, query_of(statement))
 }
 
-/// The names in a query, with those in the macros that it calls, under some settings.
+/// The names in a query, and in the macros that it calls, under some settings.
 pub(in crate::session) fn names_in(
     planner: &StatementPlanner,
     state: &SessionState,
@@ -85,7 +85,7 @@ pub(in crate::session) fn names_in(
     Ok(read.into_iter().map(full).collect())
 }
 
-/// The query of the statement that makes a view.
+/// The query of the statement that creates a view.
 pub(in crate::session) fn query_of(statement: Parsed) -> Parsed {
     match statement {
         Parsed::Statement(ast) => Parsed::Statement(match *ast {

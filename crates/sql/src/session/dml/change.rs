@@ -1,4 +1,4 @@
-//! DELETE, UPDATE and TRUNCATE as the query that finds their rows.
+//! DELETE, UPDATE and TRUNCATE as a query that finds their rows.
 //!
 //! ```text
 //! DELETE FROM t USING u WHERE p        SELECT t."row id" FROM t, u WHERE p
@@ -6,9 +6,9 @@
 //! TRUNCATE t                           SELECT t."row id" FROM t
 //! ```
 //!
-//! In the query the table is a [`ChangedTable`], whose rows know their ids; what the query finds is
-//! the input of the change. DataFusion 55 plans both statements itself, and loses their predicates where
-//! these have sub-queries, are constant, or come with a LIMIT (apache/datafusion#24654).
+//! In the query the table is a [`ChangedTable`] with a row id column; the rows of the query are the input of the
+//! change. DataFusion 55 plans both statements too, but loses predicates that have subqueries, are constant, or come
+//! with a LIMIT (apache/datafusion#24654).
 
 use std::sync::Arc;
 
@@ -46,10 +46,10 @@ use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::plain;
 pub(in crate::session) use atoll_sql_parse::dialect::quoted;
 
-/// The name under which the changed table is planned: no statement can say it by chance.
+/// The name under which the changed table is planned: no statement uses it by chance.
 pub(in crate::session) const CHANGED: &str = "table being changed";
 
-/// A change of a table, whose statement has become the query that finds the rows.
+/// A change of a table, whose statement was replaced by the query that finds the rows.
 #[derive(Debug)]
 pub(in crate::session) struct RowChange {
     table: PlacedTable,
@@ -58,12 +58,12 @@ pub(in crate::session) struct RowChange {
 }
 
 impl RowChange {
-    /// The change that a statement makes, also within EXPLAIN and PREPARE, if it makes one: the
-    /// statement is a query then, and the changed table is among the names. The query selects `others` behind what the
-    /// change needs.
+    /// The change that a statement makes, if it makes one, also within EXPLAIN and PREPARE: the statement becomes a
+    /// query, and the changed table is among the names. The query selects `others` after the columns that the change
+    /// needs.
     ///
     /// # Errors
-    /// For what has rows and was not made by CREATE TABLE, and for clauses that are not supported.
+    /// For relations not made by CREATE TABLE, and for unsupported clauses.
     pub(in crate::session) async fn take(
         statement: &mut Parsed,
         planner: &StatementPlanner,
@@ -76,10 +76,7 @@ impl RowChange {
         let truncates = matches!(ast, Ast::Truncate(_));
         if let Ast::Truncate(truncate) = ast {
             let restarts = matches!(truncate.identity, Some(TruncateIdentityOption::Restart));
-            refuse(
-                restarts && !is_alone,
-                "RESTART IDENTITY of a TRUNCATE that is prepared or explained",
-            )?;
+            refuse(restarts && !is_alone, "RESTART IDENTITY in a prepared or explained TRUNCATE")?;
             *ast = Ast::Delete(all_rows(truncate)?);
         }
         let with = take_with(ast);
@@ -129,14 +126,14 @@ impl RowChange {
             Ast::Update(update) => {
                 of_update(update, &changed, (source.row_id(), &definition), normalize)?
             }
-            _ => unreachable!("told apart above"),
+            _ => unreachable!("matched above"),
         };
         query.columns.extend(others);
         query.put_into(ast, with)?;
         Ok(Some(Self { table: table.clone(), kind, source }))
     }
 
-    /// The change of the rows that the query finds, whose plan this is, also within EXPLAIN and PREPARE.
+    /// The plan of the change from the plan of its query, also within EXPLAIN and PREPARE.
     pub(in crate::session) fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         match plan {
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
@@ -146,7 +143,7 @@ impl RowChange {
         }
     }
 
-    /// The same prepared. Parameters that are set as they are have the types of their columns.
+    /// The same prepared. Parameters assigned directly have the types of their columns.
     fn prepare(&self, prepare: Prepare) -> Result<Prepare> {
         let declared = prepare.input.get_parameter_names()?.len() == prepare.fields.len();
         let input = self.plan(Arc::unwrap_or_clone(prepare.input))?;
@@ -179,7 +176,7 @@ impl RowChange {
         let mut values = Vec::with_capacity(columns.fields().len() + 1);
         for (at, (qualifier, field)) in schema.iter().enumerate() {
             let value = Expr::from((qualifier, field));
-            // Behind the columns there are those of other tables.
+            // After the columns there are those of other tables.
             let column = at.checked_sub(1).filter(|column| *column < columns.fields().len());
             values.push(match column {
                 Some(column) => {
@@ -194,7 +191,7 @@ impl RowChange {
     }
 }
 
-/// A parameter that is the whole value of a column has its type.
+/// A parameter that is the whole value of a column gets its type.
 fn with_typed_parameters(query: LogicalPlan, columns: &Schema) -> Result<LogicalPlan> {
     let LogicalPlan::Projection(mut projection) = query else { return Ok(query) };
     for (expr, field) in projection.expr.iter_mut().skip(1).zip(columns.fields()) {
@@ -203,7 +200,7 @@ fn with_typed_parameters(query: LogicalPlan, columns: &Schema) -> Result<Logical
     Projection::try_new(projection.expr, projection.input).map(LogicalPlan::Projection)
 }
 
-/// A parameter whose type nothing tells has that of the field whose whole value it is.
+/// Gives a parameter of unknown type the type of the field whose whole value it is.
 pub(in crate::session) fn type_parameter(expr: &mut Expr, field: &Field) {
     let value = match expr {
         Expr::Alias(alias) => alias.expr.as_mut(),
@@ -214,7 +211,7 @@ pub(in crate::session) fn type_parameter(expr: &mut Expr, field: &Field) {
     }
 }
 
-/// Makes another plan of what a plan explains or prepares, or of itself.
+/// Replaces the plan within EXPLAIN or PREPARE, or the plan itself.
 pub(in crate::session) fn within(
     plan: LogicalPlan,
     make: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>,
@@ -245,7 +242,7 @@ fn word(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// What a statement is, within EXPLAIN and PREPARE.
+/// The statement itself, within EXPLAIN and PREPARE.
 pub(in crate::session) fn innermost(statement: &mut Parsed) -> Option<&mut Ast> {
     let mut ast = match statement {
         Parsed::Statement(ast) => ast.as_mut(),
@@ -269,7 +266,7 @@ fn changing(statement: &mut Parsed) -> Option<&mut Ast> {
     changes.then_some(ast)
 }
 
-/// Takes the WITH that comes before a DELETE or UPDATE, which is left alone.
+/// Takes the WITH before a DELETE or UPDATE, which is left alone.
 fn take_with(ast: &mut Ast) -> Option<With> {
     let Ast::Query(query) = ast else { return None };
     let with = query.with.take();
@@ -294,21 +291,21 @@ fn all_rows(truncate: &Truncate) -> Result<Delete> {
     }
 }
 
-/// What a query is made of.
+/// The parts of a query.
 struct RowQuery {
     columns: Vec<SelectItem>,
     from: Vec<TableWithJoins>,
     selection: Option<AstExpr>,
 }
 
-/// The statement that a text of ours is.
+/// Parses a text of ours.
 pub(in crate::session) fn parsed(text: &str) -> Result<Ast> {
     let mut parsed = Parser::parse_sql(&GenericDialect {}, text)?;
     parsed.pop().ok_or_else(|| internal_datafusion_err!("'{text}' is not a statement"))
 }
 
 impl RowQuery {
-    /// Puts the parts into the template of a query.
+    /// Puts the parts into a template query.
     fn put_into(self, template: &mut Ast, with: Option<With>) -> Result<()> {
         if let Ast::Query(query) = template
             && let SetExpr::Select(select) = query.body.as_mut()
@@ -319,7 +316,7 @@ impl RowQuery {
             query.with = with;
             return Ok(());
         }
-        Err(internal_datafusion_err!("the template of a query is another statement"))
+        Err(internal_datafusion_err!("the query template is another statement"))
     }
 }
 
@@ -387,7 +384,7 @@ fn of_update(
     Ok(RowQuery { columns, from, selection: update.selection })
 }
 
-/// The expression that each column is set to, if it is.
+/// The expression that each column is set to, if any.
 fn assignments(
     assignments: Vec<Assignment>,
     definition: &TableDefinition,
@@ -422,7 +419,7 @@ fn assignments(
     Ok(values)
 }
 
-/// `(a, b) = (1, 2)`, `(a, b) = ROW(1, 2)` and `(a, b) = (SELECT 1, 2)` one by one.
+/// Splits `(a, b) = (1, 2)`, `(a, b) = ROW(1, 2)` and `(a, b) = (SELECT 1, 2)` by column.
 pub(in crate::session) fn each(
     target: AssignmentTarget,
     value: AstExpr,
@@ -465,7 +462,7 @@ fn row_values(value: &AstExpr) -> Option<Vec<AstExpr>> {
     values.collect()
 }
 
-/// A query for each of the columns of a query, or the fields of its row.
+/// A query for each column of a query, or the fields of its row.
 fn columns_of_query(query: &Query, columns: &[ObjectName]) -> Result<Vec<AstExpr>> {
     let items = match query.body.as_ref() {
         SetExpr::Select(select) if has_plain_items(query, select) => &select.projection,
@@ -481,8 +478,8 @@ fn columns_of_query(query: &Query, columns: &[ObjectName]) -> Result<Vec<AstExpr
     Ok(items.iter().map(of_item).collect())
 }
 
-/// Whether the items of a select list may stand alone: each is a column of a table or a literal, and all are of the same
-/// rows.
+/// Whether the items of a select list may be separated: each is a column of a table or a literal, and all are of the
+/// same rows.
 fn has_plain_items(query: &Query, select: &Select) -> bool {
     let is_one = |item: &SelectItem| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => matches!(
@@ -509,12 +506,12 @@ fn has_plain_items(query: &Query, select: &Select) -> bool {
     is_plain && select.projection.iter().all(is_one)
 }
 
-/// Where the changed table is found while its statement is planned.
+/// The name of the changed table while its statement is planned.
 pub(in crate::session) fn changed_source(at: &ResolvedTableReference) -> ResolvedTableReference {
     ResolvedTableReference { table: CHANGED.into(), ..at.clone() }
 }
 
-/// Has a table stand for the one that is changed, under the name that the statement gives it.
+/// Replaces a relation with the changed table, under the name that the statement gives it.
 pub(in crate::session) fn rename(
     relation: &mut TableFactor,
     changed: &ResolvedTableReference,

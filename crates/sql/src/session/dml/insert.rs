@@ -1,4 +1,4 @@
-//! What INSERT has beyond DataFusion's: DEFAULT as a value, identities, ON CONFLICT.
+//! Extensions of INSERT over DataFusion's: DEFAULT as a value, identities, ON CONFLICT.
 //!
 //! ```text
 //! INSERT INTO t (k, n) VALUES (1, DEFAULT)          VALUES (1, <what t declares for n>)
@@ -7,8 +7,8 @@
 //!                                                   SELECT t.n + excluded.n, t.n < 9 FROM <t> AS t, <new rows> AS excluded
 //! ```
 //!
-//! The expressions of ON CONFLICT are planned as a query over the rows that are there and those that are
-//! new, side by side; what is kept of its plan are the expressions.
+//! The expressions of ON CONFLICT are planned as a query over existing and new rows side by side, and taken out of its
+//! plan.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,21 +28,21 @@ use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_parse::dialect::{OVERRIDING_SYSTEM, OVERRIDING_USER};
 use atoll_sql_parse::syntax::parsed_expr;
 
-/// What the ON CONFLICT of an INSERT says.
+/// The ON CONFLICT clause of an INSERT.
 pub(in crate::session) struct DeclaredConflict {
-    /// Numbers of the unique constraints that it is about.
+    /// Numbers of its unique constraints.
     pub(in crate::session) uniques: Vec<usize>,
     pub(in crate::session) update: Option<DeclaredUpdate>,
 }
 
 /// `DO UPDATE SET … WHERE …`
 pub(in crate::session) struct DeclaredUpdate {
-    /// Numbers of the columns that are set, and to what.
+    /// Numbers of the assigned columns, and their values.
     pub(in crate::session) assignments: Vec<(usize, Expr)>,
     pub(in crate::session) condition: Option<Expr>,
 }
 
-/// Moves the WITH before an INSERT to the query that gives its rows.
+/// Moves the WITH before an INSERT to its query.
 pub(in crate::session) fn take_with(ast: &mut Ast) {
     let Ast::Query(query) = ast else { return };
     let Query { with, body, .. } = query.as_mut();
@@ -53,7 +53,7 @@ pub(in crate::session) fn take_with(ast: &mut Ast) {
     *ast = Ast::Insert(insert.clone());
 }
 
-/// Puts the queries of a WITH before those that a query names itself.
+/// Puts the queries of a WITH before those of a query's own WITH.
 pub(in crate::session) fn put_before(mut outer: With, query: &mut Query) {
     if let Some(inner) = query.with.take() {
         outer.recursive |= inner.recursive;
@@ -62,7 +62,7 @@ pub(in crate::session) fn put_before(mut outer: With, query: &mut Query) {
     query.with = Some(outer);
 }
 
-/// OR REPLACE and OR IGNORE as the ON CONFLICT that says the same.
+/// Rewrites OR REPLACE and OR IGNORE as ON CONFLICT.
 pub(in crate::session) fn take_or(
     insert: &mut Insert,
     definition: &TableDefinition,
@@ -105,7 +105,7 @@ pub(in crate::session) fn take_or(
     Ok(())
 }
 
-/// What OR REPLACE sets: all columns that are given, without those of the key.
+/// The assignments of OR REPLACE: all given columns, except those of the key.
 fn replaced(
     insert: &Insert,
     definition: &TableDefinition,
@@ -156,7 +156,7 @@ pub(in crate::session) fn take_conflict(
     Ok(Some(DeclaredConflict { uniques, update }))
 }
 
-/// The unique constraint that is meant.
+/// The unique constraint of the conflict target.
 fn meant(
     target: &ConflictTarget,
     definition: &TableDefinition,
@@ -214,7 +214,7 @@ fn of_update(
     Ok(DeclaredUpdate { assignments, condition: update.selection })
 }
 
-/// What becomes of values that are given for identities.
+/// The treatment of values given for identities.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::session) enum GivenIdentities {
     /// They are written, unless the identity is GENERATED ALWAYS.
@@ -226,8 +226,8 @@ pub(in crate::session) enum GivenIdentities {
 }
 
 impl GivenIdentities {
-    /// Takes the clause out, which `dialect::words` has made a partition; without columns before it the parser takes
-    /// that for an alias and a column.
+    /// Takes the clause, which `dialect::words` has turned into a partition, out of the statement; without columns
+    /// before it the parser takes it for an alias and a column.
     pub(in crate::session) fn take(insert: &mut Insert) -> Self {
         let of = |name: &str| match name {
             OVERRIDING_SYSTEM => Some(Self::Written),
@@ -251,8 +251,8 @@ impl GivenIdentities {
     }
 }
 
-/// Puts what the table declares in place of DEFAULT, and of all values where there are none; refuses
-/// values for identities that are GENERATED ALWAYS.
+/// Replaces DEFAULT, and all values of DEFAULT VALUES, with the declared defaults; refuses values for identities that
+/// are GENERATED ALWAYS.
 pub(in crate::session) fn fill_defaults(
     insert: &mut Insert,
     identities: GivenIdentities,
@@ -313,7 +313,7 @@ pub(in crate::session) fn fill_defaults(
     Ok(())
 }
 
-/// Puts the numbers of identities in the place of the values that are given for them.
+/// Replaces the values given for identities with numbers of their sequences.
 fn number_all(insert: &mut Insert, columns: &[usize], definition: &TableDefinition) -> Result<()> {
     let Some(source) = &insert.source else { return Ok(()) };
     let names: Vec<String> = (0..columns.len()).map(|at| format!("value {at}")).collect();
@@ -333,8 +333,8 @@ fn number_all(insert: &mut Insert, columns: &[usize], definition: &TableDefiniti
     Ok(())
 }
 
-/// Rows without a list of columns are for those that are not computed, VALUES for the first of them; the others get
-/// their defaults.
+/// Names the columns of an INSERT without a list: those that are not generated, the first of them for VALUES; the
+/// others get their defaults.
 fn name_first_columns(insert: &mut Insert, definition: &TableDefinition) {
     let all = definition.columns.fields().len();
     let (Some(source), true) = (&insert.source, insert.columns.is_empty()) else { return };
@@ -343,7 +343,7 @@ fn name_first_columns(insert: &mut Insert, definition: &TableDefinition) {
         SetExpr::Values(Values { rows, .. }) => {
             let widths = rows.iter().map(|row| row.content.len());
             let (fewest, most) = (widths.clone().min(), widths.max().unwrap_or_default());
-            // DEFAULT may stand for what is computed.
+            // DEFAULT may be given for a generated column.
             if fewest != Some(most) || most == all {
                 return;
             }
@@ -403,7 +403,7 @@ fn last(name: &ObjectName) -> Option<&Ident> {
     name.0.last().and_then(|part| part.as_ident())
 }
 
-/// The value that SET gives a column: what the table declares for DEFAULT.
+/// The value that SET gives a column: the declared default for DEFAULT.
 ///
 /// # Errors
 /// For values of identities that are GENERATED ALWAYS.
@@ -438,12 +438,12 @@ fn is_always(column: usize, definition: &TableDefinition) -> bool {
     identity.is_some_and(|identity| identity.kind == IdentityKind::Always)
 }
 
-/// DEFAULT in the place of a value, which the parser takes for a column.
+/// DEFAULT as a value, which the parser takes for a column.
 fn is_default(value: &Expr) -> bool {
     matches!(value, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
 }
 
-/// What the table declares for a column, in its type.
+/// The declared default of a column, in its type.
 fn default_of(column: usize, definition: &TableDefinition) -> Result<Expr> {
     let value = definition.defaults[column].as_deref().filter(|default| !is_generated(default));
     parsed_expr(value.unwrap_or("NULL"))

@@ -1,6 +1,6 @@
-//! `INSERT INTO t SELECT … FROM (VALUES …)`: DataFusion (55.2) takes every VALUES within an INSERT for rows of its table,
-//! with the types of the table's columns (apache/datafusion#12864). A query with some is planned by itself, and INSERT
-//! reads what comes of it.
+//! `INSERT INTO t SELECT … FROM (VALUES …)`: DataFusion (55.2) takes every VALUES within an INSERT for rows of its
+//! table, with the types of the table's columns (apache/datafusion#12864). A query that contains some is planned
+//! separately, and INSERT reads its result.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::session::plan::planner::StatementPlanner;
 const SOURCE: &str = "rows of the query\u{1}";
 
 impl StatementPlanner {
-    /// Plans the query of an INSERT by itself where there are VALUES within it.
+    /// Plans the query of an INSERT separately if it contains VALUES.
     pub(in crate::session) async fn plan_values_within(
         &self,
         state: &SessionState,
@@ -38,9 +38,9 @@ impl StatementPlanner {
     }
 }
 
-/// Whether there are VALUES within a query, below the rows that it lists itself.
+/// Whether a query contains VALUES, below the rows that it lists itself.
 fn has_values_within(query: &Query) -> bool {
-    /// Whether queries are in others, and how deep.
+    /// Whether the visitor is in nested queries, and how deep.
     struct Depth(usize);
 
     impl Visitor for Depth {

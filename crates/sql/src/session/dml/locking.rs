@@ -7,8 +7,8 @@
 //!     3. what was found, without the ids
 //! ```
 //!
-//! With SKIP LOCKED the query is asked for more rows than are wanted, which are locked one after the other; those that
-//! others hold are left out.
+//! SKIP LOCKED fetches more rows than are wanted and locks them one after the other; rows that others hold are left
+//! out.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules};
 use atoll_sql_common::error::{SqlState, stated_err, transaction_error};
 use atoll_sql_common::names::plain;
 
-/// Rows that SKIP LOCKED asks for beside twice those that are wanted, before it asks for all.
+/// Rows that SKIP LOCKED fetches beyond twice the wanted ones, before it fetches all.
 const SPARE_ROWS: usize = 16;
 
 /// A query that locks its rows.
@@ -60,31 +60,31 @@ struct LockedTable {
     row_id: String,
 }
 
-/// What a query found.
+/// The result of a query.
 struct FoundRows {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
-    /// Number of the first column that holds ids, one for each table.
+    /// Number of the first id column; there is one for each table.
     first_id: usize,
 }
 
 impl LockingQuery {
-    /// Takes the locks out of a query, if it has some.
+    /// Takes the locking clauses out of a query, if it has any.
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// As [`try_from_ast`](Self::try_from_ast).
     pub(in crate::session) fn take(statement: &Parsed) -> Result<Option<Self>> {
         match statement {
-            Parsed::Statement(ast) => Self::of(ast),
+            Parsed::Statement(ast) => Self::try_from_ast(ast),
             _ => Ok(None),
         }
     }
 
-    /// Likewise.
+    /// The same for an AST.
     ///
     /// # Errors
     /// For queries whose rows are not those of tables.
-    pub(in crate::session) fn of(ast: &Ast) -> Result<Option<Self>> {
+    pub(in crate::session) fn try_from_ast(ast: &Ast) -> Result<Option<Self>> {
         let Ast::Query(query) = ast else { return Ok(None) };
         let [first, others @ ..] = &query.locks[..] else { return Ok(None) };
         if others.iter().any(|other| other.nonblock != first.nonblock) {
@@ -111,8 +111,7 @@ impl LockingQuery {
         }
     }
 
-    /// Has the query read the tables whose rows it locks together with the ids of these, which come behind its own
-    /// columns from then on.
+    /// Adds the ids of the locked tables to the query, after its own columns.
     fn add_ids(&mut self, planner: &StatementPlanner) -> Result<Vec<LockedTable>> {
         let with = self.query.with.iter().flat_map(|with| &with.cte_tables);
         let ctes: Vec<String> = with.map(|cte| planner.normalized(&cte.alias.name)).collect();
@@ -137,7 +136,7 @@ impl LockingQuery {
             if !is_table(relation, &ctes) {
                 match is_named || is_query(relation) {
                     true => return not_a_table(relation),
-                    // Functions and what WITH names have no rows that could be locked.
+                    // Functions and WITH queries have no rows that could be locked.
                     false => continue,
                 }
             }
@@ -161,12 +160,13 @@ impl LockingQuery {
         Ok(locked)
     }
 
-    /// The plan of the query, whose last columns are as many `ids`.
+    /// The plan of the query, whose last columns are `ids` ids.
     async fn plan(&self, planner: &StatementPlanner, ids: usize) -> Result<LogicalPlan> {
-        let plan = match planner.plan_query(&planner.state, of(self.query.clone()), &[]).await {
-            Ok(plan) => plan,
-            Err(error) => return Err(self.refusal(planner, ids, error).await?),
-        };
+        let plan =
+            match planner.plan_query(&planner.state, parsed_query(self.query.clone()), &[]).await {
+                Ok(plan) => plan,
+                Err(error) => return Err(self.refusal(planner, ids, error).await?),
+            };
         if puts_together(&plan) {
             return not_of_tables();
         }
@@ -176,7 +176,7 @@ impl LockingQuery {
         }
     }
 
-    /// What is wrong with a query that cannot be planned with ids: the query itself, if it is.
+    /// The error of a query that cannot be planned with ids: its own, if it has one.
     async fn refusal(
         &self,
         planner: &StatementPlanner,
@@ -187,12 +187,12 @@ impl LockingQuery {
         if let SetExpr::Select(select) = query.body.as_mut() {
             select.projection.truncate(select.projection.len() - ids);
         }
-        let plan = planner.plan_query(&planner.state, of(query), &[]).await?;
+        let plan = planner.plan_query(&planner.state, parsed_query(query), &[]).await?;
         if puts_together(&plan) { not_of_tables() } else { Ok(error) }
     }
 }
 
-fn of(query: Box<Query>) -> Parsed {
+fn parsed_query(query: Box<Query>) -> Parsed {
     Parsed::Statement(Box::new(Ast::Query(query)))
 }
 
@@ -218,7 +218,7 @@ fn keeps_rows(select: &Select) -> bool {
     !is_grouped && !is_distinct && select.having.is_none() && select.qualify.is_none()
 }
 
-/// Whether a row of the plan's result may come of several rows below.
+/// Whether a row of the plan's result may combine several input rows.
 fn puts_together(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Distinct(_) => true,
@@ -230,7 +230,7 @@ fn puts_together(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// What stands in FROM, one by one.
+/// The relations in FROM, one by one.
 fn relations_of<'q>(from: &'q mut TableWithJoins, found: &mut Vec<&'q mut TableFactor>) {
     let joined = from.joins.iter_mut().map(|join| &mut join.relation);
     for relation in std::iter::once(&mut from.relation).chain(joined) {
@@ -247,7 +247,7 @@ fn last(name: &ObjectName) -> Option<&Ident> {
     name.0.last().and_then(|part| part.as_ident())
 }
 
-/// What a query calls a relation.
+/// The name of a relation in a query.
 fn called(relation: &TableFactor) -> Option<&Ident> {
     match relation {
         TableFactor::Table { name, alias, .. } => {
@@ -260,7 +260,7 @@ fn called(relation: &TableFactor) -> Option<&Ident> {
     }
 }
 
-/// Whether it is a name alone, and not that of a query in WITH.
+/// Whether it is a plain name, and not that of a query in WITH.
 fn is_table(relation: &TableFactor, ctes: &[String]) -> bool {
     let TableFactor::Table { name, args: None, .. } = relation else { return false };
     !matches!(&name.0[..], [name] if name.as_ident().is_some_and(|name| {
@@ -272,7 +272,7 @@ fn is_query(relation: &TableFactor) -> bool {
     matches!(relation, TableFactor::Derived { .. } | TableFactor::NestedJoin { .. })
 }
 
-/// Has a relation of the query stand for the table together with the ids of its rows; what the query calls it.
+/// Replaces a relation of the query with the table including its row ids; its name in the query.
 fn locked_table(
     planner: &StatementPlanner,
     relation: &mut TableFactor,
@@ -308,7 +308,7 @@ impl Session {
         let (schema, batches) = self.locked_rows(&planner, locking).await?;
         // Statements in its WITH may have changed rows.
         planner.transaction.finish(self.database()).await?;
-        Ok(QueryResult::of(schema, batches, sql))
+        Ok(QueryResult::from_batches(schema, batches, sql))
     }
 
     /// The rows of a query that locks them.
@@ -317,7 +317,7 @@ impl Session {
         planner: &StatementPlanner,
         mut locking: LockingQuery,
     ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
-        let mut statement = of(locking.query);
+        let mut statement = parsed_query(locking.query);
         planner.expand(&planner.state, &mut statement, &[]).await?;
         locking.query = match statement {
             Parsed::Statement(ast) => match *ast {
@@ -381,7 +381,7 @@ impl Session {
     }
 }
 
-/// Numbers of the columns that the query itself has: without the ids, those that `*` stands for included.
+/// Numbers of the query's own columns: without the ids, including the expansion of `*`.
 fn shown_columns(plan: &LogicalPlan, first_id: usize, tables: &[LockedTable]) -> Vec<usize> {
     let is_id = |name: &str| tables.iter().any(|table| table.row_id == name);
     let columns = plan.schema().iter().take(first_id).enumerate();
@@ -416,7 +416,7 @@ fn without_limit(
 }
 
 impl FoundRows {
-    /// The ids that a batch has of a table; NULL where an outer join found no row.
+    /// The ids of a table's rows in a batch; NULL if an outer join found no row.
     fn ids<'a>(&self, batch: &'a RecordBatch, table: usize) -> &'a UInt64Array {
         batch.column(self.first_id + table).as_primitive::<UInt64Type>()
     }
@@ -438,8 +438,8 @@ async fn lock_all(
     Ok(())
 }
 
-/// Locks rows that were found, in their order, as long as some are wanted, and keeps those that are free and come
-/// behind the first `offset`; how many were locked.
+/// Locks rows in their order until enough are locked, and keeps those that are free, after the first `offset`; how many
+/// were locked.
 async fn keep_free(
     planner: &StatementPlanner,
     tables: &[LockedTable],
@@ -483,7 +483,7 @@ async fn try_lock(
     Ok(!locked.is_empty())
 }
 
-/// Locks rows of a table; which of them.
+/// Locks rows of a table; the rows that it locked.
 async fn lock(
     transaction: &mut Transaction,
     table: &LockedTable,

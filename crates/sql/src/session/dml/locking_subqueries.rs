@@ -1,5 +1,5 @@
-//! Queries within a statement that lock their rows, as in `UPDATE t SET … WHERE id = (SELECT id FROM t … FOR UPDATE SKIP
-//! LOCKED LIMIT 1)`: the rows are locked first, and the statement reads what was found.
+//! Subqueries that lock their rows, as in `UPDATE t SET … WHERE id = (SELECT id FROM t … FOR UPDATE SKIP LOCKED LIMIT
+//! 1)`: the rows are locked first, and the statement reads the result.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -21,17 +21,17 @@ use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::{SqlError, SqlState};
 use atoll_sql_parse::syntax::{walk, walk_mut, walk_relations};
 
-/// The name of rows that were locked for the statement around their query, which no table has.
+/// The name of the locked rows in the outer statement, which no table has.
 const LOCKED: &str = "locked rows\u{1}";
 
-/// Whether a query within a statement locks rows; `sql` is its text, which mostly tells that none does.
+/// Whether a subquery locks rows; `sql` is the statement's text, which mostly rules it out.
 pub(in crate::session) fn is_within(statement: &Parsed, sql: &str) -> bool {
     let Parsed::Statement(ast) = statement else { return false };
     let mut words = sql.as_bytes().windows(3);
     words.any(|word| word.eq_ignore_ascii_case(b"for")) && is_in(ast)
 }
 
-/// Likewise, without a text.
+/// The same without a text.
 pub(in crate::session) fn is_in(ast: &Ast) -> bool {
     struct Locks {
         depth: usize,
@@ -63,7 +63,7 @@ pub(in crate::session) fn is_in(ast: &Ast) -> bool {
     }
 }
 
-/// Takes the innermost query that locks rows out of a statement, which reads a table of this name in its place.
+/// Takes the innermost query that locks rows out of a statement, which then reads a table with this name.
 fn take_within(ast: &mut Ast, name: &str) -> Result<Option<Box<Query>>> {
     struct Locks {
         depth: usize,
@@ -96,7 +96,7 @@ fn take_within(ast: &mut Ast, name: &str) -> Result<Option<Box<Query>>> {
     Ok(walk_mut(ast, &mut Locks { depth, instead }).break_value())
 }
 
-/// Refuses a query that reads what the statement around it names by WITH: it is planned by itself.
+/// Refuses a query that reads a WITH query of the outer statement: it is planned separately.
 fn check_names(around: &Ast, query: &Query) -> Result<()> {
     struct Names(HashSet<String>);
 
@@ -126,9 +126,9 @@ fn check_names(around: &Ast, query: &Query) -> Result<()> {
     }
 }
 
-/// The error of a query that is planned by itself: a column that it lacks may be one of the query around it.
+/// The error of a separately planned query: a missing column may belong to the outer query.
 fn told_alone(error: DataFusionError) -> DataFusionError {
-    let state = SqlState::of(&error);
+    let state = SqlState::from_error(&error);
     if state != SqlState::UNDEFINED_COLUMN && state != SqlState::UNDEFINED_TABLE {
         return error;
     }
@@ -139,24 +139,23 @@ fn told_alone(error: DataFusionError) -> DataFusionError {
 }
 
 impl Session {
-    /// Locks the rows of the queries within a statement that say so, the innermost first, and puts what they found in
-    /// their place.
+    /// Locks the rows of the subqueries that lock, the innermost first, and replaces them with their results.
     pub(in crate::session) async fn lock_within(
         &self,
         planner: &StatementPlanner,
         ast: &mut Ast,
     ) -> Result<()> {
-        // The token of the statement around them is not raised when these have ended.
+        // The outer statement's token is not raised when these have ended.
         let mut own = planner.clone();
         own.state.config_mut().set_extension(Arc::new(CancelToken::new()));
         for number in 1_usize.. {
             let name = format!("{LOCKED}{number}");
             let Some(query) = take_within(ast, &name)? else { break };
             check_names(ast, &query)?;
-            let Some(locking) = LockingQuery::of(&Ast::Query(query))? else { break };
+            let Some(locking) = LockingQuery::try_from_ast(&Ast::Query(query))? else { break };
             let (schema, batches) =
                 Box::pin(self.locked_rows(&own, locking)).await.map_err(told_alone)?;
-            // Batches may say of their columns that they have NULLs where the plan knows that they have none.
+            // Batches may be nullable where the plan is not.
             let batches = batches.into_iter().map(|batch| {
                 let columns = batch.columns().to_vec();
                 RecordBatch::try_new(Arc::clone(&schema), columns)

@@ -1,8 +1,8 @@
-//! Values that columns do not take: `INSERT INTO t(flag) VALUES (1)`.
+//! Values whose types columns do not accept: `INSERT INTO t(flag) VALUES (1)`.
 //!
-//! DataFusion casts whatever Arrow can cast, so that 1 would be a date. As in PostgreSQL, a literal of a type without an
-//! assignment cast to that of the column is refused; text literals have no type yet, and a cast says what is meant. So
-//! are the columns of a query: `INSERT INTO t(flag) SELECT number …`.
+//! DataFusion casts whatever Arrow can cast, so that 1 would be a date. As in PostgreSQL, a literal of a type without
+//! an assignment cast to that of the column is refused; text literals have no type yet, and a cast is explicit. The
+//! same holds for the columns of a query: `INSERT INTO t(flag) SELECT number …`.
 
 use std::fmt::Display;
 
@@ -20,7 +20,7 @@ use atoll_store::table::TableDefinition;
 
 use atoll_sql_common::error::stated_err;
 
-/// Refuses a literal that a column does not take.
+/// Refuses a literal that a column does not accept.
 ///
 /// # Errors
 /// For such literals.
@@ -49,7 +49,7 @@ fn mismatch(column: &Field, given: &DataType, value: &dyn Display) -> Result<()>
     )
 }
 
-/// Refuses a computed value that a column does not take: a number or a truth value.
+/// Refuses a computed number or truth value that a column does not accept.
 ///
 /// # Errors
 /// For such values.
@@ -65,7 +65,7 @@ pub(in crate::session) fn check_value(
     }
 }
 
-/// Refuses what an INSERT, also within EXPLAIN and PREPARE, selects for columns that do not take it.
+/// Refuses values that an INSERT, also within EXPLAIN and PREPARE, selects for columns that do not accept them.
 ///
 /// # Errors
 /// As [`check_value`].
@@ -90,7 +90,7 @@ pub(in crate::session) fn check_inserted(plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-/// The type of a number or a truth value that is written out.
+/// The type of a literal number or truth value.
 fn literal_type(value: &Expr) -> Option<DataType> {
     match value {
         Expr::Nested(inner) => literal_type(inner),

@@ -1,12 +1,12 @@
-//! RETURNING: what a statement wrote, as rows.
+//! RETURNING: the written rows as a result.
 //!
 //! ```text
 //! INSERT INTO t … RETURNING a, b + 1     SELECT a, b + 1 FROM <the rows that were written> AS t
 //! ```
 //!
-//! The select list is planned over an empty table with the columns of the one that is written, beside those of the
-//! other tables that UPDATE … FROM and DELETE … USING name; what reads them then becomes the write itself. The rows of
-//! INSERT and UPDATE are as they are afterwards, those of DELETE as they were.
+//! The select list is planned over an empty table with the columns of the written one, next to those of the other
+//! tables of UPDATE … FROM and DELETE … USING; the scan of these then becomes the write itself. INSERT and UPDATE
+//! return new rows, DELETE returns old ones.
 
 use std::sync::Arc;
 
@@ -30,28 +30,28 @@ use crate::table::{PlacedTable, WrittenRows};
 use atoll_sql_common::error::stated_err;
 use atoll_sql_common::names::plain;
 
-/// The name under which the rows that were written are planned; with a number, those of other tables beside them.
+/// The name under which the written rows are planned; with a number, those of other tables.
 const WRITTEN: &str = "rows written";
 
-/// The name of a column of another table, before its number, in the query that finds the rows.
+/// The name prefix of a column of another table in the query that finds the rows.
 const OTHER: &str = "column of another table";
 
 /// The RETURNING of a statement.
 pub(in crate::session) struct Returning {
     items: Vec<SelectItem>,
-    /// What the select list calls the table.
+    /// The name of the table in the select list.
     name: Ident,
     /// The table.
     table: ObjectName,
     others: OtherTables,
 }
 
-/// The tables that a statement names beside the one that it changes.
+/// The tables of a statement besides the one that it changes.
 #[derive(Default)]
 struct OtherTables {
     with: Option<With>,
     from: Vec<TableWithJoins>,
-    /// Their columns, once these are known, by what the statement calls the tables.
+    /// Their columns, once known, by the names of the tables in the statement.
     tables: Vec<(TableReference, Vec<Field>)>,
 }
 
@@ -131,7 +131,7 @@ impl Returning {
         Ok(Some(Self { items, name: called(alias, name)?, table: name.clone(), others }))
     }
 
-    /// Finds the columns of the other tables; what the query that finds the rows has to select for them.
+    /// Finds the columns of the other tables; the items that the query that finds the rows has to select for them.
     pub(in crate::session) async fn find_others(
         &mut self,
         planner: &StatementPlanner,
@@ -149,8 +149,8 @@ impl Returning {
             query.with = others.with.take();
         }
         let query = Parsed::Statement(Box::new(query));
-        // LATERAL ones read the table that is changed: their columns are not returned. What else is wrong is told when
-        // the rows are looked for.
+        // LATERAL ones read the changed table: their columns are not returned. Other errors are reported when the rows
+        // are looked for.
         let Ok(plan) = planner.plan_query(state, query, &[]).await else { return Ok(Vec::new()) };
         let [from] = plan.inputs()[..] else { return internal_err!("a SELECT without FROM") };
         for (table, field) in from.schema().iter() {
@@ -164,7 +164,7 @@ impl Returning {
         Ok(others.items())
     }
 
-    /// The plan of the select list over what another plan writes, also within EXPLAIN and PREPARE.
+    /// The plan of the select list over the rows that another plan writes, also within EXPLAIN and PREPARE.
     pub(in crate::session) async fn plan(
         &self,
         planner: &StatementPlanner,
@@ -195,7 +195,7 @@ impl Returning {
         })
     }
 
-    /// The select list as a query over the rows that were written; `at` is where the table is.
+    /// The select list as a query over the written rows; `at` is the table's full name.
     fn query(&self, at: &ResolvedTableReference) -> Result<Parsed> {
         let source = |hidden: &str, name: &Ident| {
             let parts = [&*at.catalog, &*at.schema, hidden];
@@ -237,7 +237,7 @@ fn over(select: LogicalPlan, write: &DmlStatement) -> Result<LogicalPlan> {
     }
 }
 
-/// Whether a plan reads the rows that were written, and, beside them, those of other tables.
+/// Whether a plan reads the written rows, possibly together with those of other tables.
 fn are_written(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::TableScan(scan) => scan.table_name.table().starts_with(WRITTEN),
@@ -248,13 +248,13 @@ fn are_written(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// Where the columns of another table are found.
+/// The name under which another table is planned.
 fn beside(number: usize) -> String {
     format!("{WRITTEN} {number}")
 }
 
 impl OtherTables {
-    /// The columns as the query that finds the rows selects them.
+    /// The select items of the columns in the query that finds the rows.
     fn items(&self) -> Vec<SelectItem> {
         let columns = self.tables.iter().flat_map(|(table, fields)| {
             fields.iter().map(move |field| {

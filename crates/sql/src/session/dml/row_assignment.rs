@@ -1,4 +1,4 @@
-//! `SET (a, b) = (SELECT …)`: the row of a query, which runs once for all of its columns.
+//! `SET (a, b) = (SELECT …)`: one row of a query, which runs once for all of its columns.
 //!
 //! ```text
 //! get_field((SELECT named_struct(…) AS "assigned row of a, b" FROM (…)), 'value 0') AS a, get_field((…), 'value 1') AS b
@@ -18,10 +18,10 @@ use datafusion::sql::sqlparser::ast::{Expr as AstExpr, ObjectName, Query, Select
 use crate::session::dml::change::quoted;
 use atoll_sql_parse::syntax::parsed_expr;
 
-/// What the name of the column of such a query begins with.
+/// The name prefix of the column of such a query.
 const ROW: &str = "assigned row of ";
 
-/// Fields of the row of a query, for these columns: the query stands in each of them, until it is planned.
+/// Fields of the row of a query, for these columns: each contains the query, until it is planned.
 pub(in crate::session) fn fields(query: &Query, columns: &[ObjectName]) -> Result<Vec<AstExpr>> {
     let field = |at: usize| format!("value {at}");
     let names: Vec<String> = (0..columns.len()).map(|at| quoted(&field(at)).to_string()).collect();
@@ -37,7 +37,7 @@ pub(in crate::session) fn fields(query: &Query, columns: &[ObjectName]) -> Resul
     fields.map(|text| parsed_expr(&text)).collect()
 }
 
-/// The query with a name for each value that is selected more than once: `SELECT n, n`.
+/// The query with unique names for its values: `SELECT n, n`.
 fn told_apart(query: &Query) -> Query {
     let mut query = query.clone();
     if let SetExpr::Select(select) = query.body.as_mut() {

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use datafusion::common::{ResolvedTableReference, Result};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Statement as Ast, Visitor};
 
-/// Refuses columns of a namesake in another schema, unless that is among the tables.
+/// Refuses columns of a table with the same name in another schema, unless the statement reads it.
 pub(in crate::session) fn check(statement: &Ast, changed: &ResolvedTableReference) -> Result<()> {
     let mut found = ForeignColumns { changed, namesakes: 0, column: None };
     let _: ControlFlow<()> = walk(statement, &mut found);
@@ -28,7 +28,7 @@ pub(in crate::session) fn check(statement: &Ast, changed: &ResolvedTableReferenc
 
 struct ForeignColumns<'a> {
     changed: &'a ResolvedTableReference,
-    /// Tables whose last name is that of the changed one, which is among them.
+    /// Number of tables with the same last name as the changed one, which is among them.
     namesakes: usize,
     column: Option<String>,
 }

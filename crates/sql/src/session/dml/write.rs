@@ -1,4 +1,4 @@
-//! Statements that write: they run to their end before anything of them is answered.
+//! Execution of write statements: they run to their end before their result is returned.
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -14,7 +14,7 @@ use crate::session::statement::query_result::QueryResult;
 use atoll_sql_exec::scan::ScanProgress;
 
 impl Session {
-    /// Runs a statement that writes, to its end: what it returns is known to be there.
+    /// Runs a write statement to its end and commits it.
     pub(in crate::session) async fn write(
         &self,
         planner: StatementPlanner,
@@ -23,10 +23,10 @@ impl Session {
     ) -> Result<QueryResult> {
         let (schema, batches) = self.run_plan(&planner, &plan).await?;
         planner.transaction.finish(self.database()).await?;
-        Ok(QueryResult::of(schema, batches, sql))
+        Ok(QueryResult::from_batches(schema, batches, sql))
     }
 
-    /// Runs a plan to its end; its columns, and all that it gives.
+    /// Runs a plan to its end; its columns, and all of its rows.
     pub(in crate::session) async fn run_plan(
         &self,
         planner: &StatementPlanner,
@@ -34,7 +34,7 @@ impl Session {
     ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
         let physical = plan_physical(&planner.state, plan).await?;
         self.watch.planned(&physical);
-        let progress = ScanProgress::of(&physical);
+        let progress = ScanProgress::for_plan(&physical);
         self.watch.follow(&progress);
         let _admitted = self.admit(&planner.transaction, &progress).await?;
         let (schema, context) = (physical.schema(), planner.state.task_ctx());
@@ -44,7 +44,7 @@ impl Session {
     }
 }
 
-/// Whether a query sets numbers of sequences, which its transaction keeps.
+/// Whether a query sets sequences, which its transaction keeps.
 pub(in crate::session) fn sets_sequences(plan: &LogicalPlan) -> Result<bool> {
     let mut is_found = false;
     plan.apply_with_subqueries(|node| {

@@ -1,7 +1,7 @@
-//! The expressions that a write obeys: generated columns, CHECK constraints, and what ON CONFLICT says.
+//! The expressions of a write: generated columns, CHECK constraints, and ON CONFLICT.
 //!
-//! They are planned as the select list of a query over the rows in question, and taken out of its plan: so
-//! they mean what they mean in a query.
+//! They are planned as the select list of a query over the rows in question, and taken out of its plan: so they have
+//! the same meaning as in a query.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ use atoll_sql_common::error::{SqlError, stated_err};
 use atoll_sql_common::pg_type::{Checked, type_of_check};
 use atoll_sql_parse::syntax::parsed_expr;
 
-/// Names of the rows in question: no statement says them by chance.
+/// Names of the rows in question: no statement uses them by chance.
 const ROWS: &str = "rows to check";
 const THERE: &str = "rows that are there";
 const NEW: &str = "new rows";
 
 impl StatementPlanner {
-    /// What a write of this table obeys; `name` is what the statement calls the table.
+    /// The rules of writes to this table; `name` is its name in the statement.
     pub(in crate::session) async fn write_rules(
         &self,
         state: &SessionState,
@@ -71,7 +71,7 @@ impl StatementPlanner {
     }
 
     async fn checks(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<PlannedCheck>> {
-        // What is written to a column of UUIDs or JSONB is one.
+        // Values of UUID and JSONB columns have to be valid.
         let definition = table.definition();
         let checks = definition.checks.iter();
         let checks = checks.filter(|check| canonical_column(definition, check).is_none());
@@ -88,7 +88,7 @@ impl StatementPlanner {
         Ok(planned.collect())
     }
 
-    /// Conditions over the rows of a table, which are constraints of it.
+    /// Conditions over the rows of a table, which are its constraints.
     pub(in crate::session) async fn check_conditions(
         &self,
         state: &SessionState,
@@ -99,7 +99,7 @@ impl StatementPlanner {
         self.expressions_of_rows(state, table, conditions, &types, "a CHECK constraint").await
     }
 
-    /// Expressions over the rows of a table, in these types; `what` is what each of them is.
+    /// Expressions over the rows of a table, in these types; `what` names their kind.
     pub(in crate::session) async fn expressions_of_rows(
         &self,
         state: &SessionState,
@@ -159,7 +159,7 @@ impl StatementPlanner {
         Ok(PlannedConflict { uniques, update, is_fixed })
     }
 
-    /// Expressions over rows of hidden tables, side by side, that are to have these types.
+    /// Expressions over rows of hidden tables, side by side, cast to these types.
     async fn row_expressions(
         &self,
         state: &SessionState,
@@ -190,8 +190,8 @@ impl StatementPlanner {
         }
     }
 
-    /// A select list of these types with the values of the statement's parameters; before it has some, with NULL in
-    /// their place, and what types they have is noted.
+    /// A select list of these types with the values of the statement's parameters; before they are bound, with NULL
+    /// instead, and their types are noted.
     fn with_values(&self, plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
         if plan.get_parameter_names()?.is_empty() {
             return Ok(plan);
@@ -217,7 +217,7 @@ impl StatementPlanner {
     }
 }
 
-/// Refuses what looks at other rows than the one that an expression is computed for.
+/// Refuses expressions that read other rows than their own.
 fn refuse_other_rows(plan: &LogicalPlan) -> Result<()> {
     plan.apply(|node| match node {
         LogicalPlan::Aggregate(_) => stated_err!(
@@ -233,18 +233,18 @@ fn refuse_other_rows(plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-/// The column that a CHECK constraint makes one of a type.
+/// The column that a CHECK constraint restricts to a type.
 fn checked_column(definition: &TableDefinition, check: &str, of: Checked) -> Option<usize> {
     let is_of = |field: &Arc<Field>| type_of_check(check, field.name()) == Some(of);
     definition.columns.fields().iter().position(is_of)
 }
 
-/// The column that a CHECK constraint makes one of JSON.
+/// The column that a CHECK constraint restricts to JSON.
 fn json_column(definition: &TableDefinition, check: &str) -> Option<usize> {
     checked_column(definition, check, Checked::Json)
 }
 
-/// The column that a CHECK constraint makes one of a type whose values have one text each.
+/// The column that a CHECK constraint restricts to a type with canonical texts.
 fn canonical_column(definition: &TableDefinition, check: &Check) -> Option<(usize, Checked)> {
     let forms = [Checked::Jsonb, Checked::Uuid].into_iter();
     let mut found = forms.filter_map(|form| {
@@ -259,8 +259,8 @@ fn canonical_columns(definition: &TableDefinition) -> Vec<(usize, Checked)> {
     checks.filter_map(|check| canonical_column(definition, check)).collect()
 }
 
-/// Whether an expression gives the same from the same values whenever it is computed: `now()` belongs to the statement
-/// that it is planned for.
+/// Whether an expression always gives the same result for the same values: `now()` belongs to the statement that it is
+/// planned for.
 fn is_fixed(expr: &Expr) -> bool {
     let is_other = |expr: &Expr| {
         Ok(matches!(expr, Expr::ScalarFunction(call)
@@ -276,8 +276,8 @@ struct RowExpressions {
 }
 
 impl RowExpressions {
-    /// The same with what cannot be computed as it is written: CASE in place of `coalesce`, and the time of the
-    /// statement in place of `now()`.
+    /// The same with expressions that can be computed: CASE instead of `coalesce`, and the time of the statement
+    /// instead of `now()`.
     fn simplified(self, state: &SessionState) -> Result<Self> {
         let Self { exprs, schema } = self;
         let begun = state.execution_props().query_execution_start_time;
@@ -291,7 +291,7 @@ impl RowExpressions {
         Ok(Self { exprs: exprs.collect::<Result<_>>()?, schema })
     }
 
-    /// The same in these types, to be computed.
+    /// Compiles them for these types.
     fn physical(
         self,
         state: &SessionState,

@@ -1,4 +1,4 @@
-//! Where the columns of a result come from: which of them are plain columns of tables, as drivers ask for it.
+//! The origins of result columns: which of them are plain columns of tables, as drivers request it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ pub struct ColumnOrigin {
     pub column: i16,
 }
 
-/// The origin of each column of a result; those that are computed have none.
+/// The origin of each result column; computed ones have none.
 pub type ColumnOrigins = Arc<[Option<ColumnOrigin>]>;
 
-/// The origins of the columns of a plan. Those of a view are those of the query under its name.
+/// The origins of a plan's columns. A view's columns have the origins of its query.
 pub(in crate::session) fn origins_of(plan: &LogicalPlan) -> ColumnOrigins {
     traced(plan).into()
 }
@@ -39,7 +39,7 @@ fn traced(plan: &LogicalPlan) -> Vec<Option<ColumnOrigin>> {
         LogicalPlan::Distinct(Distinct::All(input)) => traced(input),
         LogicalPlan::Distinct(Distinct::On(on)) => of_exprs(&on.select_expr, &on.input),
         LogicalPlan::Projection(projection) => of_exprs(&projection.expr, &projection.input),
-        // Grouping sets put NULL in place of some keys.
+        // Grouping sets replace some keys with NULL.
         LogicalPlan::Aggregate(aggregate)
             if !matches!(aggregate.group_expr[..], [Expr::GroupingSet(_)]) =>
         {
@@ -76,13 +76,13 @@ fn of_join(join: &Join) -> Vec<Option<ColumnOrigin>> {
     }
 }
 
-/// The origins of expressions over a plan: of those that are a column of it.
+/// The origins of expressions over a plan, for those that are plain columns.
 fn of_exprs(exprs: &[Expr], input: &LogicalPlan) -> Vec<Option<ColumnOrigin>> {
     let below = traced(input);
     if below.iter().all(Option::is_none) {
         return Vec::new();
     }
-    let places = ColumnPlaces::of(input.schema());
+    let places = ColumnPlaces::from_schema(input.schema());
     let origin = |expr: &Expr| places.place(column_of(expr)?).and_then(|at| below[at]);
     exprs.iter().map(origin).collect()
 }
@@ -95,11 +95,11 @@ fn column_of(expr: &Expr) -> Option<&Column> {
     }
 }
 
-/// The columns of a schema by name: it may have thousands.
+/// The columns of a schema by name: there may be thousands.
 struct ColumnPlaces<'s>(HashMap<(Option<&'s TableReference>, &'s str), usize>);
 
 impl<'s> ColumnPlaces<'s> {
-    fn of(schema: &'s DFSchema) -> Self {
+    fn from_schema(schema: &'s DFSchema) -> Self {
         let columns = schema.iter().enumerate();
         Self(columns.map(|(at, (table, field))| ((table, field.name().as_str()), at)).collect())
     }

@@ -1,12 +1,12 @@
-//! Parameters whose types a client declares, where what stands beside them would tell another one.
+//! Casts of parameters with declared types where their operands imply others.
 //!
 //! ```text
 //! at - $1            at - CAST($1 AS INTERVAL)           where $1 is declared as one
 //! unnest($1)         unnest(CAST($1 AS INTEGER[]))
 //! ```
 //!
-//! Elsewhere a parameter has the type of what it is compared with, so that a number finds its row by a key whatever its
-//! width is.
+//! Elsewhere a parameter has the type of what it is compared with, so that a number finds its row by a key in any
+//! width.
 
 use std::ops::ControlFlow;
 
@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use atoll_sql_parse::dialect::column_type;
 use atoll_sql_parse::syntax::walk_expressions_mut;
 
-/// Casts parameters to the types that they are declared with.
+/// Casts parameters to their declared types.
 pub(in crate::session) fn cast_operands(
     statement: &mut Parsed,
     declared: &[Option<DataType>],
@@ -88,7 +88,7 @@ fn is_list(data_type: &DataType) -> bool {
     matches!(data_type, DataType::List(_))
 }
 
-/// The name of a type, with the microseconds that moments have.
+/// The name of a type, with microseconds for timestamps.
 fn name_of(data_type: &DataType) -> String {
     match data_type {
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP(6) WITH TIME ZONE".to_owned(),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_beside_others_have_the_types_that_they_are_declared_with() {
+    fn operands_have_their_declared_types() {
         let interval = DataType::Interval(IntervalUnit::MonthDayNano);
         let declared = [Some(interval), None, Some(DataType::new_list(DataType::Int32, true))];
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What has to be known of the data before a statement is planned: see `dialect::needs`.
+//! Looks up the data that a statement depends on before it is planned: see `dialect::needs`.
 
 use datafusion::arrow::array::cast::AsArray;
 use datafusion::arrow::compute::cast;
@@ -15,14 +15,14 @@ use crate::session::plan::steps::{is_volatile, plan_physical};
 use atoll_sql_common::task::BoundTask;
 use atoll_sql_parse::dialect::{Answer, Expansion, Question};
 
-/// Most rounds of questions: each answers those of one more level of subqueries.
+/// Maximum number of rounds: each resolves one more level of subqueries.
 const ROUNDS_MAX: usize = 100;
 
-/// Most values that a PIVOT looks up.
+/// Maximum number of values that a PIVOT looks up.
 const VALUES_MAX: usize = 10_000;
 
 impl StatementPlanner {
-    /// Writes out what hangs on the columns of tables and on values in them.
+    /// Expands parts of a statement that depend on tables' columns and values.
     pub(in crate::session) async fn expand(
         &self,
         state: &SessionState,

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! WITH q AS (UPDATE … RETURNING id), r AS (SELECT … FROM q) SELECT … FROM r
-//!     1. UPDATE … RETURNING id                            runs to its end; its rows stand under a name of ours
+//!     1. UPDATE … RETURNING id                            runs to its end; its rows get an internal name
 //!     2. WITH q AS (SELECT * FROM <that name>), r AS (…) SELECT … FROM r
 //! ```
 //!
-//! They run in the order of the text, each once, whether what it returns is read or not. All find their rows in the version
-//! of the statement: none sees what others change, but by what these return. What becomes of a row that several change is
-//! said in `store/database/transaction/parts.rs`. Queries beside them that are read more than once run so too: all that read
-//! one have to find the same rows.
+//! They run in the order of the text, each once, whether its result is read or not. All find their rows in the version
+//! of the statement: none sees the changes of others, except through RETURNING. For several changes of one row see
+//! `store/database/transaction/parts.rs`. Queries in the same WITH that are read more than once run so too: all readers
+//! have to find the same rows.
 //!
-//! A statement that is only described or explained runs nothing: tables without rows stand for what is returned.
+//! A statement that is only described or explained runs nothing: empty tables replace the results.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -41,27 +41,27 @@ use atoll_sql_parse::dialect::shown;
 use atoll_sql_parse::parse::changes_rows;
 use atoll_sql_parse::syntax::walk;
 
-/// The name of rows that a statement in WITH returned, which no table has.
+/// The name of rows returned by a statement in WITH, which no table has.
 const RETURNED: &str = "returned rows\u{1}";
 
-/// A statement in WITH that runs before the one around it.
+/// A statement in WITH that runs before the outer one.
 pub(in crate::session) struct PartWithin {
-    /// What WITH calls it.
+    /// Its name in WITH.
     name: String,
-    /// With what stands before it in WITH.
+    /// With the preceding queries of the WITH.
     statement: Parsed,
-    /// Where the statements behind it find what it returns; none where it returns nothing.
+    /// The name of its result for later statements; `None` if it returns nothing.
     returned: Option<String>,
 }
 
-/// Whether WITH of a statement has some that change rows.
+/// Whether the WITH of a statement contains statements that change rows.
 pub(in crate::session) fn are_in(ast: &Ast) -> bool {
     let Ast::Query(query) = ast else { return false };
     let mut ctes = query.with.iter().flat_map(|with| &with.cte_tables);
     ctes.any(|cte| changes_rows(&cte.query))
 }
 
-/// Takes the statements that run first out of WITH; where they return rows, a query of these stands there instead.
+/// Takes the statements that run first out of WITH; if they return rows, a query of these replaces them.
 fn take(ast: &mut Ast, normalize: &dyn Fn(&Ident) -> String) -> Result<Vec<PartWithin>> {
     let Ast::Query(query) = ast else { return Ok(Vec::new()) };
     let Some(mut with) = query.with.take() else { return Ok(Vec::new()) };
@@ -108,7 +108,7 @@ fn all_rows(relation: &Ident) -> Result<Box<Query>> {
     }
 }
 
-/// Whether a statement that changes rows returns some.
+/// Whether a statement that changes rows returns them.
 fn returns(query: &Query) -> bool {
     match query.body.as_ref() {
         SetExpr::Insert(Ast::Insert(insert)) => insert.returning.is_some(),
@@ -140,7 +140,7 @@ fn check_names(with: &With, main: &Query, normalize: &dyn Fn(&Ident) -> String) 
         if with.recursive && ctes[..at].iter().any(reads) {
             return stated_err!(
                 FEATURE_NOT_SUPPORTED,
-                "WITH query \"{name}\" changes rows and is read before it stands in WITH; put it first"
+                "WITH query \"{name}\" changes rows and is read before its definition in WITH; put it first"
             );
         }
         let is_read = || ctes[at + 1..].iter().any(reads) || times_read(&name, main, normalize) > 0;
@@ -154,15 +154,15 @@ fn check_names(with: &With, main: &Query, normalize: &dyn Fn(&Ident) -> String) 
     Ok(())
 }
 
-/// In how many places a part of a statement reads a relation of a name. A WITH further in that gives the name to another
-/// query does not matter: the name counts as read.
+/// The number of places in which a part of a statement reads a relation with a name. A nested WITH that redefines the
+/// name is ignored: the name counts as read.
 fn times_read(name: &str, part: &impl Visit, normalize: &dyn Fn(&Ident) -> String) -> isize {
     let mut reads = Reads { name, normalize, count: 0 };
     let _ = walk(part, &mut reads);
     reads.count
 }
 
-/// Counts the places that read a relation of a name.
+/// Counts the places that read a relation with a name.
 struct Reads<'a> {
     name: &'a str,
     normalize: &'a dyn Fn(&Ident) -> String,
@@ -181,7 +181,7 @@ impl Visitor for Reads<'_> {
     type Break = ();
 
     fn pre_visit_statement(&mut self, statement: &Ast) -> ControlFlow<()> {
-        // The one that is changed is a table, whatever WITH names.
+        // The changed relation is a table, whatever WITH names.
         let changed = match statement {
             Ast::Update(update) => Some(&update.table.relation),
             Ast::Delete(delete) => {
@@ -202,7 +202,7 @@ impl Visitor for Reads<'_> {
 }
 
 impl StatementPlanner {
-    /// Takes the statements that run first out of one whose WITH changes rows, also within EXPLAIN and PREPARE.
+    /// Takes the statements that run first out of a statement whose WITH changes rows, also within EXPLAIN and PREPARE.
     pub(in crate::session) fn take_parts(&self, statement: &mut Parsed) -> Result<Vec<PartWithin>> {
         match innermost(statement) {
             Some(ast) if are_in(ast) => take(ast, &|ident: &Ident| self.normalized(ident)),
@@ -210,7 +210,7 @@ impl StatementPlanner {
         }
     }
 
-    /// The plan of a statement together with those of the statements that were taken out of its WITH.
+    /// The plan of a statement together with those of the statements taken out of its WITH.
     pub(in crate::session) fn plan_parts<'a>(
         &'a self,
         state: &'a SessionState,
@@ -239,7 +239,7 @@ impl StatementPlanner {
         })
     }
 
-    /// Notes the parameters of a plan, which is not that of the statement around it.
+    /// Notes the parameters of a plan that is not part of the outer plan.
     fn note_parameters(&self, plan: &LogicalPlan) -> Result<()> {
         let casts = cast_types(plan)?;
         for (name, field) in parameter_fields(plan)? {
@@ -252,7 +252,7 @@ impl StatementPlanner {
 }
 
 impl Session {
-    /// Runs the statements in WITH that change rows; the statement reads what they return from then on.
+    /// Runs the statements in WITH that change rows; the statement then reads their results.
     pub(in crate::session) async fn run_changes(
         &self,
         planner: &StatementPlanner,
@@ -263,7 +263,7 @@ impl Session {
         let parts = take(ast, &|ident: &Ident| planner.normalized(ident))?;
         for PartWithin { statement, returned, .. } in parts {
             let mut own = planner.clone();
-            // The token of the statement around them is not raised when these have ended.
+            // The outer statement's token is not raised when these have ended.
             own.state.config_mut().set_extension(Arc::new(CancelToken::new()));
             let mut plan = own.plan(statement).await?;
             if let Some(values) = &planner.values {
@@ -279,7 +279,7 @@ impl Session {
     }
 }
 
-/// Rows as a table; NULL may be in all columns, whatever their batches say. As in other subqueries, the second column `a`
+/// Rows as a table; all columns are nullable, whatever their batches say. As in other subqueries, the second column `a`
 /// is `a_1`.
 fn rows_of(schema: &Schema, batches: Vec<RecordBatch>) -> Result<MemTable> {
     let mut taken = HashSet::new();

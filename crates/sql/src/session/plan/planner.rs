@@ -57,30 +57,30 @@ use atoll_sql_files::check_files;
 use atoll_sql_parse::dialect::BY_NAME;
 use atoll_sql_semantics::sql_to_plan::{create_logical_expr, statement_to_plan};
 
-/// Plans one statement: all of its scans see the rows that were there when this was made.
+/// Plans one statement: all of its scans see the rows at the time of its creation.
 #[derive(Clone)]
 pub(crate) struct StatementPlanner {
-    /// The session's settings, over names of the statement's own.
+    /// The session's settings, with the names of the statement.
     pub(in crate::session) state: SessionState,
     /// These names.
     pub(crate) names: Catalogs,
-    /// What it reads and writes.
+    /// The transaction that it reads and writes in.
     pub(in crate::session) transaction: StatementTransaction,
-    /// What all of its sessions share.
+    /// The shared database.
     pub(in crate::session) database: Database,
-    /// On which it runs.
+    /// The workers on which it runs.
     pub(in crate::session) workers: Workers,
     /// Whether the statement may name files.
     files: bool,
-    /// Whose rights limit it; none where it may do everything.
+    /// The user whose rights limit it; `None` if it may do everything.
     pub(in crate::session) user: Option<Arc<LimitedUser>>,
-    /// The values of its parameters, once it runs with some.
+    /// The values of its parameters, if any.
     pub(in crate::session) values: Option<ParamValues>,
     /// Parameters outside of its plan.
     pub(in crate::session) rule_parameters: RuleParameters,
 }
 
-/// The parameters in expressions that a plan does not hold, as those of ON CONFLICT, with their types where they tell.
+/// Parameters in expressions outside the plan, such as those of ON CONFLICT, with their types if they are known.
 #[derive(Clone, Debug, Default)]
 pub(in crate::session) struct RuleParameters(Arc<Mutex<BTreeMap<String, Option<DataType>>>>);
 
@@ -96,7 +96,7 @@ impl RuleParameters {
         self.0.lock().is_empty()
     }
 
-    /// These and those that a plan has.
+    /// These and the parameters of a plan.
     pub(in crate::session) fn and_of(
         &self,
         plan: &LogicalPlan,
@@ -114,7 +114,7 @@ impl RuleParameters {
 }
 
 impl Session {
-    /// A planner of the next statement of a transaction, over what that sees.
+    /// A planner for the next statement of a transaction, which sees its state.
     pub(crate) async fn planner(
         &self,
         transaction: &StatementTransaction,
@@ -129,7 +129,7 @@ impl Session {
         }
         let mut state = self.state_on(&workers);
         self.follow_search_path(&mut names, &mut state.config_mut().options_mut().catalog);
-        state.register_catalog_list(NameList::of(names.clone()));
+        state.register_catalog_list(NameList::new(names.clone()));
         state.config_mut().set_extension(Arc::new(CancelToken::new()));
         // Another session may have set it.
         if let Some(options) = state.config_mut().options_mut().extensions.get_mut::<AtollOptions>()
@@ -150,7 +150,7 @@ impl Session {
             statement: Some(begun.timestamp_micros()),
             transaction: Some(transaction_begun.timestamp_micros()),
         });
-        // What functions are told of the settings.
+        // The settings that functions receive.
         state.mark_start_execution();
         state.execution_props_mut().query_execution_start_time = Some(transaction_begun);
         let (transaction, database) = (transaction.clone(), self.database().clone());
@@ -197,7 +197,7 @@ impl StatementPlanner {
         self.plan_by(&self.state, statement).await
     }
 
-    /// Plans a text that is not the statement's own: places in it mean nothing to its reader.
+    /// Plans a text that is not the statement's own: positions in it mean nothing to its reader.
     pub(in crate::session) async fn plan_other(&self, statement: Parsed) -> Result<LogicalPlan> {
         let mut state = self.state.clone();
         state.config_mut().options_mut().sql_parser.collect_spans = false;
@@ -253,26 +253,26 @@ impl StatementPlanner {
         }
     }
 
-    /// The planner of another statement within this one, with the values of its own parameters.
+    /// A planner for another statement within this one, with the values of its own parameters.
     pub(in crate::session) fn of_another(&self, values: Option<ParamValues>) -> Self {
         Self { values, rule_parameters: RuleParameters::default(), ..self.clone() }
     }
 
-    /// PREPARE with the types of all parameters, those outside of its plan included.
+    /// PREPARE with the types of all parameters, including those outside its plan.
     fn all_declared(&self, mut prepare: Prepare) -> Result<Prepare> {
         let all = self.rule_parameters.and_of(&prepare.input)?;
         if self.rule_parameters.is_empty() || prepare.fields.len() == all.len() {
             return Ok(prepare);
         }
         let types = (1..=all.len()).map(|number| all.get(&format!("${number}")).cloned().flatten());
-        // Where one is not known, all values are taken as they come.
+        // If one type is unknown, all values are taken as they come.
         let types = types.collect::<Option<Vec<_>>>().unwrap_or_default();
         let fields = types.into_iter().map(|of| Arc::new(Field::new("", of, true)));
         prepare.fields = fields.collect();
         Ok(prepare)
     }
 
-    /// Where the rows of this statement go.
+    /// The target of this statement's rows.
     pub(in crate::session) fn target(&self, rules: WriteRules) -> WriteTarget {
         let (database, transaction) = (self.database.clone(), &self.transaction.transaction);
         WriteTarget { database, transaction: transaction.clone(), rules }
@@ -285,27 +285,27 @@ impl StatementPlanner {
         locked.map_err(transaction_error)
     }
 
-    /// Changes names, definitions and what they stand for.
+    /// Changes names and definitions.
     pub(in crate::session) async fn define(&self, change: CatalogChange) -> Result<()> {
         check_reserved(&change, self.names.temporary_schema())?;
         self.check_definition(&change)?;
         self.define_for(change).await
     }
 
-    /// Likewise for any owner of what is changed: for the sake of a change that the user may make.
+    /// The same for any owner: for changes that follow from one that the user may make.
     pub(in crate::session) async fn define_for(&self, change: CatalogChange) -> Result<()> {
         self.define_any(change.clone()).await?;
         self.follow_definition(&change).await?;
         self.follow_with_comments(&change).await
     }
 
-    /// Likewise, the schema of roles included.
+    /// The same, including the schema of roles.
     pub(crate) async fn define_any(&self, change: CatalogChange) -> Result<()> {
         let mut transaction = self.transaction.transaction.lock().await?;
         fresh(transaction.define(change).await.map_err(transaction_error)?)
     }
 
-    /// Hands a change of rows to the transaction.
+    /// Passes a change of rows to the transaction.
     pub(in crate::session) async fn write(
         &self,
         table: &PlacedTable,
@@ -314,7 +314,7 @@ impl StatementPlanner {
         self.target(WriteRules::default()).write(table, change).await
     }
 
-    /// Hands over the rows that an altered table has anew.
+    /// Passes the rewritten rows of an altered table to the transaction.
     pub(in crate::session) async fn rewrite(
         &self,
         table: &PlacedTable,
@@ -323,7 +323,7 @@ impl StatementPlanner {
         self.target(WriteRules::default()).rewrite(table, change).await
     }
 
-    /// Makes the table of an INSERT the target of its rows, and takes out what DataFusion does not plan.
+    /// Makes the table of an INSERT the target of its rows, and takes out the clauses that DataFusion does not plan.
     async fn take_insert(&self, state: &SessionState, statement: &mut Parsed) -> Result<()> {
         let Some(ast) = innermost(statement) else { return Ok(()) };
         take_with(ast);
@@ -335,7 +335,7 @@ impl StatementPlanner {
                 // DEFAULT VALUES
                 return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
             }
-            // That the table is missing is told, not that the clause is unknown.
+            // Report the missing table, not an unknown clause.
             insert.on = None;
             return Ok(());
         };
@@ -371,7 +371,7 @@ impl StatementPlanner {
         Ok(())
     }
 
-    /// Of each column what it is where an INSERT leaves it out.
+    /// The default of each column for an INSERT that leaves it out.
     fn defaults(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<Option<Expr>>> {
         let none = DFSchema::empty();
         let default = |text: &Option<Arc<str>>| {
@@ -391,7 +391,7 @@ impl StatementPlanner {
         atoll_sql_files::read::expand(state, &self.names, self.files, &mut statement).await?;
         let normalize = state.config_options().sql_parser.enable_ident_normalization;
         let (tables, ctes) = resolve_table_references(&statement, normalize)?;
-        let qualifiers = BareQualifiers::of(&statement, &tables);
+        let qualifiers = BareQualifiers::from_statement(&statement, &tables);
         if reads(&statement) {
             self.check_reads(state, (&statement, tables.as_slice()), within)?;
             self.plan_views(state, tables, within).await?;
@@ -408,7 +408,7 @@ impl StatementPlanner {
             check_inserted(&plan)?;
         }
         let plan = atoll_sql_files::copy::settled(plan)?;
-        // Also what EXPLAIN ANALYZE would carry out.
+        // Including those that EXPLAIN ANALYZE would run.
         if plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_))))? {
             self.check_files("COPY")?;
         }
@@ -418,12 +418,12 @@ impl StatementPlanner {
         Ok(plan)
     }
 
-    /// What all transactions that have ended have left.
+    /// The state after all ended transactions.
     pub(crate) fn published(&self) -> Arc<DatabaseVersion> {
         self.database.store().published()
     }
 
-    /// Refuses statements that name files where the session may not.
+    /// Refuses statements that name files if the session may not.
     pub(in crate::session) fn check_files(&self, statement: &str) -> Result<()> {
         check_files(self.files, statement)
     }
@@ -467,14 +467,14 @@ impl StatementPlanner {
             for name in tables {
                 let name = resolve(state, name);
                 if tells_columns_of_views(&name) {
-                    // A view that asks for the columns of all views is one of them.
+                    // A view that reads the columns of all views is one of them.
                     if within.iter().any(tells_columns_of_views) {
                         continue;
                     }
                     let within = [within, std::slice::from_ref(&name)].concat();
                     for view in self.names.views().into_iter().filter(|view| !within.contains(view))
                     {
-                        // One that cannot be planned keeps the columns that it was made with.
+                        // A view that cannot be planned keeps the columns that it was created with.
                         let _ = self.plan_view(&view, &within).await;
                     }
                 } else if within.contains(&name) {
@@ -516,8 +516,8 @@ impl StatementPlanner {
     ) -> Result<LogicalPlan> {
         let mut state = self.state.clone();
         view.set_options(state.config_mut().options_mut());
-        // It means what it meant when it was made: not what the session has for itself, nor what it looks names up in.
-        state.register_catalog_list(NameList::of(self.names_of_views(!is_lasting)));
+        // It keeps the meaning of its creation: independent of the session's own objects and search path.
+        state.register_catalog_list(NameList::new(self.names_of_views(!is_lasting)));
         let statement =
             crate::session::statement::parsed_statement::parse(&view.sql, &state)?.statement;
         match self.plan_within(&state, statement, within).await? {
@@ -529,14 +529,13 @@ impl StatementPlanner {
     }
 }
 
-/// Whether a statement reads the tables it names: what only drops or shows a view does not need it to
-/// be right.
+/// Whether a statement reads its tables: one that only drops or shows a view does not need it to be valid.
 fn reads(statement: &Parsed) -> bool {
     let Parsed::Statement(ast) = statement else { return true };
     !matches!(ast.as_ref(), Ast::Drop { .. } | Ast::ShowCreate { .. })
 }
 
-/// The view that a statement makes.
+/// The view that a statement creates.
 fn view_made(state: &SessionState, statement: &Ast) -> Result<Option<ResolvedTableReference>> {
     let Ast::CreateView(create) = statement else { return Ok(None) };
     let normalize = state.config_options().sql_parser.enable_ident_normalization;

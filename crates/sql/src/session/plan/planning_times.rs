@@ -1,4 +1,4 @@
-//! How long the steps from a text to its plan take.
+//! Durations of the steps from a text to its plan.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use crate::session::Session;
 use atoll_sql_common::error::SqlError;
 use atoll_sql_parse::parse::{on_deep_stack, stack_for};
 
-/// Times of the steps from a text to its physical plan.
+/// Durations of the steps from a text to its physical plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanningTimes {
-    /// The session's settings and names, as they are when the statement begins.
+    /// Collecting the session's settings and names.
     pub setup: Duration,
     /// DataFusion's parser over the same text.
     pub parser: Duration,
-    /// What the dialect adds: words, names of columns, steps on the tree, what is asked before planning.
+    /// The dialect: words, column names, tree rewrites, lookups before planning.
     pub rewrites: Duration,
     /// From the tree to a logical plan.
     pub logical: Duration,
@@ -29,10 +29,10 @@ pub struct PlanningTimes {
 }
 
 impl Session {
-    /// Plans a query step by step, and says how long each step took.
+    /// Plans a query step by step and measures each step.
     ///
     /// # Errors
-    /// For what cannot be planned, and for a text that DataFusion's own parser does not read.
+    /// For invalid queries, and for texts that DataFusion's own parser rejects.
     pub fn time_planning<'a>(
         &'a self,
         sql: &'a str,
@@ -58,7 +58,7 @@ impl Session {
         planner.expand(state, &mut statement, &[]).await?;
         let expanded = lap.next();
         let plan = planner.plan(statement).await?;
-        // Planning asks again what is asked before, and finds it answered.
+        // Planning repeats the lookups above, which are cached by then.
         let planned = lap.next().saturating_sub(expanded);
         let optimized = without_large_constants(|| state.optimize(&plan))?;
         let optimizer = lap.next();
@@ -69,7 +69,7 @@ impl Session {
     }
 }
 
-/// A clock that tells the time since it was last asked.
+/// A stopwatch: the time since the last call.
 struct Lap(Instant);
 
 impl Lap {

@@ -15,8 +15,8 @@ use atoll_sql_common::operator::StatementPartsPlanner;
 use atoll_sql_exec::sample::SampleNodePlanner;
 use atoll_sql_semantics::volatile::{FencePlanner, SharedPlanner};
 
-/// DataFusion's planner, which also plans samples, the rows of RETURNING, statements of several parts, and what
-/// keeps volatile calls in their place.
+/// DataFusion's planner, which also plans samples, the rows of RETURNING, statements of several parts, and the node
+/// that keeps volatile calls in place.
 #[derive(Debug)]
 pub(in crate::session) struct AtollQueryPlanner;
 

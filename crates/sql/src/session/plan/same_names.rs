@@ -1,9 +1,8 @@
-//! Tables of one name in several schemas, joined without aliases.
+//! Tables with the same name in several schemas, joined without aliases.
 //!
-//! DataFusion 55 takes `tbl` and `s1.tbl` for one another where it looks a column up
-//! (`TableReference::resolved_eq`, apache/datafusion#6012): the first that matches answers, so
-//! `SELECT * FROM tbl, s1.tbl` shows the columns of one of them twice. Where a name has two readings, an alias is asked
-//! for.
+//! DataFusion 55 confuses `tbl` and `s1.tbl` when it looks a column up (`TableReference::resolved_eq`,
+//! apache/datafusion#6012): it takes the first match, so `SELECT * FROM tbl, s1.tbl` shows the columns of one of them
+//! twice. An ambiguous name requires an alias.
 
 use atoll_sql_common::error::stated_err;
 use atoll_sql_parse::syntax::walk;
@@ -16,14 +15,17 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Visitor};
 
-/// The tables by whose bare names a statement calls columns: `tbl.x`.
+/// The unqualified table names that qualify columns in a statement: `tbl.x`.
 #[derive(Debug, Default)]
 pub(in crate::session) struct BareQualifiers(HashSet<String>);
 
 impl BareQualifiers {
-    /// Those of a statement; none where all tables are named without their schemas, since then no
-    /// two of them can be taken for one another.
-    pub(in crate::session) fn of(statement: &Parsed, tables: &[TableReference]) -> Option<Self> {
+    /// The qualifiers of a statement; `None` if no table is named with its schema, since then no two of them can be
+    /// confused.
+    pub(in crate::session) fn from_statement(
+        statement: &Parsed,
+        tables: &[TableReference],
+    ) -> Option<Self> {
         if tables.iter().all(|table| table.schema().is_none()) {
             return None;
         }
@@ -90,7 +92,7 @@ impl Visitor for BareQualifiers {
     }
 }
 
-/// The tables whose columns these are.
+/// The tables of these columns.
 fn tables(schema: &DFSchema) -> Vec<&TableReference> {
     let mut tables: Vec<&TableReference> = schema.iter().filter_map(|(table, _)| table).collect();
     tables.dedup();

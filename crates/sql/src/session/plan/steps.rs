@@ -1,4 +1,4 @@
-//! Steps of planning that need a statement's settings alone.
+//! Planning steps that need only a statement's settings.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use atoll_sql_semantics::rewrite::{EmptySubqueries, OuterAggregates, OuterNames}
 use atoll_sql_semantics::timezone::SessionTimeZone;
 use atoll_sql_semantics::type_resolution::DatesBesideTimestamps;
 
-/// The settings of a statement for what is kept of its plan, which must keep neither what the statement reads nor the
-/// database that keeps the plan.
+/// The settings of a statement for its cached plan, which must keep alive neither what the statement reads nor the
+/// database that caches the plan.
 pub(in crate::session) fn state_to_keep(state: &SessionState) -> SessionState {
     let mut state = state.clone();
     let extensions = &mut state.config_mut().options_mut().extensions;
@@ -27,20 +27,20 @@ pub(in crate::session) fn state_to_keep(state: &SessionState) -> SessionState {
     if let Some(start) = extensions.get_mut::<StatementStart>() {
         start.transaction = None;
     }
-    // What functions are told of the settings.
+    // The settings that functions receive.
     state.mark_start_execution();
     state
 }
 
-/// The token that is raised when the statement's result was dropped: every plan's context has it.
+/// The token that is raised when the statement's result is dropped: every plan's context has it.
 pub(in crate::session) fn cancel_token(state: &SessionState) -> CancelToken {
     let token = state.config().get_extension::<CancelToken>();
     token.map(|token| token.as_ref().clone()).unwrap_or_default()
 }
 
-/// The plan with the types that it has in the end: they are the columns of a view.
+/// The plan with its final types: they are those of a view's columns.
 pub(in crate::session) fn coerced(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
-    // The analyzer's own checks refuse subqueries that a later rule makes joins of.
+    // The analyzer's own checks refuse subqueries that a later rule turns into joins.
     let rules: [&dyn AnalyzerRule; 6] = [
         &OuterNames,
         &OuterAggregates,
@@ -53,7 +53,7 @@ pub(in crate::session) fn coerced(state: &SessionState, plan: LogicalPlan) -> Re
     rules.iter().try_fold(plan, |plan, rule| rule.analyze(plan, options))
 }
 
-/// The plan as it is after all of analysis.
+/// The fully analyzed plan.
 pub(in crate::session) fn analyzed(state: &SessionState, plan: LogicalPlan) -> Result<LogicalPlan> {
     state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})
 }
@@ -70,8 +70,8 @@ pub(in crate::session) async fn plan_physical(
     on_deep_stack(STACK_SHORT, planned).await
 }
 
-/// Whether a function gives another value each time.
+/// Whether a function is volatile.
 pub(in crate::session) fn is_volatile(state: &SessionState, function: &str) -> bool {
-    let function = Functions::of(state).scalar(function);
+    let function = Functions::for_session(state).scalar(function);
     function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
 }

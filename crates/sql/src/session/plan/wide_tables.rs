@@ -1,11 +1,10 @@
-//! `SELECT * FROM t`, `SELECT a, b, … FROM t` and `INSERT INTO t` of a table with very many columns.
+//! `SELECT * FROM t`, `SELECT a, b, … FROM t` and `INSERT INTO t` for tables with very many columns.
 //!
-//! DataFusion 55.2 compares the columns of a select list with each other by their texts
-//! (`push_projection_dedupl`), which takes ten seconds for ten thousand (apache/datafusion#7698). A select list that is
-//! `*` alone gives what FROM, WHERE and ORDER BY give: the query is planned with a constant in its place, and that is
-//! left out of the plan. One of columns alone is put above that.
-//! Rows that are written into all columns of a table need no projection that casts them, where their types are the
-//! table's.
+//! DataFusion 55.2 compares the columns of a select list with each other by their texts (`push_projection_dedupl`),
+//! which takes ten seconds for ten thousand (apache/datafusion#7698). A select list that is `*` alone returns the
+//! columns of FROM: the query is planned with a constant in its place, which is then removed from the plan. A list of
+//! plain columns is put on top of that. Rows written into all columns of a table need no projection with casts if their
+//! types are the table's.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,19 +28,19 @@ use futures::future::BoxFuture;
 
 use crate::session::plan::planner::StatementPlanner;
 
-/// Fewer columns are planned as they are written.
+/// Fewer columns are planned as written.
 const COLUMNS_MIN: usize = 500;
 
 /// The name of the constant, which no one can type.
 const CONSTANT: &str = "$star";
 
-/// A query whose select list was taken out: the names of its columns, or none for `*`.
+/// A query whose select list was taken out: the names of its columns, or `None` for `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::session) struct TakenList(Option<Vec<String>>);
 
 impl StatementPlanner {
-    /// Takes the select list out of a statement that is `SELECT * FROM t` or `SELECT a, b, … FROM t`, explains it, copies it
-    /// or makes a table of it, where the list is long.
+    /// Takes a long select list out of a statement that is `SELECT * FROM t` or `SELECT a, b, … FROM t`, or that
+    /// explains, copies or creates a table from such a query.
     pub(in crate::session) async fn take_list(
         &self,
         state: &SessionState,
@@ -53,7 +52,7 @@ impl StatementPlanner {
         let Ok(at) = self.resolve_in(state, table) else { return Ok(None) };
         let mut found = self.names.table(&at)?;
         if found.is_none() {
-            // The schema knows files by their names, and what they are is found out but once.
+            // The schema resolves files by name, and inspects each only once.
             let Ok(schema) = state.schema_for_ref(at.clone()) else { return Ok(None) };
             found = schema.table(&at.table).await?;
             if let Some(found) = &found {
@@ -77,7 +76,7 @@ impl StatementPlanner {
         Ok(Some(taken))
     }
 
-    /// The columns of a select list; none where one of them is not there, or there twice.
+    /// The columns of a select list; `None` if one of them is missing or ambiguous.
     fn names_of(&self, items: &[SelectItem], schema: &Schema) -> Option<Vec<String>> {
         let mut left: HashSet<&str> =
             schema.fields().iter().map(|field| field.name().as_str()).collect();
@@ -91,8 +90,8 @@ impl StatementPlanner {
         items.iter().map(name).collect()
     }
 
-    /// The plan of an INSERT into all columns of a wide table, of rows of VALUES or of a query of the same types; none
-    /// for all other statements.
+    /// The plan of an INSERT into all columns of a wide table, of rows of VALUES or of a query of the same types;
+    /// `None` for all other statements.
     pub(in crate::session) fn wide_insert<'a>(
         &'a self,
         state: &'a SessionState,
@@ -116,7 +115,7 @@ impl StatementPlanner {
         if schema.fields().len() < COLUMNS_MIN {
             return Ok(None);
         }
-        // NOT NULL is looked after where rows are written.
+        // NOT NULL is checked when rows are written.
         let nullable = schema.fields().iter().map(|it| it.as_ref().clone().with_nullable(true));
         let target = DFSchema::try_from(Schema::new(nullable.collect::<Vec<_>>()))?;
         let input = match source.body.as_ref() {
@@ -148,7 +147,7 @@ impl StatementPlanner {
     }
 }
 
-/// The values of a row in the types of columns; none where there are not as many.
+/// The values of a row in the types of columns; `None` if their number differs.
 fn values(
     state: &SessionState,
     row: &[Expr],
@@ -165,7 +164,7 @@ fn values(
     row.iter().zip(target.fields()).map(value).collect::<Result<Vec<_>>>().map(Some)
 }
 
-/// The source of an INSERT that names no columns and has nothing else.
+/// The source of an INSERT without a column list or other clauses.
 fn all_columns_source(insert: &Insert) -> Option<&Query> {
     let is_plain = insert.columns.is_empty()
         && insert.on.is_none()
@@ -207,7 +206,7 @@ fn query_of(statement: &mut Parsed) -> Option<&mut Query> {
 }
 
 impl TakenList {
-    /// The plan of the statement as it was.
+    /// The plan of the original statement.
     pub(in crate::session) fn restored(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let inner = |plan: Arc<LogicalPlan>| -> Result<_> {
             Ok(Arc::new(self.restored(Arc::unwrap_or_clone(plan))?))
@@ -234,7 +233,7 @@ impl TakenList {
         })
     }
 
-    /// The columns of the list above a plan that has them all. Its schema is made here: a search for each column among
+    /// The listed columns on top of a plan that has all columns. The schema is built here: searching each column among
     /// all of them takes long.
     fn above(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let Some(names) = &self.0 else { return Ok(plan) };
@@ -260,7 +259,7 @@ impl TakenList {
     }
 }
 
-/// What the constant stands on; a sort has it below itself too, beside the columns that it sorts by.
+/// The input of the constant; a sort has it below itself too, next to its sort columns.
 fn under_constant(plan: LogicalPlan) -> LogicalPlan {
     match plan {
         LogicalPlan::Projection(constant) => match Arc::unwrap_or_clone(constant.input) {
@@ -278,8 +277,7 @@ fn under_constant(plan: LogicalPlan) -> LogicalPlan {
     }
 }
 
-/// The table and the select list of a query that has nothing else but WHERE, ORDER BY columns and LIMIT: `*`, or many
-/// columns.
+/// The table and the select list of a query with at most WHERE, ORDER BY columns and LIMIT: `*`, or many columns.
 fn plain_list(query: &mut Query) -> Option<(&ObjectName, &mut Vec<SelectItem>)> {
     let sorts_columns = query.order_by.as_ref().is_none_or(|order| match &order.kind {
         OrderByKind::Expressions(keys) => keys

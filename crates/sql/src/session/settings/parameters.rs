@@ -1,5 +1,5 @@
-//! PostgreSQL's settings of a session, which its clients set and ask for: `SET application_name = 'x'`, `SHOW
-//! server_version`, `RESET ALL`. Settings of the engine are DataFusion's.
+//! PostgreSQL's session settings, which its clients set and query: `SET application_name = 'x'`, `SHOW server_version`,
+//! `RESET ALL`. Settings of the engine are DataFusion's.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use atoll_sql_common::settings::AtollOptions;
 use atoll_sql_parse::syntax::begins_with;
 use atoll_sql_semantics::timezone;
 
-/// What such statements begin with.
+/// The first words of such statements.
 const FIRST_WORDS: [&str; 6] = ["set", "show", "reset", "discard", "close", "unlisten"];
 
-/// The time zone by the name that it has among DataFusion's settings.
+/// The time zone's name among DataFusion's settings.
 const ENGINE_TIME_ZONE: [&str; 5] = ["datafusion", ".", "execution", ".", "time_zone"];
 
 /// A statement about such a setting.
@@ -44,19 +44,19 @@ pub(in crate::session) enum ParameterStatement {
     },
     Show(Cow<'static, str>),
     ResetAll,
-    /// The session is as it began.
+    /// Resets the session to its initial state.
     DiscardAll,
-    /// Temporary tables and views were dropped.
+    /// After temporary tables and views were dropped.
     DiscardTemp,
-    /// One about what is never there.
+    /// A statement about objects that never exist.
     Ignored(IgnoredDdl),
-    /// One that has nothing to do here: there are no cursors or channels to listen on.
+    /// A statement without effect: there are no cursors or channels to listen on.
     Nothing(&'static str),
 }
 
 impl ParameterStatement {
-    /// The statement of a text, if it is one.
-    pub(in crate::session) fn of(sql: &str) -> Option<Self> {
+    /// Parses the text; `None` if it is another statement.
+    pub(in crate::session) fn parse(sql: &str) -> Option<Self> {
         if !begins_with(sql, &FIRST_WORDS) {
             return None;
         }
@@ -99,7 +99,7 @@ impl ParameterStatement {
         })
     }
 
-    /// What stands behind SET.
+    /// The assignment after SET.
     fn assignment(lower: &[&str], words: &[&str], is_local: bool) -> Option<Self> {
         match lower {
             ["time", "zone", "local"] => Self::set(TIME_ZONE, None, is_local),
@@ -137,13 +137,13 @@ impl ParameterStatement {
     }
 }
 
-/// A name whose parts have points between them.
+/// A name whose parts are separated by dots.
 fn dotted(words: &[&str]) -> Option<String> {
     let is_point = |(at, word): (usize, &&str)| (*word == ".") == (at % 2 == 1);
     words.iter().enumerate().all(is_point).then(|| words.concat())
 }
 
-/// A token as it is meant.
+/// The value of a token.
 fn plain(token: &Token) -> String {
     match token {
         Token::SingleQuotedString(text) => text.clone(),
@@ -152,7 +152,7 @@ fn plain(token: &Token) -> String {
     }
 }
 
-/// A token as a list of schemas has it: names in the case that is meant, in quotes where they need them.
+/// A token in a list of schemas: names in their actual case, quoted if necessary.
 fn name_in_path(token: &Token) -> String {
     match token {
         Token::Word(word) if word.quote_style.is_none() => word.value.to_lowercase(),
@@ -169,13 +169,13 @@ pub(in crate::session) fn shown_schema(name: &str) -> SchemaRef {
 }
 
 impl Session {
-    /// Settings that PostgreSQL's clients are told of, and what they are.
+    /// Settings that PostgreSQL's clients are notified of, with their values.
     pub fn reported_parameters(&self) -> Vec<(&'static str, String)> {
         self.parameters.take_changed();
         self.reported(PARAMETERS.iter())
     }
 
-    /// Those that were changed since they were last told.
+    /// Those that were changed since the last notification.
     pub fn changed_parameters(&self) -> Vec<(&'static str, String)> {
         let changed = self.parameters.take_changed();
         self.reported(changed.iter().filter_map(|name| known(name)))
@@ -189,32 +189,32 @@ impl Session {
         names.filter_map(|name| Some((name, self.parameters.get(name)?))).collect()
     }
 
-    /// How many sessions clients may have at the same time, as `max_connections` tells.
+    /// Sets how many sessions clients may have at the same time, which `max_connections` shows.
     pub fn set_connections_max(&self, count: usize) {
         self.parameters.set_connections_max(count);
     }
 
-    /// The statement of a text that is about one of PostgreSQL's settings, or asks for nothing. A name with a point that
-    /// was never set is perhaps that of a table.
+    /// Parses a statement about one of PostgreSQL's settings, or without effect. An unknown name with a dot may be that
+    /// of a table.
     pub(in crate::session) fn parameter_statement(&self, sql: &str) -> Option<ParameterStatement> {
-        let ignored = || IgnoredDdl::of(sql).map(ParameterStatement::Ignored);
-        let statement = ParameterStatement::of(sql).or_else(ignored)?;
+        let ignored = || IgnoredDdl::parse(sql).map(ParameterStatement::Ignored);
+        let statement = ParameterStatement::parse(sql).or_else(ignored)?;
         match &statement {
             ParameterStatement::Show(name) if self.parameters.get(name).is_none() => None,
             _ => Some(statement),
         }
     }
 
-    /// Sets one of PostgreSQL's settings as a client does that begins a session, which RESET goes back to; false
-    /// where there is no such setting.
+    /// Sets one of PostgreSQL's settings for a client that begins a session, which RESET restores; false if there is no
+    /// such setting.
     ///
     /// # Errors
-    /// When it cannot be set to this.
+    /// If the value is invalid.
     pub fn set_parameter(&self, name: &str, value: &str) -> std::result::Result<bool, SqlError> {
         self.parameters.set_first(name, value).map_err(|error| SqlError::new(error, ""))
     }
 
-    /// How long a statement may run; none without a bound.
+    /// How long a statement may run; `None` if it is unlimited.
     pub fn statement_timeout(&self) -> Option<Duration> {
         self.parameters.time("statement_timeout")
     }
@@ -224,22 +224,22 @@ impl Session {
         self.parameters.time("idle_in_transaction_session_timeout")
     }
 
-    /// Whether the client is told what statements pass over.
+    /// Whether the client receives notices.
     pub fn tells_notices(&self) -> bool {
         self.parameters.get(MESSAGES).is_none_or(|least| !["warning", "error"].contains(&&*least))
     }
 
-    /// Whether it is warned.
+    /// Whether it receives warnings.
     pub fn tells_warnings(&self) -> bool {
         self.parameters.get(MESSAGES).is_none_or(|least| least != "error")
     }
 
-    /// The time zone, whose day today is.
+    /// The session's time zone, which determines the current date.
     pub fn time_zone(&self) -> Option<String> {
         self.context.state_ref().read().config_options().execution.time_zone.clone()
     }
 
-    /// Carries out a statement about such a setting.
+    /// Runs a statement about such a setting.
     pub(in crate::session) async fn parameter(
         &self,
         statement: ParameterStatement,
@@ -262,7 +262,7 @@ impl Session {
                 let value = parameters.get(&name).unwrap_or_default();
                 let column: ArrayRef = Arc::new(StringArray::from(vec![value]));
                 let batch = RecordBatch::try_new(shown_schema(&name), vec![column])?;
-                let result = QueryResult::of(batch.schema(), vec![batch], sql);
+                let result = QueryResult::from_batches(batch.schema(), vec![batch], sql);
                 return Ok(result.tagged(StatementTag::shown("SHOW")));
             }
             ParameterStatement::ResetAll => {
@@ -289,7 +289,7 @@ impl Session {
         Ok(QueryResult::done(tag.to_owned(), sql))
     }
 
-    /// All settings of the session are what they were when it began; those of the whole database stay.
+    /// Resets all settings of the session; those of the whole database stay.
     fn reset_all(&self) {
         let defaults = self.first_options();
         let (limit, home) = (defaults.session_memory, defaults.home);
@@ -314,7 +314,7 @@ impl Session {
     }
 }
 
-/// How a transaction is to run, by the setting that says so.
+/// The transaction mode that a setting specifies.
 fn mode(name: &str, value: Option<&str>) -> Result<TransactionMode> {
     use TransactionIsolationLevel as Level;
     let value = value.unwrap_or_default().to_ascii_lowercase();
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn statements_about_settings_of_postgresql_are_known() {
-        let of = ParameterStatement::of;
+        let of = ParameterStatement::parse;
         assert_eq!(of("SET application_name TO 'my app';"), set("application_name", "my app"));
         assert_eq!(of("set datestyle = ISO, MDY"), set("DateStyle", "ISO, MDY"));
         let version = Cow::Borrowed("server_version");

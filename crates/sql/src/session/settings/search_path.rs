@@ -1,5 +1,5 @@
-//! `search_path`: the schemas in which names without one are looked up, in turn; what is made under such a name goes to
-//! the first of them that exists.
+//! `search_path`: the schemas in which unqualified names are looked up, in turn; new objects with unqualified names go
+//! to the first of them that exists.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::session::Session;
 use atoll_sql_common::names::{CATALOG, SearchPath, USER, first_schema, schemas_in};
 
 impl Session {
-    /// The search path, with schemas that do not exist.
+    /// The search path, including schemas that do not exist.
     pub(in crate::session) fn search_path(&self) -> SearchPath {
         let listed = self.listed_schemas(&self.catalog_options());
         SearchPath::new(listed, self.catalogs.temporary_schema().cloned())
     }
 
-    /// The settings that say what names without a schema mean.
+    /// The settings that determine the meaning of unqualified names.
     pub(in crate::session) fn catalog_options(&self) -> CatalogOptions {
         let state = self.context.state_ref();
         let state = state.read();
         state.config_options().catalog.clone()
     }
 
-    /// Has these names and settings follow the search path.
+    /// Applies the search path to these names and settings.
     pub(in crate::session) fn follow_search_path(
         &self,
         names: &mut Catalogs,

@@ -1,4 +1,4 @@
-//! Settings that hold for more than the session.
+//! Settings that affect more than the session.
 
 use atoll_topology::{Bytes, NodeId};
 use datafusion::common::Result;
@@ -17,17 +17,17 @@ use atoll_sql_common::settings::{
 };
 use atoll_sql_exec::admission::StatementClass;
 
-/// The setting of what commits survive.
+/// The setting of what committed transactions survive.
 const DURABILITY: &str = "atoll.durability";
 /// The setting of the cores of statements without a pool.
 const CORES: &str = "atoll.cores";
 
-/// Settings of the memory, the disk and the files that queries take.
+/// Settings of the memory, disk and files that queries use.
 const RESOURCES: &str = "datafusion.runtime.";
 const SPILL_DIRECTORY: &str = "datafusion.runtime.temp_directory";
 
 impl Session {
-    /// Carries out SET and RESET of settings of the engine.
+    /// Runs SET and RESET of the engine's settings.
     pub(in crate::session) async fn change_setting(
         &self,
         planner: StatementPlanner,
@@ -57,7 +57,7 @@ impl Session {
         }
     }
 
-    /// Sets a setting of the session alone, as what it begins with.
+    /// Sets an initial value of the session.
     pub(crate) fn begin_with(&self, name: &str, value: &str) -> Result<()> {
         if self.parameters.set_first(name, value)? {
             return Ok(());
@@ -75,9 +75,8 @@ impl Session {
         Ok(())
     }
 
-    /// Sets again what the role has the session begin with under this name, or under any, as far as the engine's settings
-    /// do not go back to it by themselves. What is refused by now, a pool that was dropped, was told to the log when the
-    /// session began.
+    /// Applies the role's value of this setting, or of all, again, as far as the engine's settings do not return to it
+    /// by themselves. A value that is refused now, such as a dropped pool, was logged when the session began.
     pub(in crate::session) fn begin_again_with(&self, setting: Option<&str>) {
         for (name, value) in self.role_settings() {
             if setting.is_none_or(|setting| setting == name) && !self.parameters.knows(&name) {
@@ -86,7 +85,7 @@ impl Session {
         }
     }
 
-    /// Has statements run on other workers, or driven on another node, where that was set.
+    /// Moves statements to other workers, or to another driving node, if that was set.
     fn place(&self, pool: Option<Option<Workers>>, home: Option<Option<NodeId>>) {
         if let Some(pool) = pool {
             *self.pool.lock() = pool;
@@ -96,7 +95,7 @@ impl Session {
         }
     }
 
-    /// Has what a statement has set take effect.
+    /// Applies the effects of a SET.
     async fn apply_setting(&self, plan: &LogicalPlan, is_reset: bool) -> Result<()> {
         let (options, database) = (self.atoll_options(), self.database());
         self.watch.memory().set_limit(options.session_memory);
@@ -117,7 +116,7 @@ impl Session {
         Ok(())
     }
 
-    /// Refuses settings that hold for others too, or for the machine, to all but superusers.
+    /// Refuses settings that affect other sessions or the machine, except to superusers.
     fn check_setting(&self, planner: &StatementPlanner, statement: &PlanStatement) -> Result<()> {
         let (PlanStatement::SetVariable(SetVariable { variable, .. })
         | PlanStatement::ResetVariable(ResetVariable { variable })) = statement
@@ -142,7 +141,7 @@ impl Session {
 }
 
 impl Session {
-    /// Refuses a limit of memory beyond the one that the session began with.
+    /// Refuses a memory limit above the one that the session began with.
     fn check_session_memory(&self, wanted: Option<Bytes>) -> Result<()> {
         let most = self.first_options().session_memory;
         match (most, wanted) {
@@ -156,13 +155,13 @@ impl Session {
     }
 }
 
-/// Whether a setting holds for all sessions.
+/// Whether a setting applies to all sessions.
 pub(in crate::session) fn is_shared(variable: &str) -> bool {
     let shared = [DURABILITY, CORES, SMALL_STATEMENTS, LARGE_STATEMENTS];
     shared.contains(&variable) || variable.starts_with(RESOURCES)
 }
 
-/// Whether a statement sets this setting of the whole database, which another session may have set otherwise.
+/// Whether a statement sets this setting of the whole database, which another session may have set differently.
 fn sets(plan: &LogicalPlan, setting: &str) -> bool {
     match plan {
         LogicalPlan::Statement(PlanStatement::SetVariable(set)) => set.variable == setting,

@@ -1,10 +1,10 @@
-//! SET VARIABLE: values under names of the session.
+//! SET VARIABLE: named values of the session.
 //!
 //! ```text
 //! SET VARIABLE x = (SELECT max(n) FROM t)      SELECT getvariable('x')      RESET VARIABLE x
 //! ```
 //!
-//! The words give the statements a name that no setting has, and `getvariable('x')` becomes DataFusion's `@x`.
+//! The statements are rewritten to a name that no setting has, and `getvariable('x')` becomes DataFusion's `@x`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::session::plan::steps::plan_physical;
 use atoll_sql_common::task::BoundTask;
 use atoll_sql_parse::dialect::{VARIABLE, query_of};
 
-/// The variables of a session. Clones are the same.
+/// The variables of a session. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(in crate::session) struct Variables(Arc<Mutex<HashMap<String, ScalarValue>>>);
 
@@ -33,12 +33,12 @@ impl Variables {
         value.unwrap_or(ScalarValue::Null)
     }
 
-    /// None is set any more.
+    /// Removes all variables.
     pub(in crate::session) fn clear(&self) {
         self.0.lock().clear();
     }
 
-    /// Carries out SET and RESET VARIABLE; false for all other statements.
+    /// Runs SET and RESET VARIABLE; false for other statements.
     pub(in crate::session) async fn carry_out(
         &self,
         planner: &StatementPlanner,

@@ -1,4 +1,4 @@
-//! What a text asks for: one function reads it, and one `match` carries it out.
+//! The kinds of statements: one function parses a text, and one `match` runs it.
 //!
 //! ```text
 //! text ─▶ Utility      CHECKPOINT, BACKUP, EXPORT, IMPORT, VACUUM, CREATE POOL, SET CONSTRAINTS
@@ -7,7 +7,7 @@
 //!       ─▶ Parsed       all others, as sqlparser reads them: transactions, queries, DDL, DML
 //! ```
 //!
-//! The first three are read from tokens, since sqlparser does not know them or would lose a part of them.
+//! The first three are parsed from tokens, since sqlparser does not know them or would lose a part of them.
 
 use datafusion::common::Result;
 
@@ -17,7 +17,7 @@ use crate::session::settings::parameters::ParameterStatement;
 use crate::session::statement::parsed_statement::ParsedStatement;
 use crate::session::statement::utility::UtilityStatement;
 
-/// What a text asks for.
+/// A statement.
 pub(in crate::session) enum AtollStatement {
     Utility(UtilityStatement),
     Role(RoleStatement),
@@ -26,15 +26,15 @@ pub(in crate::session) enum AtollStatement {
 }
 
 impl Session {
-    /// Reads a statement.
+    /// Parses a statement.
     ///
     /// # Errors
-    /// With the place in the text where it is known, when nothing can be made of it.
+    /// With the position in the text, if it is known, for texts that cannot be parsed.
     pub(in crate::session) fn read(&self, sql: &str) -> Result<AtollStatement> {
-        if let Some(utility) = UtilityStatement::of(sql)? {
+        if let Some(utility) = UtilityStatement::parse(sql)? {
             return Ok(AtollStatement::Utility(utility));
         }
-        if let Some(role) = RoleStatement::of(sql)? {
+        if let Some(role) = RoleStatement::parse(sql)? {
             return Ok(AtollStatement::Role(role));
         }
         if let Some(parameter) = self.parameter_statement(sql) {

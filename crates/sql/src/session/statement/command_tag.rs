@@ -1,4 +1,4 @@
-//! What a statement did, in the words of PostgreSQL: `INSERT 0 3`, `SELECT 10`, `CREATE VIEW`.
+//! Command tags of PostgreSQL: `INSERT 0 3`, `SELECT 10`, `CREATE VIEW`.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 
 use atoll_sql_parse::parse::is_copy;
 
-/// The tag of a statement with what it passed over, which the server tells as notices, one a line.
+/// The tag of a statement with its notices, one a line.
 pub(in crate::session) fn with_notices(tag: &str, passed: &[String]) -> Cow<'static, str> {
     match passed.is_empty() {
         true => tag.to_owned().into(),
@@ -19,12 +19,12 @@ pub(in crate::session) fn with_notices(tag: &str, passed: &[String]) -> Cow<'sta
     }
 }
 
-/// That something is not there, which the statement allows.
+/// The notice that an object does not exist, which the statement allows.
 pub(in crate::session) fn missing(what: &str, name: impl Display) -> String {
     format!("{what} \"{name}\" does not exist, skipping")
 }
 
-/// That something is there already, which the statement allows.
+/// The notice that an object exists already, which the statement allows.
 pub(in crate::session) fn there(what: &str, name: impl Display) -> String {
     format!("{what} \"{name}\" already exists, skipping")
 }
@@ -38,27 +38,27 @@ pub(in crate::session) struct StatementTag {
 
 #[derive(Clone, Copy, Debug)]
 enum TagCount {
-    /// Words alone.
+    /// No count.
     None,
-    /// The rows of the result.
+    /// The number of rows in the result.
     Rows(u64),
-    /// The numbers in its first column, which only the tag tells.
+    /// The sum of the numbers in its first column, which only the tag shows.
     Values(u64),
 }
 
 impl StatementTag {
-    /// That of a statement that has no result.
+    /// The tag of a statement without a result.
     pub(in crate::session) fn done(words: String) -> Self {
         Self { words: words.into(), count: TagCount::None }
     }
 
-    /// That of a query.
+    /// The tag of a query.
     pub(in crate::session) fn rows() -> Self {
         Self { words: "SELECT".into(), count: TagCount::Rows(0) }
     }
 
-    /// That of a statement that is planned as a query or a write.
-    pub(in crate::session) fn of(statement: &Parsed) -> Self {
+    /// The tag of a statement that is planned as a query or a write.
+    pub(in crate::session) fn from_statement(statement: &Parsed) -> Self {
         match statement {
             Parsed::Statement(ast) => Self::of_ast(ast),
             Parsed::CopyTo(_) => Self { words: "COPY".into(), count: TagCount::Values(0) },
@@ -67,7 +67,7 @@ impl StatementTag {
         }
     }
 
-    /// As [`of`](Self::of).
+    /// As [`from_statement`](Self::from_statement).
     pub(in crate::session) fn of_ast(ast: &Ast) -> Self {
         let (words, returning) = match ast {
             Ast::Insert(insert) if is_copy(insert) => ("COPY", false),
@@ -91,22 +91,22 @@ impl StatementTag {
         Self { words: words.into(), count }
     }
 
-    /// That of a statement that wrote these rows.
+    /// The tag of a statement that wrote these rows.
     pub(in crate::session) fn written(words: &'static str) -> Self {
         Self { words: words.into(), count: TagCount::Values(0) }
     }
 
-    /// That of a statement that returns the rows which it wrote.
+    /// The tag of a statement that returns the rows which it wrote.
     pub(in crate::session) fn returned(words: &'static str) -> Self {
         Self { words: words.into(), count: TagCount::Rows(0) }
     }
 
-    /// That of a statement that shows something.
+    /// The tag of a statement that shows something.
     pub(in crate::session) fn shown(words: &'static str) -> Self {
         Self { words: words.into(), count: TagCount::None }
     }
 
-    /// Whether the rows of the result only say what the tag says.
+    /// Whether the tag holds the whole result.
     pub(in crate::session) fn tells_all(&self) -> bool {
         matches!(self.count, TagCount::Values(_))
     }

@@ -1,4 +1,4 @@
-//! Rows that a client sends, into a table.
+//! COPY FROM the client: inserts the rows that it sends.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ use atoll_sql_parse::parse::is_copy;
 const ROWS: &str = "rows of the client\u{1}";
 
 impl Session {
-    /// Columns of a table for which a client is to send values: those named, in their order, or all of them.
+    /// The columns for which a client sends values: those named, in their order, or all of the table.
     ///
     /// # Errors
-    /// When there is no such table or column, and where the user may not insert into it.
+    /// If there is no such table or column, or the user may not insert into it.
     pub fn copy_columns<'a>(
         &'a self,
         table: &'a str,
@@ -74,8 +74,8 @@ impl Session {
         Ok(Arc::new(schema.project(&columns)?))
     }
 
-    /// Inserts batches that come over a channel, until it is closed: into columns of a table, all of them where none
-    /// are named. Their columns are cast to the table's. An error in the channel ends the statement.
+    /// Inserts batches from a channel until it is closed, into columns of a table, or all of them if none are named.
+    /// Their columns are cast to the table's. An error in the channel ends the statement.
     pub fn insert_batches<'a>(
         &'a self,
         table: &'a str,
@@ -130,7 +130,7 @@ impl StatementPlanner {
     }
 }
 
-/// Whether a statement inserts rows of a file or of a client, whose columns are cast to the table's, whatever they are.
+/// Whether a statement inserts rows of a file or a client, whose columns are cast to the table's in any case.
 pub(in crate::session) fn copies(statement: &Parsed) -> bool {
     let Parsed::Statement(ast) = statement else { return false };
     let Ast::Insert(insert) = ast.as_ref() else { return false };
@@ -143,7 +143,7 @@ fn reads_client(insert: &Insert) -> Option<()> {
     (name.0.last()?.as_ident()?.value == ROWS).then_some(())
 }
 
-/// A statement that inserts rows into columns of a table, all of them where none are named.
+/// A statement that inserts rows into columns of a table, or all of them if none are named.
 fn insertion(table: &str, columns: &[String], rows: &str) -> String {
     match columns.is_empty() {
         true => format!("INSERT INTO {table} {rows}"),

@@ -1,4 +1,4 @@
-//! Running a planned query to its end, twice where memory runs out early.
+//! Running a planned query to its end, twice if memory runs out early.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,13 +29,13 @@ use atoll_sql_files::{parquet_files, with_damaged_file};
 const RELEASE_MAX: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// Waits for a place among the statements that run, as far as this one needs one.
+    /// Waits for admission, if this statement needs it.
     pub(in crate::session) async fn admit(
         &self,
         transaction: &StatementTransaction,
         progress: &ScanProgress,
     ) -> Result<Admitted> {
-        let class = StatementClass::of(Bytes(progress.bytes_total()));
+        let class = StatementClass::from_bytes(Bytes(progress.bytes_total()));
         if class == StatementClass::Point || transaction.transaction.has_locks().await? {
             return Ok(Admitted::ahead());
         }
@@ -47,24 +47,24 @@ impl Session {
     }
 }
 
-/// A query that runs.
+/// A running query.
 pub(in crate::session) struct RunningQuery {
     /// The settings it was planned with, over the names of its statement.
     pub(in crate::session) state: SessionState,
-    /// Its plan, in which the tables are the ones of its statement.
+    /// Its plan, with the tables of its statement.
     pub(in crate::session) plan: LogicalPlan,
     pub(in crate::session) progress: ScanProgress,
-    /// What it reads, pinned until it ends.
+    /// Its transaction, which pins what it reads until it ends.
     pub(in crate::session) transaction: StatementTransaction,
-    /// Its place among the statements that run.
+    /// Its admission.
     pub(in crate::session) admitted: Admitted,
-    /// Who is told what it waits for.
+    /// Records what it waits for.
     pub(in crate::session) watch: StatementWatch,
 }
 
 impl RunningQuery {
-    /// Runs a plan to its end. Where hash tables outgrow the memory limit before the first row is out
-    /// the query is planned again with operators that spill.
+    /// Runs a plan to its end. If hash tables outgrow the memory limit before the first row is out the query is planned
+    /// again with operators that spill.
     pub(in crate::session) async fn drive(
         self,
         physical: Arc<dyn ExecutionPlan>,
@@ -75,7 +75,7 @@ impl RunningQuery {
         let outlet = self.outlet(sender, parquet_files(&physical));
         let (context, before) = (self.state.task_ctx(), self.reserved());
         let retry = rules::has_hash_tables(&physical) && !has_effects(&self.plan);
-        // What could be planned again keeps the tables of its moment, dropped or not.
+        // A query that may be planned again keeps its tables, dropped or not.
         let again = retry.then_some(self);
         let first = match execute_stream(physical, context) {
             Ok(stream) => outlet.send_all(stream, retry).await,
@@ -103,8 +103,8 @@ impl RunningQuery {
         }
     }
 
-    /// Where its batches go. In the transaction of others it waits for no place once more: what it waits behind may
-    /// wait for a lock of that.
+    /// The destination of its batches. In an open transaction it is not queued again: the queries ahead of it may wait
+    /// for one of its locks.
     fn outlet(
         &self,
         sender: mpsc::Sender<Result<RecordBatch>>,
@@ -119,8 +119,8 @@ impl RunningQuery {
         self.state.runtime_env().memory_pool.reserved()
     }
 
-    /// Waits until no more memory is taken than before the first plan ran. Other queries may take
-    /// some meanwhile, so the wait has an end.
+    /// Waits until no more memory is used than before the first plan ran. Other queries may allocate some meanwhile, so
+    /// the wait is bounded.
     async fn released(&self, before: usize) {
         let begun = Instant::now();
         while self.reserved() > before && begun.elapsed() < RELEASE_MAX {
@@ -141,20 +141,20 @@ impl RunningQuery {
     }
 }
 
-/// Where the batches of a query go.
+/// The destination of a query's batches.
 struct ResultOutlet {
     sender: mpsc::Sender<Result<RecordBatch>>,
-    /// The files of which one may be damaged.
+    /// Files that may be damaged.
     files: Vec<PathBuf>,
     admitted: Admitted,
     watch: StatementWatch,
-    /// Whether the query waits for a place again after it has waited for its client.
+    /// Whether the query is queued again after it has waited for its client.
     is_queued: bool,
 }
 
 impl ResultOutlet {
-    /// Sends batches until the end, the client's departure or an error. With `retry`, memory that runs
-    /// out before the first batch was sent is returned to be tried otherwise; so is any other error.
+    /// Sends batches until the end, the client's departure or an error. With `retry`, running out of memory before the
+    /// first batch returns an error to retry with another plan; so does any other error.
     async fn send_all(
         &self,
         mut stream: SendableRecordBatchStream,
@@ -180,7 +180,7 @@ impl ResultOutlet {
         None
     }
 
-    /// Sends a batch; an error where the client is gone. While it waits for the client others have the place.
+    /// Sends a batch; an error if the client is gone. While it waits for the client, others may run.
     async fn send(&self, batch: Result<RecordBatch>) -> std::result::Result<(), ClientGone> {
         let batch = batch.map_err(|error| with_damaged_file(error, &self.files));
         let batch = match self.sender.try_send(batch) {

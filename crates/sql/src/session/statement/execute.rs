@@ -1,4 +1,4 @@
-//! Running one statement: plan beside the caller, run on the pools, hand back batches.
+//! Running one statement: plan off the caller's thread, run on the pools, return batches.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Ast};
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
@@ -49,25 +49,25 @@ const CLIENT_BATCHES: usize = 4;
 /// The plan of a query, and what it runs in.
 pub type PlannedQuery = (Arc<dyn ExecutionPlan>, Arc<TaskContext>);
 
-/// How a statement goes on once it is planned.
+/// The next step for a planned statement.
 enum StatementPlan {
-    /// It locks the rows that it selects.
+    /// Lock the rows that it selects.
     Locking(Box<LockingQuery>),
     Planned(Box<PlannedParts>),
 }
 
 impl StatementPlan {
-    fn of(parts: PlannedParts) -> Self {
+    fn from_parts(parts: PlannedParts) -> Self {
         Self::Planned(Box::new(parts))
     }
 }
 
-/// A plan, and what of its statement is not in it.
+/// A plan, and the parts of its statement that are not in it.
 struct PlannedParts {
     plan: LogicalPlan,
     form: StatementForm,
     tag: StatementTag,
-    /// Where the chunks of a table that it creates go.
+    /// The placement of a table that it creates.
     strategy: Strategy,
 }
 
@@ -75,13 +75,13 @@ impl Session {
     /// Runs one statement. Rows arrive through the result while the query runs on the pools.
     ///
     /// # Errors
-    /// With the place in the text where it is known, for statements that cannot be parsed, planned
-    /// or started. The session stays as it was.
+    /// With the position in the text, if it is known, for statements that cannot be parsed, planned or started. The
+    /// session stays as it was.
     pub fn run<'a>(
         &'a self,
         sql: &'a str,
     ) -> BoxFuture<'a, std::result::Result<QueryResult, SqlError>> {
-        // Boxed, or every crate that awaits it compiles DataFusion's planner into itself.
+        // Boxed to keep DataFusion's planner from being compiled into every crate that awaits it.
         Box::pin(async move {
             let unfinished = self.unfinished();
             let result = self.run_aside(sql).await;
@@ -90,7 +90,7 @@ impl Session {
         })
     }
 
-    /// Boxed, as all that plans: else each crate that runs statements compiles it into itself.
+    /// Boxed, as all planning: else each crate that runs statements compiles it too.
     pub(in crate::session) fn run_aside<'a>(
         &'a self,
         sql: &'a str,
@@ -102,7 +102,7 @@ impl Session {
             let (session, text) = (self.clone(), sql.to_owned());
             let running =
                 async move { on_deep_stack(stack_for(&text), session.try_run(&text)).await };
-            // Boxed: what plans is large, and is handed from one thread's stack to another's.
+            // Boxed: planning futures are large, and move from one thread's stack to another's.
             let workers = self.workers();
             offload(workers.threads(), self.database().planning(), Box::pin(running)).await
         })
@@ -117,7 +117,7 @@ impl Session {
         }
     }
 
-    /// Runs a statement that is parsed: one about transactions, by a plan that is kept, or by one of its own.
+    /// Runs a parsed statement: transaction control, or by a cached or a new plan.
     async fn run_parsed(&self, statement: &ParsedStatement, sql: &str) -> Result<QueryResult> {
         self.watch.parsed();
         if let Parsed::Statement(ast) = &statement.statement
@@ -156,8 +156,8 @@ impl Session {
         self.run_in(transaction, &statement, Some(values), sql).await
     }
 
-    /// Runs a statement in its transaction: once more whenever rows that it found were changed by others
-    /// before it had locked them. It keeps the locks, so each time fewer can be.
+    /// Runs a statement in its transaction: again whenever others changed rows that it found before it had locked them.
+    /// It keeps the locks, so this happens less each time.
     pub(in crate::session) async fn run_in(
         &self,
         transaction: &StatementTransaction,
@@ -175,8 +175,8 @@ impl Session {
         }
     }
 
-    /// The steps of a statement, in their order: what is carried out without a plan, what runs before it is planned,
-    /// its plan, and the plan itself.
+    /// The steps of a statement, in order: statements without a plan, parts that run before planning, planning, and
+    /// execution.
     async fn run_once(
         &self,
         transaction: &StatementTransaction,
@@ -191,8 +191,8 @@ impl Session {
         if let Some(done) = self.run_without_plan(&planner, &placed.statement, sql).await? {
             if matches!(&placed.statement, Parsed::Statement(ast) if matches!(**ast, Ast::Drop { .. }))
             {
-                // What tables had is the kernel's again, as far as no query reads them still: this one's names
-                // must not keep them.
+                // Tables that it dropped are freed unless queries still read them: this statement's names must not keep
+                // them.
                 drop(planner);
                 self.arena().trim();
             }
@@ -212,7 +212,7 @@ impl Session {
         }
     }
 
-    /// Carries out DDL that DataFusion does not plan, and statements about variables; none for all others.
+    /// Runs DDL that DataFusion does not plan, and statements about variables; `None` for others.
     async fn run_without_plan(
         &self,
         planner: &StatementPlanner,
@@ -249,7 +249,7 @@ impl Session {
         Ok(())
     }
 
-    /// Plans a statement; where it is EXECUTE, the one that was prepared.
+    /// Plans a statement; for EXECUTE, the prepared one.
     async fn plan_parsed(
         &self,
         planner: &mut StatementPlanner,
@@ -262,15 +262,15 @@ impl Session {
             None => self.placement(),
         };
         planner.write_out_like(&mut placed.statement)?;
-        let form = StatementForm::of(&placed.statement, sql);
-        let tag = StatementTag::of(&placed.statement);
+        let form = StatementForm::new(&placed.statement, sql);
+        let tag = StatementTag::from_statement(&placed.statement);
         let mut plan = planner.plan(placed.statement).await?;
         if let Some(values) = values {
             plan = plan.replace_params_with_values(values)?;
         }
         let (mut plan, executed) = self.prepared.bound(planner, plan).await?;
         let Some(ExecutedStatement { mut statement, values }) = executed else {
-            return Ok(StatementPlan::of(PlannedParts { plan, form, tag, strategy }));
+            return Ok(StatementPlan::from_parts(PlannedParts { plan, form, tag, strategy }));
         };
         let locks = locking_subqueries::is_in(&statement);
         let has_parts = locks || modifying_with::are_in(&statement);
@@ -278,7 +278,7 @@ impl Session {
             planner.values = Some(values.clone());
         }
         self.run_parts(planner, &mut statement, locks).await?;
-        if let Some(locking) = LockingQuery::of(&statement)? {
+        if let Some(locking) = LockingQuery::try_from_ast(&statement)? {
             planner.values = Some(values);
             return Ok(StatementPlan::Locking(Box::new(locking)));
         }
@@ -288,10 +288,10 @@ impl Session {
             plan = rest.replace_params_with_values(&values)?;
         }
         let (form, tag) = (StatementForm::of_ast(&statement), StatementTag::of_ast(&statement));
-        Ok(StatementPlan::of(PlannedParts { plan, form, tag, strategy }))
+        Ok(StatementPlan::from_parts(PlannedParts { plan, form, tag, strategy }))
     }
 
-    /// Carries out a plan.
+    /// Runs a plan.
     async fn carry_out_plan(
         &self,
         planner: StatementPlanner,
@@ -309,7 +309,7 @@ impl Session {
             }
             LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {
                 self.prepared.remove(&deallocate.name)?;
-                // pgjdbc forgets its own names when it is told of all.
+                // pgjdbc forgets its own names after this tag.
                 let is_all = deallocate.name.eq_ignore_ascii_case("all");
                 let words = if is_all { "DEALLOCATE ALL" } else { "DEALLOCATE" };
                 Ok(QueryResult::done(words.to_owned(), sql))
@@ -381,7 +381,7 @@ impl Session {
         .await
     }
 
-    /// Runs work on a worker, so that what it awaits runs there too; what it gives.
+    /// Runs work on a worker, so that what it awaits runs there too, and returns its result.
     pub(crate) async fn on_worker<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
@@ -389,7 +389,7 @@ impl Session {
         self.workers().run(work).await
     }
 
-    /// Carries out ALTER TABLE and statements about sequences; none for all others.
+    /// Runs ALTER TABLE and statements about sequences; `None` for others.
     async fn define_other(
         &self,
         planner: &StatementPlanner,
@@ -411,6 +411,12 @@ impl Session {
                 }
                 done => done.map(Cow::Borrowed),
             },
+            Ast::CreateIndex(_) | Ast::AlterIndex { .. } => {
+                self.index_statement(planner, ast).await?
+            }
+            Ast::Drop { object_type: ObjectType::Index, .. } => {
+                self.index_statement(planner, ast).await?
+            }
             other => match planner.macros(other, sql).await? {
                 Some(tag) => Some(tag),
                 None => match self.drop_all(planner, other).await? {
@@ -422,7 +428,7 @@ impl Session {
         Ok(tag.map(|tag| QueryResult::done(tag.into_owned(), sql)))
     }
 
-    /// The plan of a query over what is there now, to be run on a worker, and what it runs in.
+    /// The plan of a query over the current state, to be run on a worker, and its context.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -459,7 +465,7 @@ impl Session {
         transaction.settle().await?;
         let schema = physical.schema();
         let schema = shown(&schema).unwrap_or(schema);
-        let (progress, cancel) = (ScanProgress::of(&physical), cancel_token(&state));
+        let (progress, cancel) = (ScanProgress::for_plan(&physical), cancel_token(&state));
         self.watch.follow(&progress);
         let (sender, batches) = mpsc::channel(CLIENT_BATCHES);
         let admitted = self.admit(&transaction, &progress).await?;

@@ -1,5 +1,5 @@
-//! What EXPLAIN says of shared scans: whether a selection from one table would ride with others, and why not; and the
-//! plan as PostgreSQL's tools read it.
+//! EXPLAIN output about shared scans: whether a selection from one table would share a scan, and why not; and the plan
+//! in PostgreSQL's JSON format.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::shared_scan::sharing;
 use atoll_sql_common::pg_type::as_json;
 use atoll_sql_common::settings::SharedScan;
 
-/// What the row is about, beside `physical_plan`.
+/// The row's type, next to `physical_plan`.
 const ROW: &str = "shared_scan";
 
 impl Session {
-    /// Runs EXPLAIN; behind the plan of a selection from one table it says whether that shares scans.
+    /// Runs EXPLAIN; after the plan of a selection from one table it says whether that shares scans.
     pub(in crate::session) async fn explain(
         &self,
         planner: StatementPlanner,
@@ -33,7 +33,7 @@ impl Session {
             let plan = planner.state.optimize(&explain.plan)?.display_pg_json().to_string();
             let column: ArrayRef = Arc::new(StringArray::from(vec![plan]));
             let batch = RecordBatch::try_new(json_schema(), vec![column])?;
-            return Ok(QueryResult::of(batch.schema(), vec![batch], sql));
+            return Ok(QueryResult::from_batches(batch.schema(), vec![batch], sql));
         }
         let says = match (self.shared_scan(), &explain.explain_format) {
             (SharedScan::Off, _) | (_, ExplainFormat::Tree) => None,
@@ -52,7 +52,7 @@ pub(in crate::session) fn json_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![as_json(Field::new("QUERY PLAN", DataType::Utf8, false))]))
 }
 
-/// What is said of a plan; none where it is not a selection from one table, or finds its row by a key.
+/// The text for a plan; `None` if it is not a selection from one table, or finds its row by a key.
 fn says(planner: &StatementPlanner, plan: &LogicalPlan) -> Result<Option<String>> {
     let (state, parameters) = (&planner.state, Parameters::new(&[])?);
     let optimized = state.optimize(plan)?;

@@ -1,4 +1,4 @@
-//! Statements that ask for nothing: `DROP TYPE IF EXISTS x` of what a database never has, `CREATE EXTENSION IF NOT
+//! Statements without effect: `DROP TYPE IF EXISTS x` for kinds of objects that never exist, `CREATE EXTENSION IF NOT
 //! EXISTS plpgsql`. Dumps and migrations begin with them.
 
 use datafusion::common::Result;
@@ -10,8 +10,8 @@ use crate::session::statement::command_tag::{missing, there, with_notices};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_parse::syntax::begins_with;
 
-/// What there is never anything of, by the words of its DROP.
-const KINDS: [&str; 17] = [
+/// Kinds of objects that never exist, by the words of their DROP.
+const KINDS: [&str; 16] = [
     "aggregate",
     "collation",
     "conversion",
@@ -19,7 +19,6 @@ const KINDS: [&str; 17] = [
     "event trigger",
     "extension",
     "foreign table",
-    "index",
     "language",
     "materialized view",
     "policy",
@@ -31,24 +30,24 @@ const KINDS: [&str; 17] = [
     "type",
 ];
 
-/// Those that share their names with tables.
-const RELATIONS: [&str; 3] = ["foreign table", "index", "materialized view"];
+/// Those that share their namespace with tables.
+const RELATIONS: [&str; 2] = ["foreign table", "materialized view"];
 
-/// The extension that every database of PostgreSQL has.
+/// The extension that every PostgreSQL database has.
 const BUILT_IN: &str = "plpgsql";
 
-/// A statement about what is not there.
+/// A statement about an object that does not exist.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::session) struct IgnoredDdl {
     tag: String,
     kind: &'static str,
-    /// What it names, as it is written, and what is said of that.
+    /// The names, as written, each with its notice.
     names: Vec<(String, String)>,
 }
 
 impl IgnoredDdl {
-    /// The statement of a text, if it is one.
-    pub(in crate::session) fn of(sql: &str) -> Option<Self> {
+    /// Parses the text; `None` if it is another statement.
+    pub(in crate::session) fn parse(sql: &str) -> Option<Self> {
         if !begins_with(sql, &["drop", "create"]) {
             return None;
         }
@@ -69,7 +68,6 @@ impl IgnoredDdl {
                     rest.starts_with(&of)
                 })?;
                 let start = 1 + kind.split(' ').count();
-                let start = start + usize::from(words.get(start) == Some(&"concurrently"));
                 if words.get(start..start + 2)? != ["if", "exists"] {
                     return None;
                 }
@@ -81,7 +79,7 @@ impl IgnoredDdl {
     }
 }
 
-/// The names of a list, and that they are missing.
+/// The names of a list, with the notices that they do not exist.
 fn names(kind: &str, tokens: &[Token]) -> Vec<(String, String)> {
     let mut depth = 0_usize;
     let items = tokens.split(|token| {
@@ -110,7 +108,7 @@ fn names(kind: &str, tokens: &[Token]) -> Vec<(String, String)> {
     items.filter_map(item).collect()
 }
 
-/// Words with points between them, and what follows.
+/// Words with dots between them, and the rest.
 fn leading_name(tokens: &[Token]) -> Option<(&[Token], &[Token])> {
     let is_part = |(at, token): (usize, &Token)| match at % 2 {
         0 => matches!(token, Token::Word(_)),
@@ -121,10 +119,10 @@ fn leading_name(tokens: &[Token]) -> Option<(&[Token], &[Token])> {
 }
 
 impl Session {
-    /// The tag of a statement that asks for nothing, with what it says.
+    /// The tag of a statement without effect, with its notices.
     ///
     /// # Errors
-    /// Where something else has the name.
+    /// If another object has the name.
     pub(in crate::session) fn run_ignored(&self, ignored: &IgnoredDdl) -> Result<String> {
         let IgnoredDdl { tag, kind, names } = ignored;
         if RELATIONS.contains(kind) {
@@ -132,8 +130,7 @@ impl Session {
             let named = names.iter().find(|(name, _)| objects.has_relation(name));
             if let Some((name, _)) = named {
                 return Err(SqlState::WRONG_OBJECT_TYPE.error(format!(
-                    "'{name}' cannot be dropped by {tag}; DROP TABLE and DROP VIEW drop tables and views, and ALTER TABLE … \
-                     DROP CONSTRAINT a constraint with its index"
+                    "'{name}' cannot be dropped by {tag}; DROP TABLE and DROP VIEW drop tables and views"
                 )));
             }
         }
@@ -147,9 +144,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_statement_names_is_told_to_be_missing() {
+    fn named_objects_are_reported_as_missing() {
         let said = |sql: &str| {
-            let ignored = IgnoredDdl::of(sql)?;
+            let ignored = IgnoredDdl::parse(sql)?;
             let notices: Vec<String> =
                 ignored.names.into_iter().map(|(_, notice)| notice).collect();
             Some(format!("{}: {}", ignored.tag, notices.join("; ")))
@@ -160,10 +157,6 @@ mod tests {
                 "DROP TYPE: type \"a\" does not exist, skipping; type \"B\" does not exist, skipping",
             ),
             ("DROP DOMAIN IF EXISTS d", "DROP DOMAIN: type \"d\" does not exist, skipping"),
-            (
-                "DROP INDEX CONCURRENTLY IF EXISTS i",
-                "DROP INDEX: index \"i\" does not exist, skipping",
-            ),
             (
                 "DROP TRIGGER IF EXISTS x ON s.t",
                 "DROP TRIGGER: trigger \"x\" for relation \"s.t\" does not exist, skipping",

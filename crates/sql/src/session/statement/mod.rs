@@ -1,4 +1,4 @@
-//! Statements from their text to their result, and those that are neither queries nor definitions.
+//! Execution of statements from their text to their result, and utility statements.
 
 pub(super) mod atoll_statement;
 pub(super) mod command_tag;

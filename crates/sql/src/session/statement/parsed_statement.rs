@@ -1,4 +1,4 @@
-//! A statement with the placement that its WITH names.
+//! A parsed statement with the placement in its WITH.
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SessionState;
@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::session::Session;
 use atoll_sql_common::error::stated_err;
 
-/// A parsed statement, and the placement that its WITH names.
+/// A parsed statement, and the placement in its WITH.
 #[derive(Clone)]
 pub(crate) struct ParsedStatement {
     pub(crate) statement: Parsed,
@@ -34,7 +34,7 @@ pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<ParsedStatement> 
     Ok(ParsedStatement { statement, placement })
 }
 
-/// Whether an option says how PostgreSQL fills and cleans the pages of a table.
+/// Whether an option is about the pages of a PostgreSQL table.
 fn is_page_option(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "fillfactor" || name == "parallel_workers" || name.starts_with("autovacuum_")
@@ -54,7 +54,7 @@ fn take_placement(statement: &mut Parsed) -> Result<Option<String>> {
             SqlOption::KeyValue { key, value } if key.value.eq_ignore_ascii_case("placement") => {
                 placement = Some(text_of(value)?);
             }
-            // Of the pages of PostgreSQL's tables: there is nothing to leave free here.
+            // Tables here have no such pages.
             SqlOption::KeyValue { key, .. } if is_page_option(&key.value) => {}
             other => {
                 return stated_err!(

@@ -28,7 +28,7 @@ pub(in crate::session) enum PoolStatement {
     Drop { name: String },
 }
 
-/// Where a pool is.
+/// The location of a pool.
 #[derive(Debug, PartialEq)]
 pub(in crate::session) enum PoolPlace {
     Node(NodeId),
@@ -36,11 +36,11 @@ pub(in crate::session) enum PoolPlace {
 }
 
 impl PoolStatement {
-    /// The statement of a text, if it is one.
+    /// Parses the text; `None` if it is another statement.
     ///
     /// # Errors
-    /// Where something else comes behind CREATE POOL or DROP POOL than belongs there.
-    pub(in crate::session) fn of(sql: &str) -> Result<Option<Self>> {
+    /// If CREATE POOL or DROP POOL is followed by something unexpected.
+    pub(in crate::session) fn parse(sql: &str) -> Result<Option<Self>> {
         if !begins_with(sql, &["create", "drop"]) {
             return Ok(None);
         }
@@ -86,7 +86,7 @@ impl PoolPlace {
     /// Its cpus.
     ///
     /// # Errors
-    /// Where the machine has no such node or core.
+    /// If the machine has no such node or core.
     pub(in crate::session) fn cpus(&self, machine: &Machine) -> Result<CpuSet> {
         match self {
             Self::Node(id) => match machine.node(*id) {
@@ -94,7 +94,7 @@ impl PoolPlace {
                 _ => {
                     let nodes: Vec<String> =
                         machine.nodes_with_cpus().map(|node| node.id.to_string()).collect();
-                    exec_err!("node {id} has no cpus; nodes that have some: {}", nodes.join(", "))
+                    exec_err!("node {id} has no cpus; nodes with cpus: {}", nodes.join(", "))
                 }
             },
             Self::Cores(ids) => {
@@ -115,10 +115,10 @@ impl PoolPlace {
     }
 }
 
-/// The home that a statement sets, if that is what it does.
+/// The home that a statement sets, if it sets one.
 ///
 /// # Errors
-/// Where the machine has no such node.
+/// If the machine has no such node.
 pub(in crate::session) fn home_set(
     plan: &LogicalPlan,
     machine: &Machine,
@@ -138,10 +138,10 @@ pub(in crate::session) fn home_set(
     }
 }
 
-/// What a statement makes of the session's pool, if that is what it sets: its workers, or none for the common ones.
+/// The pool that a statement sets for the session, if it does: its workers, or `None` for the common ones.
 ///
 /// # Errors
-/// Where there is no such pool.
+/// If there is no such pool.
 pub(in crate::session) fn pool_set(
     plan: &LogicalPlan,
     pools: &Pools,
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn pools_are_on_a_node_or_on_cores() {
-        let of = |sql: &str| PoolStatement::of(sql).expect(sql);
+        let of = |sql: &str| PoolStatement::parse(sql).expect(sql);
         let create = |name: &str, place| Some(PoolStatement::Create { name: name.into(), place });
         let cores = |ids: &[u32]| PoolPlace::Cores(ids.iter().copied().map(CoreId).collect());
         assert_eq!(
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(of("DROP POOL reports"), Some(PoolStatement::Drop { name: "reports".into() }));
         assert_eq!(of("CREATE TABLE pool (a INT)"), None);
         assert_eq!(of("DROP TABLE pool"), None);
-        // The parser tells what is wrong with it.
+        // The parser reports the error.
         assert_eq!(of("DROP POOL 'a"), None);
         for wrong in [
             "CREATE POOL",
@@ -209,7 +209,7 @@ mod tests {
             "CREATE POOL a ON CORES 0-9999999",
             "DROP POOL a CASCADE",
         ] {
-            let error = PoolStatement::of(wrong).expect_err(wrong).to_string();
+            let error = PoolStatement::parse(wrong).expect_err(wrong).to_string();
             assert!(error.contains("expected CREATE POOL name ON NODE 1"), "{wrong}: {error}");
         }
     }

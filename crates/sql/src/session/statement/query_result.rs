@@ -1,4 +1,4 @@
-//! What a statement returns.
+//! The result of a statement.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use atoll_sql_common::error::SqlError;
 use atoll_sql_exec::scan::ScanProgress;
 use atoll_sql_parse::dialect::shown;
 
-/// What a statement returns, while it runs. Dropping it cancels the query.
+/// The result of a statement, while it runs. Dropping it cancels the query.
 #[derive(Debug)]
 pub struct QueryResult {
     pub(in crate::session) schema: SchemaRef,
@@ -26,27 +26,27 @@ pub struct QueryResult {
     pub(in crate::session) progress: ScanProgress,
     pub(in crate::session) tag: StatementTag,
     pub(in crate::session) sql: Arc<str>,
-    /// What comes behind all other batches.
+    /// The batch after all others.
     pub(in crate::session) last: Option<RecordBatch>,
-    /// Tells others like it that they are not alone, while it runs.
+    /// Marks the query as running alone, for others like it.
     pub(in crate::session) alone: Option<AloneQuery>,
-    /// The memory that its rows are charged with.
+    /// The memory charged for its rows.
     pub(in crate::session) charge: Option<Arc<MemoryReservation>>,
 }
 
-/// Where the batches of a result come from.
+/// The source of a result's batches.
 #[derive(Debug)]
 pub(in crate::session) enum ResultRows {
-    /// They are there.
+    /// Existing batches.
     Ready(std::vec::IntoIter<RecordBatch>),
-    /// The query gives them while it runs.
+    /// A running query.
     Running(RunningRows),
 }
 
-/// The batches of a query that runs. Dropping this cancels it.
+/// The batches of a running query. Dropping this cancels it.
 #[derive(Debug)]
 pub(in crate::session) struct RunningRows {
-    /// Reaches what is under way in the midst of a poll, which aborting the driver does not.
+    /// Interrupts work in the midst of a poll, which aborting the driver does not.
     pub(in crate::session) cancel: CancelToken,
     pub(in crate::session) batches: mpsc::Receiver<Result<RecordBatch>>,
     pub(in crate::session) driver: Option<JoinHandle<()>>,
@@ -58,7 +58,7 @@ impl QueryResult {
         &self.schema
     }
 
-    /// Where its columns come from, if any is a plain column of a table.
+    /// The origins of its columns, if any is a plain column of a table.
     pub fn origins(&self) -> Option<&ColumnOrigins> {
         self.origins.as_ref()
     }
@@ -68,10 +68,10 @@ impl QueryResult {
         self
     }
 
-    /// The next batch; none after the last.
+    /// The next batch; `None` after the last.
     ///
     /// # Errors
-    /// When the query fails; no batch follows.
+    /// If the query fails; no batch follows.
     pub async fn next(&mut self) -> std::result::Result<Option<RecordBatch>, SqlError> {
         let next = match &mut self.rows {
             ResultRows::Ready(batches) => batches.next(),
@@ -91,7 +91,7 @@ impl QueryResult {
         }
     }
 
-    /// All batches that are left.
+    /// All remaining batches.
     ///
     /// # Errors
     /// As [`QueryResult::next`].
@@ -103,23 +103,24 @@ impl QueryResult {
         Ok(batches)
     }
 
-    /// How far it is.
+    /// The progress of the query.
     pub fn progress(&self) -> &ScanProgress {
         &self.progress
     }
 
-    /// What was done, as PostgreSQL says it: `INSERT 0 3`, `CREATE VIEW`. Complete once all batches were read.
+    /// The command tag as in PostgreSQL: `INSERT 0 3`, `CREATE VIEW`. Complete once all batches were read.
     pub fn tag(&self) -> String {
         self.tag.text()
     }
 
-    /// Whether there are no rows, or only the number that the tag tells: those of a statement that writes.
+    /// Whether the tag holds the whole result: for write statements, without rows or with only their number.
     pub fn is_told_by_tag(&self) -> bool {
         self.tag.tells_all() || self.schema.fields().is_empty() && !self.tag.counts_rows()
     }
 
     pub(crate) fn done(tag: String, sql: &str) -> Self {
-        Self::of(Arc::new(Schema::empty()), Vec::new(), sql).tagged(StatementTag::done(tag))
+        Self::from_batches(Arc::new(Schema::empty()), Vec::new(), sql)
+            .tagged(StatementTag::done(tag))
     }
 
     pub(in crate::session) fn tagged(mut self, tag: StatementTag) -> Self {
@@ -127,19 +128,19 @@ impl QueryResult {
         self
     }
 
-    /// Rows that a shared scan found.
+    /// The rows of a shared scan.
     pub(in crate::session) fn of_scan(
         schema: &SchemaRef,
         rows: ScannedRows,
         sql: impl Into<Arc<str>>,
     ) -> Self {
-        let mut result = Self::of(Arc::clone(schema), rows.batches, sql);
+        let mut result = Self::from_batches(Arc::clone(schema), rows.batches, sql);
         result.charge = Some(rows.charge);
         result
     }
 
-    /// Batches that are there.
-    pub(in crate::session) fn of(
+    /// A result of existing batches.
+    pub(in crate::session) fn from_batches(
         schema: SchemaRef,
         rows: Vec<RecordBatch>,
         sql: impl Into<Arc<str>>,
@@ -150,7 +151,7 @@ impl QueryResult {
         Self { schema, origins, rows, progress, tag, sql, last, alone, charge }
     }
 
-    /// What cancels the query; none for one that is done.
+    /// The token that cancels the query; `None` if it is done.
     #[cfg(test)]
     pub(in crate::session) fn cancel_token(&self) -> Option<&CancelToken> {
         match &self.rows {
@@ -189,7 +190,7 @@ impl Drop for RunningRows {
     }
 }
 
-/// The batch with other names.
+/// The batch with the schema's names.
 fn named(batch: &RecordBatch, schema: SchemaRef) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = batch.columns().to_vec();

@@ -24,7 +24,7 @@ use atoll_sql_common::names::{CATALOG, SCHEMA};
 use atoll_sql_parse::dialect::{column_type, described};
 
 impl StatementPlanner {
-    /// Makes a query of a statement that shows a table.
+    /// Replaces a statement that shows a table with a query.
     pub(in crate::session) fn take_shown(
         &self,
         state: &SessionState,
@@ -36,7 +36,7 @@ impl StatementPlanner {
                 obj_type: kind @ (ShowCreateObject::Table | ShowCreateObject::View),
                 obj_name,
             } => {
-                // That there is no such table is told of tables and views alike.
+                // The error for a missing table is the same for tables and views.
                 *kind = ShowCreateObject::Table;
                 let at = self.resolve_in(state, obj_name)?;
                 match self.definition_of(&at)? {
@@ -63,7 +63,7 @@ impl StatementPlanner {
         Ok(())
     }
 
-    /// The statement that makes a table or view; none for those that no statement makes.
+    /// The statement that creates a table or view; `None` for those that no statement creates.
     fn definition_of(&self, at: &ResolvedTableReference) -> Result<Option<String>> {
         let Some(table) = self.names.table(at)? else { return Ok(None) };
         if let Some(view) = table.downcast_ref::<UnplannedView>() {
@@ -129,7 +129,8 @@ impl StatementPlanner {
 
 fn constraints(definition: &TableDefinition) -> impl Iterator<Item = String> {
     let column = |at: &usize| quote_identifier(definition.columns.field(*at).name()).into_owned();
-    let keys = definition.uniques.iter().map(move |unique| {
+    let keys = definition.uniques.iter().filter(|unique| !unique.is_index);
+    let keys = keys.map(move |unique| {
         let kind = if unique.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
         let columns: Vec<String> = unique.columns.iter().map(column).collect();
         format!("CONSTRAINT {} {kind} ({})", quote_identifier(&unique.name), columns.join(", "))
@@ -141,7 +142,7 @@ fn constraints(definition: &TableDefinition) -> impl Iterator<Item = String> {
     keys.chain(checks)
 }
 
-/// A name as a statement writes it, without the parts that are the defaults.
+/// A name in a statement, without parts that are the defaults.
 fn plain_name(at: &ResolvedTableReference) -> String {
     let table = quote_identifier(&at.table);
     match (&*at.catalog, &*at.schema) {
@@ -150,7 +151,7 @@ fn plain_name(at: &ResolvedTableReference) -> String {
     }
 }
 
-/// A query of one row of texts.
+/// A query of one row of strings.
 fn literals(columns: &[(&str, &str)]) -> Result<Query> {
     let column = |(name, text): &(&str, &str)| format!("'{}' AS {name}", text.replace('\'', "''"));
     let columns: Vec<String> = columns.iter().map(column).collect();

@@ -1,7 +1,7 @@
-//! From text to statements, with the line on which each begins.
+//! Splits a text into statements, each with the line on which it begins.
 //!
-//! A script arrives in pieces, mostly lines. Each piece is cut into tokens once, whatever was before
-//! it: a statement of a million lines costs as much as a million statements of one line.
+//! A script arrives in pieces, mostly lines. Each piece is tokenized once, whatever came before it: a statement of a
+//! million lines costs as much as a million statements of one line.
 
 use datafusion::common::config::Dialect as DialectName;
 use datafusion::prelude::SessionContext;
@@ -21,10 +21,10 @@ pub struct Statement {
     pub complete: bool,
 }
 
-/// Splits a script at its semicolons, those in quotes and comments aside.
+/// Splits a script at its semicolons, except those in quotes and comments.
 ///
 /// # Errors
-/// For text that cannot be cut into tokens, such as a quote that is never closed.
+/// For text that cannot be tokenized, such as a quote that is never closed.
 pub fn split_statements(script: &str) -> Result<Vec<Statement>, SqlError> {
     let mut splitter = Splitter::default();
     let mut statements = splitter.push(script)?;
@@ -32,32 +32,31 @@ pub fn split_statements(script: &str) -> Result<Vec<Statement>, SqlError> {
     Ok(statements)
 }
 
-/// Splits a script that arrives in pieces, which end where a line ends.
+/// Splits a script that arrives in pieces, which end at line ends.
 #[derive(Default)]
 pub struct Splitter {
-    /// Whose dialect the text is in; the default one without.
+    /// Determines the dialect of the text; the default one if there is none.
     context: Option<SessionContext>,
     /// Text that no semicolon has ended yet.
     open: String,
-    /// How much of it has been cut into tokens.
+    /// How much of it has been tokenized.
     scanned: usize,
-    /// Where in it the open statement begins, and on which line of the script.
+    /// The start of the open statement in it, and its line in the script.
     begin: Option<(usize, u64)>,
     /// Lines of the script before `open[scanned..]`.
     lines: u64,
 }
 
 impl Splitter {
-    /// A splitter of text in the dialect that the session has when the text arrives.
-    pub fn of(session: &crate::session::Session) -> Self {
+    /// A splitter that uses the session's dialect at the time the text arrives.
+    pub fn for_session(session: &crate::session::Session) -> Self {
         Self { context: Some(session.context.clone()), ..Self::default() }
     }
 
     /// The statements that end in this piece.
     ///
     /// # Errors
-    /// For text that cannot be cut into tokens; it is dropped. A quote or a comment that is still
-    /// open waits for its end.
+    /// For text that cannot be tokenized; it is dropped. A quote or a comment that is still open waits for its end.
     pub fn push(&mut self, piece: &str) -> Result<Vec<Statement>, SqlError> {
         let is_in_quotes = self.scanned < self.open.len();
         self.open.push_str(piece);
@@ -82,7 +81,7 @@ impl Splitter {
         Ok(statements)
     }
 
-    /// The statement that the end of the script ends.
+    /// The last statement, which ends with the script.
     ///
     /// # Errors
     /// For a quote or a comment that is never closed.
@@ -97,18 +96,18 @@ impl Splitter {
         Ok(Some(Statement { text, line, complete: false }))
     }
 
-    /// Whether nothing but blanks and closed comments is open.
+    /// Whether the open text is only blanks and closed comments.
     pub fn is_idle(&self) -> bool {
         self.begin.is_none() && self.scanned == self.open.len()
     }
 
-    /// Passes over a line that is not SQL; only while idle.
+    /// Skips a line that is not SQL; only while idle.
     pub fn skip_line(&mut self) {
         self.forget();
         self.lines += 1;
     }
 
-    /// Passes over a line that is not SQL and belongs to the statement before it, whatever is open.
+    /// Skips a line that is not SQL and belongs to the statement before it, even in open text.
     pub fn pass_line(&mut self) {
         self.lines += 1;
     }
@@ -119,7 +118,7 @@ impl Splitter {
         self.begin = None;
     }
 
-    /// The tokens of what is not scanned, up to the first that fails.
+    /// The tokens of the unscanned text, up to the first error.
     fn tokens(&self) -> (Vec<TokenWithSpan>, Option<TokenizerError>) {
         let name = self.context.as_ref().map_or(DialectName::Generic, |context| {
             context.state_ref().read().config_options().sql_parser.dialect
@@ -157,7 +156,7 @@ impl Splitter {
         (statements, end)
     }
 
-    /// Drops the text of statements that were handed out.
+    /// Drops the text of returned statements.
     fn drop_ended(&mut self) {
         let keep = self.begin.map_or(self.scanned, |(begin, _)| begin);
         // The line on which the rest starts stays whole, for the excerpts of errors.
@@ -167,10 +166,10 @@ impl Splitter {
         self.begin = self.begin.map(|(begin, line)| (begin - keep, line));
     }
 
-    /// The error with its place counted from the start of the script.
+    /// The error with its position counted from the start of the script.
     fn error(&self, error: &TokenizerError) -> SqlError {
         let line_start = self.open[..self.scanned].rfind('\n').map_or(0, |newline| newline + 1);
-        let mut place = SourcePosition::of(error.location);
+        let mut place = SourcePosition::from_location(error.location);
         if place.line == 1 {
             place.column += self.open[line_start..self.scanned].chars().count() as u64;
         }
@@ -186,14 +185,13 @@ fn newlines(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
-/// Whether a quote or a comment may end in this piece: one of many lines is not read again for each of
-/// them.
+/// Whether a quote or a comment may end in this piece: one of many lines is not rescanned for each of them.
 fn may_close(piece: &str) -> bool {
     piece.contains(['\'', '"', '`', '$', ']']) || piece.contains("*/")
 }
 
-/// Turns lines and columns, which only rise, into byte offsets. It never goes back to the start of a
-/// line, which would be quadratic in the length of a long one.
+/// Converts increasing lines and columns into byte offsets. It never returns to the start of a line, which would be
+/// quadratic in the length of a long one.
 struct OffsetCursor<'a> {
     text: &'a str,
     offset: usize,
@@ -241,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_waits_and_is_kept_in_one_piece() {
+    fn open_text_waits_and_is_kept_in_one_piece() {
         let mut splitter = Splitter::default();
         assert!(splitter.push("SELECT 1; SELECT '\n").unwrap().len() == 1 && !splitter.is_idle());
         assert_eq!(splitter.push(";\n").unwrap(), []);
@@ -268,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_tell_the_line_and_the_column_of_the_script() {
+    fn errors_have_the_line_and_the_column_of_the_script() {
         let mut splitter = Splitter::default();
         splitter.push("SELECT 1;\n").unwrap();
         splitter.push("SELECT 2; SELECT 'a\n").unwrap();

@@ -1,4 +1,4 @@
-//! What of a statement's text is needed once it is planned.
+//! The parts of a statement that are needed after planning.
 
 use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::sql::parser::Statement as Parsed;
@@ -6,18 +6,18 @@ use datafusion::sql::sqlparser::ast::Statement as Ast;
 
 use crate::session::ddl::declared_table::DeclaredTable;
 
-/// The parts of a statement that are kept, or that its plan does not hold.
+/// The parts of a statement that are stored, or that its plan does not hold.
 pub(in crate::session) struct StatementForm {
-    /// The statement, where it is kept under a name.
+    /// The statement, if it is stored under a name.
     statement: Option<Ast>,
-    /// What was typed, where that is the statement.
+    /// The typed text, if that is the statement.
     text: Option<String>,
-    /// What it declares beyond names and types of columns.
+    /// Its declarations besides names and types of columns.
     pub(in crate::session) declared: DeclaredTable,
 }
 
 impl StatementForm {
-    pub(in crate::session) fn of(statement: &Parsed, sql: &str) -> Self {
+    pub(in crate::session) fn new(statement: &Parsed, sql: &str) -> Self {
         match statement {
             Parsed::Statement(ast) => {
                 let is_view = matches!(ast.as_ref(), Ast::CreateView(_));
@@ -31,7 +31,7 @@ impl StatementForm {
     pub(in crate::session) fn of_ast(ast: &Ast) -> Self {
         let is_kept = matches!(ast, Ast::CreateView(_) | Ast::Prepare { .. });
         let declared = match ast {
-            // What is wrong in it is told when it is planned.
+            // Errors in it are reported when it is planned.
             Ast::CreateTable(create) => {
                 DeclaredTable::take(&mut create.clone()).unwrap_or_default()
             }
@@ -40,7 +40,7 @@ impl StatementForm {
         Self { statement: is_kept.then(|| ast.clone()), text: None, declared }
     }
 
-    /// The text of a view: as it was typed, since the syntax tree is of what that was rewritten to.
+    /// The text of a view: as typed, since the syntax tree is of the rewritten text.
     pub(in crate::session) fn kept_text(mut self) -> Result<String> {
         match self.text.take() {
             Some(text) => Ok(text),

@@ -1,10 +1,10 @@
-//! Utility statements, which sqlparser does not know: about the database as a whole, pools, and constraints of a
+//! Utility statements, which sqlparser does not know: about the whole database, pools, and the constraints of a
 //! transaction.
 //!
 //! ```text
 //! CHECKPOINT
 //! BACKUP DATABASE TO 'directory'      a copy of the data directory, which opens as a database
-//! EXPORT DATABASE TO 'directory'      a file for each table, and load.sql, which makes all of it again
+//! EXPORT DATABASE TO 'directory'      a file for each table, and load.sql, which recreates all of it
 //! IMPORT DATABASE FROM 'directory'    runs that file, as one transaction
 //! CREATE POOL …, DROP POOL …          cores for a class of statements: `pool.rs`
 //! VACUUM, ANALYZE                     nothing: `vacuum.rs`
@@ -40,17 +40,17 @@ use crate::session::statement::query_result::QueryResult;
 use crate::session::statement::split::{Statement, split_statements};
 use crate::session::statement::vacuum::VacuumStatement;
 use crate::session::transaction::StatementTransaction;
-use crate::table_text::foreign_key_text;
+use crate::table_text::{foreign_key_text, index_text, unique_index_text};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::SCHEMA;
 use atoll_sql_files::check_files;
 use atoll_sql_files::has_interval;
 use atoll_sql_parse::syntax::begins_with;
 
-/// The file that makes all of a database again.
+/// The file that recreates a database.
 const LOAD: &str = "load.sql";
 
-/// A statement about the database as a whole, or its transaction.
+/// A statement about the whole database, or its transaction.
 pub(in crate::session) enum UtilityStatement {
     Checkpoint,
     Backup(PathBuf),
@@ -62,19 +62,19 @@ pub(in crate::session) enum UtilityStatement {
 }
 
 impl UtilityStatement {
-    /// The statement of a text, if it is one.
+    /// Parses the text; `None` if it is another statement.
     ///
     /// # Errors
-    /// Where EXPORT or IMPORT DATABASE is not followed by a directory; those of [`PoolStatement::of`] and
-    /// [`VacuumStatement::of`].
-    pub(in crate::session) fn of(sql: &str) -> Result<Option<Self>> {
-        if let Some(pool) = PoolStatement::of(sql)? {
+    /// If EXPORT or IMPORT DATABASE is not followed by a directory; the errors of [`PoolStatement::parse`] and
+    /// [`VacuumStatement::parse`].
+    pub(in crate::session) fn parse(sql: &str) -> Result<Option<Self>> {
+        if let Some(pool) = PoolStatement::parse(sql)? {
             return Ok(Some(Self::Pool(pool)));
         }
-        if let Some(vacuum) = VacuumStatement::of(sql)? {
+        if let Some(vacuum) = VacuumStatement::parse(sql)? {
             return Ok(Some(Self::Vacuum(vacuum)));
         }
-        if let Some(set) = SetConstraints::of(sql)? {
+        if let Some(set) = SetConstraints::parse(sql)? {
             return Ok(Some(Self::SetConstraints(set)));
         }
         if !begins_with(sql, &["checkpoint", "backup", "export", "import"]) {
@@ -115,7 +115,7 @@ impl UtilityStatement {
 }
 
 impl Session {
-    /// Carries out a statement about the database as a whole.
+    /// Runs a statement about the whole database.
     pub(in crate::session) async fn run_utility(
         &self,
         statement: UtilityStatement,
@@ -133,7 +133,7 @@ impl Session {
             UtilityStatement::Import(directory) => self.import(&directory).await?,
             UtilityStatement::Pool(_) if !self.is_superuser() => {
                 return Err(SqlState::INSUFFICIENT_PRIVILEGE
-                    .error("permission denied to make and drop pools, which superusers may"));
+                    .error("permission denied to create or drop pools; only superusers may"));
             }
             UtilityStatement::Pool(PoolStatement::Create { name, place }) => {
                 let cpus = place.cpus(self.machine())?;
@@ -185,7 +185,7 @@ impl Session {
             self.run_to_end(&transaction, &copy).await?;
             tables += 1;
         }
-        // It comes last, so that what was exported in part cannot be imported.
+        // Written last, so that a partial export cannot be imported.
         let load = load_script(&self.planner(&transaction, false).await?, &version)?;
         std::fs::write(directory.join(LOAD), load)
             .map_err(|error| failed("written", directory, &error))?;
@@ -222,7 +222,7 @@ impl Session {
         Ok(())
     }
 
-    /// The settings that say what names and texts mean.
+    /// The settings that determine the meaning of names and texts.
     fn naming(&self) -> (CatalogOptions, SqlParserOptions) {
         let state = self.context.state_ref();
         let state = state.read();
@@ -230,7 +230,7 @@ impl Session {
         (options.catalog.clone(), options.sql_parser.clone())
     }
 
-    /// Those under which a script begins, whatever the session's are.
+    /// The settings with which a script begins, whatever the session's are.
     fn naming_of_scripts(
         (catalog, sql_parser): &(CatalogOptions, SqlParserOptions),
     ) -> (CatalogOptions, SqlParserOptions) {
@@ -268,12 +268,12 @@ fn failed(
 
 const FROM_FILE: &str = "AS SELECT * FROM '";
 
-/// A path within a string of SQL.
+/// A path as an SQL string.
 fn text(path: &Path) -> String {
     path.display().to_string().replace('\'', "''")
 }
 
-/// A statement of the script, whose names of files are relative to the directory.
+/// A statement of the script, whose file names are relative to the directory.
 fn in_directory(statement: &str, directory: &Path) -> String {
     match statement.rfind(FROM_FILE).filter(|_| statement.starts_with("CREATE TABLE ")) {
         Some(at) => {
@@ -285,7 +285,7 @@ fn in_directory(statement: &str, directory: &Path) -> String {
 }
 
 /// The file of a table: letters, digits and `_` of its name, and all else by number, so that two tables never share
-/// one. It is a Parquet file, or one of Arrow's for intervals, of which Parquet does not hold all.
+/// one. It is a Parquet file, or an Arrow file for intervals, some of which Parquet cannot hold.
 fn file_of(name: &RelationName, table: &TableVersion) -> String {
     let plain = |name: &str| {
         let mut plain = String::with_capacity(name.len());
@@ -307,7 +307,7 @@ fn full(name: &RelationName) -> String {
     format!("{}.{}", quoted(&name.schema), quoted(&name.name))
 }
 
-/// The statements that make a database again.
+/// The statements that recreate a database.
 fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<String> {
     let mut script = String::new();
     for schema in version.schemas().filter(|schema| &***schema != SCHEMA && is_kept(schema)) {
@@ -345,6 +345,7 @@ fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<
         if let Relation::Table(id) = relation
             && let Some(table) = version.table(*id)
         {
+            write_indexes(&mut script, name, table.definition());
             write_foreign_keys(&mut script, version, name, table.definition());
         }
     }
@@ -357,7 +358,7 @@ fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<
     let begins_with = SettingsOfText::default();
     let mut settings = begins_with.clone();
     for text in texts {
-        settings = settings.set(SettingsOfText::of(&text), &mut script);
+        settings = settings.set(SettingsOfText::from_stored(&text), &mut script);
         line(&mut script, text.sql.trim_end_matches([';', ' ', '\n']));
     }
     settings.set(begins_with, &mut script);
@@ -390,14 +391,14 @@ impl SettingsOfText {
         Self::with(of.dialect.as_ref(), &normalizes, schema)
     }
 
-    fn of(text: &StoredStatement) -> Self {
+    fn from_stored(text: &StoredStatement) -> Self {
         match text.options.split(' ').collect::<Vec<_>>()[..] {
             [dialect, normalizes, ..] => Self::with(dialect, normalizes, &text.schema),
             _ => Self::plain(&text.schema),
         }
     }
 
-    /// Writes what others than these are set.
+    /// Writes the settings that differ from these.
     fn set(self, wanted: Self, script: &mut String) -> Self {
         for ((_, before), (name, value)) in self.0.iter().zip(&wanted.0) {
             if before != value {
@@ -408,17 +409,17 @@ impl SettingsOfText {
     }
 }
 
-/// What COMMENT ON says of all that is there now.
+/// Writes COMMENT ON statements for all objects.
 fn write_comments(script: &mut String, version: &DatabaseVersion) {
     let mut comment = |on: String, text: &str| {
         line(script, &format!("COMMENT ON {on} IS '{}'", text.replace('\'', "''")));
     };
     for schema in version.schemas().filter(|schema| is_kept(schema)) {
-        let comments = ObjectComments::of(version, &Owned::Schema(schema.to_string()));
+        let comments = ObjectComments::for_object(version, &Owned::Schema(schema.to_string()));
         comments.own.iter().for_each(|own| comment(format!("SCHEMA {}", quoted(schema)), own));
     }
     for (name, relation) in version.relations().filter(|(name, _)| is_kept(&name.schema)) {
-        let comments = ObjectComments::of(version, &Owned::Relation(name.clone()));
+        let comments = ObjectComments::for_object(version, &Owned::Relation(name.clone()));
         let (kind, full) = (relation.kind().to_uppercase(), full(name));
         comments.own.iter().for_each(|own| comment(format!("{kind} {full}"), own));
         for (column, text) in &comments.columns {
@@ -440,7 +441,7 @@ pub(in crate::session) fn options_of(sequence: &SequenceDefinition) -> String {
     )
 }
 
-/// Has a sequence go on where it was.
+/// Restores the position of a sequence.
 fn write_last(script: &mut String, name: &RelationName, last: Option<i64>) {
     if let Some(last) = last {
         let name = full(name).replace('\'', "''");
@@ -448,7 +449,7 @@ fn write_last(script: &mut String, name: &RelationName, last: Option<i64>) {
     }
 }
 
-/// The table out of its file, then what is declared of it.
+/// Loads the table from its file, then adds its declarations.
 fn write_table(script: &mut String, name: &RelationName, table: &TableVersion) {
     let definition = table.definition();
     let (full, file) = (full(name), file_of(name, table).replace('\'', "''"));
@@ -463,7 +464,17 @@ fn write_table(script: &mut String, name: &RelationName, table: &TableVersion) {
     }
 }
 
-/// Foreign keys, once all tables are there.
+/// Indexes that are not those of constraints.
+fn write_indexes(script: &mut String, name: &RelationName, definition: &TableDefinition) {
+    for unique in definition.uniques.iter().filter(|unique| unique.is_index) {
+        line(script, &unique_index_text(unique, name, definition));
+    }
+    for index in &definition.indexes {
+        line(script, &index_text(index, name, definition));
+    }
+}
+
+/// Foreign keys, once all tables exist.
 fn write_foreign_keys(
     script: &mut String,
     version: &DatabaseVersion,
@@ -477,8 +488,8 @@ fn write_foreign_keys(
     }
 }
 
-/// Identities with the names of their sequences, which go on where they were; `made` are the names that there are when
-/// the script is here.
+/// Identities with the names and positions of their sequences; `made` are the names that exist at this point of the
+/// script.
 fn write_identities(
     script: &mut String,
     (version, store): (&DatabaseVersion, &Database),
@@ -530,7 +541,7 @@ fn declared(definition: &TableDefinition) -> Vec<String> {
             parts.push(format!("ALTER COLUMN {column} SET DEFAULT {default}"));
         }
     }
-    for unique in &definition.uniques {
+    for unique in definition.uniques.iter().filter(|unique| !unique.is_index) {
         let kind = if unique.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
         let columns = unique.columns.iter().map(|at| quoted(definition.columns.field(*at).name()));
         let columns: Vec<String> = columns.map(|column| column.to_string()).collect();
@@ -545,7 +556,7 @@ fn declared(definition: &TableDefinition) -> Vec<String> {
     parts
 }
 
-/// Whether a schema is part of what is exported: the store's own are not, nor those of sessions.
+/// Whether a schema is exported: internal ones and those of sessions are not.
 fn is_kept(schema: &str) -> bool {
     !is_hidden(schema) && !is_temporary_schema(schema)
 }

@@ -1,4 +1,4 @@
-//! What may be added to the SELECTs of a query.
+//! Additions to the SELECTs of a query.
 
 use atoll_sql::datafusion::sql::sqlparser::ast::{
     Distinct, Expr, GroupByExpr, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr,
@@ -10,7 +10,7 @@ use super::inside::{Addition, Of, What};
 use super::names::Names;
 use super::walk::{Walk, has_named_columns};
 
-/// What a variant adds.
+/// The kind of an addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
     Casts,
@@ -23,7 +23,7 @@ enum Sort {
     Having,
 }
 
-/// Which SELECTs a variant changes.
+/// The SELECTs that a variant changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
     Outermost,
@@ -72,15 +72,15 @@ pub(super) const KINDS: [Kind; 11] = [
     within("calls and keys within subqueries", &[Sort::Calls, Sort::Windows, Sort::GroupKeys]),
 ];
 
-/// All that a kind of variants adds to a query that gave this many columns.
+/// All additions of a kind to a query that returned this many columns.
 pub(super) fn additions(statement: &Statement, kind: &Kind, columns: usize) -> Vec<Addition> {
-    let mut names = Names::of(statement);
+    let mut names = Names::from_statement(statement);
     let mut made = Vec::new();
     let mut collect = |number: usize, query: &mut Query| {
         let is_outermost = number == 0;
         if is_outermost == (kind.place == Where::Outermost) {
             let wanted = Wanted { sorts: kind.sorts, columns: is_outermost.then_some(columns) };
-            let whats = wanted.of(query, &mut names);
+            let whats = wanted.of_query(query, &mut names);
             made.extend(whats.into_iter().map(|what| Addition { select: number, what }));
         }
     };
@@ -92,7 +92,7 @@ pub(super) fn additions(statement: &Statement, kind: &Kind, columns: usize) -> V
     made
 }
 
-/// What is wanted of one SELECT, and how many columns it has where that is known.
+/// The additions wanted for one SELECT, and its number of columns if it is known.
 struct Wanted<'a> {
     sorts: &'a [Sort],
     columns: Option<usize>,
@@ -103,7 +103,7 @@ impl Wanted<'_> {
         self.sorts.contains(&sort)
     }
 
-    fn of(&self, query: &Query, names: &mut Names) -> Vec<What> {
+    fn of_query(&self, query: &Query, names: &mut Names) -> Vec<What> {
         let select = match query.body.as_ref() {
             SetExpr::Select(select) => select,
             SetExpr::SetOperation { .. } => return self.of_set_operation(query, names),
@@ -127,7 +127,7 @@ impl Wanted<'_> {
     }
 
     fn items(&self, select: &Select, names: &mut Names) -> Vec<What> {
-        // Rows that differ in what is added would be rows of their own.
+        // Rows that differ in an added column would be separate rows.
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let is_fixed = is_distinct || matches!(select.group_by, GroupByExpr::All(_));
         let has_positions = self.has_a_column_for_each(select);
@@ -225,8 +225,7 @@ fn expression(item: &SelectItem) -> Option<&Expr> {
     }
 }
 
-/// The expression that a key stands for; None where the name is an alias of something else, which may or
-/// may not be a column too.
+/// The expression of a key; None if the name is an alias of something else, which may or may not be a column too.
 fn meant<'a>(key: &'a Expr, select: &'a Select) -> Option<&'a Expr> {
     match key {
         Expr::Value(value) => {
@@ -260,7 +259,7 @@ fn group_keys(select: &Select, names: &mut Names) -> Vec<What> {
     let both = |key: &Expr| {
         let item = What::Item(cast(key), names.for_cast(key), Of::Any);
         let key = What::GroupKey(cast(key));
-        // Under DISTINCT a key that is not a column would make rows of its own.
+        // Under DISTINCT a key that is not a column would make separate rows.
         if is_distinct { vec![key] } else { vec![key, item] }
     };
     keys.iter().filter_map(|key| meant(key, select)).flat_map(both).collect()

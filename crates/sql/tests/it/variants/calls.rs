@@ -1,4 +1,4 @@
-//! Expressions made of those of a query: casts, calls over casts, and other parentheses.
+//! Expressions derived from those of a query: casts, calls over casts, and other parentheses.
 
 use atoll_sql::datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
@@ -41,7 +41,7 @@ pub(super) fn cast(expr: &Expr) -> Expr {
     }
 }
 
-/// The calls of an expression, but for those within other calls and within subqueries.
+/// The calls in an expression, except for those within other calls and within subqueries.
 fn calls(expr: &Expr) -> Vec<&Function> {
     match expr {
         Expr::Function(function) => vec![function],
@@ -55,7 +55,7 @@ fn calls(expr: &Expr) -> Vec<&Function> {
     }
 }
 
-/// The calls of an expression that take any type, with the cast of their argument in its place.
+/// The calls in an expression that take any type, with their argument replaced by its cast.
 pub(super) fn calls_over_casts(expr: &Expr) -> Vec<Expr> {
     calls(expr).into_iter().filter_map(over_cast).collect()
 }
@@ -117,8 +117,8 @@ pub(super) fn counts_of_casts(condition: &Expr) -> Vec<Expr> {
     calls(condition).into_iter().filter_map(count).collect()
 }
 
-/// A window function with casts of its keys as further keys, which change nothing; whether each row has the
-/// value that it has without.
+/// A window function with casts of its keys as additional keys, which change nothing; whether each row has the same
+/// value as without.
 pub(super) fn over_more_keys(expr: &Expr) -> Option<(Expr, bool)> {
     let Expr::Function(function) = expr else { return None };
     let Some(WindowType::WindowSpec(window)) = &function.over else { return None };

@@ -1,6 +1,6 @@
-//! Variants made within a record's query: expressions, keys and calls beside those that are there.
+//! Variants made within a record's query: with additional expressions, keys and calls.
 //!
-//! What is added comes after the columns of the query, whose values must stay what they are.
+//! Additions come after the columns of the query, whose values must stay the same.
 
 use atoll_sql::datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, OrderByExpr, OrderByKind, Query, Select, SelectItem,
@@ -13,7 +13,7 @@ use super::additions::{KINDS, additions};
 use super::rows::{Answer, Expected};
 use super::walk::{Walk, has_named_columns};
 
-/// Something added to one SELECT of the query.
+/// An addition to one SELECT of the query.
 #[derive(Clone, Debug)]
 pub(super) struct Addition {
     /// The number of the SELECT, as [`Walk`] counts.
@@ -32,7 +32,7 @@ pub(super) enum What {
     Having(Expr),
 }
 
-/// What a column that is added has to do with those of the query.
+/// The relation of an added column to those of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     /// Nothing that a test could compare.
@@ -41,7 +41,7 @@ pub(super) enum Of {
     Same(usize),
 }
 
-/// A query and what may be added to it.
+/// A query and its possible additions.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
     pub(super) kind: &'static str,
@@ -49,7 +49,7 @@ pub(super) struct Inside {
     additions: Vec<Addition>,
 }
 
-/// All variants within a query that gave this many columns. None where sqlparser does not read it.
+/// All variants within a query that returned this many columns. None if sqlparser cannot parse it.
 pub(super) fn variants(query: &str, columns: usize) -> Vec<Inside> {
     let Ok(mut parsed) = Parser::parse_sql(&GenericDialect {}, query) else { return Vec::new() };
     let (Some(statement @ Statement::Query(_)), true) = (parsed.pop(), parsed.is_empty()) else {
@@ -81,7 +81,7 @@ impl Inside {
         statement.to_string()
     }
 
-    /// The outermost SELECT with an addition in the place of what is there. None for other ones.
+    /// The outermost SELECT with only an addition. None for others.
     pub(super) fn alone(&self, addition: usize) -> Option<String> {
         let addition = &self.additions[addition];
         let mut statement = self.statement.clone();
@@ -111,7 +111,7 @@ impl Inside {
         Some(statement.to_string())
     }
 
-    /// What the rows must be with some of the additions.
+    /// The expected rows with some of the additions.
     pub(super) fn expected(&self, chosen: &[usize], answer: &Answer, is_sorted: bool) -> Expected {
         let Statement::Query(query) = &self.statement else { return Expected::default() };
         let columns = answer.types.len();

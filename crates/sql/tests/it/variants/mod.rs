@@ -1,14 +1,14 @@
-//! The records of the suite once more, through variants of their queries.
+//! Variants of the queries in the suite's records.
 //!
-//! A record shows one form of a statement; plans go wrong in others: where an expression is beside its cast,
-//! where a column is there twice, where an alias is what a plan calls something else. From every query that
-//! gives rows, variants are made, and run in the same session:
+//! A record shows one form of a statement; plans go wrong in others: if an expression is next to its cast, if a column
+//! occurs twice, if an alias is also an internal name of the plan. Variants are made from every query that returns
+//! rows, and run in the same session:
 //!
-//! - `inside`: with expressions, keys and calls added beside those of the query, whose columns must stay;
+//! - `inside`: with expressions, keys and calls added to those of the query, whose columns must stay;
 //! - `outside`: with the query as a table, whose right answers follow from the record's rows.
 //!
-//! A variant that fails, or gives other rows, is told with its record. What cannot be run for a reason of its
-//! own (no cast of that type, say) shows as much when it runs alone, and is left out.
+//! A variant that fails, or returns other rows, is reported with its record. A variant that cannot run for an unrelated
+//! reason (no cast of that type, say) also fails alone, and is left out.
 //!
 //! `make test` runs a tenth of all, by a seed; `cargo xtask variants` runs all.
 
@@ -32,16 +32,16 @@ use outside::{Outside, Steps};
 pub(crate) use rows::Answer;
 use rows::{Expected, answer};
 
-/// The variable that says which variants run: `all`, or the seed of a tenth.
+/// The variable that selects the variants to run: `all`, or the seed of a tenth.
 const SHARE: &str = "ATOLL_VARIANTS";
 /// The variable that names the one file whose records are run.
 const FILE: &str = "ATOLL_VARIANTS_FILE";
 /// The seed of the tenth that runs with all tests.
 const SEED: u64 = 1;
-/// Records with more rows show nothing that others do not.
+/// Records with more rows show nothing new.
 const ROWS_MAX: usize = 5000;
 
-/// Which variants run.
+/// The variants to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     All,
@@ -49,7 +49,7 @@ pub(crate) enum Share {
 }
 
 impl Share {
-    /// What the environment asks for.
+    /// The selection of the environment.
     pub(crate) fn asked() -> Self {
         match std::env::var(SHARE).ok().as_deref() {
             None | Some("") => Self::Tenth { seed: SEED },
@@ -75,13 +75,13 @@ impl fmt::Display for Share {
     }
 }
 
-/// Whether the environment asks for this file of the suite, or for none in particular.
+/// Whether the environment selects this file of the suite, or all files.
 pub(crate) fn is_asked_for(file: &str) -> bool {
     std::env::var(FILE)
         .map_or(true, |name| name.is_empty() || file == name.trim_end_matches(".slt"))
 }
 
-/// Where a record is.
+/// The location of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) file: &'a str,
@@ -94,20 +94,20 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// A record's query, and what it gave.
+/// A record's query, and its result.
 pub(crate) struct Ran {
     pub(crate) sql: String,
     pub(crate) answer: Answer,
-    /// Whether the record asks for the order of its rows.
+    /// Whether the record specifies the order of its rows.
     pub(crate) is_sorted: bool,
 }
 
-/// Runs variants and collects what is wrong with them.
+/// Runs variants and collects their errors.
 pub(crate) struct Variants {
     share: Share,
     pub(crate) findings: Vec<String>,
     pub(crate) count: usize,
-    /// Why variants were left out: how often, and the first.
+    /// Reasons why variants were left out: how often, and the first.
     pub(crate) left_out: BTreeMap<String, (usize, String)>,
 }
 
@@ -177,7 +177,7 @@ impl Variants {
         self.left_out.entry(why.to_owned()).or_insert_with(first).0 += 1;
     }
 
-    /// Adds what was found in another file.
+    /// Adds the results of another file.
     pub(crate) fn extend(&mut self, other: Self) {
         self.count += other.count;
         self.findings.extend(other.findings);
@@ -186,7 +186,7 @@ impl Variants {
         }
     }
 
-    /// How many ran, and in a run of all of them what was left out.
+    /// Prints how many ran, and in a run of all of them which were left out.
     pub(crate) fn print_summary(&self) {
         if self.share != Share::All {
             return;
@@ -215,9 +215,9 @@ fn on_one_line(sql: &str) -> String {
 /// Variants of one kind that are wrong today.
 struct Known {
     file: &'static str,
-    /// What the kind begins with.
+    /// The prefix of the kind.
     kind: &'static str,
-    /// What the record has.
+    /// A part of the record.
     part: &'static str,
     why: &'static str,
 }
@@ -262,7 +262,7 @@ fn known(place: &Place<'_>, kind: &str, sql: &str) -> Option<&'static str> {
     KNOWN.iter().find(is_listed).map(|known| known.why)
 }
 
-/// Why a variant is known to be wrong that has `id, id AS "t.id"` in a subquery or view.
+/// Why a variant that has `id, id AS "t.id"` in a subquery or view is known to be wrong.
 fn dotted_alias(what: &str) -> Option<&'static str> {
     let named: Vec<&str> = what.split('"').collect();
     let [start, first, _, second, ..] = named[..] else { return None };
@@ -276,11 +276,11 @@ fn dotted_alias(what: &str) -> Option<&'static str> {
     )
 }
 
-/// Whether a statement only reads, and gives the same whenever it runs.
+/// Whether a statement only reads, and always gives the same result.
 fn is_steady(sql: &str) -> bool {
     const FIRST: [&str; 5] = ["select", "with", "values", "from", "table"];
     const OTHERS: [&str; 35] = [
-        // What a record says in a comment where its query has other rows each time, or another dialect.
+        // Comments of records whose query returns other rows each time, or is of another dialect.
         "unsteady",
         "random",
         "setseed",
@@ -325,14 +325,14 @@ fn is_steady(sql: &str) -> bool {
         && words.all(|word| !OTHERS.contains(&word) && !word.contains("advisory"))
 }
 
-/// Whether the record still gives what it gave.
+/// Whether the record still gives the same result.
 fn is_repeatable(session: &Session, ran: &Ran) -> bool {
     let known = (0..ran.answer.types.len()).collect();
     let expected = Expected { known, rows: ran.answer.rows.clone(), ..Expected::default() };
     answer(session, &ran.sql).is_ok_and(|again| expected.difference(&again).is_none())
 }
 
-/// What is wrong with a statement's rows, or with running it.
+/// The error in a statement's rows, or of running it.
 fn difference(
     session: &Session,
     sql: &str,
@@ -341,7 +341,7 @@ fn difference(
     Ok(expected.difference(&answer(session, sql)?))
 }
 
-/// Whether an error is about what the session may use, not about the statement.
+/// Whether an error is about the session's resources, not about the statement.
 fn is_short_of_means(error: &SqlError) -> bool {
     ["53", "54", "57"].contains(&&error.state.code()[..2])
 }

@@ -1,4 +1,4 @@
-//! Names for added columns: those that DataFusion gives to expressions, and those of columns and functions.
+//! Names for added columns: names that DataFusion generates for expressions, and names of columns and functions.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,20 @@ use atoll_sql::datafusion::sql::sqlparser::ast::{
     Statement, TableFactor,
 };
 
-/// Gives each added column of a statement a name of its own that could be taken for something else.
+/// Gives each added column of a statement a unique name that could be taken for something else.
 pub(super) struct Names {
-    /// The words of the statement: a column may not have the name of one, which might mean it then.
+    /// The words of the statement: they are not used as names, which could change its meaning.
     words: HashSet<String>,
     used: HashSet<String>,
-    /// The first relation of the SELECT that is changed.
+    /// The first relation of the changed SELECT.
     relation: String,
-    /// Names of other columns, where a name that is there twice does no harm.
+    /// Names of other columns, if a repeated name does no harm.
     columns: Vec<String>,
     given: usize,
 }
 
 impl Names {
-    pub(super) fn of(statement: &Statement) -> Self {
+    pub(super) fn from_statement(statement: &Statement) -> Self {
         let text = statement.to_string().to_lowercase();
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned);
         Self {
@@ -37,7 +37,7 @@ impl Names {
         self.words.contains("interval")
     }
 
-    /// Turns to another SELECT: the outermost, or one whose columns others name.
+    /// Moves to another SELECT: the outermost, or one whose columns others name.
     pub(super) fn start(&mut self, query: &Query, select: &Select, is_outermost: bool) {
         let relation = select.from.first().map(|table| match &table.relation {
             TableFactor::Table { alias: Some(alias), .. }
@@ -46,7 +46,7 @@ impl Names {
             _ => "q".to_owned(),
         });
         self.relation = relation.unwrap_or_else(|| "q".to_owned());
-        // Sort keys and queries around it would ask which of two columns is meant.
+        // Sort keys and enclosing queries would make a repeated name ambiguous.
         let may_repeat = is_outermost && query.order_by.is_none() && select.distinct.is_none();
         let named = select.projection.iter().filter_map(|item| match item {
             SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.value.clone()),
@@ -68,7 +68,7 @@ impl Names {
         ])
     }
 
-    /// A name for an expression that is there already.
+    /// A name for an existing expression.
     pub(super) fn for_repeat(&mut self, expr: &Expr) -> Ident {
         let inner = self.inner(expr);
         self.first_of(vec![
@@ -80,7 +80,7 @@ impl Names {
         ])
     }
 
-    /// What plans call an expression, more or less.
+    /// The approximate name of an expression in plans.
     fn inner(&self, expr: &Expr) -> String {
         match expr {
             Expr::Identifier(name) => format!("{}.{}", self.relation, name.value),
@@ -102,7 +102,7 @@ impl Names {
         }
     }
 
-    /// The next of these that may be used.
+    /// The next usable one of these.
     fn first_of(&mut self, mut candidates: Vec<String>) -> Ident {
         let turn = self.given % candidates.len();
         candidates.rotate_left(turn);

@@ -1,6 +1,6 @@
-//! Variants that take a record's query as a table: grouped, compared with itself, within a view and so on.
+//! Variants that use a record's query as a table: grouped, compared with itself, within a view and so on.
 //!
-//! Their right answers follow from the rows of the record.
+//! The correct results follow from the rows of the record.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use atoll_sql::arrow::datatypes::DataType;
 
 use super::rows::{Answer, Cell, Expected, is_written_as_shown};
 
-/// A statement with what it needs before and after it.
+/// A statement with its setup and cleanup.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steps {
     pub(super) before: Option<String>,
@@ -27,7 +27,7 @@ impl From<String> for Steps {
 pub(super) struct Outside {
     pub(super) kind: &'static str,
     pub(super) steps: Steps,
-    /// The same without casts and clashing names: where this fails too, the query cannot be used so.
+    /// The same without casts and clashing names: if this fails too, the query cannot be used so.
     pub(super) plain: Steps,
     pub(super) expected: Expected,
 }
@@ -40,7 +40,7 @@ const JOINED_MAX: usize = 200;
 /// Names of columns that could be taken for calls or for qualified names.
 const CLASHING: [&str; COLUMNS_MAX] = ["sum(q.x1)", "count(*)", "CAST(q.x1 AS Utf8)"];
 
-/// All variants over a query that gave these rows.
+/// All variants over a query that returned these rows.
 pub(super) fn variants(query: &str, answer: &Answer) -> Vec<Outside> {
     if answer.types.is_empty() {
         return Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn variants(query: &str, answer: &Answer) -> Vec<Outside> {
     all
 }
 
-/// Whether values that are equal have one text: '1 day' is '24 hours'.
+/// Whether equal values have one text, unlike '1 day' and '24 hours'.
 fn is_key(data_type: &DataType) -> bool {
     let name = data_type.to_string();
     !["Interval", "Duration", "Null"].iter().any(|part| name.contains(part))
@@ -74,7 +74,7 @@ fn number(count: usize) -> Cell {
     Some(count.to_string())
 }
 
-/// How often each row is there.
+/// The number of occurrences of each row.
 fn counted(rows: Vec<Vec<Cell>>) -> BTreeMap<Vec<Cell>, usize> {
     let mut counts = BTreeMap::new();
     for row in rows {
@@ -102,7 +102,7 @@ impl Wrapped<'_> {
         self.table_as("q")
     }
 
-    /// Names for all columns, those of the first ones clashing.
+    /// Names for all columns, with clashing ones first.
     fn clashing(&self) -> Vec<String> {
         let name = |column| match CLASHING.get(column) {
             Some(name) => format!("\"{name}\""),
@@ -121,7 +121,7 @@ impl Wrapped<'_> {
         columns.iter().map(|&column| x(column)).collect::<Vec<_>>().join(", ")
     }
 
-    /// What is expected of the columns of [`Self::pairs`].
+    /// The expected values of the columns of [`Self::pairs`].
     fn paired(columns: &[usize], rows: Vec<Vec<Cell>>) -> Expected {
         let known = (0..columns.len()).map(|i| 2 * i).collect();
         let casts = (0..columns.len()).map(|i| (2 * i + 1, 2 * i)).collect();
@@ -225,7 +225,7 @@ impl Wrapped<'_> {
         }
     }
 
-    /// What is expected of pairs of columns with the count of the group after them.
+    /// The expected pairs of columns with the count of the group after them.
     fn paired_and_counted(&self, rows: Vec<Vec<Cell>>) -> Expected {
         let mut expected = Self::paired(&self.keys, rows);
         expected.known.push(2 * self.keys.len());
@@ -320,7 +320,7 @@ impl Wrapped<'_> {
     }
 }
 
-/// Variants over the column `x`, whose values are there so often.
+/// Variants over the column `x`, with the count of each value.
 struct OneKey<'a> {
     wrapped: &'a Wrapped<'a>,
     x: String,
@@ -352,7 +352,7 @@ impl OneKey<'_> {
             ..Expected::default()
         };
         if is_written_as_shown(data_type) {
-            // The texts are those that the test has, and texts sort by their bytes.
+            // The texts are those of the test, and texts sort by their bytes.
             expected.known.extend([4, 6, 8]);
             let texts = || self.not_null().map(|(text, _)| text.clone());
             expected.rows[0].extend([number(distinct), texts().max(), texts().min()]);
@@ -431,7 +431,7 @@ impl OneKey<'_> {
         }
     }
 
-    /// Each group is there with its cast and without, and all rows are one group more.
+    /// Each group occurs with its cast and without, and all rows are one more group.
     fn rollup(&self) -> Outside {
         let (x, text, table) = (&self.x, &self.text, self.wrapped.table());
         let items = format!("{x}, count(*)");

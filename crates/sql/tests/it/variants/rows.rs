@@ -1,4 +1,4 @@
-//! Rows as texts, and how the rows of a variant are compared with what they must be.
+//! Rows as texts, and the comparison of a variant's rows with the expected ones.
 
 use atoll_sql::arrow::array::{Array, AsArray, RecordBatch};
 use atoll_sql::arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
@@ -16,7 +16,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn of(schema: &SchemaRef, batches: &[RecordBatch]) -> Self {
+    pub(crate) fn from_batches(schema: &SchemaRef, batches: &[RecordBatch]) -> Self {
         let types = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         Self { types, rows: batches.iter().flat_map(cells).collect() }
     }
@@ -33,7 +33,7 @@ pub(super) fn answer(session: &Session, sql: &str) -> Result<Answer, SqlError> {
     session.runtime().block_on(async {
         let result = session.run(sql).await?;
         let schema = result.schema().clone();
-        Ok(Answer::of(&schema, &result.collect().await?))
+        Ok(Answer::from_batches(&schema, &result.collect().await?))
     })
 }
 
@@ -43,7 +43,7 @@ fn cells(batch: &RecordBatch) -> Vec<Vec<Cell>> {
 }
 
 fn column_cells(column: &dyn Array) -> Vec<Cell> {
-    // In lists, where `[NULL]` is not `[]`.
+    // For lists, where `[NULL]` is not `[]`.
     let options = FormatOptions::default().with_null("NULL");
     let formatter = ArrayFormatter::try_new(column, &options).expect("every type has a text");
     let text = |row: usize| match column.data_type() {
@@ -56,7 +56,7 @@ fn column_cells(column: &dyn Array) -> Vec<Cell> {
     (0..column.len()).map(|row| (!is_null(row)).then(|| text(row))).collect()
 }
 
-/// What the rows of a variant must be.
+/// The expected rows of a variant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Expected {
     /// The columns whose values are known; the other columns may have any.
@@ -72,7 +72,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// What is wrong with an answer, if anything is.
+    /// The difference of an answer, if any.
     pub(super) fn difference(&self, answer: &Answer) -> Option<String> {
         let pairs = self.casts.iter().chain(&self.same).map(|(column, _)| column);
         let last = self.known.iter().chain(pairs).max();
@@ -131,7 +131,7 @@ impl Expected {
     }
 }
 
-/// Whether a text can be a value's cast; of types whose text has several forms only NULL is compared.
+/// Whether a text can be a value's cast; for types whose text has several forms only NULL is compared.
 fn is_cast(data_type: &DataType, value: &Cell, text: &Cell) -> bool {
     match (value, text) {
         (None, None) => true,

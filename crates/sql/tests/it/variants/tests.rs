@@ -1,11 +1,11 @@
-//! Which variants are made of a query.
+//! Tests of the variants made from a query.
 
 use atoll_sql::arrow::datatypes::DataType;
 
 use super::rows::{Answer, Expected};
 use super::{Place, Share, inside, is_steady, outside};
 
-/// The variant of a kind, with all that it adds.
+/// The variant of a kind, with all of its additions.
 fn within(sql: &str, columns: usize, kind: &str) -> Option<String> {
     let variants = inside::variants(sql, columns);
     let variant = variants.iter().find(|variant| variant.kind == kind)?;
@@ -13,7 +13,7 @@ fn within(sql: &str, columns: usize, kind: &str) -> Option<String> {
 }
 
 #[test]
-fn expressions_get_their_casts_and_themselves_beside_them() {
+fn expressions_are_repeated_with_and_without_casts() {
     assert_eq!(
         within("SELECT a, sum(b) FROM t GROUP BY a", 2, "expressions beside their casts").unwrap(),
         "SELECT a, sum(b), CAST(a AS VARCHAR) AS \"CAST(t.a AS Utf8)\", \
@@ -80,7 +80,7 @@ fn set_operations_get_their_columns_once_more() {
         "SELECT a, CAST(a AS VARCHAR) AS \"CAST(t.a AS Utf8)\" FROM t \
          UNION ALL SELECT b, CAST(b AS VARCHAR) AS \"CAST(t.a AS Utf8)\" FROM u"
     );
-    // Casts may tell values apart that the two sides have in common.
+    // Casts may distinguish values that the two sides have in common.
     let common = "SELECT a FROM t INTERSECT SELECT b FROM u";
     assert_eq!(within(common, 1, "expressions beside their casts"), None);
     assert_eq!(

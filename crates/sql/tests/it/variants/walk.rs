@@ -8,8 +8,8 @@ use atoll_sql::datafusion::sql::sqlparser::ast::{
     Visit, Visitor,
 };
 
-/// Goes over a query's outermost SELECT and, where columns may be added to them, over those of derived tables
-/// and CTEs. The outermost has the number 0.
+/// Visits a query's outermost SELECT and, if columns may be added to them, those of derived tables and CTEs. The
+/// outermost has the number 0.
 pub(super) struct Walk<'a> {
     pub(super) next: usize,
     pub(super) is_within_open: bool,
@@ -24,7 +24,7 @@ impl Walk<'_> {
             self.common_tables(query);
             self.derived_tables(query);
         }
-        // After what is within it: what is added may hold subqueries.
+        // After its subqueries: additions may contain subqueries.
         (self.visit)(number, query);
     }
 
@@ -56,7 +56,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether all columns are named where they are used, so that subqueries may have more.
+/// Whether columns are always used by name, so that subqueries may have more.
 pub(super) fn has_named_columns(statement: &Statement) -> bool {
     let mut seen = Seen::default();
     let _ = statement.visit(&mut seen);

@@ -1,5 +1,5 @@
 //! Changes of the catalog. They are part of the transaction like changes of rows: others see them when it
-//! commits, and they are taken back with it.
+//! commits, and a rollback undoes them.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::lock::{LockMode, LockTarget};
 use crate::table::ForeignKey;
 
 impl Transaction {
-    /// Changes the catalog. A table that is changed is locked alone, by
+    /// Changes the catalog. A changed table is locked exclusively, by
     /// [`lock_table`](Self::lock_table) before the statement reads it, or here.
     pub async fn define(&mut self, change: CatalogChange) -> Result<Written> {
         self.check_writable("a change of the catalog")?;
@@ -41,7 +41,7 @@ impl Transaction {
         Ok(Written::Done)
     }
 
-    /// Locks the table that a change is about; what became of it, unless it is as the statement read it.
+    /// Locks the table of a change. Returns its concurrent change, if any.
     async fn lock_table_of(&mut self, change: &CatalogChange) -> Result<Option<Written>> {
         let newest = self.read_newest();
         let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
@@ -71,8 +71,8 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Locks the tables that new foreign keys refer to, so that they stay and keep their keys. Where rows are to be checked
-    /// that are there already, none of theirs may go.
+    /// Locks the tables that new foreign keys refer to, so that they and their keys stay. If existing rows are to be
+    /// checked, none of the referenced rows may be deleted.
     async fn lock_parents(&mut self, change: &CatalogChange) -> Result<()> {
         let (table, definition, mode) = match change {
             CatalogChange::CreateTable { id, definition, .. } => {
@@ -104,8 +104,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Refuses to drop what foreign keys refer to, and to alter a table whose checks wait; false where a new foreign key
-    /// refers to what has changed since it was planned.
+    /// Refuses to drop objects that foreign keys refer to, and to alter a table with pending checks. Returns false if a
+    /// new foreign key refers to a table that changed since it was planned.
     fn check_references(&self, version: &DatabaseVersion, change: &CatalogChange) -> Result<bool> {
         let (table, definition) = match change {
             CatalogChange::CreateTable { id, definition, .. } => (*id, definition),
@@ -173,7 +173,7 @@ fn name_target(schema: &str, name: Option<&str>) -> LockTarget {
     LockTarget::Name(hasher.finish())
 }
 
-/// Refuses names that are taken, or that are not there.
+/// Refuses names that are in use, or that do not exist.
 fn check_names(version: &Arc<DatabaseVersion>, change: &CatalogChange) -> Result<()> {
     match change {
         CatalogChange::CreateSchema { name } if version.has_schema(name) => {

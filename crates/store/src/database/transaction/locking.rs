@@ -1,4 +1,4 @@
-//! Locks that a session asks for, and what of a table changed since its statement began.
+//! Locks that a session requests, and changes of a table since its statement began.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -15,20 +15,20 @@ use crate::lock::{Deadlock, LockMode, LockRequest, LockTarget};
 
 use super::{Result, Transaction};
 
-/// What `SELECT … FOR UPDATE` came to.
+/// The result of `SELECT … FOR UPDATE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockedRows {
     /// These rows are locked and are as the statement read them; `SKIP LOCKED` left out others.
     Locked(Vec<RowId>),
-    /// Rows that were locked were changed since the statement began: see [`Written::Stale`].
+    /// Locked rows were changed since the statement began: see [`Written::Stale`].
     Stale,
 }
 
-/// When a wait for a lock is given up: makes a future that is ready then, once a wait begins.
+/// The lock timeout: makes a future that is ready when a wait that begins now times out.
 #[derive(Clone)]
 pub struct LockPatience(Arc<dyn Fn() -> LockDeadline + Send + Sync>);
 
-/// Ready when a lock was waited for long enough.
+/// Ready when a wait for a lock times out.
 pub type LockDeadline = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl LockPatience {
@@ -45,7 +45,7 @@ impl fmt::Debug for LockPatience {
 }
 
 impl Transaction {
-    /// Has it give up waits for locks, with [`TransactionError::LockTimeout`]. Until then it waits as long as it takes.
+    /// Makes waits for locks time out with [`TransactionError::LockTimeout`]. By default they do not.
     pub fn set_lock_patience(&mut self, patience: LockPatience) {
         self.patience = Some(patience);
     }
@@ -62,7 +62,7 @@ impl Transaction {
         self.lock(LockTarget::Table(table), LockMode::Shared).await?;
         rows.sort_unstable();
         rows.dedup();
-        // The locks of a table that the transaction has alone are those of all its rows.
+        // A transaction that holds a table's lock exclusively holds those of all its rows.
         let has_all = self.locks.holds(&LockTarget::Table(table), LockMode::Exclusive);
         let mut locked = Vec::with_capacity(rows.len());
         for row in rows {
@@ -86,7 +86,7 @@ impl Transaction {
         })
     }
 
-    /// Locks a table: shared with those that change rows of it, or alone.
+    /// Locks a table: shared with transactions that change its rows, or exclusively.
     pub async fn lock_table(
         &mut self,
         table: TableId,
@@ -154,7 +154,7 @@ impl Transaction {
         error
     }
 
-    /// Whether rows are as the statement read them, in the newest version once they are locked.
+    /// Whether locked rows are, in the newest version, as the statement read them.
     pub(super) fn compare(
         &self,
         newest: &DatabaseVersion,
@@ -183,7 +183,7 @@ impl Transaction {
         }
     }
 
-    /// What becomes of a statement whose rows were changed meanwhile.
+    /// The result of a statement whose rows were changed meanwhile.
     pub(super) fn stale(&self, change: ConcurrentChange) -> Result<Written> {
         match self.options.isolation {
             Isolation::ReadCommitted => Ok(Written::Stale),
@@ -192,7 +192,7 @@ impl Transaction {
     }
 }
 
-/// Waits for a lock; none when the patience ends before.
+/// Waits for a lock. Returns None if the wait times out first.
 async fn patient(
     request: LockRequest<'_>,
     patience: Option<&LockPatience>,

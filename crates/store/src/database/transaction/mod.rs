@@ -1,10 +1,10 @@
-//! What a session does between BEGIN and COMMIT.
+//! A transaction, from BEGIN to COMMIT.
 //!
 //! | file | what |
 //! |---|---|
 //! | `mod.rs` | what a statement reads; commit |
-//! | `own.rs` | changes so far, and versions with them |
-//! | `locking.rs` | locks that a session asks for |
+//! | `own.rs` | the transaction's own changes, and versions with them |
+//! | `locking.rs` | locks that a session requests |
 //! | `write.rs` | changes of rows: locks, conflicts |
 //! | `parts.rs` | statements of several parts that change rows |
 //! | `unique.rs` | keys that unique constraints allow once |
@@ -12,7 +12,7 @@
 //! | `define.rs` | changes of the catalog |
 //! | `savepoint.rs` | savepoints |
 //! | `sequences.rs` | values of sequences |
-//! | `temporary.rs` | what becomes of temporary tables when it commits |
+//! | `temporary.rs` | `ON COMMIT` of temporary tables |
 
 mod define;
 mod locking;
@@ -45,7 +45,7 @@ pub use savepoint::SavepointMark;
 
 type Result<T> = std::result::Result<T, TransactionError>;
 
-/// A transaction. Dropping it rolls it back and lets go of its locks.
+/// A transaction. Dropping it rolls it back and releases its locks.
 #[derive(Debug)]
 pub struct Transaction {
     database: Arc<Database>,
@@ -57,16 +57,16 @@ pub struct Transaction {
     /// What the statement reads, without own changes.
     base: Option<Arc<DatabaseVersion>>,
     own: OwnChanges,
-    /// Place in the log up to which it may have read what is not on disk.
+    /// Log position up to which it may have read changes that are not on disk.
     read_to: Position,
     savepoints: Vec<NamedSavepoint>,
-    /// Checks of foreign keys that wait for its end.
+    /// Foreign key checks deferred to its end.
     deferred: DeferredChecks,
     /// Tables that a statement empties together.
     truncated: Vec<TableId>,
     /// The statement that runs, if it has several parts.
     parts: Option<StatementParts>,
-    /// Tells the log that there will be a record.
+    /// Announces to the log that there will be a record.
     writer: Option<OpenWriter>,
 }
 
@@ -110,8 +110,8 @@ impl Transaction {
         self.locks.count()
     }
 
-    /// What the next statement reads; `writes` for one that changes rows or locks them. Under READ COMMITTED
-    /// that is what is committed now, under REPEATABLE READ what was when the first statement began; with
+    /// The version that the next statement reads; `writes` for one that changes or locks rows. Under READ COMMITTED it
+    /// contains what is committed now, under REPEATABLE READ what was when the first statement began; both with
     /// the transaction's own changes.
     pub fn statement(&mut self, writes: bool) -> Result<Arc<DatabaseVersion>> {
         let base = match &self.base {
@@ -136,9 +136,9 @@ impl Transaction {
         Ok(self.own.on(which, base, &self.database.environment)?)
     }
 
-    /// Has a statement read a version in which its rows were found already, by a scan that it shares with others.
-    /// [`write`](Self::write) tells it where they were changed since. Whether that can be: a transaction that has
-    /// changes of its own, or repeats its reads, reads another one.
+    /// Makes a statement read a version in which its rows were already found, by a scan shared with other statements.
+    /// [`write`](Self::write) reports if they changed since. Returns false if the transaction has
+    /// changes of its own or repeats its reads: then it reads another version.
     pub fn statement_over(&mut self, found_in: Arc<DatabaseVersion>) -> bool {
         if !self.own.is_empty() || self.options.isolation == Isolation::RepeatableRead {
             return false;
@@ -160,15 +160,15 @@ impl Transaction {
         self.read_newest()
     }
 
-    /// The newest version; what the transaction answers waits for its sync.
+    /// The newest version; the transaction's answers wait for its sync.
     fn read_newest(&mut self) -> Arc<DatabaseVersion> {
         let newest = self.database.newest();
         self.read_to = self.read_to.max(newest.position());
         newest
     }
 
-    /// Waits until all that the transaction has read is on disk, if commits are to be. Nothing of what a
-    /// statement found may be answered before, an error such as a duplicate key neither.
+    /// Waits until everything that the transaction has read is on disk, if commits are durable. No result of a
+    /// statement may be returned before, not even an error such as a duplicate key.
     pub async fn settled(&self) -> Result<()> {
         match self.database.durability() {
             Durability::Fsync => self.database.sync_to(self.read_to).await,
@@ -231,10 +231,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes the changes part of the database. When this is answered they survive what the durability
-    /// says. An error of the log after the commit was ordered leaves open whether they do.
+    /// Makes the changes part of the database. When this returns, they survive as the durability
+    /// promises. After an error of the log once the commit is ordered, it is unknown whether they do.
     ///
-    /// Dropping the future before the changes have their place in the log rolls them back; afterwards they
+    /// Dropping the future before the changes have their position in the log rolls them back; after that they
     /// are committed.
     pub async fn commit(mut self) -> Result<Committed> {
         if self.own.is_empty() {
@@ -254,7 +254,7 @@ impl Transaction {
         let epoch = ordered.version.epoch();
         let position = ordered.synced().await?;
         if database.durability() == Durability::Fsync {
-            // A change of temporary tables has no record: it is shown when all that was there before it is synced.
+            // A change of temporary tables has no record: it is published when everything before it is synced.
             database.sync_to(position).await?;
             database.show_synced();
         }

@@ -1,4 +1,4 @@
-//! What a transaction has changed so far, and versions of the database with that.
+//! The own changes of a transaction, and versions of the database with them.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::ids::TableId;
 
 type Result<T> = std::result::Result<T, ApplyError>;
 
-/// A version with the transaction's changes, and the one without from which it was made.
+/// A version with the transaction's changes, and the version that it is based on.
 #[derive(Clone, Debug)]
 pub(super) struct OwnVersion {
     base: Arc<DatabaseVersion>,
     version: Arc<DatabaseVersion>,
 }
 
-/// The changes of a transaction, a level for each savepoint.
+/// The changes of a transaction, one level per savepoint.
 #[derive(Debug)]
 pub(super) struct OwnChanges {
     levels: Vec<ChangeLevel>,
@@ -61,14 +61,14 @@ impl OwnChanges {
         self.levels.iter().flat_map(|level| &level.change.steps)
     }
 
-    /// Whether rows of a table were changed since there were so many levels.
+    /// Whether rows of a table were changed above a depth.
     pub(super) fn has_changed_since(&self, depth: usize, table: TableId) -> bool {
         let mut steps = self.levels.iter().skip(depth).flat_map(|level| &level.change.steps);
         steps.any(|step| matches!(step, ChangeStep::Table(of, _) if *of == table))
     }
 
-    /// A version with the transaction's changes. What was made before for the same base, or of it for tables
-    /// that did not change since, is used again.
+    /// A version with the transaction's changes. Reuses the last version for the same base, or its tables
+    /// that have not changed since.
     pub(super) fn on(
         &mut self,
         which: OwnBase,
@@ -117,19 +117,19 @@ impl OwnChanges {
         }
     }
 
-    /// How many levels there are.
+    /// Number of levels.
     pub(super) fn depth(&self) -> usize {
         self.levels.len()
     }
 
-    /// Begins a level; the depth to go back to.
+    /// Begins a level; returns the depth to go back to.
     pub(super) fn begin_level(&mut self) -> usize {
         let (depth, before) = (self.depth(), self.versions.clone());
         self.levels.push(ChangeLevel { change: DatabaseChange::default(), before });
         depth
     }
 
-    /// Takes back all changes since there were so many levels.
+    /// Undoes all changes above a depth.
     pub(super) fn undo_to(&mut self, depth: usize) {
         if let Some(level) = self.levels.get_mut(depth) {
             self.versions = std::mem::take(&mut level.before);
@@ -137,7 +137,7 @@ impl OwnChanges {
         self.levels.truncate(depth);
     }
 
-    /// Keeps the changes since there were so many levels in the last one of them.
+    /// Merges the changes above a depth into the level below it.
     pub(super) fn merge_to(&mut self, depth: usize) {
         let later: Vec<ChangeLevel> = self.levels.drain(depth.min(self.levels.len())..).collect();
         if let Some(level) = self.levels.last_mut() {
@@ -174,8 +174,8 @@ impl FinishedChanges {
     }
 }
 
-/// A version after changes. A table that is the same in it and in the base of a version that has these
-/// changes is taken from there.
+/// A version after changes. Tables that are the same in it and in the base of `known`, a version with these
+/// changes, are taken from there.
 fn rebase<'a>(
     base: &Arc<DatabaseVersion>,
     known: Option<&OwnVersion>,

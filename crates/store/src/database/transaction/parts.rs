@@ -1,14 +1,14 @@
 //! Statements of several parts that change rows: `WITH q AS (DELETE …) INSERT …`.
 //!
-//! All parts find their rows in the version that the statement reads, without what the parts before them changed. What they
-//! change comes together in the transaction, so a part may meet rows that an earlier one has changed:
+//! All parts find their rows in the version that the statement reads, without the changes of the parts before them.
+//! Their changes are combined in the transaction, so a part may find rows that an earlier one has changed:
 //!
 //! | the part | the row was deleted | it was changed, or inserted |
 //! |---|---|---|
 //! | deletes it | stays so | is refused |
 //! | updates it | is refused | is refused |
 //!
-//! Foreign keys are checked behind the last part.
+//! Foreign keys are checked after the last part.
 
 use std::sync::Arc;
 
@@ -47,14 +47,14 @@ impl Transaction {
     /// The last part is done.
     ///
     /// # Errors
-    /// Where rows refer to none, or rows that are gone are referred to.
+    /// If rows refer to no row, or deleted rows are still referred to.
     pub async fn end_parts(&mut self) -> Result<()> {
         let Some(StatementParts { mark, .. }) = self.parts.take() else { return Ok(()) };
         self.release_mark(mark);
         self.check_after_parts().await
     }
 
-    /// Takes back what the parts of a statement did, which is going to run again.
+    /// Undoes the changes of the parts of a statement that is going to run again.
     pub fn undo_parts(&mut self) {
         let Some(StatementParts { mark, .. }) = self.parts.take() else { return };
         self.forget_checks_of_parts();
@@ -68,8 +68,8 @@ impl Transaction {
         parts.is_some_and(|parts| self.own.has_changed_since(parts.mark.depth(), table))
     }
 
-    /// Leaves rows out of a change that an earlier part deletes too, and refuses those that one has changed. Others have
-    /// not changed its rows since they were read.
+    /// Leaves rows out of a change that an earlier part deleted too, and refuses those that one has changed. Other
+    /// transactions have not changed its rows since they were read.
     pub(super) fn check_parts(
         &mut self,
         table: TableId,
@@ -92,7 +92,7 @@ impl Transaction {
     }
 }
 
-/// Rows that a change deletes, and that are gone since they were read.
+/// Rows that a change deletes and that were deleted since they were read.
 fn gone(change: &TableChange, read: &TableVersion, now: &TableVersion) -> Vec<RowId> {
     let rows = change.deleted.iter().map(RowId::new);
     rows.filter(|row| read.has(*row) && !now.has(*row)).collect()

@@ -1,4 +1,4 @@
-//! Savepoints: what was done after one is taken back, locks stay.
+//! Savepoints: a rollback to one undoes later changes and keeps locks.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::own::OwnChanges;
 use super::{Result, Transaction};
 use crate::database::error::TransactionError;
 
-/// A place in a transaction to which it can go back.
+/// A savepoint of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavepointMark(usize);
 
@@ -17,19 +17,19 @@ pub(super) struct NamedSavepoint {
 }
 
 impl SavepointMark {
-    /// How many levels of changes there were.
+    /// Number of levels of changes at the savepoint.
     pub(super) fn depth(self) -> usize {
         self.0
     }
 }
 
 impl Transaction {
-    /// Remembers this place.
+    /// Sets a savepoint.
     pub fn mark(&mut self) -> SavepointMark {
         SavepointMark(self.own.begin_level())
     }
 
-    /// Takes back what was done since; the place stays remembered, those after it do not.
+    /// Undoes later changes; the savepoint is kept, those after it are not.
     pub fn rollback_to_mark(&mut self, mark: SavepointMark) {
         self.own.undo_to(mark.0);
         self.own.begin_level();
@@ -37,12 +37,12 @@ impl Transaction {
             self.writer = None;
         }
         self.savepoints.retain(|savepoint| savepoint.mark.0 <= mark.0);
-        // A statement of several parts that failed is taken back as a whole.
+        // A statement of several parts that failed is undone as a whole.
         self.parts = None;
     }
 
-    /// A statement failed, and all is going to be rolled back: nothing of it is kept, and others need not wait for its
-    /// locks any longer. Where there is a savepoint, to which it may go back, all stays as it is.
+    /// A statement failed, and everything is going to be rolled back: drops all changes and locks, so that others need
+    /// not wait for them. Does nothing if there is a savepoint that it may go back to.
     pub fn give_up(&mut self) {
         if self.savepoints.is_empty() {
             self.own = OwnChanges::new();
@@ -52,13 +52,13 @@ impl Transaction {
         }
     }
 
-    /// Forgets this place and those after it, and keeps what was done.
+    /// Forgets this savepoint and those after it, and keeps the changes.
     pub fn release_mark(&mut self, mark: SavepointMark) {
         self.own.merge_to(mark.0);
         self.savepoints.retain(|savepoint| savepoint.mark.0 < mark.0);
     }
 
-    /// `SAVEPOINT`. A name that is there already means the new place from then on.
+    /// `SAVEPOINT`. A name that exists already refers to the new savepoint from then on.
     pub fn savepoint(&mut self, name: impl Into<Arc<str>>) {
         let mark = self.mark();
         self.savepoints.push(NamedSavepoint { name: name.into(), mark });

@@ -1,4 +1,4 @@
-//! Values of sequences, as transactions ask for them.
+//! Values of sequences for transactions.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::database::values::{ended, sequence_is_gone};
 use crate::ids::SequenceId;
 
 impl Transaction {
-    /// The next value of a sequence. It is given once, also when the transaction is rolled back.
+    /// The next value of a sequence. It is given once, even if the transaction is rolled back.
     pub async fn next_value(&mut self, sequence: SequenceId) -> Result<i64> {
         self.check_writable("nextval()")?;
         if let Some(own) = self.own_sequence(sequence)? {
@@ -22,7 +22,7 @@ impl Transaction {
         Ok(value)
     }
 
-    /// A sequence that the transaction created or altered: no other sees it as it is.
+    /// A sequence that the transaction created or altered: no other transaction sees it.
     fn own_sequence(&mut self, sequence: SequenceId) -> Result<Option<Arc<SequenceState>>> {
         if self.own.is_empty() {
             return Ok(None);

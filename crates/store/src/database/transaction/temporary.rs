@@ -1,4 +1,4 @@
-//! What becomes of temporary tables when the transaction that wrote them commits: `ON COMMIT`.
+//! `ON COMMIT` of temporary tables, when a transaction that wrote them commits.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::ids::TableId;
 use crate::table::{OnCommit, TableChange};
 
 impl Transaction {
-    /// Carries out `ON COMMIT` of the temporary tables that were made or written.
+    /// Carries out `ON COMMIT` of the temporary tables that were created or written.
     pub(super) fn end_temporary(&mut self) -> Result<()> {
         let written: BTreeSet<TableId> = self.own.steps().filter_map(temporary_table).collect();
         written.into_iter().try_for_each(|table| self.end_table(table))
@@ -41,7 +41,7 @@ impl Transaction {
         }
     }
 
-    /// Keeps a step of the transaction's own.
+    /// Keeps a step made by the transaction itself.
     fn follow(&mut self, step: ChangeStep) -> Result<()> {
         let newest = self.read_newest();
         let environment = &self.database.environment;

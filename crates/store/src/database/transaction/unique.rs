@@ -1,7 +1,7 @@
-//! Keys that PRIMARY KEY and UNIQUE constraints allow once.
+//! Keys of PRIMARY KEY and UNIQUE constraints.
 //!
-//! A transaction locks each key that it brings into a table or takes out of it. So with the lock of a key,
-//! the newest version says whether it is there until the transaction ends.
+//! A transaction locks each key that it adds to a table or removes from it. So with the lock of a key,
+//! the newest version decides whether it exists until the transaction ends.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::ids::{RowId, TableId};
 use crate::lock::{LockMode, LockTarget};
 use crate::table::{Key, TableChange, TableVersion, Unique};
 
-/// A key that a change brings into a table, or takes out of it.
+/// A key that a change adds to a table or removes from it.
 struct ChangedKey {
     unique: usize,
     row: RowId,
@@ -22,8 +22,8 @@ struct ChangedKey {
 }
 
 impl Transaction {
-    /// Locks the keys that a change of single rows brings or takes out. Its rows are locked, so their keys stay
-    /// what they are in the newest version.
+    /// Locks the keys that a change of single rows adds or removes. Its rows are locked, so their keys stay
+    /// as they are in the newest version.
     pub(super) async fn lock_changed_keys(
         &mut self,
         table: TableId,
@@ -45,7 +45,7 @@ impl Transaction {
     }
 }
 
-/// Refuses a change that brings a key which another row has.
+/// Refuses a change that adds a key of another row.
 pub(super) fn check_keys(change: &TableChange, made: &MadeChange) -> Result<()> {
     if !change.appended.is_empty() || !change.replaced.is_empty() {
         let after = &made.after;
@@ -56,7 +56,7 @@ pub(super) fn check_keys(change: &TableChange, made: &MadeChange) -> Result<()> 
     check(&row_keys(change, &made.before, WantedKeys::New), &made.after)
 }
 
-/// The same for single rows that take no key from each other: on what is there before them.
+/// The same for single rows that take no key from each other, checked against the version before them.
 pub(super) fn check_new_rows(change: &TableChange, before: &TableVersion) -> Result<()> {
     check(&row_keys(change, before, WantedKeys::New), before)
 }
@@ -73,13 +73,13 @@ fn check(new: &[ChangedKey], table: &TableVersion) -> Result<()> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WantedKeys {
-    /// Those that rows have only after a change.
+    /// Only keys that rows have after a change.
     New,
-    /// These, and those that rows have only before it.
+    /// Also keys that rows have only before it.
     All,
 }
 
-/// The keys that single rows of a change have only after it, or also those that they have only before it.
+/// The keys that single rows of a change have only after it, and optionally those that they have only before it.
 fn row_keys(change: &TableChange, before: &TableVersion, wanted: WantedKeys) -> Vec<ChangedKey> {
     let mut keys = Vec::new();
     let gone = |key: Option<Key>| key.filter(|_| wanted == WantedKeys::All);
@@ -117,7 +117,7 @@ fn first_duplicate<'k>(new: &'k [ChangedKey], table: &TableVersion) -> Option<&'
 
 fn violation(table: &TableVersion, unique: &Unique, key: &Key) -> TransactionError {
     TransactionError::UniqueViolation {
-        // The transaction knows.
+        // The transaction adds the name of the table.
         schema: String::new(),
         table: table.name().to_string(),
         constraint: unique.name.to_string(),

@@ -1,6 +1,6 @@
-//! Changes of rows. First the locks: the table shared and each row and key, or the table alone; then, with
-//! them held, a look at the newest version: are the rows as the statement read them, are the keys free.
-//! What is kept then cannot be refused any more when it commits.
+//! Changes of rows. First come the locks: the table shared and each row and key, or the table exclusively; then, with
+//! the locks held, checks against the newest version: rows are as the statement read them, keys are free.
+//! A change that passes cannot be refused when it commits.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::lock::{LockMode, LockTarget};
 use crate::table::{Key, TableChange, TableVersion};
 use crate::workers::OneThread;
 
-/// What changes more rows, or asks for more keys, than this locks the table: a lock for each would take longer than the
+/// A change of more rows or keys than this locks the table: a lock for each would take longer than the
 /// change.
 pub(super) const ROWS_LOCKED_MAX: usize = 10_000;
 
-/// What a change makes of the newest version.
+/// The effect of a change on the newest version.
 pub(super) struct MadeChange {
     pub(super) newest: Arc<DatabaseVersion>,
     pub(super) own: Arc<DatabaseVersion>,
@@ -30,7 +30,7 @@ pub(super) struct MadeChange {
 }
 
 impl Transaction {
-    /// Changes rows of a table as the statement that [`statement`](Self::statement) began found them.
+    /// Changes rows of a table as the statement begun by [`statement`](Self::statement) found them.
     pub async fn write(
         &mut self,
         table: TableId,
@@ -40,8 +40,8 @@ impl Transaction {
         self.write_with(table, change, scope, Some(&NoActions)).await
     }
 
-    /// The same with what foreign keys need that give rows other values; without, foreign keys are not looked at: for
-    /// the same rows with other columns.
+    /// The same with `actions` for foreign keys that change rows; without, foreign keys are not checked: for
+    /// the same rows with different columns.
     pub async fn write_with(
         &mut self,
         table: TableId,
@@ -96,8 +96,8 @@ impl Transaction {
         followed
     }
 
-    /// Checks a change of one row, the first of the transaction, on what is there: the version after it is made
-    /// when something asks for it, which a commit alone does once.
+    /// Checks a change of one row, the first of the transaction, against existing rows: the version after it is made
+    /// on demand, which for a commit is only once.
     fn check_row(&mut self, table: TableId, change: &TableChange) -> Result<()> {
         let newest = self.read_newest();
         let Some(before) = newest.table(table) else {
@@ -106,7 +106,7 @@ impl Transaction {
         check_new_rows(change, before).map_err(|error| self.with_schema(table, error))
     }
 
-    /// Whether a change locks its table as a whole.
+    /// Whether a change locks its whole table.
     fn needs_table(&self, table: TableId, change: &TableChange) -> bool {
         let has_uniques = || {
             let newest = self.database.newest();
@@ -142,9 +142,9 @@ impl Transaction {
         Ok(MadeChange { newest, own, before, after })
     }
 
-    /// The rows that a statement which inserts is in conflict with: of each key the row that has it. The keys
-    /// are locked, so that none of them comes or goes until the transaction ends. The rows are those that
-    /// [`statement`](Self::statement) gives now; their other columns may change until they are locked.
+    /// The rows that an inserting statement conflicts with: for each key the row that has it. The keys
+    /// are locked, so that none is added or removed until the transaction ends. The rows are those that
+    /// [`statement`](Self::statement) returns now; their other columns may change until they are locked.
     pub async fn find_conflicts(
         &mut self,
         table: TableId,
@@ -159,12 +159,12 @@ impl Transaction {
             return Err(TransactionError::UndefinedRelation { name: self.name_of(table) });
         };
         let found = rows_with(version, unique, keys);
-        // A repeatable read must not act on rows that it does not see; a statement that reads what is
-        // committed looks at them as they are now.
+        // A repeatable read must not act on rows that it does not see; a read committed statement
+        // sees them as they are now.
         self.compare(&newest, table, found.iter().flatten().copied()).map(|_| found)
     }
 
-    /// Locks keys, there or not: each, or the table.
+    /// Locks keys, existing or not: each key, or the table.
     async fn lock_keys(
         &mut self,
         table: TableId,
@@ -185,7 +185,7 @@ impl Transaction {
     }
 }
 
-/// The rows that a change gives other values or none, one by one, in order.
+/// The rows that a change updates or deletes, one by one, in order.
 pub(super) fn changed_rows(change: &TableChange) -> Vec<RowId> {
     let deleted = change.deleted.iter().map(RowId::new);
     let mut rows: Vec<RowId> = deleted.chain(change.updated.keys().copied()).collect();
@@ -193,7 +193,7 @@ pub(super) fn changed_rows(change: &TableChange) -> Vec<RowId> {
     rows
 }
 
-/// Of each key the row that has it. They are looked up in the order of their hashes, which is that of the index.
+/// For each key the row that has it. They are looked up in hash order, which is the order of the index.
 fn rows_with(table: &TableVersion, unique: usize, keys: &[Option<Key>]) -> Vec<Option<RowId>> {
     let keys_there = keys.iter().enumerate().filter_map(|(at, key)| Some((at, key.as_ref()?)));
     let mut by_hash: Vec<(u64, usize, &Key)> =

@@ -1,18 +1,18 @@
-//! One sync for all that wait.
+//! Group commit: one sync for all waiting sessions.
 //!
-//! A session asks for [room](GroupCommit::reserve), orders its transaction and [submits](GroupCommit::submit)
-//! its record, which gives it its position at once; then it waits for its [`LogTicket`], on a thread
-//! ([`LogTicket::wait`]) or as a future. A thread named `atoll-log` writes what was submitted, syncs it once
-//! and releases all tickets up to there; what is submitted meanwhile waits for the next sync. No other thread
+//! A session requests [room](GroupCommit::reserve), orders its transaction and [submits](GroupCommit::submit)
+//! its record, which returns the position at once; then it waits for its [`LogTicket`], on a thread
+//! ([`LogTicket::wait`]) or as a future. A thread named `atoll-log` writes the submitted records, syncs them once
+//! and releases all tickets up to there; records submitted meanwhile wait for the next sync. No other thread
 //! writes or syncs the log.
 //!
-//! Room is asked for first, because a record that was ordered cannot be refused any more: others may have
-//! read it. It is granted at once while the disk has space. A session must not wait for another between
-//! asking for room and submitting, but for the room itself.
+//! Room is requested first because an ordered record cannot be refused any more: others may have
+//! read it. It is granted at once while the disk has space. Between requesting room and submitting, a session must
+//! not wait for another session, except for the room itself.
 //!
-//! [`queue`] decides what is done when, as a state machine without thread, clock or file, which tests
-//! step; the thread here only carries out what it says. An error is final for all: tickets that wait, and
-//! whatever comes later, get the first error's text.
+//! [`queue`] decides what to do and when, as a state machine without thread, clock or file, which tests
+//! step; the thread here only carries out the decisions. An error is final: all waiting tickets, and
+//! all later calls, get the first error's text.
 
 mod queue;
 mod ticket;
@@ -42,17 +42,17 @@ pub use ticket::{LogRoom, LogTicket, RoomRequest};
 pub enum Acknowledgement {
     /// When the record is on disk.
     Synced,
-    /// At once: a power cut loses at most what was submitted within
+    /// At once: a power cut loses at most the records submitted within
     /// [`GroupCommitOptions::sync_interval`].
     AtOnce,
 }
 
-/// How records are gathered.
+/// Options of group commit.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupCommitOptions {
-    /// How long a record that was acknowledged at once may wait for its sync.
+    /// Maximum delay of the sync of a record that was acknowledged at once.
     pub sync_interval: Duration,
-    /// Bytes of records in memory beyond which room is granted only when some were written.
+    /// Bytes of records in memory beyond which room is granted only after some were written.
     pub buffer_bytes_max: usize,
 }
 
@@ -62,7 +62,7 @@ impl Default for GroupCommitOptions {
     }
 }
 
-/// A log that many sessions write. Dropping it writes and syncs what was submitted.
+/// A log shared by many sessions. Dropping it writes and syncs all submitted records.
 #[derive(Debug)]
 pub struct GroupCommit {
     shared: Arc<CommitShared>,
@@ -74,16 +74,16 @@ pub struct GroupCommit {
 #[derive(Debug)]
 struct CommitShared {
     queue: Mutex<CommitQueue>,
-    /// The log's thread waits here for something to do.
+    /// The log's thread waits here for work.
     work: Condvar,
-    /// Threads of sessions wait here for tickets and room.
+    /// Session threads wait here for tickets and room.
     done: Condvar,
-    /// Transactions that are open and have written.
+    /// Number of open transactions that have written.
     writers: AtomicU64,
 }
 
-/// A transaction that has written and will submit a record, unless it is rolled back: while it lives, others may be
-/// kept for a moment to be synced with it.
+/// A transaction that has written and will submit a record, unless it is rolled back: while it lives, other records may
+/// wait a moment to be synced with it.
 #[derive(Debug)]
 pub struct OpenWriter(Arc<CommitShared>);
 
@@ -112,19 +112,19 @@ impl GroupCommit {
         Ok(Self { shared, checksum, thread: Some(thread), _lock: None })
     }
 
-    /// The same, which keeps the directory locked until its thread has ended.
+    /// The same, and keeps the directory locked until the thread has ended.
     pub fn holding(mut self, lock: DirectoryLock) -> Self {
         self._lock = Some(lock);
         self
     }
 
-    /// Tells that a transaction has written.
+    /// Announces that a transaction has written.
     pub fn open_writer(&self) -> OpenWriter {
         self.shared.writers.fetch_add(1, Ordering::Relaxed);
         OpenWriter(Arc::clone(&self.shared))
     }
 
-    /// Asks for room for a record of this many bytes.
+    /// Requests room for a record of this many bytes.
     pub fn reserve(&self, payload_bytes: usize) -> Result<RoomRequest, LogError> {
         check_size(payload_bytes)?;
         let request = self.shared.queue.lock().reserve(frame_bytes(payload_bytes))?;
@@ -134,11 +134,11 @@ impl GroupCommit {
         Ok(RoomRequest::new(Arc::clone(&self.shared), request))
     }
 
-    /// Puts a record behind all that were submitted before. The payload must fit the room; an error
+    /// Submits a record after all earlier ones. The payload must fit the room; an error
     /// means that the log has stopped.
     ///
     /// # Panics
-    /// When the room is too small.
+    /// If the room is too small.
     pub fn submit(
         &self,
         room: LogRoom,
@@ -162,15 +162,15 @@ impl GroupCommit {
         Ok(LogTicket::new(Arc::clone(&self.shared), position, release))
     }
 
-    /// A ticket that is released when the log is on disk up to a position of a record that was submitted;
-    /// it is synced now even if nothing else asks for it.
+    /// A ticket that is released when the log is on disk up to the position of a submitted record;
+    /// the record is synced now even if nothing else requests it.
     pub fn sync_to(&self, position: Position) -> Result<LogTicket, LogError> {
         self.shared.queue.lock().sync_to(position)?;
         self.shared.work.notify_one();
         Ok(LogTicket::new(Arc::clone(&self.shared), position, position))
     }
 
-    /// The position behind the last record that was submitted.
+    /// The position after the last submitted record.
     pub fn end(&self) -> Position {
         self.shared.queue.lock().end()
     }
@@ -180,13 +180,13 @@ impl GroupCommit {
         self.shared.queue.lock().synced()
     }
 
-    /// What was done since the start.
+    /// Statistics since the start.
     pub fn statistics(&self) -> LogStatistics {
         self.shared.queue.lock().statistics()
     }
 
-    /// Writes and syncs what was submitted, and ends the thread. The error that stopped the log, if
-    /// one did.
+    /// Writes and syncs all submitted records, and ends the thread. Returns the error that stopped the log, if
+    /// any.
     pub fn close(mut self) -> Result<(), LogError> {
         self.end_thread();
         self.shared.queue.lock().failure()
@@ -196,7 +196,7 @@ impl GroupCommit {
         self.shared.queue.lock().close();
         self.shared.work.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A panic stopped the log, and is in the queue as its failure.
+            // The panic stopped the log and is its failure in the queue.
             let _ = thread.join();
         }
     }
@@ -208,11 +208,11 @@ impl Drop for GroupCommit {
     }
 }
 
-/// Stops the log when its thread ends in a way that was not meant, so that no session waits for ever.
+/// Stops the log if its thread ends unexpectedly, so that no session waits forever.
 struct StopOnPanic(Arc<CommitShared>);
 
 impl StopOnPanic {
-    /// What the thread does.
+    /// The loop of the thread.
     fn run(self, mut writer: LogWriter) {
         let start = Instant::now();
         loop {

@@ -1,15 +1,15 @@
-//! What is written, synced and reserved when: a state machine that its caller steps.
+//! The decisions of group commit: a state machine that its caller steps.
 //!
-//! [`CommitQueue::next`] says what to do, [`CommitStep::carry_out`] does it to the files, and
+//! [`CommitQueue::next`] decides the next step, [`CommitStep::carry_out`] applies it to the files, and
 //! [`CommitQueue::finished`] takes the outcome. In this order:
 //!
-//! 1. What was written is synced, when a ticket waits for it, a record has waited for the interval, or
+//! 1. Written records are synced if a ticket waits for them, a record has waited for the interval, or
 //!    the log is being closed.
-//! 2. Space is made: for the first session that waits for room, and ahead of the records.
-//! 3. Records that were submitted are written, when the sessions that the last sync released have
-//!    submitted again, or had a quarter of that sync's time for it: on a slow disk a sync for all is worth
-//!    more than an early one for some. Where many transactions are open that have written, a part of them
-//!    gets some syncs' time: a sync costs the cpus that they run on too.
+//! 2. Space is made: for the first session waiting for room, and ahead of the records.
+//! 3. Submitted records are written once the sessions released by the last sync have
+//!    submitted again, or had a quarter of that sync's time to do so: on a slow disk one sync for all is worth
+//!    more than an early one for some. If many open transactions have written, some of them
+//!    get several syncs' time: a sync also costs the cpus that they run on.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -21,42 +21,42 @@ use super::super::writer::LogWriter;
 use super::super::{LogError, Position};
 use super::{Acknowledgement, GroupCommitOptions};
 
-/// Memory of written batches above this is given back.
+/// Buffers of written batches above this size are freed.
 const SPARE_BYTES_MAX: usize = 4 << 20;
-/// Of so many transactions that have written one is waited for, within so many times the last sync's time and no
+/// One in this many transactions that have written is waited for, for this many times the last sync's time and no
 /// longer than this.
 const WRITERS_FOR_EACH: u64 = 4;
 const GATHERING_SYNCS: u32 = 8;
 const GATHERING_MAX: Duration = Duration::from_millis(1);
-/// Syncs without such a wait after one in which not all of them came, twice as many after each in a row: they wait for
+/// Syncs without such a wait after one in which not all of them came, doubled after each in a row: they wait for
 /// their clients, or for one another.
 const SYNCS_SKIPPED: u32 = 16;
 const SYNCS_SKIPPED_MAX: u32 = 1024;
 
-/// What was done since the log was opened.
+/// Statistics since the log was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStatistics {
-    /// Records that are on disk.
+    /// Number of records on disk.
     pub records: u64,
-    /// Their bytes in the log.
+    /// Their size in the log, in bytes.
     pub bytes: u64,
-    /// Syncs.
+    /// Number of syncs.
     pub syncs: u64,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug)]
 pub(super) enum CommitStep {
     Write(LogBatch),
     Sync,
     /// Make space for records up to a position.
     Reserve(Position),
-    /// Wait for something to be submitted, until a time at most.
+    /// Wait for work, until a time at most.
     Wait(Option<Duration>),
     End,
 }
 
-/// What was done.
+/// The outcome of a step.
 #[derive(Debug)]
 pub(super) enum CommitOutcome {
     Written(LogBatch, Result<(), LogError>),
@@ -65,7 +65,7 @@ pub(super) enum CommitOutcome {
     Reserved(Result<(), LogError>, Position),
 }
 
-/// Room that was asked for.
+/// A request for room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WantedRoom {
     pub(super) number: u64,
@@ -73,13 +73,13 @@ pub(super) struct WantedRoom {
     pub(super) is_granted: bool,
 }
 
-/// How long the next write waits for others.
+/// How long the next write waits for other records.
 #[derive(Clone, Copy, Debug)]
 struct Gathering {
-    /// Until so many tickets wait for records of the buffer, or until this time.
+    /// Until this many tickets wait for records of the buffer, or until this time.
     tickets: u64,
     until: Duration,
-    /// Whether it waits for transactions that are open, rather than for those that were released.
+    /// Whether it waits for open transactions rather than for released sessions.
     is_for_writers: bool,
 }
 
@@ -88,33 +88,33 @@ struct Gathering {
 pub(super) struct CommitQueue {
     options: GroupCommitOptions,
     buffer: LogBuffer,
-    /// Memory of the last batch.
+    /// The buffer of the last batch.
     spare: Vec<u8>,
     written: Position,
     synced: Position,
-    /// How many tickets wait for records of the buffer, and for those that were written.
+    /// Number of tickets that wait for records of the buffer, and for written records.
     waiting_for_buffer: u64,
     waiting_for_sync: u64,
-    /// When the last sync began, and whom the next write waits for after it.
+    /// When the last sync began, and what the next write waits for.
     sync_began: Duration,
     gathering: Option<Gathering>,
-    /// Transactions that are open and have written, and syncs after which they are waited for again.
+    /// Number of open transactions that have written, and number of syncs until they are waited for again.
     writers: u64,
     syncs_to_skip: u32,
     syncs_skipped: u32,
-    /// When the oldest record that is not synced was written.
+    /// When the oldest unsynced record was written.
     unsynced_since: Option<Duration>,
-    /// Bytes of room that was granted and not used yet.
+    /// Bytes of room granted but not used yet.
     promised: u64,
     space_end: Position,
     /// Whether the disk was full when space was last made.
     is_full: bool,
     /// Whether space should be made ahead of the records.
     is_space_wanted: bool,
-    /// Sessions that wait for room, oldest first, and the answers to those that had one.
+    /// Sessions waiting for room, oldest first, and the answers for those already served.
     requests: VecDeque<WantedRoom>,
     answers: HashMap<u64, Result<(), LogError>>,
-    /// Futures that wait, by the number of their ticket or request: for a position, or for any change.
+    /// Waiting futures, by the number of their ticket or request: for a position, or for any change.
     wakers: HashMap<u64, (Option<Position>, Waker)>,
     number_next: u64,
     records_unsynced: u64,
@@ -148,7 +148,7 @@ impl CommitQueue {
     ) -> Self {
         Self {
             options,
-            // A log may be handed over with records that were written or appended only.
+            // A log may arrive with records that are only written or appended.
             written: buffer.start(),
             waiting_for_sync: u64::from(buffer.start() > synced),
             synced,
@@ -204,7 +204,7 @@ impl CommitQueue {
         if self.is_closing { Err(LogError::Closed) } else { Ok(()) }
     }
 
-    /// Asks for room for so many bytes.
+    /// Requests room for this many bytes.
     pub(super) fn reserve(&mut self, bytes: u64) -> Result<WantedRoom, LogError> {
         self.check_open()?;
         let is_free = self.requests.is_empty() && !self.is_full && !self.is_crowded();
@@ -217,13 +217,13 @@ impl CommitQueue {
         Ok(wanted)
     }
 
-    /// The answer to a request, once there is one.
+    /// The answer to a request, if there is one.
     pub(super) fn answer(&mut self, number: u64) -> Option<Result<(), LogError>> {
         let answer = self.answers.remove(&number);
         answer.or_else(|| self.failure.clone().map(Err))
     }
 
-    /// Takes back a request, or the room that it was granted.
+    /// Withdraws a request, or returns the room granted to it.
     pub(super) fn withdraw(&mut self, wanted: WantedRoom) {
         self.wakers.remove(&wanted.number);
         let answer = self.answers.remove(&wanted.number);
@@ -245,17 +245,17 @@ impl CommitQueue {
         Ok(self.buffer.append(payload, self.synced))
     }
 
-    /// Has the log synced up to a position as soon as possible.
+    /// Requests a sync up to a position as soon as possible.
     pub(super) fn sync_to(&mut self, position: Position) -> Result<(), LogError> {
         self.failure()?;
-        // It may be in the buffer, in a batch that is being written, or written.
+        // It may be in the buffer, in a batch being written, or written.
         self.waiting_for_buffer += u64::from(position > self.written);
         self.waiting_for_sync += u64::from(position > self.synced);
         Ok(())
     }
 
-    /// Whether the log is on disk up to a position; the error that stopped it, if it is not and never
-    /// will be.
+    /// Whether the log is on disk up to a position. Returns the error that stopped the log if it never will
+    /// be.
     pub(super) fn is_synced(&self, position: Position) -> Option<Result<(), LogError>> {
         if self.synced >= position {
             return Some(Ok(()));
@@ -263,7 +263,7 @@ impl CommitQueue {
         self.failure.clone().map(Err)
     }
 
-    /// Has a waker called when the log is synced up to a position, or at any change.
+    /// Wakes a waker when the log is synced up to a position, or at any change.
     pub(super) fn wake(&mut self, number: u64, until: Option<Position>, waker: &Waker) {
         self.wakers.insert(number, (until, waker.clone()));
     }
@@ -272,12 +272,12 @@ impl CommitQueue {
         self.wakers.remove(&number);
     }
 
-    /// No more records; those that were submitted are written and synced.
+    /// Accepts no more records; submitted ones are written and synced.
     pub(super) fn close(&mut self) {
         self.is_closing = true;
     }
 
-    /// What to do at a time.
+    /// The step at this time.
     pub(super) fn next(&mut self, now: Duration) -> CommitStep {
         if self.failure.is_some() {
             return if self.is_closing { CommitStep::End } else { CommitStep::Wait(None) };
@@ -302,7 +302,7 @@ impl CommitQueue {
         }
     }
 
-    /// Until when the next write waits for sessions that may submit soon; none when it need not, and
+    /// Until when the next write waits for sessions that may submit soon. Returns None if it need not wait, and
     /// from then on.
     fn gather_until(&mut self, now: Duration) -> Option<Duration> {
         let gathering = self.gathering?;
@@ -319,7 +319,7 @@ impl CommitQueue {
         None
     }
 
-    /// For whom the next write waits, after a sync of this time that released so many.
+    /// What the next write waits for, after a sync of this duration that released this many tickets.
     fn gather(&mut self, tickets: u64, took: Duration, now: Duration) -> Gathering {
         let (writers, quarter) = (self.writers / WRITERS_FOR_EACH, took / 4);
         let is_for_writers = writers > tickets && self.syncs_to_skip == 0;
@@ -331,12 +331,12 @@ impl CommitQueue {
         Gathering { tickets, until: now + time, is_for_writers }
     }
 
-    /// How many transactions are open that have written.
+    /// Sets the number of open transactions that have written.
     pub(super) fn set_writers(&mut self, writers: u64) {
         self.writers = writers;
     }
 
-    /// Whether what was submitted should be written now.
+    /// Whether the submitted records should be written now.
     pub(super) fn is_enough(&self) -> bool {
         let has_all = |gathering: Gathering| self.waiting_for_buffer >= gathering.tickets;
         self.gathering.is_none_or(has_all) || self.is_closing || self.is_crowded()
@@ -352,7 +352,7 @@ impl CommitQueue {
         self.unsynced_since.map(|since| since + self.options.sync_interval)
     }
 
-    /// Whether there are more records in memory than there should be.
+    /// Whether there are too many records in memory.
     fn is_crowded(&self) -> bool {
         self.buffer.bytes() > self.options.buffer_bytes_max
     }
@@ -365,7 +365,7 @@ impl CommitQueue {
         }
     }
 
-    /// Takes the outcome of a step; whom to wake.
+    /// Takes the outcome of a step; returns the wakers to wake.
     pub(super) fn finished(&mut self, outcome: CommitOutcome, now: Duration) -> Vec<Waker> {
         match outcome {
             CommitOutcome::Written(batch, written) => self.finish_write(batch, written, now),
@@ -419,12 +419,12 @@ impl CommitQueue {
         self.answer_first(reserved);
     }
 
-    /// Answers the first session that waits for room.
+    /// Answers the first session waiting for room.
     fn answer_first(&mut self, reserved: Result<(), LogError>) {
         let Some(first) = self.requests.front().copied() else { return };
         let has_space = self.end().after(self.promised + first.bytes) <= self.space_end;
         if reserved.is_ok() && !has_space {
-            // Others submitted meanwhile, or it came after the step began: its turn is next.
+            // Others submitted meanwhile, or it arrived after the step began: its turn is next.
             return;
         }
         if reserved.is_ok() {
@@ -434,7 +434,7 @@ impl CommitQueue {
         self.answers.insert(first.number, reserved);
     }
 
-    /// Stops the log when its thread ends; whom to wake.
+    /// Stops the log when its thread ends; returns the wakers to wake.
     pub(super) fn stop(&mut self) -> Vec<Waker> {
         if !self.is_closing || self.synced < self.end() {
             self.failure.get_or_insert(LogError::Panicked.stop());

@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Longer than a write waits for open transactions.
 const GATHERED: Duration = Duration::from_millis(2);
 
-/// A queue and the files behind it.
+/// A queue and its files.
 struct SteppedCommit {
     files: SimulatedFiles,
     queue: CommitQueue,
@@ -39,7 +39,7 @@ impl SteppedCommit {
         commit
     }
 
-    /// One step; the name of what was done, or None where it waits or ends.
+    /// Does one step; returns its name, or None if the queue waits or ends.
     fn step(&mut self) -> Option<&'static str> {
         let step = self.queue.next(self.now);
         let name = match &step {
@@ -69,7 +69,8 @@ impl SteppedCommit {
         payload: &[u8],
         acknowledgement: Acknowledgement,
     ) -> Result<Position, LogError> {
-        let payload = CheckedPayload::new(payload, FrameChecksum::of(OPTIONS.database)).unwrap();
+        let payload =
+            CheckedPayload::new(payload, FrameChecksum::for_database(OPTIONS.database)).unwrap();
         self.queue.submit(wanted.bytes, payload, acknowledgement)
     }
 
@@ -85,7 +86,7 @@ impl SteppedCommit {
 }
 
 #[test]
-fn what_waits_is_written_together_and_synced_once() {
+fn waiting_records_are_written_together_and_synced_once() {
     let mut commit = SteppedCommit::new(1 << 20);
     let positions: Vec<Position> =
         (0..10).map(|number| commit.submit(&[number; 10], Acknowledgement::Synced)).collect();
@@ -123,7 +124,7 @@ fn sessions_that_were_released_have_a_moment_to_submit_again() {
     let outcome = step.carry_out(&mut commit.writer);
     commit.now += Duration::from_secs(1);
     commit.queue.finished(outcome, commit.now);
-    // Others do not come back: it is over with the time, also for those that come later.
+    // The others do not return: the wait ends with the time, also for those that come later.
     commit.submit(b"alone", Acknowledgement::Synced);
     assert_eq!(commit.run(), ["reserve"]);
     commit.now += Duration::from_millis(250);
@@ -178,7 +179,7 @@ fn a_part_of_many_open_transactions_is_waited_for_unless_they_do_not_come() {
 }
 
 #[test]
-fn what_comes_during_a_write_waits_for_the_next_sync() {
+fn records_submitted_during_a_write_wait_for_the_next_sync() {
     let mut commit = SteppedCommit::new(1 << 20);
     commit.submit(b"first", Acknowledgement::Synced);
     assert_eq!(commit.step(), Some("write"));
@@ -229,7 +230,7 @@ fn a_session_that_wants_a_position_synced_does_not_wait_for_the_interval() {
 }
 
 #[test]
-fn closing_writes_and_syncs_what_was_submitted() {
+fn closing_writes_and_syncs_submitted_records() {
     let mut commit = SteppedCommit::new(1 << 20);
     commit.submit(b"first", Acknowledgement::AtOnce);
     commit.queue.close();
@@ -300,20 +301,20 @@ fn a_full_disk_refuses_room_and_keeps_what_was_ordered() {
     commit.queue.failure().unwrap();
 }
 
-/// What sessions of a random run know of their records.
+/// What the sessions of a random run know about their records.
 #[derive(Default)]
 struct SessionRecords {
-    /// Payload by position, of all that were submitted.
+    /// Payloads of all submitted records by position.
     submitted: BTreeMap<Position, Vec<u8>>,
-    /// Room that is held.
+    /// Unused room.
     rooms: Vec<WantedRoom>,
     requests: Vec<WantedRoom>,
 }
 
-/// Random sessions, faults and times: whatever a ticket was released for is there after a power cut, in
+/// Random sessions, faults and times: every record whose ticket was released survives a power cut, in
 /// order; after an error all tickets are answered.
 #[test]
-fn whatever_sessions_do_what_was_released_is_there() {
+fn released_records_survive_random_sessions() {
     for seed in 0..1500 {
         let mut random = SplitMix64::new(seed);
         let mut commit = SteppedCommit::new(500);

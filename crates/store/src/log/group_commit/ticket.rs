@@ -1,4 +1,4 @@
-//! What sessions wait for: room for a record, and its sync. Each on a thread or as a future.
+//! The futures of sessions: room for a record, and its sync. Each can also be waited for on a thread.
 
 use std::future::Future;
 use std::mem;
@@ -10,22 +10,22 @@ use super::super::{LogError, Position};
 use super::CommitShared;
 use super::queue::{CommitQueue, WantedRoom};
 
-/// A record that was submitted. As a future, or by [`wait`](Self::wait), it is released when the record is
-/// on disk, or at once if that was asked for, with the record's position.
+/// A submitted record. As a future, or by [`wait`](Self::wait), it is released when the record is
+/// on disk, or at once if requested, and returns the record's position.
 #[derive(Debug)]
 pub struct LogTicket {
     shared: Arc<CommitShared>,
     position: Position,
-    /// Up to where the log must be synced before it is released.
+    /// Position up to which the log must be synced before it is released.
     release: Position,
-    /// What its waker is kept under, once it was polled.
+    /// The key of its waker, once it was polled.
     number: Option<u64>,
 }
 
-/// Room that was asked for. As a future, or by [`wait`](Self::wait), it gives the room.
+/// A request for room. As a future, or by [`wait`](Self::wait), it returns the room.
 #[derive(Debug)]
 pub struct RoomRequest {
-    /// None when the room was handed out.
+    /// None once the room was returned.
     shared: Option<Arc<CommitShared>>,
     wanted: WantedRoom,
 }
@@ -104,7 +104,7 @@ impl RoomRequest {
             true => Ok(()),
             false => queue.answer(self.wanted.number)?,
         };
-        // From here on the room is the answer's, or there is none.
+        // From here on the answer owns the room, if any.
         let shared = self.shared.take()?;
         let wanted = WantedRoom { is_granted: true, ..self.wanted };
         Some(granted.map(|()| LogRoom { shared, wanted }))
@@ -134,12 +134,12 @@ impl Drop for RoomRequest {
 }
 
 impl LogRoom {
-    /// Bytes of the log that it holds.
+    /// Size of the room in the log, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.wanted.bytes
     }
 
-    /// Hands the room to a record; its bytes.
+    /// Passes the room to a record; returns its size in bytes.
     pub(super) fn take(mut self) -> u64 {
         mem::take(&mut self.wanted.bytes)
     }

@@ -18,7 +18,7 @@ use super::{Key, Row};
 
 type Result<T> = std::result::Result<T, TableError>;
 
-/// Makes rows and keys of batches and batches of rows, for the columns of one table.
+/// Converts batches to rows and keys, and rows to batches, for the columns of one table.
 #[derive(Debug)]
 pub struct RowCodec {
     schema: SchemaRef,
@@ -28,7 +28,7 @@ pub struct RowCodec {
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) logical: DataType,
-    /// As it is written; see [`plain_type`].
+    /// The type in which it is written; see [`plain_type`].
     pub(super) plain: DataType,
     pub(super) shape: Shape,
     pub(super) has_floats: bool,
@@ -58,7 +58,7 @@ impl RowCodec {
     pub fn new(schema: &SchemaRef) -> Result<Self> {
         let column = |field: &arrow_schema::FieldRef| -> Result<Column> {
             let (logical, plain) = (field.data_type(), plain_type(field.data_type()));
-            let shape = Shape::of(&plain).filter(|_| can_convert(logical, &plain));
+            let shape = Shape::try_from_type(&plain).filter(|_| can_convert(logical, &plain));
             let shape = shape.ok_or_else(|| TableError::Unsupported {
                 column: field.name().clone(),
                 data_type: logical.clone(),
@@ -79,7 +79,7 @@ impl RowCodec {
     /// table's types.
     ///
     /// # Errors
-    /// [`TableError::Values`] for a batch of another number of columns, and for values that cannot be cast.
+    /// [`TableError::Values`] for a batch with another number of columns, and for values that cannot be cast.
     pub fn encode(&self, batch: &RecordBatch) -> Result<Vec<Row>> {
         self.check_width(batch)?;
         let each = self.columns.iter().zip(batch.columns());
@@ -118,7 +118,7 @@ impl RowCodec {
         Ok(Row::from_bytes(&bytes))
     }
 
-    /// The key of a row of a block of a chunk; none where a column of it is NULL.
+    /// The key of a row of a block of a chunk. Returns None if one of its columns is NULL.
     pub(in crate::table) fn key_stored(
         &self,
         block: &[StoredColumn],
@@ -177,7 +177,7 @@ impl RowCodec {
     /// Some columns of these rows, in the order of `projection`.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), for what was read: values behind the last wanted column are not looked at.
+    /// As [`decode`](Self::decode), for the columns read: values after the last requested column are not checked.
     pub fn decode_columns(&self, rows: &[Row], projection: &[usize]) -> Result<RecordBatch> {
         let columns = self.decode_arrays(rows, projection)?;
         let schema = match projection.iter().copied().eq(0..self.columns.len()) {
@@ -207,7 +207,7 @@ impl RowCodec {
         if let (Some(row), true) = (rest, end == self.columns.len()) {
             return Err(TableError::DamagedRow {
                 row,
-                problem: "it goes on behind its last column".into(),
+                problem: "it has bytes after its last column".into(),
             });
         }
         Ok(projection.iter().filter_map(|at| arrays[*at].clone()).collect())
@@ -219,7 +219,7 @@ impl RowCodec {
             Some(presence) => Ok((presence, cursor)),
             None => Err(TableError::DamagedRow {
                 row: at,
-                problem: format!("its presence is not that of {} columns", self.columns.len()),
+                problem: format!("its null bits do not match {} columns", self.columns.len()),
             }),
         }
     }
@@ -258,7 +258,7 @@ impl RowCodec {
         }
     }
 
-    /// The key of a row; none where a column of it is NULL, or where the row is damaged.
+    /// The key of a row. Returns None if one of its columns is NULL, or if the row is damaged.
     pub fn key(&self, row: &Row, columns: &[usize]) -> Option<Key> {
         let mut cursor = Cursor(row.as_bytes());
         let presence = cursor.presence(self.columns.len())?;
@@ -277,7 +277,7 @@ impl RowCodec {
         Some(Key(bytes.into()))
     }
 
-    /// The bytes of each value of a row, which [`RowBuilder`] takes as they are; none where the row is damaged.
+    /// The bytes of each value of a row, which [`RowBuilder`] accepts unchanged. Returns None if the row is damaged.
     pub fn values<'r>(&self, row: &'r Row) -> Option<Vec<Option<&'r [u8]>>> {
         let mut cursor = Cursor(row.as_bytes());
         let presence = cursor.presence(self.columns.len())?;
@@ -292,13 +292,13 @@ impl RowCodec {
         self.columns.iter().enumerate().map(&mut value).collect()
     }
 
-    /// A key as PostgreSQL writes it in errors, `(a, b)=(1, x)`; without the values where they are not a
+    /// A key as PostgreSQL writes it in errors, `(a, b)=(1, x)`; without the values if they are not a
     /// key of these columns.
     pub fn describe_key(&self, key: &Key, columns: &[usize]) -> String {
         self.describe_key_of(key, columns, &self.names_of(columns))
     }
 
-    /// The same under names of other columns.
+    /// The same with other column names.
     pub(crate) fn describe_key_of(&self, key: &Key, columns: &[usize], names: &[&str]) -> String {
         let values = self.key_values(key, columns).unwrap_or_default();
         format!("({})=({})", names.join(", "), values.join(", "))
@@ -320,6 +320,31 @@ impl RowCodec {
         cursor.0.is_empty().then_some(values)
     }
 
+    /// The values of keys of these columns, an array for each column.
+    ///
+    /// # Errors
+    /// [`TableError::DamagedRow`] for bytes that are not such a key.
+    pub(in crate::table) fn values_of_keys(
+        &self,
+        keys: &[&Key],
+        columns: &[usize],
+    ) -> Result<Vec<ArrayRef>> {
+        let sinks = columns.iter().map(|at| Sink::new(&self.columns[*at].plain, keys.len()));
+        let mut sinks: Vec<Sink> = sinks.collect();
+        for (row, key) in keys.iter().enumerate() {
+            let mut cursor = Cursor(key.as_bytes());
+            for (sink, at) in sinks.iter_mut().zip(columns) {
+                sink.push(&mut cursor).ok_or_else(|| self.damaged(row, *at))?;
+            }
+        }
+        let logical = |(sink, at): (Sink, &usize)| {
+            let column = &self.columns[*at];
+            let plain = sink.finish()?;
+            Ok(if column.is_plain() { plain } else { cast(&plain, &column.logical)? })
+        };
+        sinks.into_iter().zip(columns).map(logical).collect()
+    }
+
     /// The keys of the rows of a batch with the columns of the table, which are cast to the table's types.
     ///
     /// # Errors
@@ -330,7 +355,7 @@ impl RowCodec {
         self.keys_of_values(columns, &values)
     }
 
-    /// The keys whose values are these, an array for each column of the key; they are cast to the types of
+    /// The keys with these values, an array for each column of the key; they are cast to the types of
     /// the columns. For a lookup, arrays of one row; [`KeyBuilder`] makes one key without arrays.
     ///
     /// # Errors
@@ -359,7 +384,7 @@ impl RowCodec {
 }
 
 impl Column {
-    /// Writes the value of a row of a block; false where it is NULL.
+    /// Writes the value of a row of a block. Returns false if it is NULL.
     fn write_stored(&self, stored: &StoredColumn, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         let decoded;
         let (source, row) = if self.is_plain() {
@@ -377,26 +402,26 @@ impl Column {
     }
 }
 
-/// Makes one row of values, in the order of the columns and in their types.
+/// Builds one row from values, in the order of the columns and in their types.
 #[derive(Debug)]
 pub struct RowBuilder {
-    /// The presence of the columns, then the values.
+    /// The null bits, then the values.
     bytes: KeyBuilder,
     column: usize,
 }
 
 impl RowBuilder {
-    /// A row of so many columns.
+    /// A row with this many columns.
     pub fn new(columns: usize) -> Self {
         Self { bytes: KeyBuilder(vec![0; columns.div_ceil(8)]), column: 0 }
     }
 
-    /// The next column is NULL.
+    /// Adds NULL for the next column.
     pub fn null(&mut self) {
         self.column += 1;
     }
 
-    /// Takes the value of the next column, as one of a key.
+    /// Adds the value of the next column, encoded as in a key.
     pub fn value(&mut self) -> &mut KeyBuilder {
         self.bytes.0[self.column / 8] |= 1 << (self.column % 8);
         self.column += 1;
@@ -409,7 +434,7 @@ impl RowBuilder {
     }
 }
 
-/// Makes one key of values, in the order of the key's columns and in the columns' types.
+/// Builds one key from values, in the order of the key's columns and in the columns' types.
 #[derive(Debug, Default)]
 pub struct KeyBuilder(Vec<u8>);
 

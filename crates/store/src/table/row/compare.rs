@@ -1,4 +1,4 @@
-//! Keys of one table as keys of another one, whose columns may have other widths: what foreign keys compare.
+//! Keys of one table as keys of another one, whose columns may have other widths: the comparison of foreign keys.
 
 use arrow_array::ArrayRef;
 use arrow_cast::cast;
@@ -10,14 +10,14 @@ use super::read::Sink;
 use super::shape::{Cursor, plain_type};
 use super::{Key, RowCodec};
 
-/// How a whole number lies in a row.
+/// The encoding of a whole number in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WholeNumber {
     bytes: usize,
     is_signed: bool,
 }
 
-/// Whether columns of two types can be compared as keys: they are the same but for how they are kept, or both are of
+/// Whether columns of two types can be compared as keys: they are encoded the same, or both are
 /// whole numbers.
 pub fn is_comparable(one: &DataType, other: &DataType) -> bool {
     let (one, other) = (plain_type(one), plain_type(other));
@@ -30,11 +30,13 @@ pub fn is_comparable(one: &DataType, other: &DataType) -> bool {
         (one, other) if is_bytes(one) && is_bytes(other) => true,
         (one, other) => one == other,
     };
-    has_same_bytes || (WholeNumber::of(&one).is_some() && WholeNumber::of(&other).is_some())
+    has_same_bytes
+        || (WholeNumber::try_from_type(&one).is_some()
+            && WholeNumber::try_from_type(&other).is_some())
 }
 
 impl WholeNumber {
-    fn of(plain: &DataType) -> Option<Self> {
+    fn try_from_type(plain: &DataType) -> Option<Self> {
         let (bytes, is_signed) = match plain {
             DataType::Int8 => (1, true),
             DataType::Int16 => (2, true),
@@ -56,7 +58,7 @@ impl WholeNumber {
         i128::from_le_bytes(wide)
     }
 
-    /// The bytes of a number; none where it does not fit.
+    /// The bytes of a number. Returns None if it does not fit.
     fn write(self, number: i128) -> Option<[u8; 16]> {
         let bits = self.bytes * 8 - usize::from(self.is_signed);
         let smallest = if self.is_signed { -(1_i128 << bits) } else { 0 };
@@ -66,14 +68,14 @@ impl WholeNumber {
 }
 
 impl RowCodec {
-    /// Whether keys of these columns are the same bytes as equal keys of columns of another table.
+    /// Whether equal keys of these columns and of columns of another table have the same bytes.
     pub(crate) fn has_same_keys(&self, columns: &[usize], other: &Self, others: &[usize]) -> bool {
-        let number = |codec: &Self, at: usize| WholeNumber::of(&codec.columns[at].plain);
+        let number = |codec: &Self, at: usize| WholeNumber::try_from_type(&codec.columns[at].plain);
         let mut pairs = columns.iter().zip(others);
         pairs.all(|(own, theirs)| number(self, *own) == number(other, *theirs))
     }
 
-    /// A key of these columns as one of columns of another table; none where no key there is equal to it.
+    /// A key of these columns as a key of columns of another table. Returns None if no key there is equal to it.
     pub(crate) fn key_as(
         &self,
         key: &Key,
@@ -88,7 +90,10 @@ impl RowCodec {
             let before = cursor.0;
             cursor.skip(&own.shape)?;
             let value = &before[..before.len() - cursor.0.len()];
-            match (WholeNumber::of(&own.plain), WholeNumber::of(&theirs.plain)) {
+            match (
+                WholeNumber::try_from_type(&own.plain),
+                WholeNumber::try_from_type(&theirs.plain),
+            ) {
                 (Some(from), Some(into)) if from != into => {
                     let written = into.write(from.read(value))?;
                     bytes.extend_from_slice(&written[..into.bytes]);
@@ -102,7 +107,7 @@ impl RowCodec {
     /// The values of keys of these columns, an array for each of them.
     ///
     /// # Errors
-    /// [`TableError::DamagedRow`] where one is not a key of these columns.
+    /// [`TableError::DamagedRow`] if one is not a key of these columns.
     pub(crate) fn decode_keys(
         &self,
         columns: &[usize],

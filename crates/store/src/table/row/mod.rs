@@ -1,22 +1,22 @@
-//! Rows as bytes: what the delta of a table keeps, and what the log says of it.
+//! Rows as bytes: the encoding in the delta of a table and in the log.
 //!
 //! | type | what |
 //! |---|---|
 //! | [`Row`] | one row, all columns |
 //! | [`Key`] | the values of some columns of a row, none of them NULL |
-//! | [`RowCodec`] | from Arrow to these and back, for the columns of one table |
+//! | [`RowCodec`] | converts between Arrow and these, for the columns of one table |
 //!
-//! A row is the presence of its columns, then the values of those that are not NULL, one after the other:
+//! A row is its null bits, then the values that are not NULL, one after another:
 //!
 //! | part | bytes |
 //! |---|---|
-//! | presence | one bit for each column, the lowest bit of the first byte first; 1 is a value, 0 is NULL |
+//! | null bits | one bit for each column, the lowest bit of the first byte first; 1 is a value, 0 is NULL |
 //! | boolean | 1: 0 or 1 |
 //! | number, date, time, duration, interval, decimal | its width in Arrow, the lowest byte first |
 //! | string, bytes | length (LEB128), then the bytes |
 //! | bytes of fixed size | the bytes |
 //! | list, map | number of items (LEB128), then the items as below |
-//! | list of fixed size, struct, items | presence of each, then the values of those that are not NULL |
+//! | list of fixed size, struct, items | their null bits, then the values that are not NULL |
 //! | dictionary, run-end encoded | the value |
 //!
 //! A key is the values of its columns in its order. Floats are in their canonical form in both, so equal
@@ -43,7 +43,7 @@ pub use compare::is_comparable;
 pub struct Row(Arc<[u8]>);
 
 impl Row {
-    /// The row that [`as_bytes`](Self::as_bytes) gave; it is checked when it is decoded.
+    /// The row with these bytes, as returned by [`as_bytes`](Self::as_bytes); it is checked when it is decoded.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(bytes.into())
     }
@@ -53,14 +53,14 @@ impl Row {
         &self.0
     }
 
-    /// Whether both are the same row in memory; rows that are not may be equal all the same.
+    /// Whether both are the same row in memory; other rows may still be equal.
     pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Bytes of memory it takes.
     pub fn memory_bytes(&self) -> usize {
-        // The two counters of the pointer stand before the bytes.
+        // The two counters of the pointer precede the bytes.
         self.0.len() + 2 * size_of::<usize>()
     }
 }
@@ -71,11 +71,11 @@ impl fmt::Debug for Row {
     }
 }
 
-/// The values of some columns of a row: equal where the values are.
+/// The values of some columns of a row: keys with equal values are equal.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Box<[u8]>);
 
-/// Sets of keys are asked for bytes; both have the same hash.
+/// Sets of keys are queried with bytes; both have the same hash.
 impl Borrow<[u8]> for Key {
     fn borrow(&self) -> &[u8] {
         &self.0
@@ -83,7 +83,7 @@ impl Borrow<[u8]> for Key {
 }
 
 impl Key {
-    /// The key of these bytes.
+    /// The key with these bytes.
     pub(in crate::table) fn from_bytes(bytes: &[u8]) -> Self {
         Self(bytes.into())
     }
@@ -93,13 +93,13 @@ impl Key {
         &self.0
     }
 
-    /// A number that is the same for equal keys, for as long as the process runs.
+    /// A hash that is equal for equal keys while the process runs.
     pub fn hash64(&self) -> u64 {
         hash_of(&self.0)
     }
 }
 
-/// The number of a key with these bytes.
+/// The hash of a key with these bytes.
 pub(super) fn hash_of(key: &[u8]) -> u64 {
     static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
     HASHER.hash_one(key)

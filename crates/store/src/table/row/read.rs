@@ -1,4 +1,4 @@
-//! Arrays of the values that rows hold.
+//! Arrays built from the values of rows.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use arrow_schema::{ArrowError, DataType, FieldRef};
 
 use super::shape::Cursor;
 
-/// An array that is being filled with values, one for each row.
+/// An array that is being filled, with one value per row.
 #[derive(Debug)]
 pub(super) struct Sink {
     data_type: DataType,
@@ -58,7 +58,7 @@ impl Sink {
         Self { data_type: data_type.clone(), nulls: NullBufferBuilder::new(rows), values }
     }
 
-    /// Takes the next value; none where the bytes are not one.
+    /// Takes the next value. Returns None if the bytes are invalid.
     pub(super) fn push(&mut self, from: &mut Cursor<'_>) -> Option<()> {
         match &mut self.values {
             Values::Null => return None,
@@ -103,7 +103,7 @@ impl Sink {
         self.nulls.append_null();
     }
 
-    /// Takes the next value where there is one, else NULL.
+    /// Takes the next value if there is one, else NULL.
     pub(super) fn push_if(&mut self, is_there: bool, from: &mut Cursor<'_>) -> Option<()> {
         if is_there {
             self.push(from)?;
@@ -122,7 +122,7 @@ impl Sink {
         self.nulls.len()
     }
 
-    /// The array; an error where bytes are not text, or where NULL is among parts that have none.
+    /// The array. Returns an error if bytes are not text, or if a non-nullable part contains NULL.
     pub(super) fn finish(mut self) -> Result<ArrayRef, ArrowError> {
         let rows = self.len();
         let nulls = self.nulls.finish();

@@ -1,26 +1,26 @@
-//! How the values of a type lie in a row.
+//! The encoding of the values of a type in a row.
 
 use arrow_cast::can_cast_types;
 use arrow_schema::{DataType, Field, FieldRef};
 use std::sync::Arc;
 
-/// How a value lies in a row.
+/// The encoding of a value in a row.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
-    /// Never there.
+    /// No bytes: always NULL.
     Null,
     Boolean,
-    /// So many bytes.
+    /// A fixed number of bytes.
     Fixed(usize),
-    /// Behind their number.
+    /// Preceded by their number.
     Bytes,
     List(Box<Shape>),
     FixedList(usize, Box<Shape>),
     Struct(Vec<Shape>),
 }
 
-/// The type in which values of this type are written and read: without dictionaries and runs, which say
-/// how values are kept and not what they are.
+/// The type in which values of this type are written and read: without dictionaries and runs, which are
+/// encodings of the same values.
 pub(super) fn plain_type(data_type: &DataType) -> DataType {
     let part = |field: &FieldRef| -> FieldRef {
         let plain = plain_type(field.data_type());
@@ -40,15 +40,15 @@ pub(super) fn plain_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// Whether values can be brought from one type into the other and back.
+/// Whether values can be converted from one type to the other and back.
 pub(super) fn can_convert(one: &DataType, other: &DataType) -> bool {
     one == other || (can_cast_types(one, other) && can_cast_types(other, one))
 }
 
 impl Shape {
-    /// The shape of a plain type; none where a row cannot hold it.
-    pub(super) fn of(plain: &DataType) -> Option<Self> {
-        let of_field = |field: &FieldRef| Self::of(field.data_type());
+    /// The shape of a plain type. Returns None if a row cannot hold it.
+    pub(super) fn try_from_type(plain: &DataType) -> Option<Self> {
+        let of_field = |field: &FieldRef| Self::try_from_type(field.data_type());
         Some(match plain {
             DataType::Null => Self::Null,
             DataType::Boolean => Self::Boolean,
@@ -73,7 +73,7 @@ impl Shape {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(pub(super) &'a [u8]);
 
-/// Presence of values, a bit each.
+/// Null bits of values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Presence<'a>(&'a [u8]);
 
@@ -84,7 +84,7 @@ impl Presence<'_> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The next bytes; none where there are fewer.
+    /// The next bytes. Returns None if there are fewer.
     pub(super) fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
@@ -116,7 +116,7 @@ impl<'a> Cursor<'a> {
         self.take(length)
     }
 
-    /// Steps over a value.
+    /// Skips a value.
     pub(super) fn skip(&mut self, shape: &Shape) -> Option<()> {
         match shape {
             Shape::Null => return None,

@@ -46,11 +46,11 @@ fn fixed<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> Values<'_> {
 impl<'a> Source<'a> {
     /// The values of an array of a plain type, floats in their canonical form.
     pub(in crate::table) fn new(array: &'a ArrayRef) -> Self {
-        Self::of(array.as_ref())
+        Self::from_array(array.as_ref())
     }
 
-    fn of(array: &'a dyn Array) -> Self {
-        let boxed = |items: &'a dyn Array| Box::new(Self::of(items));
+    fn from_array(array: &'a dyn Array) -> Self {
+        let boxed = |items: &'a dyn Array| Box::new(Self::from_array(items));
         let values = downcast_primitive_array!(
             array => fixed(array),
             DataType::Boolean => Values::Boolean(array.as_boolean()),
@@ -82,7 +82,7 @@ impl<'a> Source<'a> {
             },
             DataType::Struct(_) => {
                 let fields = array.as_struct().columns().iter();
-                Values::Struct(fields.map(|field| Self::of(field.as_ref())).collect())
+                Values::Struct(fields.map(|field| Self::from_array(field.as_ref())).collect())
             },
             DataType::Null => Values::Null,
             other => unreachable!("no row codec is made for {other}"),
@@ -146,7 +146,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Writes which of so many values are there, and those.
+/// Writes the null bits of this many values, and the values.
 pub(super) fn write_present<'s>(
     count: usize,
     value: impl Fn(usize) -> (&'s Source<'s>, usize),
@@ -172,13 +172,13 @@ pub(super) fn write_number(mut number: usize, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// Bytes behind their number.
+/// Bytes, preceded by their number.
 pub(super) fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     write_number(bytes.len(), out);
     out.extend(bytes);
 }
 
-/// A whole number in so many bytes, at most 16.
+/// A whole number in this many bytes, at most 16.
 fn write_whole(value: i64, width: usize, out: &mut Vec<u8>) {
     out.extend(&i128::from(value).to_le_bytes()[..width]);
 }

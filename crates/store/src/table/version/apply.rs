@@ -14,24 +14,25 @@ use super::{Result, TableVersion};
 use crate::ids::RowId;
 use crate::workers::OneThread;
 
-/// Indexes follow more rows than this together, and fewer one by one.
+/// Indexes are updated in bulk for more rows than this, otherwise row by row.
 const MANY_ROWS: usize = 1000;
 
 impl TableVersion {
     /// The table after a change. Constraints are not checked: they were when the change was made.
     ///
     /// # Errors
-    /// [`TableError::Misfit`](super::TableError::Misfit) where the change names rows that are not there, or
-    /// new ones that are: it was made of another table, or is damaged.
+    /// [`TableError::Misfit`](super::TableError::Misfit) if the change names rows that do not exist, or
+    /// new ones that do: it was made for another table, or is damaged.
     pub fn apply(&self, change: &TableChange) -> Result<Self> {
         let mut after = self.clone();
         after.apply_in_place(change)?;
         Ok(after)
     }
 
-    /// The same in this version, which is of no use any more where it fails.
+    /// Applies the change in place; the version is unusable if that fails.
     pub(crate) fn apply_in_place(&mut self, change: &TableChange) -> Result<()> {
         self.view = OnceLock::new();
+        let touched = self.touched_before(change)?;
         if change.truncated {
             self.truncate();
         }
@@ -55,17 +56,18 @@ impl TableVersion {
             true => self.change_rows_apart_from_keys(&updated)?,
             false => self.change_rows(&updated)?,
         }
-        Ok(())
+        self.reorder(touched)
     }
 
     fn truncate(&mut self) {
         self.entries = imbl::OrdMap::new();
         self.tail = LooseRows::default();
         self.indexes.iter_mut().for_each(super::UniqueIndex::clear);
+        self.ordered.iter_mut().for_each(super::OrderedIndex::clear);
         self.rows = 0;
     }
 
-    /// Checks that a chunk is one of the table's, with an id for each row.
+    /// Checks that a chunk fits the table, with an id for each row.
     pub(super) fn check_chunk(&self, entry: &ChunkEntry) -> Result<()> {
         let (chunk, ids) = (entry.chunk(), entry.ids());
         let columns = self.shared.codec.schema().fields().len();
@@ -105,8 +107,8 @@ impl TableVersion {
         Ok(())
     }
 
-    /// Puts a chunk in the place of rows, without those that are `deleted`; what of these is done here
-    /// is taken out of them.
+    /// Replaces rows by a chunk, without those that are `deleted`; rows of these that are handled here
+    /// are removed from them.
     fn replace(&mut self, replaced: &ReplacedChunk, deleted: &mut RoaringTreemap) -> Result<()> {
         let ids = &replaced.ids;
         let entry = ChunkEntry::new(Arc::clone(&replaced.chunk), ids.clone(), replaced.file);
@@ -129,7 +131,7 @@ impl TableVersion {
         self.append_around(entry)
     }
 
-    /// Appends an entry in parts, where rows that the same change appended lie in gaps between its ids.
+    /// Appends an entry, split where rows appended by the same change are in gaps between its ids.
     fn append_around(&mut self, entry: ChunkEntry) -> Result<()> {
         let (rows, last) = (entry.ids().count(), entry.ids().last());
         self.raise_next_row_id(last.next());
@@ -160,8 +162,8 @@ impl TableVersion {
         })
     }
 
-    /// Puts an entry whose rows are not there where its ids belong. Entries that reach into its range are
-    /// cut: their chunks are in two entries then, each with the rows of the other masked.
+    /// Inserts an entry without existing rows where its ids belong. Entries that overlap its range are
+    /// split: their chunks are then in two entries, each with the rows of the other masked.
     pub(super) fn place(&mut self, entry: Arc<ChunkEntry>) -> Result<()> {
         let Some((first, last)) = entry.live_range() else { return Ok(()) };
         if let Some(id) =
@@ -178,7 +180,7 @@ impl TableVersion {
         Ok(())
     }
 
-    /// Cuts what reaches between two ids out of an entry; it has no rows there.
+    /// Cuts the range between two ids out of an entry; it has no rows there.
     fn cut(&mut self, key: RowId, first: RowId, last: RowId) -> Result<()> {
         let Some(entry) = self.entries.get(&key).map(Arc::clone) else { return Ok(()) };
         if entry.ids().last() < first {
@@ -200,7 +202,7 @@ impl TableVersion {
         Ok(())
     }
 
-    /// Gives rows other values, or none; their ids rise.
+    /// Updates or deletes rows; their ids rise.
     fn change_rows(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
         if rows.len() > MANY_ROWS && !self.indexes.is_empty() {
             self.reindex_rows(rows)?;
@@ -225,7 +227,7 @@ impl TableVersion {
         Ok(())
     }
 
-    /// The same where the indexes have nothing to follow.
+    /// The same if indexes need no update.
     fn change_rows_apart_from_keys(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
         let indexes = std::mem::take(&mut self.indexes);
         let changed = self.change_rows(rows);
@@ -233,7 +235,7 @@ impl TableVersion {
         changed
     }
 
-    /// The key of the entry in whose range an id is, and that of the next one.
+    /// The key of the entry whose range contains an id, and that of the next entry.
     pub(super) fn range_of(&self, id: RowId) -> (RowId, Option<RowId>) {
         let key = self.entries.get_prev(&id).map_or(id, |(key, _)| *key);
         let next = self.entries.get_next(&id.next());
@@ -302,7 +304,7 @@ impl TableVersion {
 }
 
 impl ChunkEntry {
-    /// Ids of the rows that are there, of the chunk's rows `from..to`.
+    /// Ids of the existing rows among the chunk's rows `from..to`.
     fn live_between(&self, from: usize, to: usize) -> impl Iterator<Item = RowId> + '_ {
         (from..to)
             .map(|at| (self.ids().at(at), at))
@@ -310,7 +312,7 @@ impl ChunkEntry {
             .map(|(id, _)| id)
     }
 
-    /// The first and the last id of a row that is there.
+    /// The first and the last id of an existing row.
     fn live_range(&self) -> Option<(RowId, RowId)> {
         let all = self.ids().count();
         let is_live = |at: &usize| self.has(self.ids().at(*at), *at);

@@ -1,4 +1,4 @@
-//! A chunk of a table with what changed of it since it was made.
+//! A chunk of a table with its changes since it was made.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,12 +15,12 @@ use super::home::RowHome;
 use super::loose::LooseRows;
 use crate::ids::{ChunkFileId, RowId};
 
-/// A chunk of a table with what changed of it since it was made.
+/// A chunk of a table with its changes since it was made.
 #[derive(Clone, Debug)]
 pub struct ChunkEntry {
     chunk: Arc<Chunk>,
     ids: RowIds,
-    /// Rows of the chunk that are gone or have newer values.
+    /// Rows of the chunk that are deleted or have newer values.
     masked: Option<Arc<DeletedRows>>,
     /// The newer values.
     delta: LooseRows,
@@ -40,12 +40,12 @@ impl ChunkEntry {
         &self.chunk
     }
 
-    /// Ids of the rows of the chunk, also of those that are gone.
+    /// Ids of the rows of the chunk, including deleted ones.
     pub fn ids(&self) -> &RowIds {
         &self.ids
     }
 
-    /// The rows of the chunk that are gone or have newer values.
+    /// The rows of the chunk that are deleted or have newer values.
     pub fn masked(&self) -> Option<&Arc<DeletedRows>> {
         self.masked.as_ref()
     }
@@ -60,17 +60,17 @@ impl ChunkEntry {
         self.file.get().copied()
     }
 
-    /// Says that a file holds the chunk: once it is synced. The first file counts.
+    /// Sets the file of the chunk, once it is synced. Only the first file counts.
     pub fn set_file(&self, file: ChunkFileId) -> ChunkFileId {
         *self.file.get_or_init(|| file)
     }
 
-    /// Rows of the chunk that are gone or have newer values.
+    /// Number of rows of the chunk that are deleted or have newer values.
     pub fn deleted_rows(&self) -> usize {
         self.masked.as_ref().map_or(0, |masked| masked.count())
     }
 
-    /// Rows of the table that are in it.
+    /// Number of rows of the table in it.
     pub fn rows(&self) -> usize {
         self.chunk.rows - self.deleted_rows() + self.delta.len()
     }
@@ -80,7 +80,7 @@ impl ChunkEntry {
         chunk + self.ids.memory_bytes() + self.delta.memory_bytes()
     }
 
-    /// Bytes of the newer values and of ids.
+    /// Size of the newer values and ids, in bytes.
     pub(super) fn loose_bytes(&self) -> usize {
         self.ids.memory_bytes() + self.delta.row_bytes()
     }
@@ -97,7 +97,7 @@ impl ChunkEntry {
         self.delta.get(id)
     }
 
-    /// Whether the row with this id, which is the chunk's row `at`, is there.
+    /// Whether the row with this id, row `at` of the chunk, exists.
     pub(super) fn has(&self, id: RowId, at: usize) -> bool {
         !self.is_masked(at) || self.delta.get(id).is_some()
     }
@@ -152,7 +152,7 @@ impl ChunkEntry {
         RowHome { node, memory }
     }
 
-    /// The same with these rows of the chunk masked too, which rise, and with another delta.
+    /// The same with these rows of the chunk masked too, in rising order, and with another delta.
     pub(super) fn with(&self, masked: &[u32], delta: LooseRows) -> Self {
         let masked = match (masked, &self.masked) {
             ([], before) => before.clone(),

@@ -1,4 +1,4 @@
-//! The keys of an entry's rows, and the entries that a change brings.
+//! The keys of an entry's rows, and the new entries of a change.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) fn hash_entry(
     each_key(codec, entry, columns, &mut |id, key| into.push((hash_of(key), id)))
 }
 
-/// Calls `take` with the rows of an entry that have a key, and with that.
+/// Calls `take` with the rows of an entry that have a key, and with the key.
 pub(super) fn each_key(
     codec: &RowCodec,
     entry: &ChunkEntry,

@@ -1,12 +1,12 @@
-//! Folding: rows that changed go back into chunks, in the order of their ids, encoded as all others are.
+//! Folding: changed rows are written into chunks again, in the order of their ids, encoded like all others.
 //!
 //! ```text
 //! version ─folds()─▶ FoldTask ─run(), on a worker of its node─▶ Folded ─with_folded()─▶ newest version
 //! ```
 //!
-//! What changes between the two versions stays as it is there: a row that was changed meanwhile is masked in
-//! the new chunk and its values are in the new delta. Ids stay, and so do indexes. Where the entries
-//! themselves are others by then (the table was truncated, chunks came between), the fold is given up.
+//! Changes between the two versions are kept: a row that was changed meanwhile is masked in
+//! the new chunk and its values are in the new delta. Ids and indexes do not change. If the entries
+//! themselves have changed (the table was truncated, chunks were inserted), the fold is given up.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -22,19 +22,19 @@ use super::merge::Merge;
 use super::{Result, Shared, TableVersion};
 use crate::ids::RowId;
 
-/// Entries are folded together while those before have at most so many times as many rows as those behind
-/// them: so each row is written again a few times only until its chunk is full.
+/// Entries are folded together while the earlier ones have at most this many times as many rows as the later
+/// ones: so each row is rewritten only a few times until its chunk is full.
 const MERGE_FACTOR: usize = 4;
 
-/// When rows that changed go back into chunks.
+/// When changed rows are folded into chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldPolicy {
-    /// Most rows of a chunk.
+    /// Maximum number of rows of a chunk.
     pub chunk_rows: usize,
-    /// A chunk is folded when more than one in so many of its rows changed: a checkpoint of fewer changes
+    /// A chunk is folded when more than one in this many of its rows changed: a checkpoint of fewer changes
     /// writes them row by row instead of the whole chunk.
     pub changed_share: usize,
-    /// So many new rows behind a chunk become one.
+    /// This many new rows after a chunk become one.
     pub tail_rows: usize,
 }
 
@@ -45,14 +45,14 @@ impl Default for FoldPolicy {
 }
 
 impl FoldPolicy {
-    /// While commits come fast: what is folded now would be folded again soon, so new rows wait until they fill a
+    /// While commits are frequent, folded chunks would soon be folded again, so new rows wait until they fill a
     /// chunk, and chunks until half of their rows changed.
     pub fn busy() -> Self {
         Self { changed_share: 2, tail_rows: CHUNK_ROWS, ..Self::default() }
     }
 }
 
-/// Some entries and rows that are to become chunks.
+/// Entries and rows to be written as chunks.
 #[derive(Debug)]
 pub struct FoldTask {
     shared: Arc<Shared>,
@@ -64,7 +64,7 @@ pub struct FoldTask {
     chunk_rows: usize,
 }
 
-/// What a [`FoldTask`] made.
+/// The result of a [`FoldTask`].
 #[derive(Debug)]
 pub struct Folded {
     sources: Vec<(RowId, Arc<ChunkEntry>)>,
@@ -72,7 +72,7 @@ pub struct Folded {
     entries: Vec<ChunkEntry>,
 }
 
-/// An entry, the rows in no chunk among its ids, and those behind it.
+/// An entry, the loose rows among its ids, and those after it.
 #[derive(Debug)]
 struct Stretch {
     key: RowId,
@@ -88,12 +88,12 @@ impl Stretch {
 }
 
 impl FoldTask {
-    /// The node on one of whose workers it is to run.
+    /// The node whose workers should run it.
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// Rows that are written.
+    /// Number of rows to be written.
     pub fn rows(&self) -> usize {
         self.sources.iter().map(|(_, entry)| entry.rows()).sum::<usize>() + self.tail.len()
     }
@@ -101,7 +101,7 @@ impl FoldTask {
     /// Makes the chunks.
     ///
     /// # Errors
-    /// [`TableError::Memory`](super::TableError::Memory) where there is no memory for them.
+    /// [`TableError::Memory`](super::TableError::Memory) if there is no memory for them.
     pub fn run(self) -> Result<Folded> {
         let mut merge = Merge::new(&self.shared);
         for (_, entry) in &self.sources {
@@ -116,8 +116,8 @@ impl FoldTask {
 }
 
 impl TableVersion {
-    /// What is worth folding by now; tasks may run at the same time and in any order. It looks at every entry
-    /// and at the tail: it is to be asked some times a second, not after every commit.
+    /// The folds that are worthwhile now; tasks may run in parallel and in any order. Looks at every entry
+    /// and at the tail: call it some times a second, not after every commit.
     pub fn folds(&self, policy: &FoldPolicy) -> Vec<FoldTask> {
         let is_crowded = self.tail.len() >= 8 * policy.tail_rows;
         let enough = if is_crowded { policy.tail_rows / 8 } else { policy.tail_rows };
@@ -153,14 +153,14 @@ impl TableVersion {
         tasks
     }
 
-    /// Whether all rows in no chunk come behind all chunks, as new rows do.
+    /// Whether all loose rows come after all chunks, as new rows do.
     fn is_tail_behind(&self) -> bool {
         let first = self.tail.iter().next().map(|(id, _)| id);
         let last = self.entries.get_max().map(|(_, entry)| entry.ids().last());
         first > last
     }
 
-    /// Rows in no chunk before the first entry, and each entry with those that follow.
+    /// Loose rows before the first entry, and each entry with those that follow.
     fn stretches(&self) -> (Vec<(RowId, Row)>, Vec<Stretch>) {
         let mut tail = self.tail.iter().map(|(id, row)| (id, row.clone())).peekable();
         let mut until = |end: Option<RowId>| -> Vec<(RowId, Row)> {
@@ -181,7 +181,7 @@ impl TableVersion {
         (ahead, stretches)
     }
 
-    /// Folds rows in no chunk into chunks of their own, where they are enough.
+    /// Folds loose rows into chunks of their own, if there are enough.
     fn fold_rows(
         &self,
         rows: Vec<(RowId, Row)>,
@@ -190,13 +190,13 @@ impl TableVersion {
         tasks: &mut Vec<FoldTask>,
     ) {
         for rows in rows.chunks(policy.chunk_rows).filter(|rows| rows.len() >= enough) {
-            // Without a home the fold waits: INSERT says what is wrong.
+            // Without a home the fold waits: INSERT reports the error.
             let Ok((node, home)) = self.tail_home() else { return };
             tasks.push(self.task(Vec::new(), rows.to_vec(), (node, home.memory), policy));
         }
     }
 
-    /// Folds an entry with the rows at it, and with entries before it that are small.
+    /// Folds an entry with its loose rows, and with small entries before it.
     fn fold_group(
         &self,
         last: Stretch,
@@ -234,8 +234,8 @@ impl TableVersion {
         FoldTask { shared, sources, tail, node, home, chunk_rows }
     }
 
-    /// The table with what was folded; none where the fold is to be given up, since the entries it was made of are
-    /// others by now. The rows are the same either way.
+    /// The table with the folded chunks. Returns None if the fold must be given up because its entries have
+    /// changed. The rows are the same either way.
     pub fn with_folded(&self, folded: &Folded) -> Option<Self> {
         let mut after = Self { view: OnceLock::new(), ..self.clone() };
         let mut changed = BTreeMap::new();
@@ -258,8 +258,8 @@ impl TableVersion {
 }
 
 impl ChunkEntry {
-    /// Rows that changed since an earlier version of the same entry, with their values where they have
-    /// any; none where it is another entry.
+    /// Rows changed since an earlier version of the same entry, with their values, if any.
+    /// Returns None if it is another entry.
     fn changed_since(&self, before: &Self) -> Option<BTreeMap<RowId, Option<Row>>> {
         if !Arc::ptr_eq(self.chunk(), before.chunk()) {
             return None;
@@ -270,7 +270,7 @@ impl ChunkEntry {
         Some(ids.map(|id| (id, self.delta_row(id).cloned())).collect())
     }
 
-    /// The same with these changes of rows, those of other entries among them.
+    /// The same with these changes of rows, some of which may belong to other entries.
     fn changed_by(&self, changed: &BTreeMap<RowId, Option<Row>>) -> Self {
         let (mut masked, mut delta) = (Vec::new(), LooseRows::default());
         for (id, row) in changed.range(self.ids().first()..=self.ids().last()) {

@@ -1,12 +1,12 @@
-//! Where rows are.
+//! Homes of rows.
 
 use atoll_placement::ChunkHome;
 use atoll_topology::NodeId;
 
-/// Where rows are: whose worker writes them, and in what memory.
+/// The home of rows: whose worker writes them, and in what memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowHome {
-    /// The node; none where any worker will do.
+    /// The node; `None` if any worker will do.
     pub(super) node: Option<NodeId>,
     pub(super) memory: ChunkHome,
 }

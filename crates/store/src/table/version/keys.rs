@@ -1,4 +1,4 @@
-//! Indexes kept up with rows: built of many at once, checked, and followed through a mass UPDATE.
+//! Index maintenance: building indexes in bulk, checking them, and updating them for a mass UPDATE.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{ChunkEntry, Result, TableVersion};
 use crate::ids::RowId;
 use crate::workers::{OneThread, Workers};
 
-/// All rows of a chunk are hashed at once where more than one in so many of them is wanted.
+/// If more than one in this many rows of a chunk is needed, all are hashed at once.
 const MANY_OF_CHUNK: usize = 8;
 
 impl TableVersion {
@@ -27,13 +27,13 @@ impl TableVersion {
         for entry in self.entries.values() {
             let mut rows = Vec::with_capacity(entry.rows());
             hash_entry(&self.shared.codec, entry, &unique.columns, &mut rows)?;
-            pieces.push(HashedRows::of(rows));
+            pieces.push(HashedRows::from_rows(rows));
         }
         let codec = &self.shared.codec;
         let tail = self.tail.iter();
         let tail =
             tail.filter_map(|(id, row)| Some((codec.key(row, &unique.columns)?.hash64(), id)));
-        pieces.push(HashedRows::of(tail.collect()));
+        pieces.push(HashedRows::from_rows(tail.collect()));
         let keys = sorted(&pieces);
         drop(pieces);
         if let Some(key) = self.first_duplicate_among(&keys, &unique.columns, None) {
@@ -47,7 +47,7 @@ impl TableVersion {
         Ok(index)
     }
 
-    /// The first row of these whose key one before it has too, if it comes before `first`.
+    /// The first of these rows whose key an earlier one has too, if it comes before `first`.
     fn first_duplicate_among(
         &self,
         keys: &SortedKeys,
@@ -70,11 +70,11 @@ impl TableVersion {
         first
     }
 
-    /// The first row of new chunks of a change, by its id, with a key that another row has too, with the number of
+    /// The first row of new chunks of a change, by its id, whose key another row has too, with the number of
     /// the constraint; this is the version before the change, `after` the one after it.
     ///
     /// # Errors
-    /// When the keys of the change cannot be read.
+    /// If the keys of the change cannot be read.
     pub fn first_duplicate(
         &self,
         change: &TableChange,
@@ -105,7 +105,7 @@ impl TableVersion {
         }
         Ok(None)
     }
-    /// The keys that new chunks of a change bring to each index: those that it has ready, if they are of the same
+    /// The keys that new chunks of a change add to each index: the prepared ones, if they are of the same
     /// columns.
     pub(super) fn appended_keys(
         &self,
@@ -118,10 +118,10 @@ impl TableVersion {
         self.keys_of_entries(&appended_entries(change), workers)
     }
 
-    /// Gets the keys of new chunks of a change ready, where they are not: it may be applied several times.
+    /// Prepares the keys of new chunks of a change, unless they are ready: the change may be applied several times.
     ///
     /// # Errors
-    /// When the keys of the chunks cannot be read.
+    /// If the keys of the chunks cannot be read.
     pub fn ready_keys(&self, change: &mut TableChange, workers: &dyn Workers) -> Result<()> {
         if !change.appended.is_empty() {
             change.keys = self.appended_keys(change, workers)?;
@@ -135,11 +135,11 @@ impl TableVersion {
         for replaced in &change.replaced {
             new.extend(self.changed_by(&replaced_entry(replaced), columns)?.1);
         }
-        Ok(sorted([&HashedRows::of(new)]))
+        Ok(sorted([&HashedRows::from_rows(new)]))
     }
 
-    /// The rows of an entry that gives them other values, with the hashes of their keys: those of keys that only this
-    /// version has, and of those that only the entry has.
+    /// The rows updated by an entry, with the hashes of their keys: keys that only this
+    /// version has, and keys that only the entry has.
     pub(super) fn changed_by(
         &self,
         entry: &ChunkEntry,
@@ -158,8 +158,8 @@ impl TableVersion {
         }
     }
 
-    /// Follows rows, whose ids rise, from what they are in this version to what they are in a new entry;
-    /// those that it does not have are gone.
+    /// Moves rows, whose ids rise, from their keys in this version to those in a new entry;
+    /// rows missing there are removed.
     pub(super) fn reindex(&mut self, rows: &[RowId], entry: &ChunkEntry) -> Result<()> {
         let mut indexes = std::mem::take(&mut self.indexes);
         for index in &mut indexes {
@@ -172,7 +172,7 @@ impl TableVersion {
         Ok(())
     }
 
-    /// Follows rows, whose ids rise, to other values or none.
+    /// Moves rows, whose ids rise, to their new keys or removes them.
     pub(super) fn reindex_rows(&mut self, rows: &[(RowId, Option<&Row>)]) -> Result<()> {
         let ids: Vec<RowId> = rows.iter().map(|(id, _)| *id).collect();
         let codec = Arc::clone(&self.shared.codec);
@@ -228,7 +228,7 @@ impl TableVersion {
     }
 }
 
-/// What is only in the first, and what is only in the second.
+/// The items only in the first, and those only in the second.
 fn changed(
     mut before: Vec<HashedRow>,
     mut after: Vec<HashedRow>,

@@ -1,9 +1,9 @@
-//! Rows by themselves: newer values of a chunk's rows, and rows that are in no chunk yet.
+//! Loose rows: newer values of a chunk's rows, and rows that are not in a chunk yet.
 //!
-//! Scans read them as chunks, which are made when they are asked for and kept: after a change the old chunks
-//! go on to be used with the changed rows masked, and only those become another chunk, together with chunks
-//! before it that are not more than twice as large. So each row is encoded again a few times only, however
-//! often a scan comes between two changes.
+//! Scans read them as chunks, which are made on demand and kept: after a change the old chunks
+//! are still used with the changed rows masked, and only those form another chunk, together with earlier chunks
+//! that are at most twice as large. So each row is encoded only a few times, however
+//! often scans and changes alternate.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,17 +19,17 @@ use super::home::RowHome;
 use super::{Result, Shared};
 use crate::ids::RowId;
 
-/// A chunk is made anew together with what changed where it has at most so many times as many rows.
+/// A chunk is merged with the changed rows if it has at most this many times as many rows.
 const MERGE_FACTOR: usize = 2;
 
-/// Fewer of the rows than one in so many are taken out one by one.
+/// Up to one in this many rows are removed one by one.
 const FEW_OF_ROWS: usize = 8;
 
-/// Rows by id, and, once they were asked for, the same rows as chunks.
+/// Rows by id, and, once requested, the same rows as chunks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LooseRows {
     rows: OrdMap<RowId, Row>,
-    /// Bytes of the rows.
+    /// Size of the rows, in bytes.
     bytes: usize,
     encoded: Arc<OnceLock<Arc<[EncodedRows]>>>,
     before: Option<EncodedBefore>,
@@ -40,7 +40,7 @@ pub(super) struct LooseRows {
 pub(super) struct EncodedRows {
     pub(super) chunk: Arc<Chunk>,
     pub(super) ids: RowIds,
-    /// Those that are gone or have newer values.
+    /// Rows that are deleted or have newer values.
     pub(super) masked: Option<Arc<DeletedRows>>,
 }
 
@@ -64,7 +64,7 @@ impl LooseRows {
         self.rows.iter().map(|(id, row)| (*id, row))
     }
 
-    /// Ids of rows from one to another.
+    /// Ids of rows in a range.
     pub(super) fn ids_between(&self, first: RowId, last: RowId) -> impl Iterator<Item = RowId> {
         self.rows.range(first..=last).map(|(id, _)| *id)
     }
@@ -85,12 +85,12 @@ impl LooseRows {
         self.bytes + copies.map(|copy| copy.memory.capacity()).sum::<usize>()
     }
 
-    /// Bytes of the rows by themselves.
+    /// Size of the rows, in bytes.
     pub(super) fn row_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes a row, in place of one with the same id, which is returned.
+    /// Adds a row, replacing one with the same id, which is returned.
     pub(super) fn insert(&mut self, id: RowId, row: Row) -> Option<Row> {
         self.bytes += row.memory_bytes();
         let before = self.rows.insert(id, row);
@@ -104,7 +104,7 @@ impl LooseRows {
         before
     }
 
-    /// Takes rows out, whose ids rise; those of them that are gone or have other values come back, with these.
+    /// Removes rows, whose ids rise; returns those that were deleted or changed, with their old values.
     pub(super) fn take_out(&mut self, taken: &[(RowId, Row)]) -> Vec<(RowId, Option<Row>)> {
         let mut differing = Vec::new();
         if taken.len() < self.len() / FEW_OF_ROWS {
@@ -116,7 +116,7 @@ impl LooseRows {
             }
             return differing;
         }
-        // Each removal copies a path: what is left is copied once instead.
+        // Each removal copies a path: copying the remaining rows once is cheaper.
         let (mut left, mut taken) = (Self::default(), taken.iter().peekable());
         for (id, now) in &self.rows {
             while let Some((gone, _)) = taken.next_if(|(taken, _)| taken < id) {
@@ -139,7 +139,7 @@ impl LooseRows {
             self.before = Some(EncodedBefore { encoded, changed: OrdSet::new() });
             self.encoded = Arc::default();
         } else if Arc::strong_count(&self.encoded) > 1 {
-            // Another version has the rows as they were, and fills it.
+            // Another version has the old rows, and fills it.
             self.encoded = Arc::default();
         }
         if let Some(before) = &mut self.before {
@@ -220,7 +220,7 @@ impl EncodedRows {
         (0..self.chunk.rows).filter(is_live).map(|at| self.ids.at(at))
     }
 
-    /// The same without some rows; none where no row is left.
+    /// The same without some rows. Returns None if no row is left.
     fn without(&self, changed: &OrdSet<RowId>) -> Option<Self> {
         let at = |id: &RowId| self.ids.position(*id).map(|at| at as u32);
         let gone: Vec<u32> = changed.iter().filter_map(at).collect();

@@ -1,4 +1,4 @@
-//! Rows of several places in the order of their ids, as chunks.
+//! Merges rows of several sources in the order of their ids into chunks.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::loose::with_ids;
 use super::{Result, Shared};
 use crate::ids::RowId;
 
-/// Rows that are gathered to become chunks.
+/// Rows that are collected for chunks.
 #[derive(Debug)]
 pub(super) struct Merge<'a> {
     shared: &'a Shared,
@@ -31,7 +31,7 @@ impl<'a> Merge<'a> {
         Self { shared, ids: Vec::new(), batches: Vec::new() }
     }
 
-    /// Takes the rows of an entry but for some.
+    /// Adds the rows of an entry except some.
     pub(super) fn take_entry(
         &mut self,
         entry: &ChunkEntry,
@@ -65,7 +65,7 @@ impl<'a> Merge<'a> {
         self.take_rows(newer.map(|(id, row)| (id, row.clone())))
     }
 
-    /// Takes rows by themselves.
+    /// Adds loose rows.
     pub(super) fn take_rows(&mut self, rows: impl Iterator<Item = (RowId, Row)>) -> Result<()> {
         let (ids, rows): (Vec<RowId>, Vec<Row>) = rows.unzip();
         if !rows.is_empty() {
@@ -75,7 +75,7 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Takes a batch of the table's columns, whose rows have these ids.
+    /// Adds a batch of the table's columns, whose rows have these ids.
     pub(super) fn take_batch(&mut self, ids: &[RowId], batch: &RecordBatch) -> Result<()> {
         let fields = self.shared.codec.schema().fields();
         if ids.len() != batch.num_rows() || fields.len() != batch.num_columns() {
@@ -116,7 +116,7 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// All rows in the order of their ids as chunks of a writer.
+    /// Writes all rows in the order of their ids as chunks.
     pub(super) fn finish(
         mut self,
         mut writer: ChunkWriter,

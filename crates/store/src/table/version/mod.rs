@@ -1,32 +1,34 @@
-//! What a table holds at one moment, by row: the next version shares with it what did not change.
+//! The contents of a table at one moment, by row: versions share everything that did not change.
 //!
 //! ```text
 //! TableVersion ── entries, by the id of the first row ── ChunkEntry ── chunk, ids of its rows
-//!      │                                                     ├── mask: rows that are gone or have newer values
+//!      │                                                     ├── mask: rows that are deleted or have newer values
 //!      │                                                     └── delta: the newer values, row by row
-//!      ├── tail: rows that are in no chunk yet
-//!      └── an index for each PRIMARY KEY and UNIQUE constraint
+//!      ├── tail: rows that are not in a chunk yet
+//!      └── an index for each PRIMARY KEY and UNIQUE constraint, and for each CREATE INDEX
 //! ```
 //!
-//! A row has an id for life. The row with an id is in the entry with the largest first id that is not above it,
-//! if that entry has the id, else in the tail: ranges of entries do not overlap, though rows of the tail may
-//! have ids within them. A change of one row copies the paths to it and nothing that grows with the table.
+//! A row keeps its id for life. The row with an id is in the entry with the largest first id that is not above it,
+//! if that entry contains the id, else in the tail: ranges of entries do not overlap, but rows of the tail may
+//! have ids within them. A change of one row copies the paths to it, and nothing that grows with the table.
 //!
 //! | file | what |
 //! |---|---|
-//! | `entry.rs` | a chunk with what changed of it |
-//! | `home.rs` | where rows are |
-//! | `loose.rs` | rows by themselves, and the same rows as a chunk for those who scan |
+//! | `entry.rs` | a chunk with its changes |
+//! | `home.rs` | homes of rows |
+//! | `loose.rs` | loose rows, and the same rows as chunks for scans |
 //! | `apply.rs` | the version after a change |
-//! | `fold.rs` | rows that changed as chunks again |
-//! | `rewrite.rs` | a chunk with other values, for UPDATEs of many rows |
-//! | `merge.rs` | rows of several places in their order, for both |
+//! | `fold.rs` | folding changed rows into chunks |
+//! | `rewrite.rs` | rewriting a chunk for UPDATEs of many rows |
+//! | `merge.rs` | merging rows of several sources, for both |
 //! | `index/` | rows by key |
 //! | `entry_keys.rs` | the keys of an entry's rows |
-//! | `keys.rs` | indexes kept up with rows; keys that come twice |
-//! | `new_keys.rs` | keys of many rows, got ready in pieces |
-//! | `references.rs` | keys that come, go and are looked for: what foreign keys ask |
-//! | `restore.rs` | a version from what a checkpoint keeps |
+//! | `keys.rs` | index maintenance; duplicate keys |
+//! | `new_keys.rs` | keys of many rows, prepared in pieces |
+//! | `ordered/` | rows in the order of columns |
+//! | `ordered_keys.rs` | these indexes kept up with rows |
+//! | `references.rs` | added, removed and looked up keys, for foreign keys |
+//! | `restore.rs` | a version restored from a checkpoint |
 //! | `view.rs` | the version as scans read it |
 
 mod apply;
@@ -39,6 +41,8 @@ mod keys;
 mod loose;
 mod merge;
 mod new_keys;
+mod ordered;
+mod ordered_keys;
 mod references;
 mod restore;
 mod rewrite;
@@ -63,26 +67,30 @@ pub use fold::{FoldPolicy, FoldTask, Folded};
 use index::UniqueIndex;
 use loose::LooseRows;
 pub use new_keys::{ChunkKeys, KeyTask, NewKeys, SortKeysTask, SortedRanges};
+use ordered::OrderedIndex;
+pub use ordered::{OrderWords, is_indexable, order_words};
 pub use references::ChangedKeys;
 pub use restore::RestoredEntry;
 pub use rewrite::RewriteTask;
 
 type Result<T> = std::result::Result<T, TableError>;
 
-/// What a table holds at one moment; see the module.
+/// The contents of a table at one moment; see the module.
 #[derive(Clone, Debug)]
 pub struct TableVersion {
     shared: Arc<Shared>,
     entries: OrdMap<RowId, Arc<ChunkEntry>>,
     tail: LooseRows,
     indexes: Vec<UniqueIndex>,
+    /// For each of the definition's indexes.
+    ordered: Vec<OrderedIndex>,
     rows: usize,
-    /// The id that comes next, for all versions of the table.
+    /// The next id, for all versions of the table.
     next_row_id: Arc<AtomicU64>,
     view: OnceLock<Arc<TableSnapshot>>,
 }
 
-/// What versions of a table share until it is altered.
+/// State shared by versions of a table until it is altered.
 #[derive(Debug)]
 struct Shared {
     name: Arc<str>,
@@ -92,7 +100,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// A writer on a node of chunks for the table.
+    /// A writer on a node for chunks of the table.
     fn writer(&self, node: NodeId) -> ChunkWriter {
         let (name, schema) = (Arc::clone(&self.name), Arc::clone(self.codec.schema()));
         ChunkWriter::new(name, schema, self.destination.clone(), node, 0)
@@ -104,7 +112,7 @@ impl Shared {
 }
 
 impl TableVersion {
-    /// A table without rows. The name is for errors.
+    /// An empty table. The name is for errors.
     ///
     /// # Errors
     /// [`TableError::Unsupported`] for a column of a type whose rows cannot be stored.
@@ -115,11 +123,13 @@ impl TableVersion {
     ) -> Result<Self> {
         let codec = Arc::new(RowCodec::new(&definition.columns)?);
         let indexes = definition.uniques.iter().map(UniqueIndex::new).collect();
+        let ordered = definition.indexes.iter().map(OrderedIndex::new).collect();
         Ok(Self {
             shared: Arc::new(Shared { name, definition, destination, codec }),
             entries: OrdMap::new(),
             tail: LooseRows::default(),
             indexes,
+            ordered,
             rows: 0,
             next_row_id: Arc::default(),
             view: OnceLock::new(),
@@ -138,14 +148,14 @@ impl TableVersion {
         Self { shared: Arc::new(shared), ..self.clone() }
     }
 
-    /// The same rows under another definition. The index of a constraint that was there before, by its
-    /// columns, is kept; others are built. Whether rows have NULL where a column is NOT NULL from now on,
-    /// or break a new CHECK, is seen to before.
+    /// The same rows under another definition. The index of an existing constraint, identified by its
+    /// columns, is kept; others are built. The caller checks that no row has NULL in new NOT NULL columns
+    /// or violates a new CHECK.
     ///
     /// # Errors
     /// [`TableError::Duplicate`] for the first key of a new constraint that several rows have,
-    /// [`TableError::Misfit`] where columns have other types and the table has rows: change those first, by
-    /// a change that truncates it, and append them anew afterwards.
+    /// [`TableError::Misfit`] if types of columns change and the table has rows: change those first, by
+    /// a change that truncates it, and append them again afterwards.
     pub fn with_definition(&self, definition: Arc<TableDefinition>) -> Result<Self> {
         let types = |definition: &TableDefinition| -> Vec<_> {
             definition.columns.fields().iter().map(|f| f.data_type().clone()).collect()
@@ -172,10 +182,11 @@ impl TableVersion {
                 None => changed.build_index(unique)?,
             });
         }
+        changed.ordered_for_definition(&self.ordered)?;
         Ok(changed)
     }
 
-    /// What is declared of it.
+    /// Its definition.
     pub fn definition(&self) -> &Arc<TableDefinition> {
         &self.shared.definition
     }
@@ -185,27 +196,27 @@ impl TableVersion {
         &self.shared.name
     }
 
-    /// Where its chunks go.
+    /// The placement of its chunks.
     pub fn destination(&self) -> &Destination {
         &self.shared.destination
     }
 
-    /// What makes rows of batches for it and back.
+    /// Converts between batches and rows of the table.
     pub fn codec(&self) -> &Arc<RowCodec> {
         &self.shared.codec
     }
 
-    /// Takes `count` ids in a row, of which no other row of the table ever has one; the first of them.
+    /// Takes `count` consecutive ids, never used by another row of the table; returns the first.
     pub fn reserve(&self, count: usize) -> RowId {
         RowId::new(self.next_row_id.fetch_add(count as u64, Ordering::Relaxed))
     }
 
-    /// The id that is given next.
+    /// The next id.
     pub fn next_row_id(&self) -> RowId {
         RowId::new(self.next_row_id.load(Ordering::Relaxed))
     }
 
-    /// Ids below this one are given no more, as after a recovery.
+    /// Never gives ids below this one again, as after a recovery.
     pub fn raise_next_row_id(&self, next: RowId) {
         self.next_row_id.fetch_max(next.get(), Ordering::Relaxed);
     }
@@ -215,29 +226,30 @@ impl TableVersion {
         self.rows
     }
 
-    /// Rows of its chunks that are gone or have newer values.
+    /// Number of rows of its chunks that are deleted or have newer values.
     pub fn deleted_rows(&self) -> usize {
         self.entries.values().map(|entry| entry.deleted_rows()).sum()
     }
 
-    /// Rows that are in no chunk: newer values and the tail.
+    /// Number of loose rows: newer values and the tail.
     pub fn delta_rows(&self) -> usize {
         let newer: usize = self.entries.values().map(|entry| entry.delta().count()).sum();
         newer + self.tail.len()
     }
 
-    /// Bytes of rows that are in no chunk, and of what says which rows are in its chunks, about.
+    /// Approximate size of loose rows and of the masks of its chunks, in bytes.
     pub fn loose_bytes(&self) -> usize {
         let newer = self.entries.values().map(|entry| entry.loose_bytes());
         newer.sum::<usize>() + self.tail.row_bytes()
     }
 
-    /// Bytes of memory of its indexes, about.
+    /// Approximate size of its indexes in memory, in bytes.
     pub fn index_bytes(&self) -> usize {
-        self.indexes.iter().map(UniqueIndex::memory_bytes).sum()
+        let unique: usize = self.indexes.iter().map(UniqueIndex::memory_bytes).sum();
+        unique + self.ordered.iter().map(OrderedIndex::memory_bytes).sum::<usize>()
     }
 
-    /// Bytes of memory of its chunks, rows and indexes, these about.
+    /// Size of its chunks, rows and indexes in memory, in bytes; the latter two are approximate.
     pub fn memory_bytes(&self) -> usize {
         let entries: usize = self.entries.values().map(|entry| entry.memory_bytes()).sum();
         entries + self.tail.memory_bytes() + self.index_bytes()
@@ -248,12 +260,12 @@ impl TableVersion {
         self.entries.values()
     }
 
-    /// The rows that are in no chunk yet, in their order.
+    /// The rows that are not in a chunk yet, in their order.
     pub fn tail(&self) -> impl ExactSizeIterator<Item = (RowId, &Row)> {
         self.tail.iter()
     }
 
-    /// The row with an id as it is by now; none where there is none.
+    /// The current row with an id. Returns None if it does not exist.
     pub fn row(&self, id: RowId) -> Option<Row> {
         match self.in_chunk(id) {
             Some((entry, at)) => entry.row(&self.shared.codec, id, at),
@@ -261,11 +273,11 @@ impl TableVersion {
         }
     }
 
-    /// Some columns of rows as they are by now, in the order of the ids and of the projection: for the few rows
+    /// Some columns of current rows, in the order of the ids and of the projection: for the few rows
     /// that an index finds. A single row of a chunk is not copied.
     ///
     /// # Errors
-    /// [`TableError::Misfit`] where there is no row with one of the ids.
+    /// [`TableError::Misfit`] if a row with one of the ids does not exist.
     pub fn read(&self, ids: &[RowId], projection: &[usize]) -> Result<Vec<ArrayRef>> {
         if let [id] = ids
             && let Some((entry, at)) = self.in_chunk(*id)
@@ -281,13 +293,13 @@ impl TableVersion {
         self.shared.codec.decode_arrays(&rows, projection)
     }
 
-    /// The entry whose chunk has an id, and the row of the chunk.
+    /// The entry whose chunk contains an id, and the row of the chunk.
     fn in_chunk(&self, id: RowId) -> Option<(&Arc<ChunkEntry>, usize)> {
         let (_, entry) = self.entries.get_prev(&id)?;
         Some((entry, entry.ids().position(id)?))
     }
 
-    /// Whether the row with an id is there.
+    /// Whether the row with an id exists.
     pub fn has(&self, id: RowId) -> bool {
         match self.in_chunk(id) {
             Some((entry, at)) => entry.has(id, at),
@@ -295,7 +307,7 @@ impl TableVersion {
         }
     }
 
-    /// Whether the row with an id is the same in two versions of the table: there in neither, or in both
+    /// Whether the row with an id is the same in two versions of the table: in neither, or in both
     /// with equal values.
     pub fn same_row(&self, other: &Self, id: RowId) -> bool {
         if let (Some((one, at)), Some((two, _))) = (self.in_chunk(id), other.in_chunk(id))
@@ -322,7 +334,7 @@ impl TableVersion {
         self.find_all(unique, key).next()
     }
 
-    /// All rows with a key: several only where a change that breaks the constraint was applied. One row may come
+    /// All rows with a key: several only if a change that violates the constraint was applied. A row may occur
     /// twice.
     pub fn find_all<'a>(&'a self, unique: usize, key: &'a Key) -> impl Iterator<Item = RowId> + 'a {
         let index = &self.indexes[unique];
@@ -330,7 +342,7 @@ impl TableVersion {
         index.candidates(key).filter(has_key)
     }
 
-    /// The key of a row; none where it has a NULL, or where there is no such row.
+    /// The key of a row. Returns None if it contains a NULL, or if the row does not exist.
     pub fn key_of(&self, id: RowId, columns: &[usize]) -> Option<Key> {
         let codec = &self.shared.codec;
         match self.in_chunk(id) {

@@ -1,12 +1,12 @@
-//! Keys of many rows, got ready for the indexes in pieces that may be worked on at the same time, before the rows are
+//! Keys of many rows, prepared for the indexes in parallel pieces before the rows are
 //! part of a version.
 //!
 //! ```text
-//! KeyTask::run       a chunk: hashes of its keys, dealt to ranges       on a worker of its node
+//! KeyTask::run       a chunk: hashes of its keys, divided into ranges       on a worker of its node
 //!    │ ChunkKeys
 //! SortKeysTask::run  some ranges of all chunks: sorted                  on any worker
 //!    │ SortedRanges
-//! NewKeys            what indexes take as it is
+//! NewKeys            added to indexes unchanged
 //! ```
 
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub struct KeyTask {
 pub struct ChunkKeys(Vec<(Arc<[usize]>, HashedRows)>);
 
 impl KeyTask {
-    /// The node where the chunk is; none where any worker will do.
+    /// The node of the chunk; `None` if any worker will do.
     pub fn node(&self) -> Option<NodeId> {
         self.entry.home().node
     }
@@ -48,17 +48,17 @@ impl KeyTask {
         let hashed = |columns: &Arc<[usize]>| {
             let mut rows: Vec<HashedRow> = Vec::with_capacity(self.entry.rows());
             hash_entry(&self.codec, &self.entry, columns, &mut rows)?;
-            Ok((Arc::clone(columns), HashedRows::of(rows)))
+            Ok((Arc::clone(columns), HashedRows::from_rows(rows)))
         };
         Ok(ChunkKeys(self.indexes.iter().map(hashed).collect::<Result<_>>()?))
     }
 }
 
-/// Sorts the keys of all chunks that are in some ranges, for one index.
+/// Sorts the keys of all chunks in some ranges, for one index.
 #[derive(Debug)]
 pub struct SortKeysTask {
     pieces: Arc<Vec<ChunkKeys>>,
-    /// Its number in each piece.
+    /// The number of the index in each piece.
     index: usize,
     ranges: Range<usize>,
 }
@@ -80,7 +80,7 @@ impl SortKeysTask {
     }
 }
 
-/// The keys that the chunks of a change bring to each index; empty where they are to be found when the change is
+/// The keys that the chunks of a change add to each index; empty if they are to be computed when the change is
 /// applied.
 #[derive(Clone, Debug, Default)]
 pub struct NewKeys(Arc<[IndexKeys]>);
@@ -108,8 +108,8 @@ impl NewKeys {
         tasks.collect()
     }
 
-    /// The keys, from what all these tasks gave, in their order.
-    pub fn of(parts: Vec<SortedRanges>) -> Self {
+    /// The keys, from the results of all these tasks, in their order.
+    pub fn from_parts(parts: Vec<SortedRanges>) -> Self {
         let of_index = |parts: &[SortedRanges]| IndexKeys {
             columns: Arc::clone(&parts[0].columns),
             keys: SortedKeys::of_ranges(
@@ -119,7 +119,7 @@ impl NewKeys {
         Self(parts.chunks(RANGES / SORTED_AT_ONCE).map(of_index).collect())
     }
 
-    /// Whether they are those for these indexes.
+    /// Whether they belong to these indexes.
     pub(super) fn are_of(&self, indexes: &[UniqueIndex]) -> bool {
         self.0.iter().map(|keys| &keys.columns).eq(indexes.iter().map(UniqueIndex::columns))
     }
@@ -130,7 +130,7 @@ impl NewKeys {
 }
 
 impl TableVersion {
-    /// The first of the tasks that get the keys of a change's new chunks ready for its indexes; none without an index.
+    /// The first tasks that prepare the keys of a change's new chunks for its indexes. Returns none without an index.
     pub fn key_tasks(&self, change: &TableChange) -> Vec<KeyTask> {
         self.key_tasks_of(appended_entries(change).into_iter())
     }
@@ -159,6 +159,6 @@ impl TableVersion {
             return Ok(NewKeys::default());
         }
         let sorted = map(workers, NewKeys::sort_tasks(pieces), SortKeysTask::run);
-        Ok(NewKeys::of(sorted))
+        Ok(NewKeys::from_parts(sorted))
     }
 }

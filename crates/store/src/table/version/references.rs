@@ -1,5 +1,5 @@
-//! Keys that come and go with a change, and rows by their keys: what foreign keys ask of a table. Of a change that
-//! brings or changes many rows each chunk is gone through once.
+//! Keys that a change adds and removes, and rows by their keys, for foreign keys. For a change
+//! of many rows, each chunk is read once.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -9,15 +9,15 @@ use super::entry_keys::{appended_entries, each_key, replaced_entry};
 use super::{ChunkEntry, Result, TableVersion};
 use crate::ids::RowId;
 
-/// An index is asked for each key while there are fewer than the table's rows by this factor.
+/// An index is queried for each key while there are fewer keys than the table's rows by this factor.
 const ROWS_FOR_LOOKUP: usize = 8;
 
-/// Keys that rows lose, each with what they have in its place: none for rows that are gone, or have a NULL then.
+/// Removed keys, each with its replacement: `None` for rows that are deleted or then have a NULL.
 #[derive(Clone, Debug, Default)]
 pub struct ChangedKeys {
-    /// Of rows that are gone.
+    /// Keys of deleted rows.
     pub deleted: HashSet<Key>,
-    /// Of rows that have other keys.
+    /// Keys of updated rows.
     pub updated: HashMap<Key, Option<Key>>,
 }
 
@@ -29,10 +29,10 @@ impl ChangedKeys {
 }
 
 impl TableVersion {
-    /// The keys that rows have only after a change, of which this is the version before.
+    /// The keys that rows have only after a change; this is the version before it.
     ///
     /// # Errors
-    /// When the rows cannot be read.
+    /// If the rows cannot be read.
     pub fn keys_that_come(&self, change: &TableChange, columns: &[usize]) -> Result<HashSet<Key>> {
         let codec = self.codec();
         let mut keys = HashSet::new();
@@ -54,10 +54,10 @@ impl TableVersion {
         Ok(keys)
     }
 
-    /// The keys that rows have only before a change, of which this is the version before.
+    /// The keys that rows have only before a change; this is the version before it.
     ///
     /// # Errors
-    /// When the rows cannot be read.
+    /// If the rows cannot be read.
     pub fn keys_that_go(&self, change: &TableChange, columns: &[usize]) -> Result<ChangedKeys> {
         let mut gone = ChangedKeys::default();
         if change.truncated {
@@ -86,10 +86,10 @@ impl TableVersion {
         entry.key(self.codec(), id, entry.ids().position(id)?, columns)
     }
 
-    /// Whether a change brings a row with a NULL in some of the columns and values in others.
+    /// Whether a change adds a row with NULL in some but not all of the columns.
     ///
     /// # Errors
-    /// When the rows cannot be read.
+    /// If the rows cannot be read.
     pub fn mixes_nulls(&self, change: &TableChange, columns: &[usize]) -> Result<bool> {
         let codec = self.codec();
         let is_mixed = |row: &Row| {
@@ -107,10 +107,10 @@ impl TableVersion {
             .try_fold(false, |is_mixed, entry| Ok(is_mixed || self.mixes_nulls_in(entry, columns)?))
     }
 
-    /// The same of all rows.
+    /// The same for all rows.
     ///
     /// # Errors
-    /// When the rows cannot be read.
+    /// If the rows cannot be read.
     pub fn has_mixed_nulls(&self, columns: &[usize]) -> Result<bool> {
         let codec = self.codec();
         let in_tail = self.tail().any(|(_, row)| {
@@ -122,7 +122,7 @@ impl TableVersion {
         })
     }
 
-    /// Where as many rows have all columns as have each of them, none has some.
+    /// If as many rows have all columns as have each of them, no row is mixed.
     fn mixes_nulls_in(&self, entry: &ChunkEntry, columns: &[usize]) -> Result<bool> {
         let count = |columns: &[usize]| -> Result<usize> {
             let mut rows = 0;
@@ -136,7 +136,7 @@ impl TableVersion {
     /// All keys of some columns.
     ///
     /// # Errors
-    /// When the rows cannot be read.
+    /// If the rows cannot be read.
     pub fn all_keys(&self, columns: &[usize]) -> Result<HashSet<Key>> {
         let mut keys = HashSet::new();
         for entry in self.entries.values() {
@@ -146,11 +146,11 @@ impl TableVersion {
         Ok(keys)
     }
 
-    /// The rows that have one of these keys, with it: by an index where there is one, else all rows are gone through
-    /// once.
+    /// The rows that have one of these keys, with the key: found by an index if there is one, else by a scan of all
+    /// rows.
     ///
     /// # Errors
-    /// When the rows cannot be read.
+    /// If the rows cannot be read.
     pub fn rows_with_keys(
         &self,
         columns: &[usize],
@@ -165,6 +165,10 @@ impl TableVersion {
             for key in keys {
                 found.extend(self.find(index, key).map(|id| (id, key.clone())));
             }
+        } else if keys.len() < self.rows() / ROWS_FOR_LOOKUP + 2
+            && let Some(rows) = self.rows_by_order(columns, keys)?
+        {
+            found = rows;
         } else {
             for entry in self.entries.values() {
                 each_key(self.codec(), entry, columns, &mut |id, key| {
@@ -180,7 +184,7 @@ impl TableVersion {
     }
 }
 
-/// Adds a key without making one that is there.
+/// Adds a key, reusing an existing one.
 fn add(keys: &mut HashSet<Key>, key: &[u8]) {
     if !keys.contains(key) {
         keys.insert(Key::from_bytes(key));

@@ -1,4 +1,4 @@
-//! A version of a table from its parts, as a checkpoint keeps them.
+//! A version of a table restored from its parts in a checkpoint.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct RestoredEntry {
     pub chunk: Arc<Chunk>,
     /// Ids of all its rows.
     pub ids: RowIds,
-    /// Numbers of the rows of the chunk that are gone or have newer values, rising.
+    /// Numbers of the rows of the chunk that are deleted or have newer values, in rising order.
     pub masked: Vec<u32>,
     /// The newer values, in the order of ids.
     pub delta: Vec<(RowId, Row)>,
@@ -28,12 +28,12 @@ pub struct RestoredEntry {
 }
 
 impl TableVersion {
-    /// A table of these entries, in the order of their rows, and these rows in no chunk, all of whose ids
+    /// A table of these entries, in the order of their rows, and these loose rows, all of whose ids
     /// are below `next_row_id`. The name is for errors.
     ///
     /// # Errors
-    /// [`TableError::Misfit`](super::TableError::Misfit) where the parts do not fit together: they are
-    /// damaged. Of the bytes of rows only the keys are looked at.
+    /// [`TableError::Misfit`](super::TableError::Misfit) if the parts do not match: they are
+    /// damaged. Only the keys of rows are checked.
     pub fn restored(
         name: Arc<str>,
         definition: Arc<TableDefinition>,
@@ -50,8 +50,9 @@ impl TableVersion {
         let entries: Vec<_> = version.entries.values().cloned().collect();
         version.index_keys(&version.keys_of_entries(&entries, workers)?);
         version.insert_rows(&tail.into_iter().collect())?;
+        version.build_all_ordered(workers)?;
         if version.next_row_id() > next_row_id {
-            let problem = format!("it has rows above {next_row_id}, the id that is to come next");
+            let problem = format!("it has rows above {next_row_id}, the next id");
             return Err(version.shared.misfit(problem));
         }
         version.raise_next_row_id(next_row_id);

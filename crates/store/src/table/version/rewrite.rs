@@ -1,4 +1,4 @@
-//! Mass UPDATE: an entry's rows with other values as a chunk of their own, instead of row by row.
+//! Mass UPDATE: an entry's rows rewritten as a chunk of their own, instead of row by row.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::merge::Merge;
 use super::{Result, Shared, TableVersion};
 use crate::ids::RowId;
 
-/// An entry whose rows are to become chunks with other values.
+/// An entry whose rows are to be rewritten.
 #[derive(Debug)]
 pub struct RewriteTask {
     shared: Arc<Shared>,
@@ -23,8 +23,8 @@ pub struct RewriteTask {
 }
 
 impl TableVersion {
-    /// Of each row the entry that has it, by a number that is its own in this version; none where the row is in no
-    /// chunk, or not there.
+    /// For each row the entry that contains it, by a number that is unique in this version; `None` if the row is in no
+    /// chunk, or does not exist.
     pub fn entries_of(&self, ids: &[RowId]) -> Vec<Option<RowId>> {
         // Neighbours are mostly in the same entry.
         let mut last: Option<(RowId, &Arc<ChunkEntry>)> = None;
@@ -39,11 +39,11 @@ impl TableVersion {
         ids.iter().map(entry_of).collect()
     }
 
-    /// A new chunk in the place of the entry that [`entries_of`](Self::entries_of) named: with these new values of
-    /// rows that it has, each once, and all its other rows as they are.
+    /// A new chunk to replace the entry returned by [`entries_of`](Self::entries_of): with these new values of
+    /// its rows, each once, and all its other rows unchanged.
     ///
     /// # Errors
-    /// [`TableError::Misfit`](super::TableError::Misfit) where rows are updated that the entry does not have.
+    /// [`TableError::Misfit`](super::TableError::Misfit) if updated rows are not in the entry.
     pub fn rewrite(
         &self,
         entry: RowId,
@@ -66,7 +66,7 @@ impl TableVersion {
 }
 
 impl RewriteTask {
-    /// The node on one of whose workers it is to run.
+    /// The node whose workers should run it.
     pub fn node(&self) -> NodeId {
         self.node
     }
@@ -74,7 +74,7 @@ impl RewriteTask {
     /// Makes the chunks.
     ///
     /// # Errors
-    /// [`TableError::Memory`](super::TableError::Memory) where there is no memory for them,
+    /// [`TableError::Memory`](super::TableError::Memory) if there is no memory for them,
     /// [`TableError::Null`](super::TableError::Null), and
     /// [`TableError::Values`](super::TableError::Values) for values that cannot be cast to the columns' types.
     pub fn run(self) -> Result<Vec<ReplacedChunk>> {

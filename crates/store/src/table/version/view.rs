@@ -9,11 +9,11 @@ use super::home::RowHome;
 use super::{Result, TableVersion};
 
 impl TableVersion {
-    /// The rows as chunks: those of the table, and behind each the newer values of its rows, at its home;
-    /// then the tail. What has to be encoded for that is encoded once and kept.
+    /// The rows as chunks: those of the table, each followed by the newer values of its rows, at its home;
+    /// then the tail. Rows that must be encoded for that are encoded once and kept.
     ///
     /// # Errors
-    /// [`TableError::Memory`](super::TableError::Memory) where there is no memory for newer values.
+    /// [`TableError::Memory`](super::TableError::Memory) if there is no memory for newer values.
     pub fn view(&self) -> Result<Arc<TableSnapshot>> {
         if let Some(view) = self.view.get() {
             return Ok(Arc::clone(view));
@@ -63,7 +63,7 @@ impl TableVersion {
             .map_or(NodeId(0), |node| node.id)
     }
 
-    /// Where rows go that are in no chunk yet: nodes with workers take turns, a chunk's worth of rows each.
+    /// Homes of loose rows: nodes with workers take turns, a chunk's worth of rows each.
     pub(super) fn tail_home(&self) -> Result<(NodeId, RowHome)> {
         let machine = &self.shared.destination.machine;
         let number = (self.rows - self.tail.len()) / super::super::CHUNK_ROWS;

@@ -77,16 +77,16 @@ fn a_flipped_bit_is_an_error_that_names_the_file_or_changes_nothing() {
             flip(&damaged, &name, &mut random);
             let checked = check_directory(&(Arc::new(damaged.clone()) as Arc<dyn Files>));
             match TestStore::open(&damaged.restart()) {
-                // Damage of the last record, or of what is not used, cannot be told from a torn tail.
+                // Damage of the last record, or of what is not used, cannot be distinguished from a torn tail.
                 Ok(store) => {
                     assert!(name.starts_with("log/"), "{name}: damage was not noticed");
                     let commits = store.version.epoch().get() as usize;
-                    assert_eq!(ModelState::of(&store.version), states[commits], "{name}");
+                    assert_eq!(ModelState::from_version(&store.version), states[commits], "{name}");
                 }
                 Err(error) => {
                     assert!(error.to_string().contains(&name), "{name}: {error}");
                     let is_told = checked.as_ref().map_or(true, |found| !found.damage.is_empty());
-                    assert!(is_told, "{name}: a check does not tell of it");
+                    assert!(is_told, "{name}: the check does not report it");
                 }
             }
         }
@@ -94,7 +94,7 @@ fn a_flipped_bit_is_an_error_that_names_the_file_or_changes_nothing() {
 }
 
 #[test]
-fn missing_files_are_told_by_name() {
+fn missing_files_are_reported_by_name() {
     let (files, ..) = directory(1);
     for name in all_files(&files).into_iter().filter(|name| !name.starts_with("log/")) {
         let damaged = files.restart();
@@ -116,7 +116,7 @@ fn salvage_opens_what_is_left_and_lists_what_is_missing() {
         let newest = &states[states.len() - 1];
         let whole = salvage(&files).unwrap();
         assert!(whole.report.missing.is_empty() && whole.log.is_none());
-        assert_eq!(ModelState::of(&whole.version), *newest);
+        assert_eq!(ModelState::from_version(&whole.version), *newest);
         let mut random = SplitMix64::new(seed);
         for name in all_files(&files) {
             if name == "manifest" {
@@ -149,7 +149,7 @@ fn salvage_opens_what_is_left_and_lists_what_is_missing() {
 }
 
 #[test]
-fn a_check_of_a_sound_directory_finds_nothing_and_tells_what_it_holds() {
+fn a_check_of_an_intact_directory_finds_no_damage_and_lists_its_contents() {
     let (files, states, _) = directory(3);
     let shared: Arc<dyn Files> = Arc::new(files.clone());
     let (checked, info) = (check_directory(&shared).unwrap(), directory_info(&shared).unwrap());

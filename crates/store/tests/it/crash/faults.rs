@@ -51,7 +51,7 @@ fn expect_kept(files: &SimulatedFiles, work: &Work, context: &str) {
         let store = TestStore::open(&files).unwrap_or_else(|error| panic!("{context}: {error}"));
         let commits = store.version.epoch().get() as usize;
         assert!((work.acknowledged..work.states.len()).contains(&commits), "{context}: {commits}");
-        assert_eq!(ModelState::of(&store.version), work.states[commits], "{context}");
+        assert_eq!(ModelState::from_version(&store.version), work.states[commits], "{context}");
     }
 }
 
@@ -131,6 +131,10 @@ fn a_full_disk_refuses_commits_and_loses_nothing() {
         states.push(transaction.after);
         drop(store);
         let store = TestStore::open(&files.crash(1)).unwrap();
-        assert_eq!(ModelState::of(&store.version), states[states.len() - 1], "{space} bytes");
+        assert_eq!(
+            ModelState::from_version(&store.version),
+            states[states.len() - 1],
+            "{space} bytes"
+        );
     }
 }

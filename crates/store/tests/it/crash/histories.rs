@@ -94,7 +94,12 @@ impl StoreHistory {
     fn fold(&mut self) {
         let Some(store) = &mut self.store else { return };
         fold(store);
-        assert_eq!(ModelState::of(&store.version), *self.newest(), "seed {}: folded", self.seed);
+        assert_eq!(
+            ModelState::from_version(&store.version),
+            *self.newest(),
+            "seed {}: folded",
+            self.seed
+        );
     }
 
     fn step_checkpoint(&mut self) {
@@ -163,7 +168,7 @@ impl StoreHistory {
         let (seed, commits) = (self.seed, store.version.epoch().get() as usize);
         assert!(commits >= self.synced, "seed {seed}: {} synced, {commits} found", self.synced);
         assert!(commits < self.states.len(), "seed {seed}: commits that were never made");
-        assert_eq!(ModelState::of(&store.version), self.states[commits], "seed {seed}");
+        assert_eq!(ModelState::from_version(&store.version), self.states[commits], "seed {seed}");
         for (id, table) in store.version.tables() {
             let name = &store.version.table_name(id).unwrap().name;
             assert_eq!(by_scan(table), self.states[commits].tables[&**name], "seed {seed}: {name}");
@@ -175,7 +180,7 @@ impl StoreHistory {
 }
 
 #[test]
-fn every_life_keeps_what_was_acknowledged_and_nothing_by_halves() {
+fn acknowledged_commits_survive_and_none_is_applied_by_halves() {
     for seed in 0..HISTORIES {
         StoreHistory::new(seed).run();
     }

@@ -21,7 +21,7 @@ pub(super) struct ModelState {
 
 impl ModelState {
     /// What a version holds, read row by row.
-    pub(super) fn of(version: &DatabaseVersion) -> Self {
+    pub(super) fn from_version(version: &DatabaseVersion) -> Self {
         let mut state = Self::default();
         for (name, relation) in version.relations() {
             let name = name.name.to_string();

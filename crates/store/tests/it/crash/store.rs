@@ -58,7 +58,7 @@ pub(super) fn columns() -> SchemaRef {
 
 pub(super) fn definition() -> Arc<TableDefinition> {
     let mut definition = TableDefinition::new(columns(), Strategy::Aligned);
-    let key = Unique { name: "key".into(), columns: vec![0], is_primary: true };
+    let key = Unique { name: "key".into(), columns: vec![0], is_primary: true, is_index: false };
     definition.uniques.push(key);
     Arc::new(definition)
 }

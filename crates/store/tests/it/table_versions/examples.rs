@@ -13,7 +13,7 @@ use atoll_sys::SplitMix64;
 use atoll_topology::NodeId;
 
 use super::fixture::{
-    FEW, POLICY, Values, batch, chunks, encoded, key_of, scanned, schema, unique,
+    FEW, POLICY, Values, batch, chunks, encoded, index, key_of, ordered, scanned, schema, unique,
 };
 use super::model::{Model, Run};
 
@@ -185,6 +185,22 @@ fn a_new_constraint_is_checked_and_has_an_index() {
         }
         assert!(version.key_of(*id, &[0]).is_some_and(|key| version.find(0, &key) == Some(*id)));
     }
+}
+
+#[test]
+fn a_new_index_holds_all_rows_and_one_that_is_dropped_none() {
+    let (version, model) = loaded(3 * FEW);
+    let mut definition = TableDefinition::clone(version.definition());
+    definition.indexes = vec![index(&[0]), index(&[2, 1])];
+    let version = version.with_definition(Arc::new(definition)).unwrap();
+    for (at, columns) in [&[0][..], &[2, 1]].into_iter().enumerate() {
+        let rows: Vec<RowId> = version.rows_between(at, [0; 2], [u64::MAX; 2]).collect();
+        assert_eq!(rows, ordered(&model.rows, columns));
+    }
+    let change = TableChange { truncated: true, ..TableChange::default() };
+    let empty = version.apply(&change).unwrap();
+    assert_eq!(empty.rows_between(0, [0; 2], [u64::MAX; 2]).count(), 0);
+    assert!(empty.index_bytes() < version.index_bytes());
 }
 
 #[test]

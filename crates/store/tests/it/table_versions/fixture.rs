@@ -13,8 +13,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use atoll_placement::{Arena, ChunkHome, Strategy as Placement};
 use atoll_store::RowId;
 use atoll_store::table::{
-    BLOCK_ROWS, Chunk, ChunkWriter, Destination, FoldPolicy, Key, KeyBuilder, Row, Selection,
-    TableDefinition, TableSnapshot, TableVersion, Unique,
+    BLOCK_ROWS, Chunk, ChunkWriter, Destination, FoldPolicy, Index, IndexKey, Key, KeyBuilder, Row,
+    Selection, TableDefinition, TableSnapshot, TableVersion, Unique, order_words,
 };
 use atoll_sys::SplitMix64;
 use atoll_testkit::kernel::SimulatedKernel;
@@ -25,6 +25,9 @@ use atoll_topology::NodeId;
 pub(super) const FEW: usize = 16;
 pub(super) const POLICY: FoldPolicy =
     FoldPolicy { chunk_rows: FEW, changed_share: 4, tail_rows: 6 };
+
+/// Columns of the indexes.
+pub(super) const INDEXES: [&[usize]; 4] = [&[1], &[2, 1], &[4], &[3]];
 
 /// A row of the test's table; `key` is unique.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,12 +111,29 @@ pub(super) fn destination() -> Destination {
 }
 
 pub(super) fn unique(columns: Vec<usize>) -> Unique {
-    Unique { name: "t_key".into(), columns, is_primary: false }
+    Unique { name: "t_key".into(), columns, is_primary: false, is_index: false }
+}
+
+pub(super) fn index(columns: &[usize]) -> Index {
+    let key = |column: &usize| IndexKey { column: *column, descending: false, nulls_first: false };
+    let keys = columns.iter().map(key).collect();
+    Index { name: format!("t_{columns:?}").into(), keys, included: Vec::new() }
+}
+
+/// The ids of rows in the order of an index over these columns.
+pub(super) fn ordered(rows: &BTreeMap<RowId, Values>, columns: &[usize]) -> Vec<RowId> {
+    let values: Vec<Values> = rows.values().cloned().collect();
+    let columns = batch(&values).project(columns).unwrap();
+    let words = order_words(columns.columns()).unwrap();
+    let mut rows: Vec<_> = words.into_iter().zip(rows.keys().copied()).collect();
+    rows.sort_unstable();
+    rows.into_iter().map(|(_, id)| id).collect()
 }
 
 pub(super) fn empty() -> TableVersion {
     let mut definition = TableDefinition::new(schema(), Placement::Aligned);
     definition.uniques.push(unique(vec![0]));
+    definition.indexes = INDEXES.iter().map(|columns| index(columns)).collect();
     TableVersion::new("t".into(), Arc::new(definition), destination()).unwrap()
 }
 

@@ -13,7 +13,9 @@ use atoll_sys::SplitMix64;
 use atoll_topology::NodeId;
 use proptest::prelude::*;
 
-use super::fixture::{FEW, POLICY, Values, batch, chunks, empty, encoded, key_of, scanned};
+use super::fixture::{
+    FEW, INDEXES, POLICY, Values, batch, chunks, empty, encoded, key_of, ordered, scanned,
+};
 
 /// What is to be there.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +50,10 @@ impl Model {
             if let Some(key) = values.key {
                 assert_eq!(version.find(0, &key_of(key)), Some(*id), "key {key}");
             }
+        }
+        for (at, columns) in INDEXES.iter().enumerate() {
+            let rows: Vec<RowId> = version.rows_between(at, [0; 2], [u64::MAX; 2]).collect();
+            assert_eq!(rows, ordered(&self.rows, columns), "index over {columns:?}");
         }
         let all: Vec<RowId> = self.rows.keys().rev().copied().collect();
         let read = version.read(&all, &[0, 1, 2, 3, 4, 5]).unwrap();

@@ -1,5 +1,5 @@
-//! `now()` and its kin in statements that are planned once: parameters whose values are those of the moment in which
-//! the statement runs, or its transaction began.
+//! `now()` and similar functions in statements that are planned once: they become parameters with the time at which the
+//! statement runs or its transaction began.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use crate::session::Session;
 use atoll_sql_common::logical::map_named;
 
-/// Functions without arguments that tell the time of the transaction or the statement.
+/// Functions without arguments that return the time of the transaction or the statement.
 const CLOCK: [&str; 4] = ["now", "current_date", "current_time", STATEMENT];
 
-/// The one among them that tells the time of the statement also in a transaction.
+/// The function that returns the time of the statement even in a transaction.
 const STATEMENT: &str = "statement_timestamp";
 
-/// The calls of such functions in a plan, each with the type of its value.
+/// The calls of such functions in a plan, each with its type.
 #[derive(Debug, Default)]
 pub(super) struct ClockCalls(Vec<(ScalarFunction, DataType)>);
 
 impl ClockCalls {
-    /// The plan with parameters in place of the calls, which are numbered behind the `given` ones.
+    /// Replaces the calls in a plan with parameters that follow the `given` ones.
     pub(super) fn take(plan: LogicalPlan, given: usize) -> Result<(LogicalPlan, Self)> {
         let mut calls = Self::default();
         let plan = plan.transform_up_with_subqueries(|node| {
@@ -60,7 +60,7 @@ impl ClockCalls {
         self.0.iter().map(|(_, data_type)| data_type.clone()).collect()
     }
 
-    /// What they give now.
+    /// Their current values.
     pub(super) fn values(&self, session: &Session) -> Result<Vec<ScalarValue>> {
         if self.0.is_empty() {
             return Ok(Vec::new());
@@ -76,7 +76,7 @@ impl ClockCalls {
             let context = if name == STATEMENT { &statement } else { &transaction };
             match call.func.simplify(Vec::new(), context)? {
                 ExprSimplifyResult::Simplified(Expr::Literal(value, _)) => value.cast_to(data_type),
-                _ => internal_err!("{name} tells no time"),
+                _ => internal_err!("{name} returns no time"),
             }
         };
         self.0.iter().map(value).collect()

@@ -1,4 +1,4 @@
-//! Which statements are about one row by its key, and the expressions that they compute.
+//! Recognizes statements about one row by its key, and compiles their expressions.
 
 use std::sync::Arc;
 
@@ -23,54 +23,61 @@ pub(crate) struct PointPlan {
     pub(super) table: PlacedTable,
     /// The parameters, as expressions read them.
     pub(super) parameters: SchemaRef,
-    /// Rows that are written.
+    /// The schema of written rows.
     pub(super) written: SchemaRef,
     pub(super) source: PointSource,
-    /// Numbers of sequences, which are the last parameters.
+    /// Sequence numbers, which are the last parameters.
     pub(super) numbers: NextNumbers,
     pub(super) action: PointAction,
-    /// Whether no row gets another value in a column of a key, so that what is written depends on no other row.
+    /// Whether no row changes a key column, so that what is written depends on no other row.
     pub(super) keeps_keys: bool,
-    /// The same without expressions, where they are simple.
+    /// The same without expressions, for simple statements.
     pub(super) scalars: Option<ScalarPlan>,
-    /// What RETURNING selects of the rows that it writes.
+    /// The RETURNING list.
     pub(super) returning: Option<ReturnedRows>,
 }
 
-/// Where the rows of a statement come from.
+/// The source of a statement's rows.
 #[derive(Debug)]
 pub(crate) enum PointSource {
-    /// The row with a key, computed from the parameters.
+    /// The row with a key that is computed from the parameters, or for a selection the rows with it.
     Key {
-        /// Number of the constraint.
-        unique: usize,
+        index: KeyIndex,
         /// A value for each of its columns.
         key: Vec<Arc<dyn PhysicalExpr>>,
-        /// The columns that are read of the row.
+        /// The columns read from the row.
         columns: Vec<usize>,
-        /// These, and behind them the parameters.
+        /// These, followed by the parameters.
         row: SchemaRef,
-        /// The values wanted of the row, over `row`.
+        /// The values selected from the row, over `row`.
         values: Vec<Arc<dyn PhysicalExpr>>,
     },
     /// Rows of values, computed from the parameters.
     Rows(Vec<Vec<Arc<dyn PhysicalExpr>>>),
 }
 
-/// What is done.
+/// The index of a key, by its number in the definition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeyIndex {
+    Unique(usize),
+    /// One that is not unique; the key is of its first columns.
+    Ordered(usize),
+}
+
+/// The action of a statement.
 #[derive(Debug)]
 pub(crate) enum PointAction {
-    /// The values are the result, under these names.
+    /// Return the values, under these names.
     Select(Arc<Schema>),
-    /// The values are new rows.
+    /// Insert the values as new rows.
     Insert(Arc<PlacedTable>),
-    /// The values are those of the row from now on.
+    /// Assign the values to the row.
     Update(Arc<ChangedTable>),
-    /// The row is deleted.
+    /// Delete the row.
     Delete,
 }
 
-/// Compiles an optimized plan; none where it is not about one row by its key, or rows that it lists.
+/// Compiles an optimized plan; `None` if it is neither about one row by its key nor a list of rows.
 pub(crate) fn compile(
     state: &SessionState,
     plan: &LogicalPlan,
@@ -79,7 +86,7 @@ pub(crate) fn compile(
     if has_unknown_types(plan) {
         return Ok(None);
     }
-    let list = ReturningList::of(plan);
+    let list = ReturningList::try_from_plan(plan);
     let (target, input) = match (plan, &list) {
         (LogicalPlan::Dml(write), _) => (source_as_provider(&write.target)?, &*write.input),
         (_, Some(list)) => (Arc::clone(list.written.target()), list.written.input()),
@@ -113,7 +120,7 @@ fn listed(
 ) -> Result<Option<PointPlan>> {
     let table = &table.without_rows()?;
     let conflict = table.insert_target()?.rules.conflict.as_ref();
-    // Rows that foreign keys change are planned with each statement.
+    // Statements with referential actions are planned each time.
     let acts = table.insert_target()?.rules.actions.is_some();
     if conflict.is_some_and(|conflict| !conflict.is_fixed) || acts {
         return Ok(None);
@@ -174,15 +181,14 @@ fn by_key(
         return Ok(None);
     }
     let (table, changed) = (&table, changed.map(ChangedTable::without_rows).transpose()?);
-    let Some((unique, key)) = key_of(table, &scan.filters) else { return Ok(None) };
+    let selects = changed.is_none();
+    let Some((index, key_values)) = key_of(table, &scan.filters, selects) else { return Ok(None) };
     let Some(action) = action(changed) else { return Ok(None) };
-    let columns = &table.definition().uniques[unique].columns;
-    let key_values: Vec<(Expr, usize)> = key.into_iter().zip(columns.iter().copied()).collect();
     let key = key_values.iter().map(|(value, column)| {
         parameters.physical(state, value.clone(), None, Some(&table.type_of(*column)))
     });
     let key: Vec<Arc<dyn PhysicalExpr>> = key.collect::<Result<_>>()?;
-    // The id of the row, which comes first, is known by then.
+    // The row id, which comes first, is known by then.
     let skipped = usize::from(!matches!(action, PointAction::Select(_)));
     let exprs: Vec<Expr> = exprs.into_iter().skip(skipped).collect();
     if exprs.iter().any(Expr::is_volatile) {
@@ -227,7 +233,7 @@ fn by_key(
         ScalarPlan::new(of_key, rows, nullable(table))
     };
     let row = parameters.behind(&row)?;
-    let source = PointSource::Key { unique, key, columns, row, values };
+    let source = PointSource::Key { index, key, columns, row, values };
     let (parameters, written) = (parameters.schema(), table.written_schema());
     let (table, numbers) = (table.clone(), NextNumbers::default());
     Ok(Some(PointPlan {
@@ -243,7 +249,7 @@ fn by_key(
     }))
 }
 
-/// Of each column of a table, whether it may be NULL.
+/// Whether each column of a table is nullable.
 fn nullable(table: &PlacedTable) -> Vec<bool> {
     table.columns().fields().iter().map(|field| field.is_nullable()).collect()
 }
@@ -258,7 +264,7 @@ pub(super) fn read_columns(table: &PlacedTable, exprs: &[Expr]) -> Vec<usize> {
     all.filter(|(_, field)| is_read(field.name())).map(|(at, _)| at).collect()
 }
 
-/// Rows that a plan lists, without reading anything.
+/// The rows that a plan lists, without reading anything.
 fn listed_rows(plan: &LogicalPlan) -> Option<Vec<Vec<Expr>>> {
     match plan {
         LogicalPlan::Values(Values { values, .. }) => Some(values.clone()),
@@ -278,7 +284,7 @@ fn listed_rows(plan: &LogicalPlan) -> Option<Vec<Vec<Expr>>> {
     }
 }
 
-/// Whether an expression that gives another value each time would stand in several places.
+/// Whether a volatile expression would be evaluated in several places.
 fn is_called_twice(exprs: &[Expr], schema: &DFSchema, below: &[Expr]) -> bool {
     let mut seen = vec![false; below.len()];
     let mut is_twice = false;
@@ -296,21 +302,34 @@ fn is_called_twice(exprs: &[Expr], schema: &DFSchema, below: &[Expr]) -> bool {
     is_twice
 }
 
-/// The unique constraint whose columns the filters compare with values, and these; none where they do more.
-fn key_of(table: &PlacedTable, filters: &[Expr]) -> Option<(usize, Vec<Expr>)> {
+/// The index whose columns the filters equate with values, and these with their columns; `None` if they do more. Only a
+/// selection is of `several` rows.
+fn key_of(
+    table: &PlacedTable,
+    filters: &[Expr],
+    several: bool,
+) -> Option<(KeyIndex, Vec<(Expr, usize)>)> {
     let conjuncts: Vec<&Expr> = filters.iter().flat_map(split_conjunction).collect();
     let equalities: Vec<(usize, &Expr)> =
         conjuncts.iter().map(|conjunct| equality(table, conjunct)).collect::<Option<_>>()?;
-    let uniques = table.definition().uniques.iter().enumerate();
     let named = |columns: &[usize]| {
         let value = |column: &usize| {
             let found = equalities.iter().find(|(own, _)| own == column);
-            found.map(|(_, value)| (*value).clone())
+            found.map(|(_, value)| ((*value).clone(), *column))
         };
         let all = columns.len() == equalities.len();
         if all { columns.iter().map(value).collect::<Option<Vec<_>>>() } else { None }
     };
-    uniques.into_iter().find_map(|(at, unique)| Some((at, named(&unique.columns)?)))
+    let definition = table.definition();
+    let mut uniques = definition.uniques.iter().enumerate();
+    let unique = uniques.find_map(|(at, it)| Some((KeyIndex::Unique(at), named(&it.columns)?)));
+    let ordered = || {
+        definition.indexes.iter().enumerate().find_map(|(at, index)| {
+            let columns: Vec<usize> = index.keys.iter().map(|key| key.column).collect();
+            Some((KeyIndex::Ordered(at), named(columns.get(..equalities.len())?)?))
+        })
+    };
+    unique.or_else(|| if several && !equalities.is_empty() { ordered() } else { None })
 }
 
 /// The column and the value, which reads no column, of `column = value`.

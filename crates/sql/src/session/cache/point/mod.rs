@@ -1,5 +1,4 @@
-//! Prepared statements, and those of them that are about one row by its key: planned once, they find and
-//! change the row without an operator.
+//! Prepared statements; those about one row by its key are planned once, and find and change the row without operators.
 
 mod clock;
 mod compile;
@@ -67,45 +66,45 @@ pub struct PreparedStatement {
     shape: Mutex<PreparedShape>,
 }
 
-/// How a statement runs, as long as names mean what they meant when it was planned.
+/// The shape of a statement, valid as long as names keep the meaning they had when it was planned.
 #[derive(Clone, Debug)]
 struct PreparedShape {
     names: DatabaseNames,
-    /// What the scope of the session's texts counted.
+    /// The change count of the session's text scope.
     changes: u64,
     shape: Shape,
 }
 
-/// How a statement runs without being planned again.
+/// How to run a statement without planning it again.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// It finds a row by its key, or has its rows at hand.
+    /// Finds a row by its key, or lists its rows.
     Point(Arc<PlannedPoint>),
-    /// It selects rows of one table, together with other statements.
+    /// Selects rows of one table, in a scan shared with other statements.
     Shared(Arc<SharedSelection>),
-    /// It changes rows of one table, which are found together with the rows of other statements.
+    /// Changes rows of one table, found in a scan shared with other statements.
     Change(Arc<SharedChange>),
-    /// It is planned whenever it runs.
+    /// Is planned whenever it runs.
     Planned,
-    /// It is carried out by its text: `BEGIN`, `SET`, `ALTER TABLE` and others that have no parameters.
+    /// Is executed from its text: `BEGIN`, `SET`, `ALTER TABLE` and others without parameters.
     Command,
 }
 
-/// What is known of a statement before it runs.
+/// A statement planned before it runs.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedStatement {
     /// Types of its parameters.
     pub(in crate::session) types: Vec<DataType>,
     pub(in crate::session) marks: ParameterMarks,
     pub(in crate::session) columns: Option<SchemaRef>,
-    /// Where the columns of its rows come from.
+    /// The origins of its result columns.
     pub(in crate::session) origins: Option<ColumnOrigins>,
-    /// How it runs with other values.
+    /// How to run it with other values.
     pub(in crate::session) shape: Shape,
 }
 
 impl Shape {
-    /// Whether its table is declared as it was.
+    /// Whether the definition of its table is unchanged.
     pub(in crate::session) fn is_current(&self, version: &DatabaseVersion) -> bool {
         match self {
             Self::Point(point) => point.table_in(version).is_some(),
@@ -116,7 +115,7 @@ impl Shape {
     }
 }
 
-/// A plan, for as long as the table is declared as it was.
+/// A plan, valid while the definition of the table is unchanged.
 #[derive(Debug)]
 pub(crate) struct PlannedPoint {
     plan: PointPlan,
@@ -129,13 +128,13 @@ impl Session {
     /// Prepares a statement.
     ///
     /// # Errors
-    /// For statements that cannot be parsed or planned, with the place in the text where it is known.
+    /// For statements that cannot be parsed or planned, with the position in the text if it is known.
     pub async fn prepare(&self, sql: &str) -> Result<PreparedStatement, SqlError> {
         self.prepare_as(sql, &[]).await
     }
 
-    /// Prepares a statement some of whose parameters have these types, as far as it does not say itself what they
-    /// are.
+    /// Prepares a statement with declared types of some parameters, used as far as the statement does not determine
+    /// them.
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
@@ -145,9 +144,9 @@ impl Session {
         declared: &[Option<DataType>],
     ) -> BoxFuture<'a, Result<PreparedStatement, SqlError>> {
         let (session, text, declared) = (self.clone(), sql.to_owned(), declared.to_vec());
-        // Boxed, or every crate that awaits it compiles DataFusion's planner into itself.
+        // Boxed to keep DataFusion's planner from being compiled into every crate that awaits it.
         Box::pin(async move {
-            // That from before it is planned: where names change meanwhile, it is planned once more.
+            // The version from before planning: if names change meanwhile, it is planned once more.
             let published = self.database().store().published();
             if let Some(planned) = self.prepared_before(sql, &declared, &published).await {
                 return Ok(PreparedStatement::new(self, sql, planned, published.names()));
@@ -189,7 +188,7 @@ impl Session {
         let locks = locking_subqueries::is_within(&statement, sql);
         let planned = self.plan_prepared_in(&transaction, statement, declared, locks).await;
         if transaction.is_own {
-            // What is kept must not keep what it was planned over.
+            // The cached statement must not keep alive what it was planned over.
             transaction.transaction.rollback().await;
         }
         planned
@@ -206,11 +205,11 @@ impl Session {
         let planner = self.planner(transaction, writes).await?;
         let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
         let (names, _) = resolve_table_references(&statement, normalizes)?;
-        let tells_rows = !StatementTag::of(&statement).tells_all();
+        let tells_rows = !StatementTag::from_statement(&statement).tells_all();
         let locks_rows = locks || LockingQuery::take(&statement)?.is_some();
         let plan = planner.plan(statement).await?;
         let types = types_of(&planner, &plan, declared)?;
-        let marks = ParameterMarks::of(&plan, types.len())?;
+        let marks = ParameterMarks::from_plan(&plan, types.len())?;
         let columns =
             if tells_rows { Some(columns_of(&planner.state, &plan, &types)?) } else { None };
         let origins = tells_rows.then(|| origins_of(&plan));
@@ -233,7 +232,7 @@ impl Session {
             return Ok(planned(Shape::Planned));
         }
         let (plan, clock) = ClockCalls::take(plan, types.len())?;
-        let repetition = Repetition::of(&plan)?;
+        let repetition = Repetition::from_plan(&plan)?;
         if repetition == Repetition::Other || !planner.rule_parameters.is_empty() {
             return Ok(planned(Shape::Planned));
         }
@@ -271,14 +270,14 @@ impl PlannedStatement {
         Self::without_parameters(Shape::Command)
     }
 
-    /// Whether it holds for as long as its names and its table do: columns of what is planned whenever it runs may hang on
-    /// more.
+    /// Whether it is valid while its names and its table are: the columns of a statement that is always planned may
+    /// depend on more.
     pub(in crate::session) fn is_kept(&self) -> bool {
         matches!(self.shape, Shape::Point(_) | Shape::Shared(_) | Shape::Change(_))
     }
 }
 
-/// Whether a statement is carried out by its text rather than planned with parameters.
+/// Whether a statement is executed from its text rather than planned with parameters.
 fn is_command(statement: &Parsed) -> bool {
     let Parsed::Statement(ast) = statement else {
         return matches!(statement, Parsed::Reset(_) | Parsed::CreateExternalTable(_));
@@ -293,7 +292,7 @@ fn is_command(statement: &Parsed) -> bool {
     }
 }
 
-/// The columns of the rows that a plan gives, whatever the values of its parameters.
+/// The result columns of a plan, for any values of its parameters.
 pub(in crate::session) fn columns_of(
     state: &SessionState,
     plan: &LogicalPlan,
@@ -314,7 +313,7 @@ pub(in crate::session) fn columns_of(
     Ok(shown(&schema).unwrap_or(schema))
 }
 
-/// Whether names are those of tables: a view may become another one.
+/// Whether names are those of tables: a view may be replaced.
 fn are_tables(planner: &StatementPlanner, names: Vec<TableReference>) -> Result<bool> {
     for name in names {
         let found = planner.names.table(&planner.resolve(name))?;
@@ -325,19 +324,19 @@ fn are_tables(planner: &StatementPlanner, names: Vec<TableReference>) -> Result<
     Ok(true)
 }
 
-/// What a plan computes from the same values, each time that it runs.
+/// How a plan's result for the same values varies between executions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repetition {
-    /// The same.
+    /// It does not.
     Same,
-    /// The same but for numbers of sequences.
+    /// Only in sequence numbers.
     Numbered,
-    /// Something else: `random()` and its kin belong to the statement that they are planned for.
+    /// In other ways: `random()` and similar functions belong to the statement that they are planned for.
     Other,
 }
 
 impl Repetition {
-    fn of(plan: &LogicalPlan) -> Result<Self> {
+    fn from_plan(plan: &LogicalPlan) -> Result<Self> {
         let mut found = Self::Same;
         plan.apply_with_subqueries(|node| {
             node.apply_expressions(|expr| {
@@ -345,7 +344,7 @@ impl Repetition {
                     Expr::ScalarFunction(call)
                         if call.func.signature().volatility != Volatility::Immutable =>
                     {
-                        found = match NextNumber::of(expr) {
+                        found = match NextNumber::try_from_expr(expr) {
                             Some(_) => Self::Numbered,
                             None => Self::Other,
                         };
@@ -370,7 +369,7 @@ impl PreparedStatement {
         Self { session: session.clone(), sql: sql.into(), planned, shape }
     }
 
-    /// A statement sent as text, once it is known how it runs.
+    /// A statement sent as text, once its shape is known.
     pub(in crate::session) fn of_text(
         session: &Session,
         sql: &str,
@@ -379,7 +378,7 @@ impl PreparedStatement {
         Self::new(session, sql, planned.clone(), DatabaseNames::default())
     }
 
-    /// Runs it as it was planned; none where the ordinary way has to.
+    /// Runs its cached shape; `None` if it has to be planned.
     pub(in crate::session) async fn run_shape(
         &self,
         shape: &Shape,
@@ -401,25 +400,25 @@ impl PreparedStatement {
         &self.planned.types
     }
 
-    /// The number that PostgreSQL has for the type of a parameter.
+    /// The OID of a parameter's type in PostgreSQL.
     pub fn parameter_oid(&self, at: usize) -> u32 {
         let marked = self.planned.marks.0.get(at).copied().filter(|oid| *oid != 0);
         marked
-            .or_else(|| Some(PgType::of(self.planned.types.get(at)?).oid))
+            .or_else(|| Some(PgType::from_data_type(self.planned.types.get(at)?).oid))
             .unwrap_or(type_oid::TEXT)
     }
 
-    /// The columns of its rows; none for a statement that has no rows, or whose tag tells all.
+    /// The columns of its rows; `None` for a statement without rows, or whose tag holds the whole result.
     pub fn columns(&self) -> Option<&SchemaRef> {
         self.planned.columns.as_ref()
     }
 
-    /// Where these columns come from, if any is a plain column of a table.
+    /// The origins of these columns, if any is a plain column of a table.
     pub fn origins(&self) -> Option<&ColumnOrigins> {
         self.planned.origins.as_ref()
     }
 
-    /// Runs the statement with these values, in the session's transaction or one of its own.
+    /// Runs the statement with these values, in the session's transaction or in its own.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -446,7 +445,7 @@ impl PreparedStatement {
                 let cast = types.clone().map(|(value, wanted)| value.cast_to(wanted));
                 match cast.collect::<Result<Vec<_>>>() {
                     Ok(values) => Cow::Owned(values),
-                    // A number that its column cannot hold is found in none, and told of where it is written.
+                    // A number that its column cannot hold matches no row, and is an error if it is written.
                     Err(_) if types.into_iter().any(|(value, wanted)| is_wider(value, wanted)) => {
                         let transaction = self.session.statement_transaction()?;
                         return self.run_planned(&transaction, values).await;
@@ -466,7 +465,7 @@ impl PreparedStatement {
         }
     }
 
-    /// How it runs now.
+    /// Its shape now.
     async fn current_shape(&self) -> Result<Shape> {
         let database = self.session.database();
         let version = database.store().published();
@@ -481,14 +480,14 @@ impl PreparedStatement {
             }
         }
         let PlannedStatement { types, shape, .. } = self.plan_again().await?;
-        // With parameters of other types it is another statement, which the ordinary way refuses or answers.
+        // With parameters of other types it is another statement, which normal execution refuses or answers.
         let shape = if types == self.planned.types { shape } else { Shape::Planned };
         *self.shape.lock() =
             PreparedShape { names: version.names(), changes, shape: shape.clone() };
         Ok(shape)
     }
 
-    /// Boxed, as all that plans.
+    /// Boxed, as all planning.
     fn plan_again(&self) -> BoxFuture<'_, Result<PlannedStatement>> {
         let declared: Vec<_> = self.planned.types.iter().cloned().map(Some).collect();
         let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
@@ -502,7 +501,7 @@ impl PreparedStatement {
         Box::pin(planned)
     }
 
-    /// Selects rows together with others; none where that is off, or the ordinary way has to answer.
+    /// Selects rows in a shared scan; `None` if that is off, or normal execution has to answer.
     async fn run_shared(
         &self,
         selection: &SharedSelection,
@@ -518,7 +517,7 @@ impl PreparedStatement {
         Ok(rows.map(|rows| QueryResult::of_scan(selection.schema(), rows, Arc::clone(&self.sql))))
     }
 
-    /// Changes rows that it finds together with the rows of others; none as [`run_shared`](Self::run_shared).
+    /// Changes rows found in a shared scan; `None` as in [`run_shared`](Self::run_shared).
     async fn run_change(
         &self,
         change: &SharedChange,
@@ -534,7 +533,7 @@ impl PreparedStatement {
         };
         let (database, transaction) = (session.database(), session.statement_transaction()?);
         let count = match change.write(found, database, &transaction.transaction).await {
-            // With the locks that it has, the ordinary way finds fewer rows that others change.
+            // With the locks that it holds, normal execution finds fewer rows that others change.
             Err(error) if StaleStatement::ended(&error) => {
                 return self.run_planned(&transaction, values).await.map(Some);
             }
@@ -549,11 +548,11 @@ impl PreparedStatement {
             ChangeKind::Update => "UPDATE",
             ChangeKind::Delete => "DELETE",
         };
-        let result = QueryResult::of(count.schema(), vec![count], Arc::clone(&self.sql));
+        let result = QueryResult::from_batches(count.schema(), vec![count], Arc::clone(&self.sql));
         Ok(Some(result.tagged(StatementTag::written(words))))
     }
 
-    /// Runs it as any other statement; boxed, as all that plans.
+    /// Runs it as any other statement; boxed, as all planning.
     fn run_planned(
         &self,
         transaction: &StatementTransaction,

@@ -1,5 +1,5 @@
-//! `nextval` in rows that a statement lists: a parameter for each call, whose value is the number that the call is
-//! given when the statement runs.
+//! `nextval` in rows that a statement lists: each call becomes a parameter, whose value is the number that the call
+//! gets when the statement runs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::shared_transaction::SharedTransaction;
 pub(super) struct NextNumbers(Vec<NextNumber>);
 
 impl NextNumbers {
-    /// Puts parameters in the place of the calls, which are numbered behind the `given` ones.
+    /// Replaces the calls with parameters that follow the `given` ones.
     pub(super) fn take(rows: &mut [Vec<Expr>], given: usize) -> Result<Self> {
         let mut calls = Self::default();
         for value in rows.iter_mut().flatten() {
@@ -29,7 +29,7 @@ impl NextNumbers {
     }
 
     fn parameter(&mut self, expr: Expr, given: usize) -> Result<Transformed<Expr>> {
-        let Some(call) = NextNumber::of(&expr) else { return Ok(Transformed::no(expr)) };
+        let Some(call) = NextNumber::try_from_expr(&expr) else { return Ok(Transformed::no(expr)) };
         self.0.push(call);
         let id = format!("${}", given + self.0.len());
         let field = Some(Arc::new(Field::new(&id, DataType::Int64, false)));
@@ -44,7 +44,7 @@ impl NextNumbers {
         vec![DataType::Int64; self.0.len()]
     }
 
-    /// The numbers that they are given.
+    /// Takes their numbers from the sequences.
     pub(super) async fn values(
         &self,
         session: &Session,

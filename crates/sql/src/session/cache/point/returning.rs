@@ -1,4 +1,4 @@
-//! RETURNING of statements about one row by its key, or about rows that they list.
+//! RETURNING of statements about one row by its key, or with listed rows.
 
 use std::sync::Arc;
 
@@ -16,34 +16,34 @@ use crate::compiled::{Parameters, projected};
 use crate::table::{PlacedTable, WrittenRows};
 use atoll_sql_common::error::table_error;
 
-/// What a plan selects of the rows that it writes.
+/// The RETURNING list of a plan.
 pub(super) struct ReturningList<'p> {
     pub(super) written: &'p WrittenRows,
     exprs: Vec<Expr>,
     schema: SchemaRef,
 }
 
-/// The same, ready to run.
+/// The same, compiled.
 #[derive(Debug)]
 pub(super) struct ReturnedRows {
-    /// The columns of the table that are read.
+    /// The columns read from the table.
     columns: Vec<usize>,
-    /// These, and behind them the parameters.
+    /// These, followed by the parameters.
     row: SchemaRef,
     values: Vec<Arc<dyn PhysicalExpr>>,
-    /// What the values are called.
+    /// The names of the values.
     pub(super) schema: SchemaRef,
 }
 
 impl<'p> ReturningList<'p> {
-    /// The list of an optimized plan; none where it does not only select from rows that it writes.
-    pub(super) fn of(plan: &'p LogicalPlan) -> Option<Self> {
+    /// The list of an optimized plan; `None` if it does more than select from written rows.
+    pub(super) fn try_from_plan(plan: &'p LogicalPlan) -> Option<Self> {
         let (exprs, LogicalPlan::Extension(leaf)) = projected(plan)? else { return None };
         let written = leaf.node.as_any().downcast_ref()?;
         Some(Self { written, exprs, schema: Arc::clone(plan.schema().inner()) })
     }
 
-    /// The list over rows of a table; none where it reads those of other tables too.
+    /// Compiles the list over rows of a table; `None` if it reads other tables too.
     pub(super) fn compile(
         self,
         state: &SessionState,
@@ -66,7 +66,7 @@ impl<'p> ReturningList<'p> {
 }
 
 impl ReturnedRows {
-    /// What is selected of rows of the table.
+    /// Evaluates the list over rows of the table.
     pub(super) fn of_rows(
         &self,
         table: &TableVersion,
@@ -77,7 +77,7 @@ impl ReturnedRows {
         self.select(read, rows.len(), parameters)
     }
 
-    /// What is selected of a batch that has all columns of the table.
+    /// Evaluates the list over a batch with all columns of the table.
     pub(super) fn of_batch(
         &self,
         rows: &RecordBatch,
@@ -100,7 +100,7 @@ impl ReturnedRows {
         if let Some(taken) = taken(&self.values, read.len()) {
             return Ok(batch(&self.schema, taken.map(|at| Arc::clone(&read[at])).collect())?);
         }
-        // Behind the parameters of the statement are numbers of sequences, which it does not read.
+        // After the parameters of the statement come sequence numbers, which it does not read.
         let given = self.row.fields().len() - read.len();
         let given = parameters.values.iter().take(given).map(|value| value.to_array_of_size(rows));
         read.extend(given.collect::<Result<Vec<_>>>()?);

@@ -1,4 +1,4 @@
-//! Running a statement about one row by its key.
+//! Runs statements about one row by its key.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use datafusion::common::{Result, ScalarValue, internal_datafusion_err, internal_
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 
-use super::compile::{PointAction, PointPlan, PointSource};
+use super::compile::{KeyIndex, PointAction, PointPlan, PointSource};
 use super::{PlannedPoint, PreparedStatement};
 use crate::session::Session;
 use crate::session::statement::command_tag::StatementTag;
@@ -21,24 +21,27 @@ use crate::session::transaction::StatementTransaction;
 use crate::table::{PlacedTable, StaleStatement, WriteRules, WriteTarget, count_batch};
 use atoll_sql_common::error::table_error;
 
-/// What a statement wrote.
+/// The change that a statement made.
 #[derive(Default)]
 struct PointChange {
     count: usize,
     change: TableChange,
-    /// The row that was there.
+    /// The existing row.
     row: Option<RowId>,
-    /// What RETURNING selects.
+    /// The RETURNING rows.
     returned: Vec<RecordBatch>,
 }
 
-/// The row with a key, and the values that are wanted of it.
-struct FoundRow {
-    id: RowId,
+/// The rows with a key, and the values selected from them.
+struct FoundRows {
+    ids: Vec<RowId>,
     values: Vec<ArrayRef>,
 }
 
-/// The values of the parameters, and the same as expressions read them, once one does.
+/// Rows that a selection reads one by one, at most; it is planned if there are more.
+const ROWS_MAX: usize = 100;
+
+/// The values of the parameters, and their batch once an expression reads it.
 pub(super) struct PointValues<'v> {
     pub(super) values: Cow<'v, [ScalarValue]>,
     schema: &'v SchemaRef,
@@ -46,7 +49,7 @@ pub(super) struct PointValues<'v> {
 }
 
 impl<'v> PointValues<'v> {
-    /// The given values, and behind them those of the clock.
+    /// The given values, followed by those of the clock.
     fn new(point: &'v PlannedPoint, session: &Session, given: &'v [ScalarValue]) -> Result<Self> {
         let values = match point.clock.is_empty() {
             true => Cow::Borrowed(given),
@@ -59,13 +62,13 @@ impl<'v> PointValues<'v> {
         if let Some(row) = self.row.get() {
             return Ok(row);
         }
-        let row = batch(self.schema, arrays(&self.values)?)?;
+        let row = batch(self.schema, arrays(&self.values)?, 1)?;
         Ok(self.row.get_or_init(|| row))
     }
 }
 
 impl PreparedStatement {
-    /// Runs the plan; none where the table is not the one that it was made for.
+    /// Runs the plan; `None` if the table is not the one that it was made for.
     pub(super) async fn run_point(
         &self,
         point: &PlannedPoint,
@@ -86,7 +89,7 @@ impl PreparedStatement {
         result
     }
 
-    /// Runs the plan with these parameters, and with the numbers of sequences that it asks for.
+    /// Runs the plan with these parameters and sequence numbers.
     async fn run_numbered(
         &self,
         point: &PlannedPoint,
@@ -95,7 +98,7 @@ impl PreparedStatement {
     ) -> Result<Option<QueryResult>> {
         let numbers = &point.plan.numbers;
         if !numbers.is_empty() {
-            // None are given for a table that is another one by now.
+            // No number is taken for a table that was replaced.
             let version = transaction.statement(true).await?;
             if point.table_in(&version).is_none() {
                 return Ok(None);
@@ -117,8 +120,8 @@ impl PreparedStatement {
             let version = transaction.statement(writes).await?;
             let Some(table) = point.table_in(&version) else { return Ok(None) };
             if !writes {
-                let found = find(&point.plan, table, values)?;
-                let row = found.as_ref().map(|row| row.id);
+                let Some(found) = find(&point.plan, table, values)? else { return Ok(None) };
+                let row = if let [row] = found.ids[..] { Some(row) } else { None };
                 self.settle(point, transaction, row, values).await?;
                 return self.selected(point, found).map(Some);
             }
@@ -136,7 +139,7 @@ impl PreparedStatement {
         }
     }
 
-    /// The answer of a statement that wrote so many rows.
+    /// The result of a statement that wrote this many rows.
     fn wrote(
         &self,
         plan: &PointPlan,
@@ -151,11 +154,11 @@ impl PreparedStatement {
         };
         let sql = Arc::clone(&self.sql);
         if let Some(list) = &plan.returning {
-            let result = QueryResult::of(Arc::clone(&list.schema), returned, sql);
+            let result = QueryResult::from_batches(Arc::clone(&list.schema), returned, sql);
             return Ok(result.tagged(StatementTag::returned(words)));
         }
         let count = count_batch(count)?;
-        let result = QueryResult::of(count.schema(), vec![count], sql);
+        let result = QueryResult::from_batches(count.schema(), vec![count], sql);
         Ok(result.tagged(StatementTag::written(words)))
     }
 
@@ -166,21 +169,25 @@ impl PreparedStatement {
         values: &PointValues<'_>,
     ) -> Result<Option<QueryResult>> {
         let Some(table) = point.table_in(version) else { return Ok(None) };
-        self.selected(point, find(&point.plan, table, values)?).map(Some)
+        let Some(found) = find(&point.plan, table, values)? else { return Ok(None) };
+        self.selected(point, found).map(Some)
     }
 
-    fn selected(&self, point: &PlannedPoint, found: Option<FoundRow>) -> Result<QueryResult> {
+    fn selected(&self, point: &PlannedPoint, found: FoundRows) -> Result<QueryResult> {
         let schema = match &point.plan.action {
             PointAction::Select(schema) => schema,
             _ => return internal_err!("a statement that writes selects nothing"),
         };
-        let rows = found.map(|row| batch(schema, row.values)).transpose()?;
-        let rows = rows.into_iter().collect();
-        Ok(QueryResult::of(Arc::clone(schema), rows, Arc::clone(&self.sql)))
+        let FoundRows { ids, values } = found;
+        let rows = match ids.is_empty() {
+            true => Vec::new(),
+            false => vec![batch(schema, values, ids.len())?],
+        };
+        Ok(QueryResult::from_batches(Arc::clone(schema), rows, Arc::clone(&self.sql)))
     }
 
-    /// Waits until what the answer depends on is on disk: the row, where it is the only thing; of a row that is changed,
-    /// whose tag tells no value, that it is there under its key.
+    /// Waits until everything that the result depends on is on disk: the row, if that is all; for a changed row, whose
+    /// tag shows no value, its existence under its key.
     async fn settle(
         &self,
         point: &PlannedPoint,
@@ -216,7 +223,7 @@ impl PreparedStatement {
         Ok(found.transpose()?.flatten() == Some(row))
     }
 
-    /// Writes, after it has found what.
+    /// Finds the row and writes.
     async fn write(
         &self,
         plan: &PointPlan,
@@ -260,7 +267,7 @@ impl PreparedStatement {
 }
 
 impl PointChange {
-    /// The rows as RETURNING reads them: those of a DELETE as they were, all others as they are afterwards.
+    /// The rows that RETURNING reads: old ones for DELETE, new ones otherwise.
     fn rows(&self, plan: &PointPlan, table: &TableVersion) -> Vec<Row> {
         match plan.action {
             PointAction::Delete => self.row.and_then(|id| table.row(id)).into_iter().collect(),
@@ -301,7 +308,7 @@ fn made(plan: &PointPlan, table: &TableVersion, values: &PointValues<'_>) -> Res
 }
 
 impl PlannedPoint {
-    /// The table as it is in a version; none where it is declared otherwise.
+    /// The table in a version; `None` if its definition changed.
     pub(super) fn table_in<'v>(
         &self,
         version: &'v DatabaseVersion,
@@ -330,7 +337,7 @@ fn inserted(
     Ok(made)
 }
 
-/// What an UPDATE makes of a row.
+/// The updated values of a row.
 fn updated(
     plan: &PointPlan,
     target: &WriteTarget,
@@ -342,9 +349,9 @@ fn updated(
     if let Some(row) = scalars.and_then(|plan| plan.updated(table, id, &values.values)) {
         return Ok(row);
     }
-    let row = checked(plan, read(plan, table, id, values)?, target)?;
+    let row = checked(plan, read(plan, table, &[id], values)?, target)?;
     let rows = table.codec().encode(&row).map_err(table_error)?;
-    rows.into_iter().next().ok_or_else(|| internal_datafusion_err!("no row is made of one"))
+    rows.into_iter().next().ok_or_else(|| internal_datafusion_err!("the row was lost"))
 }
 
 /// A row that a statement lists.
@@ -353,31 +360,44 @@ fn written(
     row: &[Arc<dyn PhysicalExpr>],
     values: &PointValues<'_>,
 ) -> Result<RecordBatch> {
-    batch(&plan.written, evaluated(row, values.row()?)?)
+    batch(&plan.written, evaluated(row, values.row()?)?, 1)
 }
 
-/// A row of the table that obeys what is declared.
+/// A row of the table that satisfies its declarations.
 fn checked(plan: &PointPlan, values: Vec<ArrayRef>, target: &WriteTarget) -> Result<RecordBatch> {
-    target.rules.complete(&plan.table, batch(&plan.written, values)?)
+    target.rules.complete(&plan.table, batch(&plan.written, values, 1)?)
 }
 
-/// The row that the parameters name, with what is wanted of it.
+/// The rows that the parameters identify, with the selected values; `None` if they are many.
 fn find(
     plan: &PointPlan,
     table: &TableVersion,
     values: &PointValues<'_>,
-) -> Result<Option<FoundRow>> {
-    let Some(id) = find_id(plan, table, values)? else { return Ok(None) };
-    Ok(Some(FoundRow { id, values: read(plan, table, id, values)? }))
+) -> Result<Option<FoundRows>> {
+    let ids = match &plan.source {
+        PointSource::Key { index: KeyIndex::Ordered(index), key, .. } => {
+            let key = evaluated(key, values.row()?)?;
+            table.rows_with(*index, &key, ROWS_MAX).map_err(table_error)?
+        }
+        _ => Some(find_id(plan, table, values)?.into_iter().collect()),
+    };
+    let Some(ids) = ids else { return Ok(None) };
+    let values = match ids.is_empty() {
+        true => Vec::new(),
+        false => read(plan, table, &ids, values)?,
+    };
+    Ok(Some(FoundRows { ids, values }))
 }
 
-/// The row that the parameters name.
+/// The row that the parameters identify.
 fn find_id(
     plan: &PointPlan,
     table: &TableVersion,
     values: &PointValues<'_>,
 ) -> Result<Option<RowId>> {
-    let PointSource::Key { unique, key, .. } = &plan.source else { return Ok(None) };
+    let PointSource::Key { index: KeyIndex::Unique(unique), key, .. } = &plan.source else {
+        return Ok(None);
+    };
     if let Some(key) = plan.scalars.as_ref().and_then(|plan| plan.key(&values.values)) {
         return Ok(key.and_then(|key| table.find(*unique, &key)));
     }
@@ -387,11 +407,11 @@ fn find_id(
     Ok(keys.first().and_then(|key| table.find(*unique, key.as_ref()?)))
 }
 
-/// What is wanted of a row.
+/// The values selected from rows.
 fn read(
     plan: &PointPlan,
     table: &TableVersion,
-    id: RowId,
+    ids: &[RowId],
     parameters: &PointValues<'_>,
 ) -> Result<Vec<ArrayRef>> {
     let PointSource::Key { columns, row, values, .. } = &plan.source else {
@@ -400,15 +420,23 @@ fn read(
     if values.is_empty() {
         return Ok(Vec::new());
     }
-    let mut read = table.read(&[id], columns).map_err(table_error)?;
+    let mut read = table.read(ids, columns).map_err(table_error)?;
     if let Some(taken) = taken(values, read.len()) {
         return Ok(taken.map(|at| Arc::clone(&read[at])).collect());
     }
-    read.extend(parameters.row()?.columns().iter().cloned());
-    evaluated(values, &batch(row, read)?)
+    let parameters = parameters.row()?;
+    for at in 0..parameters.num_columns() {
+        read.push(match ids.len() {
+            1 => Arc::clone(parameters.column(at)),
+            rows => {
+                ScalarValue::try_from_array(parameters.column(at), 0)?.to_array_of_size(rows)?
+            }
+        });
+    }
+    evaluated(values, &batch(row, read, ids.len())?)
 }
 
-/// The columns that expressions take as they are, of the first ones of a row; none where one does more.
+/// The columns that expressions take unchanged, from the first ones of a row; `None` if one does more.
 pub(super) fn taken(
     values: &[Arc<dyn PhysicalExpr>],
     columns: usize,
@@ -422,12 +450,12 @@ pub(super) fn arrays(values: &[ScalarValue]) -> Result<Vec<ArrayRef>> {
     values.iter().map(ScalarValue::to_array).collect()
 }
 
-/// One row of these values, under a schema that is known.
-fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    let options = RecordBatchOptions::new().with_row_count(Some(1));
+/// A batch of rows, under a known schema.
+fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
 fn evaluated(exprs: &[Arc<dyn PhysicalExpr>], row: &RecordBatch) -> Result<Vec<ArrayRef>> {
-    exprs.iter().map(|expr| expr.evaluate(row)?.into_array(1)).collect()
+    exprs.iter().map(|expr| expr.evaluate(row)?.into_array(row.num_rows())).collect()
 }

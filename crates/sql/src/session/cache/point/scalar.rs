@@ -1,6 +1,6 @@
-//! Keys and rows of statements about one row whose values are parameters, constants, and columns of the row that is
-//! there: made of their bytes, without arrays. What is more, or wrong, is left to the expressions, which tell all of
-//! it.
+//! Keys and rows of statements about one row whose values are parameters, constants, and columns of the existing row:
+//! built from their bytes, without arrays. Anything else, and every error, is left to the expressions, which report it
+//! in full.
 
 use std::sync::Arc;
 
@@ -22,24 +22,24 @@ pub(super) enum ScalarExpr {
     Parameter(usize),
     /// A constant.
     Literal(ScalarValue),
-    /// A column of the row that is there.
+    /// A column of the existing row.
     Column(usize),
-    /// It, and a whole number of its type more, or less.
+    /// A column plus or minus a whole number of its type.
     Sum { column: usize, by: Box<ScalarExpr>, is_less: bool },
 }
 
-/// What a statement computes, where all of it is such values.
+/// The values of a statement, if all of them are scalar.
 #[derive(Debug)]
 pub(super) struct ScalarPlan {
-    /// The key of the row that it is about, in the order of the constraint's columns.
+    /// The key of its row, in the order of the constraint's columns.
     key: Vec<ScalarExpr>,
     /// The rows that it writes.
     rows: Vec<Vec<ScalarExpr>>,
-    /// Of each column of the table, whether it may be NULL.
+    /// Whether each column of the table is nullable.
     nullable: Vec<bool>,
 }
 
-/// What the expressions of a table's statement refer to.
+/// The columns that a statement's expressions refer to.
 pub(super) struct ScalarScope<'a> {
     pub(super) parameters: &'a Parameters,
     /// The type of a column of the table.
@@ -49,7 +49,7 @@ pub(super) struct ScalarScope<'a> {
 }
 
 impl ScalarScope<'_> {
-    /// An expression whose value is one of a column of the table, and the same as it is computed.
+    /// An expression for a value of a column, and its compiled form.
     pub(super) fn value(
         &self,
         expr: &Expr,
@@ -110,7 +110,7 @@ impl ScalarScope<'_> {
     }
 }
 
-/// Whether values of a type are written here.
+/// Whether values of a type are supported here.
 fn is_simple(data_type: &DataType) -> bool {
     use DataType::{Binary, BinaryView, Boolean, LargeBinary, LargeUtf8, Utf8, Utf8View};
     match data_type {
@@ -121,7 +121,7 @@ fn is_simple(data_type: &DataType) -> bool {
 }
 
 impl ScalarPlan {
-    /// A plan over a table whose columns may be NULL or not; none where a value is more than that.
+    /// A plan over a table with these nullable columns; `None` if a value is not scalar.
     pub(super) fn new(
         key: Option<Vec<ScalarExpr>>,
         rows: Option<Vec<Vec<ScalarExpr>>>,
@@ -132,7 +132,7 @@ impl ScalarPlan {
         is_whole.then_some(Self { key, rows, nullable })
     }
 
-    /// The key of the row; none where a value of it is NULL.
+    /// The key of the row; `None` if one of its values is NULL.
     pub(super) fn key(&self, parameters: &[ScalarValue]) -> Option<Option<Key>> {
         let mut key = KeyBuilder::default();
         for expr in &self.key {
@@ -145,12 +145,12 @@ impl ScalarPlan {
         Some(Some(key.finish()))
     }
 
-    /// The rows that are inserted; none where the expressions are to compute them.
+    /// The inserted rows; `None` if the expressions have to compute them.
     pub(super) fn inserted(&self, parameters: &[ScalarValue]) -> Option<Vec<Row>> {
         self.rows.iter().map(|row| self.row(row, &[], parameters)).collect()
     }
 
-    /// What becomes of a row; none as [`inserted`](Self::inserted).
+    /// The updated row; `None` as in [`inserted`](Self::inserted).
     pub(super) fn updated(
         &self,
         table: &TableVersion,
@@ -180,7 +180,7 @@ impl ScalarPlan {
 }
 
 impl ScalarExpr {
-    /// The value, where it depends on no row.
+    /// The value, if it depends on no row.
     fn constant<'v>(&'v self, parameters: &'v [ScalarValue]) -> Option<&'v ScalarValue> {
         match self {
             Self::Parameter(at) => parameters.get(*at),
@@ -189,7 +189,7 @@ impl ScalarExpr {
         }
     }
 
-    /// Writes the value as that of the next column; false where it is NULL.
+    /// Writes the value of the next column; false if it is NULL.
     fn write(
         &self,
         before: &[Option<&[u8]>],
@@ -227,7 +227,7 @@ impl ScalarExpr {
     }
 }
 
-/// Writes a whole number and another one more, or less; none where that does not fit its type.
+/// Writes a whole number plus or minus another one; `None` if that does not fit its type.
 fn write_sum(bytes: &[u8], by: &ScalarValue, is_less: bool, out: &mut KeyBuilder) -> Option<()> {
     macro_rules! sum {
         ($by:expr, $native:ty) => {{
@@ -246,7 +246,7 @@ fn write_sum(bytes: &[u8], by: &ScalarValue, is_less: bool, out: &mut KeyBuilder
     Some(())
 }
 
-/// Writes a value that is not NULL; none for types that are not written here.
+/// Writes a value that is not NULL; `None` for unsupported types.
 fn write(value: &ScalarValue, out: &mut KeyBuilder) -> Option<()> {
     use ScalarValue as V;
     match value {

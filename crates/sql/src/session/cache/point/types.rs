@@ -1,4 +1,4 @@
-//! The types of parameters, and what their values are read as.
+//! The types of parameters, and conversions of their values.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,12 +14,12 @@ use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::pg_type::{Checked, PgType};
 use atoll_sql_semantics::rewrite::canonical_value;
 
-/// Of each parameter the number of its type where that is a text of a form, as a UUID is, and 0 of others.
+/// For each parameter the OID of its type if that is a text with a format, such as a UUID, and 0 for others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ParameterMarks(pub(super) Arc<[u32]>);
 
 impl ParameterMarks {
-    pub(super) fn of(plan: &LogicalPlan, count: usize) -> Result<Self> {
+    pub(super) fn from_plan(plan: &LogicalPlan, count: usize) -> Result<Self> {
         let mut marks = vec![0; count];
         for (name, field) in parameter_fields(plan)? {
             let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
@@ -58,7 +58,7 @@ impl ParameterMarks {
     }
 }
 
-/// The parameters of a plan with what their places tell, the first of them where several do.
+/// The parameters of a plan with the fields that their positions imply; the first of several.
 pub(in crate::session) fn parameter_fields(
     plan: &LogicalPlan,
 ) -> Result<HashMap<String, Option<FieldRef>>> {
@@ -77,11 +77,11 @@ pub(in crate::session) fn parameter_fields(
     Ok(fields)
 }
 
-/// Parameters that a statement has at most: PostgreSQL's protocol counts them in 16 bits.
+/// Maximum number of parameters: PostgreSQL's protocol counts them in 16 bits.
 const PARAMETERS_MAX: usize = 65_535;
 
-/// The types of `$1`, `$2` and so on: those that the statement asks for; where it takes any, or another than it was
-/// declared would not be the same value, the declared ones; text where nothing tells.
+/// The types of `$1`, `$2` and so on: those that the statement requires; if it accepts any, or a conversion from the
+/// declared type would change the value, the declared ones; text if nothing determines them.
 pub(in crate::session) fn types_of(
     planner: &StatementPlanner,
     plan: &LogicalPlan,
@@ -102,7 +102,8 @@ pub(in crate::session) fn types_of(
         }
         let declared = declared.get(at).cloned().flatten();
         let wanted = wanted.or_else(|| casts.get(&name).cloned());
-        // Beside another parameter alone it is a NULL to DataFusion: what it is declared as, or its value, tells its type.
+        // Next to another parameter alone, DataFusion takes it for NULL: its declared type or its value determines its
+        // type.
         let wanted = wanted.filter(|wanted| !wanted.is_null() || declared.is_none());
         types[at] = match (wanted, declared) {
             (Some(wanted), Some(declared)) if !is_kept(&declared, &wanted) => declared,
@@ -114,7 +115,7 @@ pub(in crate::session) fn types_of(
     Ok(types)
 }
 
-/// The types of parameters that their places tell, where DataFusion asks for none: `$1::INT`, `LIMIT $1`.
+/// The types of parameters implied by their positions, for which DataFusion requires none: `$1::INT`, `LIMIT $1`.
 pub(in crate::session) fn cast_types(plan: &LogicalPlan) -> Result<HashMap<String, DataType>> {
     let mut types = HashMap::new();
     plan.apply_with_subqueries(|node| {
@@ -139,7 +140,7 @@ pub(in crate::session) fn cast_types(plan: &LogicalPlan) -> Result<HashMap<Strin
     Ok(types)
 }
 
-/// Whether values of a type are the same ones in another: all that are text are meant to be read.
+/// Whether values of a type are preserved in another: all text is meant to be parsed.
 fn is_kept(declared: &DataType, wanted: &DataType) -> bool {
     let is_exact = |it: &DataType| it.is_integer() || it.is_decimal();
     match declared {
@@ -156,7 +157,7 @@ fn is_kept(declared: &DataType, wanted: &DataType) -> bool {
     }
 }
 
-/// Whether a whole number is given where a smaller one is wanted.
+/// Whether a whole number is given for a smaller type.
 pub(super) fn is_wider(value: &ScalarValue, wanted: &DataType) -> bool {
     let given = value.data_type();
     given != *wanted && given.is_integer() && wanted.is_integer()

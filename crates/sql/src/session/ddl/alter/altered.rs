@@ -1,4 +1,4 @@
-//! A table's definition as ALTER TABLE leaves it, operation by operation.
+//! A table's definition after ALTER TABLE, operation by operation.
 
 use atoll_sql_common::error::stated_err;
 use atoll_sql_common::pg_type::type_of_check;
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_store::TableId;
-use atoll_store::table::{ForeignKey, Identity, TableDefinition};
+use atoll_store::table::{ForeignKey, Identity, Index, TableDefinition};
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -25,24 +25,24 @@ use crate::session::dml::change::quoted;
 use crate::table_text::{computed, reads};
 use atoll_sql_parse::syntax::parsed_expr;
 
-/// A column of the table as it is to be.
+/// A column of the altered table.
 pub(super) struct AlteredColumn {
     pub(super) name: String,
     pub(super) not_null: bool,
     pub(super) default: Option<Expr>,
     pub(super) identity: Option<Identity>,
-    /// The identity that it becomes, still without its sequence.
+    /// The new identity, still without its sequence.
     pub(super) new_identity: Option<DeclaredIdentity>,
     pub(super) source: ColumnSource,
 }
 
-/// Where its values come from.
+/// The source of a column's values.
 pub(super) enum ColumnSource {
-    /// The column of this name.
+    /// The column with this name.
     Column(Arc<Field>),
     /// Its default, or NULL, in this type.
     New(DataType),
-    /// An expression over the table as it was, in this type.
+    /// An expression over the old table, in this type.
     Computed(Box<Expr>, DataType),
 }
 
@@ -51,34 +51,49 @@ pub(super) struct AlteredKey {
     pub(super) name: Arc<str>,
     pub(super) columns: Vec<String>,
     pub(super) is_primary: bool,
+    pub(super) is_index: bool,
+}
+
+/// An index that is not unique by the names of its columns.
+pub(super) struct AlteredIndex {
+    pub(super) index: Index,
+    pub(super) keys: Vec<String>,
+    pub(super) included: Vec<String>,
+}
+
+impl AlteredIndex {
+    fn columns(&self) -> impl Iterator<Item = &String> {
+        self.keys.iter().chain(&self.included)
+    }
 }
 
 /// A foreign key by the names of its columns.
 pub(super) struct AlteredForeignKey {
     pub(super) key: ForeignKey,
     pub(super) columns: Vec<String>,
-    /// The columns that it refers to, where they are of the same table.
+    /// The columns that it refers to, if they are in the same table.
     pub(super) own_parent: Option<Vec<String>>,
 }
 
-/// What is added to a table, in the order in which it is to be declared.
+/// Constraints added to a table, in the order in which to declare them.
 pub(super) type AddedConstraints = (Vec<DeclaredKey>, Vec<DeclaredCheck>, Vec<DeclaredForeignKey>);
 
-/// A table as it is to be.
+/// A table after its alteration.
 pub(super) struct AlteredTable {
     pub(super) columns: Vec<AlteredColumn>,
     pub(super) keys: Vec<AlteredKey>,
+    pub(super) indexes: Vec<AlteredIndex>,
     pub(super) checks: Vec<(Arc<str>, Expr)>,
     pub(super) foreign_keys: Vec<AlteredForeignKey>,
-    /// Columns that get other types, by the names that they had.
+    /// Columns that change their types, by their old names.
     pub(super) retyped: Vec<String>,
-    /// Constraints that are added, still without names.
+    /// Added constraints, still without names.
     pub(super) added: DeclaredTable,
 }
 
 impl AlteredTable {
-    /// The table as it is.
-    pub(super) fn of(id: TableId, definition: &TableDefinition) -> Result<Self> {
+    /// The unaltered table.
+    pub(super) fn from_definition(id: TableId, definition: &TableDefinition) -> Result<Self> {
         let fields = definition.columns.fields();
         let mut columns = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
@@ -96,6 +111,7 @@ impl AlteredTable {
             name: Arc::clone(&unique.name),
             columns: unique.columns.iter().map(|at| fields[*at].name().clone()).collect(),
             is_primary: unique.is_primary,
+            is_index: unique.is_index,
         });
         let mut checks = Vec::with_capacity(definition.checks.len());
         for check in &definition.checks {
@@ -103,6 +119,11 @@ impl AlteredTable {
         }
         let names =
             |columns: &[usize]| columns.iter().map(|at| fields[*at].name().clone()).collect();
+        let indexes = definition.indexes.iter().map(|index| AlteredIndex {
+            index: index.clone(),
+            keys: index.keys.iter().map(|key| fields[key.column].name().clone()).collect(),
+            included: names(&index.included),
+        });
         let foreign_keys = definition.foreign_keys.iter().map(|key| AlteredForeignKey {
             key: key.clone(),
             columns: names(&key.columns),
@@ -111,6 +132,7 @@ impl AlteredTable {
         Ok(Self {
             columns,
             keys: keys.collect(),
+            indexes: indexes.collect(),
             checks,
             foreign_keys: foreign_keys.collect(),
             retyped: Vec::new(),
@@ -118,7 +140,7 @@ impl AlteredTable {
         })
     }
 
-    /// Carries out an operation.
+    /// Applies an operation.
     pub(super) fn apply(
         &mut self,
         operation: &AlterTableOperation,
@@ -177,7 +199,7 @@ impl AlteredTable {
         Ok(())
     }
 
-    /// Drops a column, and with it the constraints that name it.
+    /// Drops a column, and with it the constraints that use it.
     fn drop_column(
         &mut self,
         name: &str,
@@ -200,6 +222,7 @@ impl AlteredTable {
             Some(at) => drop(self.columns.remove(at)),
         }
         self.keys.retain(|key| key.columns.iter().all(|column| column != name));
+        self.indexes.retain(|index| index.columns().all(|column| column != name));
         self.foreign_keys.retain(|key| key.columns.iter().all(|column| column != name));
         self.checks.retain(|(_, check)| !columns_of(check, normalize).contains(name));
         match self.columns.is_empty() {
@@ -217,10 +240,12 @@ impl AlteredTable {
         let Some(at) = self.position(old) else { return self.not_found(old) };
         self.free(&new)?;
         let keys = self.keys.iter_mut().flat_map(|key| &mut key.columns);
+        let indexes = self.indexes.iter_mut();
+        let indexed = indexes.flat_map(|index| index.keys.iter_mut().chain(&mut index.included));
         let foreign_keys = self.foreign_keys.iter_mut();
         let foreign_keys = foreign_keys
             .flat_map(|key| key.columns.iter_mut().chain(key.own_parent.iter_mut().flatten()));
-        for column in keys.chain(foreign_keys) {
+        for column in keys.chain(indexed).chain(foreign_keys) {
             if column == old {
                 column.clone_from(&new);
             }
@@ -328,7 +353,7 @@ impl AlteredTable {
     fn drop_constraint(&mut self, name: &str, if_exists: bool) -> Result<()> {
         let count = |it: &Self| it.keys.len() + it.checks.len() + it.foreign_keys.len();
         let before = count(self);
-        self.keys.retain(|key| &*key.name != name);
+        self.keys.retain(|key| &*key.name != name || key.is_index);
         self.checks.retain(|(own, _)| &**own != name);
         self.foreign_keys.retain(|key| &*key.key.name != name);
         match if_exists || count(self) < before {
@@ -342,7 +367,7 @@ impl AlteredTable {
     }
 
     fn rename_constraint(&mut self, old: &str, new: String) -> Result<()> {
-        let keys = self.keys.iter_mut().map(|key| &mut key.name);
+        let keys = self.keys.iter_mut().filter(|key| !key.is_index).map(|key| &mut key.name);
         let foreign_keys = self.foreign_keys.iter_mut().map(|key| &mut key.key.name);
         let mut names =
             keys.chain(self.checks.iter_mut().map(|(name, _)| name)).chain(foreign_keys);
@@ -360,7 +385,7 @@ impl AlteredTable {
     }
 
     fn constraints(&self) -> String {
-        let names = self.keys.iter().map(|key| &*key.name);
+        let names = self.keys.iter().filter(|key| !key.is_index).map(|key| &*key.name);
         let names = names.chain(self.checks.iter().map(|(name, _)| &**name));
         let foreign_keys = self.foreign_keys.iter().map(|key| &*key.key.name);
         let names: Vec<&str> = names.chain(foreign_keys).collect();
@@ -390,20 +415,20 @@ impl AlteredTable {
         )
     }
 
-    /// The new constraints, which get their names when the definition is made.
+    /// The new constraints, which get their names with the definition.
     pub(super) fn take_added(&mut self) -> AddedConstraints {
         let DeclaredTable { keys, checks, foreign_keys, .. } = std::mem::take(&mut self.added);
         (keys, checks, foreign_keys)
     }
 
-    /// The place and the name that a column has now; none where it is dropped, or gets another type.
+    /// The current position and name of a column; `None` if it is dropped or changes its type.
     pub(super) fn place_of(&self, original: &str) -> Option<(usize, &str)> {
         let is_it = |column: &&AlteredColumn| matches!(&column.source, ColumnSource::Column(field) if field.name() == original);
         let at = self.columns.iter().position(|column| is_it(&column))?;
         Some((at, &self.columns[at].name))
     }
 
-    /// Whether columns, by the names that they have now, are those of a key.
+    /// Whether columns, by their current names, are those of a key.
     pub(super) fn has_key(&self, columns: &[&str]) -> bool {
         let is_it = |key: &AlteredKey| {
             let same = key.columns.iter().all(|column| columns.contains(&column.as_str()));
@@ -413,7 +438,7 @@ impl AlteredTable {
     }
 }
 
-/// Gives a column another name in a condition.
+/// Renames a column in a condition.
 fn rename_in(condition: &mut Expr, old: &str, new: &str, normalize: &dyn Fn(&Ident) -> String) {
     let _ = walk_expressions_mut(condition, &mut |expr| {
         let name = match expr {

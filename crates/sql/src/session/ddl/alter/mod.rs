@@ -1,7 +1,7 @@
 //! ALTER TABLE: columns and constraints added, dropped, renamed and changed, and the table renamed.
 //!
-//! What is only declared is changed in place: the rows stay. With other columns the table is written anew,
-//! by the query that selects them, within the same transaction.
+//! Changes of declarations are made in place: the rows stay. With other columns the table is rewritten by the query
+//! that selects them, within the same transaction.
 
 mod altered;
 mod references;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use atoll_store::SequenceId;
 use atoll_store::database::CatalogChange;
-use atoll_store::table::{TableChange, TableDefinition};
+use atoll_store::table::{TableChange, TableDefinition, Unique, is_indexable};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{
     ResolvedTableReference, Result, TableReference, exec_err, internal_err, plan_err,
@@ -38,14 +38,14 @@ use crate::table::insert::inserted;
 use crate::table::load::load;
 use crate::table::{PlacedTable, stored_columns};
 use crate::table_text::computed;
-use altered::{AlteredColumn, AlteredForeignKey, AlteredTable, ColumnSource};
+use altered::{AlteredColumn, AlteredForeignKey, AlteredIndex, AlteredTable, ColumnSource};
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::names::{plain, relation_name};
 use atoll_sql_parse::syntax::parsed_expr;
 use references::{new_numbers, release_keys};
 
 impl Session {
-    /// Alters a table; what was done.
+    /// Alters a table; the tag and notices.
     pub(in crate::session) async fn alter(
         &self,
         planner: &StatementPlanner,
@@ -73,7 +73,7 @@ impl Session {
             return Ok("ALTER TABLE".into());
         }
         planner.lock_table(table).await?;
-        // What is there now that no one else changes it.
+        // The current state, now that no one else changes it.
         let planner = &self.planner(&planner.transaction, true).await?;
         let Some(found) = planner.names.table(&at)? else {
             return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
@@ -82,7 +82,7 @@ impl Session {
             return plan_err!("'{}' was replaced meanwhile; run the statement again", plain(&at));
         };
         let normalize = |ident: &Ident| planner.normalized(ident);
-        let mut altered = AlteredTable::of(table.id(), table.definition())?;
+        let mut altered = AlteredTable::from_definition(table.id(), table.definition())?;
         for operation in &alter.operations {
             altered.apply(operation, &normalize)?;
         }
@@ -110,7 +110,7 @@ impl Session {
             column.default = Some(parsed_expr(&next_number(&identity))?);
             column.identity = Some(identity);
         }
-        let dropped = DroppedColumns::of(planner, &alter.operations);
+        let dropped = DroppedColumns::from_operations(planner, &alter.operations);
         let readers = match dropped {
             Some(_) => planner.planned_ones(planner.readers(&[relation_name(&at)])?).await,
             None => Vec::new(),
@@ -137,7 +137,7 @@ impl Session {
         Ok(with_notices("ALTER TABLE", &told))
     }
 
-    /// Declares other names and constraints of a table, whose rows obey them.
+    /// Declares other names and constraints of a table, which its rows satisfy.
     async fn declare(
         &self,
         planner: &StatementPlanner,
@@ -185,7 +185,7 @@ impl Session {
         Ok(())
     }
 
-    /// Refuses CHECK constraints that rows break; the definition is in place by now.
+    /// Refuses CHECK constraints that rows violate; the definition is in place by now.
     async fn check_rows(
         &self,
         planner: &StatementPlanner,
@@ -209,7 +209,7 @@ impl Session {
                 return Err(SqlState::CHECK_VIOLATION.violation(message, violated));
             }
         }
-        // Planned once, so that what no row can be held against is refused now.
+        // Planned once, so that conditions that cannot be checked are refused now.
         planner.write_rules(&planner.state, table, &quoted(&at.table), None).await.map(drop)
     }
 
@@ -225,7 +225,7 @@ impl Session {
         Ok(found.iter().any(|batch| batch.num_rows() > 0))
     }
 
-    /// Writes the table anew with these columns.
+    /// Rewrites the table with these columns.
     async fn rewrite(
         &self,
         planner: &StatementPlanner,
@@ -247,10 +247,10 @@ impl Session {
         planner.renumber_references(table.id(), numbers).await?;
         let anew = self.planner(&planner.transaction, true).await?;
         let Some(found) = anew.names.table(table.at())? else {
-            return internal_err!("a table that is altered has no name");
+            return internal_err!("an altered table has no name");
         };
         let Some(anew_table) = found.downcast_ref::<PlacedTable>().cloned() else {
-            return internal_err!("a table that is altered is none");
+            return internal_err!("an altered table is not a stored table");
         };
         let name = quoted(&table.at().table);
         let rules = anew.write_rules(&anew.state, &anew_table, &name, None).await?;
@@ -265,7 +265,7 @@ impl Session {
     }
 }
 
-/// The numbers that a new sequence gives the rows of a table, which goes on behind them.
+/// Numbers the rows of a table by a new sequence, which continues after them.
 async fn number_rows(
     planner: &StatementPlanner,
     table: &PlacedTable,
@@ -326,14 +326,14 @@ fn new_name(
     Ok(to)
 }
 
-/// Whether all columns are there still, in their order, with their values.
+/// Whether all columns remain, in their order, with their values.
 fn is_declared_only(table: &PlacedTable, altered: &AlteredTable) -> bool {
     let fields = table.definition().columns.fields();
     let same = |(field, column): (&Arc<Field>, &AlteredColumn)| matches!(&column.source, ColumnSource::Column(own) if own.name() == field.name());
     fields.len() == altered.columns.len() && fields.iter().zip(&altered.columns).all(same)
 }
 
-/// The definition with these stored columns, and the names of foreign keys that are new.
+/// The definition with these stored columns, and the names of new foreign keys.
 fn definition(
     planner: &StatementPlanner,
     table: &PlacedTable,
@@ -352,8 +352,20 @@ fn definition(
     }
     for key in altered.keys {
         let columns = numbers_of(&definition, &key.columns)?;
-        let (name, is_primary) = (key.name, key.is_primary);
-        definition.uniques.push(atoll_store::table::Unique { name, columns, is_primary });
+        let (name, is_primary, is_index) = (key.name, key.is_primary, key.is_index);
+        definition.uniques.push(Unique { name, columns, is_primary, is_index });
+    }
+    for altered in altered.indexes {
+        let AlteredIndex { mut index, keys, included } = altered;
+        for (key, column) in index.keys.iter_mut().zip(numbers_of(&definition, &keys)?) {
+            key.column = column;
+        }
+        index.included = numbers_of(&definition, &included)?;
+        let types = index.keys.iter().map(|key| definition.columns.field(key.column).data_type());
+        // A column may have got a type that no index has.
+        if types.into_iter().all(is_indexable) {
+            definition.indexes.push(index);
+        }
     }
     for (name, condition) in altered.checks {
         let sql = condition.to_string().into();
@@ -395,7 +407,7 @@ fn full_name(at: &ResolvedTableReference) -> String {
     [&at.catalog, &at.schema, &at.table].map(|part| quoted(part).to_string()).join(".")
 }
 
-/// A planned query over the table as it is.
+/// A planned query over the unaltered table.
 async fn select(
     planner: &StatementPlanner,
     query: Ast,

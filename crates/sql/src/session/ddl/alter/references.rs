@@ -1,4 +1,4 @@
-//! What foreign keys lose when columns and keys are altered that they refer to, or that they are made of.
+//! Foreign keys affected by altering columns and keys that they consist of or refer to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 use atoll_sql_common::error::stated_err;
 
-/// Refuses what foreign keys stand in the way of; with CASCADE those that refer to keys which go are gone too: the
-/// table's own among them at once, those of other tables are the answer.
+/// Refuses changes that foreign keys prevent; with CASCADE, foreign keys that refer to dropped keys are dropped: the
+/// table's own at once, those of other tables are returned.
 pub(super) fn release_keys(
     planner: &StatementPlanner,
     table: &PlacedTable,
@@ -66,7 +66,7 @@ fn cascades(operation: &AlterTableOperation) -> bool {
     *drop_behavior == Some(DropBehavior::Cascade)
 }
 
-/// Refuses other types for columns of foreign keys: whether values are equal may be another answer then.
+/// Refuses to change the types of columns in foreign keys: their values might compare differently.
 fn refuse_types<'k>(
     table: &PlacedTable,
     altered: &AlteredTable,
@@ -87,7 +87,7 @@ fn refuse_types<'k>(
     Ok(())
 }
 
-/// Of each column that stays the number that it had and the one that it gets, where these are not the same.
+/// The old and the new number of each remaining column whose number changes.
 pub(super) fn new_numbers(table: &PlacedTable, altered: &AlteredTable) -> BTreeMap<usize, usize> {
     let fields = table.definition().columns.fields().iter().enumerate();
     let place = |(at, field): (usize, &Arc<Field>)| {

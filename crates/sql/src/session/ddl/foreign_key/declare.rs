@@ -1,4 +1,4 @@
-//! What a statement declares, as the store keeps it.
+//! Foreign key declarations, and their stored form.
 
 use std::collections::HashSet;
 
@@ -36,11 +36,14 @@ pub(in crate::session) struct DeclaredForeignKey {
 }
 
 impl DeclaredForeignKey {
-    /// What a statement says, under a name where it gives one.
+    /// From the clauses of a statement and the constraint's name, if it has one.
     ///
     /// # Errors
-    /// For clauses that are not supported, and for those that exclude each other.
-    pub(in crate::session) fn of(key: ForeignKeyConstraint, named: Option<Ident>) -> Result<Self> {
+    /// For unsupported and for conflicting clauses.
+    pub(in crate::session) fn from_constraint(
+        key: ForeignKeyConstraint,
+        named: Option<Ident>,
+    ) -> Result<Self> {
         if key.index_name.is_some() {
             return stated_err!(
                 SYNTAX_ERROR,
@@ -98,15 +101,15 @@ fn deferral(said: Option<ConstraintCharacteristics>) -> Result<Deferral> {
 struct Parent {
     id: TableId,
     name: String,
-    /// None where it is the table that has the foreign key.
+    /// None for a self-reference.
     table: Option<PlacedTable>,
 }
 
 impl StatementPlanner {
-    /// Adds foreign keys to the definition of a table. Names of those that have none are PostgreSQL's: `t_a_b_fkey`.
+    /// Adds foreign keys to the definition of a table. Unnamed ones are named as in PostgreSQL: `t_a_b_fkey`.
     ///
     /// # Errors
-    /// For tables and columns that are not there, and for columns that are not a key of the parent, or of other types.
+    /// For missing tables and columns, and for columns that are not a key of the parent, or of other types.
     pub(in crate::session) fn add_foreign_keys(
         &self,
         (id, at): (TableId, &ResolvedTableReference),
@@ -169,7 +172,7 @@ impl StatementPlanner {
     ) -> Result<Parent> {
         let named = self.name(&key.parent)?;
         let (mut at, lasting) = (self.resolve(named.clone()), resolve_lasting(&self.state, named));
-        // A table that is being made is not found yet, but comes before those in later schemas of the search path.
+        // A new table is not found yet, but comes before those in later schemas of the search path.
         if lasting == *own && !is_temporary_schema(&at.schema) {
             at = lasting;
         }
@@ -220,7 +223,7 @@ impl StatementPlanner {
         }
     }
 
-    /// The columns that are named, else those of the primary key.
+    /// The named columns, or those of the primary key.
     fn parent_columns(
         &self,
         name: &str,
@@ -240,7 +243,7 @@ impl StatementPlanner {
     }
 }
 
-/// Refuses columns of types whose values are never equal.
+/// Refuses columns of types whose values never compare equal.
 fn check_types(own: &TableDefinition, parent: &TableDefinition, key: &ForeignKey) -> Result<()> {
     for (column, referenced) in key.columns.iter().zip(&key.parent_columns) {
         let (column, referenced) = (own.columns.field(*column), parent.columns.field(*referenced));
@@ -260,7 +263,7 @@ fn check_types(own: &TableDefinition, parent: &TableDefinition, key: &ForeignKey
     Ok(())
 }
 
-/// Refuses actions that would set a column which is computed.
+/// Refuses actions that would set a generated column.
 fn check_actions(own: &TableDefinition, key: &ForeignKey) -> Result<()> {
     use ReferentialAction::{Cascade, SetDefault, SetNull};
     let computed =
@@ -279,7 +282,7 @@ fn check_actions(own: &TableDefinition, key: &ForeignKey) -> Result<()> {
     }
 }
 
-/// A temporary table that loses its rows or itself at COMMIT is not looked at then.
+/// Refuses temporary tables that lose their rows or are dropped at COMMIT, when foreign keys are not checked.
 fn check_on_commit(own: &TableDefinition, parent: &TableDefinition) -> Result<()> {
     let stays = |definition: &TableDefinition| definition.on_commit == OnCommit::PreserveRows;
     match stays(own) && stays(parent) {

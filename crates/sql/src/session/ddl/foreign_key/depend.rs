@@ -1,4 +1,4 @@
-//! Tables and keys that are dropped or emptied while foreign keys refer to them.
+//! Dropping and emptying tables and keys that foreign keys refer to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use atoll_sql_common::error::{stated_err, transaction_error};
 /// Foreign keys, by their tables.
 pub(in crate::session) type ForeignKeys = BTreeMap<TableId, BTreeSet<Arc<str>>>;
 
-/// A TRUNCATE with all that it empties.
+/// A TRUNCATE with all tables that it empties.
 pub(in crate::session) struct WholeTruncate {
     pub(in crate::session) truncate: Truncate,
     pub(in crate::session) tables: Vec<TableId>,
 }
 
 impl StatementPlanner {
-    /// The tables of the store among those that are named.
+    /// The stored tables among the named ones.
     pub(in crate::session) fn tables_named<'n>(
         &self,
         names: impl IntoIterator<Item = &'n ObjectName>,
@@ -39,8 +39,8 @@ impl StatementPlanner {
         Ok(tables)
     }
 
-    /// Takes away the foreign keys that refer to tables which are about to be dropped, where their own tables are dropped
-    /// too or the statement says CASCADE. Others are in the way.
+    /// Drops the foreign keys that refer to tables about to be dropped, if their own tables are dropped too or the
+    /// statement says CASCADE. Others prevent the drop.
     pub(in crate::session) async fn release_tables(
         &self,
         dropped: &[TableId],
@@ -58,7 +58,7 @@ impl StatementPlanner {
         self.drop_foreign_keys(&released).await
     }
 
-    /// Takes away foreign keys. What they refer to is the user's, so whose tables they are of does not matter.
+    /// Drops foreign keys. Their target belongs to the user, so the owners of their tables do not matter.
     pub(in crate::session) async fn drop_foreign_keys(&self, dropped: &ForeignKeys) -> Result<()> {
         for (table, names) in dropped {
             let version = self.transaction.statement(true).await?;
@@ -71,7 +71,7 @@ impl StatementPlanner {
         Ok(())
     }
 
-    /// Has the foreign keys of others follow the columns of a table to their new numbers.
+    /// Updates the column numbers of a table in the foreign keys of others.
     pub(in crate::session) async fn renumber_references(
         &self,
         table: TableId,
@@ -94,7 +94,7 @@ impl StatementPlanner {
         Ok(())
     }
 
-    /// Checks the rows of a table by foreign keys that are new.
+    /// Checks the rows of a table against new foreign keys.
     pub(in crate::session) async fn check_foreign_keys(
         &self,
         table: TableId,
@@ -107,10 +107,10 @@ impl StatementPlanner {
         transaction.check_foreign_keys(table, names).await.map_err(transaction_error)
     }
 
-    /// What a TRUNCATE empties: with CASCADE also the tables that refer to those that it names.
+    /// The tables that a TRUNCATE empties: with CASCADE also those that refer to the named ones.
     ///
     /// # Errors
-    /// Where a table that it does not empty refers to one that it does.
+    /// If a table that it does not empty refers to one that it does.
     pub(in crate::session) fn whole_truncate(&self, truncate: &Truncate) -> Result<WholeTruncate> {
         let version = self.names.stored_version();
         let mut whole = WholeTruncate { truncate: truncate.clone(), tables: Vec::new() };

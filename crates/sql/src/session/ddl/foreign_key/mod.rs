@@ -1,10 +1,10 @@
-//! FOREIGN KEY constraints, as statements declare, drop and carry them out. What they demand is checked by the store.
+//! FOREIGN KEY constraints: declaring, dropping and executing them. The store checks them.
 //!
 //! | file | what |
 //! |---|---|
-//! | `declare.rs` | what a statement declares, as the store keeps it |
+//! | `declare.rs` | foreign key declarations, and their stored form |
 //! | `depend.rs` | tables and keys that are dropped while others refer to them; TRUNCATE |
-//! | `plan.rs` | what rows become that CASCADE, SET NULL and SET DEFAULT change |
+//! | `plan.rs` | the rows that CASCADE, SET NULL and SET DEFAULT change |
 //! | `set.rs` | SET CONSTRAINTS |
 //! | `text.rs` | a foreign key as SQL |
 

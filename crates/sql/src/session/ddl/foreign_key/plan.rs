@@ -1,4 +1,4 @@
-//! What rows become that CASCADE, SET NULL and SET DEFAULT change: they obey what is declared of their table.
+//! Rows that CASCADE, SET NULL and SET DEFAULT change: they satisfy the declarations of their table.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use atoll_sql_common::names::CATALOG;
 use atoll_sql_parse::syntax::parsed_expr;
 
 impl StatementPlanner {
-    /// What a change of rows of a table needs for the rows that refer to them, and for those that refer to these; none
-    /// where no foreign key gives rows other values.
+    /// The plans of the referential actions of a change of a table's rows, for rows that refer to them, directly or
+    /// not; `None` if no foreign key changes values.
     pub(in crate::session) async fn referential_actions(
         &self,
         state: &SessionState,
@@ -73,7 +73,7 @@ impl StatementPlanner {
     }
 }
 
-/// The columns that get their defaults.
+/// The columns that are set to their defaults.
 fn defaulted_columns(definition: &TableDefinition) -> Vec<usize> {
     let sets = |action| action == ReferentialAction::SetDefault;
     let keys = definition.foreign_keys.iter();

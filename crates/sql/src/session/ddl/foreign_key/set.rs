@@ -1,4 +1,4 @@
-//! `SET CONSTRAINTS ALL DEFERRED`, `SET CONSTRAINTS a, s.b IMMEDIATE`: which the parser does not know.
+//! `SET CONSTRAINTS ALL DEFERRED`, `SET CONSTRAINTS a, s.b IMMEDIATE`, which the parser does not know.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::session::Session;
 use atoll_sql_common::error::{stated_err, transaction_error};
 use atoll_sql_parse::syntax::begins_with;
 
-/// When foreign keys are checked from now on, until the transaction ends.
+/// When foreign keys are checked until the transaction ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::session) struct SetConstraints {
-    /// Names with their schemas where these are given; none for all.
+    /// Names, qualified if the statement qualifies them; `None` for all.
     named: Option<Vec<(Option<String>, String)>>,
     is_deferred: bool,
 }
 
 impl SetConstraints {
-    /// The statement of a text, if it is one.
-    pub(in crate::session) fn of(sql: &str) -> Result<Option<Self>> {
+    /// Parses the text; `None` if it is another statement.
+    pub(in crate::session) fn parse(sql: &str) -> Result<Option<Self>> {
         if !begins_with(sql, &["set"]) {
             return Ok(None);
         }
@@ -51,7 +51,7 @@ fn expected<T>() -> Result<T> {
     stated_err!(SYNTAX_ERROR, "expected SET CONSTRAINTS ALL or names, then DEFERRED or IMMEDIATE")
 }
 
-/// Whether a token is a word without quotes.
+/// Whether a token is this unquoted word.
 fn is(token: &Token, word: &str) -> bool {
     matches!(token, Token::Word(Word { value, quote_style: None, .. }) if value.eq_ignore_ascii_case(word))
 }
@@ -79,7 +79,7 @@ fn constraint_names(tokens: &[Token]) -> Result<Vec<(Option<String>, String)>> {
 }
 
 impl Session {
-    /// Carries out SET CONSTRAINTS. Outside of a transaction block there is nothing that it could be about.
+    /// Runs SET CONSTRAINTS, which has no effect outside of a transaction block.
     pub(in crate::session) async fn set_constraints(&self, set: SetConstraints) -> Result<String> {
         let within = self.statement_transaction()?;
         let version = within.statement(true).await?;
@@ -104,7 +104,7 @@ impl Session {
     }
 }
 
-/// The foreign keys of a name.
+/// The foreign keys with a name.
 fn constraints_named(
     version: &DatabaseVersion,
     schema: Option<&str>,
@@ -119,7 +119,7 @@ fn constraints_named(
         let definition = table.definition();
         let keys = definition.foreign_keys.iter().filter(|key| &*key.name == name);
         found.extend(keys.map(|key| (id, Arc::clone(&key.name))));
-        has_other |= definition.uniques.iter().any(|unique| &*unique.name == name)
+        has_other |= definition.uniques.iter().any(|it| &*it.name == name && !it.is_index)
             || definition.checks.iter().any(|check| &*check.name == name);
     }
     match (found.is_empty(), has_other) {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn constraints_are_named_with_and_without_their_schemas() {
-        let of = |sql: &str| SetConstraints::of(sql).unwrap();
+        let of = |sql: &str| SetConstraints::parse(sql).unwrap();
         let all = SetConstraints { named: None, is_deferred: true };
         assert_eq!(of("set constraints all deferred;"), Some(all));
         let named = |schema: Option<&str>, name: &str| (schema.map(str::to_owned), name.to_owned());
@@ -149,7 +149,7 @@ mod tests {
         for wrong in
             ["SET CONSTRAINTS a", "SET CONSTRAINTS a, DEFERRED", "SET CONSTRAINTS 1 DEFERRED"]
         {
-            assert!(SetConstraints::of(wrong).is_err(), "{wrong}");
+            assert!(SetConstraints::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::lock::{LockMode, LockTarget};
 use crate::table::{Key, Row, TableChange, TableError};
 
 impl Transaction {
-    /// Carries out an action, and notes what that asks for in turn.
+    /// Carries out an action, and records the work that follows from it.
     pub(super) async fn act(
         &mut self,
         action: Action,
@@ -45,7 +45,7 @@ impl Transaction {
                 self.lock(LockTarget::Row(table, *row), LockMode::Exclusive).await?;
             }
         }
-        // While it waited others may have given rows other keys, but none has got one of these.
+        // While it waited, others may have changed keys of rows, but no row has got one of these.
         let Some(reference) = self.reference(&action.reference)? else { return Ok(Written::Done) };
         let has_key = |(row, key): &(RowId, Key)| {
             reference.child.key_of(*row, &reference.columns).as_ref() == Some(key)
@@ -56,7 +56,7 @@ impl Transaction {
         }
         if self.is_repeatable() {
             let newest = self.read_newest();
-            // It must not change rows that it does not see: an error where there are some.
+            // It must not change rows that it does not see: an error if there are any.
             let _ = self.compare(&newest, table, rows.iter().map(|(row, _)| *row))?;
         }
         match changed(&reference, &action, &rows, &keys, actions)? {
@@ -65,7 +65,7 @@ impl Transaction {
         }
     }
 
-    /// Keeps a change of rows that are locked.
+    /// Keeps a change of locked rows.
     async fn write_action(
         &mut self,
         table: TableId,
@@ -87,7 +87,7 @@ impl Transaction {
     }
 }
 
-/// The keys of rows that are concerned, each with the key that they follow to.
+/// The keys of affected rows, each with its new key.
 fn child_keys(reference: &Reference, action: &Action) -> HashMap<Key, Option<Key>> {
     let of_child = |(key, other): (&Key, &Option<Key>)| {
         let followed = other.as_ref().and_then(|other| reference.to_child(other));
@@ -96,7 +96,7 @@ fn child_keys(reference: &Reference, action: &Action) -> HashMap<Key, Option<Key
     action.keys.iter().filter_map(of_child).collect()
 }
 
-/// The change that an action makes of rows; none where what it needs is not known.
+/// The change that an action makes to rows. Returns None if the definition of the table is unknown.
 fn changed(
     reference: &Reference,
     action: &Action,
@@ -140,7 +140,7 @@ fn changed(
     Ok(Some(change))
 }
 
-/// The key that each row follows to.
+/// The new key of each row.
 fn followed<'k>(
     reference: &Reference,
     rows: &[(RowId, Key)],
@@ -156,7 +156,7 @@ fn followed<'k>(
     Ok(followed.map(|key| key.ok_or_else(too_large)).collect::<std::result::Result<_, _>>()?)
 }
 
-/// Rows of all columns, in which NULL may be anywhere.
+/// Rows of all columns, with NULL allowed anywhere.
 fn batch(schema: &Schema, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let fields = schema.fields().iter().zip(&columns);
     let fields =

@@ -1,4 +1,4 @@
-//! Keys that have to be in a parent, and keys that no row may have any more.
+//! Checks that the parent has a key, and that no row refers to a removed key.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::lock::{LockMode, LockTarget};
 use crate::table::Key;
 
 impl Transaction {
-    /// Checks all rows of a table by some of its foreign keys, which are new; both tables are locked.
+    /// Checks all rows of a table against some of its foreign keys, which are new; both tables are locked.
     pub async fn check_foreign_keys(&mut self, table: TableId, names: &[Arc<str>]) -> Result<()> {
         for name in names {
             let id = (table, Arc::clone(name));
@@ -42,7 +42,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Refuses keys of rows that are not in the parent, and keeps the others there until the transaction ends.
+    /// Refuses keys of rows that the parent does not have, and keeps the other keys there until the transaction ends.
     async fn check_parents(&mut self, id: &ReferenceId, come: HashSet<Key>) -> Result<()> {
         let Some(reference) = self.reference(id)? else { return Ok(()) };
         let parent = reference.key.parent;
@@ -51,7 +51,7 @@ impl Transaction {
             self.lock(whole, LockMode::Exclusive).await?;
         } else if !self.locks.holds(&whole, LockMode::Exclusive) {
             self.lock(whole, LockMode::Shared).await?;
-            // With the table locked its constraints keep their numbers.
+            // The table is locked, so its constraints keep their numbers.
             let Some(reference) = self.reference(id)? else { return Ok(()) };
             let keys = come.iter().filter_map(|key| reference.to_parent(key));
             let mut targets: Vec<LockTarget> =
@@ -63,7 +63,7 @@ impl Transaction {
         }
         let Some(reference) = self.reference(id)? else { return Ok(()) };
         let missing = missing_keys(&reference, come);
-        // Since the row was written it may have got another key.
+        // The row may have got another key since it was written.
         let rows = reference.child.rows_with_keys(&reference.columns, &missing)?;
         match rows.first() {
             None => Ok(()),
@@ -71,8 +71,8 @@ impl Transaction {
         }
     }
 
-    /// Refuses keys that a parent lost and that rows have still. A row that another transaction is changing is waited for:
-    /// it may lose its key, or go.
+    /// Refuses removed keys of a parent that rows still refer to. Waits for rows that another transaction is changing:
+    /// they may lose the key or be deleted.
     async fn check_children(&mut self, id: &ReferenceId, go: &HashSet<Key>) -> Result<()> {
         loop {
             let Some(reference) = self.reference(id)? else { return Ok(()) };
@@ -131,7 +131,7 @@ impl Transaction {
         self.violation(ReferenceFault::HasChildren, id, reference.key.parent, detail)
     }
 
-    /// The error of a row with some NULLs under MATCH FULL.
+    /// The error for a row with some NULLs under MATCH FULL.
     pub(super) fn mixes_nulls(&self, id: &ReferenceId) -> TransactionError {
         let detail = "MATCH FULL does not allow mixing of null and nonnull key values.".to_owned();
         self.violation(ReferenceFault::NoParent, id, id.0, detail)
@@ -165,7 +165,7 @@ impl Transaction {
     }
 }
 
-/// The keys of rows that the parent does not have. They are looked up in the order of their hashes, which is that of
+/// The keys of rows that the parent does not have. They are looked up in hash order, which is the order of
 /// the index.
 fn missing_keys(reference: &Reference, come: HashSet<Key>) -> HashSet<Key> {
     let mut keys: Vec<(Key, Option<Key>)> =

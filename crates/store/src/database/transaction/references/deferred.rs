@@ -1,7 +1,7 @@
 //! Checks that wait for COMMIT, and SET CONSTRAINTS.
 //!
-//! What waits is keys, not rows: when they are checked, each key that the parent does not have must be one that no row
-//! has. So it does no harm where what brought them was taken back to a savepoint.
+//! Keys are deferred, not rows: when they are checked, each key that the parent does not have must be one that no row
+//! has. So a rollback to a savepoint leaves harmless keys.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::database::version::DatabaseVersion;
 use crate::ids::TableId;
 use crate::table::{Deferral, ForeignKey};
 
-/// The checks of a transaction that wait, and what it said of constraints.
+/// The deferred checks of a transaction, and its SET CONSTRAINTS.
 #[derive(Debug, Default)]
 pub(in crate::database::transaction) struct DeferredChecks {
     checks: Checks,
-    /// Those that wait for the last part of the statement.
+    /// Checks deferred to the last part of the statement.
     of_parts: Checks,
-    /// Of all that can be, whether they are deferred, since it was said.
+    /// The last SET CONSTRAINTS ALL.
     all: Option<bool>,
-    /// Of single ones, said after that.
+    /// Later settings of single constraints.
     named: BTreeMap<ReferenceId, bool>,
 }
 
 impl DeferredChecks {
-    /// Keeps the checks that are deferred; the others.
+    /// Keeps the checks that are deferred; returns the others.
     pub(super) fn put_off(&mut self, checks: Checks, version: &DatabaseVersion) -> Checks {
         let (later, now) = checks
             .0
@@ -51,7 +51,7 @@ impl DeferredChecks {
         self.of_parts.then(checks);
     }
 
-    /// Whether checks of a table's foreign keys wait.
+    /// Whether checks of a table's foreign keys are deferred.
     pub(in crate::database::transaction) fn has_of(&self, table: TableId) -> bool {
         self.checks.0.keys().any(|(child, _)| *child == table)
     }
@@ -66,24 +66,24 @@ fn foreign_key<'v>(
 }
 
 impl Transaction {
-    /// Checks what waited, before the transaction commits.
+    /// Runs the deferred checks before the transaction commits.
     pub(in crate::database::transaction) async fn check_deferred(&mut self) -> Result<()> {
         let checks = std::mem::take(&mut self.deferred.checks);
         self.check(checks).await
     }
 
-    /// Checks what waited for the last part of a statement.
+    /// Runs the checks deferred to the last part of a statement.
     pub(in crate::database::transaction) async fn check_after_parts(&mut self) -> Result<()> {
         let checks = std::mem::take(&mut self.deferred.of_parts);
         self.check(checks).await
     }
 
-    /// Forgets what waited for the last part of a statement, which is taken back.
+    /// Forgets the checks of a statement that is undone.
     pub(in crate::database::transaction) fn forget_checks_of_parts(&mut self) {
         self.deferred.of_parts = Checks::default();
     }
 
-    /// `SET CONSTRAINTS`, of all or of single foreign keys. What is not deferred any more is checked at once.
+    /// `SET CONSTRAINTS`, for all or for single foreign keys. Checks that are no longer deferred run at once.
     ///
     /// # Errors
     /// For constraints that cannot be deferred, and where a check fails.

@@ -1,15 +1,15 @@
-//! Foreign keys: each row that has a key refers to a row of the parent, whatever transactions run at the same time.
+//! Foreign keys: each row with a key refers to a row of the parent, whatever transactions run at the same time.
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod.rs` | what a change asks for, and what is done about it at the end of its statement |
-//! | `check.rs` | keys that have to be there, and keys that no row may have any more |
+//! | `mod.rs` | the work that a change causes, done at the end of its statement |
+//! | `check.rs` | keys that must exist, and keys that no row may refer to any more |
 //! | `act.rs` | CASCADE, SET NULL, SET DEFAULT |
 //! | `deferred.rs` | checks that wait for COMMIT; SET CONSTRAINTS |
 //!
-//! A transaction that brings a reference shares the lock of the parent's key; one that removes a key, or gives its row
-//! another one, has that lock alone since before it wrote (`unique.rs`). Both then look at the newest version, whatever
-//! their snapshots are:
+//! A transaction that adds a reference shares the lock of the parent's key; one that removes a key, or gives its row
+//! another one, has held that lock exclusively since before it wrote (`unique.rs`). Both then read the newest version,
+//! whatever their snapshots are:
 //!
 //! ```text
 //! child: INSERT, shares key 1, sees row 1 ……… COMMIT           │ parent waits for the key, then sees the new row: 23503
@@ -19,10 +19,10 @@
 //! child:          INSERT, wants to share key 1 …………………………… │ or 40001 where its snapshot has it
 //! ```
 //!
-//! A lock is let go of when what it protects can be seen by all, so the next one to get it sees that. Locks on tables stand for
-//! those of all their keys; a statement with more keys than [`ROWS_LOCKED_MAX`] takes that of the parent. Rows that an
-//! action changes are locked, and read again once they are: others may have changed them while it waited, but no one can
-//! bring new rows with these keys.
+//! A lock is released when what it protects is visible to all, so the next holder sees that. A lock on a table covers
+//! all its keys; a statement with more keys than [`ROWS_LOCKED_MAX`] locks the parent. Rows that an
+//! action changes are locked, and read again once they are: others may have changed them while it waited, but no
+//! transaction can add rows with these keys.
 
 mod act;
 mod check;
@@ -48,9 +48,9 @@ use crate::table::{
 
 pub(super) use deferred::DeferredChecks;
 
-/// What rows become that a foreign key changes: what the store cannot tell, which knows no expressions.
+/// Computes the rows that a foreign key changes: the store cannot, because it knows no expressions.
 pub trait ReferentialActions: Send + Sync {
-    /// Rows of a table, all columns, as they are to be written; in `defaults` are the columns that get theirs.
+    /// Rows of a table, all columns, as they are to be written; the columns in `defaults` get their defaults.
     fn written(
         &self,
         table: TableId,
@@ -60,14 +60,14 @@ pub trait ReferentialActions: Send + Sync {
     ) -> ActionRows;
 }
 
-/// What came of rows that a foreign key changes.
+/// The result for rows that a foreign key changes.
 #[derive(Debug)]
 pub enum ActionRows {
-    /// As they are written.
+    /// The rows as they are written.
     Written(Vec<ArrayRef>),
-    /// The table, or this definition of it, is not known: the statement is to be planned again.
+    /// The table, or this definition of it, is unknown: the statement must be planned again.
     Unknown,
-    /// They break a constraint; who was asked knows which one.
+    /// They violate a constraint; the implementation knows which one.
     Refused,
 }
 
@@ -87,41 +87,41 @@ impl ReferentialActions for NoActions {
     }
 }
 
-/// A foreign key: its table, and its name.
+/// A foreign key, by its table and its name.
 type ReferenceId = (TableId, Arc<str>);
 
-/// Keys of a foreign key that are to be checked.
+/// Keys of a foreign key to be checked.
 #[derive(Clone, Debug, Default)]
 struct KeysToCheck {
-    /// Keys of rows that have to be in the parent, in the types of the foreign key.
+    /// Keys that the parent must have, in the types of the foreign key.
     come: HashSet<Key>,
     /// Keys that the parent lost, in its types.
     go: HashSet<Key>,
 }
 
-/// Foreign keys with what is to be checked of them.
+/// Keys to be checked, by foreign key.
 #[derive(Clone, Debug, Default)]
 struct Checks(BTreeMap<ReferenceId, KeysToCheck>);
 
 impl Checks {
-    fn of(&mut self, reference: ReferenceId) -> &mut KeysToCheck {
+    fn entry(&mut self, reference: ReferenceId) -> &mut KeysToCheck {
         self.0.entry(reference).or_default()
     }
 
     fn then(&mut self, later: Self) {
         for (reference, keys) in later.0 {
-            let known = self.of(reference);
+            let known = self.entry(reference);
             known.come.extend(keys.come);
             known.go.extend(keys.go);
         }
     }
 }
 
-/// Something to be done with the rows that have one of some keys.
+/// An action on the rows that have one of some keys.
 #[derive(Debug)]
 struct Action {
     reference: ReferenceId,
-    /// Keys of the parent, in its types, and where rows follow them those that they follow to.
+    /// Keys of the parent, in its types, and the new keys if rows follow them.
     keys: HashMap<Key, Option<Key>>,
     kind: ActionKind,
 }
@@ -134,13 +134,13 @@ enum ActionKind {
     SetDefault,
 }
 
-/// What a statement has to do about foreign keys.
+/// The foreign key work of a statement.
 #[derive(Debug, Default)]
 pub(super) struct ReferenceWork {
-    /// What RESTRICT refuses, before anything is done.
+    /// Checks of RESTRICT, before anything is done.
     restricted: Checks,
     actions: VecDeque<Action>,
-    /// What is checked when that is done, or later.
+    /// Checks after the actions, or later.
     checks: Checks,
 }
 
@@ -149,7 +149,7 @@ impl ReferenceWork {
         self.restricted.0.is_empty() && self.actions.is_empty() && self.checks.0.is_empty()
     }
 
-    /// Adds what is to be done about keys that a parent lost.
+    /// Adds the work for keys that a parent lost.
     fn add_gone(&mut self, reference: &ReferenceId, key: &ForeignKey, gone: &ChangedKeys) {
         let deleted = gone.deleted.iter().map(|key| (key.clone(), None)).collect();
         self.add(reference, key.on_delete, ActionKind::Delete, deleted);
@@ -178,18 +178,18 @@ impl ReferenceWork {
         let reference = reference.clone();
         let kind = match action {
             ReferentialAction::NoAction => {
-                self.checks.of(reference).go.extend(keys.into_keys());
+                self.checks.entry(reference).go.extend(keys.into_keys());
                 return;
             }
             ReferentialAction::Restrict => {
-                self.restricted.of(reference).go.extend(keys.into_keys());
+                self.restricted.entry(reference).go.extend(keys.into_keys());
                 return;
             }
             ReferentialAction::Cascade => cascade,
             ReferentialAction::SetNull => ActionKind::SetNull,
             ReferentialAction::SetDefault => {
-                // A row whose default is the key that goes keeps it: a check of new references misses it.
-                self.checks.of(reference.clone()).go.extend(keys.keys().cloned());
+                // A row whose default is the removed key keeps it: a check of new references misses it.
+                self.checks.entry(reference.clone()).go.extend(keys.keys().cloned());
                 ActionKind::SetDefault
             }
         };
@@ -197,7 +197,7 @@ impl ReferenceWork {
     }
 }
 
-/// A foreign key with the tables on both sides of it.
+/// A foreign key with both its tables.
 struct Reference {
     key: ForeignKey,
     child: Arc<TableVersion>,
@@ -210,7 +210,7 @@ struct Reference {
 }
 
 impl Reference {
-    fn of(version: &DatabaseVersion, (child, name): &ReferenceId) -> Option<Self> {
+    fn find(version: &DatabaseVersion, (child, name): &ReferenceId) -> Option<Self> {
         let child = version.table(*child)?;
         let mut keys = child.definition().foreign_keys.iter();
         let key = keys.find(|key| key.name == *name)?.clone();
@@ -228,7 +228,7 @@ impl Reference {
         &self.parent.definition().uniques[self.unique].columns
     }
 
-    /// The key of the parent that a row with a key refers to; none where there can be no such key.
+    /// The key of the parent that a row with a key refers to. Returns None if no such key can exist.
     fn to_parent(&self, key: &Key) -> Option<Key> {
         match self.has_same_keys {
             true => Some(key.clone()),
@@ -239,7 +239,7 @@ impl Reference {
         }
     }
 
-    /// The key of rows that refer to a key of the parent; none where none can.
+    /// The key of rows that refer to a key of the parent. Returns None if none can.
     fn to_child(&self, key: &Key) -> Option<Key> {
         match self.has_same_keys {
             true => Some(key.clone()),
@@ -252,18 +252,18 @@ impl Reference {
 }
 
 impl Transaction {
-    /// Tables of a TRUNCATE, which are emptied one after the other: what refers from one of them to another is not looked
-    /// at meanwhile.
+    /// Tables of a TRUNCATE, which are emptied one after another: references between them are not
+    /// checked meanwhile.
     pub fn set_truncated(&mut self, tables: Vec<TableId>) {
         self.truncated = tables;
     }
 
-    /// Whether a statement empties tables together.
+    /// Whether a statement empties several tables.
     pub fn is_truncating(&self) -> bool {
         !self.truncated.is_empty()
     }
 
-    /// Whether a change may bring references or remove what is referred to.
+    /// Whether a change may add references or remove referenced keys.
     pub(super) fn has_references(
         &mut self,
         newest: &Arc<DatabaseVersion>,
@@ -279,7 +279,7 @@ impl Transaction {
         Ok(brings && has_keys() || takes_keys(change) && !own.children(table).is_empty())
     }
 
-    /// Notes what a change asks for, before it is kept.
+    /// Records the work that a change causes, before the change is kept.
     pub(super) fn collect_references(
         &self,
         table: TableId,
@@ -293,10 +293,10 @@ impl Transaction {
             if key.is_full && before.mixes_nulls(change, &key.columns)? {
                 return Err(self.mixes_nulls(&reference));
             }
-            let Some(found) = Reference::of(&made.own, &reference) else { continue };
+            let Some(found) = Reference::find(&made.own, &reference) else { continue };
             let come = before.keys_that_come(change, &found.columns)?;
             if !come.is_empty() {
-                work.checks.of(reference).come.extend(come);
+                work.checks.entry(reference).come.extend(come);
             }
         }
         if !takes_keys(change) {
@@ -305,7 +305,7 @@ impl Transaction {
         let mut known: HashMap<usize, ChangedKeys> = HashMap::new();
         for (child, _, key) in made.own.references_to(table) {
             let reference = (child, Arc::clone(&key.name));
-            let Some(found) = Reference::of(&made.own, &reference) else { continue };
+            let Some(found) = Reference::find(&made.own, &reference) else { continue };
             if child != table && self.truncated.contains(&child) {
                 continue;
             }
@@ -317,7 +317,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Does what a statement has to do about foreign keys.
+    /// Does the foreign key work of a statement.
     pub(super) async fn follow_references(
         &mut self,
         mut work: ReferenceWork,
@@ -341,15 +341,15 @@ impl Transaction {
         Ok(Written::Done)
     }
 
-    /// A foreign key in the newest version with the transaction's changes; none where it is gone.
+    /// A foreign key in the newest version with the transaction's changes. Returns None if it no longer exists.
     fn reference(&mut self, id: &ReferenceId) -> Result<Option<Reference>> {
         let newest = self.read_newest();
         let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
-        Ok(Reference::of(&own, id))
+        Ok(Reference::find(&own, id))
     }
 }
 
-/// Lets others have the thread, and a statement that is given up end here: actions may go on for long.
+/// Yields the thread, and lets a cancelled statement end here: actions may take long.
 async fn pause() {
     let mut is_over = false;
     poll_fn(|context| {
@@ -362,7 +362,7 @@ async fn pause() {
     .await;
 }
 
-/// Whether rows may have other keys after a change, or are gone.
+/// Whether rows may have other keys after a change, or be deleted.
 fn takes_keys(change: &TableChange) -> bool {
     let has_others = !change.updated.is_empty() && !change.keeps_keys;
     change.truncated || has_others || !change.deleted.is_empty() || !change.replaced.is_empty()

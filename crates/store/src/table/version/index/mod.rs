@@ -1,14 +1,14 @@
 //! Rows by key: an index for each PRIMARY KEY and UNIQUE constraint.
 //!
-//! It holds rows by the hash of their key. Hashes are cut into ranges, and each range has a few sorted arrays, each
-//! much larger than the next; what came and went since is in one persistent map. When that is full, what it has of
-//! one range, the next one in turn, becomes an array of the range, which is merged with those before it that are not
-//! much larger. So a change copies the path to it, merges at most one range, and a lookup looks into few places. Keys
-//! are not kept: whether a row has the key is seen from the row, so that a row that an array still has and
-//! that is gone does no harm.
+//! An index holds rows by the hash of their key. Hashes are divided into ranges, each with a few sorted arrays, each
+//! much larger than the next; recent changes are in one persistent map. When it is full, its rows of
+//! one range, the next one in turn, become an array of the range, which is merged with earlier arrays that are not
+//! much larger. So a change copies the path to it, merges at most one range, and a lookup searches few places. Keys
+//! are not stored: the row itself shows whether it has the key, so a deleted row that an array still contains
+//! does no harm.
 //!
-//! Many rows at once come sorted ([`SortedKeys`]), and are arrays as they are; large ones are merged with those before
-//! them when the turn of their range comes.
+//! Bulk changes arrive sorted ([`SortedKeys`]) and become arrays unchanged; large ones are merged with earlier
+//! arrays when their range's turn comes.
 
 mod run;
 mod sorted;
@@ -23,22 +23,22 @@ use crate::ids::RowId;
 use run::{Run, first_of, same_hash};
 pub(super) use sorted::{HashedRows, SortedKeys, sorted, sorted_ranges};
 
-/// The highest bits of a hash, which say the range.
+/// The highest bits of a hash, which select the range.
 const RANGE_BITS: u32 = 8;
 
 /// Ranges of hashes: of a table of six million rows, one has 23,000, which are merged in less than a millisecond.
 pub(super) const RANGES: usize = 1 << RANGE_BITS;
 
-/// Changes that are kept in the map, at most.
+/// Maximum number of changes in the map.
 const RECENT_MAX: usize = 4096;
 
-/// Two arrays are merged where the older has at most so many times as many rows.
+/// Two arrays are merged if the older has at most this many times as many rows.
 const MERGE_FACTOR: usize = 4;
 
-/// Where rows come to all ranges at once, arrays are merged up to so many rows.
+/// When rows are added to all ranges at once, arrays are merged up to this many rows.
 const MERGED_AT_ONCE_MAX: usize = 1024;
 
-/// Arrays of a range that wait to be merged, at most.
+/// Maximum number of unmerged arrays of a range.
 const RUNS_MAX: usize = 8;
 
 /// A row with the hash of its key.
@@ -49,15 +49,15 @@ fn range_of(hash: u64) -> usize {
     (hash >> (u64::BITS - RANGE_BITS)) as usize
 }
 
-/// Rows by key. Rows with a NULL in it are not among them.
+/// Rows by key, without rows that have a NULL in it.
 #[derive(Clone, Debug)]
 pub(super) struct UniqueIndex {
     columns: Arc<[usize]>,
-    /// Of each range, the oldest and largest first.
+    /// For each range, oldest and largest first.
     ranges: Arc<[Arc<[Run]>]>,
-    /// Whether rows are there, where that changed since.
+    /// Whether recently changed rows exist.
     recent: OrdMap<HashedRow, bool>,
-    /// The range whose turn it is.
+    /// The next range in turn.
     turn: usize,
 }
 
@@ -75,7 +75,7 @@ impl UniqueIndex {
         *self.columns == *columns
     }
 
-    /// Bytes of memory it takes, about: nodes of the map are half full on average.
+    /// Approximate size in memory, in bytes: nodes of the map are half full on average.
     pub(super) fn memory_bytes(&self) -> usize {
         let in_runs: usize = self.ranges.iter().flat_map(|runs| runs.iter()).map(Run::len).sum();
         in_runs * size_of::<HashedRow>() + 2 * self.recent.len() * size_of::<(HashedRow, bool)>()
@@ -86,7 +86,7 @@ impl UniqueIndex {
         self.recent = OrdMap::new();
     }
 
-    /// Follows a row from one key to another, or to none.
+    /// Moves a row from one key to another, or to none.
     pub(super) fn change(&mut self, id: RowId, before: Option<Key>, after: Option<Key>) {
         if before == after {
             return;
@@ -99,7 +99,7 @@ impl UniqueIndex {
         }
     }
 
-    /// Takes a row, or takes it out.
+    /// Adds a row, or removes it.
     fn set(&mut self, row: HashedRow, is_there: bool) {
         self.recent.insert(row, is_there);
         while self.recent.len() >= RECENT_MAX {
@@ -108,7 +108,7 @@ impl UniqueIndex {
         }
     }
 
-    /// Takes rows out, then takes others.
+    /// Removes rows, then adds others.
     pub(super) fn change_many(&mut self, went: Vec<HashedRow>, came: Vec<HashedRow>) {
         if went.len() + came.len() < RECENT_MAX {
             went.into_iter().for_each(|row| self.set(row, false));
@@ -116,7 +116,8 @@ impl UniqueIndex {
             return;
         }
         self.push_all_recent();
-        let (went, came) = (sorted([&HashedRows::of(went)]), sorted([&HashedRows::of(came)]));
+        let (went, came) =
+            (sorted([&HashedRows::from_rows(went)]), sorted([&HashedRows::from_rows(came)]));
         for (range, (went, came)) in went.ranges().zip(came.ranges()).enumerate() {
             self.push(
                 range,
@@ -126,7 +127,7 @@ impl UniqueIndex {
         }
     }
 
-    /// Takes many rows.
+    /// Adds many rows.
     pub(super) fn extend(&mut self, rows: &SortedKeys) {
         if rows.len() < RECENT_MAX {
             rows.ranges().flat_map(|rows| rows.iter()).for_each(|row| self.set(*row, true));
@@ -142,14 +143,14 @@ impl UniqueIndex {
         }
     }
 
-    /// Before many rows come to the arrays: what changed of them before has to be older there too.
+    /// Before a bulk change is added to the arrays: earlier changes must be older there too.
     fn push_all_recent(&mut self) {
         for range in 0..RANGES {
             self.push_recent(range, MERGED_AT_ONCE_MAX);
         }
     }
 
-    /// Makes an array of what changed of a range.
+    /// Makes an array from the changes of a range.
     fn push_recent(&mut self, range: usize, merged_max: usize) {
         let first = (range as u64) << (u64::BITS - RANGE_BITS);
         let last = first | (u64::MAX >> RANGE_BITS);
@@ -166,8 +167,8 @@ impl UniqueIndex {
         self.push(range, Run { came: of(true), went: of(false) }, merged_max);
     }
 
-    /// Adds an array to those of a range, merged with those before it that are not much larger, as far as they have
-    /// no more than `merged_max` rows together.
+    /// Adds an array to a range, merged with earlier ones that are not much larger, as long as they have
+    /// at most `merged_max` rows together.
     fn push(&mut self, range: usize, mut run: Run, merged_max: usize) {
         if run.len() == 0 {
             return;
@@ -188,7 +189,7 @@ impl UniqueIndex {
         Arc::make_mut(&mut self.ranges)[range] = runs;
     }
 
-    /// Rows that may have the key: all that do, and some whose keys have the same hash or had.
+    /// Rows that may have the key: all that do, and some whose keys have or had the same hash.
     pub(super) fn candidates(&self, key: &Key) -> impl Iterator<Item = RowId> + '_ {
         let hash = key.hash64();
         let recent = self.recent.range((hash, RowId::new(0))..=(hash, RowId::new(u64::MAX)));
@@ -200,7 +201,7 @@ impl UniqueIndex {
         recent.chain(older)
     }
 
-    /// The same for many keys: new rows, each with one that may have its key.
+    /// The same for many keys: new rows, each with a row that may have its key.
     pub(super) fn all_candidates<'a>(
         &'a self,
         new: &'a SortedKeys,
@@ -232,11 +233,16 @@ mod tests {
     use atoll_sys::SplitMix64;
 
     fn index() -> UniqueIndex {
-        UniqueIndex::new(&Unique { name: "key".into(), columns: vec![0], is_primary: true })
+        UniqueIndex::new(&Unique {
+            name: "key".into(),
+            columns: vec![0],
+            is_primary: true,
+            is_index: false,
+        })
     }
 
     fn may_be_there(index: &UniqueIndex, (hash, id): HashedRow) -> bool {
-        let keys = sorted([&HashedRows::of(vec![(hash, RowId::new(u64::MAX))])]);
+        let keys = sorted([&HashedRows::from_rows(vec![(hash, RowId::new(u64::MAX))])]);
         index.all_candidates(&keys).any(|(_, known)| known == id)
     }
 
@@ -257,10 +263,10 @@ mod tests {
                 let went: Vec<HashedRow> =
                     there.range(from..).take((random.next() % 5000) as usize).copied().collect();
                 match random.next() % 3 {
-                    0 => index.extend(&sorted([&HashedRows::of(came.clone())])),
+                    0 => index.extend(&sorted([&HashedRows::from_rows(came.clone())])),
                     1 => came.iter().for_each(|row| index.set(*row, true)),
                     _ => {
-                        // Some of them come back.
+                        // Some of them return.
                         let back = went.iter().step_by(3).copied();
                         index.change_many(
                             went.clone(),
@@ -286,13 +292,13 @@ mod tests {
         let mut random = SplitMix64::new(5);
         let rows: Vec<HashedRow> = (0..20_000).map(|id| (random.next(), RowId::new(id))).collect();
         let mut index = index();
-        index.extend(&sorted([&HashedRows::of(rows.clone())]));
+        index.extend(&sorted([&HashedRows::from_rows(rows.clone())]));
         for row in &rows[..100] {
             index.set(*row, false);
         }
         index.change_many(rows[5000..15_000].to_vec(), rows[..100].to_vec());
         index.change_many(Vec::new(), rows[5000..10_000].to_vec());
-        // All that is recent, and all arrays of a range, in one.
+        // All recent rows, and all arrays of a range, in one.
         for range in 0..RANGES {
             index.push_recent(range, usize::MAX);
             let whole = index.ranges[range].iter().cloned();

@@ -1,10 +1,10 @@
-//! Runs: arrays of rows by the hash of their key, in the order of these.
+//! Runs: arrays of rows sorted by the hash of their key.
 
 use std::sync::Arc;
 
 use super::{HashedRow, RANGE_BITS};
 
-/// What changed in some time, of one range of hashes; what went, went before what came.
+/// Changes of one range of hashes during some time; rows were removed before others were added.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) came: Arc<[HashedRow]>,
@@ -16,7 +16,7 @@ impl Run {
         self.came.len() + self.went.len()
     }
 
-    /// This run and a newer one together. With none older, what went need not be kept.
+    /// This run merged with a newer one. If there is none older, removed rows need not be kept.
     pub(super) fn merged(&self, newer: &Self, is_oldest: bool) -> Self {
         let mut went = newer.went.iter().peekable();
         let stays = |row: &&HashedRow| {
@@ -32,7 +32,7 @@ impl Run {
     }
 }
 
-/// Both in their order, each row once.
+/// Merges both in their order, each row once.
 fn union<'a>(
     one: impl Iterator<Item = &'a HashedRow>,
     other: impl Iterator<Item = &'a HashedRow>,
@@ -53,7 +53,7 @@ fn union<'a>(
     all
 }
 
-/// The rows of the first that have the hash of rows of the second, with these; both in their order.
+/// The rows of the first with the same hash as rows of the second, with these; both are sorted.
 pub(super) fn same_hash<'a>(
     new: &'a [HashedRow],
     known: &'a [HashedRow],
@@ -69,8 +69,8 @@ pub(super) fn same_hash<'a>(
     })
 }
 
-/// Number of rows below a hash, of rows of its range. Hashes are spread evenly, so they are looked for about where
-/// they would be.
+/// Number of rows below a hash, within its range. Hashes are spread evenly, so the search starts where
+/// the hash is expected.
 pub(super) fn first_of(rows: &[HashedRow], hash: u64) -> usize {
     let within = hash << RANGE_BITS;
     let guess = ((u128::from(within) * rows.len() as u128) >> u64::BITS) as usize;

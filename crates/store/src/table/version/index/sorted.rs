@@ -1,5 +1,5 @@
-//! Many rows by the hash of their key, sorted for an index: each piece of them is dealt to the ranges of hashes, then
-//! each range is sorted by itself, so that pieces and ranges may be worked on at the same time.
+//! Many rows sorted by the hash of their key for an index: each piece is divided into the ranges of hashes, then
+//! each range is sorted separately, so that pieces and ranges can be processed in parallel.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{HashedRow, RANGES, range_of};
 use crate::ids::RowId;
 
-/// Rows by range, in no order within it.
+/// Rows by range, unsorted within it.
 #[derive(Clone, Debug)]
 pub(in crate::table::version) struct HashedRows {
     rows: Vec<HashedRow>,
@@ -16,8 +16,8 @@ pub(in crate::table::version) struct HashedRows {
 }
 
 impl HashedRows {
-    /// Deals rows to their ranges.
-    pub(in crate::table::version) fn of(rows: Vec<HashedRow>) -> Self {
+    /// Divides rows into their ranges.
+    pub(in crate::table::version) fn from_rows(rows: Vec<HashedRow>) -> Self {
         let mut begins = vec![0; RANGES + 1];
         for (hash, _) in &rows {
             begins[range_of(*hash) + 1] += 1;
@@ -45,7 +45,7 @@ impl HashedRows {
 pub(in crate::table::version) struct SortedKeys(Arc<[Arc<[HashedRow]>]>);
 
 impl SortedKeys {
-    /// Of all ranges, in their order.
+    /// All ranges, in their order.
     pub(in crate::table::version) fn of_ranges(ranges: Vec<Arc<[HashedRow]>>) -> Self {
         debug_assert_eq!(ranges.len(), RANGES, "all ranges are there");
         Self(ranges.into())
@@ -63,7 +63,7 @@ impl SortedKeys {
         self.0.iter().map(|range| range.len()).sum()
     }
 
-    /// Rows of it whose keys have the same hash, several each time.
+    /// Groups of its rows whose keys have the same hash.
     pub(in crate::table::version) fn same_hash(&self) -> impl Iterator<Item = &[HashedRow]> {
         let groups = self.0.iter().flat_map(|rows| rows.chunk_by(|a, b| a.0 == b.0));
         groups.filter(|rows| rows.len() > 1)

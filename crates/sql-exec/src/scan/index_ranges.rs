@@ -1,0 +1,155 @@
+//! The ranges of an ordered index that hold the rows which conjuncts select.
+
+use std::sync::Arc;
+
+use atoll_store::RowId;
+use atoll_store::table::{Index, OrderWords, TableVersion, order_words};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, IsNullExpr, Literal};
+
+/// Ranges of one index, at most: an IN list with more values is scanned for.
+const RANGES_MAX: usize = 1000;
+
+/// Above all values and below NULL, in the order of an index.
+const LAST_VALUE: OrderWords = [u64::MAX - 1, u64::MAX];
+
+/// Words from the first to the second.
+type WordRange = (OrderWords, OrderWords);
+
+/// The rows that the best index finds for conjuncts, with some others, and its name; `None` if none finds few rows.
+pub(super) fn indexed_rows(
+    version: &TableVersion,
+    conjuncts: &[Arc<dyn PhysicalExpr>],
+) -> Result<Option<(Arc<str>, Vec<RowId>)>> {
+    let mut best: Option<(Arc<str>, Vec<RowId>)> = None;
+    let mut max = candidates_max(version.rows());
+    for (at, index) in version.definition().indexes.iter().enumerate() {
+        let ranges = index_ranges(version, index, conjuncts)?;
+        let Some(ranges) = ranges.filter(|ranges| ranges.len() <= RANGES_MAX) else { continue };
+        let found = ranges.iter().flat_map(|(low, high)| version.rows_between(at, *low, *high));
+        let mut rows: Vec<RowId> = found.take(max + 1).collect();
+        if rows.len() <= max {
+            // Values with the same words are in several ranges.
+            rows.sort_unstable();
+            rows.dedup();
+            max = rows.len();
+            best = Some((Arc::clone(&index.name), rows));
+        }
+    }
+    Ok(best)
+}
+
+/// The most rows that are read one by one: each takes as long as some thousand rows of a scan.
+fn candidates_max(rows: usize) -> usize {
+    64 + rows / 4096
+}
+
+/// The ranges that hold all selected rows; `None` if conjuncts do not limit the first column.
+fn index_ranges(
+    version: &TableVersion,
+    index: &Index,
+    conjuncts: &[Arc<dyn PhysicalExpr>],
+) -> Result<Option<Vec<WordRange>>> {
+    let ranges = |at: usize| {
+        let column = index.keys[at].column;
+        let data_type = version.definition().columns.field(column).data_type();
+        column_ranges(column, data_type, conjuncts)
+    };
+    let Some(first) = ranges(0)? else { return Ok(None) };
+    if index.keys.len() == 1 {
+        return Ok(Some(first));
+    }
+    let second = ranges(1)?;
+    let both = first.iter().flat_map(|(low, high)| match &second {
+        Some(second) if low[0] == high[0] => {
+            second.iter().map(|range| ([low[0], range.0[0]], [low[0], range.1[0]])).collect()
+        }
+        _ => vec![([low[0], 0], [high[0], u64::MAX])],
+    });
+    Ok(Some(both.collect()))
+}
+
+/// The ranges of one column; `None` if conjuncts do not limit it.
+fn column_ranges(
+    column: usize,
+    data_type: &DataType,
+    conjuncts: &[Arc<dyn PhysicalExpr>],
+) -> Result<Option<Vec<WordRange>>> {
+    let limits = conjuncts.iter().filter_map(|conjunct| limit(conjunct, column, data_type));
+    let mut interval: Option<WordRange> = None;
+    for limit in limits {
+        let (low, high) = match limit {
+            Limit::Points(values) => {
+                let points = values.iter().map(|value| words(value).map(|words| (words, words)));
+                return points.collect::<Result<_>>().map(Some);
+            }
+            Limit::From(value) => (words(&value)?, LAST_VALUE),
+            Limit::To(value) => ([0; 2], words(&value)?),
+        };
+        let (lowest, highest) = interval.unwrap_or(([0; 2], LAST_VALUE));
+        interval = Some((lowest.max(low), highest.min(high)));
+    }
+    Ok(interval.map(|interval| vec![interval]))
+}
+
+/// What a conjunct says of a column.
+enum Limit {
+    /// It has one of these values.
+    Points(Vec<ScalarValue>),
+    From(ScalarValue),
+    To(ScalarValue),
+}
+
+fn limit(conjunct: &Arc<dyn PhysicalExpr>, column: usize, data_type: &DataType) -> Option<Limit> {
+    let is_column = |expr: &Arc<dyn PhysicalExpr>| {
+        expr.downcast_ref::<Column>().is_some_and(|it| it.index() == column)
+    };
+    let literal = |expr: &Arc<dyn PhysicalExpr>| {
+        let value = expr.downcast_ref::<Literal>()?.value();
+        let own = value.data_type();
+        let is_same = own == *data_type || (own.is_string() && data_type.is_string());
+        is_same.then(|| value.clone())
+    };
+    let points = |values: Vec<ScalarValue>| {
+        Limit::Points(values.into_iter().filter(|value| !value.is_null()).collect())
+    };
+    if let Some(list) = conjunct.downcast_ref::<InListExpr>() {
+        let values = list.list().iter().map(literal).collect::<Option<Vec<_>>>()?;
+        return (!list.negated() && is_column(list.expr())).then(|| points(values));
+    }
+    if let Some(null) = conjunct.downcast_ref::<IsNullExpr>() {
+        let value = ScalarValue::try_from(data_type).ok()?;
+        return is_column(null.arg()).then(|| Limit::Points(vec![value]));
+    }
+    let binary = conjunct.downcast_ref::<BinaryExpr>()?;
+    if *binary.op() == Operator::Or {
+        let sides = [binary.left(), binary.right()].map(|side| limit(side, column, data_type));
+        return match sides {
+            [Some(Limit::Points(mut values)), Some(Limit::Points(others))] => {
+                values.extend(others);
+                Some(Limit::Points(values))
+            }
+            _ => None,
+        };
+    }
+    let (op, value) = match (is_column(binary.left()), is_column(binary.right())) {
+        (true, false) => (*binary.op(), literal(binary.right())?),
+        (false, true) => (binary.op().swap()?, literal(binary.left())?),
+        _ => return None,
+    };
+    match op {
+        Operator::Eq => Some(points(vec![value])),
+        // Nothing compares with NULL.
+        _ if value.is_null() => None,
+        Operator::Gt | Operator::GtEq => Some(Limit::From(value)),
+        Operator::Lt | Operator::LtEq => Some(Limit::To(value)),
+        _ => None,
+    }
+}
+
+fn words(value: &ScalarValue) -> Result<OrderWords> {
+    Ok(order_words(&[value.to_array()?])?.first().copied().unwrap_or_default())
+}

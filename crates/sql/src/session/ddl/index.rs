@@ -1,0 +1,374 @@
+//! CREATE INDEX, DROP INDEX and ALTER INDEX … RENAME TO. An index belongs to the definition of its table.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use atoll_store::database::{CatalogChange, DatabaseVersion, RelationName};
+use atoll_store::table::{Index, IndexKey, TableDefinition, Unique, is_indexable};
+use datafusion::common::{Result, TableReference, plan_err};
+use datafusion::sql::sqlparser::ast::{
+    AlterIndexOperation, CreateIndex, Expr, Ident, IndexColumn, IndexType, ObjectName,
+    Statement as Ast,
+};
+
+use crate::session::Session;
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::statement::command_tag::{missing, there, with_notices};
+use crate::table::PlacedTable;
+use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_common::names::{plain, relation_name};
+
+/// Columns of an index, at most, as in PostgreSQL.
+const COLUMNS_MAX: usize = 32;
+
+/// An index by its place.
+struct FoundIndex {
+    /// Its table.
+    table: RelationName,
+    is_constraint: bool,
+}
+
+impl Session {
+    /// Runs one of these statements; `None` for others.
+    pub(in crate::session) async fn index_statement(
+        &self,
+        planner: &StatementPlanner,
+        ast: &Ast,
+    ) -> Result<Option<Cow<'static, str>>> {
+        use datafusion::sql::sqlparser::ast::ObjectType;
+        match ast {
+            Ast::CreateIndex(create) => self.create_index(planner, create).await.map(Some),
+            Ast::Drop { object_type: ObjectType::Index, if_exists, names, cascade, .. } => {
+                self.drop_indexes(planner, names, *if_exists, *cascade).await.map(Some)
+            }
+            Ast::AlterIndex { name, operation } => {
+                let AlterIndexOperation::RenameIndex { index_name } = operation;
+                self.rename_index(planner, name, index_name).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn create_index(
+        &self,
+        planner: &StatementPlanner,
+        create: &CreateIndex,
+    ) -> Result<Cow<'static, str>> {
+        const TAG: &str = "CREATE INDEX";
+        let at = relation_name(&planner.resolve(planner.name(&create.table_name)?));
+        let wanted = match &create.name {
+            Some(name) => Some(index_name(planner, name, &at)?),
+            None => None,
+        };
+        if let Some(name) = &wanted
+            && create.if_not_exists
+            && is_taken(&planner.names.stored_version(), &at.schema, name)
+        {
+            return Ok(with_notices(TAG, &[there("relation", name)]));
+        }
+        let (planner, table) = self.locked(planner, &at).await?;
+        let mut definition = TableDefinition::clone(table.definition());
+        if let Some(reason) = unsupported(create, &definition, &|it| planner.normalized(it)) {
+            if create.unique {
+                return stated_err!(FEATURE_NOT_SUPPORTED, "a unique index cannot have {reason}");
+            }
+            let notice = format!("no index is stored for {reason}; scans answer its queries");
+            return Ok(with_notices(TAG, &[notice]));
+        }
+        let keys = index_keys(&planner, create, &definition)?;
+        let included = columns_named(&planner, &create.include, &definition)?;
+        let version = planner.names.stored_version();
+        let name: Arc<str> = match wanted {
+            Some(name) if is_taken(&version, &at.schema, &name) => {
+                return stated_err!(DUPLICATE_TABLE, "relation '{name}' already exists");
+            }
+            Some(name) => name.into(),
+            None => unused_name(&version, &at, &definition, &keys).into(),
+        };
+        match create.unique {
+            true => definition.uniques.push(Unique {
+                name,
+                columns: keys.iter().map(|key| key.column).collect(),
+                is_primary: false,
+                is_index: true,
+            }),
+            false => definition.indexes.push(Index { name, keys, included }),
+        }
+        set_definition(&planner, &table, definition).await?;
+        Ok(TAG.into())
+    }
+
+    async fn drop_indexes(
+        &self,
+        planner: &StatementPlanner,
+        names: &[ObjectName],
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<Cow<'static, str>> {
+        let mut passed = Vec::new();
+        for name in names {
+            let (index, found) = find_index(planner, name)?;
+            let Some(found) = found else {
+                if !if_exists {
+                    return Err(no_index(planner, name, &index)?);
+                }
+                if let Some(kind) = kind_of(planner, name)? {
+                    return stated_err!(WRONG_OBJECT_TYPE, "'{index}' is a {kind}, not an index");
+                }
+                passed.push(missing("index", &index));
+                continue;
+            };
+            if found.is_constraint {
+                return stated_err!(
+                    DEPENDENT_OBJECTS_STILL_EXIST,
+                    "cannot drop index '{index}', which constraint '{index}' on table '{}' requires; drop it by ALTER \
+                     TABLE … DROP CONSTRAINT",
+                    found.table.name
+                );
+            }
+            let (planner, table) = self.locked(planner, &found.table).await?;
+            let mut definition = TableDefinition::clone(table.definition());
+            check_references(&planner, &table, &definition, &index, cascade)?;
+            definition.indexes.retain(|it| *it.name != *index);
+            definition.uniques.retain(|it| *it.name != *index);
+            set_definition(&planner, &table, definition).await?;
+        }
+        Ok(with_notices("DROP INDEX", &passed))
+    }
+
+    async fn rename_index(
+        &self,
+        planner: &StatementPlanner,
+        from: &ObjectName,
+        to: &ObjectName,
+    ) -> Result<Cow<'static, str>> {
+        let (index, found) = find_index(planner, from)?;
+        let Some(found) = found else { return Err(no_index(planner, from, &index)?) };
+        let to = index_name(planner, to, &found.table)?;
+        if is_taken(&planner.names.stored_version(), &found.table.schema, &to) {
+            return stated_err!(DUPLICATE_TABLE, "relation '{to}' already exists");
+        }
+        let (planner, table) = self.locked(planner, &found.table).await?;
+        let mut definition = TableDefinition::clone(table.definition());
+        let uniques = definition.uniques.iter_mut().map(|unique| &mut unique.name);
+        let indexes = definition.indexes.iter_mut().map(|index| &mut index.name);
+        // A constraint is renamed with its index.
+        for name in uniques.chain(indexes).filter(|name| ***name == *index) {
+            *name = to.as_str().into();
+        }
+        set_definition(&planner, &table, definition).await?;
+        Ok("ALTER INDEX".into())
+    }
+
+    /// Locks a table; its state now that no one else changes it.
+    async fn locked(
+        &self,
+        planner: &StatementPlanner,
+        at: &RelationName,
+    ) -> Result<(StatementPlanner, PlacedTable)> {
+        let before = placed(planner, at)?;
+        planner.lock_table(&before).await?;
+        let planner = self.planner(&planner.transaction, true).await?;
+        let table = placed(&planner, at)?;
+        Ok((planner, table))
+    }
+}
+
+async fn set_definition(
+    planner: &StatementPlanner,
+    table: &PlacedTable,
+    definition: TableDefinition,
+) -> Result<()> {
+    let (table, definition) = (table.id(), Arc::new(definition));
+    planner.define(CatalogChange::SetDefinition { table, definition }).await
+}
+
+fn placed(planner: &StatementPlanner, at: &RelationName) -> Result<PlacedTable> {
+    let name = TableReference::partial(Arc::clone(&at.schema), Arc::clone(&at.name));
+    let at = planner.resolve(name);
+    match planner.names.table(&at)? {
+        None => stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at)),
+        Some(found) => match found.downcast_ref::<PlacedTable>() {
+            Some(table) => Ok(table.clone()),
+            None => stated_err!(
+                WRONG_OBJECT_TYPE,
+                "'{}' was not made by CREATE TABLE; only such tables can have indexes",
+                plain(&at)
+            ),
+        },
+    }
+}
+
+/// The name of an index in the schema of its table.
+fn index_name(planner: &StatementPlanner, name: &ObjectName, at: &RelationName) -> Result<String> {
+    match planner.name(name)? {
+        TableReference::Bare { table } => Ok(table.to_string()),
+        TableReference::Partial { schema, table } if *schema == *at.schema => Ok(table.to_string()),
+        other => plan_err!("index '{other}' cannot be in another schema than its table"),
+    }
+}
+
+/// Whether a relation or an index has a name.
+fn is_taken(version: &DatabaseVersion, schema: &str, name: &str) -> bool {
+    version.relation(&RelationName::new(schema, name)).is_some()
+        || index_in(version, schema, name).is_some()
+}
+
+fn index_in(version: &DatabaseVersion, schema: &str, name: &str) -> Option<FoundIndex> {
+    version.tables().find_map(|(id, table)| {
+        let at = version.table_name(id).filter(|at| *at.schema == *schema)?;
+        let definition = table.definition();
+        let unique = definition.uniques.iter().find(|unique| *unique.name == *name);
+        let is_index = definition.indexes.iter().any(|index| *index.name == *name);
+        let is_constraint = unique.is_some_and(|unique| !unique.is_index);
+        (is_index || unique.is_some()).then(|| FoundIndex { table: at.clone(), is_constraint })
+    })
+}
+
+/// The index with a name, in its schema or the first one of the search path that has it.
+fn find_index(
+    planner: &StatementPlanner,
+    name: &ObjectName,
+) -> Result<(String, Option<FoundIndex>)> {
+    let version = planner.names.stored_version();
+    let at = planner.name(name)?;
+    let index = at.table().to_owned();
+    let found = match at.schema() {
+        Some(schema) => index_in(&version, schema, &index),
+        None => {
+            let mut schemas = planner.names.path().schemas();
+            schemas.find_map(|schema| index_in(&version, schema, &index))
+        }
+    };
+    Ok((index, found))
+}
+
+/// The kind of the relation that a name names.
+fn kind_of(planner: &StatementPlanner, name: &ObjectName) -> Result<Option<&'static str>> {
+    let at = relation_name(&planner.resolve(planner.name(name)?));
+    Ok(planner.names.stored_version().relation(&at).map(|relation| relation.kind()))
+}
+
+fn no_index(
+    planner: &StatementPlanner,
+    name: &ObjectName,
+    index: &str,
+) -> Result<datafusion::common::DataFusionError> {
+    Ok(match kind_of(planner, name)? {
+        Some(kind) => {
+            SqlState::WRONG_OBJECT_TYPE.error(format!("'{index}' is a {kind}, not an index"))
+        }
+        None => SqlState::UNDEFINED_OBJECT.error(format!("index '{index}' does not exist")),
+    })
+}
+
+/// What an index has that the store does not keep.
+fn unsupported(
+    create: &CreateIndex,
+    definition: &TableDefinition,
+    normalize: &dyn Fn(&Ident) -> String,
+) -> Option<String> {
+    match &create.using {
+        None | Some(IndexType::BTree | IndexType::Hash) => {}
+        Some(method) => return Some(format!("the method {}", method.to_string().to_lowercase())),
+    }
+    if create.predicate.is_some() {
+        return Some("a condition".to_owned());
+    }
+    if create.nulls_distinct == Some(false) {
+        return Some("NULLS NOT DISTINCT".to_owned());
+    }
+    create.columns.iter().find_map(|column| {
+        let Some(name) = column_of(column) else { return Some("an expression".to_owned()) };
+        let field = definition.columns.field_with_name(&normalize(name)).ok()?;
+        let is_kept = is_indexable(field.data_type()) || create.unique;
+        (!is_kept).then(|| format!("column '{}' of its type", field.name()))
+    })
+}
+
+/// The column that a key of an index is; `None` for expressions.
+fn column_of(column: &IndexColumn) -> Option<&Ident> {
+    match &column.column.expr {
+        Expr::Identifier(name) => Some(name),
+        _ => None,
+    }
+}
+
+fn index_keys(
+    planner: &StatementPlanner,
+    create: &CreateIndex,
+    definition: &TableDefinition,
+) -> Result<Vec<IndexKey>> {
+    if create.columns.len() > COLUMNS_MAX {
+        return plan_err!("an index cannot have more than {COLUMNS_MAX} columns");
+    }
+    let key = |column: &IndexColumn| {
+        let names: Vec<Ident> = column_of(column).into_iter().cloned().collect();
+        let [number] = columns_named(planner, &names, definition)?[..] else {
+            return plan_err!("an index has columns");
+        };
+        let options = &column.column.options;
+        let descending = options.asc == Some(false);
+        let nulls_first = options.nulls_first.unwrap_or(descending);
+        Ok(IndexKey { column: number, descending, nulls_first })
+    };
+    create.columns.iter().map(key).collect()
+}
+
+fn columns_named(
+    planner: &StatementPlanner,
+    names: &[Ident],
+    definition: &TableDefinition,
+) -> Result<Vec<usize>> {
+    let number = |name: &Ident| {
+        let name = planner.normalized(name);
+        let found = definition.columns.index_of(&name);
+        found.map_err(|_| {
+            SqlState::UNDEFINED_COLUMN.error(format!("column '{name}' does not exist"))
+        })
+    };
+    names.iter().map(number).collect()
+}
+
+/// `t_a_b_idx`, with a number where that is taken, as in PostgreSQL.
+fn unused_name(
+    version: &DatabaseVersion,
+    at: &RelationName,
+    definition: &TableDefinition,
+    keys: &[IndexKey],
+) -> String {
+    let columns = keys.iter().map(|key| definition.columns.field(key.column).name().as_str());
+    let columns: Vec<&str> = columns.collect();
+    let name = format!("{}_{}_idx", at.name, columns.join("_"));
+    let numbered = (1..).map(|number| format!("{name}{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    names.find(|name| !is_taken(version, &at.schema, name)).unwrap_or(name)
+}
+
+/// Refuses to drop a unique index that foreign keys refer to.
+fn check_references(
+    planner: &StatementPlanner,
+    table: &PlacedTable,
+    definition: &TableDefinition,
+    index: &str,
+    cascade: bool,
+) -> Result<()> {
+    let version = planner.names.stored_version();
+    let mut references = version.references_to(table.id());
+    let dependent = references.find_map(|(child, _, key)| {
+        let child = version.table(child)?;
+        let referenced = key.referenced(child.definition(), definition)?;
+        (*definition.uniques[referenced.unique].name == *index).then(|| Arc::clone(&key.name))
+    });
+    match dependent {
+        None => Ok(()),
+        Some(key) if cascade => stated_err!(
+            FEATURE_NOT_SUPPORTED,
+            "DROP INDEX … CASCADE of '{index}' would drop foreign key '{key}'; drop that first"
+        ),
+        Some(key) => stated_err!(
+            DEPENDENT_OBJECTS_STILL_EXIST,
+            "cannot drop index '{index}', which foreign key '{key}' requires; drop that first"
+        ),
+    }
+}

@@ -1,0 +1,198 @@
+//! Rows in the order of columns: an index for each CREATE INDEX.
+//!
+//! It holds, for each row, two words in the order of its first columns ([`words`]) and the row's id, sorted, in leaves
+//! of some hundred rows under a persistent map. A change copies the leaves that it touches. Values are not kept, and
+//! different values may have the same words: readers of a range compare the rows.
+
+mod words;
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use super::super::definition::Index;
+use crate::ids::RowId;
+
+pub(super) use words::indexed_columns;
+pub use words::{is_indexable, order_words};
+
+/// Two words in the order of a row's values.
+pub type OrderWords = [u64; 2];
+
+/// A row with its words.
+pub(super) type OrderedRow = (OrderWords, RowId);
+
+/// Rows of a leaf, at most: 6 KiB, which a change copies.
+const LEAF_MAX: usize = 256;
+
+/// Leaves with fewer rows are joined with the one before.
+const LEAF_MIN: usize = LEAF_MAX / 8;
+
+/// Rows in the order of columns.
+#[derive(Clone, Debug)]
+pub(super) struct OrderedIndex {
+    columns: Arc<[usize]>,
+    /// By their first row.
+    leaves: OrdMap<OrderedRow, Arc<[OrderedRow]>>,
+    rows: usize,
+}
+
+impl OrderedIndex {
+    pub(super) fn new(index: &Index) -> Self {
+        let columns = index.keys.iter().map(|key| key.column).collect();
+        Self { columns, leaves: OrdMap::new(), rows: 0 }
+    }
+
+    pub(super) fn columns(&self) -> &Arc<[usize]> {
+        &self.columns
+    }
+
+    /// Bytes of memory, approximately.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let leaf = size_of::<OrderedRow>() + 2 * size_of::<usize>();
+        self.rows * size_of::<OrderedRow>() + 2 * self.leaves.len() * leaf
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.leaves = OrdMap::new();
+        self.rows = 0;
+    }
+
+    /// Removes rows, then adds others; both are sorted.
+    pub(super) fn change(&mut self, went: &[OrderedRow], came: &[OrderedRow]) {
+        if self.leaves.is_empty() {
+            self.put(came);
+            return;
+        }
+        let (mut went, mut came) = (went, came);
+        while let Some(first) = went.first().into_iter().chain(came.first()).min().copied() {
+            // Rows before the first leaf belong to it.
+            let leaf = self.leaves.get_prev(&first);
+            let leaf = leaf.or_else(|| self.leaves.get_min().map(|(key, leaf)| (key, leaf)));
+            let Some((key, leaf)) = leaf else {
+                self.put(came);
+                return;
+            };
+            let (key, leaf) = (*key, Arc::clone(leaf));
+            let end = leaf.last().and_then(|last| self.leaves.get_next(last)).map(|(key, _)| *key);
+            let count = |rows: &[OrderedRow]| match end {
+                Some(end) => rows.partition_point(|row| *row < end),
+                None => rows.len(),
+            };
+            let (gone, later) = went.split_at(count(went));
+            went = later;
+            let (new, later) = came.split_at(count(came));
+            came = later;
+            self.leaves.remove(&key);
+            self.rows -= leaf.len();
+            self.put(&merged(&leaf, gone, new));
+        }
+    }
+
+    /// Adds sorted rows in whose range no leaf is.
+    fn put(&mut self, rows: &[OrderedRow]) {
+        let Some(first) = rows.first() else { return };
+        self.rows += rows.len();
+        if rows.len() < LEAF_MIN
+            && let Some((key, before)) = self.leaves.get_prev(first)
+        {
+            let (key, joined) = (*key, [before, rows].concat());
+            self.leaves.remove(&key);
+            self.split(&joined);
+            return;
+        }
+        self.split(rows);
+    }
+
+    fn split(&mut self, rows: &[OrderedRow]) {
+        let leaves = rows.len().div_ceil(LEAF_MAX).max(1);
+        for leaf in rows.chunks(rows.len().div_ceil(leaves).max(1)) {
+            self.leaves.insert(leaf[0], leaf.into());
+        }
+    }
+
+    /// Rows whose words are between two, in their order.
+    pub(super) fn between(
+        &self,
+        low: OrderWords,
+        high: OrderWords,
+    ) -> impl Iterator<Item = OrderedRow> + '_ {
+        let low = (low, RowId::new(0));
+        let before = self.leaves.get_prev(&low).map(|(_, leaf)| leaf);
+        let after = self.leaves.range(low..).map(|(_, leaf)| leaf);
+        let is_before = move |leaf: &&Arc<[OrderedRow]>| leaf.first() < Some(&low);
+        let leaves = before.into_iter().filter(is_before).chain(after);
+        let rows =
+            leaves.flat_map(move |leaf| leaf[leaf.partition_point(|row| *row < low)..].iter());
+        rows.take_while(move |row| row.0 <= high).copied()
+    }
+}
+
+/// A leaf without some rows and with others.
+fn merged(leaf: &[OrderedRow], went: &[OrderedRow], came: &[OrderedRow]) -> Vec<OrderedRow> {
+    let mut went = went.iter().peekable();
+    let mut came = came.iter().peekable();
+    let mut all = Vec::with_capacity(leaf.len() + came.len());
+    for row in leaf {
+        while went.next_if(|gone| *gone < row).is_some() {}
+        if went.peek() == Some(&row) {
+            continue;
+        }
+        all.extend(std::iter::from_fn(|| came.next_if(|new| *new < row)));
+        came.next_if(|new| *new == row);
+        all.push(*row);
+    }
+    all.extend(came);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::collections::BTreeSet;
+
+    use atoll_sys::SplitMix64;
+
+    use crate::table::definition::IndexKey;
+
+    fn index() -> OrderedIndex {
+        let key = IndexKey { column: 0, descending: false, nulls_first: false };
+        OrderedIndex::new(&Index { name: "i".into(), keys: vec![key], included: Vec::new() })
+    }
+
+    #[test]
+    fn it_holds_what_a_set_holds_after_any_changes() {
+        for seed in 1..6 {
+            let mut random = SplitMix64::new(seed);
+            let (mut index, mut set) = (index(), BTreeSet::<OrderedRow>::new());
+            let spread = [3, 1000, u64::MAX][seed as usize % 3];
+            let mut next = 0;
+            for _ in 0..80 {
+                let count = [0, 1, 40, 3000][(random.next() % 4) as usize];
+                let came: BTreeSet<OrderedRow> = (0..count)
+                    .map(|_| {
+                        next += 1;
+                        ([random.next() % spread, random.next() % 4], RowId::new(next))
+                    })
+                    .collect();
+                let from = ([random.next() % spread, 0], RowId::new(0));
+                let count = (random.next() % 4000) as usize;
+                let went: Vec<OrderedRow> = set.range(from..).take(count).copied().collect();
+                index.change(&went, &came.iter().copied().collect::<Vec<_>>());
+                went.iter().for_each(|row| assert!(set.remove(row)));
+                set.extend(came);
+                assert_eq!(index.rows, set.len());
+                let all = index.between([0; 2], [u64::MAX; 2]);
+                assert!(all.eq(set.iter().copied()), "seed {seed}");
+                let mut ends = [[random.next() % spread, 1], [random.next() % spread, 2]];
+                ends.sort_unstable();
+                let [low, high] = ends;
+                let wanted = set.iter().filter(|row| row.0 >= low && row.0 <= high).copied();
+                assert!(index.between(low, high).eq(wanted), "seed {seed}: {low:?} {high:?}");
+            }
+            assert!(index.leaves.values().all(|leaf| leaf.len() <= LEAF_MAX));
+            assert!(index.leaves.len() < 4 + 4 * index.rows / LEAF_MIN, "{}", index.leaves.len());
+        }
+    }
+}
