@@ -1,4 +1,4 @@
-//! `atoll backup`: a copy of a data directory that is closed, or of the database of a server that runs.
+//! `atoll backup`: copies a closed data directory, or the database of a running server.
 
 use std::env;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ pub(crate) async fn run(args: &BackupArgs) -> Result<(), CommandError> {
         }
         (None, None) => Err(CommandError::with(
             Exit::Usage,
-            "what to copy is missing; give --data DIR for a database that is closed, or --server URL for one that is \
+            "nothing to copy; give --data DIR for a closed database, or --server URL for one that is being \
              served",
         )),
     }
@@ -28,7 +28,7 @@ pub(crate) async fn run(args: &BackupArgs) -> Result<(), CommandError> {
 
 /// Has a server copy its database.
 async fn of_server(server: &str, to: &Path) -> Result<(), CommandError> {
-    // The server has a working directory of its own.
+    // The server resolves relative paths against its own working directory.
     let to = absolute(to)?;
     let Some(path) = to.to_str() else {
         let message = format!("the name of {} is not UTF-8", to.display());
@@ -36,8 +36,8 @@ async fn of_server(server: &str, to: &Path) -> Result<(), CommandError> {
     };
     let client = connect(server).await?;
     let backup = format!("BACKUP DATABASE TO '{}'", path.replace('\'', "''"));
-    client.batch_execute(&backup).await.map_err(told)?;
-    Ok(writeln!(io::stdout(), "the server's database is copied to {path} and checked")?)
+    client.batch_execute(&backup).await.map_err(server_error)?;
+    Ok(writeln!(io::stdout(), "copied the server's database to {path} and checked the copy")?)
 }
 
 async fn connect(server: &str) -> Result<Client, CommandError> {
@@ -56,13 +56,13 @@ async fn connect(server: &str) -> Result<Client, CommandError> {
         config.dbname("atoll");
     }
     let connected = config.application_name("atoll backup").connect(NoTls).await;
-    let (client, connection) = connected.map_err(told)?;
+    let (client, connection) = connected.map_err(server_error)?;
     tokio::spawn(connection);
     Ok(client)
 }
 
-/// What a server said, or why it said nothing.
-fn told(error: Error) -> CommandError {
+/// The server's error message, or the connection error.
+fn server_error(error: Error) -> CommandError {
     match error.as_db_error() {
         Some(error) => {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What `sql`, `serve` and `demo` start: the machine, the pools, a session.
+//! Startup of `sql`, `serve` and `demo`: the machine, the pools, a session.
 
 use std::io::{Write, stderr};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::memory::limit_default;
 pub(crate) struct Engine {
     /// The session.
     pub(crate) session: Session,
-    /// What tables and queries may take together.
+    /// Memory limit for tables and queries together.
     pub(crate) memory_limit: Bytes,
 }
 
@@ -36,14 +36,14 @@ impl Engine {
     }
 }
 
-/// Discovers the machine, starts the pools and opens a database on them; what tables and queries may take together.
+/// Discovers the machine, starts the pools and opens a database on them; returns it with the memory limit.
 pub(crate) fn start_database(
     args: &EngineArgs,
     options: DatabaseOptions,
 ) -> Result<(Database, Bytes), CommandError> {
-    // Every batch that an exchange spills is a file. Where it cannot be raised the limit stays.
+    // Every batch that an exchange spills is a file. If the limit cannot be raised, it stays.
     let _ = atoll_sys::raise_open_files();
-    // Discovery reads the bounds of this thread, so it comes before any thread is bound.
+    // Discovery reads the affinity of this thread, so it must run before any thread is bound.
     let known = atoll_tools::topo::live()?;
     let machine = Arc::new(known.machine);
     let memory_limit = args.memory_limit.unwrap_or_else(|| limit_default(&machine));
@@ -57,7 +57,7 @@ pub(crate) fn start_database(
         placement: args.placement,
         strict: args.strict,
         on_recovery: Some(|progress| {
-            // Who starts the program without a stderr does not ask for it.
+            // Ignored: a process without stderr cannot show progress.
             let _ = writeln!(stderr(), "recovery: {progress}");
         }),
         facts: known.facts,

@@ -1,9 +1,8 @@
-//! Atoll as libraries, under one name: what the `atoll` binary is made of.
+//! The libraries that make up the `atoll` binary, under one name.
 //!
-//! [`topology`] knows the machine, [`placement`] puts memory and threads on its nodes, [`runtime`]
-//! keeps one pool of workers on each, [`sql`] answers queries over tables that have a home. This
-//! package owns nothing but the command line; it is a crate of its own so that the libraries know
-//! neither terminals nor flags.
+//! [`topology`] describes the machine, [`placement`] puts memory and threads on its nodes, [`runtime`] keeps one pool
+//! of workers on each, [`sql`] answers queries over tables that have a home. This package has only the command line, so
+//! that the libraries know neither terminals nor flags.
 
 #![forbid(unsafe_code)]
 

@@ -1,15 +1,15 @@
-//! Amounts of memory: as there is, and as this process took.
+//! Memory of the machine, and of this process.
 
 use std::fs;
 
 use atoll_topology::{Bytes, Machine};
 
-/// Share of the memory there is that tables and queries may take by default: the rest is for what
-/// neither counts, such as the allocator's own and file caches.
+/// Share of the available memory that tables and queries may take by default: the rest is for what neither counts, such
+/// as allocator overhead and file caches.
 const SHARE: f64 = 0.8;
 
-/// The memory limit where none is given: a share of what the kernel calls available or, if that is
-/// less, of what the control group grants.
+/// The default memory limit: a share of the kernel's available memory or of the control group's limit, whichever is
+/// less.
 pub(crate) fn limit_default(machine: &Machine) -> Bytes {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     limit(machine, kib(&meminfo, "MemAvailable"))
@@ -21,17 +21,17 @@ fn limit(machine: &Machine, available: Option<Bytes>) -> Bytes {
     Bytes((available.min(granted).0 as f64 * SHARE) as u64)
 }
 
-/// What this process takes, as the kernel counts it.
+/// Memory of this process, as the kernel counts it.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub(crate) struct ResidentMemory {
-    /// In memory now (`VmRSS`).
+    /// Now (`VmRSS`).
     pub(crate) now_bytes: Bytes,
-    /// At most so far (`VmHWM`).
+    /// Peak (`VmHWM`).
     pub(crate) peak_bytes: Bytes,
 }
 
 impl ResidentMemory {
-    /// Reads `/proc/self/status`; none where procfs is not mounted.
+    /// Reads `/proc/self/status`; None if procfs is not mounted.
     pub(crate) fn of_process() -> Option<Self> {
         let status = fs::read_to_string("/proc/self/status").ok()?;
         Some(Self { now_bytes: kib(&status, "VmRSS")?, peak_bytes: kib(&status, "VmHWM")? })

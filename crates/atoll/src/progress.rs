@@ -1,4 +1,4 @@
-//! Progress bars: on stderr, only where that is a terminal.
+//! Progress bars, on stderr and only if that is a terminal.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A query shorter than this shows no bar.
 const DELAY: Duration = Duration::from_secs(1);
-/// Time between two looks at a query.
+/// Time between two updates.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// The bar of one query, which appears when the query takes long.
+/// The bar of one query, which appears once the query takes long.
 pub(crate) struct QueryBar {
     bar: Option<ProgressBar>,
     is_wanted: bool,
@@ -18,12 +18,12 @@ pub(crate) struct QueryBar {
 }
 
 impl QueryBar {
-    /// No bar yet; none ever unless wanted.
+    /// None before the bar appears, and always if it is not wanted.
     pub(crate) fn new(is_wanted: bool) -> Self {
         Self { bar: None, is_wanted, ticks: 0 }
     }
 
-    /// To be called once each [`TICK`].
+    /// Call this once each [`TICK`].
     pub(crate) fn tick(&mut self, progress: Option<&ScanProgress>) {
         self.ticks += 1;
         if !self.is_wanted || TICK * self.ticks < DELAY {
@@ -40,14 +40,14 @@ impl QueryBar {
         bar.tick();
     }
 
-    /// Takes the bar off the screen; it may come again.
+    /// Hides the bar; it may come back.
     pub(crate) fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }
 
-    /// Takes the bar off the screen for good: rows are being written.
+    /// Removes the bar for good, because rows are being written.
     pub(crate) fn end(&mut self) {
         self.clear();
         self.is_wanted = false;
@@ -61,11 +61,11 @@ fn rows_bar() -> ProgressBar {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    // The templates are constants of this file.
+    // The templates are constants in this file.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// The bar of a load in several parts, which shows at once.
+/// The bar of a load in several parts, which appears at once.
 pub(crate) struct LoadBar(ProgressBar);
 
 impl LoadBar {
@@ -81,7 +81,7 @@ impl LoadBar {
         Self(bar)
     }
 
-    /// A part is done; `message` tells of it.
+    /// Completes a part and shows `message`.
     pub(crate) fn done(&self, message: String) {
         self.0.set_message(message);
         self.0.inc(1);

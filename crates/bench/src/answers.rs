@@ -12,7 +12,7 @@ use crate::protocol::{Answer, Kind};
 /// Relative difference of floats that counts as rounding.
 const FLOAT_TOLERANCE: f64 = 1e-9;
 
-/// Digits behind the point that quotients have at least; sums of prices and rates have as many or fewer.
+/// Fewest digits after the point that quotients have; sums of prices and rates have as many or fewer.
 const QUOTIENT_DIGITS: usize = 6;
 
 /// Whether the order of a result's rows means something.
@@ -24,7 +24,7 @@ pub enum RowOrder {
     Any,
 }
 
-/// What differs first; none where the results are the same.
+/// The first difference; None if the results are the same.
 pub fn difference(left: &Answer, right: &Answer, order: RowOrder) -> Option<String> {
     let (rows, others) = (left.values.len(), right.values.len());
     if rows != others {
@@ -74,7 +74,7 @@ fn first_difference(
 
 type Row = Vec<Option<String>>;
 
-/// For each row on the left the row on the right that is the same, each taken once; none where there
+/// For each row on the left the equal row on the right, each taken once; None if there
 /// is none. Rows are looked up by the columns in which equal values have equal texts.
 fn partners<'a>(left: &Answer, right: &'a Answer) -> Vec<Option<&'a Row>> {
     let exact: Vec<usize> = (0..left.columns.len())
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_no_value() {
+    fn null_is_not_a_value() {
         assert!(of_values(("NULL", Kind::Text), ("", Kind::Text)).is_some());
         assert!(of_values(("NULL", Kind::Decimal), ("0", Kind::Decimal)).is_some());
         assert_eq!(of_values(("NULL", Kind::Float), ("NULL", Kind::Decimal)), None);

@@ -1,4 +1,4 @@
-//! Where benchmarks keep what they make once: data, and the rivals' programs.
+//! The cache of the benchmarks: data and the rivals' programs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn databases(named: Option<&Path>) -> Result<tempfile::TempDir> {
     let mut name = tempfile::Builder::new();
     name.prefix("atoll-bench-");
     let made = named.map_or_else(|| name.tempdir(), |directory| name.tempdir_in(directory));
-    made.context("cannot make a directory for the databases; name one with --directory")
+    made.context("cannot create a directory for the databases; name one with --directory")
 }
 
 fn place(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {

@@ -1,4 +1,4 @@
-//! What all engines have to agree on: how many rows came out, and a checksum that does not depend on
+//! The results on which all engines must agree: the number of rows, and a checksum that does not depend on
 //! their order.
 
 use anyhow::{Result, bail};
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Check {
     /// Rows of the result; of a join the matches.
     pub(crate) rows: u64,
-    /// Of keys and values, modulo 2^64.
+    /// Checksum of keys and values, modulo 2^64.
     pub(crate) checksum: u64,
 }
 
-/// What a key counts for: `mixed` of `engines.py` is the same function.
+/// The weight of a key: `mixed` of `engines.py` is the same function.
 pub(crate) fn mixed(key: i64) -> u64 {
     let key = key as u64;
     (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Check {
-    /// Of rows with keys and sums or values. A group that is told twice has another checksum than one
-    /// that is told once, although its sums add up.
+    /// The check of rows with keys and sums or values. A group returned twice has another checksum than one
+    /// returned once, although its sums add up.
     pub(crate) fn of_rows(rows: impl IntoIterator<Item = (i64, i64)>) -> Self {
         rows.into_iter().fold(Self::default(), |check, (key, value)| {
             check.and(Self {
@@ -31,7 +31,7 @@ impl Check {
         })
     }
 
-    /// Of a join: matches, and the sums of the payloads of both sides.
+    /// The check of a join: matches, and the sums of the payloads of both sides.
     pub(crate) fn of_join(matches: u64, build: i64, probe: i64) -> Self {
         let checksum = (build as u64).wrapping_mul(3).wrapping_add(probe as u64);
         Self { rows: matches, checksum }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_result_is_told_with_who_and_where() {
+    fn a_wrong_result_is_reported_with_engine_and_case() {
         let right = Check { rows: 3, checksum: 7 };
         right.expect(right, "polars", "x").unwrap();
         let error = Check { rows: 2, checksum: 7 }.expect(right, "polars", "2^4 rows").unwrap_err();

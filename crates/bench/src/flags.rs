@@ -29,7 +29,7 @@ pub(crate) struct RunArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// Who takes part, and how.
+/// Competitors and settings.
 #[derive(Args, Debug)]
 pub(crate) struct ContestArgs {
     /// Engines to compare with: sqlite, duckdb, polars, datafusion, or none [default: all that can]
@@ -37,7 +37,7 @@ pub(crate) struct ContestArgs {
     rivals: Vec<RivalName>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Seed of what is random [default: 1]
+    /// Seed of the random numbers [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Python that has the rivals [default: a virtual environment of Atoll's own, made on first use]
@@ -48,7 +48,7 @@ pub(crate) struct ContestArgs {
     timeout: f64,
 }
 
-/// Of benchmarks of a primitive.
+/// Flags of benchmarks of a primitive.
 #[derive(Args, Debug)]
 pub(crate) struct PrimitiveArgs {
     /// Workers, and threads of each rival; several numbers are compared [default: one for each cpu]
@@ -77,7 +77,7 @@ pub(crate) enum Resident {
     Auto,
     /// All: they take turns
     All,
-    /// One: rival after rival, each beside Atoll
+    /// One: rival after rival, each paired with Atoll
     One,
 }
 
@@ -108,7 +108,7 @@ impl ContestArgs {
     /// named.
     ///
     /// # Errors
-    /// For one that is not among `able`.
+    /// For a rival that is not among `able`.
     pub(crate) fn rivals(&self, able: &[Rival]) -> Result<Vec<Rival>, CommandError> {
         let usage = |message: String| CommandError::with(Exit::Usage, message);
         if self.rivals.len() > 1 && self.rivals.contains(&RivalName::None) {
@@ -132,7 +132,9 @@ impl ContestArgs {
             Some(rival) => {
                 let able = able.iter().map(|rival| rival.name()).chain(["none"]);
                 let able = able.collect::<Vec<_>>().join(", ");
-                Err(usage(format!("{rival} has no such benchmark; --rivals is one of {able}")))
+                Err(usage(format!(
+                    "{rival} does not support this benchmark; --rivals is one of {able}"
+                )))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a process takes, as the kernel counts it.
+//! Memory of a process, as the kernel counts it.
 
 use anyhow::{Context, Result};
 

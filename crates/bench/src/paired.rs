@@ -19,13 +19,13 @@ pub(crate) struct PairedCase {
     pub(crate) subjects: Vec<PairedSubject>,
 }
 
-/// Who was measured.
+/// Name of the subject.
 #[derive(Debug, Serialize)]
 pub(crate) struct PairedSubject {
     pub(crate) name: String,
     #[serde(skip)]
     pub(crate) samples: Vec<f64>,
-    /// What the samples come to.
+    /// Summary of the samples.
     pub(crate) spread: Option<Summary>,
     /// Atoll by this one, round by round; of times the other way round: above 1 Atoll is better.
     pub(crate) ratio: Option<Summary>,
@@ -36,7 +36,7 @@ impl PairedCase {
         Self { settings, unit, better, subjects: Vec::new() }
     }
 
-    /// Adds what was measured of a subject in a round.
+    /// Adds a subject's sample of a round.
     pub(crate) fn add(&mut self, name: &str, sample: f64) {
         match self.subjects.iter_mut().find(|subject| subject.name == name) {
             Some(subject) => subject.samples.push(sample),
@@ -65,8 +65,8 @@ impl PairedCase {
                 Better::More => ours / other,
                 Better::Less => other / ours,
             });
-            subject.ratio = if at == 0 { None } else { Summary::of(ratios) };
-            subject.spread = Summary::of(subject.samples.iter().copied());
+            subject.ratio = if at == 0 { None } else { Summary::from_values(ratios) };
+            subject.spread = Summary::from_values(subject.samples.iter().copied());
         }
     }
 

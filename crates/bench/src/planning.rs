@@ -1,4 +1,4 @@
-//! What the steps from the text of a query to its plan take, for the 22 of TPC-H.
+//! Times of the planning steps, from query text to plan, for the 22 queries of TPC-H.
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) struct PlanningArgs {
     run: RunArgs,
 }
 
-/// Measures, and writes what came out.
+/// Measures and writes the results.
 pub(crate) fn run(args: &PlanningArgs) -> Result<(), CommandError> {
     let outputs = args.run.output.outputs(false)?;
     let (manifest, report) = measure(args)?;
@@ -78,7 +78,7 @@ struct QueryPlanning {
 fn measure(args: &PlanningArgs) -> Result<(Manifest, PlanningReport)> {
     let (machine, kernel) = this_machine()?;
     let (runs, warmup) = (args.run.runs, args.run.warmup);
-    let mut manifest = Manifest::of(&machine, runs, warmup, 0);
+    let mut manifest = Manifest::new(&machine, runs, warmup, 0);
     let runtime = Runtime::start(Arc::clone(&machine), kernel, RuntimeOptions::default())?;
     let session = Session::new(runtime, DatabaseOptions::default())?;
     session.runtime().block_on(tpch::load(&session, SCALE_FACTOR, &mut |_| {}))?;
@@ -113,7 +113,7 @@ impl QueryPlanning {
 
     fn finish(&mut self) {
         for (median, samples) in self.medians.iter_mut().zip(&self.samples) {
-            *median = Summary::of(samples.iter().copied()).map_or(0.0, |all| all.median);
+            *median = Summary::from_values(samples.iter().copied()).map_or(0.0, |all| all.median);
         }
     }
 }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rewrites_stand_beside_all_of_planning() {
+    fn rewrites_are_listed_next_to_all_of_planning() {
         let ms = Duration::from_millis;
         let mut query = QueryPlanning::new(6);
         for rewrites in [1, 2, 9] {

@@ -18,7 +18,7 @@ pub struct Loaded {
     pub rss_bytes: u64,
     /// Highest resident memory so far.
     pub peak_rss_bytes: u64,
-    /// Where tables and threads are, from an engine that can tell.
+    /// Placement of tables and threads, from an engine that knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
 }
@@ -49,7 +49,7 @@ pub enum Request {
         /// Its text.
         sql: String,
     },
-    /// Run a query and tell how many bytes its scans read. Only Rust engines know this request.
+    /// Run a query and return the bytes that its scans read. Only Rust engines know this request.
     Scan {
         /// Its number.
         scan: u8,
@@ -75,19 +75,19 @@ pub struct Answer {
     pub query: u8,
     /// From the text to the whole result in memory, in milliseconds.
     pub ms: f64,
-    /// What the columns hold.
+    /// Kinds of the columns.
     pub columns: Vec<Kind>,
     /// Rows of texts; none is NULL. Decimals have all digits of their scale.
     pub values: Vec<Vec<Option<String>>>,
 }
 
-/// What a column holds, as far as comparing needs to know.
+/// The kind of a column, as far as comparisons need it.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Whole numbers.
     Integer,
-    /// Numbers with a fixed number of digits behind the point.
+    /// Numbers with a fixed number of digits after the point.
     Decimal,
     /// Binary floating point.
     Float,
@@ -95,12 +95,12 @@ pub enum Kind {
     Text,
 }
 
-/// A line out: what the scans of a query read.
+/// A line out: bytes read by the scans of a query.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Scanned {
     /// The query.
     pub scan: u8,
-    /// Bytes, local and remote together; none where the engine does not count them.
+    /// Bytes, local and remote together; None if the engine does not count them.
     pub bytes: Option<u64>,
 }
 

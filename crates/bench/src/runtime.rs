@@ -55,7 +55,7 @@ pub(crate) struct RuntimeArgs {
     run: RunArgs,
 }
 
-/// Measures, and writes what came out.
+/// Measures and writes the results.
 pub(crate) fn run(args: &RuntimeArgs) -> Result<(), CommandError> {
     let outputs = args.run.output.outputs(false)?;
     let options = ContestOptions {
@@ -92,7 +92,7 @@ struct ContestOptions {
     scan: Bytes,
 }
 
-/// What was found.
+/// The results.
 #[derive(Clone, Debug, Serialize)]
 struct RuntimeComparison {
     /// Threads of each runtime.
@@ -108,9 +108,9 @@ struct RuntimeComparison {
 /// Times of one kind of work, each per unit.
 #[derive(Clone, Debug, Serialize)]
 struct RuntimeRow {
-    /// What was done.
+    /// The workload.
     work: &'static str,
-    /// What a time is of: `ns/task` or `ms/scan`.
+    /// Unit of the times: `ns/task` or `ms/scan`.
     unit: &'static str,
     atoll: Summary,
     tokio: Summary,
@@ -124,7 +124,7 @@ struct RuntimeRow {
 /// Measures both on the machine this process runs on.
 fn compare(options: &ContestOptions) -> anyhow::Result<(Manifest, RuntimeComparison)> {
     let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
-    let mut manifest = Manifest::of(&machine, options.runs as u32, options.warmup as u32, 0);
+    let mut manifest = Manifest::new(&machine, options.runs as u32, options.warmup as u32, 0);
     let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
     let asked = RuntimeOptions { threads: options.threads, ..RuntimeOptions::default() };
     let atoll = Runtime::start(machine.clone(), kernel.clone(), asked)?;
@@ -192,7 +192,7 @@ fn row(
         }
     }
     let of = |value: fn(&(f64, f64)) -> f64| {
-        Summary::of(samples.iter().map(value)).context("--runs is at least 1")
+        Summary::from_values(samples.iter().map(value)).context("--runs is at least 1")
     };
     Ok(RuntimeRow {
         work,

@@ -1,4 +1,4 @@
-//! What the benchmarks ask of a session.
+//! Session helpers for the benchmarks.
 
 use anyhow::{Context, Result};
 use atoll_sql::Session;
@@ -14,8 +14,8 @@ pub(crate) fn run(session: &Session, sql: &str) -> Result<Vec<RecordBatch>> {
 pub(crate) fn number(session: &Session, sql: &str) -> Result<u64> {
     let batches = run(session, sql)?;
     let batch = batches.iter().find(|batch| batch.num_rows() == 1);
-    let column = batch.with_context(|| format!("{sql} gave no row"))?.column(0);
+    let column = batch.with_context(|| format!("{sql} returned no row"))?.column(0);
     let signed = column.as_any().downcast_ref::<Int64Array>().map(|array| array.value(0));
     let number = column.as_any().downcast_ref::<UInt64Array>().map(|array| array.value(0));
-    number.or(signed.map(i64::unsigned_abs)).with_context(|| format!("{sql} gave no number"))
+    number.or(signed.map(i64::unsigned_abs)).with_context(|| format!("{sql} returned no number"))
 }

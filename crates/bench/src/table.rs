@@ -1,4 +1,4 @@
-//! Tables in Markdown whose columns are also in line for those who read the source.
+//! Tables in Markdown whose columns are aligned in the source too.
 
 use std::fmt::Write;
 

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 /// more and smaller ones keep all its threads busy while it loads.
 pub(crate) const ROW_GROUP_ROWS: usize = 122_880;
 
-/// Says what a directory holds; written last, so a directory that has it is complete.
+/// Describes a directory; written last, so a directory that has it is complete.
 const DESCRIPTION: &str = "data.json";
 
-/// What a directory of data says of itself.
+/// Description of a data directory.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Description {
     scale_factor: f64,
@@ -89,7 +89,7 @@ fn entries(directory: &Path) -> Result<usize> {
     }
 }
 
-/// Has `write` fill a directory beside `directory`, which takes its place when all is written.
+/// Lets `write` fill a temporary directory, then renames it to `directory`.
 pub(crate) fn make(
     directory: &Path,
     scale_factor: f64,
@@ -103,7 +103,7 @@ pub(crate) fn make(
             .with_context(|| format!("cannot move the data to {}", directory.display()))
     });
     if made.is_err() {
-        // The error that led here is the one to tell.
+        // The error that led here is the one to report.
         let _ = fs::remove_dir_all(&partial);
     }
     made
@@ -141,7 +141,7 @@ mod tests {
         let data = place.path().join("sf1");
         assert!(!is_complete(&data, 1.0).expect("missing is not complete"));
         make(&data, 1.0, |_| bail!("disk full")).expect_err("the error is passed on");
-        assert_eq!(entries(place.path()).expect("a listing"), 0, "nothing is left behind");
+        assert_eq!(entries(place.path()).expect("a listing"), 0, "no temporary file is left");
         make(&data, 1.0, |partial| Ok(fs::write(partial.join("a"), "b")?)).expect("it is made");
         assert!(is_complete(&data, 1.0).expect("complete"));
     }

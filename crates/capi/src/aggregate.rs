@@ -75,7 +75,7 @@ fn run(
 ) -> Result<Rows, CallFailure> {
     let outcome = context::wait(context, aggregate(context, query, schema, parts, variant))?;
     let blocks: Result<Vec<ResultBlock>, CallFailure> =
-        outcome.batches.iter().map(ResultBlock::of).collect();
+        outcome.batches.iter().map(ResultBlock::from_batch).collect();
     Ok(Rows::new(blocks?, outcome.schema.fields().len(), &outcome.reason))
 }
 

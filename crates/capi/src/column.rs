@@ -21,7 +21,7 @@ pub struct Column {
     pub data_type: u32,
     /// Digits of a decimal.
     pub precision: u8,
-    /// Digits of a decimal behind the point.
+    /// Digits of a decimal after the point.
     pub scale: i8,
     /// Number of values.
     pub length: usize,
@@ -58,7 +58,7 @@ const UTF8: u32 = 13;
 const BINARY: u32 = 14;
 
 impl Column {
-    /// A column of so many values of a type, of fixed width and without nulls.
+    /// A column of a fixed-width type without nulls.
     pub(crate) fn fixed(data_type: u32, values: *const c_void, length: usize) -> Self {
         let (validity, offsets) = (null(), null());
         Self { data_type, precision: 0, scale: 0, length, values, validity, offsets, bytes: 0 }
@@ -111,7 +111,7 @@ impl Column {
             NullBuffer::new(BooleanBuffer::new(bits, 0, self.length))
         });
         let data = ArrayData::builder(data_type).len(self.length).nulls(nulls).buffers(buffers);
-        // Looks at offsets and UTF-8, so that no later reader can be led astray.
+        // Validates offsets and UTF-8, so that later readers can trust them.
         let data = data.build().map_err(CallFailure::invalid)?;
         Ok(make_array(data))
     }
@@ -166,20 +166,20 @@ unsafe fn bytes<'a>(what: &str, at: *const u8, len: usize) -> Result<&'a [u8], C
     unsafe { foreign::slice(what, at, len) }
 }
 
-/// A column of a result, with what keeps its memory.
+/// A column of a result, with the owner of its memory.
 pub(crate) struct HeldColumn {
     pub(crate) column: Column,
     _memory: Arc<dyn Any + Send + Sync>,
 }
 
 impl HeldColumn {
-    /// A column over memory that is kept.
+    /// A column over memory that it keeps alive.
     pub(crate) fn new(column: Column, memory: Arc<dyn Any + Send + Sync>) -> Self {
         Self { column, _memory: memory }
     }
 
-    /// An array's column.
-    pub(crate) fn of(array: &ArrayRef) -> Result<Self, CallFailure> {
+    /// The column of an array.
+    pub(crate) fn from_array(array: &ArrayRef) -> Result<Self, CallFailure> {
         let data = plain(array.to_data());
         let (data_type, precision, scale) = match data.data_type() {
             DataType::Decimal128(precision, scale) => (DECIMAL128, *precision, *scale),
@@ -215,7 +215,7 @@ impl HeldColumn {
     }
 }
 
-/// The array with bits that begin with a byte, and with offsets even where it has no rows.
+/// The array with byte-aligned bits, and with offsets even if it has no rows.
 fn plain(data: ArrayData) -> ArrayData {
     let nulls = data
         .nulls()

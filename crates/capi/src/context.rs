@@ -17,7 +17,7 @@ use crate::foreign;
 pub struct Context {
     context: atoll_primitives::Context,
     limit: Arc<FixedBudget>,
-    /// Parent of the tokens of the calls under way.
+    /// Parent of the tokens of running calls.
     calls: Mutex<CancelToken>,
 }
 
@@ -26,7 +26,7 @@ impl Context {
         let known =
             atoll_formats::store::live().map_err(|error| CallFailure::new(Code::System, error))?;
         let knowledge = Arc::new(known.knowledge);
-        let tuning = Tuning::of(&knowledge);
+        let tuning = Tuning::from_knowledge(&knowledge);
         let machine = Arc::new(knowledge.machine.clone());
         let kernel: Arc<dyn Kernel> = Arc::new(LiveKernel::new());
         let threads = (threads > 0).then_some(threads as usize);
@@ -44,7 +44,7 @@ impl Context {
         Ok(Self { context, limit, calls: Mutex::default() })
     }
 
-    /// What a call gives to its primitives: the same workers and memory, a cancel token of its own.
+    /// The context of a call's primitives: the same workers and memory, with a separate cancel token.
     fn of_call(&self) -> Result<atoll_primitives::Context, CallFailure> {
         not_in_callback()?;
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,7 @@ impl Context {
     }
 }
 
-/// What a call in the context that the caller names gives to its primitives.
+/// The same for a context that the caller names.
 ///
 /// # Safety
 /// As [`named`].
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn atoll_memory_used(context: *const Context) -> u64 {
     context.map_or(0, |context| context.limit.used().0)
 }
 
-/// Cancels the calls under way.
+/// Cancels the running calls.
 ///
 /// # Safety
 /// As atoll.h says.

@@ -1,4 +1,4 @@
-//! Errors as codes, with a text for each thread; panics end at the border.
+//! Errors as codes, with a message per thread; panics do not cross the C boundary.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -7,25 +7,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use atoll_primitives::PrimitiveError;
 
-/// What a function returns: `ATOLL_OK` and the others.
+/// The return codes: `ATOLL_OK` and the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Code {
-    /// It is done.
+    /// Success.
     Ok = 0,
-    /// An argument is wrong.
+    /// An argument is invalid.
     Invalid = 1,
-    /// A type that the function does not take.
+    /// The function does not support the type.
     Type = 2,
-    /// A result that its type does not hold.
+    /// The result overflows its type.
     Overflow = 3,
-    /// Memory, or its limit, is used up.
+    /// Out of memory, or the memory limit is reached.
     Memory = 4,
     /// The context's calls were cancelled.
     Cancelled = 5,
     /// A callback ended the call.
     Stopped = 6,
-    /// The operating system did not do what was needed.
+    /// The operating system returned an error.
     System = 7,
     /// A defect of the library.
     Defect = 8,
@@ -44,7 +44,7 @@ impl CallFailure {
         Self { code, text: text.to_string() }
     }
 
-    /// An argument that is wrong.
+    /// An invalid argument.
     pub(crate) fn invalid(text: impl ToString) -> Self {
         Self::new(Code::Invalid, text)
     }
@@ -72,7 +72,7 @@ thread_local! {
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does the work of a function; the code to be returned.
+/// Runs the body of a function and returns its code.
 pub(crate) fn guard(work: impl FnOnce() -> Result<(), CallFailure>) -> c_int {
     let failure = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Code::Ok as c_int,
@@ -86,7 +86,7 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), CallFailure>) -> c_int {
     failure.code as c_int
 }
 
-/// Calls back into the caller's program, from where it may not come back to us.
+/// Calls back into the caller's program, which must not call the library.
 pub(crate) fn calling_back<T>(call: impl FnOnce() -> T) -> T {
     IN_CALLBACK.set(true);
     let result = call();
@@ -94,7 +94,7 @@ pub(crate) fn calling_back<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Refuses to wait for workers where one of them is calling.
+/// Rejects a call from a worker, which must not wait for workers.
 pub(crate) fn not_in_callback() -> Result<(), CallFailure> {
     match IN_CALLBACK.get() {
         false => Ok(()),
@@ -105,7 +105,7 @@ pub(crate) fn not_in_callback() -> Result<(), CallFailure> {
     }
 }
 
-/// A text for C, cut before a NUL, which no message of ours holds.
+/// A text for C, truncated at a NUL, which our messages do not contain.
 pub(crate) fn c_text(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()
@@ -116,7 +116,7 @@ fn said(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| Some(panic.downcast_ref::<String>()?)).unwrap_or("without a message")
 }
 
-/// What the last failed call of this thread has to say.
+/// The message of this thread's last failed call.
 #[unsafe(no_mangle)]
 pub extern "C" fn atoll_error() -> *const c_char {
     TEXT.with_borrow(|text| text.as_ptr())

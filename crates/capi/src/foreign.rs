@@ -1,4 +1,4 @@
-//! Memory of the caller: checked before it is trusted, borrowed for the time of a call.
+//! Memory of the caller: validated, then borrowed for the duration of a call.
 
 use std::mem::{align_of, size_of};
 use std::ops::Range;
@@ -37,7 +37,7 @@ pub(crate) unsafe fn slice<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(at, len) })
 }
 
-/// Whether a pointer may point to so many values.
+/// Checks that a pointer may point to this number of values.
 pub(crate) fn check<T>(what: &str, at: *const T, len: usize) -> Result<(), CallFailure> {
     if len == 0 {
         return Ok(());
@@ -86,7 +86,7 @@ pub(crate) unsafe fn lend_numbers<T: ArrowNativeType>(numbers: &[T]) -> ScalarBu
     ScalarBuffer::new(unsafe { lend(bytes) }, 0, numbers.len())
 }
 
-/// Room of the caller that a result is written to, by this thread or by workers.
+/// A buffer of the caller for a result, written by this thread or by workers.
 #[derive(Debug)]
 pub(crate) struct CallerBuffer<T> {
     start: *mut T,
@@ -115,7 +115,7 @@ impl<T: Copy> CallerBuffer<T> {
         (Self { start: self.start, len: at }, Self { start: rest, len: self.len - at })
     }
 
-    /// Writes values from a place on.
+    /// Writes values at a position.
     ///
     /// # Panics
     /// Where they do not fit.
@@ -134,7 +134,7 @@ pub(crate) fn addresses<T>(start: *const T, len: usize) -> Range<usize> {
     start.addr()..start.addr().saturating_add(len.saturating_mul(size_of::<T>()))
 }
 
-/// Refuses outputs that overlap one another or an input.
+/// Rejects outputs that overlap each other or an input.
 pub(crate) fn apart(
     outputs: &[(&str, Range<usize>)],
     inputs: &[(&str, Range<usize>)],

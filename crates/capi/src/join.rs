@@ -1,4 +1,4 @@
-//! Joins, block by block to a callback or kept.
+//! Joins whose result goes to a callback block by block, or is kept.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -169,19 +169,19 @@ pub unsafe extern "C" fn atoll_join_blocks(
     })
 }
 
-/// Payloads of the smallest block that is kept; the next one has twice as many, up to the largest.
+/// Payloads of the first kept block; each further block has twice as many, up to the maximum.
 const BLOCK_ROWS_MIN: usize = 1 << 10;
 const BLOCK_ROWS_MAX: usize = 1 << 20;
 
-/// Keeps what one worker finds, in blocks on its node that the memory limit is asked for.
+/// Keeps the matches of one worker, in blocks on its node that count towards the memory limit.
 struct Keeper {
     arena: Arena,
     home: NodeId,
-    /// By which side is there: both, left, right.
+    /// By existing side: both, left, right.
     kept: [Vec<Filling>; 3],
 }
 
-/// A block that is filled.
+/// A block being filled.
 struct Filling {
     left: Option<NodeBuffer>,
     right: Option<NodeBuffer>,

@@ -1,13 +1,12 @@
-//! The C interface, `include/atoll.h`: the primitives over columns that lie in another program's memory,
-//! as BLAS has a plain interface for every language.
+//! The C interface, `include/atoll.h`: the primitives over columns in another program's memory, with a plain interface
+//! for every language, like BLAS.
 //!
-//! Each function is described in the header. What it does here is the same for all: check every argument,
-//! put Arrow arrays over the caller's memory without copying ([`column`]), wait for the primitive, and
-//! turn errors and panics into codes ([`failure`]). Nothing of the caller's memory is kept: a primitive
-//! returns after its last task has ended, and results are built in memory of their own.
+//! The header describes each function. All functions validate every argument, wrap the caller's memory in Arrow arrays
+//! without copying ([`column`]), wait for the primitive, and convert errors and panics to codes ([`failure`]). The
+//! caller's memory is not kept: a primitive returns after its last task has ended, and results own their memory.
 //!
-//! It is a crate of its own because it is a library for C programs, and because every pointer it is given
-//! has to be trusted: `unsafe` is everywhere here, and only here.
+//! It is a separate crate because it is a library for C programs, and to confine the `unsafe` code that trusts the
+//! caller's pointers.
 
 mod aggregate;
 mod column;

@@ -124,7 +124,7 @@ pub(crate) unsafe fn positions(
     Ok(positions.iter().map(|position| *position as usize).collect())
 }
 
-/// The same failure, with where it is.
+/// The same failure, with its location.
 pub(crate) fn at(place: &str, failure: CallFailure) -> CallFailure {
     CallFailure { text: format!("{place}, {}", failure.text), ..failure }
 }

@@ -12,10 +12,10 @@ use crate::context::{self, Context};
 use crate::failure::{CallFailure, guard};
 use crate::foreign::{self, CallerBuffer, addresses, apart};
 
-/// Tasks for each worker when pieces are written out: enough that all end together.
+/// Tasks per worker when pieces are written out: enough to balance the load.
 const TASKS_PER_WORKER: usize = 8;
 
-/// Rows to be dealt, in the caller's memory.
+/// Rows to partition, in the caller's memory.
 struct PartitionInput {
     keys: ScalarBuffer<u64>,
     payloads: Option<ScalarBuffer<u64>>,

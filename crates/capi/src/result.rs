@@ -15,7 +15,7 @@ pub struct Rows {
     reason: CString,
 }
 
-/// Some rows of a result.
+/// A block of rows of a result.
 pub(crate) struct ResultBlock {
     rows: usize,
     columns: Vec<HeldColumn>,
@@ -27,16 +27,16 @@ impl ResultBlock {
         Self { rows, columns }
     }
 
-    /// A batch's rows.
-    pub(crate) fn of(batch: &RecordBatch) -> Result<Self, CallFailure> {
+    /// The rows of a batch.
+    pub(crate) fn from_batch(batch: &RecordBatch) -> Result<Self, CallFailure> {
         let columns: Result<Vec<HeldColumn>, CallFailure> =
-            batch.columns().iter().map(HeldColumn::of).collect();
+            batch.columns().iter().map(HeldColumn::from_array).collect();
         Ok(Self::new(batch.num_rows(), columns?))
     }
 }
 
 impl Rows {
-    /// A result of blocks that have so many columns each.
+    /// A result of blocks with this number of columns each.
     pub(crate) fn new(blocks: Vec<ResultBlock>, columns: usize, reason: &str) -> Self {
         Self { blocks, columns: columns as u32, reason: c_text(reason) }
     }
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Rows {
     }
 }
 
-/// Does the work of a function whose last argument is where its result goes.
+/// Runs the body of a function whose last argument receives its result.
 ///
 /// # Safety
 /// Where it is neither null nor misaligned, it points to room for a pointer.
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn atoll_result_column(
     })
 }
 
-/// How it was done and why.
+/// The chosen variant and the reason.
 ///
 /// # Safety
 /// As atoll.h says.

@@ -12,7 +12,7 @@ use crate::result::{ResultBlock, Rows, giving};
 /// Seed of `ATOLL_ORDER_RANDOM`.
 const SEED: u64 = 1;
 
-/// Copies pieces to whom they are meant for.
+/// Copies pieces to their target workers.
 ///
 /// # Safety
 /// As atoll.h says.
@@ -46,11 +46,11 @@ pub unsafe extern "C" fn atoll_shuffle(
         // SAFETY: the same.
         let (parts, schema) = unsafe { parts(context.runtime().machine(), pieces, piece_count)? };
         let by_source = parts.chunks(workers).map(<[_]>::to_vec).collect();
-        // What threads or pulling would hand over is the caller's memory, which a result may not hold.
+        // Moving threads or pulling would pass on the caller's memory, which a result must not hold.
         let shuffle = Shuffle { order, moved: Moved::Pushed, coordination: Coordination::Loose };
-        let schedule = Schedule::of(context.runtime(), shuffle);
+        let schedule = Schedule::for_runtime(context.runtime(), shuffle);
         let (got, _) = context::wait(&context, batches(&context, &schedule, by_source))?;
-        let blocks = got.iter().flatten().map(|part| ResultBlock::of(&part.rows));
+        let blocks = got.iter().flatten().map(|part| ResultBlock::from_batch(&part.rows));
         let blocks: Result<Vec<ResultBlock>, CallFailure> = blocks.collect();
         Ok(Rows::new(blocks?, schema.fields().len(), &shuffle.to_string()))
     };

@@ -21,8 +21,7 @@ const STABLE: u32 = 2;
 /// `ATOLL_FLOAT64`.
 const FLOAT64: u32 = 10;
 
-/// A sort as it is asked for: keys of a type, of which `key` makes a value again out of the word that
-/// they are sorted by.
+/// A requested sort: keys of a type; `key` converts a sort word back to a value.
 struct Sort<K> {
     data_type: u32,
     key: fn(u64) -> K,
@@ -76,7 +75,7 @@ impl<K: Copy + Send + 'static> Sort<K> {
         Ok(SortBy { descending, stable: self.flags & STABLE != 0, ..SortBy::column(0) })
     }
 
-    /// Refuses outputs that overlap something, and to sort for nothing.
+    /// Rejects overlapping outputs, and a sort without outputs.
     fn check(&self) -> Result<(), CallFailure> {
         if self.keys_out.is_null() && self.payloads_out.is_null() && self.rows > 0 {
             return Err(CallFailure::invalid(
@@ -120,7 +119,7 @@ impl<K: Copy + Send + 'static> Sort<K> {
     }
 }
 
-/// Where a sorted input goes.
+/// The outputs of a sort.
 struct SortOutput<K> {
     keys: Option<CallerBuffer<K>>,
     payloads: Option<CallerBuffer<u64>>,

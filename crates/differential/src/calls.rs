@@ -19,12 +19,12 @@ use crate::setting::Setting;
 /// Calls of a seed.
 const CALLS_OF_SEED: usize = 2_000;
 
-/// What came of it.
+/// The outcome.
 #[derive(Debug, Default)]
 pub(crate) struct CallsReport {
     calls: u64,
     answered: u64,
-    /// Faults by what they say without its numbers, with a statement that shows each.
+    /// Faults by their messages without numbers, with a statement that shows each.
     faults: BTreeMap<String, Fault>,
 }
 
@@ -128,7 +128,7 @@ impl CallsReport {
     }
 }
 
-/// What a message says, without what differs from call to call.
+/// A message without the parts that differ from call to call.
 fn kind(message: &str) -> String {
     let words = message.split_whitespace().map(|word| {
         let is_of_call = word.contains(|c: char| c.is_ascii_digit() || "'\"([{".contains(c));

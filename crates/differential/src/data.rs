@@ -24,7 +24,7 @@ pub(crate) enum ColumnType {
     List,
 }
 
-/// What compares with what.
+/// Classes of types that compare with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Int,
@@ -190,7 +190,7 @@ pub(crate) struct TestTable {
     pub(crate) columns: Vec<Column>,
     /// Texts of values by row; none is NULL.
     pub(crate) rows: Vec<Vec<Option<String>>>,
-    /// How often the rows are there, each time with ids of their own.
+    /// How often the rows are there, each time with their own ids.
     pub(crate) copies: usize,
 }
 

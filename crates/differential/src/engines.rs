@@ -12,20 +12,20 @@ use crate::postgres::Postgres;
 use crate::setting::{ProcessSetting, Setting};
 use atoll_bench::rivals::{self, SqlEngine};
 
-/// Which engine answers.
+/// The engine that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum EngineKey {
     Duckdb,
     Atoll(ProcessSetting),
 }
 
-/// The engine whose answers are right.
+/// The reference engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Against {
-    /// DuckDB, in a process of its own
+    /// DuckDB, in its own process
     #[default]
     Duckdb,
-    /// PostgreSQL, the server that PGHOST, PGPORT and PGUSER tell
+    /// PostgreSQL, the server that PGHOST, PGPORT and PGUSER name
     Postgresql,
 }
 
@@ -39,20 +39,20 @@ impl Against {
     }
 }
 
-/// Processes by what they were started with.
+/// Processes by their settings at start.
 pub(crate) struct Engines {
     program: PathBuf,
     /// The Python that has DuckDB.
     python: PathBuf,
     patience: Duration,
-    /// The session whose answers are right, where these are PostgreSQL's.
+    /// The reference session, if the reference is PostgreSQL.
     postgres: Option<Postgres>,
     running: HashMap<EngineKey, RunningEngine>,
 }
 
 struct RunningEngine {
     engine: SqlEngine,
-    /// What made its tables; none when that failed halfway.
+    /// What made its tables; None if that failed halfway.
     setup: Option<Vec<String>>,
 }
 
@@ -76,7 +76,7 @@ impl Engines {
         Self::new(program, PathBuf::new(), patience)
     }
 
-    /// The answer that is right, over the tables that `setup` makes.
+    /// The reference answer over the tables that `setup` makes.
     pub(crate) fn right(&mut self, setup: &[String], sql: &str) -> EngineOutcome {
         match &mut self.postgres {
             Some(postgres) => postgres.ask(setup, sql),
@@ -117,7 +117,7 @@ impl Engines {
         if running.setup.as_ref() != Some(&setup) {
             running.setup = None;
             if let Err(error) = running.engine.reset(&setup)? {
-                return Ok(EngineOutcome::Error(format!("while making the tables: {error}")));
+                return Ok(EngineOutcome::Error(format!("cannot create the tables: {error}")));
             }
             running.setup = Some(setup);
         }

@@ -48,14 +48,14 @@ impl Scope {
     }
 
     /// A column of that class.
-    pub(crate) fn of(&self, class: Class, random: &mut StdRng) -> Option<&ScopedColumn> {
+    pub(crate) fn find_by_class(&self, class: Class, random: &mut StdRng) -> Option<&ScopedColumn> {
         let columns: Vec<_> = self.0.iter().filter(|c| c.data_type.class() == class).collect();
         columns.choose(random).copied()
     }
 
     /// A value of the class of `like`: a column or a constant.
     fn operand(&self, like: ColumnType, random: &mut StdRng) -> String {
-        match self.of(like.class(), random) {
+        match self.find_by_class(like.class(), random) {
             Some(column) if random.random_bool(0.4) => column.sql.clone(),
             _ => constant(&like.value(random), like),
         }

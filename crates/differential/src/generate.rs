@@ -16,7 +16,7 @@ const SETS: [&str; 6] =
 /// Rows of a large table are not returned one by one.
 const LIMIT_MAX: usize = 40;
 
-/// A random query over the tables, for an engine to answer beside Atoll.
+/// A random query over the tables, for an engine to answer as well as Atoll.
 pub(crate) fn query(tables: &[TestTable], against: Against, random: &mut StdRng) -> RandomQuery {
     let rows = match against {
         Against::Duckdb => RowValues::Structs,
@@ -44,7 +44,7 @@ struct Generator<'a> {
     large: bool,
 }
 
-/// Sources with the columns that they bring, and the columns that tell their rows apart.
+/// Sources with the columns that they bring, and the columns that identify their rows.
 struct Sources {
     from: Vec<Joined>,
     scope: Scope,
@@ -147,7 +147,7 @@ impl Generator<'_> {
             from.push(Joined { kind, source, alias, on });
             ids.extend(id);
         }
-        // What a join that was given up brought is not in scope.
+        // Columns of an abandoned join are not in scope.
         let aliases: Vec<String> = from.iter().map(|joined| format!("{}.", joined.alias)).collect();
         scope.0.retain(|column| aliases.iter().any(|alias| column.sql.starts_with(alias.as_str())));
         Sources { from, scope, ids }
@@ -158,7 +158,9 @@ impl Generator<'_> {
         let mut on = Vec::new();
         for _ in 0..self.random.random_range(1..3) {
             let column = right.any(self.random).clone();
-            let Some(other) = left.of(column.data_type.class(), self.random) else { continue };
+            let Some(other) = left.find_by_class(column.data_type.class(), self.random) else {
+                continue;
+            };
             let sign = match self.random.random_range(0..12) {
                 0 => "IS NOT DISTINCT FROM",
                 1 if !self.large && column.data_type.class() != Class::List => "<",
@@ -206,7 +208,8 @@ impl Generator<'_> {
         let filter = inner.condition(1, self.random);
         let column = outer.any(self.random).clone();
         let class = column.data_type.class();
-        let Some(other) = inner.of(class, self.random).map(|other| other.sql.clone()) else {
+        let Some(other) = inner.find_by_class(class, self.random).map(|other| other.sql.clone())
+        else {
             return format!("EXISTS (SELECT 1 FROM {name} {alias} WHERE {filter})");
         };
         let sql = &column.sql;
@@ -236,7 +239,7 @@ impl Generator<'_> {
         let whole = ids.len() == from.len();
         let mut select = Select { filters, ..Select::default() };
         if self.large || (whole && self.chance(0.4)) {
-            // Ordered by something, and by all ids, which tells every two rows apart.
+            // Ordered by something, and by all ids, so that no two rows tie.
             let keys = (0..2).map(|_| scope.any(self.random)).collect::<Vec<_>>();
             let keys = keys.into_iter().filter(|key| key.data_type.class() != Class::List);
             let keys: Vec<String> = keys.map(|key| key.sql.clone()).collect();
@@ -395,7 +398,7 @@ impl Generator<'_> {
 
     /// Frames that values of the key bound, or groups of rows that are equal in it; some rows left out.
     fn window_over_values(&mut self, scope: &Scope) -> String {
-        let of_class = |class| scope.of(class, self.random).cloned();
+        let of_class = |class| scope.find_by_class(class, self.random).cloned();
         let keys: Vec<ScopedColumn> =
             [Class::Int, Class::Date, Class::Timestamp].into_iter().filter_map(of_class).collect();
         let call = self.window_aggregate(scope);

@@ -1,8 +1,8 @@
 //! `cargo xtask differential`: random queries, whose answers by Atoll under many settings are compared
 //! with DuckDB's or PostgreSQL's.
 //!
-//! It is a crate of its own because it runs Atoll on fake machines with simulated kernels, which the
-//! product does not have. [`run`] tells how it works.
+//! It is a separate crate because it runs Atoll on fake machines with simulated kernels, which the
+//! product does not have. [`run`] describes how it works.
 
 #![forbid(unsafe_code)]
 
@@ -58,7 +58,7 @@ Each difference is made smaller and written to a script in --output. Exit code 1
 where the comparison itself failed."
 )]
 struct Cli {
-    /// An engine in a process of its own
+    /// An engine in its own process
     #[command(subcommand)]
     worker: Option<Worker>,
     #[command(flatten)]
@@ -72,7 +72,7 @@ enum Worker {
     Worker {
         #[command(flatten)]
         worker: WorkerArgs,
-        /// Fake machine to run on; else this one
+        /// Fake machine to run on [default: this machine]
         #[arg(long)]
         machine: Option<String>,
     },
@@ -92,7 +92,7 @@ struct CompareArgs {
     /// Queries for each seed
     #[arg(long, value_name = "N", default_value_t = 30)]
     queries: usize,
-    /// Settings of Atoll for each seed, beside a reference with one worker
+    /// Settings of Atoll for each seed, besides a reference with one worker
     #[arg(long, value_name = "N", default_value_t = 4)]
     settings: usize,
     /// Longest time, in seconds, that an engine may take to answer
@@ -101,7 +101,7 @@ struct CompareArgs {
     /// Python that has DuckDB and PyArrow [default: a virtual environment made on first use]
     #[arg(long, value_name = "FILE", env = "ATOLL_PYTHON")]
     python: Option<PathBuf>,
-    /// Engine whose answers are right
+    /// Reference engine
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     against: engines::Against,
     /// Call every function and operator over values of all types instead of comparing: none may panic

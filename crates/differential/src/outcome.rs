@@ -1,8 +1,8 @@
-//! What an engine answers.
+//! Answers of the engines.
 
 use atoll_bench::protocol::Answer;
 
-/// What came of a query.
+/// The outcome of a query.
 #[derive(Clone, Debug)]
 pub(crate) enum EngineOutcome {
     Rows(Answer),

@@ -1,4 +1,4 @@
-//! PostgreSQL as the engine whose answers are right: a session of a server, and queries in its words.
+//! PostgreSQL as the reference engine: a session of a server, and queries in its dialect.
 //!
 //! ```text
 //! DOUBLE, TINYINT                      DOUBLE PRECISION, SMALLINT
@@ -7,8 +7,8 @@
 //! range(1, n) AS r(k)                  generate_series(1, n - 1) AS r(k)
 //! ```
 //!
-//! The server is the one that PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE tell. The tables are temporary. What
-//! PostgreSQL does not understand it refuses, and nothing is compared then.
+//! The server is the one that PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE name. The tables are temporary.
+//! Queries that PostgreSQL refuses are not compared.
 
 use std::time::Duration;
 
@@ -24,17 +24,17 @@ use crate::outcome::EngineOutcome;
 pub(crate) struct Postgres {
     runtime: Runtime,
     client: Client,
-    /// What made its tables; none when that failed halfway.
+    /// What made its tables; None if that failed halfway.
     setup: Option<Vec<String>>,
 }
 
 impl Postgres {
-    /// A session of the server that the environment tells; no statement takes longer than `patience`.
+    /// Connects to the server that the environment names; no statement takes longer than `patience`.
     pub(crate) fn start(patience: Duration) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let config = config()?;
         let (client, connection) = runtime.block_on(config.connect(NoTls)).with_context(
-            || "cannot reach PostgreSQL; PGHOST, PGPORT, PGUSER and PGPASSWORD tell where it is",
+            || "cannot reach PostgreSQL; PGHOST, PGPORT, PGUSER and PGPASSWORD set its address and login",
         )?;
         runtime.spawn(connection);
         let settings = format!(
@@ -51,13 +51,16 @@ impl Postgres {
         if self.setup.as_deref() != Some(setup) {
             self.setup = None;
             if let Err(error) = self.make(setup) {
-                return EngineOutcome::Error(format!("while making the tables: {}", told(&error)));
+                return EngineOutcome::Error(format!(
+                    "cannot create the tables: {}",
+                    error_text(&error)
+                ));
             }
             self.setup = Some(setup.to_vec());
         }
         match self.answer(&translated(sql)) {
             Ok(answer) => EngineOutcome::Rows(answer),
-            Err(error) => EngineOutcome::Error(told(&error)),
+            Err(error) => EngineOutcome::Error(error_text(&error)),
         }
     }
 
@@ -87,7 +90,7 @@ impl Postgres {
     }
 }
 
-/// The server that the environment tells.
+/// The server that the environment names.
 fn config() -> Result<Config> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let mut config = Config::new();
@@ -106,11 +109,11 @@ fn config() -> Result<Config> {
     Ok(config)
 }
 
-fn told(error: &tokio_postgres::Error) -> String {
+fn error_text(error: &tokio_postgres::Error) -> String {
     error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// What a column holds.
+/// The kind of a column.
 fn kind(of: &Type) -> Kind {
     match *of {
         Type::INT2 | Type::INT4 | Type::INT8 => Kind::Integer,
@@ -142,7 +145,7 @@ fn as_ours(text: &str, of: &Type) -> String {
     }
 }
 
-/// A statement in PostgreSQL's words.
+/// A statement in PostgreSQL's dialect.
 fn translated(sql: &str) -> String {
     let mut sql = sql.to_owned();
     if sql.starts_with("CREATE TABLE") {
@@ -170,8 +173,8 @@ fn translated(sql: &str) -> String {
 /// `range(1, n)`, which ends before n.
 fn series(sql: &str) -> String {
     let Some((before, rest)) = sql.split_once("range(1, ") else { return sql.to_owned() };
-    let Some((count, behind)) = rest.split_once(')') else { return sql.to_owned() };
-    format!("{before}generate_series(1, {count} - 1){behind}")
+    let Some((count, after)) = rest.split_once(')') else { return sql.to_owned() };
+    format!("{before}generate_series(1, {count} - 1){after}")
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(crate) struct Select {
     pub(crate) keys: Vec<String>,
     pub(crate) having: Vec<String>,
     pub(crate) order: Vec<String>,
-    /// Whether no two rows are alike in what is ordered by.
+    /// Whether no two rows tie in the order.
     pub(crate) ordered: bool,
     pub(crate) limit: Option<(usize, usize)>,
 }

@@ -64,7 +64,7 @@ fn of_seed(seed: u64, queries: usize, against: Against, engines: &mut Engines) -
     text + &drops.collect::<String>()
 }
 
-/// A query with its rows; none where the engines do not agree on some rows.
+/// A query with its rows; None if the engines do not agree on some rows.
 fn answered(case: &Case, engines: &mut Engines) -> Option<String> {
     let (setup, sql, order) = (case.setup(), case.query.to_string(), case.query.row_order());
     let duckdb = engines.right(&setup, &sql);

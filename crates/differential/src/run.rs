@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An answer has to be right, or an error that says why: rows that differ, processes that end or hang,
-//! and errors that no user's mistake explains are findings. What the other engine answers and Atoll refuses by
-//! design (overflows, what it does not support) is counted apart.
+//! and errors that no user's mistake explains are findings. Queries that the other engine answers and Atoll refuses by
+//! design (overflows, unsupported syntax) is counted apart.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -28,7 +28,7 @@ use crate::setting::Setting;
 use crate::shrink::{Case, shrink};
 use crate::verdict::{Verdict, verdict};
 
-/// What is compared.
+/// The options of the comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct DifferentialOptions {
     /// This program, which is started again for each setting.
@@ -45,15 +45,15 @@ pub(crate) struct DifferentialOptions {
     pub(crate) time: Option<Duration>,
     /// Queries over the tables of a seed.
     pub(crate) queries: usize,
-    /// Settings of Atoll for each seed, beside the reference.
+    /// Settings of Atoll for each seed, besides the reference.
     pub(crate) settings: usize,
     /// How long an answer may take.
     pub(crate) patience: Duration,
-    /// Directory of the scripts of what was found, made if it is not there.
+    /// Directory for the scripts of findings, created if missing.
     pub(crate) out: PathBuf,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DifferentialReport {
     /// Seeds whose queries were run.
@@ -245,7 +245,7 @@ fn write_script(
     std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// What is right and what was found, as comments.
+/// The expected and the actual result, as comments.
 fn shown_outcomes(
     case: &Case,
     setting: Option<&Setting>,

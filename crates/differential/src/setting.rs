@@ -21,7 +21,7 @@ const MEMORY_LIMITS: [Option<u64>; 4] = [None, None, Some(24 << 20), Some(64 << 
 /// The limit of a process that functions are called in.
 const CALLS_MEMORY_LIMIT: u64 = 512 << 20;
 
-/// What a process is started with.
+/// Settings of a process at start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProcessSetting {
     threads: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// What the others are compared with: one worker, DataFusion's own aggregation.
+    /// The reference: one worker, DataFusion's own aggregation.
     pub(crate) fn reference() -> Self {
         let process = ProcessSetting { threads: 1, machine: None, memory_limit: None };
         Self { process, variables: vec![("atoll.aggregate", "off".to_owned())] }

@@ -1,4 +1,4 @@
-//! Random queries of forms that joins and groupings do not have: expressions beside their casts, recursive queries,
+//! Random queries of forms that joins and groupings do not have: expressions next to their casts, recursive queries,
 //! lists in an order.
 
 use rand::Rng;
@@ -12,14 +12,14 @@ use crate::query::RandomQuery;
 /// Names of columns that are those of other columns and of functions.
 const NAMES: [&str; 8] = ["c1", "c2", "id", "count", "lower", "max", "year", "a"];
 
-/// A query of one of these forms over a table that is not large; none where there is no such table.
+/// A query of one of these forms over a table that is not large; None if there is no such table.
 pub(crate) fn query(tables: &[TestTable], random: &mut StdRng) -> Option<RandomQuery> {
     let small: Vec<&TestTable> = tables.iter().filter(|table| !table.is_large()).collect();
     let table = *small.choose(random)?;
     let sql = match random.random_range(0..6) {
         0 => recursive(table, random),
         1 => listed(table, random),
-        _ => beside_cast(table, random),
+        _ => column_and_cast(table, random),
     };
     Some(RandomQuery::Written(sql))
 }
@@ -30,7 +30,7 @@ fn column(table: &TestTable, random: &mut StdRng) -> ScopedColumn {
     ScopedColumn { sql: format!("a.{}", column.name), data_type: column.data_type }
 }
 
-/// Types that values of another can be cast to, whatever they are.
+/// Types to which any value of another type can be cast.
 fn cast_type(of: ColumnType, random: &mut StdRng) -> ColumnType {
     let types: &[ColumnType] = match of.class() {
         Class::Timestamp => &[ColumnType::Date, ColumnType::Text, ColumnType::Timestamp],
@@ -46,8 +46,8 @@ fn cast_type(of: ColumnType, random: &mut StdRng) -> ColumnType {
     types.choose(random).copied().unwrap_or(of)
 }
 
-/// A column beside its cast, each twice, under names that mean something else too.
-fn beside_cast(table: &TestTable, random: &mut StdRng) -> String {
+/// A column next to its cast, each twice, under names that mean something else too.
+fn column_and_cast(table: &TestTable, random: &mut StdRng) -> String {
     let of = column(table, random);
     let to = cast_type(of.data_type, random);
     let cast = ScopedColumn { sql: format!("CAST({} AS {})", of.sql, to.sql()), data_type: to };

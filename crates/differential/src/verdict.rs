@@ -1,19 +1,19 @@
-//! What two outcomes of one query mean.
+//! The verdict on two outcomes of one query.
 
 use crate::outcome::EngineOutcome;
 use atoll_bench::answers::{RowOrder, difference};
 
-/// What came of a comparison.
+/// The outcome of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Both have the same rows, or both refuse.
     Same,
-    /// The other engine does not answer this query: nothing is told.
+    /// The other engine does not answer this query: no verdict.
     Unanswered,
     /// Atoll refuses by design: an overflow that the other's wider type holds, what it does not
     /// support, memory under a tight limit. The first line of the message.
     Refused(String),
-    /// Something to mend, and a word for its kind.
+    /// A defect, and a word for its kind.
     Difference { kind: &'static str, what: String },
 }
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_from_refusals() {
+    fn faults_and_refusals_are_distinguished() {
         let error = |text: &str| EngineOutcome::Error(text.to_owned());
         let two = rows(&["1", "2"]);
         assert_eq!(kind(&two, &rows(&["2", "1"]), false), "same");

@@ -1,4 +1,4 @@
-//! The file that names several targets.
+//! The configuration file for several targets.
 //!
 //! ```toml
 //! interval_ms = 100
@@ -22,7 +22,7 @@ use crate::decide::CorePolicy;
 
 /// Time between two looks, ms.
 const INTERVAL_MS: u64 = 100;
-/// The least and the most that is taken.
+/// Bounds of the interval.
 const INTERVAL_MS_MIN: u64 = 10;
 const INTERVAL_MS_MAX: u64 = 60_000;
 
@@ -48,25 +48,25 @@ fn usual_interval() -> u64 {
 pub struct TargetConfig {
     /// Its name in messages, traces and metrics.
     pub name: String,
-    /// A process, with its children.
+    /// A process and its children.
     pub pid: Option<u32>,
     /// A control group.
     pub cgroup: Option<String>,
     /// A unit of systemd.
     pub unit: Option<String>,
-    /// The higher, the sooner it gets cores.
+    /// Targets with higher priority get cores first.
     #[serde(default)]
     pub priority: i64,
     /// What counts as work: `cpu`, `calls` or `command:COMMAND`.
     pub work: Option<String>,
-    /// The DBMS that it is, with its knob and counter: `postgres:host=/run/postgresql`.
+    /// The DBMS, for its knob and counter: `postgres:host=/run/postgresql`.
     pub dbms: Option<String>,
-    /// How its cores are decided on; `cores_min` is its minimum share.
+    /// How to decide on its cores; `cores_min` is its minimum share.
     #[serde(default)]
     pub policy: CorePolicy,
 }
 
-/// Why a file is not taken.
+/// Why a file is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -79,16 +79,16 @@ pub enum ConfigError {
     /// The interval.
     #[error("interval_ms = {0}: expected {INTERVAL_MS_MIN} to {INTERVAL_MS_MAX}")]
     Interval(u64),
-    /// Two targets of one name.
+    /// Two targets have the same name.
     #[error("two targets are named '{0}'; give each a name of its own")]
     Twice(String),
-    /// A target that names nothing, or several things.
+    /// A target names nothing, or several things.
     #[error("target '{0}': expected one of pid, cgroup and unit")]
     Named(String),
 }
 
 impl ElasticConfig {
-    /// Reads a file's text.
+    /// Parses a file's text.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let config: Self =
             toml::from_str(text).map_err(|error| ConfigError::Form(error.to_string()))?;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_wrong_is_refused_with_what_is_expected() {
+    fn an_invalid_file_is_refused_with_the_expected_value() {
         let target = "[[target]]\nname = 'a'\npid = 7\n";
         for (text, message) in [
             ("target = []".to_owned(), "at least one"),

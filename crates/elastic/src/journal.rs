@@ -1,10 +1,10 @@
-//! What was changed, written down and synced before it is changed, so that `atoll elastic undo` finds
-//! it after a crash.
+//! A journal of changes, each written and synced before it is made, so that `atoll elastic undo` finds it after a
+//! crash.
 //!
-//! One file for each run, a JSON line for each record, in a directory that only its owner may enter.
-//! The directory and the files are opened without following symbolic links, and files are reached through
-//! the directory's descriptor: in a directory where others may write, none of them can have another file
-//! written or read in place of ours. A line that a crash cut short says nothing: its act came after it.
+//! One file for each run, a JSON line for each record, in a directory that only its owner may enter. The directory and
+//! the files are opened without following symbolic links, and files are opened relative to the directory's descriptor:
+//! even if others may write to the directory, they cannot redirect us to another file. A line that a crash cut short is
+//! ignored: its change was not made.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -16,20 +16,20 @@ use atoll_sys::Root;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdir, open, openat, renameat, unlinkat};
 
-/// Longest journal that is read: some 100,000 records.
+/// Maximum size of a journal: about 100,000 records.
 const JOURNAL_BYTES_MAX: u64 = 16 << 20;
-/// Targets of one process.
+/// Maximum number of targets of one process.
 const TARGETS_MAX: u32 = 1024;
-/// What a journal's name ends with.
+/// Suffix of a journal's name.
 const SUFFIX: &str = ".journal";
-/// What the text about a run is named by.
+/// Suffix of a status file's name.
 const STATUS: &str = ".status";
 /// The format of the records.
 const JOURNAL_VERSION: u32 = 1;
-/// Changes with every start of the machine.
+/// Changes with every boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A setting of a DBMS and its value; none where it is not set.
+/// A setting of a DBMS and its value; None if it is not set.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnobSetting {
@@ -39,7 +39,7 @@ pub struct KnobSetting {
     pub value: Option<String>,
 }
 
-/// Something that is about to be changed, as it was before.
+/// Something about to be changed, with its old value.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Record {
@@ -47,13 +47,13 @@ pub enum Record {
     Begin {
         /// The format.
         version: u32,
-        /// The machine's start.
+        /// The boot ID.
         boot: String,
-        /// The process that acts.
+        /// The process that writes the journal.
         pid: u32,
-        /// When that started.
+        /// When it started.
         start: u64,
-        /// What the user named.
+        /// The target, as the user named it.
         target: String,
     },
     /// A process whose threads will be bound.
@@ -62,10 +62,10 @@ pub enum Record {
         pid: u32,
         /// When it started.
         start: u64,
-        /// Where it may run by itself.
+        /// Its original affinity.
         cpus: String,
     },
-    /// A thread that will be bound, or may lose where it is bound.
+    /// A thread that will be bound, or may lose its affinity.
     Thread {
         /// Its process.
         pid: u32,
@@ -73,7 +73,7 @@ pub enum Record {
         tid: u32,
         /// When it started.
         start: u64,
-        /// Where it may run by itself.
+        /// Its original affinity.
         cpus: String,
     },
     /// Cpus to which threads will be bound from now on.
@@ -81,7 +81,7 @@ pub enum Record {
         /// The cpus.
         cpus: String,
     },
-    /// A control group that will be made.
+    /// A control group that will be created.
     GroupMade {
         /// Its directory.
         path: String,
@@ -94,16 +94,16 @@ pub enum Record {
         pid: u32,
         /// When it started.
         start: u64,
-        /// The group it is in.
+        /// Its present group.
         from: String,
-        /// The group it will be in.
+        /// Its future group.
         to: String,
     },
     /// A file of a control group that will be written.
     FileWritten {
         /// The file.
         path: String,
-        /// What it holds.
+        /// Its present value.
         before: String,
     },
     /// A group whose children will have the cpuset controller.
@@ -115,25 +115,25 @@ pub enum Record {
     UnitSet {
         /// Its name.
         unit: String,
-        /// What its AllowedCPUs are; empty where they are not set.
+        /// Its AllowedCPUs; empty if they are not set.
         before: String,
     },
-    /// A process whose pages will be moved, which is not undone.
+    /// A process whose pages will be moved, which cannot be undone.
     PagesMoved {
         /// Its number.
         pid: u32,
         /// When it started.
         start: u64,
-        /// The nodes that they may lie on.
+        /// Their present nodes.
         from: String,
-        /// The nodes that they will lie on.
+        /// Their future nodes.
         to: String,
     },
     /// Settings of a DBMS that will follow the cores.
     KnobSet {
         /// The adapter, as the user named it.
         adapter: String,
-        /// What they are.
+        /// Their present values.
         settings: Vec<KnobSetting>,
     },
 }
@@ -142,7 +142,7 @@ pub enum Record {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The directory is not ours alone.
+    /// The directory is not private.
     #[error(
         "{}: {what}; expected a directory of this user that others may not enter (mode 0700). \
          Remove it, or name another one with --journal",
@@ -151,15 +151,15 @@ pub enum JournalError {
     Unsafe {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
-    /// It cannot be made, opened, written or synced.
+    /// It cannot be created, opened, written or synced.
     #[error("{}: {source}; name a directory that this user may write with --journal", path.display())]
     Failed {
         /// The directory or file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A line is not a record.
@@ -169,7 +169,7 @@ pub enum JournalError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }
@@ -199,7 +199,7 @@ impl FoundJournal {
         }
     }
 
-    /// What it is about.
+    /// Its target.
     pub fn target(&self) -> &str {
         match self.records.first() {
             Some(Record::Begin { target, .. }) => target,
@@ -207,12 +207,12 @@ impl FoundJournal {
         }
     }
 
-    /// Whether its writer still runs and will undo it itself.
+    /// Whether its writer still runs and will undo it.
     pub fn is_live(&self, root: &Root) -> bool {
         self.writer().is_some_and(|id| identify(root, id.pid).ok() == Some(id))
     }
 
-    /// Whether it is from before the machine was started: nothing of it is left to undo but knobs that a DBMS keeps.
+    /// Whether it predates the last boot: then only knobs that a DBMS keeps are left to undo.
     pub fn is_stale(&self, root: &Root) -> bool {
         let now = root.read_text(BOOT_ID).unwrap_or_default();
         match self.records.first() {
@@ -223,8 +223,8 @@ impl FoundJournal {
 }
 
 impl JournalDirectory {
-    /// Where journals are kept unless told otherwise: `/run/atoll-elastic` for root, below
-    /// `$XDG_RUNTIME_DIR` for other users, else in `/tmp` under a name with the user's number.
+    /// The default directory: `/run/atoll-elastic` for root, below `$XDG_RUNTIME_DIR` for other users, else in `/tmp`
+    /// under a name with the user's number.
     pub fn usual() -> PathBuf {
         let user = std::fs::metadata("/proc/self").map(|own| own.uid()).unwrap_or(u32::MAX);
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
@@ -235,7 +235,7 @@ impl JournalDirectory {
         }
     }
 
-    /// Opens it; makes it where it is not there.
+    /// Opens it; creates it if missing.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let failed = |source: rustix::io::Errno| JournalError::Failed {
             path: path.to_owned(),
@@ -279,7 +279,7 @@ impl JournalDirectory {
         JournalError::Failed { path: self.path.join(name), source }
     }
 
-    /// Begins a journal of the process `writer`.
+    /// Starts a journal of the process `writer`.
     pub fn begin(
         &self,
         root: &Root,
@@ -300,7 +300,7 @@ impl JournalDirectory {
         Ok(journal)
     }
 
-    /// A file of its own for each target of a process.
+    /// A separate file for each target of a process.
     fn new_file(&self, writer: ProcessId) -> Result<(String, File), JournalError> {
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -354,7 +354,7 @@ impl JournalDirectory {
         Ok(FoundJournal { name, records })
     }
 
-    /// Keeps a text about a run beside its journals, in place of the one before.
+    /// Writes the status text of a run next to its journals, replacing the previous one.
     pub fn put_status(&self, writer: ProcessId, text: &str) -> Result<(), JournalError> {
         let name = status_name(writer);
         let part = format!("{name}.part");
@@ -371,18 +371,18 @@ impl JournalDirectory {
             .map_err(|error| self.failed(&name, error.into()))
     }
 
-    /// The text about the run of a process; none where it wrote none.
+    /// The status text of a process; None if it wrote none.
     pub fn status(&self, writer: ProcessId) -> Option<String> {
         self.text(&status_name(writer)).ok()
     }
 
-    /// Removes it.
+    /// Removes the status text.
     pub fn remove_status(&self, writer: ProcessId) {
-        // One that is not there need not be removed.
+        // It may not exist.
         let _ = unlinkat(&self.directory, status_name(writer).as_str(), AtFlags::empty());
     }
 
-    /// Removes a journal whose changes are undone.
+    /// Removes a journal after its changes were undone.
     pub fn remove(&self, name: &str) -> Result<(), JournalError> {
         unlinkat(&self.directory, name, AtFlags::empty())
             .map_err(|error| self.failed(name, error.into()))
@@ -393,7 +393,7 @@ fn status_name(writer: ProcessId) -> String {
     format!("{}-{}{STATUS}", writer.pid, writer.start)
 }
 
-/// The records of whole lines.
+/// The records of complete lines.
 fn parse(text: &str) -> Result<Vec<Record>, (usize, String)> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut records = Vec::new();
@@ -402,10 +402,13 @@ fn parse(text: &str) -> Result<Vec<Record>, (usize, String)> {
         match (&record, i) {
             (Record::Begin { version, .. }, 0) if *version == JOURNAL_VERSION => {}
             (Record::Begin { version, .. }, 0) => {
-                return Err((1, format!("version {version} was written by another Atoll")));
+                return Err((
+                    1,
+                    format!("version {version} was written by another release of Atoll"),
+                ));
             }
             (Record::Begin { .. }, _) | (_, 0) => {
-                return Err((i + 1, "the first line and no other begins a journal".to_owned()));
+                return Err((i + 1, "only the first line may begin a journal".to_owned()));
             }
             _ => {}
         }
@@ -424,7 +427,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Writes records and syncs them. What they tell may be done once this has returned.
+    /// Writes records and syncs them. Their changes may be made once this has returned.
     pub fn write(&mut self, records: &[Record]) -> Result<(), JournalError> {
         let failed = |source| JournalError::Failed { path: self.path.clone(), source };
         let mut text = String::new();
@@ -441,7 +444,7 @@ impl Journal {
         &self.path
     }
 
-    /// Removes it: everything was undone.
+    /// Removes it after everything was undone.
     pub fn finish(self) -> Result<(), JournalError> {
         unlinkat(&self.directory, self.name.as_str(), AtFlags::empty())
             .map_err(|error| JournalError::Failed { path: self.path, source: error.into() })

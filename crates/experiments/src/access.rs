@@ -22,7 +22,7 @@ impl AccessSequence {
         Self(SplitMix64::new(SplitMix64::new(seed).next() ^ thread).next())
     }
 
-    /// A number below `end`; 0 where that is 0.
+    /// A number below `end`; 0 if `end` is 0.
     #[inline(always)]
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 =
@@ -31,7 +31,7 @@ impl AccessSequence {
     }
 }
 
-/// Reads so many random bytes; their sum, so that no read can be left out.
+/// Reads random bytes and returns their sum, so that no read is optimised away.
 #[inline(never)]
 pub(crate) fn read(array: &[AtomicU8], random: &mut AccessSequence, accesses: u64) -> u64 {
     let (mut at, mut sum) = (*random, 0_u64);
@@ -44,7 +44,7 @@ pub(crate) fn read(array: &[AtomicU8], random: &mut AccessSequence, accesses: u6
     sum
 }
 
-/// Writes so many random bytes.
+/// Writes random bytes.
 #[inline(never)]
 pub(crate) fn write(array: &[AtomicU8], random: &mut AccessSequence, accesses: u64) {
     let mut at = *random;
@@ -56,7 +56,7 @@ pub(crate) fn write(array: &[AtomicU8], random: &mut AccessSequence, accesses: u
     *random = at;
 }
 
-/// Follows the chain from line `at` for so many reads; the line reached.
+/// Follows the chain from line `at` for this many reads and returns the line reached.
 #[inline(never)]
 pub(crate) fn chase(array: &[AtomicU64], mut at: usize, accesses: u64) -> usize {
     for _ in 0..accesses {

@@ -5,11 +5,11 @@ use std::fmt;
 use atoll_topology::{Bytes, CpuId, NodeId};
 use serde::{Deserialize, Serialize};
 
-/// What the threads do with random entries of their array.
+/// The access of the threads to random entries of their array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
-    /// Load a byte, or with [`Kind::Dependent`] the word that tells the next line.
+    /// Load a byte, or with [`Kind::Dependent`] the word that holds the next line.
     Read,
     /// Store a byte.
     Write,
@@ -67,7 +67,7 @@ pub enum Home {
     Weighted(Vec<NodeId>),
     /// Where the group's first thread touches it, under the policy that the process inherited.
     Inherited,
-    /// Where the group's first thread touches it, whatever the process inherited.
+    /// Where the group's first thread touches it, regardless of the inherited policy.
     Local,
 }
 
@@ -78,7 +78,7 @@ pub enum Home {
 pub struct CpuRoute(pub Vec<CpuId>);
 
 impl CpuRoute {
-    /// The cpu after so many migrations; none for a way without cpus.
+    /// The cpu after this many migrations; None for a route without cpus.
     pub fn at(&self, migrations: u64) -> Option<CpuId> {
         let len = u64::try_from(self.0.len()).ok().filter(|len| *len > 0)?;
         self.0.get((migrations % len) as usize).copied()
@@ -99,9 +99,9 @@ pub struct Group {
 pub struct Arm {
     /// Number of Kiefer's experiment; 0 for any other.
     pub experiment: u8,
-    /// What is done, the same for arms to be compared: `4 threads read 16 MiB`.
+    /// The work, the same for arms to be compared: `4 threads read 16 MiB`.
     pub name: String,
-    /// What tells this arm from those it is compared with: `local`, `100 migrations`.
+    /// What distinguishes this arm from those it is compared with: `local`, `100 migrations`.
     pub setting: String,
     /// Reads or writes.
     pub operation: Operation,
@@ -115,11 +115,11 @@ pub struct Arm {
     pub groups: Vec<Group>,
     /// Times that each thread moves on during the run, equally spaced in its accesses.
     pub migrations: u32,
-    /// Whether each group is a process of its own.
+    /// Whether each group is its own process.
     pub processes: bool,
     /// Whether threads share a last-level cache: only they have to take turns in an emulator.
     pub shares_cache: bool,
-    /// Number of the region that is open while it runs; none for the 65th arm and later ones.
+    /// Number of the region that is open while it runs; None for the 65th arm and later ones.
     pub region: Option<u8>,
 }
 

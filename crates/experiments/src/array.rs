@@ -9,7 +9,7 @@ use atoll_topology::{Bytes, CpuId, CpuSet, Machine, NodeId};
 use crate::outcome::Achieved;
 use crate::{ExperimentError, Home};
 
-/// Allocates and touches an array on a thread of its own that is bound to `cpu`, so that the first
+/// Allocates and touches an array on a thread bound to `cpu`, so that the first
 /// touch and the policy of the caller are its own.
 pub(crate) fn allocate(
     machine: &Arc<Machine>,

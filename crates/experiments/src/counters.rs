@@ -1,7 +1,7 @@
 //! The processor's counters of the last-level cache, and the kernel's of migrations, for a thread.
 //!
-//! In which state a line was hit is not among them: the generic events do not tell, and the raw ones
-//! (`MEM_LOAD_L3_HIT_RETIRED.XSNP_*`) tell what other cores of the same package had, not other
+//! In which state a line was hit is not among them: the generic events do not count it, and the raw ones
+//! (`MEM_LOAD_L3_HIT_RETIRED.XSNP_*`) count what other cores of the same package had, not other
 //! packages. The lab counts the states.
 
 use atoll_sys::{PerfCounter, PerfEvent};
@@ -14,7 +14,7 @@ pub(crate) struct CacheCounters {
     switches: Option<PerfCounter>,
 }
 
-/// What they show.
+/// The counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CounterReading {
     pub(crate) llc_loads: Option<u64>,
@@ -39,7 +39,7 @@ impl CacheCounters {
         self.llc.as_ref().err().map(String::as_str)
     }
 
-    /// Whether slices can be told apart by them.
+    /// Whether they count each slice separately.
     pub(crate) fn has_llc(&self) -> bool {
         self.llc.is_ok()
     }
@@ -57,7 +57,7 @@ impl CacheCounters {
 }
 
 impl CounterReading {
-    /// What was counted since then.
+    /// The counts since then.
     pub(crate) fn since(self, before: Self) -> Self {
         let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Self {

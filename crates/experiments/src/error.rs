@@ -9,7 +9,7 @@ pub enum PlanError {
     /// An option out of bounds or without meaning.
     #[error("{0}")]
     Options(String),
-    /// This machine does not have what it takes.
+    /// This machine lacks a requirement.
     #[error("{0}")]
     NotHere(String),
     /// The placement asked for has no answer here.
@@ -23,7 +23,7 @@ pub enum ExperimentError {
     /// The array could not be had.
     #[error("cannot allocate an array: {0}")]
     Memory(#[from] PlacementError),
-    /// A thread could not be bound, or the kernel does not tell where something is.
+    /// A thread could not be bound, or the kernel does not report a location.
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// A call of the meeting or of a policy failed.
@@ -57,7 +57,7 @@ pub enum ExperimentError {
 }
 
 impl ExperimentError {
-    /// Whether it tells the cause rather than that another thread had one.
+    /// Whether it is the cause rather than a report that another thread failed.
     pub(crate) fn is_cause(&self) -> bool {
         !matches!(self, Self::CalledOff)
     }

@@ -3,23 +3,23 @@
 //!
 //! Threads read or write random entries of arrays; [`plan()`] says which thread runs where and where
 //! each array lies, as [`Arm`]s to be compared, and [`run()`] runs them and proves the placement. On
-//! hardware the figures are times and, where there are such counters, hit rates; in the lab the plugin
-//! counts each arm's region, and [`reproduce`] makes times of the counts by the machine model, beside
+//! hardware the figures are times and, with such counters, hit rates; in the lab the plugin
+//! counts each arm's region, and [`reproduce`] turns the counts into times by the machine model, next to
 //! the [`published`] ones.
 //!
 //! | File | Owns |
 //! |---|---|
 //! | `arm` | one run: groups of threads, their arrays, their ways over the machine |
 //! | `places`, `plan/` | from a machine to arms, one file for each experiment |
-//! | `schedule`, `access` | what a thread does, and the loops that do it |
+//! | `schedule`, `access` | the work of a thread, and its loops |
 //! | `meeting` | a barrier between threads and processes |
 //! | `array`, `counters` | memory with a home; the processor's counters |
 //! | `run/` | coordinator, groups, threads, processes |
-//! | `outcome`, `manifest` | what came out, and under which conditions |
+//! | `outcome`, `manifest` | the results, and under which conditions |
 //! | `text`, `plot/` | tables and pictures |
-//! | `published`, `reproduce/` | the paper's figures, and ours from counts beside them |
+//! | `published`, `reproduce/` | the paper's figures, and ours from counts next to them |
 //!
-//! It is a crate of its own because it runs in a guest as it does on hardware, and is tested on
+//! It is a separate crate because it runs in a guest as it does on hardware, and is tested on
 //! machines that are not there.
 
 #![forbid(unsafe_code)]

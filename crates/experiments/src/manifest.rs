@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ExperimentOptions;
 
-/// Machine and options of a run. What could not be read is none.
+/// Machine and options of a run. Values that could not be read are None.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentManifest {
     /// Machine, kernel and settings. Automatic NUMA balancing leaves the arrays alone, for their memory
@@ -18,7 +18,7 @@ pub struct ExperimentManifest {
     pub domains: usize,
     /// The largest last-level cache.
     pub cache: Option<Bytes>,
-    /// What the sizes of arrays are divided by.
+    /// Divisor of the sizes of arrays.
     pub scale: u32,
     /// Repetitions of each arm.
     pub repetitions: u32,
@@ -31,10 +31,10 @@ pub struct ExperimentManifest {
 }
 
 impl ExperimentManifest {
-    /// Of this process.
-    pub fn of(machine: &Machine, root: &Root, options: &ExperimentOptions, is_lab: bool) -> Self {
+    /// The manifest of this process.
+    pub fn new(machine: &Machine, root: &Root, options: &ExperimentOptions, is_lab: bool) -> Self {
         Self {
-            machine: MachineConditions::of(machine, root, is_lab),
+            machine: MachineConditions::read(machine, root, is_lab),
             domains: machine.domains.len(),
             cache: machine.domains.iter().filter_map(|domain| domain.cache).max(),
             scale: options.scale,

@@ -2,7 +2,7 @@
 //!
 //! Three words in shared memory: who has arrived, how many meetings there were, whether it is called
 //! off. The last to arrive begins the next meeting and wakes the others; a member that fails cancels it,
-//! and all who wait or come later are told, so that no thread waits for one that is gone.
+//! and all who wait or come later are released, so that no thread waits for one that is gone.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use atoll_sys::{SharedWords, futex_wait, futex_wake};
 
 use crate::ExperimentError;
 
-/// Words that a meeting takes. Each has a line of its own.
+/// Words that a meeting takes. Each has its own line.
 pub(crate) const WORDS: usize = 3 * APART;
 const APART: usize = 16;
 /// Looks at the word before the thread goes to sleep: about a microsecond.
@@ -19,7 +19,7 @@ const LOOKS: u32 = 100;
 /// Longest sleep between two looks whether the others still live.
 const SLEEP: Duration = Duration::from_millis(200);
 
-/// A place where so many threads wait for each other.
+/// A barrier for a fixed number of threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessBarrier<'a> {
     words: &'a [AtomicU32],
@@ -94,7 +94,7 @@ impl<'a> ProcessBarrier<'a> {
     /// Ends all waiting, now and later.
     pub(crate) fn call_off(&self) {
         self.is_off().store(1, Ordering::Release);
-        // Who sleeps looks again after `SLEEP` at the latest, woken or not.
+        // A sleeping thread looks again after `SLEEP` at the latest, woken or not.
         let _ = futex_wake(self.count());
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_looks_whether_the_others_live() {
+    fn waiting_threads_check_whether_the_others_live() {
         let shared = SharedWords::create(WORDS).unwrap();
         let meeting = ProcessBarrier::new(&shared, 0, 2).unwrap();
         let mut gone = || Err(ExperimentError::Part("gone".to_owned()));

@@ -74,7 +74,7 @@ pub struct Custom {
     pub arrangements: Vec<Arrangement>,
     /// Where the arrays lie, seen from the group's node; every one is an arm.
     pub placements: Vec<Strategy>,
-    /// Whether each group is a process of its own.
+    /// Whether each group is its own process.
     pub processes: bool,
 }
 
@@ -86,7 +86,7 @@ pub struct ExperimentOptions {
     /// Repetitions of each arm; the median counts.
     pub repetitions: u32,
     /// Accesses of each thread in a repetition: one number, or one for each of the four experiments;
-    /// chosen by the machine's speed when there is none.
+    /// chosen by the machine's speed if empty.
     pub accesses: Vec<u64>,
     /// Parts of a run that are timed one by one.
     pub slices: u32,
@@ -140,7 +140,7 @@ impl ExperimentOptions {
 }
 
 impl ExperimentOptions {
-    /// Accesses of each thread in an experiment; none where the machine's speed decides.
+    /// Accesses of each thread in an experiment; None if the machine's speed decides.
     pub(crate) fn accesses_of(&self, experiment: u8) -> Option<u64> {
         let own = usize::from(experiment.saturating_sub(1)) % self.accesses.len().max(1);
         self.accesses.get(own).copied()

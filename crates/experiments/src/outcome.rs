@@ -1,4 +1,4 @@
-//! What came out.
+//! The results.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Arm, ExperimentManifest, PlanRow};
 
-/// All that a run of the benchmark tells.
+/// The report of a benchmark run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExperimentResults {
     /// Conditions.
@@ -20,7 +20,7 @@ pub struct ExperimentResults {
     pub notes: Vec<String>,
 }
 
-/// What came out of an arm.
+/// The results of an arm.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ArmOutcome {
     /// What was run.
@@ -34,7 +34,7 @@ pub struct ArmOutcome {
     pub runs_ns: Vec<f64>,
     /// Where the arrays were at the end.
     pub achieved: Achieved,
-    /// The last-level cache, where the processor has counters of it.
+    /// The last-level cache, if the processor counts it.
     pub cache: Option<CacheLoads>,
     /// Why it has none.
     pub cache_missing: Option<String>,
@@ -60,8 +60,8 @@ pub struct RepeatedFigure {
 }
 
 impl RepeatedFigure {
-    /// None without values, or where one is not finite.
-    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+    /// Returns None without values, or if one is not finite.
+    pub fn from_values(mut values: Vec<f64>) -> Option<Self> {
         if !values.iter().all(|value| value.is_finite()) {
             return None;
         }
@@ -76,14 +76,14 @@ impl RepeatedFigure {
 pub struct Achieved {
     /// Pages seen, by node.
     pub pages: BTreeMap<NodeId, u64>,
-    /// Pages that are where they were wanted; all where nothing was asked for.
+    /// Pages that are where they were requested; all if nothing was requested.
     pub pages_home: u64,
     /// Pages looked at.
     pub pages_seen: u64,
 }
 
 impl Achieved {
-    /// Share of the pages that are where they were wanted; none where none was seen.
+    /// Share of the pages that are where they were wanted; None if no page was seen.
     pub fn share(&self) -> Option<f64> {
         (self.pages_seen > 0).then(|| self.pages_home as f64 / self.pages_seen as f64)
     }
@@ -102,12 +102,12 @@ impl Achieved {
 pub struct CacheLoads {
     /// Loads that reached it.
     pub loads: u64,
-    /// Of those, what it did not hold.
+    /// Of those, the ones that missed.
     pub misses: u64,
 }
 
 impl CacheLoads {
-    /// Share of the loads that hit; none where there was no load.
+    /// Share of the loads that hit; None if there was no load.
     pub fn hit_rate(self) -> Option<f64> {
         (self.loads > 0).then(|| 1.0 - self.misses as f64 / self.loads as f64)
     }
@@ -118,6 +118,6 @@ impl CacheLoads {
 pub struct Slice {
     /// Time of an access in ns, over all threads.
     pub ns: f64,
-    /// Share of the loads of the last-level cache that hit, where there are counters.
+    /// Share of the loads of the last-level cache that hit, with counters.
     pub hit_rate: Option<f64>,
 }

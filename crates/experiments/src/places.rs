@@ -20,7 +20,7 @@ pub(crate) struct Locality {
 pub(crate) struct Localities(pub(crate) Vec<Locality>);
 
 impl Localities {
-    pub(crate) fn of(machine: &Machine, by: By) -> Self {
+    pub(crate) fn from_machine(machine: &Machine, by: By) -> Self {
         let place = |node, cpus: &CpuSet| Locality { node, seats: seats(machine, cpus) };
         Self(match by {
             By::Node => machine.nodes_with_cpus().map(|node| place(node.id, &node.cpus)).collect(),
@@ -49,7 +49,7 @@ impl Localities {
         )
     }
 
-    /// Whether a place has fewer seats than so many threads.
+    /// Whether a place has fewer seats than `threads`.
     pub(crate) fn is_short_of(&self, threads: usize) -> bool {
         self.0.iter().any(|place| place.seats.len() < threads)
     }

@@ -28,11 +28,11 @@ pub struct Published {
 pub struct PublishedRow {
     /// Number of the experiment.
     pub experiment: u8,
-    /// What the threads did.
+    /// The work of the threads.
     pub operation: Operation,
     /// Size of the array: `16MB`.
     pub size: String,
-    /// What the other is compared with.
+    /// The baseline.
     pub baseline: PublishedTime,
     /// The other.
     pub contrast: PublishedTime,
@@ -44,7 +44,7 @@ pub struct PublishedRow {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedTime {
-    /// What was run: `local`, `100 migrations`.
+    /// The title of the run: `local`, `100 migrations`.
     pub setting: String,
     /// ns per access.
     pub ns: f64,

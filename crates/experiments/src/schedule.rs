@@ -1,4 +1,4 @@
-//! What a thread does between its first access and its last: stretches of accesses, and what happens
+//! The work of a thread between its first access and its last: stretches of accesses, and what happens
 //! at the end of each.
 
 /// Accesses without anything else, and what comes after them.
@@ -60,12 +60,12 @@ impl RunSchedule {
     }
 }
 
-/// The first cut behind `done` when `whole` is cut into equal `parts`.
+/// The first cut after `done` when `whole` is cut into equal `parts`.
 fn next_cut(done: u64, whole: u64, parts: u64) -> u64 {
     let (whole_wide, parts) = (u128::from(whole), u128::from(parts.clamp(1, whole.max(1))));
     let cut = |k: u128| (whole_wide * k / parts) as u64;
     let k = u128::from(done) * parts / whole_wide.max(1);
-    // Rounded down, cut k may lie at or before `done`; one of the next two is behind it.
+    // Rounded down, cut k may lie at or before `done`; one of the next two is after it.
     [cut(k), cut(k + 1), cut(k + 2)].into_iter().find(|cut| *cut > done).unwrap_or(whole)
 }
 

@@ -4,7 +4,7 @@
 //! cargo run -p atoll-formats --example dump -- NAME [DIRECTORY | FILE]
 //! ```
 //!
-//! NAME stands for the host name.
+//! NAME replaces the host name.
 
 use std::error::Error;
 use std::io::Write;

@@ -1,15 +1,15 @@
-//! Machines as files: read with every mistake named by file and line, written so that reading gives
-//! the same machine again; and as trees and pictures for people.
+//! Machine files: errors name the file and line, and a written machine reads back unchanged. Also renders machines
+//! as trees and pictures.
 //!
-//! | Module | What it has |
+//! | Module | Contents |
 //! |---|---|
-//! | [`toml`], [`xml`], [`numactl`] | machine files, hwloc's XML, the words of `numactl -H` |
+//! | [`toml`], [`xml`], [`numactl`] | machine files, hwloc's XML, the output of `numactl -H` |
 //! | [`dump`] | the kernel's own files about a machine in one text |
-//! | [`store`] | measured facts kept from run to run, and all that is known of the live machine |
+//! | [`store`] | measured facts kept across runs, and the knowledge of the live machine |
 //! | [`render`] | trees, pictures and JSON |
 //!
-//! It is a crate of its own because it fences off the parsers of TOML and XML: the model of the machine
-//! (`atoll-topology`), which everything imports, needs neither.
+//! It is a separate crate to isolate the TOML and XML parsers: the model of the machine (`atoll-topology`), which
+//! everything imports, needs neither.
 
 #![forbid(unsafe_code)]
 
@@ -23,32 +23,32 @@ pub mod xml;
 
 pub use open::{MachineOpenError, open, parse, read, read_from, shipped};
 
-/// Longest text of a machine file, 16 MiB: core-to-core figures of 1,024 cpus fit, and reading
-/// another file ends soon.
+/// Size limit of a machine file, 16 MiB: enough for the core-to-core figures of 1,024 cpus, and a wrong file is
+/// rejected quickly.
 pub const TEXT_MAX: usize = 16 << 20;
 
-/// Most cpus that the caches of a file name together: a machine full of cpus with 16 caches over each.
+/// Limit for the total number of cpus that all caches of a file name: the largest machine with 16 caches per cpu.
 const NAMED_CPUS_MAX: usize = 16 * atoll_topology::CPUS_MAX as usize;
 
-/// Why a file is not what it should be.
+/// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{file}{}: {}; expected {}",
     line.map(|line| format!(":{line}")).unwrap_or_default(), printable(found), printable(expected)
 )]
 pub struct FormatError {
-    /// Name of the file, `-` for stdin.
+    /// The file's name, `-` for stdin.
     pub file: String,
-    /// Line of the mistake, from 1, where it has one.
+    /// Line of the error, from 1, if known.
     pub line: Option<usize>,
-    /// What is there.
+    /// What was found.
     pub found: String,
-    /// What should be there.
+    /// What was expected.
     pub expected: String,
 }
 
-/// A text of a file as a message may show it: control characters, which could steer a terminal, are
-/// written as `\u{1b}`.
+/// Text of a file, safe to show in a message: control characters, which could affect a terminal, are written as
+/// `\u{1b}`.
 fn printable(text: &str) -> String {
     let letter = |letter: char| match letter.is_control() {
         true => letter.escape_unicode().to_string(),

@@ -1,4 +1,4 @@
-//! A machine by what a user calls it: the name of one that ships, or a file of any known format.
+//! Opens a machine by the name of a shipped one, or from a file of any known format.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -31,7 +31,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
     "westmere-ex-4",
 ];
 
-/// Why there is no machine of that name.
+/// Why a machine could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MachineOpenError {
@@ -44,7 +44,7 @@ pub enum MachineOpenError {
     Unknown {
         /// The name.
         name: String,
-        /// The shipped machine that is probably meant.
+        /// The shipped machine that was probably meant.
         near: Option<&'static str>,
     },
     /// The file cannot be read.
@@ -52,16 +52,16 @@ pub enum MachineOpenError {
     Read {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is longer than a machine file may be.
+    /// The file exceeds the size limit.
     #[error("machine file '{file}' is longer than {TEXT_MAX} bytes; give a smaller one")]
     TooLong {
         /// The file.
         file: String,
     },
-    /// The file is not what its format asks for.
+    /// The file does not follow its format.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
@@ -75,8 +75,8 @@ fn names() -> Vec<&'static str> {
     SHIPPED.iter().map(|(name, _)| *name).collect()
 }
 
-/// Opens a machine: one that ships, by its name, else a file of at most 16 MiB in TOML, hwloc XML or
-/// the words of `numactl -H`. A file that has the name of a shipped machine is meant by `./name`.
+/// Opens a shipped machine by its name, or else a file of at most 16 MiB in TOML, hwloc XML or the format of
+/// `numactl -H`. Write `./name` for a file that has the name of a shipped machine.
 pub fn open(name: &str) -> Result<Knowledge, MachineOpenError> {
     if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
         return Ok(toml::parse(text, name)?);
@@ -84,8 +84,8 @@ pub fn open(name: &str) -> Result<Knowledge, MachineOpenError> {
     Ok(parse(&read(name)?, name)?)
 }
 
-/// The text of a machine file. It is read once from its start to its end, so that a pipe such as
-/// bash's `<(command)` is a machine file too.
+/// The text of a machine file. It is read once from start to end, so that a pipe such as bash's `<(command)` works
+/// too.
 pub fn read(name: &str) -> Result<String, MachineOpenError> {
     match File::open(name) {
         Ok(file) => read_from(file, name),
@@ -97,7 +97,7 @@ pub fn read(name: &str) -> Result<String, MachineOpenError> {
     }
 }
 
-/// The text of a machine file that is open already; `file` is its name in messages.
+/// The text of an open machine file; `file` is its name in messages.
 pub fn read_from(reader: impl Read, file: &str) -> Result<String, MachineOpenError> {
     let mut bytes = Vec::new();
     reader
@@ -110,9 +110,9 @@ pub fn read_from(reader: impl Read, file: &str) -> Result<String, MachineOpenErr
     }
 }
 
-/// Reads a machine in whichever format the text has: hwloc XML begins with `<`, what `numactl -H`
-/// prints with `available:` or a word on the lack of NUMA, and the rest is TOML. The file's suffix
-/// `.xml` or `.toml` decides before the content does.
+/// Parses a machine in the format of the text: hwloc XML begins with `<`, the output of `numactl -H` with
+/// `available:` or a message about missing NUMA; everything else is TOML. The extensions `.xml` and `.toml` take
+/// precedence over the content.
 pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let suffix = |suffix: &str| file.to_ascii_lowercase().ends_with(suffix);
@@ -134,7 +134,7 @@ pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     }
 }
 
-/// What a text is that no machine is read from: `topo` writes some of these.
+/// Describes a text that is not a machine file, such as other output of `topo`.
 fn not_read(start: &str) -> Option<&'static str> {
     match start {
         "" => Some("an empty file"),

@@ -1,10 +1,9 @@
-//! Measured figures kept from run to run: one file for each machine, named by its [`Fingerprint`],
-//! in the format of machine files, so that the file of one machine describes it on another.
+//! Measured figures kept across runs: one file per machine, named by its [`Fingerprint`], in the format of machine
+//! files, so that the file of one machine describes it on another.
 //!
-//! The file is private, is replaced as a whole by a rename, and only while the directory's lock is
-//! held, so that a crash leaves the old or the new one and two runs lose nothing of each other. It
-//! has the machine as a whole; what is about domains or links is not kept, since Atoll numbers them
-//! anew within what a process may use.
+//! The file is private. It is replaced atomically by a rename while the directory's lock is held, so that a crash
+//! leaves the old or the new one and concurrent runs do not lose each other's figures. It holds the whole machine;
+//! facts about domains or links are not kept, since Atoll renumbers them within what a process may use.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,23 +19,23 @@ use atoll_topology::{
     Allowed, DiscoverError, Fact, Fingerprint, Knowledge, Limits, Machine, Source, Subject,
 };
 
-/// Largest file read: some ten times that of a machine of 64 nodes with every path measured.
+/// Size limit: about ten times the file of a machine of 64 nodes with every path measured.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const LOCK: &str = ".lock";
 
-/// Why measured figures could not be read or kept.
+/// Why measured figures could not be read or stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// No variable of the environment says where.
+    /// No environment variable names the directory.
     #[error("no directory for measured figures; set ATOLL_DATA to a directory, or HOME")]
     NoDirectory,
-    /// The file is not what [`save`] wrote.
+    /// The file is damaged.
     #[error(
         "cannot read measured figures: {source}; correct the file, or remove it and measure again"
     )]
     Damaged {
-        /// What is wrong, with the file and line.
+        /// The error, with the file and line.
         source: FormatError,
     },
     /// Reading or writing failed.
@@ -44,9 +43,9 @@ pub enum StoreError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was being done to it.
+        /// The failed operation.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The machine to which the figures belong could not be read.
@@ -54,15 +53,15 @@ pub enum StoreError {
     Discover(#[from] DiscoverError),
 }
 
-/// Where figures of this user's machines are: `$ATOLL_DATA/machines`, else
-/// `$XDG_DATA_HOME/atoll/machines`, else `~/.local/share/atoll/machines`. It need not exist.
+/// The directory of this user's figures: `$ATOLL_DATA/machines`, else `$XDG_DATA_HOME/atoll/machines`, else
+/// `~/.local/share/atoll/machines`. It need not exist.
 #[doc(alias = "ATOLL_DATA")]
 pub fn directory() -> Result<PathBuf, StoreError> {
     directory_in(|name| env::var_os(name))
 }
 
-/// As [`directory`], with the environment as a function. A variable without text does not count, nor
-/// does `XDG_DATA_HOME` with a relative path (XDG Base Directory Specification).
+/// Like [`directory`], with the environment as a function. Empty variables are ignored, and so is a relative
+/// `XDG_DATA_HOME` (XDG Base Directory Specification).
 pub fn directory_in(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, StoreError> {
     let path = |name| variable(name).filter(|text| !text.is_empty()).map(PathBuf::from);
     let data = path("XDG_DATA_HOME").filter(|path| path.is_absolute());
@@ -71,12 +70,12 @@ pub fn directory_in(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathB
     atoll.map(|atoll| atoll.join("machines")).ok_or(StoreError::NoDirectory)
 }
 
-/// The file of a machine's figures. `whole` is the machine without bounds: see [`Fingerprint`].
+/// The file of a machine's figures. `whole` is the unrestricted machine: see [`Fingerprint`].
 pub fn file(directory: &Path, whole: &Machine) -> PathBuf {
-    directory.join(format!("{}.toml", Fingerprint::of(whole)))
+    directory.join(format!("{}.toml", Fingerprint::from_machine(whole)))
 }
 
-/// The measured facts kept for a machine; none where nothing was ever measured.
+/// The stored facts of a machine; empty if nothing was ever measured.
 pub fn load(directory: &Path, whole: &Machine) -> Result<Vec<Fact>, StoreError> {
     let path = file(directory, whole);
     let Some(text) = read(&path)? else { return Ok(Vec::new()) };
@@ -85,9 +84,9 @@ pub fn load(directory: &Path, whole: &Machine) -> Result<Vec<Fact>, StoreError> 
     Ok(known.facts.into_iter().filter(|fact| is_kept(fact, whole)).collect())
 }
 
-/// Adds measured facts to those kept for a machine, newer ones in the place of older
-/// ([`Knowledge::merge`]), and returns the file. What is not measured, or is about domains, links or
-/// parts that the machine does not have, is left out.
+/// Adds measured facts to those stored for a machine, newer ones replacing older ones ([`Knowledge::merge`]), and
+/// returns the file. Facts that are not measured, or are about domains, links or parts that the machine does not
+/// have, are left out.
 pub fn save(directory: &Path, whole: &Machine, facts: &[Fact]) -> Result<PathBuf, StoreError> {
     DirBuilder::new()
         .recursive(true)
@@ -96,7 +95,7 @@ pub fn save(directory: &Path, whole: &Machine, facts: &[Fact]) -> Result<PathBuf
         .map_err(failed(directory, "creating the directory"))?;
     let _lock = lock(directory)?;
     // The limits are this process's, not the machine's.
-    let mut known = Knowledge::of(Machine { limits: Limits::default(), ..whole.clone() });
+    let mut known = Knowledge::from_machine(Machine { limits: Limits::default(), ..whole.clone() });
     known.merge(load(directory, whole)?);
     known.merge(facts.iter().filter(|fact| is_kept(fact, whole)).cloned());
     let path = file(directory, whole);
@@ -113,13 +112,13 @@ pub fn save_live(facts: &[Fact]) -> Result<PathBuf, StoreError> {
 /// Knowledge of the live machine.
 #[derive(Debug)]
 pub struct Live {
-    /// What is known, as far as it could be read.
+    /// The knowledge that could be read.
     pub knowledge: Knowledge,
-    /// Why figures measured before are not in it, where they could not be read: a warning to show.
+    /// Why stored figures could not be read, if so: a warning to show.
     pub warning: Option<StoreError>,
 }
 
-/// Discovery and the figures measured on this machine before, from [`directory`].
+/// Discovery, and the stored figures of this machine from [`directory`].
 pub fn live() -> Result<Live, DiscoverError> {
     let root = Root::live();
     let allowed = Allowed::of_process(&root);
@@ -132,8 +131,8 @@ pub fn live() -> Result<Live, DiscoverError> {
     }
 }
 
-/// As [`live`] for the machine under `root`, with the figures in a directory. Figures
-/// about nodes and cpus that the process may not use are left out.
+/// Like [`live`], for the machine under `root` with the figures in a directory. Figures about nodes and cpus that the
+/// process may not use are left out.
 pub fn live_at(root: &Root, allowed: &Allowed, directory: &Path) -> Result<Live, DiscoverError> {
     let mut knowledge = Knowledge::discover_at(root, allowed)?;
     let whole = whole(root, &knowledge.machine)?;
@@ -148,7 +147,7 @@ pub fn live_at(root: &Root, allowed: &Allowed, directory: &Path) -> Result<Live,
     Ok(Live { knowledge, warning })
 }
 
-/// The machine without the bounds of the process; `machine` is what the process may use of it.
+/// The unrestricted machine; `machine` is the part that the process may use.
 fn whole(root: &Root, machine: &Machine) -> Result<Machine, DiscoverError> {
     if machine.hidden.cpus.is_empty() && machine.hidden.nodes.is_empty() {
         return Ok(machine.clone());
@@ -165,7 +164,7 @@ fn failed(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> StoreEr
     move |source| StoreError::Io { path: path.to_owned(), doing, source }
 }
 
-/// A file's text; none if it does not exist.
+/// A file's text. Returns None if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, StoreError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -188,7 +187,7 @@ fn damaged(path: &Path, found: &str) -> StoreError {
     StoreError::Damaged { source: FormatError { file, line: None, found, expected } }
 }
 
-/// Waits until no other process changes the directory; the lock ends with the file.
+/// Locks the directory against other processes; closing the file releases the lock.
 fn lock(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join(LOCK);
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
@@ -197,7 +196,7 @@ fn lock(directory: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Replaces a private file, or leaves it as it was.
+/// Replaces a private file atomically.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let replaced = WholeFile::create(path).and_then(|mut file| {
         file.file().set_permissions(Permissions::from_mode(0o600))?;

@@ -1,6 +1,6 @@
-//! Arrays as texts, in PostgreSQL's form: `{1,NULL,"a b"}`.
+//! Arrays in PostgreSQL's text form: `{1,NULL,"a b"}`.
 
-/// The items of a list of one dimension; none where it is not one.
+/// Splits a one-dimensional array into its items; None if the text is not one.
 pub fn array_items(text: &str) -> Option<Vec<Option<String>>> {
     let inner = text.trim_matches(is_blank).strip_prefix('{')?.strip_suffix('}')?;
     let mut items = Vec::new();
@@ -48,7 +48,7 @@ pub fn array_items(text: &str) -> Option<Vec<Option<String>>> {
     }
 }
 
-/// What may stand around an item: other spaces are part of it.
+/// Whitespace allowed around an item: other spaces are part of it.
 fn is_blank(letter: char) -> bool {
     letter.is_ascii_whitespace() || letter == '\u{b}'
 }

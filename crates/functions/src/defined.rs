@@ -1,5 +1,5 @@
-//! Functions that are not defined for every number, or whose result may be too large for a float: errors, as in
-//! PostgreSQL, where DataFusion gives NaN or infinity.
+//! Functions that are undefined for some numbers, or whose result may be too large for a float: they fail, as in
+//! PostgreSQL, where DataFusion returns NaN or infinity.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array};
 use datafusion::arrow::compute::cast;
@@ -11,7 +11,7 @@ use datafusion::prelude::SessionContext;
 use crate::failure::FunctionFailure;
 use crate::wrapped::{Around, wrap};
 
-/// How a function fails: the arguments of a row, and its result.
+/// Checks a row's arguments and result; returns the error.
 type Failure = fn(&[f64], f64) -> Option<(&'static str, &'static str)>;
 
 const FUNCTIONS: [(&str, Failure); 6] = [
@@ -23,7 +23,7 @@ const FUNCTIONS: [(&str, Failure); 6] = [
     ("power", power),
 ];
 
-/// Puts the checked functions in the place of those of the same name.
+/// Replaces the functions of the same name by checked ones.
 pub(super) fn register(context: &SessionContext) {
     for (name, failure) in FUNCTIONS {
         wrap(context, name, Defined { failure });
@@ -43,7 +43,7 @@ fn logarithm(args: &[f64], _: f64) -> Option<(&'static str, &'static str)> {
     if args.iter().any(|arg| *arg < 0.0) {
         return Some(("2201E", "cannot take logarithm of a negative number"));
     }
-    // To the base 1.
+    // Base 1.
     (args.len() > 1 && args[0] == 1.0).then_some(("22012", "division by zero"))
 }
 
@@ -55,7 +55,7 @@ fn power(args: &[f64], result: f64) -> Option<(&'static str, &'static str)> {
     overflow(args, result)
 }
 
-/// What checks a function of numbers.
+/// Checks a function of numbers.
 #[derive(Debug)]
 struct Defined {
     failure: Failure,
@@ -93,7 +93,7 @@ fn doubles(value: &ColumnarValue, rows: usize) -> Result<Float64Array> {
     Ok(array.as_primitive::<Float64Type>().clone())
 }
 
-/// What checks the number of a character.
+/// Checks the code of a character.
 #[derive(Debug)]
 struct Characters;
 

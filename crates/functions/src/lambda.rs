@@ -1,6 +1,6 @@
 //! Functions of a list and a lambda: `list_transform([1, 2], x -> x + 1)`.
 //!
-//! DataFusion 55.2 has two of them, whose lambdas know the element alone; here they know its number too, and
+//! DataFusion 55.2 has two of them, whose lambdas only take the element; here they also take its index, and
 //! there is `list_reduce`.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use datafusion::prelude::SessionContext;
 
 use super::sql_name;
 
-/// What is done with the lambda.
+/// What a function does with the lambda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Transform,
@@ -31,7 +31,7 @@ enum Kind {
     Try,
 }
 
-/// A function, as it is documented.
+/// A function with its documentation.
 pub(super) struct LambdaEntry {
     pub(super) name: &'static str,
     pub(super) aliases: &'static [&'static str],
@@ -71,7 +71,7 @@ pub(super) static ENTRIES: &[LambdaEntry] = &[
         name: "try",
         aliases: &[],
         arguments: "expression",
-        about: "The value of an expression, NULL in rows where it fails.",
+        about: "The value of an expression, or NULL in rows where it fails.",
         example: "try(1 / 0) IS NULL",
         kind: Kind::Try,
     },
@@ -84,7 +84,7 @@ pub(super) fn register(context: &SessionContext) {
     }
 }
 
-/// An entry as DataFusion's function.
+/// Converts an entry to a DataFusion function.
 #[derive(Debug)]
 struct LambdaFunction {
     name: &'static str,
@@ -123,7 +123,7 @@ impl LambdaFunction {
         }
     }
 
-    /// The list, what the lambda is, and the first value, of arguments in their order.
+    /// Splits arguments into the list, the lambda and the first value.
     fn arguments<'a, V, L>(
         &self,
         args: &'a [ValueOrLambda<V, L>],
@@ -148,7 +148,7 @@ impl LambdaFunction {
 fn item(data_type: &DataType) -> Result<&FieldRef> {
     match data_type {
         DataType::List(field) => Ok(field),
-        other => plan_err!("a list is expected, not {}", sql_name(other)),
+        other => plan_err!("expected a list, found {}", sql_name(other)),
     }
 }
 
@@ -173,7 +173,7 @@ impl HigherOrderUDFImpl for LambdaFunction {
         true
     }
 
-    /// What a lambda computes may fail: it is computed where the lambda is called, and nowhere before.
+    /// A lambda may fail: it is only evaluated where it is called.
     fn conditional_arguments<'a>(
         &self,
         args: &'a [Expr],
@@ -213,7 +213,7 @@ impl HigherOrderUDFImpl for LambdaFunction {
         if self.kind != Kind::Reduce {
             return Ok(LambdaParametersProgress::Complete(vec![vec![element, number]]));
         }
-        // The lambda is given its own result, whose type it tells when it was given the first value.
+        // The lambda takes its own result, whose type it reports when it is given the first value.
         Ok(match lambda {
             None => {
                 let value =
@@ -295,7 +295,7 @@ fn listed(
     Ok(Arc::new(ListArray::try_new(Arc::clone(item(data_type)?), offsets, values, nulls)?))
 }
 
-/// The elements for which the condition is true.
+/// Keeps the elements that satisfy the condition.
 fn filtered(
     list: &ListArray,
     lengths: &[usize],
@@ -317,7 +317,7 @@ fn filtered(
     listed(data_type, &kept, filter(values, condition)?, list.nulls().cloned())
 }
 
-/// The value of all rows; where that fails, row by row.
+/// Evaluates all rows at once; if that fails, row by row.
 fn tried(
     body: &datafusion::logical_expr::LambdaArgument,
     rows: usize,
@@ -344,7 +344,7 @@ fn tried(
     }
 }
 
-/// One step for all lists that have an element more.
+/// One step for all lists that have another element.
 fn reduce(
     lists: &ListArray,
     lambda: &datafusion::logical_expr::LambdaArgument,

@@ -1,40 +1,40 @@
-//! Atoll's functions of SQL: aggregates of which `sum` and `avg` never wrap, `min` and `max` order floats
-//! as SQL does and `any_value` heeds its ORDER BY; scalar functions by theme; those whose results have a
-//! bound. They know DataFusion and nothing of sessions, tables or places.
+//! Atoll's SQL functions: aggregates, of which `sum` and `avg` never wrap, `min` and `max` order floats
+//! as SQL does, and `any_value` respects its ORDER BY; scalar functions by topic; functions whose result size is
+//! limited. They depend on DataFusion, not on sessions, tables or placement.
 //!
-//! DataFusion's `sum` wraps silently, for BIGINT too (apache/datafusion#17539). Here a sum that its type
-//! cannot hold is a [`SumOverflow`], and only such a sum is one: the running total is kept exactly (`total`), so
-//! an intermediate overflow that later rows take back is none, and whether a query fails does not
-//! depend on how its rows were spread over partitions.
+//! DataFusion's `sum` wraps silently, even for BIGINT (apache/datafusion#17539). Here a sum that its type
+//! cannot hold is a [`SumOverflow`], and only such a sum: the running total is exact (`total`), so
+//! an intermediate overflow that later rows reverse is not an error, and whether a query fails does not
+//! depend on how its rows were partitioned.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `exact_sum` | sums and averages: exact totals, and the type that they must fit |
+//! | `exact_sum` | sums and averages: exact totals, and range checks of their types |
 //! | `extremes` | `min` and `max`; aggregates of intervals |
-//! | `ordered` | `any_value`, `array_agg` and `string_agg`, in the order of their ORDER BY |
+//! | `ordered` | `any_value`, `array_agg` and `string_agg`, which respect their ORDER BY |
 //! | `gathered` | aggregates that need all values of a group: mode, quantiles, `max(x, n)`, histogram |
-//! | `framed` | aggregates over frames of windows |
+//! | `framed` | aggregates over window frames |
 //! | `excluded` | functions over frames with EXCLUDE |
-//! | `shifted` | `lag` and `lead` by columns |
+//! | `shifted` | `lag` and `lead` with non-constant arguments |
 //! | `signed` | functions that number and count, with signed results |
-//! | `moments` | aggregates of floats that keep a few numbers: product, skewness |
+//! | `moments` | float aggregates with a fixed-size state: product, skewness |
 //! | `named_part` | the function that names a part of an expression within a plan |
-//! | `planner` | operators that are functions, and aggregates whose meaning depends on the number of their arguments |
-//! | `comparison` | `= ANY (list)`, operators between lists; sort keys of RANGE frames with offsets; row values |
+//! | `planner` | operators that are functions, and aggregates whose meaning depends on their number of arguments |
+//! | `comparison` | `= ANY (list)`, operators between lists; sort keys of RANGE frames; row values |
 //! | `lambda` | functions of a list and a lambda |
-//! | `scalar` | scalar functions, by theme |
-//! | `temporal` | dates, times and intervals as text, and texts as these |
+//! | `scalar` | scalar functions, by topic |
+//! | `temporal` | conversion between text and dates, times and intervals |
 //! | `wholes` | `ceil` and `floor` of decimals |
-//! | `type_name` | what types are called |
+//! | `type_name` | SQL type names |
 //! | `failure` | errors with a SQLSTATE |
-//! | `defined` | `ln`, `power` and their kin, which fail where they are not defined |
-//! | `growing` | `repeat` and its kin, which make no more than there is memory for |
-//! | `wrapped` | DataFusion's functions with something done around their calls |
+//! | `defined` | `ln`, `power` and similar functions, which fail if the result is undefined |
+//! | `growing` | `repeat` and similar functions, with limited result sizes |
+//! | `wrapped` | wrappers around DataFusion's functions |
 //!
 //! Sums and averages of floats and averages of integers are DataFusion's own.
 
-/// Evaluates to `$exact` with `$native` bound to the Arrow type that stands beside the first pattern of which
-/// `$data_type` is, or to `$builtin`.
+/// Evaluates to `$exact` with `$native` bound to the Arrow type next to the first pattern that matches
+/// `$data_type`, or to `$builtin`.
 macro_rules! by_native_type {
     ($data_type:expr, $native:ident, $exact:expr, $builtin:expr, [$(($pattern:pat, $type:ty)),*]) => {
         match $data_type {
@@ -68,6 +68,7 @@ mod planner;
 mod scalar;
 mod shifted;
 mod signed;
+mod statement_extension;
 pub mod temporal;
 #[cfg(test)]
 mod tests;
@@ -102,21 +103,21 @@ pub use scalar::{
 pub use type_name::sql_name;
 pub use unnamed::{UnnamedFunction, null_where_an_argument_is};
 
-/// What is between two timestamps, as a function; none where there is none.
+/// Returns the function that subtracts two timestamps; None if it is not registered.
 pub fn timestamp_minus() -> Option<Arc<ScalarUDF>> {
     static FUNCTION: LazyLock<Option<Arc<ScalarUDF>>> =
         LazyLock::new(|| scalar::named("timestamp_minus"));
     FUNCTION.clone()
 }
 
-/// The function that tests whether a regular expression matches a text; None if it is not registered.
+/// Returns the function that tests whether a regular expression matches a text; None if it is not registered.
 pub fn regexp_like() -> Option<Arc<ScalarUDF>> {
     static FUNCTION: LazyLock<Option<Arc<ScalarUDF>>> =
         LazyLock::new(|| scalar::named("regexp_like"));
     FUNCTION.clone()
 }
 
-/// Atoll's aggregates, to register over DataFusion's.
+/// Returns Atoll's aggregates, to be registered over DataFusion's.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let mut all = vec![
         Arc::new(AggregateUDF::from(CheckedSum::default())),
@@ -134,7 +135,7 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     all
 }
 
-/// Puts Atoll's functions in the place of DataFusion's of the same name.
+/// Replaces DataFusion's functions by Atoll's of the same name.
 pub fn register(context: &SessionContext) {
     for function in aggregates() {
         context.register_udaf(Arc::unwrap_or_clone(function));
@@ -143,7 +144,7 @@ pub fn register(context: &SessionContext) {
     signed::register(context);
     scalar::register(context);
     lambda::register(context);
-    // Over those that are registered.
+    // Wraps the registered functions.
     defined::register(context);
     growing::register(context);
 }

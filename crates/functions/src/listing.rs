@@ -1,4 +1,4 @@
-//! A function that is an entry of a table: what the reference says of it, and what makes two of them one.
+//! A function as a table entry: its documentation, and its identity.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{DocSection, Documentation};
 
 use crate::sql_name;
 
-/// A function as it is listed; its name tells it from others.
+/// A function in the reference, identified by its name.
 pub(crate) struct Listing {
     name: &'static str,
     pub(crate) aliases: Vec<String>,
@@ -37,11 +37,11 @@ impl Listing {
     }
 }
 
-/// Why a call of a function is not one.
+/// The error for invalid arguments.
 pub(crate) fn no_function(name: &str, given: &[DataType], arguments: &str) -> DataFusionError {
     let given: Vec<String> = given.iter().map(sql_name).collect();
     let given = given.join(", ");
-    plan_datafusion_err!("function {name}({given}) does not exist; it is {name}({arguments})")
+    plan_datafusion_err!("function {name}({given}) does not exist; expected {name}({arguments})")
 }
 
 impl fmt::Debug for Listing {
@@ -64,7 +64,7 @@ impl Hash for Listing {
     }
 }
 
-/// Tells functions of a type apart by their listings.
+/// Compares functions of a type by their listings.
 macro_rules! told_apart_by_listing {
     ($function:ident) => {
         impl std::fmt::Debug for $function {

@@ -1,4 +1,4 @@
-//! The fields of expressions, also where DataFusion gives them without the mark of JSON and UUIDs.
+//! Fields of expressions, including the JSON and UUID marks that DataFusion loses.
 
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::DFSchema;
@@ -6,8 +6,8 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 
 use super::named_part::without_name;
 
-/// The field of an expression. That of CASE, `coalesce`, `nullif` and a subquery is the one of a value that it may give,
-/// where this tells more than its type.
+/// Returns the field of an expression. For CASE, `coalesce`, `nullif` and a subquery, it is the field of a possible
+/// value if that has a mark.
 pub fn marked_field(expr: &Expr, schema: &DFSchema) -> Option<FieldRef> {
     let marked =
         |value: &Expr| marked_field(value, schema).filter(|field| !field.metadata().is_empty());

@@ -1,9 +1,9 @@
-//! Rows that an aggregate leaves out.
+//! Rows that an aggregate skips.
 
 use datafusion::arrow::array::{Array, BooleanArray};
 use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 
-/// The rows that are null in `values`, false or null in `filter`, as nulls.
+/// Returns a null buffer that marks rows with null in `values`, or with false or null in `filter`.
 pub(crate) fn masked(values: &dyn Array, filter: Option<&BooleanArray>) -> Option<NullBuffer> {
     let passed = filter.map(|filter| NullBuffer::new(passing(filter)));
     NullBuffer::union(values.nulls(), passed.as_ref())

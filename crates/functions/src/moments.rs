@@ -1,4 +1,4 @@
-//! Aggregates of floats that keep a few numbers for each group: `product`, `fsum`, `skewness`, `sem`.
+//! Float aggregates that keep a few numbers per group: `product`, `fsum`, `skewness`, `sem`.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use datafusion::logical_expr::{
 
 use crate::listing::{Listing, told_apart_by_listing};
 
-/// Numbers of a group: how many values there are, then what the aggregate makes of them.
+/// State of a group: the number of values, then numbers specific to the aggregate.
 const KEPT: usize = 5;
 
 /// The numbers of a group.
 type Numbers = [f64; KEPT];
 
-/// An aggregate, as it is documented and computed.
+/// An aggregate with its documentation and computation.
 pub(super) struct MomentsEntry {
     pub(super) name: &'static str,
     pub(super) aliases: &'static [&'static str],
     pub(super) arguments: &'static str,
     pub(super) about: &'static str,
     pub(super) example: &'static str,
-    /// The numbers of no values.
+    /// The initial state.
     none: Numbers,
     /// One or two arguments.
     arguments_count: usize,
     add: fn(&mut Numbers, f64, f64),
     merge: fn(&mut Numbers, &Numbers),
-    /// The result; none where the values are too few.
+    /// The result; None if the values are too few.
     finish: fn(&Numbers) -> Option<f64>,
 }
 
@@ -41,7 +41,7 @@ fn sums(numbers: &mut Numbers, others: &Numbers) {
     }
 }
 
-/// Adds to a sum (1) and what it lost (2), by Neumaier.
+/// Adds to a sum (1) and its error (2), by Neumaier.
 fn kahan(numbers: &mut Numbers, value: f64) {
     let sum = numbers[1] + value;
     numbers[2] += match numbers[1].abs() >= value.abs() {
@@ -53,7 +53,7 @@ fn kahan(numbers: &mut Numbers, value: f64) {
 
 fn kahan_total(numbers: &Numbers) -> f64 {
     let total = numbers[1] + numbers[2];
-    // Infinities have no rest.
+    // Infinities have no error.
     if total.is_nan() { numbers[1] } else { total }
 }
 
@@ -111,7 +111,7 @@ fn kurtosis(numbers: &Numbers, of_sample: bool) -> Option<f64> {
     })
 }
 
-/// The mean (1) and the sum of squares from it (2), by Welford.
+/// Updates the mean (1) and the sum of squared differences from it (2), by Welford.
 fn add_squares(numbers: &mut Numbers, value: f64, _: f64) {
     numbers[0] += 1.0;
     let distance = value - numbers[1];
@@ -155,7 +155,7 @@ pub(super) static ENTRIES: &[MomentsEntry] = &[
         name: "fsum",
         aliases: &["kahan_sum", "sumkahan"],
         arguments: "number",
-        about: "The sum as DOUBLE, to which what is lost in each addition is added (Kahan, Neumaier).",
+        about: "The sum as DOUBLE, with compensation for rounding errors (Kahan, Neumaier).",
         example: "fsum(price)",
         none: ZEROS,
         arguments_count: 1,
@@ -253,7 +253,7 @@ pub(super) static ENTRIES: &[MomentsEntry] = &[
     },
 ];
 
-/// An entry as DataFusion's function.
+/// Converts an entry to a DataFusion function.
 pub(super) struct Moments {
     entry: &'static MomentsEntry,
     listing: Listing,
@@ -347,7 +347,7 @@ impl GroupsMoments {
         let result = (self.entry.finish)(numbers);
         let is_number = numbers[1..].iter().all(|number| number.is_finite());
         match result {
-            // As DuckDB: what is out of range although all values were in it.
+            // As in DuckDB: the result is out of range although all values were in range.
             Some(value) if !value.is_finite() && !is_number && self.entry.name != "product" => {
                 match self.entry.name {
                     "fsum" | "favg" | "geometric_mean" | "weighted_avg" => Ok(Some(value)),
@@ -368,7 +368,7 @@ impl GroupsAccumulator for GroupsMoments {
         total_num_groups: usize,
     ) -> Result<()> {
         self.groups.resize(total_num_groups, self.entry.none);
-        // The keys of an ORDER BY stand behind the arguments.
+        // The keys of an ORDER BY follow the arguments.
         let arguments = &values[..self.entry.arguments_count];
         let columns: Vec<&Float64Array> =
             arguments.iter().map(|value| value.as_primitive::<Float64Type>()).collect();

@@ -1,4 +1,4 @@
-//! The function that names a part of an expression within a plan.
+//! A function that names a part of an expression inside a plan.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
 static FUNCTION: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(NamedPart::default())));
 
-/// The function that returns its first argument and names it within a plan.
+/// Returns its first argument and names it inside a plan.
 pub fn named_part_function() -> Arc<ScalarUDF> {
     Arc::clone(&FUNCTION)
 }
@@ -23,7 +23,7 @@ pub fn is_named_part(call: &ScalarFunction) -> bool {
     call.func.inner().downcast_ref::<NamedPart>().is_some()
 }
 
-/// The part of which an expression is the name; other expressions as they are.
+/// Returns the part that an expression names; other expressions unchanged.
 pub fn without_name(expr: &Expr) -> &Expr {
     match expr {
         Expr::ScalarFunction(call) if is_named_part(call) => {
@@ -33,7 +33,7 @@ pub fn without_name(expr: &Expr) -> &Expr {
     }
 }
 
-/// Returns its first argument, and names it within a plan: a cast with its type, a subquery by the second
+/// Returns its first argument, and names it inside a plan: a cast with its type, a subquery by the second
 /// argument, others in parentheses. Its own name is empty, so that it prints as parentheses too.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct NamedPart {
@@ -81,7 +81,7 @@ impl ScalarUDFImpl for NamedPart {
         }
     }
 
-    /// Arguments of table functions are computed before marks are taken out.
+    /// Arguments of table functions are evaluated before marks are removed.
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match arguments.args.into_iter().next() {
             Some(part) => Ok(part),
@@ -90,7 +90,7 @@ impl ScalarUDFImpl for NamedPart {
     }
 }
 
-/// What tells types apart that Arrow stores alike, such as JSON and text.
+/// Returns metadata that distinguishes types that Arrow stores alike, such as JSON and text.
 fn metadata(field: &FieldRef) -> String {
     let mut marks: Vec<String> =
         field.metadata().iter().map(|(key, value)| format!(" {key}={value}")).collect();

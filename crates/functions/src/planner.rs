@@ -28,8 +28,8 @@ use crate::comparison::range_key::ranged;
 use crate::comparison::rows::compared_rows;
 use crate::ordered::array_agg::OrderedArrayAgg;
 
-/// The name of an outer column's field that is not known yet: `a.b` where a is a column without fields, and may be a
-/// table of a query around.
+/// The name of the unresolved field of an outer column: `a.b` where a is a column without fields, and may be a
+/// table of an outer query.
 pub const UNKNOWN: &str = "$unknown";
 
 /// `->`, `->>`, `#>`, `@>`, `?` and the other operators of JSON, `^@`, `interval * number`, `text[2:3]`,
@@ -114,7 +114,7 @@ impl ExprPlanner for PlanCalls {
         })
     }
 
-    /// `substring(text FROM 2 FOR 3)`, and `substring(text FROM 'a(.*)b')`: what stands in the parentheses.
+    /// `substring(text FROM 2 FOR 3)` and `substring(text FROM 'a(.*)b')`.
     fn plan_substring(&self, mut args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         let is_pattern =
             |arg: &Expr| matches!(arg, Expr::Literal(value, _) if value.data_type().is_string());
@@ -162,7 +162,7 @@ impl ExprPlanner for PlanCalls {
             GetFieldAccess::ListRange { start, stop, stride } => {
                 if !matches!(**stride, Expr::Literal(ScalarValue::Int64(Some(1)), _)) {
                     return plan_err!(
-                        "a slice of a text has no steps; take one of string_split(text, '')"
+                        "text slices do not support steps; slice string_split(text, '') instead"
                     );
                 }
                 let (start, stop) = (start.as_ref().clone(), stop.as_ref().clone());
@@ -240,14 +240,14 @@ impl ExprPlanner for PlanCalls {
     }
 }
 
-/// Whether a constant is a number above zero; what is not a constant may be one.
+/// Whether a constant is a positive number; a non-constant may be one.
 fn is_positive(nth: &Expr) -> bool {
     let Expr::Literal(value, _) = nth else { return true };
     let value = value.cast_to(&DataType::Int64);
     !value.is_ok_and(|value| matches!(value, ScalarValue::Int64(Some(..=0))))
 }
 
-/// The call that an operator is whose operands are lists, or one of them.
+/// Creates the call for an operator with at least one list operand.
 fn with_lists(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
     let (left, right) = (&expr.left, &expr.right);
     match &expr.op {
@@ -262,7 +262,7 @@ fn with_lists(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
     }
 }
 
-/// `(array_agg(…))[n]`: DataFusion's `nth_value`, which this is made otherwise, ignores DISTINCT, and lets there be one
+/// `(array_agg(…))[n]`: DataFusion rewrites it to `nth_value`, which ignores DISTINCT and allows only one
 /// order of rows.
 fn element_of_all(list: &AggregateFunction, key: &Expr) -> Expr {
     let is_first = matches!(key, Expr::Literal(ScalarValue::Int64(Some(1)), _));
@@ -273,7 +273,7 @@ fn element_of_all(list: &AggregateFunction, key: &Expr) -> Expr {
     array_element(Expr::AggregateFunction(list.clone()), key.clone())
 }
 
-/// `m[k]` of a map: DataFusion's function compares all of its keys with one, which fails or panics where they are lists.
+/// `m[k]` of a map: DataFusion's function compares all of its keys at once, which fails or panics if they are lists.
 fn value_of_key(access: &RawFieldAccessExpr, schema: &DFSchema) -> Option<Expr> {
     if !matches!(access.expr.get_type(schema), Ok(DataType::Map(..))) {
         return None;
@@ -286,7 +286,7 @@ fn value_of_key(access: &RawFieldAccessExpr, schema: &DFSchema) -> Option<Expr> 
     Some(MAP_VALUE.clone()?.call(vec![access.expr.clone(), key]))
 }
 
-/// `j['a']` and `j[0]` of JSON, as PostgreSQL has them: its members and items, these from 0.
+/// `j['a']` and `j[0]` of JSON, as in PostgreSQL: members and items, counted from 0.
 fn part_of_json(access: &RawFieldAccessExpr, schema: &DFSchema) -> Option<Expr> {
     let is_json = is_json(&access.expr, schema);
     let key = match &access.field_access {
@@ -298,7 +298,7 @@ fn part_of_json(access: &RawFieldAccessExpr, schema: &DFSchema) -> Option<Expr> 
     Some(extract.call(vec![with_mark(access.expr.clone(), schema), key]))
 }
 
-/// Whether an interval is multiplied by a number, or divided.
+/// Whether an interval is multiplied or divided by a number.
 fn is_scaled(interval: &Expr, number: &Expr, schema: &DFSchema) -> bool {
     let is_interval = |of: &DataType| matches!(of, DataType::Interval(_));
     interval.get_type(schema).is_ok_and(|of| is_interval(&of))
@@ -310,21 +310,21 @@ fn is_json(expr: &Expr, schema: &DFSchema) -> bool {
         .is_some_and(|field| !field.data_type().is_nested() && scalar::is_json_field(&field))
 }
 
-/// Whether an operator takes a value out of JSON.
+/// Whether an operator extracts a value from JSON.
 fn takes_a_part(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Arrow, HashArrow, HashLongArrow, LongArrow};
     matches!(op, Arrow | LongArrow | HashArrow | HashLongArrow)
 }
 
-/// Whether a value is JSONB; what other operators give is not.
+/// Whether a value is JSONB; the results of other operators are not.
 fn is_jsonb(expr: &Expr, schema: &DFSchema) -> bool {
     !matches!(without_name(expr), Expr::BinaryExpr(_))
         && marked_field(expr, schema).is_some_and(|field| scalar::is_jsonb_field(&field))
 }
 
-/// A value of which a part is taken, with the mark of JSONB where DataFusion lost it.
+/// Restores the JSONB mark of a value if DataFusion lost it.
 fn with_mark(expr: Expr, schema: &DFSchema) -> Expr {
-    // A subquery tells its mark while it is planned, and is a plain value when it has run.
+    // A subquery has its mark during planning, and is a plain value after it has run.
     let has_mark = !matches!(without_name(&expr), Expr::ScalarSubquery(_))
         && expr.to_field(schema).is_ok_and(|(_, field)| scalar::is_jsonb_field(&field));
     match JSONB_CHECKED.clone().filter(|_| !has_mark && is_jsonb(&expr, schema)) {
@@ -333,8 +333,8 @@ fn with_mark(expr: Expr, schema: &DFSchema) -> Expr {
     }
 }
 
-/// Whether `||` is that of JSONB: both sides are, or one and a literal or parameter that becomes it. Other texts are
-/// joined as texts.
+/// Whether `||` is JSONB's: both sides are JSONB, or one is and the other is a literal or parameter that becomes JSONB.
+/// Other texts are concatenated.
 fn joins_jsonb(expr: &RawBinaryExpr, schema: &DFSchema) -> bool {
     let becomes = |side: &Expr| matches!(side, Expr::Literal(..) | Expr::Placeholder(_));
     let (left, right) = (&expr.left, &expr.right);
@@ -351,8 +351,8 @@ fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
     of.is_ok_and(|of| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View))
 }
 
-/// A call that gathers values in the order of its rows, with this order of them, and the function that its result is
-/// given to; none for others, and where the call has an order.
+/// Splits an ordered call into an aggregate that collects values in the order of its rows, and the function applied to
+/// its result; None for others, and if the call has an order.
 pub fn gathered_in_order(call: &Expr, order: &[Sort]) -> Option<(Expr, Option<Arc<ScalarUDF>>)> {
     let Expr::AggregateFunction(AggregateFunction { func, params }) = call else { return None };
     if params.distinct || !params.order_by.is_empty() {
@@ -370,7 +370,7 @@ pub fn gathered_in_order(call: &Expr, order: &[Sort]) -> Option<(Expr, Option<Ar
     Some((Expr::AggregateFunction(AggregateFunction { func, params }), function))
 }
 
-/// The list in its order, as JSON.
+/// Returns the ordered list as JSON.
 fn ordered_json(call: RawAggregateExpr, to_json: Option<Arc<ScalarUDF>>) -> Expr {
     let RawAggregateExpr { args, distinct, filter, order_by, null_treatment, .. } = call;
     let list = AggregateFunction::new_udf(

@@ -1,6 +1,6 @@
-//! `lag` and `lead` whose distance or default is of the row: `lag(v, 1, v)`.
+//! `lag` and `lead` whose offset or default differs per row: `lag(v, 1, v)`.
 //!
-//! DataFusion's take constants for both.
+//! DataFusion's only take constants for both.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 
 use crate::sql_name;
 
-/// The call of a window function, where it is one of these.
+/// Rewrites the call of a window function if it is one of these.
 pub(crate) fn shifted(mut call: RawWindowExpr) -> RawWindowExpr {
     let WindowFunctionDefinition::WindowUDF(function) = &call.func_def else { return call };
     let name = match function.name() {
@@ -97,13 +97,13 @@ struct Rows {
     ignores_nulls: bool,
 }
 
-/// The place of a row that is so far from another.
+/// Returns the index of the row at this distance from another.
 fn place(row: usize, ahead: i64, rows: usize) -> Option<usize> {
     let place = i64::try_from(row).ok()?.checked_add(ahead)?;
     usize::try_from(place).ok().filter(|place| *place < rows)
 }
 
-/// The same among rows with a value, whose places these are.
+/// The same among non-null rows, whose indices these are.
 fn place_of_value(row: usize, ahead: i64, valued: &[usize]) -> Option<usize> {
     let from = match ahead {
         0 => return Some(row),
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_outside_of_the_partition_are_none() {
+    fn rows_outside_of_the_partition_are_none() {
         assert_eq!(place(2, -2, 4), Some(0));
         assert_eq!(place(2, -3, 4), None);
         assert_eq!(place(2, 2, 4), None);

@@ -1,6 +1,6 @@
-//! Functions that number and count, with results of signed integers as in PostgreSQL.
+//! Functions that number and count, with signed results as in PostgreSQL.
 //!
-//! DataFusion's give UBIGINT, which PostgreSQL's clients have no type for and take as NUMERIC.
+//! DataFusion's return UBIGINT, which PostgreSQL's clients lack and read as NUMERIC.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::prelude::SessionContext;
 
-/// Functions of lists whose results are numbers of elements, or lists of these.
+/// List functions that return element numbers, or lists of these.
 const OF_LISTS: [&str; 6] = [
     "array_dims",
     "array_length",
@@ -33,7 +33,7 @@ const OF_LISTS: [&str; 6] = [
 /// Aggregates that count rows.
 const COUNTS: [&str; 2] = ["approx_distinct", "regr_count"];
 
-/// Puts these functions in the place of DataFusion's.
+/// Replaces DataFusion's functions.
 pub(super) fn register(context: &SessionContext) {
     let functions = context.state().scalar_functions().clone();
     for name in OF_LISTS {
@@ -51,7 +51,7 @@ pub(super) fn register(context: &SessionContext) {
     }
 }
 
-/// The count that a call is, as BIGINT; none of other aggregates.
+/// Rewrites a count to return BIGINT; None for other aggregates.
 pub(crate) fn signed_count(call: &RawAggregateExpr) -> Option<Expr> {
     if !COUNTS.contains(&call.func.name()) {
         return None;
@@ -68,7 +68,7 @@ pub(crate) fn signed_count(call: &RawAggregateExpr) -> Option<Expr> {
     Some(cast(Expr::AggregateFunction(count), DataType::Int64))
 }
 
-/// The same over a window.
+/// The same for a window function.
 pub(crate) fn signed_count_over(call: &RawWindowExpr) -> Option<Expr> {
     let WindowFunctionDefinition::AggregateUDF(function) = &call.func_def else { return None };
     if !COUNTS.contains(&function.name()) {
@@ -88,13 +88,13 @@ pub(crate) fn signed_count_over(call: &RawWindowExpr) -> Option<Expr> {
     Some(cast(Expr::from(count), DataType::Int64))
 }
 
-/// A result as one of signed integers; one that is too large is an error.
+/// Casts a result to a signed integer; fails if it is too large.
 fn signed(values: &ArrayRef, gives: &DataType) -> Result<ArrayRef> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     Ok(cast_with_options(values, gives, &options)?)
 }
 
-/// A function of lists that gives INTEGER, or a list of these.
+/// A list function that returns INTEGER, or a list of INTEGER.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfList {
     inner: ScalarUDF,
@@ -150,7 +150,7 @@ impl ScalarUDFImpl for OfList {
     }
 }
 
-/// How many elements lists have in a dimension, as PostgreSQL has it: NULL where there are none.
+/// Number of elements in a dimension, as in PostgreSQL: NULL if there are none.
 fn lengths(list: &ColumnarValue, dimension: &ColumnarValue, rows: usize) -> Result<Int32Array> {
     let (lists, dimensions) = (list.to_array(rows)?, dimension.to_array(rows)?);
     let dimensions = compute::cast(&dimensions, &DataType::Int64)?;
@@ -167,7 +167,7 @@ fn lengths(list: &ColumnarValue, dimension: &ColumnarValue, rows: usize) -> Resu
     Ok((0..rows).map(length).collect())
 }
 
-/// The elements of a row's list; none where it is NULL, or not a list, and where there is no such row.
+/// Returns the elements of a row's list; None if it is NULL or not a list, or if there is no such row.
 fn elements(lists: &ArrayRef, row: usize) -> Option<ArrayRef> {
     if row >= lists.len() || lists.is_null(row) {
         return None;
@@ -225,7 +225,7 @@ impl WindowUDFImpl for Numbering {
     }
 }
 
-/// The numbers of a partition's rows.
+/// Numbers the rows of a partition.
 #[derive(Debug)]
 struct Numbers {
     inner: Box<dyn PartitionEvaluator>,

@@ -1,8 +1,8 @@
-//! Whole queries against slow sums in 256 bits.
+//! Whole queries checked against slow sums in 256 bits.
 //!
 //! | family | proves |
 //! |---|---|
-//! | `sums_agree…` | over random and hostile values, plain, grouped, filtered, distinct, in one partition and in four, with and without partial aggregation: the exact sum, or an error where it does not fit |
+//! | `sums_agree…` | over random and extreme values, plain, grouped, filtered, distinct, in one partition and in four, with and without partial aggregation: the exact sum, or an error if it does not fit |
 //! | `averages_agree…` | the same for averages |
 //! | `windows_agree…` | each frame of a moving window has its own exact sum |
 //! | the rest | single cases: order, nulls, empty input, messages, names |
@@ -28,7 +28,7 @@ use rand::{Rng, SeedableRng};
 
 use super::register;
 
-/// A row: group, value, whether the filter lets it through.
+/// A row: group, value, whether it passes the filter.
 type Row = (Option<i64>, Option<i256>, bool);
 
 /// Group to result; the error's text if the query failed.
@@ -97,8 +97,8 @@ fn value(array: &dyn Array, row: usize) -> Option<i256> {
     })
 }
 
-/// Mostly small values, some at the ends of the range, some null; `hostility` is the share of the
-/// ends.
+/// Mostly small values, some at the ends of the range, some null; `hostility` is the share of extreme
+/// values.
 fn rows(data_type: &DataType, count: usize, hostility: f64, random: &mut StdRng) -> Vec<Row> {
     let (min, max) = range(data_type);
     let ends = [min, max, max, max.wrapping_sub(i256::ONE)];
@@ -116,7 +116,7 @@ fn rows(data_type: &DataType, count: usize, hostility: f64, random: &mut StdRng)
         .collect()
 }
 
-/// A session with the rows in table `t (g, x, f)`, dealt to `partitions`.
+/// A session with the rows in table `t (g, x, f)`, spread over `partitions`.
 fn session(
     data_type: &DataType,
     rows: &[Row],
@@ -153,7 +153,7 @@ fn session(
     context
 }
 
-/// Runs a query with a group and a result.
+/// Runs a query that returns a group and a result.
 async fn outcome(context: &SessionContext, query: &str) -> Outcome {
     let frame = context.sql(query).await.map_err(|error| error.to_string())?;
     let batches = frame.collect().await.map_err(|error| error.to_string())?;
@@ -167,7 +167,7 @@ async fn outcome(context: &SessionContext, query: &str) -> Outcome {
     Ok(batches.iter().flat_map(of_batch).collect())
 }
 
-/// The exact sums by group, and how many values each has.
+/// Returns the exact sums by group, and the number of values in each.
 fn totals(rows: &[Row], distinct: bool) -> BTreeMap<Option<i64>, (i256, i128)> {
     let mut groups = BTreeMap::<_, (i256, i128, BTreeSet<i256>)>::new();
     for (group, value, _) in rows {
@@ -181,7 +181,7 @@ fn totals(rows: &[Row], distinct: bool) -> BTreeMap<Option<i64>, (i256, i128)> {
     groups.into_iter().map(|(group, (sum, count, _))| (group, (sum, count))).collect()
 }
 
-/// What the sums by group should be.
+/// Returns the expected sums by group.
 fn expected_sums(data_type: &DataType, rows: &[Row], distinct: bool) -> Outcome {
     let result = match data_type {
         DataType::Decimal128(precision, scale) => {
@@ -266,7 +266,7 @@ async fn sums_agree_with_wide_sums_over_hostile_values() {
     }
 }
 
-/// What the averages by group should be, with the digits more that decimals get, and rounded.
+/// Returns the expected averages by group, with the additional digits of decimals, rounded.
 fn expected_averages(data_type: &DataType, rows: &[Row], distinct: bool) -> Outcome {
     let digits = match data_type {
         DataType::Decimal128(digits, scale) => {
@@ -315,7 +315,7 @@ async fn averages_agree_with_wide_averages() {
     }
 }
 
-/// Values with their position as the group, so that windows have an order.
+/// Values with their index as the group, for windows ordered by it.
 fn numbered(values: &[Option<i256>]) -> Vec<Row> {
     (0..).map(Some).zip(values).map(|(at, value)| (at, *value, true)).collect()
 }
@@ -361,7 +361,7 @@ fn i64s(values: &[i64]) -> Vec<Row> {
 }
 
 #[tokio::test]
-async fn an_overflow_that_later_rows_take_back_is_none_in_any_number_of_partitions() {
+async fn an_overflow_that_later_rows_reverse_is_no_error_in_any_number_of_partitions() {
     let rows = i64s(&[i64::MAX, i64::MAX, i64::MIN, i64::MIN, 9]);
     for partitions in [1, 2, 3, 5] {
         for query in ["SELECT g, sum(x) FROM t GROUP BY g", "SELECT max(g), sum(x) FROM t"] {

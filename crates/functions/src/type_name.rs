@@ -1,9 +1,9 @@
-//! What types are called wherever people see them: DuckDB's names.
+//! Type names for people: DuckDB's names.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::utils::quote_identifier;
 
-/// The name of a type in SQL.
+/// Returns the SQL name of a type.
 pub fn sql_name(data_type: &DataType) -> String {
     let name = match data_type {
         DataType::Null => "NULL",

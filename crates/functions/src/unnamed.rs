@@ -1,4 +1,4 @@
-//! Functions of one value that plans need and SQL cannot call, for they are not registered. Their results are within the
+//! Unary functions that plans need and SQL cannot call, because they are not registered. Their results are within the
 //! bounds of their arguments.
 
 use std::hash::{Hash, Hasher};
@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-/// Such a function, known by the name that plans show.
+/// Such a function, identified by its name in plans.
 #[derive(Debug)]
 pub struct UnnamedFunction {
     name: &'static str,
@@ -24,7 +24,7 @@ pub struct UnnamedFunction {
 }
 
 impl UnnamedFunction {
-    /// The function whose results are in this field and have these values.
+    /// Creates a function with this result field and these values.
     pub fn make(
         name: &'static str,
         field: fn(&FieldRef) -> FieldRef,
@@ -34,7 +34,7 @@ impl UnnamedFunction {
         Arc::new(ScalarUDF::from(Self { name, field, value, signature }))
     }
 
-    /// The call of it.
+    /// Creates a call.
     pub fn call(function: &Arc<ScalarUDF>, value: Expr) -> Expr {
         Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), vec![value]))
     }
@@ -72,7 +72,7 @@ impl ScalarUDFImpl for UnnamedFunction {
         Ok((self.field)(argument))
     }
 
-    /// Without bounds DataFusion's search for orderings fails where it computes with those of an expression around.
+    /// Without bounds, DataFusion's search for orderings fails where it combines them with an enclosing expression's.
     fn evaluate_bounds(&self, input: &[&Interval]) -> Result<Interval> {
         let [argument] = take_function_args(self.name, input)?;
         Ok((*argument).clone())
@@ -88,7 +88,7 @@ impl ScalarUDFImpl for UnnamedFunction {
     }
 }
 
-/// The field of a function whose result may be NULL where an argument may be.
+/// Returns the field of a function whose result is nullable if an argument is.
 pub fn null_where_an_argument_is(
     function: &impl ScalarUDFImpl,
     arguments: &ReturnFieldArgs,

@@ -1,6 +1,6 @@
-//! `ceil` and `floor` of decimals, which have no digits behind the point and room for one more before it.
+//! `ceil` and `floor` of decimals, which return no fraction digits and have room for one more whole digit.
 //!
-//! DataFusion's keep the type, so that `ceil(0.99)` has no place in DECIMAL(2, 2).
+//! DataFusion's keep the type, so `ceil(0.99)` does not fit DECIMAL(2, 2).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
-/// Puts these functions in the place of DataFusion's.
+/// Replaces DataFusion's functions.
 pub(super) fn register(context: &SessionContext) {
     let functions = context.state().scalar_functions().clone();
     for name in ["ceil", "floor"] {
@@ -32,7 +32,7 @@ struct Wholes {
 }
 
 impl Wholes {
-    /// The decimals as whole numbers; the digits behind the point are `10^scale`.
+    /// Rounds the decimals to whole numbers; `10^scale` is the unit.
     fn whole(&self, values: &ArrayRef, scale: i8, result: &DataType) -> Result<ArrayRef> {
         let values = values.as_primitive::<Decimal128Type>();
         let unit = 10_i128.pow(u32::from(scale.unsigned_abs()));
@@ -102,7 +102,7 @@ impl ScalarUDFImpl for Wholes {
         info: &SimplifyContext,
     ) -> Result<PreimageResult> {
         match literal {
-            // Of another type than the argument.
+            // The result's type differs from the argument's.
             Expr::Literal(ScalarValue::Decimal128(..), _) => Ok(PreimageResult::None),
             _ => self.inner.inner().preimage(args, literal, info),
         }
@@ -120,7 +120,7 @@ mod tests {
     use datafusion::arrow::array::Decimal128Array;
     use datafusion::functions::math::{ceil, floor};
 
-    fn of(inner: &ScalarUDF, value: i128) -> i128 {
+    fn rounded(inner: &ScalarUDF, value: i128) -> i128 {
         let values: ArrayRef = Arc::new(Decimal128Array::from(vec![value]));
         let function = Wholes { inner: inner.clone() };
         let whole = function.whole(&values, 2, &DataType::Decimal128(38, 0)).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     fn decimals_are_rounded_up_and_down() {
         for (value, up, down) in [(150, 2, 1), (-150, -1, -2), (200, 2, 2), (99, 1, 0), (-1, 0, -1)]
         {
-            assert_eq!((of(&ceil(), value), of(&floor(), value)), (up, down), "{value}");
+            assert_eq!((rounded(&ceil(), value), rounded(&floor(), value)), (up, down), "{value}");
         }
     }
 }

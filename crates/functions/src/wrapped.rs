@@ -1,4 +1,4 @@
-//! DataFusion's functions with something done around their calls; each stays as it is in all else.
+//! Wrappers around calls of DataFusion's functions, which otherwise stay unchanged.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -16,23 +16,23 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
-/// What is done around a call.
+/// A wrapper around a call.
 pub(crate) trait Around: Debug + Send + Sync + 'static {
     /// Calls the function.
     fn invoke(&self, inner: &dyn ScalarUDFImpl, args: ScalarFunctionArgs) -> Result<ColumnarValue>;
 
-    /// The arguments that the function takes.
+    /// Returns the argument types that the function takes.
     fn signature<'a>(&'a self, inner: &'a dyn ScalarUDFImpl) -> &'a Signature {
         inner.signature()
     }
 
-    /// The field of the result.
+    /// Returns the field of the result.
     fn field(&self, inner: &dyn ScalarUDFImpl, args: ReturnFieldArgs) -> Result<FieldRef> {
         inner.return_field_from_args(args)
     }
 }
 
-/// Puts a wrapped function in the place of the one of this name.
+/// Replaces the function with this name by a wrapped one.
 pub(crate) fn wrap(context: &SessionContext, name: &str, around: impl Around) {
     let function = context.state_ref().read().scalar_functions().get(name).cloned();
     if let Some(function) = function {
@@ -41,7 +41,7 @@ pub(crate) fn wrap(context: &SessionContext, name: &str, around: impl Around) {
     }
 }
 
-/// A function with what is done around its calls.
+/// A wrapped function.
 #[derive(Debug)]
 struct Wrapped<A> {
     inner: Arc<dyn ScalarUDFImpl>,

@@ -20,7 +20,7 @@ pub enum LabError {
     /// Something that the lab needs is not on this machine.
     #[error(transparent)]
     Missing(#[from] MissingTool),
-    /// There is no such program to pack.
+    /// The program does not exist.
     #[error("{}: no such program; give its path, or add its directory to PATH", program.display())]
     NotFound {
         /// As given.
@@ -50,15 +50,15 @@ pub enum LabError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was being done to it.
+        /// The operation.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A text has a NUL byte, or a path is too long.
     #[error("{what} {reason}")]
     Unusable {
-        /// What is unusable.
+        /// The unusable text.
         what: String,
         /// Why, and what to do.
         reason: String,
@@ -76,7 +76,7 @@ pub enum LabError {
         /// Bytes that may be.
         limit: u64,
     },
-    /// What the plugin is to be told makes no sense.
+    /// The setup for the plugin is invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// QEMU ended before the program did.
@@ -86,28 +86,28 @@ pub enum LabError {
         how: String,
         /// The last lines of the guest's console.
         console: String,
-        /// The last lines of what QEMU and the plugin said.
+        /// The last lines printed by QEMU and the plugin.
         qemu: String,
     },
     /// The guest's own preparation failed.
     #[error("{reason}{}", tails("", qemu))]
     Prepare {
-        /// What it said.
+        /// Its message.
         reason: String,
-        /// The last lines of what QEMU and the plugin said.
+        /// The last lines printed by QEMU and the plugin.
         qemu: String,
     },
     /// The report of the plugin cannot be read.
-    #[error("what was counted cannot be read: {reason}{}", tails("", qemu))]
+    #[error("the plugin's report cannot be read: {reason}{}", tails("", qemu))]
     Report {
         /// Why.
         reason: String,
-        /// The last lines of what QEMU and the plugin said.
+        /// The last lines printed by QEMU and the plugin.
         qemu: String,
     },
     /// The run took too long.
     #[error(
-        "stopped after {} s (--timeout){}\nits cpus, when time was over:\n{standing}", after.as_secs_f64(), tails(console, "")
+        "stopped after {} s (--timeout){}\nits cpus at the timeout:\n{standing}", after.as_secs_f64(), tails(console, "")
     )]
     TimedOut {
         /// The limit.

@@ -1,4 +1,4 @@
-//! From counts to what the cost model takes.
+//! Flows for the cost model from counts.
 
 use atoll_model::{ControllerFlow, Flows, LinkFlow, NodeFlow};
 use atoll_simulation::{CacheCounts, Setup, Traffic};
@@ -7,7 +7,7 @@ use atoll_simulation::{CacheCounts, Setup, Traffic};
 ///
 /// The busy cpus of a node are its accesses divided by those of its busiest cpu: 1 where one cpu did
 /// everything, 4 where four did alike. A thread that wandered over four counts as four, one after the
-/// other; [`Assumptions::busy_cpus`](atoll_model::Assumptions) says so where it is known.
+/// other; [`Assumptions::busy_cpus`](atoll_model::Assumptions) says so if it is known.
 pub fn flows(setup: &Setup, traffic: &Traffic) -> Flows {
     let nodes = traffic.caches.iter().enumerate();
     Flows {

@@ -1,4 +1,4 @@
-//! What the guest tells the counter before the program starts: of some pages on each node, the node
+//! Calibrates the counter before the program starts: of some pages on each node, the node
 //! and the guest-physical address. The counter sees the same pages by their block addresses only, and
 //! learns so which of these are which node's.
 
@@ -23,15 +23,15 @@ const NODES_WITH_MEMORY: &str = "/sys/devices/system/node/has_memory";
 const PRESENT: u64 = 1 << 63;
 const FRAME: u64 = (1 << 55) - 1;
 
-/// Why the counter could not be told.
+/// Why the calibration failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CalibrateError {
-    /// sysfs does not say which nodes there are.
-    #[error("cannot tell which nodes have memory: {0}")]
+    /// sysfs does not list the nodes.
+    #[error("cannot determine which nodes have memory: {0}")]
     Nodes(#[from] RootError),
     /// The list of sysfs is malformed.
-    #[error("cannot tell which nodes have memory: {NODES_WITH_MEMORY}: {0}")]
+    #[error("cannot determine which nodes have memory: {NODES_WITH_MEMORY}: {0}")]
     List(#[from] SetError),
     /// The counter has no marker for a node of this number.
     #[error("node number {0} is too large; the counter supports numbers up to {last}", last = atoll_marker::NODES - 1)]
@@ -48,7 +48,7 @@ pub enum CalibrateError {
         node: NodeId,
         /// Pages elsewhere.
         stayed: usize,
-        /// What the kernel says of the first of them.
+        /// The kernel's status of the first of them.
         reason: String,
     },
     /// The kernel's table of pages cannot be read.
@@ -57,17 +57,17 @@ pub enum CalibrateError {
     /// It hides physical addresses.
     #[error("/proc/self/pagemap hides physical addresses; run as root")]
     Hidden,
-    /// A page went elsewhere while the counter was being told of it.
+    /// A page moved during its calibration.
     #[error(
         "a page of node {0} was moved meanwhile; run again, with /proc/sys/kernel/numa_balancing at 0"
     )]
     Moved(NodeId),
 }
 
-/// Tells the counter of pages on every node that has memory; their number. Outside of the lab this
+/// Announces pages on every node with memory to the counter; returns their number. Outside of the lab this
 /// does nothing but move a few pages of its own. Needs root, for the physical addresses.
 pub fn calibrate() -> Result<usize, CalibrateError> {
-    // Addresses are said and pages shown cpu by cpu: the thread that does it is bound to one.
+    // Addresses and pages are announced per cpu: the announcing thread is bound to one.
     std::thread::scope(|scope| {
         scope.spawn(tell_of_all).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
@@ -109,7 +109,7 @@ fn tell_of(node: NodeId, pagemap: &File) -> Result<(), CalibrateError> {
     stayed.then_some(()).ok_or(CalibrateError::Moved(node))
 }
 
-/// A byte of each page that is told of, written, so that there is a page.
+/// A byte of each announced page, written, so that there is a page.
 fn bytes_apart(memory: &mut [u8], page: usize) -> Vec<&u8> {
     let to_boundary = memory.as_ptr().addr().wrapping_neg() % page;
     let pages = memory[to_boundary..].chunks_mut(STRIDE_PAGES * page).take(PAGES_PER_NODE);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_tells_of_its_own_nodes_where_it_may() {
+    fn this_machine_reports_its_own_nodes_if_allowed() {
         match calibrate() {
             Ok(pages) => assert!(pages > 0 && pages.is_multiple_of(PAGES_PER_NODE)),
             Err(error) => atoll_testkit::skip(atoll_testkit::Need::Permission, error),

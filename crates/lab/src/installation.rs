@@ -1,4 +1,4 @@
-//! What the lab needs of this machine, and where it is.
+//! Requirements of the lab, and where they are on this machine.
 
 use std::env;
 use std::fs::File;
@@ -33,13 +33,13 @@ pub enum MissingTool {
     Busybox,
     /// The plugin.
     #[error(
-        "{PLUGIN} was not found beside this program, in ../lib/atoll or through $ATOLL_PLUGIN; \
+        "{PLUGIN} was not found next to this program, in ../lib/atoll or through $ATOLL_PLUGIN; \
          build it (cargo build --release -p atoll-plugin), or use --count off"
     )]
     Plugin,
 }
 
-/// What is there.
+/// The parts found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Installation {
     /// The emulator.
@@ -99,7 +99,7 @@ impl Installation {
         self.plugin.as_deref().ok_or(MissingTool::Plugin)
     }
 
-    /// What the emulator says of its version, such as `7.2.22`.
+    /// Version of the emulator, such as `7.2.22`.
     pub fn qemu_version(&self) -> Option<String> {
         let mut command = Command::new(self.qemu.as_ref()?);
         let output = command.arg("--version").stdin(Stdio::null()).output().ok()?;
@@ -109,7 +109,7 @@ impl Installation {
     }
 }
 
-/// Where the lab keeps what it fetched: `lab` beside the machines that are kept
+/// Directory for fetched files: `lab` next to the machines that are kept
 /// (`$ATOLL_DATA/lab`, `$XDG_DATA_HOME/atoll/lab`, `~/.local/share/atoll/lab`). It need not exist.
 pub fn data_directory() -> Result<PathBuf, store::StoreError> {
     Ok(store::directory()?.with_file_name("lab"))
@@ -155,7 +155,7 @@ fn is_static(path: &Path) -> bool {
     interpreter_count(path) == Some(0)
 }
 
-/// Number of loader segments (`PT_INTERP`) of a 64-bit ELF file; none for anything else.
+/// Number of loader segments (`PT_INTERP`) of a 64-bit ELF file; None for other files.
 fn interpreter_count(path: &Path) -> Option<usize> {
     const HEADERS_BYTES: usize = 4096;
     const LOADER: u32 = 3;
@@ -183,9 +183,9 @@ fn plugin() -> Option<PathBuf> {
         return Some(path).filter(|path| is_readable(path));
     }
     let own = env::current_exe().ok()?;
-    let beside = own.parent()?;
+    let folder = own.parent()?;
     // Test binaries are one directory below.
-    let places = [beside.to_owned(), beside.join("../lib/atoll"), beside.join("..")];
+    let places = [folder.to_owned(), folder.join("../lib/atoll"), folder.join("..")];
     places.into_iter().map(|place| place.join(PLUGIN)).find(|path| is_readable(path))
 }
 
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_whole_elf_file_is_no_static_program() {
+    fn a_truncated_elf_file_is_not_a_static_program() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         for bytes in [&b""[..], b"\x7fELF", b"\x7fELF\x02\x01", b"#!/bin/sh\n", &[0xff; 80]] {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_is_named_and_not_there_is_told_by_its_name() {
+    fn a_missing_kernel_is_reported_by_its_name() {
         let found = Installation::find(Some(Path::new("/no/such/vmlinuz")));
         assert!(found.kernel().unwrap_err().to_string().contains("/no/such/vmlinuz"));
     }

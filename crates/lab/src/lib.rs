@@ -2,10 +2,10 @@
 //!
 //! A [`Guest`] is a machine cut to what a laptop emulates. [`run`] packs a program with its libraries
 //! and files, boots the guest in QEMU without hardware acceleration, runs the program as root,
-//! forwards its output and comes back with its exit code, and with what the plugin counted. Nothing
-//! stays behind: no process, no file.
+//! forwards its output and returns its exit code and the counts of the plugin. Nothing
+//! remains: no process, no file.
 //!
-//! It is a crate of its own because all it knows of QEMU, of kernels and of archives is of no
+//! It is a separate crate because all it knows of QEMU, of kernels and of archives is of no
 //! concern to any other.
 
 #![forbid(unsafe_code)]

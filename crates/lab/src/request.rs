@@ -1,4 +1,4 @@
-//! What is to be run in the lab, and what came of it.
+//! Requests for runs in the lab, and their outcomes.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -20,7 +20,7 @@ pub struct RunRequest {
     /// The program, as a path or a name on `$PATH`, and its arguments. Empty for a shell on this
     /// process's terminal.
     pub command: Vec<OsString>,
-    /// Files and directories that it needs besides; they are at the same paths in the guest.
+    /// Other files and directories that it needs; they are at the same paths in the guest.
     pub with: Vec<PathBuf>,
     /// Variables of its environment.
     pub environment: Vec<(OsString, OsString)>,
@@ -28,9 +28,9 @@ pub struct RunRequest {
     pub stdin: Option<PathBuf>,
     /// Directory that it starts in.
     pub directory: PathBuf,
-    /// Which accesses count; none counts nothing, and nothing is slowed.
+    /// Which accesses count; None counts nothing, at full speed.
     pub counting: Option<Counting>,
-    /// Automatic NUMA balancing; none leaves it as the kernel has it.
+    /// Automatic NUMA balancing; None keeps the kernel's setting.
     pub balancing: Option<bool>,
     /// Kernel to boot instead of the one that set-up fetched.
     pub kernel: Option<PathBuf>,
@@ -67,12 +67,12 @@ pub struct Streams<'a> {
     pub err: &'a mut (dyn Write + Send),
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct RunOutcome {
-    /// The program's exit code; 128 + the signal where one ended it.
+    /// The program's exit code; 128 + the signal if one ended it.
     pub code: u8,
-    /// What was counted, where something was.
+    /// The counts; None without any.
     pub report: Option<Report>,
     /// The machine as it was booted: with room for the packed files.
     pub guest: Guest,
@@ -84,6 +84,6 @@ pub struct RunOutcome {
     pub qemu_version: String,
     /// The guest's kernel, as `uname -r` names it.
     pub kernel_release: String,
-    /// What is worth knowing of the packing: symbolic links that lead nowhere, libraries not found.
+    /// Warnings of the packing: symbolic links that lead nowhere, libraries not found.
     pub notes: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! Gets what the lab needs: QEMU from the system's packages, a kernel and a busybox unpacked from
+//! Gets the parts of the lab: QEMU from the system's packages, a kernel and a busybox unpacked from
 //! Debian packages into the user's own directory.
 //!
-//! [`parts`] says what is there and what is missing; [`fetch`] gets a missing part. Installing QEMU
+//! [`parts`] lists present and missing parts; [`fetch`] gets a missing part. Installing QEMU
 //! takes root; the rest takes only `apt-get download` and `dpkg`.
 
 use std::fs;
@@ -48,10 +48,10 @@ pub enum FetchError {
     Failed {
         /// The command.
         command: String,
-        /// What it said, or how it ended.
+        /// Its output, or how it ended.
         reason: String,
     },
-    /// Nowhere to keep what is fetched.
+    /// There is no directory for fetched files.
     #[error(transparent)]
     Directory(#[from] atoll_formats::store::StoreError),
 }
@@ -59,16 +59,16 @@ pub enum FetchError {
 /// A part of the lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
-    /// What it is.
+    /// Its name.
     pub kind: RequirementKind,
-    /// Where it is; none where it is missing.
+    /// Where it is; None if it is missing.
     pub found: Option<PathBuf>,
     /// The Debian package that has it, and its size in bytes as downloaded where apt knows it; none
     /// for the plugin, which belongs to Atoll.
     pub package: Option<(String, Option<u64>)>,
 }
 
-/// Which part.
+/// The part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequirementKind {
     /// The emulator.
@@ -93,7 +93,7 @@ impl RequirementKind {
     }
 }
 
-/// Every part, found or missing. Packages are asked for only where something is missing.
+/// Every part, found or missing. Looks up packages only if something is missing.
 pub fn parts(installation: &Installation) -> Vec<Requirement> {
     let part = |kind, found: &Option<PathBuf>, package: &str| {
         let package = (!package.is_empty() && found.is_none()).then(|| described(kind, package));
@@ -107,7 +107,7 @@ pub fn parts(installation: &Installation) -> Vec<Requirement> {
     ]
 }
 
-/// A package with its size; of the kernel the package that the named one stands for.
+/// A package with its size; for the kernel the package that the named one depends on.
 fn described(kind: RequirementKind, package: &str) -> (String, Option<u64>) {
     let name = match kind {
         RequirementKind::Kernel => kernel_package().unwrap_or_else(|_| package.to_owned()),
@@ -118,7 +118,7 @@ fn described(kind: RequirementKind, package: &str) -> (String, Option<u64>) {
     (name, size)
 }
 
-/// Gets a missing part; what the commands say goes to `log`.
+/// Gets a missing part; the output of the commands goes to `log`.
 pub fn fetch(kind: RequirementKind, log: &mut dyn Write) -> Result<(), FetchError> {
     match kind {
         RequirementKind::Qemu => install(log),
@@ -170,7 +170,7 @@ fn unpack(package: &str, name: &str, log: &mut dyn Write) -> Result<(), FetchErr
     fs::rename(&new, &place).map_err(failed(&place))
 }
 
-/// The package that the newest cloud kernel's name stands for.
+/// The package that the newest cloud kernel's name depends on.
 fn kernel_package() -> Result<String, FetchError> {
     let text = show(KERNEL_PACKAGE)?;
     let unknown = || FetchError::Unknown { package: KERNEL_PACKAGE.to_owned() };
@@ -200,7 +200,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(value).map(str::trim)
 }
 
-/// Runs a command and returns what it says.
+/// Runs a command and returns its output.
 fn run(
     command: &mut Command,
     tool: &'static str,
@@ -211,7 +211,7 @@ fn run(
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let line = words.join(" ");
-    // Who cannot be told is not told: the log is for people.
+    // A write error is ignored: the log is for people.
     let _ = writeln!(log, "+ {line}");
     let output = command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => FetchError::NotDebian { tool },
@@ -240,7 +240,7 @@ mod tests {
                          Depends: linux-image-6.1.0-56-cloud-amd64 (= 6.1.192-2), other\nSize: 1504\n";
 
     #[test]
-    fn a_description_tells_its_size_and_what_it_depends_on() {
+    fn a_description_has_its_size_and_dependencies() {
         assert_eq!(field(SHOWN, "Size"), Some("1504"));
         assert_eq!(field(SHOWN, "Section"), None);
         let package = first_dependency(SHOWN);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_is_missing_and_one_that_fails_are_told_apart() {
+    fn a_missing_tool_and_a_failing_tool_are_distinguished() {
         let mut log = Vec::new();
         let missing = run(&mut Command::new("/no/such/tool"), "tool", &mut log).unwrap_err();
         assert!(matches!(missing, FetchError::NotDebian { .. }));

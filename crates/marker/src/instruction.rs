@@ -3,25 +3,24 @@
 /// Length of a marker in bytes.
 pub const LEN: usize = 7;
 
-/// The two bytes of every marker's displacement that are the same.
+/// The two constant bytes of every marker's displacement.
 const SIGNATURE: [u8; 2] = [0x01, 0xa7];
 
-/// What a marker says.
+/// A marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// A thread enters a region; the region is open while more have entered than left it.
     Open(u8),
     /// A thread leaves a region.
     Close(u8),
-    /// The next instruction's load is from a page that gets this tag.
+    /// Tags the page that the next instruction loads from.
     Tag(u8),
-    /// Four bits of a number told to the counter, the most significant first; all but the last
-    /// sixteen are forgotten.
+    /// Four bits of a number for the counter, the most significant first; only the last sixteen groups count.
     Say(u8),
     /// The next instruction's load is from a page of the node of this number, whose guest-physical
     /// address has just been said.
     Witness(u8),
-    /// All nodes' witnesses have been heard.
+    /// The witnesses of all nodes are complete.
     Ready,
 }
 
@@ -44,7 +43,7 @@ impl Marker {
         [0x0f, 0x1f, 0x80, number, kind, SIGNATURE[0], SIGNATURE[1]]
     }
 
-    /// The marker that an instruction is; none for any other instruction.
+    /// Decodes a marker. Returns None for any other instruction.
     pub fn decode(instruction: &[u8]) -> Option<Self> {
         let &[0x0f, 0x1f, 0x80, number, kind, first, second] = instruction else { return None };
         if [first, second] != SIGNATURE {

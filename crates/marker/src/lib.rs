@@ -1,10 +1,10 @@
-//! Markers: instructions that do nothing on any processor and tell the lab's counter what to count.
+//! Markers: instructions that do nothing on any processor and control what the lab's counter counts.
 //!
 //! A marker is a NOP of seven bytes, `nopl disp32(%rax)`, whose displacement carries a [`Marker`]. On
 //! hardware it costs one instruction slot; under `atoll lab run --count …` the counter sees it when
 //! QEMU translates the code around it. `include/atoll_marker.h` has the same for C.
 //!
-//! It is a crate of its own because programs that are not Atoll may link it: it depends on nothing.
+//! It is a separate crate without dependencies so that programs other than Atoll can link it.
 
 #![no_std]
 
@@ -14,9 +14,9 @@ mod say;
 pub use instruction::{LEN, Marker};
 pub use say::{close, open, ready, say, tag, witness};
 
-/// Regions that can be told apart: numbers 0 to 63.
+/// Number of regions: 0 to 63.
 pub const REGIONS: u8 = 64;
-/// Tags that can be told apart: numbers 1 to 15; 0 means no tag.
+/// Number of tags: 1 to 15, and 0 for no tag.
 pub const TAGS: u8 = 16;
-/// Nodes that can have witnesses: numbers 0 to 63.
+/// Number of nodes that can have witnesses: 0 to 63.
 pub const NODES: u8 = 64;

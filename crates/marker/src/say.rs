@@ -1,8 +1,7 @@
 //! The markers as functions.
 //!
-//! The number of a region is part of the instruction, so each number has an instruction of its own
-//! and a function picks one of them: a few nanoseconds, once for each region. Elsewhere than on
-//! x86-64 there is no such instruction, and the functions do nothing.
+//! The number of a region is part of the instruction, so each number has its own instruction and a function picks one
+//! of them: a few nanoseconds, once per region. On architectures other than x86-64 the functions do nothing.
 
 /// One marker instruction, in place. The compiler moves no memory access across it.
 #[cfg(target_arch = "x86_64")]
@@ -20,11 +19,11 @@ macro_rules! marker {
     };
 }
 
-/// A marker and the load it speaks of, one right behind the other.
+/// A marker, immediately followed by the load it refers to.
 ///
-/// The counter takes the next load of the cpu for the marked one, so nothing may come in between: the
-/// load before the marker takes the page fault where there is one to take, and all three stand in one
-/// aligned piece of 32 bytes, which the emulator translates as a whole and does not interrupt.
+/// The counter treats the next load of the cpu as the marked one, so nothing may come in between: the load before the
+/// marker takes a possible page fault, and all three are in one aligned block of 32 bytes, which the emulator
+/// translates as a unit and does not interrupt.
 #[cfg(target_arch = "x86_64")]
 macro_rules! mark_load {
     ($number:expr, $kind:expr, $byte:expr) => {
@@ -59,8 +58,8 @@ macro_rules! mark_load {
     };
 }
 
-/// The marker of a number that is known at run time only: an instruction for each number, of which
-/// one runs; none for other numbers.
+/// Executes the marker for a number known only at run time: there is one instruction per number. Does nothing for
+/// other numbers.
 macro_rules! pick {
     ($number:expr, $one:ident, $kind:expr, $of:tt; $($value:literal)*) => {
         match $number {
@@ -99,9 +98,8 @@ pub fn close(number: u8) {
     pick_64!(number, marker, 2, ());
 }
 
-/// Gives the pages of `memory` a tag (1 to 15; 0 takes it away; others do nothing), by which the
-/// counter tells their accesses apart. Reads a byte of each page; a page that the kernel moves
-/// afterwards loses its tag.
+/// Tags the pages of `memory` (1 to 15; 0 removes the tag; others do nothing), so that the counter can distinguish
+/// their accesses. Reads a byte of each page; a page that the kernel moves afterwards loses its tag.
 pub fn tag(number: u8, memory: &[u8]) {
     for byte in bytes_of_pages(memory) {
         tag_page(number, byte);
@@ -120,16 +118,16 @@ fn tag_page(number: u8, byte: &u8) {
     pick_16!(number, mark_load, 3, byte);
 }
 
-/// Tells the counter a number, four bits at a time: with [`witness`] its calibration. The thread must
-/// stay on one cpu until the witness.
+/// Sends the counter a number, four bits at a time; used with [`witness`] for its calibration. The thread must stay on
+/// one cpu until the witness.
 pub fn say(number: u64) {
     for shift in (0..16).rev() {
         pick_16!((number >> (4 * shift)) & 15, marker, 4, ());
     }
 }
 
-/// Tells the counter that the page of `byte`, whose guest-physical address was just [said](say), lies
-/// on node `node` (0 to 63).
+/// Informs the counter that the page of `byte`, whose guest-physical address was just sent by [`say`], is on node
+/// `node` (0 to 63).
 pub fn witness(node: u8, byte: &u8) {
     pick_64!(node, mark_load, 5, byte);
 }

@@ -1,9 +1,8 @@
-//! Memory to be read: placed on a node, proved to be there, and large enough that caches do not
-//! answer in its stead.
+//! Buffers to measure: placed on a node, verified to be there, and large enough that caches do not serve the reads.
 //!
-//! A node's measurements use up to two buffers. The chain is linked line by line in random order
-//! (latency); the stream is read, written and copied (bandwidth and load). Each is four times the
-//! caches in front of it, so that at most a quarter of the reads could hit, and far fewer do.
+//! A node's measurements use up to two buffers. The chain is linked line by line in random order (latency); the stream
+//! is read, written and copied (bandwidth and load). Each has four times the size of the caches in front of it, so
+//! that at most a quarter of the reads could hit, and far fewer do.
 
 use std::sync::Arc;
 
@@ -16,11 +15,11 @@ use crate::options::{BUFFER_MIN, MeasureOptions, MeasurementKind};
 use crate::step::{MeasureStep, Turn};
 use crate::{MeasureStepError, chain, crew, pages, seats};
 
-/// A buffer is so many times the caches in front of it.
+/// Size of a buffer as a multiple of the caches in front of it.
 const TIMES_CACHE: u64 = 4;
-/// Below so many times the caches, too many reads would hit: no figure.
+/// Below this multiple of the caches, too many reads would hit: no figure.
 const TIMES_CACHE_MIN: u64 = 2;
-/// Smallest buffer when caches are small or unknown.
+/// Minimum buffer size when caches are small or unknown.
 const BUFFER_DEFAULT: u64 = 64 << 20;
 /// Largest share of a node's free memory that is taken: 1 / this.
 const FREE_SHARE: u64 = 2;
@@ -46,7 +45,7 @@ pub(crate) struct Buffers {
 }
 
 impl BufferSizes {
-    /// What the steps need, were memory no concern.
+    /// The sizes that the steps need, regardless of available memory.
     pub(crate) fn wanted(
         machine: &Machine,
         options: &MeasureOptions,
@@ -95,12 +94,12 @@ impl BufferSizes {
     }
 }
 
-/// The largest last-level cache that one cpu sees.
+/// The largest last-level cache of a cpu.
 fn cache_of_cpu(machine: &Machine) -> u64 {
     machine.domains.iter().filter_map(|domain| domain.cache).map(|cache| cache.0).max().unwrap_or(0)
 }
 
-/// The most last-level cache that readers have together: of one node, and under cross traffic of all.
+/// The largest total last-level cache of readers: of one node, or of all under cross traffic.
 fn cache_of_readers(machine: &Machine, steps: &[MeasureStep]) -> u64 {
     let of_node = |node: &Node| {
         let caches = machine.domains_of(node.id).filter_map(|domain| domain.cache);
@@ -114,7 +113,7 @@ fn cache_of_readers(machine: &Machine, steps: &[MeasureStep]) -> u64 {
 }
 
 impl Buffers {
-    /// Memory for a turn's steps, on its node and nowhere else; notes say what it is like.
+    /// Memory for a turn's steps, strictly on its node; adds notes about it.
     pub(crate) fn allocate(
         machine: &Arc<Machine>,
         kernel: &Arc<dyn Kernel>,
@@ -147,7 +146,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Whether the memory is still where it belongs; otherwise in words where it is.
+    /// Checks that the memory is still on its node; the error says where it is.
     pub(crate) fn check_after(&self) -> Result<(), String> {
         self.check(PAGES_AFTER)
     }
@@ -159,7 +158,7 @@ impl Buffers {
         let node = self.node;
         let ranges: Vec<_> = self.each().map(NodeBuffer::pages).collect();
         let report = verify_pages_sampled(self.kernel.as_ref(), &ranges, pages_max)
-            .map_err(|error| format!("node {node}: cannot tell where memory is: {error}"))?;
+            .map_err(|error| format!("node {node}: cannot determine where memory is: {error}"))?;
         if report.elsewhere() == 0 && report.untouched == 0 {
             return Ok(());
         }
@@ -190,13 +189,13 @@ impl Buffers {
             Some(share) => {
                 format!("node {node}: {len} read, {:.0} % on huge pages; {misses}", share * 100.0)
             }
-            None => format!("node {node}: {len} read; the kernel does not tell on which pages"),
+            None => format!("node {node}: {len} read; the kernel does not report the page size"),
         }
     }
 }
 
-/// Runs `task` on a cpu of the node, or of the nearest that has some: where `mbind` is refused, the
-/// first touch then decides for the right node. Where no thread can be bound, it runs as it is.
+/// Runs `task` on a cpu of the node, or of the nearest node with cpus: if `mbind` is refused, first touch then places
+/// memory on the right node. If no thread can be bound, it runs unbound.
 fn beside_memory<T: Send>(
     machine: &Machine,
     kernel: &dyn Kernel,

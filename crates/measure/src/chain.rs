@@ -1,5 +1,5 @@
-//! A chain through all cache lines of a buffer in random order: each line tells the next, so that no
-//! processor reads ahead and every read waits for the one before.
+//! A chain through all cache lines of a buffer in random order: each line has the index of the next, which defeats
+//! prefetching, and every read waits for the one before.
 
 use atoll_sys::SplitMix64;
 
@@ -10,13 +10,13 @@ use crate::options::MeasureOptions;
 /// reads of a line may hit what the other half brought; the order is random, so they hardly do.
 pub(crate) const LINE: usize = 64;
 
-/// Swaps between two looks at the cancel flag: some milliseconds.
+/// Swaps between checks of the cancel flag: a few milliseconds.
 const SWAPS_UNWATCHED: usize = 1 << 16;
 
 /// Lines of a buffer, each with the index of the next in its first eight bytes.
 pub(crate) type LineChain = [[u8; LINE]];
 
-/// The whole lines of these bytes.
+/// The complete lines of these bytes.
 pub(crate) fn lines(bytes: &[u8]) -> &LineChain {
     bytes.as_chunks().0
 }
@@ -40,7 +40,7 @@ pub(crate) fn link(bytes: &mut [u8], options: &MeasureOptions) -> Result<(), Mea
     Ok(())
 }
 
-/// Follows the chain from line `at` for so many reads; the line reached.
+/// Follows the chain from line `at` for a number of reads; returns the line reached.
 #[inline(never)]
 pub(crate) fn walk(lines: &LineChain, mut at: usize, reads: usize) -> usize {
     for _ in 0..reads {

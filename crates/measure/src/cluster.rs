@@ -1,23 +1,22 @@
-//! Domains that the kernel does not report: groups of cpus that hand lines to each other clearly faster than to
+//! Domains that the kernel does not report: groups of cpus that transfer lines clearly faster among each other than to
 //! others, found by single linkage.
 //!
-//! Cpus are joined nearest first (Kruskal's minimum spanning tree); the times of the joins rise from
-//! those within groups to those between them. Where one join takes [`CLEAR`] times as long as the one
-//! before, everything before it is a group. Groups are looked into again, for a machine may hide
-//! packages and domains at once. Noise does not make groups: a group is at least two cpus, and the
-//! median time between groups is [`CLEAR`] times that within them.
+//! Cpus are joined nearest first (Kruskal's minimum spanning tree); the times of the joins rise from those within
+//! groups to those between them. If one join takes [`CLEAR`] times as long as the one before, the earlier joins form
+//! the groups. Groups are split recursively, since a machine may hide packages and domains at once. Noise does not make
+//! groups: a group has at least two cpus, and the median time between groups is [`CLEAR`] times that within them.
 
 use atoll_topology::{CpuId, CpuSet, Machine};
 
 use crate::samples::Samples;
 
-/// What is between groups takes at least so many times what is within. An assumption: handovers within
-/// one last-level cache differ along its ring or mesh, and those across caches by much more.
+/// Minimum ratio of times between groups to times within. An assumption: transfers within one last-level cache differ
+/// along its ring or mesh, and those across caches by much more.
 const CLEAR: f64 = 1.6;
 
-/// Groups within the domains of the machine, where handover times split a domain clearly: two or more
-/// groups for each such domain, ordered by smallest cpu. One cpu of each core counts, since threads
-/// of one core share more than a domain. A cpu with none near it is in no group.
+/// Groups within the domains of the machine if transfer times split a domain clearly: two or more groups for each such
+/// domain, ordered by smallest cpu. Only one cpu of each core counts, since threads of one core share more than a
+/// domain. A cpu without near cpus is in no group.
 pub(crate) fn hidden_domains(
     machine: &Machine,
     time: impl Fn(CpuId, CpuId) -> Option<f64>,
@@ -38,13 +37,13 @@ pub(crate) fn hidden_domains(
     hidden
 }
 
-/// Cpus with times to all others: a sample may have left some out.
+/// Cpus with times to all others: a sample may leave some out.
 fn measured(cpus: &[CpuId], time: impl Fn(CpuId, CpuId) -> Option<f64>) -> Vec<CpuId> {
     let seen = |cpu: &CpuId| cpus.iter().any(|other| other != cpu && time(*cpu, *other).is_some());
     cpus.iter().copied().filter(seen).collect()
 }
 
-/// Groups among these rows of a symmetric matrix; none where they are one group.
+/// Groups among these rows of a symmetric matrix; empty if they are one group.
 fn groups(matrix: &[Vec<f64>], rows: &[usize]) -> Vec<Vec<usize>> {
     let Some(split) = split(matrix, rows) else { return Vec::new() };
     split
@@ -56,8 +55,8 @@ fn groups(matrix: &[Vec<f64>], rows: &[usize]) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// The split at the clearest step between joins that leaves two or more groups of two or more; a step
-/// that only parts single cpus from the rest is passed over.
+/// The split at the clearest step between joins that leaves two or more groups of two or more; a step that only
+/// separates single cpus is skipped.
 fn split(matrix: &[Vec<f64>], rows: &[usize]) -> Option<Vec<Vec<usize>>> {
     let joins = spanning_tree(matrix, rows);
     let step = |i: usize| joins[i + 1].time / joins[i].time;
@@ -72,7 +71,7 @@ fn split(matrix: &[Vec<f64>], rows: &[usize]) -> Option<Vec<Vec<usize>>> {
 
 /// Groups of two or more rows that these joins make.
 fn joined(rows: &[usize], joins: &[Join]) -> Vec<Vec<usize>> {
-    let mut groups = Groups::of(rows.len());
+    let mut groups = Groups::new(rows.len());
     for join in joins {
         groups.join(join.a, join.b);
     }
@@ -102,8 +101,7 @@ struct Join {
     time: f64,
 }
 
-/// Joins of the minimum spanning tree in rising order of time (Prim: no list of all pairs). Indices
-/// are into `rows`.
+/// Joins of the minimum spanning tree in ascending order of time (Prim: no list of all pairs). Indices are into `rows`.
 fn spanning_tree(matrix: &[Vec<f64>], rows: &[usize]) -> Vec<Join> {
     let mut joins = Vec::new();
     // For each row outside the tree, the nearest inside.
@@ -126,11 +124,11 @@ fn spanning_tree(matrix: &[Vec<f64>], rows: &[usize]) -> Vec<Join> {
     joins
 }
 
-/// Disjoint sets of indices, each named by its smallest.
+/// Disjoint sets of indices, each represented by its smallest.
 struct Groups(Vec<usize>);
 
 impl Groups {
-    fn of(count: usize) -> Self {
+    fn new(count: usize) -> Self {
         Self((0..count).collect())
     }
 
@@ -159,7 +157,7 @@ mod tests {
     use super::*;
     use atoll_sys::SplitMix64;
 
-    /// A machine of one domain with so many cores.
+    /// A machine of one domain with this number of cores.
     fn machine(cores: u32) -> Machine {
         let node = NodeShape::with_cpus(NodeId(0), 1, cores, 1).memory(Bytes(1 << 30));
         MachineBuilder::new("flat").node(node).distances(vec![vec![10]]).build().unwrap()

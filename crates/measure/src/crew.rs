@@ -1,11 +1,10 @@
-//! Threads that load memory while one looks at what they have done.
+//! Worker threads that load memory while a lead thread measures their progress.
 //!
-//! Each thread binds itself to its cpu, proves it, reports, and then works round and round, adding
-//! what it has done to a counter of its own, until the stop flag is set. Who measures (the lead)
-//! starts when all have reported, lets them run warm, and reads all counters between two points of
-//! time. So every thread is counted over the same time, in a steady state: fixed work would count
-//! the time in which only stragglers run. There is no barrier to hang at: a thread that cannot start
-//! or bind makes the whole measurement an error, and the stop flag is set however the lead ends.
+//! Each worker binds itself to its cpu, verifies it, reports, and then works in a loop, adding its progress to its own
+//! counter, until the stop flag is set. The lead starts when all have reported, lets them warm up, and reads all
+//! counters at two points in time. So every worker is counted over the same time, in a steady state: fixed work would
+//! include the time in which only stragglers run. There is no barrier that could hang: a worker that cannot start or
+//! bind makes the whole measurement an error, and the stop flag is set however the lead ends.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -20,13 +19,13 @@ use crate::MeasureStepError;
 use crate::options::{MeasureOptions, STARVED};
 use crate::stream::ThreadJob;
 
-/// Longest time between two looks at the cancel flag.
+/// Maximum time between checks of the cancel flag.
 const NAP: Duration = Duration::from_millis(10);
 
-/// Blocks between two looks at the clock, which costs as much as a small part of a block.
+/// Blocks between reads of the clock, each of which costs a small fraction of a block.
 const BLOCKS_A_LOOK: u64 = 1024;
 
-/// A thread to be.
+/// A thread to start.
 #[derive(Debug)]
 pub(crate) struct WorkerSpec<'a> {
     pub(crate) cpu: CpuId,
@@ -40,13 +39,13 @@ pub(crate) struct WorkerSpec<'a> {
 pub(crate) struct Counters(Vec<CachePadded<AtomicU64>>);
 
 impl Counters {
-    fn of(threads: usize) -> Self {
+    fn new(threads: usize) -> Self {
         Self((0..threads).map(|_| CachePadded::default()).collect())
     }
 
     /// Bytes done by the first `flow` threads, and by the others.
     pub(crate) fn read(&self, flow: usize) -> (u64, u64) {
-        // Relaxed: counts only; a block more or less does not matter.
+        // Relaxed: only counts; a block more or less does not matter.
         let sum = |counters: &[CachePadded<AtomicU64>]| {
             counters.iter().map(|counter| counter.load(Ordering::Relaxed)).sum()
         };
@@ -54,7 +53,7 @@ impl Counters {
         (sum(flow), sum(others))
     }
 
-    /// Whether either side, where it has threads, has done nothing since then.
+    /// Whether a side with threads has made no progress since then.
     pub(crate) fn is_idle(&self, flow: usize, before: (u64, u64)) -> bool {
         let now = self.read(flow);
         let flow = flow.min(self.0.len());
@@ -70,16 +69,16 @@ impl Drop for StopThreadsOnDrop<'_> {
     }
 }
 
-/// Runs the workers, and `lead` on the calling thread as soon as all of them work; all have ended
-/// when it returns. They also end after `life`, by when the lead has long looked: under a real-time
-/// scheduler (`chrt`) workers on all cpus would otherwise keep it from ever running again.
+/// Runs the workers, and `lead` on the calling thread as soon as all of them work; all have ended when it returns. They
+/// also end after `life`, well after the lead should be done: under a real-time scheduler (`chrt`) workers on all cpus
+/// could otherwise starve it forever.
 pub(crate) fn with_crew<T>(
     kernel: &dyn Kernel,
     life: Duration,
     workers: Vec<WorkerSpec<'_>>,
     lead: impl FnOnce(&Counters) -> Result<T, MeasureStepError>,
 ) -> Result<T, MeasureStepError> {
-    let counters = Counters::of(workers.len());
+    let counters = Counters::new(workers.len());
     let stop = CachePadded::new(AtomicBool::new(false));
     let expected = workers.len();
     let end = Instant::now() + life;
@@ -119,7 +118,7 @@ fn work(mut worker: WorkerSpec<'_>, counter: &AtomicU64, stop: &AtomicBool, end:
     });
 }
 
-/// Runs `task` on a thread of its own that is bound to the cpu.
+/// Runs `task` on a new thread bound to the cpu.
 pub(crate) fn on_cpu<T: Send>(
     kernel: &dyn Kernel,
     cpu: CpuId,
@@ -174,7 +173,7 @@ pub(crate) fn rate(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / (time.as_nanos() as f64).max(1.0)
 }
 
-/// Sleeps unless and until called off.
+/// Sleeps until the time is over or the measurement is cancelled.
 fn nap(time: Duration, options: &MeasureOptions) -> Result<(), MeasureStepError> {
     let end = Instant::now() + time;
     loop {

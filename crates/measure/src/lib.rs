@@ -1,13 +1,12 @@
 //! Measurements of the machine, as facts of its knowledge base: latency and bandwidth of every path
 //! between nodes, alone, loaded and under cross traffic, and the time from core to core.
 //!
-//! It owns the kernels that are timed and the threads and memory they need. It is a crate of its own
-//! because it must be compiled and run apart from everything that could disturb it, and because
-//! `topology` knows a machine without touching it.
+//! It owns the timed kernels and the threads and memory they need. It is a separate crate because it must be compiled
+//! and run apart from everything that could disturb it, and because `topology` describes a machine without touching it.
 //!
-//! [`measure`] does what its [`MeasureOptions`] say and returns a [`MeasureReport`]: facts, and notes on what could
-//! not be measured. A figure is only of memory that is proved to lie on its node, read by threads
-//! that are proved to run on their cpus; whatever stands in the way becomes a note.
+//! [`measure`] follows its [`MeasureOptions`] and returns a [`MeasureReport`]: facts, and notes on what could not be
+//! measured. Every figure is of memory that is verified to be on its node, read by threads that are verified to run on
+//! their cpus; any obstacle becomes a note.
 
 #![forbid(unsafe_code)]
 

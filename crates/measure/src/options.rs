@@ -1,4 +1,4 @@
-//! What to measure, for how long, and how to call it off.
+//! Options of a measurement: what to measure, for how long, and how to cancel it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,17 +10,17 @@ use atoll_topology::Bytes;
 
 use crate::MeasureError;
 
-/// A repetition lasts longer than its window while a thread's side has done nothing at all (more
-/// threads than cpus, a busy machine), up to this time.
+/// A repetition extends beyond its window while a side has made no progress (more threads than cpus, a busy machine),
+/// up to this time.
 pub(crate) const STARVED: Duration = Duration::from_secs(2);
 
-/// Smallest buffer: below it, slices of many threads would not hold a block each.
+/// Minimum buffer size: below it, slices of many threads would not hold a block each.
 pub const BUFFER_MIN: Bytes = Bytes(1 << 20);
 
-/// Most repetitions: more would only take time.
+/// Maximum number of repetitions: more would only take time.
 pub const REPETITIONS_MAX: u32 = 1000;
 
-/// Longest window of one repetition.
+/// Maximum window of one repetition.
 pub const WINDOW_MAX: Duration = Duration::from_secs(60);
 
 /// A kind of measurement.
@@ -34,12 +34,12 @@ pub enum MeasurementKind {
     Loaded,
     /// A flow while other nodes load its destination.
     CrossTraffic,
-    /// A cache line handed from cpu to cpu.
+    /// A cache line transferred from cpu to cpu.
     CoreToCore,
 }
 
 impl MeasurementKind {
-    /// Every part, in the order in which they are measured.
+    /// Every part, in the order of measurement.
     pub const ALL: [Self; 5] =
         [Self::Latency, Self::Bandwidth, Self::Loaded, Self::CrossTraffic, Self::CoreToCore];
 
@@ -54,7 +54,7 @@ impl MeasurementKind {
         }
     }
 
-    /// The part of that name.
+    /// Finds a part by name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == name)
     }
@@ -74,21 +74,20 @@ pub struct MeasureOptions {
     /// Whether every number of threads (1, 2, 4, …), load and path is visited; otherwise one thread
     /// and all, three loads, and of the paths of a loaded or crossed node the local and the farthest.
     pub thorough: bool,
-    /// Memory to read on each node, of the chain and of the stream each; four times the last-level
-    /// caches in question and at least 64 MiB when not set.
+    /// Size of the chain and of the stream on each node; by default four times the relevant last-level caches and at
+    /// least 64 MiB.
     pub buffer: Option<Bytes>,
     /// Repetitions of each figure.
     pub repetitions: u32,
-    /// Time each measurement runs before it counts.
+    /// Warm-up time of each measurement.
     pub warm_up: Duration,
     /// Time of one repetition.
     pub window: Duration,
-    /// Most pairs of cpus between which a cache line is bounced.
+    /// Maximum number of pairs of cpus between which a cache line is bounced.
     pub pairs_max: u32,
     /// Seed of the order in which lines are read.
     pub seed: u64,
-    /// Set it, from any thread, to end within some ten milliseconds; what is measured by then is
-    /// reported.
+    /// Set it, from any thread, to end within about ten milliseconds; the figures so far are reported.
     pub cancel: Arc<AtomicBool>,
 }
 
@@ -120,9 +119,9 @@ impl MeasureOptions {
         }
     }
 
-    /// Whether it was called off.
+    /// Whether it was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
-        // Relaxed: the flag alone matters, nothing is published through it.
+        // Relaxed: only the flag matters, nothing is published through it.
         self.cancel.load(Ordering::Relaxed)
     }
 
@@ -131,7 +130,7 @@ impl MeasureOptions {
         self.warm_up + self.window * self.repetitions
     }
 
-    /// By when a measurement has ended even where every repetition waits for a starved thread.
+    /// Upper bound for the time of a measurement, even if every repetition waits for a starved thread.
     pub(crate) fn run_time_max(&self) -> Duration {
         2 * self.run_time() + STARVED * (self.repetitions + 1)
     }

@@ -1,8 +1,8 @@
-//! The share of memory that lies on huge pages, as the kernel's `smaps` tells it.
+//! The share of memory on huge pages, from the kernel's `smaps`.
 
 use atoll_sys::Root;
 
-/// What `smaps` says of the mappings that overlap some ranges.
+/// Sizes from `smaps` for the mappings that overlap some ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Sizes {
     /// Length of the mappings, kB.
@@ -11,8 +11,8 @@ struct Sizes {
     huge: u64,
 }
 
-/// Share, 0 to 1, of the mappings that hold these ranges of addresses (start, end) of this process
-/// which lies on transparent huge pages; `None` where the kernel does not tell.
+/// The share (0 to 1) of transparent huge pages in the mappings that contain these ranges of addresses (start, end) of
+/// this process; `None` if the kernel does not report it.
 #[doc(alias = "AnonHugePages")]
 pub(crate) fn huge_share(ranges: &[(usize, usize)]) -> Option<f64> {
     share_in(&Root::live().read_text("/proc/self/smaps").ok()?, ranges)

@@ -1,7 +1,7 @@
-//! What is measured in which order, and how long it takes.
+//! The order and the estimated time of the measurements.
 //!
-//! Steps are grouped by the node whose memory they read: it is allocated, checked and linked once,
-//! and given back before the next node's turn.
+//! Steps are grouped by the node whose memory they read: it is allocated, verified and linked once, and released
+//! before the next node's turn.
 
 use std::time::Duration;
 
@@ -18,18 +18,17 @@ const TOUCH_NS_A_BYTE: f64 = 0.3;
 /// Time to link one line into a chain: two misses.
 const LINK_NS_A_LINE: f64 = 150.0;
 
-/// All that is to be done.
+/// The plan.
 #[derive(Clone, Debug)]
 pub(crate) struct MeasurePlan {
     pub(crate) turns: Vec<Turn>,
-    /// Cpus of which all pairs bounce a line.
+    /// Cpus whose pairs all bounce a line.
     pub(crate) pair_cpus: Vec<CpuId>,
-    /// What cannot be measured here, or only in part.
+    /// What cannot be measured on this machine, or only partially.
     pub(crate) notes: Vec<String>,
 }
 
-/// A buffer that no node could hold is a slip of the pen; one that a node is too full for is noted
-/// when it is that node's turn.
+/// Rejects a buffer that no node could hold; a buffer that a node is too full for becomes a note at that node's turn.
 fn check_buffer(machine: &Machine, options: &MeasureOptions) -> Result<(), MeasureError> {
     let largest = machine.nodes.iter().map(|node| node.memory).max().unwrap_or_default();
     match options.buffer.filter(|buffer| *buffer > largest) {
@@ -68,14 +67,14 @@ impl MeasurePlan {
         Ok(Self { turns, pair_cpus, notes })
     }
 
-    /// Steps in all.
+    /// Total number of steps.
     pub(crate) fn steps(&self) -> usize {
         let steps: usize = self.turns.iter().map(|turn| turn.steps.len()).sum();
-        // Each cpu with all after it is a step.
+        // Each cpu with all later ones is a step.
         steps + self.pair_cpus.len().saturating_sub(1)
     }
 
-    /// Time for all of it.
+    /// Total time.
     pub(crate) fn time(&self, machine: &Machine, options: &MeasureOptions) -> Duration {
         let turns = self.turns.iter().map(|turn| turn.time(machine, options));
         turns.sum::<Duration>() + core_to_core::time(core_to_core::pairs(self.pair_cpus.len()))
@@ -144,7 +143,7 @@ fn is_telling(machine: &Machine, from: &Node, to: &Node) -> bool {
     with_memory.first() == Some(&to.id) || with_memory.last() == Some(&to.id)
 }
 
-/// What is known to be missing or bounded before anything is measured.
+/// Known gaps and limits, before anything is measured.
 fn general_notes(machine: &Machine, options: &MeasureOptions) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(limit) = &machine.limits.cpu_time {

@@ -1,4 +1,4 @@
-//! [`measure`]: all that was asked, node by node, with what could not be measured as notes.
+//! [`measure`]: runs the plan node by node, with notes on what could not be measured.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,38 +13,38 @@ use crate::plan::MeasurePlan;
 use crate::step::{MeasureStep, Turn};
 use crate::{MeasureError, MeasureStepError, cluster};
 
-/// Failed pairs of cpus that are named; the others are counted.
+/// Maximum number of failed pairs of cpus that are named; the others are counted.
 const PAIRS_NAMED: usize = 3;
 
-/// What came out.
+/// The result of a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasureReport {
-    /// Figures, in the order in which they were measured.
+    /// Figures, in the order of measurement.
     pub facts: Vec<Fact>,
-    /// What could not be measured and why, and what to know of the figures.
+    /// What could not be measured and why, and remarks about the figures.
     pub notes: Vec<String>,
-    /// Where core-to-core times split domains of the machine clearly: the groups. Cpus of one core
-    /// are represented by the first.
+    /// The groups, if core-to-core times split domains of the machine clearly. Cpus of one core are represented by the
+    /// first.
     pub hidden_domains: Vec<CpuSet>,
-    /// Whether it was called off before its end.
+    /// Whether it was cancelled.
     pub cancelled: bool,
 }
 
-/// How far it is.
+/// Progress of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureProgress {
-    /// What comes next: `latency 0-1`, `memory of node 0`; `done` at the end.
+    /// The next step: `latency 0-1`, `memory of node 0`; `done` at the end.
     pub next: String,
     /// Steps done.
     pub done: usize,
-    /// Steps in all.
+    /// Total number of steps.
     pub total: usize,
-    /// Time still needed, estimated.
+    /// Estimated remaining time.
     pub left: Duration,
 }
 
-/// How long [`measure`] will take, estimated for an idle machine with memory of usual speed; an
-/// emulated one takes several times as long.
+/// Estimates the time of [`measure`] for an idle machine with typical memory; an emulated machine takes several times
+/// as long.
 ///
 /// # Errors
 /// Those of [`measure`].
@@ -56,9 +56,8 @@ pub fn estimate(machine: &Machine, options: &MeasureOptions) -> Result<Duration,
 /// the machine the program runs on, so `machine` is the discovered one; tests pass another with a
 /// simulated kernel and get figures of no meaning.
 ///
-/// The calling thread is never bound; `progress` hears of every step before it begins and of the
-/// end. A step that fails (node full, cpu not to be bound, pages elsewhere) gives a note instead of
-/// facts.
+/// The calling thread is never bound; `progress` is called before every step and at the end. A step that fails (node
+/// full, binding refused, pages elsewhere) gives a note instead of facts.
 ///
 /// # Errors
 /// [`MeasureError::Options`] for options out of bounds, [`MeasureError::NoCpus`] and
@@ -85,13 +84,13 @@ pub fn measure(
         planned,
         planned_done,
     };
-    // Cancelling ends the run; what is measured stays.
+    // Cancelling ends the run; the figures so far are kept.
     run.report.cancelled = run.all(&plan).is_err();
-    run.tell(if run.report.cancelled { "called off" } else { "done" }.to_owned());
+    run.tell(if run.report.cancelled { "cancelled" } else { "done" }.to_owned());
     Ok(run.report)
 }
 
-/// A measurement under way.
+/// A running measurement.
 struct Measurement<'a> {
     machine: &'a Arc<Machine>,
     kernel: &'a Arc<dyn Kernel>,
@@ -101,13 +100,13 @@ struct Measurement<'a> {
     done: usize,
     total: usize,
     start: Instant,
-    /// Time of all steps, as estimated.
+    /// Estimated time of all steps.
     planned: Duration,
-    /// Of that, what is done.
+    /// The part of it that is done.
     planned_done: Duration,
 }
 
-/// Called off.
+/// Cancelled.
 struct MeasureCancelled;
 
 impl Measurement<'_> {
@@ -135,7 +134,7 @@ impl Measurement<'_> {
             }
             Err(why) => {
                 self.report.notes.push(format!("{why}; no figures of its memory"));
-                // Nothing of it is left to do, and none of its time was needed.
+                // Its steps are skipped, and their estimated time was not needed.
                 self.planned = self.planned.saturating_sub(turn.time(self.machine, self.options));
                 self.done += turn.steps.len();
             }
@@ -178,7 +177,7 @@ impl Measurement<'_> {
         }
     }
 
-    /// Core-to-core, a step for each cpu with all after it.
+    /// Core-to-core, one step for each cpu with all later ones.
     fn pairs(&mut self, cpus: &[CpuId]) -> Result<(), MeasureCancelled> {
         let (mut times, mut failures) = (core_to_core::HandoverTimes::new(), Vec::new());
         for (i, cpu) in cpus.iter().enumerate().take(cpus.len().saturating_sub(1)) {
@@ -194,7 +193,7 @@ impl Measurement<'_> {
         self.note_failures(failures);
         self.report.facts.extend(core_to_core::facts(&times));
         self.check_cancelled()?;
-        // The fastest batch: neighbours' work makes a handover slower, never faster.
+        // The fastest batch: interference makes a transfer slower, never faster.
         let time = |a, b| times.get(&(a, b)).or_else(|| times.get(&(b, a))).map(|s| s.min());
         self.report.hidden_domains = cluster::hidden_domains(self.machine, time);
         Ok(())
@@ -225,8 +224,7 @@ impl Measurement<'_> {
     }
 }
 
-/// Time left of what was planned: planned time that is not done yet, stretched as what is done was,
-/// and never shrunk.
+/// Remaining time: the planned time of the remaining steps, scaled by the slowdown so far, but never below the plan.
 fn left(planned: Duration, done: Duration, elapsed: Duration) -> Duration {
     let rest = planned.saturating_sub(done);
     let stretched = elapsed.as_secs_f64() / done.as_secs_f64().max(1e-9);

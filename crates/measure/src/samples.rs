@@ -4,12 +4,12 @@ use std::time::SystemTime;
 
 use atoll_topology::{Conditions, Fact, Quantity, Source, Spread, Subject, quantile};
 
-/// Repetitions in rising order; at least one.
+/// Repetitions in ascending order; at least one.
 #[derive(Clone, Debug)]
 pub(crate) struct Samples(Vec<f64>);
 
 impl Samples {
-    /// `None` when there is none, or one is not a positive number.
+    /// Returns None if there are none, or one is not a positive number.
     pub(crate) fn new(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() || !values.iter().all(|value| value.is_finite() && *value > 0.0) {
             return None;
@@ -18,7 +18,7 @@ impl Samples {
         Some(Self(values))
     }
 
-    /// The middle one; of an even number, the mean of the two in the middle.
+    /// The median.
     pub(crate) fn median(&self) -> f64 {
         quantile(&self.0, 0.5).expect("there is one at least")
     }

@@ -1,9 +1,9 @@
-//! Which cpus of a node read, and in which order more of them join.
+//! The order in which the cpus of a node join a measurement.
 
 use atoll_topology::{CpuId, Machine, Node};
 
-/// Cpus of a node in the order in which threads take them: first one of each core, in turn among the
-/// domains so that few threads meet all caches and paths, then their siblings in the same order.
+/// Cpus of a node in the order in which threads take them: first one of each core, round-robin over the domains so
+/// that few threads cover all caches and paths, then their siblings in the same order.
 pub(crate) fn in_order(machine: &Machine, node: &Node) -> Vec<CpuId> {
     let mut ranked: Vec<_> = machine
         .cpus
@@ -27,13 +27,13 @@ pub(crate) fn in_order(machine: &Machine, node: &Node) -> Vec<CpuId> {
     seats.into_iter().map(|seat| seat.3).collect()
 }
 
-/// The cpu that measures latency: the first of the last core, for the first ones serve interrupts.
+/// The cpu that measures latency: the first of the last core, since the first cores serve interrupts.
 pub(crate) fn for_latency(machine: &Machine, node: &Node) -> Option<CpuId> {
     let cores = machine.cores.iter().filter(|core| core.cpus.is_subset(&node.cpus));
     cores.filter_map(|core| core.cpus.first()).max().or_else(|| node.cpus.last())
 }
 
-/// Cpus of the node on other cores than `cpu`; where it has a single core, its other threads.
+/// Cpus of the node on other cores than `cpu`; on a single core, its other threads.
 pub(crate) fn beside(machine: &Machine, node: &Node, cpu: CpuId) -> Vec<CpuId> {
     let mut seats = in_order(machine, node);
     seats.retain(|seat| *seat != cpu);

@@ -1,4 +1,4 @@
-//! One measurement, and those that share a node's memory.
+//! One measurement, and the group of those that share a node's memory.
 
 use atoll_topology::NodeId;
 

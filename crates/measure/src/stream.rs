@@ -7,15 +7,15 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Bytes between two looks at the stop flag: large enough that counting costs little beside
-/// reading them, small enough that a throttled load comes evenly.
+/// Bytes between checks of the stop flag: large enough that counting is cheap compared to reading, small enough that a
+/// throttled load is even.
 const BLOCK: usize = 8 << 10;
 
-/// Values that are written: no two neighbouring bytes alike, so that it stays stores and does not
-/// become the C library's `memset`, which may bypass caches.
+/// The written value: no two adjacent bytes are equal, so that the compiler emits stores and not the C library's
+/// `memset`, which may bypass caches.
 const PATTERN: [u64; 8] = [0x0102_0304_0506_0708; 8];
 
-/// What a thread does, and with which memory.
+/// The operation of a thread, and its memory.
 #[derive(Debug)]
 pub(crate) enum ThreadJob<'a> {
     /// Adds up all words.
@@ -32,8 +32,7 @@ pub(crate) enum ThreadJob<'a> {
 }
 
 impl ThreadJob<'_> {
-    /// Works block by block, round and round, waiting for `pause` after each, until `done` says so
-    /// of the bytes worked on.
+    /// Loops over the blocks, waiting for `pause` after each, until `done` returns true for the bytes processed.
     pub(crate) fn run(&mut self, pause: Duration, mut done: impl FnMut(usize) -> bool) {
         let mut block = 0;
         loop {
@@ -59,7 +58,7 @@ impl ThreadJob<'_> {
         }
     }
 
-    /// Works on one block; its length in bytes.
+    /// Processes one block; returns its length in bytes.
     fn work(&mut self, block: usize) -> usize {
         let start = block * BLOCK;
         let end = (start + BLOCK).min(self.len());
@@ -98,7 +97,7 @@ fn fill(bytes: &mut [u8], pattern: [u64; 8]) {
     }
 }
 
-/// Waits without giving the cpu away: a sleep takes 50 µs and more.
+/// Busy-waits: a sleep takes at least 50 µs.
 fn wait(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {}

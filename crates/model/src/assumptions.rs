@@ -1,8 +1,8 @@
-//! What is taken for granted where no fact tells it, each with its reason.
+//! Default values for missing facts, each with its reason.
 
 use std::borrow::Cow;
 
-/// Smallest and largest value of an assumption: no machine is outside, and no product overflows.
+/// Range of an assumption: no machine is outside, and no product overflows.
 const RANGE: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 
 /// A value and why it was taken.
@@ -21,39 +21,38 @@ impl Assumption {
     }
 }
 
-/// Everything that is assumed. Facts of the machine come before those of the same name.
+/// All assumptions. Facts of the machine take precedence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumptions {
     /// Latency of a node's own memory, ns.
     pub latency_local: Assumption,
-    /// Latency of another node's memory as a multiple of the local one, where distances are assumed
-    /// too; where they are known, they scale it.
+    /// Latency of another node's memory as a multiple of the local one, if distances are assumed too; known distances
+    /// scale it.
     pub latency_remote: Assumption,
     /// Latency of a hit in the second-level cache, cycles.
     pub latency_l2: Assumption,
     /// Latency of a hit in the last-level cache, cycles.
     pub latency_llc: Assumption,
-    /// Latency of a clean line from another domain's cache, as a share of the latency of the memory
-    /// behind that cache.
+    /// Latency of a clean line from another domain's cache, as a share of the latency of that node's memory.
     pub line_clean: Assumption,
-    /// The same of a written line.
+    /// The same for a written line.
     pub line_dirty: Assumption,
     /// Time of a page walk after a miss of the DTLB, cycles.
     pub walk: Assumption,
     /// Clock frequency, GHz.
     pub frequency: Assumption,
-    /// Instructions in each cycle while nothing is waited for.
+    /// Instructions per cycle without stalls.
     pub instructions_per_cycle: Assumption,
-    /// Time that each access takes beside its waiting, ns; instead of that of the instructions, which
-    /// counts where this is none. For loops whose time was measured.
+    /// Compute time per access besides waiting, ns. Replaces the time of the instructions, which counts if this is
+    /// None. For loops whose time was measured.
     pub compute_per_access: Option<Assumption>,
-    /// Accesses that a cpu has in flight where they do not depend on each other, at least 1.
+    /// Independent accesses that a cpu has in flight, at least 1.
     pub in_flight: Assumption,
     /// Bandwidth of a memory controller, GB/s.
     pub bandwidth_controller: Assumption,
     /// Bandwidth of a link in each direction, GB/s.
     pub bandwidth_link: Assumption,
-    /// Cpus of each node that work at the same time; the flows tell it where this is none.
+    /// Cpus of each node that work at the same time; taken from the flows if None.
     pub busy_cpus: Option<Assumption>,
 }
 
@@ -80,20 +79,20 @@ impl Default for Assumptions {
     }
 }
 
-/// An assumption that no machine fulfils.
+/// An assumption outside of its range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{name} is assumed to be {value}; give a number from {least} to 1e9")]
 pub struct AssumptionError {
-    /// Which one.
+    /// Its name.
     pub name: &'static str,
     /// Its value.
     pub value: f64,
-    /// The least that makes sense.
+    /// Its minimum.
     pub least: f64,
 }
 
 impl Assumptions {
-    /// Whether all values make sense.
+    /// Checks the range of all values.
     pub(crate) fn check(&self) -> Result<(), AssumptionError> {
         let positive = [
             ("latency of local memory", &self.latency_local),

@@ -13,8 +13,8 @@ use crate::figures::Ledger;
 const CONTROLLER: &str = "bandwidth of a memory controller";
 const LINK: &str = "bandwidth of a link, one direction";
 
-/// GB/s of each controller, in the order of the machine's nodes: what the node's own cpus read, or
-/// where it has none what the best placed of the others do.
+/// GB/s of each controller, in the order of the machine's nodes: the read bandwidth of the node's own cpus, or for a
+/// node without cpus that of the best other node.
 pub(crate) fn controllers<'a>(
     knowledge: &'a Knowledge,
     assumptions: &'a Assumptions,
@@ -62,7 +62,7 @@ fn saturated(knowledge: &Knowledge) -> HashMap<Subject, &Fact> {
     });
     let key = |fact: &Fact| (fact.subject, fact.source, fact.conditions.threads);
     let newest = best(usable, key, |fact| Reverse(fact.at));
-    // Of positive numbers the larger one has the larger bits.
+    // The bits of positive floats are ordered like their values.
     let rank = |fact: &Fact| (fact.source, Reverse(fact.value.to_bits()));
     best(newest.into_values(), |fact| fact.subject, rank)
 }

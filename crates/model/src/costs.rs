@@ -1,4 +1,4 @@
-//! What one event takes on a machine.
+//! The cost of each event on a machine.
 
 use atoll_topology::{Knowledge, Link, Nanos, NodeId, Quantity, Subject};
 
@@ -12,11 +12,11 @@ use crate::{AssumptionError, Assumptions, Figure, bandwidths, latencies};
 pub struct Costs {
     pub(crate) nodes: Vec<NodeCosts>,
     pub(crate) links: Vec<LinkCosts>,
-    /// Accesses in flight where they do not depend on each other.
+    /// Independent accesses in flight.
     pub(crate) in_flight: f64,
     /// Time per access instead of that of the instructions, ns.
     pub(crate) compute_per_access: Option<f64>,
-    /// Cpus of each node that work, instead of what flows tell.
+    /// Busy cpus of each node, instead of those of the flows.
     pub(crate) busy_cpus: Option<f64>,
     pub(crate) figures: Vec<Figure>,
 }
@@ -34,8 +34,7 @@ pub(crate) struct NodeCosts {
     pub(crate) l2: f64,
     pub(crate) llc: f64,
     pub(crate) walk: f64,
-    /// Taking a line from all others that hold it: they are asked at once and the farthest is waited
-    /// for.
+    /// Invalidating a line in all other caches: they are asked in parallel, and the farthest determines the time.
     pub(crate) upgrade: f64,
     /// Of an instruction.
     pub(crate) instruction: f64,
@@ -51,14 +50,16 @@ pub(crate) struct LinkCosts {
 }
 
 impl Costs {
-    /// The costs that facts tell, and where they do not, what is assumed. Facts that are not positive
-    /// are left out.
-    pub fn of(knowledge: &Knowledge, assumptions: &Assumptions) -> Result<Self, AssumptionError> {
+    /// The costs from facts, and from assumptions where facts are missing. Facts that are not positive are ignored.
+    pub fn from_knowledge(
+        knowledge: &Knowledge,
+        assumptions: &Assumptions,
+    ) -> Result<Self, AssumptionError> {
         assumptions.check()?;
         let mut ledger = Ledger::default();
         let memory = latencies::latencies(knowledge, assumptions, &mut ledger);
         let clock = clocks(knowledge, assumptions, &mut ledger);
-        let cores = Cores::of(assumptions, &mut ledger);
+        let cores = Cores::from_assumptions(assumptions, &mut ledger);
         let bandwidth = bandwidths::controllers(knowledge, assumptions, &mut ledger);
         let links = bandwidths::links(knowledge, assumptions, &mut ledger);
         let in_flight =
@@ -79,7 +80,7 @@ impl Costs {
         })
     }
 
-    /// Latency of memory, from cpus of a node to a home; none for nodes that are not there.
+    /// Latency of memory, from cpus of a node to a home. Returns None for unknown nodes.
     pub fn memory(&self, from: NodeId, to: NodeId) -> Option<Nanos> {
         let to = self.position(to)?;
         Some(Nanos(self.nodes[self.position(from)?].memory[to]))
@@ -124,7 +125,7 @@ fn clocks<'a>(
     knowledge.machine.nodes.iter().map(&mut ledgered).collect()
 }
 
-/// What is assumed of all cores alike.
+/// Assumptions about all cores.
 struct Cores {
     l2_cycles: f64,
     llc_cycles: f64,
@@ -136,7 +137,7 @@ struct Cores {
 }
 
 impl Cores {
-    fn of<'a>(assumptions: &'a Assumptions, ledger: &mut Ledger<'a>) -> Self {
+    fn from_assumptions<'a>(assumptions: &'a Assumptions, ledger: &mut Ledger<'a>) -> Self {
         let mut noted = |name, unit, it| ledger.assumed(name, unit, it);
         let l2_cycles = noted("hit in the second level", "cycles", &assumptions.latency_l2);
         let llc_cycles = noted("hit in the last level", "cycles", &assumptions.latency_llc);

@@ -1,4 +1,4 @@
-//! From costs and flows to time.
+//! Estimates time from costs and flows.
 
 use std::fmt;
 use std::iter::zip;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::costs::{LinkCosts, NodeCosts};
 use crate::{Costs, Figure, Flows, FlowsError, LinkFlow, NodeFlow};
 
-/// How long a run would take on the machine itself.
+/// The estimated time of a run on the real machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Time of each node's cpus, by node.
@@ -18,11 +18,11 @@ pub struct Estimate {
     pub controllers: Vec<ControllerTime>,
     /// Time of each link and direction, by link, forward first.
     pub links: Vec<LinkTime>,
-    /// Accesses in flight behind [`independent`](Self::independent).
+    /// Accesses in flight for [`independent`](Self::independent).
     pub in_flight: f64,
-    /// Bounds where accesses do not depend on each other.
+    /// Bounds for independent accesses.
     pub independent: TimeBounds,
-    /// Bounds where each access waits for the one before.
+    /// Bounds if each access waits for the one before.
     pub dependent: TimeBounds,
     /// The figures used.
     pub figures: Vec<Figure>,
@@ -35,18 +35,18 @@ pub struct NodeTime {
     pub node: NodeId,
     /// Cpus that share the work.
     pub busy_cpus: f64,
-    /// Computing, of one of them.
+    /// Compute time of one of them.
     pub compute: Nanos,
-    /// Waiting for lines one by one, of one of them.
+    /// Time of one of them to wait for lines one by one.
     pub wait: Nanos,
-    /// What they waited for, all of them together, one by one.
+    /// Waiting time of all of them together by cause, one access at a time.
     pub waits: Waits,
 }
 
-/// What cpus wait for, one access at a time.
+/// Waiting time by cause, one access at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Private caches behind the first level.
+    /// Private caches beyond the first level.
     pub private: Nanos,
     /// The domain's last-level cache.
     pub llc: Nanos,
@@ -54,7 +54,7 @@ pub struct Waits {
     pub memory_local: Nanos,
     /// Other nodes' memory.
     pub memory_remote: Nanos,
-    /// Lines in other domains' caches, and taking lines from them.
+    /// Lines in other domains' caches, and invalidating lines there.
     pub caches: Nanos,
     /// Page walks.
     pub walks: Nanos,
@@ -65,7 +65,7 @@ pub struct Waits {
 pub struct ControllerTime {
     /// Its node.
     pub node: NodeId,
-    /// In which its bytes pass at its bandwidth.
+    /// Its bytes divided by its bandwidth.
     pub time: Nanos,
 }
 
@@ -78,25 +78,24 @@ pub struct LinkTime {
     pub from: NodeId,
     /// Where they go.
     pub to: NodeId,
-    /// In which they pass at its bandwidth.
+    /// Its bytes divided by its bandwidth.
     pub time: Nanos,
 }
 
-/// Between what the time of the run lies.
+/// Bounds of the time of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimeBounds {
     /// The slowest node's computing and waiting.
     pub latency: Nanos,
     /// The busiest controller or link.
     pub bandwidth: Nanos,
-    /// At least: the larger of the two, when they overlap entirely.
+    /// Lower bound: the larger of the two, if they overlap completely.
     pub lower: Nanos,
-    /// At most: both, one after the other.
+    /// Upper bound: both, one after the other.
     pub upper: Nanos,
-    /// All cpus' computing and waiting one after the other: what a program takes that never does two
-    /// things at a time, wherever its thread went.
+    /// All cpus' computing and waiting in sequence: the time of a single-threaded program, wherever its thread ran.
     pub serial: Nanos,
-    /// What takes longest alone; none where nothing was counted.
+    /// The bottleneck; None if nothing was counted.
     pub narrowest: Option<Resource>,
 }
 
@@ -109,7 +108,7 @@ pub struct PerAccess {
     pub upper: Nanos,
 }
 
-/// What can be busy.
+/// A resource that can be busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {
@@ -139,8 +138,8 @@ impl fmt::Display for Resource {
 }
 
 impl Estimate {
-    /// The estimate; an error where the flows are not of the machine that the costs are of.
-    pub fn of(costs: &Costs, flows: &Flows) -> Result<Self, FlowsError> {
+    /// Estimates the time. Returns an error if the flows and the costs are of different machines.
+    pub fn from_flows(costs: &Costs, flows: &Flows) -> Result<Self, FlowsError> {
         flows.check(costs)?;
         let node = |(at, (node, flow))| node_time(costs, at, node, flow);
         let nodes: Vec<NodeTime> = zip(&costs.nodes, &flows.nodes).enumerate().map(node).collect();
@@ -166,7 +165,7 @@ impl Estimate {
 }
 
 impl NodeTime {
-    /// Computing and waiting of one of the cpus, with so many accesses in flight.
+    /// Computing and waiting of one of the cpus, with this number of accesses in flight.
     pub fn latency(&self, in_flight: f64) -> Nanos {
         Nanos(self.compute.0 + self.wait.0 / in_flight.max(1.0))
     }
@@ -181,7 +180,7 @@ impl Waits {
 }
 
 impl TimeBounds {
-    /// Time of one access of a thread that made so many; none where it made none.
+    /// Time of one access of a thread that made this many. Returns None for no accesses.
     pub fn per_access(&self, accesses_of_a_thread: u64) -> Option<PerAccess> {
         let each = |time: Nanos| Nanos(time.0 / accesses_of_a_thread as f64);
         let some = accesses_of_a_thread > 0;
@@ -234,7 +233,7 @@ fn directions(costs: &LinkCosts, flow: LinkFlow) -> [LinkTime; 2] {
     [time(link.a, link.b, flow.forward), time(link.b, link.a, flow.backward)]
 }
 
-/// The asymptotic bounds with so many accesses in flight.
+/// The asymptotic bounds with this number of accesses in flight.
 fn bounds(
     nodes: &[NodeTime],
     controllers: &[ControllerTime],
@@ -261,7 +260,7 @@ fn bounds(
     }
 }
 
-/// The longest time that is any, the first of several.
+/// The longest nonzero time, the first of several.
 fn longest(times: impl Iterator<Item = (Nanos, Resource)>) -> Option<(Nanos, Resource)> {
     let some = times.filter(|(time, _)| time.0 > 0.0);
     some.reduce(|longest, it| if it.0.0 > longest.0.0 { it } else { longest })

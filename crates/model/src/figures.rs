@@ -1,4 +1,4 @@
-//! The figures that an estimate rests on, for its reader.
+//! The figures that an estimate is based on.
 
 use std::collections::HashMap;
 
@@ -10,17 +10,17 @@ use crate::Assumption;
 /// A figure that was used, or several of one kind, source and origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is of.
+    /// Its name.
     pub name: String,
-    /// Its value; of several the smallest.
+    /// Its value; the smallest of several.
     pub least: f64,
-    /// Of several the largest.
+    /// The largest of several.
     pub most: f64,
     /// Unit of both.
     pub unit: String,
-    /// How far it can be trusted.
+    /// Its source.
     pub source: Source,
-    /// Who says so.
+    /// Its origin.
     pub origin: String,
 }
 
@@ -32,12 +32,12 @@ pub(crate) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    /// Notes a fact and gives its value.
+    /// Records a fact and returns its value.
     pub(crate) fn fact(&mut self, name: &'static str, unit: &str, fact: &'a Fact) -> f64 {
         self.note(name, (fact.value, unit), fact.source, &fact.origin)
     }
 
-    /// Notes an assumption and gives its value.
+    /// Records an assumption and returns its value.
     pub(crate) fn assumed(
         &mut self,
         name: &'static str,
@@ -47,7 +47,7 @@ impl<'a> Ledger<'a> {
         self.note(name, (assumption.value, unit), Source::Assumed, &assumption.origin)
     }
 
-    /// Notes a value and gives it back.
+    /// Records a value and returns it.
     pub(crate) fn note(
         &mut self,
         name: &'static str,

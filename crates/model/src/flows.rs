@@ -1,11 +1,11 @@
-//! What was counted on a machine, as the model takes it.
+//! The counts of a run, as input of the model.
 
 use crate::Costs;
 
 /// Counts of a run, in the order of the machine's nodes and links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flows {
-    /// What the cpus of each node did.
+    /// Counts of the cpus of each node.
     pub nodes: Vec<NodeFlow>,
     /// Bytes through each memory controller.
     pub controllers: Vec<ControllerFlow>,
@@ -13,10 +13,10 @@ pub struct Flows {
     pub links: Vec<LinkFlow>,
 }
 
-/// What the cpus of a node did. Lists are by node.
+/// Counts of the cpus of a node. Lists are by node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeFlow {
-    /// Cpus that worked side by side; less than 1 counts as 1, and so does NaN.
+    /// Cpus that worked concurrently; less than 1 and NaN count as 1.
     pub busy_cpus: f64,
     /// Instructions.
     pub instructions: u64,
@@ -32,7 +32,7 @@ pub struct NodeFlow {
     pub clean: Vec<u64>,
     /// Written lines from other caches on each node.
     pub dirty: Vec<u64>,
-    /// Lines that were there and had to be taken from other holders.
+    /// Lines that were cached and had to be invalidated elsewhere.
     pub upgrades: u64,
     /// Page walks.
     pub dtlb_misses: u64,
@@ -52,11 +52,11 @@ pub struct ControllerFlow {
 pub struct LinkFlow {
     /// From its smaller node to its larger one.
     pub forward: u64,
-    /// The other way.
+    /// In the other direction.
     pub backward: u64,
 }
 
-/// Counts that are not of the machine.
+/// Counts that do not fit the machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{found} counts of {what} for a machine with {expected}; use the counts and the machine of \
@@ -65,9 +65,9 @@ pub struct LinkFlow {
 pub struct FlowsError {
     /// What was counted.
     pub what: &'static str,
-    /// Counts that there are.
+    /// Number of counts.
     pub found: usize,
-    /// Counts that there should be.
+    /// Expected number of counts.
     pub expected: usize,
 }
 

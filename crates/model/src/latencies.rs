@@ -16,8 +16,8 @@ const DISTANCE_LOCAL: f64 = 10.0;
 
 /// Latencies in ns, row = node of the cpus, column = home, in the order of the machine's nodes.
 ///
-/// A fact on the path comes first. Else the latency of the node's own memory is scaled by the distance,
-/// or, where distances are assumed, by the assumed ratio.
+/// A fact about the path takes precedence. Otherwise the latency of the node's own memory is scaled by the distance,
+/// or by the assumed ratio if distances are assumed.
 pub(crate) fn latencies<'a>(
     knowledge: &'a Knowledge,
     assumptions: &'a Assumptions,
@@ -52,8 +52,8 @@ pub(crate) fn latencies<'a>(
     rows
 }
 
-/// The most trusted idle latency of each path. One thread makes dependent reads, whether a fact says so
-/// or not.
+/// The most trusted idle latency of each path. Latency is measured by one thread, whether or not a fact has that
+/// condition.
 fn idle(knowledge: &Knowledge) -> HashMap<(NodeId, NodeId), &Fact> {
     let mut best: HashMap<(NodeId, NodeId), &Fact> = HashMap::new();
     for fact in &knowledge.facts {

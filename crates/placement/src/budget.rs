@@ -1,4 +1,4 @@
-//! A budget for memory: who allocates asks first.
+//! A budget for memory, charged before allocating.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +15,10 @@ pub trait Budget: Send + Sync + std::fmt::Debug {
     fn shrink(&self, bytes: Bytes);
 }
 
-/// The budget does not hold what was asked.
+/// The budget has too little left.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{asked} more memory asked, {available} of {limit} available; raise the memory limit or free tables"
+    "{asked} more memory requested, {available} of {limit} available; raise the memory limit or free tables"
 )]
 pub struct BudgetExceeded {
     /// What was asked for.

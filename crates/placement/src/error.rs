@@ -21,7 +21,7 @@ pub enum KernelError {
     Refused {
         /// The system call.
         call: &'static str,
-        /// What forbids it and what would permit it.
+        /// What forbids it, and how to permit it.
         reason: String,
     },
     /// Memory is used up, of the machine, the node or the cgroup (`ENOMEM`).
@@ -37,7 +37,7 @@ pub enum KernelError {
     Failed {
         /// The system call.
         call: &'static str,
-        /// The kernel's word for it.
+        /// The kernel's error.
         reason: String,
     },
 }

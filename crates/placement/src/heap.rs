@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use atoll_topology::Bytes;
 
-/// What a thread counts by itself before it adds to the sum: one shared write for many allocations.
+/// Bytes that a thread counts locally before it adds them to the sum: one shared write for many allocations.
 /// The sum is off by less than this for each thread.
 const OWN_MAX: i64 = 256 << 10;
 
@@ -31,7 +31,7 @@ thread_local! {
 #[derive(Debug, Default)]
 pub struct CountedHeap<A>(pub A);
 
-/// What is allocated by [`CountedHeap`] and not freed yet; nothing where it is not the global
+/// Bytes allocated by [`CountedHeap`] and not freed yet; zero if it is not the global
 /// allocator.
 pub fn heap_allocated() -> Bytes {
     Bytes(ALLOCATED.load(Ordering::Relaxed).max(0) as u64)
@@ -50,7 +50,7 @@ fn count(bytes: i64) {
     });
 }
 
-/// How the inner allocator is asked for a block, and later told of it.
+/// The layout with which the inner allocator allocates and frees a block.
 #[inline]
 fn asked(layout: Layout) -> Layout {
     if layout.size() < PAGED_MIN { layout } else { layout.align_to(PAGE).unwrap_or(layout) }

@@ -1,5 +1,5 @@
 //! What placement asks of the operating system, as a trait: [`LiveKernel`](crate::LiveKernel) asks
-//! Linux, `testkit::SimulatedKernel` keeps a book of its own, so that every path (placed, refused,
+//! Linux, `testkit::SimulatedKernel` simulates it, so that every path (placed, refused,
 //! full, fallen back) runs on a machine with one node.
 
 use std::ptr::NonNull;
@@ -100,7 +100,7 @@ pub trait Kernel: Send + Sync + std::fmt::Debug {
     /// Contents stay as they are, and bytes beyond its ends are neither read nor written.
     fn populate(&self, mapping: Mapping) -> Result<(), KernelError>;
 
-    /// Home of the page at each address, as the kernel tells it (`move_pages` without targets);
+    /// Home of the page at each address, according to the kernel (`move_pages` without targets);
     /// `None` for a page not yet written to.
     fn homes(&self, addresses: &[usize]) -> Result<Vec<Option<NodeId>>, KernelError>;
 

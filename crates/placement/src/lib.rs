@@ -2,11 +2,11 @@
 //!
 //! This crate owns the decision where threads and memory go and the calls that carry it out:
 //! [`Strategy`] says what should be where, [`Kernel`] does it ([`LiveKernel`] by Linux), [`Arena`]
-//! hands out [`NodeBuffer`]s on a node and counts every [`Fallback`], [`Budget`] bounds them,
-//! [`CountedHeap`] counts what has no home, and
-//! [`verify_pages`] and [`verify_thread`] tell what the kernel says was achieved.
+//! provides [`NodeBuffer`]s on a node and counts every [`Fallback`], [`Budget`] bounds them,
+//! [`CountedHeap`] counts memory without a home, and
+//! [`verify_pages`] and [`verify_thread`] report the placement achieved according to the kernel.
 //!
-//! It is a crate of its own because it fences off the one door to the kernel's placement calls, so
+//! It is a crate of its own because it encapsulates the kernel's placement calls, so
 //! that everything above runs on a simulated kernel as well, and because database engineers use it
 //! without anything above it. It knows nothing of Arrow, SQL or thread pools.
 

@@ -1,4 +1,4 @@
-//! The callbacks: each tells the simulation what a vCPU just did.
+//! The callbacks: each reports an event of a vCPU to the simulation.
 
 use std::ffi::{OsStr, c_int, c_uint, c_void};
 use std::io;
@@ -16,13 +16,13 @@ use crate::say;
 /// The one counter of the process: QEMU loads a plugin once.
 static COUNTER: OnceLock<Counter> = OnceLock::new();
 
-/// Where user space ends on x86-64 with four levels of page tables.
+/// The end of user space on x86-64 with four levels of page tables.
 pub(crate) const USER_END: u64 = 1 << 47;
 
-/// Kinds of access that are remembered. QEMU tells size and direction in the low 18 bits.
+/// Number of cached kinds of access. QEMU encodes size and direction in the low 18 bits.
 const KINDS: usize = 1 << 18;
 
-/// What the callbacks share.
+/// The shared state of the callbacks.
 pub(crate) struct Counter {
     pub(crate) simulation: Simulation,
     pub(crate) report: PathBuf,
@@ -53,7 +53,7 @@ impl AccessKind {
     /// Asks QEMU.
     #[cold]
     fn ask(access: u32) -> Self {
-        // SAFETY: `access` is what QEMU passed to the callback; both calls only take it apart.
+        // SAFETY: `access` is what QEMU passed to the callback; both calls only decode it.
         let (shift, is_store) = unsafe {
             (qemu::qemu_plugin_mem_size_shift(access), qemu::qemu_plugin_mem_is_store(access))
         };
@@ -85,7 +85,7 @@ impl Counter {
         Ok(COUNTER.get_or_init(|| counter))
     }
 
-    /// The counter, once it is installed.
+    /// The installed counter.
     #[inline]
     pub(crate) fn get() -> Option<&'static Self> {
         COUNTER.get()

@@ -1,15 +1,13 @@
-//! Which instructions make exactly one access of a kind each time they run.
+//! Finds instructions that make exactly one access of a kind each time they run.
 //!
-//! A block's instructions are counted once for each time that it runs. A callback of their own for
-//! that costs as much as an access; where a block has an instruction that makes exactly one load, or
-//! exactly one store, whenever it runs, that access counts for the block. What is not known here is
-//! no such instruction: the block has a callback of its own then.
+//! A block's instructions are counted once each time it runs. A separate callback for that costs as much as an access;
+//! if a block has an instruction that always makes exactly one load, or exactly one store, that access counts for the
+//! block. Unknown instructions do not qualify: the block then has a separate callback.
 //!
-//! adc and sbb are left out. QEMU calls a function of its own for their carry, and where such an
-//! instruction faults, it tells the processor's own accesses on the way into the kernel as the
-//! instruction's.
+//! adc and sbb are excluded. QEMU calls a helper for their carry, and if such an instruction faults, it reports the
+//! processor's own accesses on kernel entry as the instruction's.
 
-/// The access by which a run of an instruction can be told.
+/// The access that identifies a run of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SoleAccess {
     Load,

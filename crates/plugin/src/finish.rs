@@ -1,4 +1,4 @@
-//! The end of QEMU, at which the report is written.
+//! Writes the report when QEMU ends.
 
 use std::ffi::c_void;
 use std::ptr;

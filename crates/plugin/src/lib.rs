@@ -1,16 +1,16 @@
-//! The QEMU plugin of the lab: tells a [`Simulation`](atoll_simulation::Simulation) every access that
-//! a guest's user space makes, and writes its report when QEMU ends.
+//! The QEMU plugin of the lab: reports every access of a guest's user space to a
+//! [`Simulation`](atoll_simulation::Simulation), and writes its report when QEMU ends.
 //!
 //! QEMU loads it with `-plugin file=libatoll_plugin.so,setup=PATH`, where PATH is a
-//! [`Setup`](atoll_simulation::Setup) as JSON. It is a crate of its own because it is a library that
+//! [`Setup`](atoll_simulation::Setup) as JSON. It is a separate crate because it is a library that
 //! QEMU loads: its symbols are the emulator's, and nothing else can link it. What it counts is
 //! decided in `simulation`.
 //!
-//! - `qemu`: what is used of QEMU's interface.
+//! - `qemu`: the used part of QEMU's interface.
 //! - `translate`: which callbacks the instructions of a block get.
-//! - `decode`: which instructions tell by an access that their block runs.
+//! - `decode`: which instructions identify a run of their block by an access.
 //! - `counter`: the callbacks, which run between the guest's instructions.
-//! - `finish`: the report's way into its file.
+//! - `finish`: writes the report.
 //!
 //! A panic does not cross into QEMU: Rust ends the process with a message where one reaches the edge
 //! of an `extern "C"` function.

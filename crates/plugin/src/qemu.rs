@@ -1,4 +1,4 @@
-//! What is used of QEMU's plugin interface, declared by hand: `qemu-plugin.h`, API versions 1 (QEMU
+//! The used part of QEMU's plugin interface, declared by hand: `qemu-plugin.h`, API versions 1 (QEMU
 //! 5.1 to 8.2) and 2 (QEMU 9 and 10). The symbols are the emulator's own and are bound when it loads
 //! the plugin.
 
@@ -25,7 +25,7 @@ pub(crate) struct HardwareAddress {
     _opaque: [u8; 0],
 }
 
-/// What QEMU says of itself to [`qemu_plugin_install`](crate::qemu_plugin_install).
+/// QEMU's description of itself for [`qemu_plugin_install`](crate::qemu_plugin_install).
 #[repr(C)]
 pub(crate) struct InstallInfo {
     target_name: *const c_char,
@@ -133,7 +133,7 @@ impl std::ops::Deref for InstructionBytes {
     }
 }
 
-/// The bytes of an instruction; empty where QEMU does not tell them. `api` is QEMU's.
+/// The bytes of an instruction; empty if QEMU does not provide them. `api` is QEMU's version.
 ///
 /// # Safety
 /// The instruction is one of the block being translated.

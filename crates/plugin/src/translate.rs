@@ -15,7 +15,7 @@ pub(crate) fn register(id: PluginId) {
     unsafe { qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, translated) };
 }
 
-/// A block is translated: those of user space are told about. The kernel's are left alone.
+/// A block is translated: instruments blocks of user space and ignores the kernel's.
 extern "C" fn translated(_: PluginId, block: *mut TranslationBlock) {
     let Some(counter) = Counter::get() else { return };
     // SAFETY: QEMU's block lives during this call; its instructions are numbered from 0.

@@ -1,4 +1,4 @@
-//! What every primitive is given: workers, memory, a cancel token, and what is tuned.
+//! Resources of every primitive: workers, memory, a cancel token, and tuning.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{PrimitiveError, Tuning};
 /// Work of one task of a step.
 pub type TaskFn<T> = Box<dyn FnOnce(&TaskContext) -> Result<T, PrimitiveError> + Send>;
 
-/// Workers, memory (with its budget), a cancel token, and what is tuned. Clones share them.
+/// Workers, memory (with its budget), a cancel token, and tuning. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Context {
     runtime: Runtime,
@@ -22,24 +22,24 @@ pub struct Context {
 }
 
 impl Context {
-    /// A context over these workers and this memory, not tuned, with a cancel token of its own. Of the
-    /// machine it knows what it is made of, and nothing that was measured.
+    /// A context over these workers and this memory with default tuning and a new cancel token. It knows the machine's
+    /// topology but no measurements.
     pub fn new(runtime: Runtime, arena: Arena) -> Self {
-        let knowledge = Arc::new(Knowledge::of(runtime.machine().as_ref().clone()));
+        let knowledge = Arc::new(Knowledge::from_machine(runtime.machine().as_ref().clone()));
         Self { runtime, arena, cancel: CancelToken::new(), tuning: Arc::default(), knowledge }
     }
 
-    /// The same, with what is known of the machine, by which variants are chosen.
+    /// The same with measurements of the machine, which guide the choice of variants.
     pub fn with_knowledge(self, knowledge: Arc<Knowledge>) -> Self {
         Self { knowledge, ..self }
     }
 
-    /// The same, tuned.
+    /// The same with this tuning.
     pub fn with_tuning(self, tuning: Tuning) -> Self {
         Self { tuning: Arc::new(tuning), ..self }
     }
 
-    /// The same, cancelled by this token.
+    /// The same with this cancel token.
     pub fn with_cancel(self, cancel: CancelToken) -> Self {
         Self { cancel, ..self }
     }
@@ -54,22 +54,22 @@ impl Context {
         &self.arena
     }
 
-    /// Cancels what runs in this context.
+    /// The token that cancels primitives in this context.
     pub fn cancel(&self) -> &CancelToken {
         &self.cancel
     }
 
-    /// What is tuned.
+    /// The tuning.
     pub fn tuning(&self) -> &Tuning {
         &self.tuning
     }
 
-    /// What is known of the machine.
+    /// The machine and its measurements.
     pub fn knowledge(&self) -> &Knowledge {
         &self.knowledge
     }
 
-    /// Runs one task on each worker, to their join; results by worker.
+    /// Runs one task on each worker, and waits for all; results by worker.
     pub async fn on_workers<T: Send + 'static>(
         &self,
         step: &str,
@@ -84,8 +84,8 @@ impl Context {
         self.finish(self.runtime.step(step, tasks.collect())).await
     }
 
-    /// Runs tasks on their nodes, any worker of the node taking the next one; a task without a node
-    /// goes to the next node in turn. Results in the order of the tasks.
+    /// Runs tasks on their nodes, any worker of the node taking the next one; tasks without a node go to the nodes in
+    /// turn. Results are in the order of the tasks.
     pub async fn on_nodes<T: Send + 'static>(
         &self,
         step: &str,

@@ -1,4 +1,4 @@
-//! Why a primitive did not finish.
+//! Errors of primitives.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use arrow_schema::{ArrowError, DataType};
 use atoll_placement::PlacementError;
 use atoll_runtime::{Cancelled, StepError};
 
-/// Why a primitive did not finish. Its input is as it was.
+/// Why a primitive failed. Its input is unchanged.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PrimitiveError {
-    /// Memory that could not be had, or that the budget does not hold.
+    /// Memory allocation failed or exceeds the budget.
     #[error(transparent)]
     Memory(#[from] PlacementError),
-    /// Cancelled by its caller.
+    /// The caller cancelled the primitive.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// A result that its type does not hold.
+    /// The result does not fit its type.
     #[error("{what} overflows {data_type}; cast the column to a wider type first")]
     Overflow {
         /// The function and its column.
@@ -23,38 +23,38 @@ pub enum PrimitiveError {
         /// Type of the result.
         data_type: DataType,
     },
-    /// Columns that do not fit together: lengths, types, positions.
-    #[error("{what}: {found} given, {expected} expected")]
+    /// Columns that do not match: lengths, types, positions.
+    #[error("{what}: found {found}, expected {expected}")]
     Shape {
-        /// What was given.
+        /// The mismatched property.
         what: String,
-        /// What it is.
+        /// Its value.
         found: String,
-        /// What it should be.
+        /// The expected value.
         expected: String,
     },
-    /// A type that a primitive does not take.
+    /// A type that the primitive does not support.
     #[error("{what} does not support {data_type}; cast it to one of: {supported}")]
     Type {
         /// The primitive and its argument.
         what: &'static str,
-        /// Type given.
+        /// The given type.
         data_type: DataType,
-        /// Types it takes.
+        /// The supported types.
         supported: &'static str,
     },
-    /// Arrow did not build what was asked.
+    /// Arrow failed to build a result.
     #[error("{0}")]
     Arrow(Arc<ArrowError>),
-    /// A panic in a worker, which is a defect.
+    /// A panic in a worker, which is a bug.
     #[error("a worker panicked in '{step}': {message}; please report it")]
     Panicked {
         /// The step.
         step: String,
-        /// What the panic said.
+        /// The panic message.
         message: String,
     },
-    /// Work was sent to a node that the machine does not have.
+    /// Work was sent to a node that does not exist on the machine.
     #[error("{0}")]
     NoSuchNode(String),
 }

@@ -1,25 +1,25 @@
-//! The hash of a 64-bit word that all primitives share: partition digits are its high bits, slots of
-//! a table inside a partition its low bits.
+//! The hash of a 64-bit word that all primitives share: partitions use its high bits, slots of a table inside a
+//! partition its low bits.
 
-/// Odd and random; of wyhash.
+/// Odd and random, from wyhash.
 const MULTIPLIER: u64 = 0xa076_1d64_78bd_642f;
-/// Keeps zero, and small numbers, from being multiplied as they are.
+/// Prevents multiplying zero and small numbers unchanged.
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Hash of a word: the folded 128-bit product, all of whose bits depend on all bits of the word.
+/// Hash of a word: a folded 128-bit product; every bit depends on all bits of the word.
 #[inline(always)]
 pub fn word(word: u64) -> u64 {
     let product = u128::from(word ^ SALT) * u128::from(MULTIPLIER);
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Hash of a word given the hash of what comes before it.
+/// Hash of a word, given the hash of the preceding words.
 #[inline(always)]
 pub fn then(before: u64, next: u64) -> u64 {
     word(before.rotate_left(23) ^ next)
 }
 
-/// Hash of two words given the hash of what comes before them, at the price of one.
+/// Hash of two words, given the hash of the preceding words, at the price of one.
 #[inline(always)]
 pub fn then_pair(before: u64, first: u64, second: u64) -> u64 {
     let product = u128::from(first ^ MULTIPLIER) * u128::from(second ^ SALT ^ before);
@@ -30,7 +30,7 @@ pub fn then_pair(before: u64, first: u64, second: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Largest share of `keys` in one of 1024 partitions, over an even share.
+    /// Ratio of the largest of 1024 partitions of `keys` to an even share.
     fn unevenness(keys: impl Iterator<Item = u64>, digit: impl Fn(u64) -> usize) -> f64 {
         let mut counts = [0_u32; 1024];
         let mut all = 0;

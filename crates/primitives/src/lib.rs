@@ -2,13 +2,12 @@
 //! home, tuned for each machine and used by every engine, as BLAS is for linear algebra (Li, Pandis,
 //! Mueller, Raman, Lohman: "NUMA-aware algorithms: the case of data shuffling", CIDR 2013).
 //!
-//! A primitive takes a [`Context`] (workers, memory, budget, cancel token, [`Tuning`]) and what each
-//! node holds as [`Part`]s, Arrow batches that are read where they lie. What it builds lies in memory
-//! of the context's arena, charged to its budget; running out of it is an error, and nothing of the
-//! input changes.
+//! A primitive takes a [`Context`] (workers, memory, budget, cancel token, [`Tuning`]) and each node's input as
+//! [`Part`]s, Arrow batches that are read in place. It allocates from the context's arena, charged to its budget;
+//! exceeding it is an error, and the input stays unchanged.
 //!
-//! It is a crate of its own because engines use it without SQL, and because the fast loops need
-//! `unsafe`, which is fenced in `kernel`.
+//! It is a separate crate because engines use it without SQL, and because the fast loops need `unsafe`, which is
+//! confined to `kernel`.
 
 pub mod aggregate;
 mod context;

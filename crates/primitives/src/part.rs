@@ -1,4 +1,4 @@
-//! What one node holds of a primitive's input.
+//! A primitive's input on one node.
 
 use arrow_array::RecordBatch;
 use atoll_topology::NodeId;
@@ -6,9 +6,9 @@ use atoll_topology::NodeId;
 /// Rows and the node whose memory holds them. Cloning shares the buffers.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Home of the rows; none if unknown, and then any worker reads them.
+    /// Home of the rows; None if unknown: then any worker reads them.
     pub home: Option<NodeId>,
-    /// The rows, read where they lie.
+    /// The rows, read in place.
     pub rows: RecordBatch,
 }
 

@@ -1,4 +1,4 @@
-//! What is fitted to a machine.
+//! Parameters tuned for a machine.
 
 use std::ops::RangeInclusive;
 
@@ -6,20 +6,20 @@ use atoll_topology::{Conditions, Fact, Knowledge, Quantity, Source, Subject};
 
 use crate::kernel::fan_out::FanOut;
 
-/// Sizes that the fast loops take. [`Tuning::default`] fits no machine in particular; `atoll tune`
-/// measures what fits this one and keeps it with the machine's facts.
+/// Sizes for the fast loops. [`Tuning::default`] fits no machine in particular; `atoll tune` measures the best sizes
+/// for this one and stores them with the machine's facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Rows that are worked on at a time, between two looks at the cancel token; they stay in the
-    /// first- and second-level caches between the passes over them.
+    /// Rows processed at a time, between two cancellation checks; they stay in the first- and second-level caches
+    /// between the passes over them.
     pub block_rows: usize,
-    /// Most partitions (log2) of one pass of radix partitioning.
+    /// Maximum number of partitions (log2) of one pass of radix partitioning.
     pub fan_out_bits_max: u32,
     /// Rows that a partition's write-combining buffer holds: 8, 16, 32 or 64.
     pub buffer_rows: usize,
-    /// How many rows ahead a probe that misses the caches is prefetched.
+    /// Prefetch distance in rows of a probe that misses the caches.
     pub prefetch_rows: usize,
-    /// Size up to which a worker's own table is kept near it, bytes: about its second-level cache.
+    /// Maximum size of a worker's own table, bytes: about its second-level cache.
     pub table_bytes: usize,
 }
 
@@ -35,31 +35,30 @@ impl Default for Tuning {
     }
 }
 
-/// What facts of `atoll tune` name as their origin.
+/// The origin in facts of `atoll tune`.
 const ORIGIN: &str = "atoll tune";
-/// Sizes of write-combining buffers that there are loops for, rows.
+/// Sizes of write-combining buffers with compiled loops, rows.
 const BUFFER_ROWS: [usize; 4] = [8, 16, 32, 64];
-/// What a fact may say; what is beyond does not count.
+/// Valid values of facts; others are ignored.
 const BLOCK_ROWS: RangeInclusive<usize> = 64..=1 << 20;
 const PREFETCH_ROWS: RangeInclusive<usize> = 0..=1024;
 const TABLE_BYTES: RangeInclusive<usize> = 4 << 10..=1 << 30;
 
 impl Tuning {
-    /// What `atoll tune` found on the machine, as far as it is known and makes sense; for the rest what
-    /// fits no machine in particular.
+    /// The values that `atoll tune` found on the machine, where they are known and valid; defaults for the rest.
     ///
     /// ```
     /// use atoll_primitives::Tuning;
     /// use atoll_topology::{Knowledge, Machine};
     ///
-    /// let mut known = Knowledge::of(Machine::synthetic("node:2 core:4 pu:1")?);
-    /// assert_eq!(Tuning::of(&known), Tuning::default());
+    /// let mut known = Knowledge::from_machine(Machine::synthetic("node:2 core:4 pu:1")?);
+    /// assert_eq!(Tuning::from_knowledge(&known), Tuning::default());
     /// let tuned = Tuning { prefetch_rows: 24, ..Tuning::default() };
     /// known.merge(tuned.facts());
-    /// assert_eq!(Tuning::of(&known), tuned);
+    /// assert_eq!(Tuning::from_knowledge(&known), tuned);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn of(known: &Knowledge) -> Self {
+    pub fn from_knowledge(known: &Knowledge) -> Self {
         let default = Self::default();
         let said = |quantity, otherwise, makes_sense: &dyn Fn(&usize) -> bool| {
             let fact = known.best(Subject::Machine, quantity, Conditions::default());
@@ -85,7 +84,7 @@ impl Tuning {
         }
     }
 
-    /// It as facts of the machine as a whole, without a time: it is known to the store.
+    /// The values as facts about the whole machine, without a time, which the store adds.
     pub fn facts(&self) -> Vec<Fact> {
         let figures = [
             (Quantity::BlockRows, self.block_rows),
@@ -108,8 +107,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_that_make_no_sense_do_not_count() {
-        let mut known = Knowledge::of(Machine::synthetic("node:1 core:1 pu:1").unwrap());
+    fn invalid_facts_are_ignored() {
+        let mut known = Knowledge::from_machine(Machine::synthetic("node:1 core:1 pu:1").unwrap());
         let wild = Tuning {
             block_rows: 0,
             fan_out_bits_max: 60,
@@ -119,6 +118,6 @@ mod tests {
         };
         known.merge(wild.facts());
         let expected = Tuning { table_bytes: 64 << 10, ..Tuning::default() };
-        assert_eq!(Tuning::of(&known), expected);
+        assert_eq!(Tuning::from_knowledge(&known), expected);
     }
 }

@@ -1,5 +1,4 @@
-//! Work that workers take out of one another's hands: chunks of rows, those of the own node first, and
-//! numbers.
+//! Shared work for workers: chunks of rows, those of the own node first, and numbers.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +8,7 @@ use atoll_topology::NodeId;
 /// Blocks of a chunk.
 const CHUNK_BLOCKS: usize = 16;
 
-/// Rows of parts, by home, in chunks that each are taken once.
+/// Rows of parts, by home, in chunks that are each taken once.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     homes: Vec<HomeChunks>,
@@ -26,8 +25,8 @@ struct HomeChunks {
 }
 
 impl Chunks {
-    /// All rows of parts, given by home and length, to be read in blocks of so many.
-    pub(crate) fn of(
+    /// All rows of parts, given by home and length, to be read in blocks of `block_rows`.
+    pub(crate) fn new(
         parts: impl IntoIterator<Item = (Option<NodeId>, usize)>,
         block_rows: usize,
     ) -> Self {
@@ -46,12 +45,12 @@ impl Chunks {
         Self { homes, block_rows }
     }
 
-    /// The next chunk for a worker of a node, as part and rows: one that lies there while there is one.
+    /// Takes the next chunk for a worker of a node, as part and rows: local chunks first.
     pub(crate) fn take(&self, node: NodeId) -> Option<(usize, Range<usize>)> {
         let own = self.homes.iter().filter(|chunks| chunks.home == Some(node));
         let others = self.homes.iter().filter(|chunks| chunks.home != Some(node));
         own.chain(others).find_map(|chunks| {
-            // Relaxed: the number alone matters; chunks are published before the step starts.
+            // Relaxed: only the number matters; chunks are published before the step starts.
             chunks.chunks.get(chunks.taken.fetch_add(1, Ordering::Relaxed)).cloned()
         })
     }
@@ -77,7 +76,7 @@ impl NumberQueue {
         Self { count, taken: AtomicUsize::new(0) }
     }
 
-    /// The next one.
+    /// Takes the next number.
     pub(crate) fn take(&self) -> Option<usize> {
         // Relaxed: the number alone matters.
         let number = self.taken.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! Other programs: started under a placement (`launch`), and looked at where they run (`inspect`).
+//! Other programs: starting them under a placement (`launch`) and inspecting where they run (`inspect`).
 //!
-//! It owns what Atoll does to and knows of processes that are not its own. It is a crate of its own
-//! because a DBA's commands, the elastic mechanism and the benchmarks need it, and none of them the
-//! others.
+//! This crate owns all that Atoll does to and reads from processes other than its own. It is a crate of its own
+//! because the commands for DBAs, the elastic mechanism and the benchmarks need it, but not each
+//! other.
 pub mod inspect;
 pub mod launch;

@@ -20,7 +20,7 @@ impl ByteCounters {
         Self { nodes, cells, unknown: AtomicU64::new(0) }
     }
 
-    /// Adds what a reader on one node has read from memory whose home is another, or the same.
+    /// Adds bytes that a reader on one node read from memory of another node, or its own.
     /// A node the machine does not have counts as unknown.
     pub fn count(&self, reader: NodeId, home: NodeId, bytes: Bytes) {
         let cell = match cell(&self.nodes, reader, home) {
@@ -54,13 +54,13 @@ impl ByteMatrix {
         &self.nodes
     }
 
-    /// Bytes that readers on one node read from memory of another, or the same. Zero for a node
+    /// Bytes that readers on one node read from memory of another node, or their own. Zero for a node
     /// that is not in the matrix.
     pub fn get(&self, reader: NodeId, home: NodeId) -> Bytes {
         Bytes(cell(&self.nodes, reader, home).map_or(0, |index| self.cells[index]))
     }
 
-    /// Bytes read where they live.
+    /// Bytes read from local memory.
     pub fn local(&self) -> Bytes {
         Bytes(self.nodes.iter().map(|node| self.get(*node, *node).0).fold(0, u64::saturating_add))
     }

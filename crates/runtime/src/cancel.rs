@@ -1,4 +1,4 @@
-//! Cancellation: asked for once, honoured by every task at its next block.
+//! Cancellation: requested once, honoured by every task at its next block.
 
 use tokio_util::sync::CancellationToken;
 
@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 #[error("cancelled")]
 pub struct Cancelled;
 
-/// A flag that is raised once and never lowered. Clones share it; a child is raised with its
-/// parent, a parent not with its child.
+/// A flag that is raised once and never lowered. Clones share it; raising a parent raises its children,
+/// but not the other way round.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken(CancellationToken);
 
@@ -18,7 +18,7 @@ impl CancelToken {
         Self::default()
     }
 
-    /// Raises the flag, here and in every child. Again is the same as once.
+    /// Raises the flag, here and in every child. Raising it again has no effect.
     pub fn cancel(&self) {
         self.0.cancel();
     }
@@ -43,7 +43,7 @@ impl CancelToken {
         CancelOnDrop(self.clone())
     }
 
-    /// Waits until the flag is raised: a task that waits for what may never come waits for this as well.
+    /// Waits until the flag is raised: a task that may wait forever waits for this as well.
     pub async fn cancelled(&self) {
         self.0.cancelled().await;
     }

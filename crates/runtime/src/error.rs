@@ -18,14 +18,14 @@ pub enum RuntimeError {
         /// Name of the machine.
         machine: String,
     },
-    /// The number of threads asked for makes no runtime.
+    /// The number of threads is out of range.
     #[error(
-        "{asked} threads were asked for; give a number from 1 to {max}, or none for one per cpu"
+        "invalid number of threads: {asked}; expected 1 to {max}, or none given for one per cpu"
     )]
     Threads {
-        /// What was asked for.
+        /// The requested number.
         asked: usize,
-        /// The most that is accepted.
+        /// The maximum.
         max: usize,
     },
     /// The name cannot be a thread's name.
@@ -34,7 +34,7 @@ pub enum RuntimeError {
         /// The name as given.
         name: String,
     },
-    /// The domains of a node are not a division of its cpus.
+    /// The domains of a node do not partition its cpus.
     #[error(
         "the domains of node {node} hold cpus {domains}, the node {cpus}: each cpu belongs to one \
          domain of its node; correct the machine's description"
@@ -59,30 +59,30 @@ pub enum RuntimeError {
         node: NodeId,
         /// Its domain.
         domain: DomainId,
-        /// Cpus it was to be bound to.
+        /// Cpus it should be bound to.
         cpus: CpuSet,
         /// What was found instead.
         binding: Binding,
     },
-    /// The workers were to run on cpus of which they have none.
+    /// The workers own none of the cpus that they should run on.
     #[error(
         "workers on cpus {own} cannot be confined to cpus {asked}: name at least one of theirs"
     )]
     NoneLeft {
-        /// What was asked for.
+        /// The requested cpus.
         asked: CpuSet,
         /// The cpus of the workers.
         own: CpuSet,
     },
-    /// The kernel did not let a worker be moved to the cpus that it was to be confined to.
+    /// The kernel refused to move a worker to the cpus that it should be confined to.
     #[error("workers cannot be confined to cpus {asked}: {source}")]
     NotConfined {
-        /// What was asked for.
+        /// The requested cpus.
         asked: CpuSet,
-        /// The kernel's word for it.
+        /// The kernel's error.
         source: KernelError,
     },
-    /// The operating system did not give the threads of a group.
+    /// The operating system could not create the threads of a group.
     #[error(
         "the {workers} threads of node {node}, domain {domain} could not be started: {reason}; \
          check the limits on threads (ulimit -u, the cgroup's pids.max)"
@@ -92,14 +92,14 @@ pub enum RuntimeError {
         node: NodeId,
         /// The domain.
         domain: DomainId,
-        /// Threads it was to have.
+        /// Requested number of threads.
         workers: usize,
-        /// The operating system's word for it.
+        /// The operating system's error.
         reason: String,
     },
 }
 
-/// What a panic said, as far as it is text.
+/// The message of a panic, if it is text.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),

@@ -1,8 +1,8 @@
 //! A group: the workers of one domain, as one tokio runtime.
 //!
 //! A tokio runtime's core structures are allocated by the thread that builds it, and a new thread
-//! inherits its parent's cpus: so each runtime is built by a thread that has bound itself to the
-//! group's cpus before, and its workers are where they belong before their first allocation.
+//! inherits its parent's cpus: so each runtime is built by a thread that has already bound itself to the
+//! group's cpus, and its workers are in place before their first allocation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,11 +21,11 @@ use crate::seat::WorkerSeat;
 use crate::{Binding, RuntimeError, Worker, WorkerId};
 
 /// How long a thread that blocks (reads a file, plans a statement) waits for the next such work before it
-/// ends. When one ends the allocator gives memory back to the kernel that has been free for a second, so
-/// a process at rest becomes small.
+/// ends. When one ends, the allocator returns memory to the kernel that has been free for a second, so
+/// an idle process becomes small.
 const BLOCKING_WAIT: Duration = Duration::from_secs(2);
 
-/// How long a started thread may take to report: a thread that has not run for so long never will.
+/// How long a started thread may take to report: a thread that has not run for this long never will.
 const REPORT_WAIT: Duration = Duration::from_secs(60);
 
 /// The workers of one domain. Tasks spawned on its handle stay on its threads.
@@ -61,7 +61,7 @@ impl WorkerGroup {
         &self.workers
     }
 
-    /// Binding of the thread that built the group: where tokio's own structures have their home.
+    /// Binding of the thread that built the group: the home of tokio's own structures.
     pub fn builder(&self) -> &Binding {
         &self.builder
     }
@@ -77,7 +77,7 @@ impl WorkerGroup {
     }
 }
 
-/// A tokio runtime that ends without waiting for its threads, because it may be dropped on one of
+/// A tokio runtime that shuts down without waiting for its threads, because it may be dropped on one of
 /// them or inside another runtime, where waiting is a panic.
 #[derive(Debug)]
 struct Threads {
@@ -93,7 +93,7 @@ impl Drop for Threads {
     }
 }
 
-/// All that is needed to start a group.
+/// Everything needed to start a group.
 pub(crate) struct GroupStart<'a> {
     /// The runtime's number in this process.
     pub(crate) runtime: u64,
@@ -101,18 +101,18 @@ pub(crate) struct GroupStart<'a> {
     pub(crate) group: usize,
     /// Number of its first worker.
     pub(crate) first: WorkerId,
-    /// What it is to be.
+    /// The planned group.
     pub(crate) plan: GroupPlan,
     /// First part of the threads' names.
     pub(crate) name: &'a str,
-    /// Bytes of the stack of each thread; tokio's own number, unless given.
+    /// Stack size of each thread in bytes; tokio's default if `None`.
     pub(crate) stack_bytes: Option<usize>,
-    /// Who binds and tells.
+    /// Binds the threads.
     pub(crate) kernel: Arc<dyn Kernel>,
 }
 
 impl GroupStart<'_> {
-    /// Starts the threads and waits until each has bound itself and told what came of it.
+    /// Starts the threads and waits until each has bound itself and reported the result.
     pub(crate) fn start(self) -> Result<WorkerGroup, RuntimeError> {
         let (told, reports) = channel();
         let reach = Arc::new(GroupReach::new(self.plan.cpus.clone(), self.kernel.clone()));
@@ -189,11 +189,11 @@ impl GroupStart<'_> {
     }
 }
 
-/// What the threads of a group do before they do anything else.
+/// The hooks that the threads of a group run first.
 ///
-/// tokio starts workers and blocking threads alike, and which of them takes up a worker's loop is
-/// settled later; only a worker parks. So every thread binds itself when it starts, and the first n
-/// to park, which cannot be given work before [`GroupStart::start`] has heard of them, are the n
+/// tokio starts workers and blocking threads alike, and decides later which of them runs a worker's
+/// loop; only a worker parks. So every thread binds itself when it starts, and the first n
+/// to park, which cannot get work before [`GroupStart::start`] has heard of them, are the n
 /// workers.
 struct ThreadHooks {
     runtime: u64,

@@ -1,4 +1,4 @@
-//! How many workers each domain of a machine gets, and what each is bound to. Pure: machine and
+//! The number of workers of each domain of a machine, and their bindings. Pure: machine and
 //! options in, groups out.
 
 use atoll_topology::{CpuId, CpuSet, Domain, DomainId, Machine, Node, NodeId};
@@ -10,9 +10,9 @@ use crate::{Pin, RuntimeError, RuntimeOptions, THREADS_MAX};
 pub(crate) struct GroupPlan {
     pub(crate) node: NodeId,
     pub(crate) domain: DomainId,
-    /// Cpus of the domain that are used.
+    /// Cpus of the domain to be used.
     pub(crate) cpus: CpuSet,
-    /// What each worker is bound to, ordered by cpu.
+    /// The cpus each worker is bound to, ordered by cpu.
     pub(crate) seats: Vec<CpuSet>,
 }
 
@@ -87,7 +87,7 @@ fn check_domains(node: &Node, domains: &[&Domain]) -> Result<(), RuntimeError> {
     }
 }
 
-/// Deals threads to places with so many cpus each: one to each place in turn while it has cpus left;
+/// Distributes threads over places with this many cpus each: one to each place in turn while it has cpus left;
 /// every full round over all cpus gives each place its cpus once more.
 fn spread(threads: usize, cpus: &[usize]) -> Vec<usize> {
     let all: usize = cpus.iter().sum();
@@ -117,7 +117,7 @@ fn seats(machine: &Machine, cpus: &CpuSet, workers: usize, pin: Pin) -> Vec<CpuS
     }
 }
 
-/// How many hardware threads of the same core come before this one.
+/// Number of earlier hardware threads of the same core.
 fn sibling_rank(machine: &Machine, cpu: CpuId) -> usize {
     let core = machine.cores.iter().find(|core| core.cpus.contains(cpu));
     core.and_then(|core| core.cpus.iter().position(|sibling| sibling == cpu)).unwrap_or(0)

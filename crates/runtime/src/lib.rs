@@ -8,8 +8,8 @@
 //! read by (reader's node, home node), as counted by the code that moves them.
 //!
 //! Invariants: a task runs at most once; a step returns after its last task has ended; no worker
-//! ever waits on a barrier, because a barrier is the join of a step; what a [`Worker`] says of its
-//! binding was read back from the kernel. States and races are written down in [`protocol`].
+//! waits on a barrier, because the join of a step is the barrier; the binding of a [`Worker`] is
+//! read back from the kernel. States and races are described in [`protocol`].
 //!
 //! ```
 //! use std::sync::Arc;

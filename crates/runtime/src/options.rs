@@ -1,11 +1,11 @@
-//! What a caller chooses when it starts a runtime.
+//! Options for starting a runtime.
 
 use atoll_topology::CpuSet;
 
-/// Most threads a runtime accepts: as many as the largest Linux build has cpus (`NR_CPUS`).
+/// Maximum number of threads of a runtime: as many as the largest Linux build has cpus (`NR_CPUS`).
 pub const THREADS_MAX: usize = 8192;
 
-/// What a worker's thread is bound to.
+/// The cpus that a worker's thread is bound to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
     /// All cpus of its group: the domain's, which on a node with one domain are the node's. The
@@ -22,17 +22,17 @@ pub struct RuntimeOptions {
     /// Workers in all; by default one per usable cpu. Fewer are spread evenly over the nodes and,
     /// inside a node, over its domains; more are dealt in proportion to the cpus.
     pub threads: Option<usize>,
-    /// Cpus that it uses; all that this process may use, unless given. Nodes and domains that have none of them
+    /// Cpus to use; all that this process may use if `None`. Nodes and domains with none of them
     /// get no workers.
     pub cpus: Option<CpuSet>,
-    /// What a worker's thread is bound to.
+    /// The cpus that a worker's thread is bound to.
     pub pin: Pin,
     /// First part of the threads' names (`atoll-n0d1`: node 0, domain 1). Linux shows 15 bytes.
     pub name: String,
-    /// Bytes of the stack of each thread; tokio's 2 MiB, unless given.
+    /// Stack size of each thread in bytes; tokio's 2 MiB if `None`.
     pub stack_bytes: Option<usize>,
-    /// Whether a binding that was not achieved is an error. Otherwise it is recorded in
-    /// [`Worker::binding`](crate::Worker::binding) and the work goes on.
+    /// Whether a failed binding is an error. Otherwise it is recorded in
+    /// [`Worker::binding`](crate::Worker::binding) and the work continues.
     pub strict: bool,
 }
 

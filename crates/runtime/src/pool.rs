@@ -27,7 +27,7 @@ impl Pool {
         self.node
     }
 
-    /// Its groups, ordered by domain. The first one's handle serves who only has a node.
+    /// Its groups, ordered by domain. The first one's handle is for callers that only know the node.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = &WorkerGroup> {
         self.groups.iter().map(|group| &**group)
     }

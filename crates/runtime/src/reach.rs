@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::Binding;
 
-/// The threads of a group and the cpus that are left to them.
+/// The threads of a group and the cpus available to them.
 #[derive(Debug)]
 pub(crate) struct GroupReach {
     own: CpuSet,
@@ -25,12 +25,12 @@ pub(crate) struct GroupReach {
 struct ReachedThreads {
     /// Cpus that the group may use now.
     given: CpuSet,
-    /// By the kernel's number of each, the cpus that it has where nothing is taken from the group.
+    /// By the kernel's thread number, the cpus of each thread while the group is not confined.
     seats: BTreeMap<u32, CpuSet>,
 }
 
 impl GroupReach {
-    /// Of a group with these cpus.
+    /// A group with these cpus.
     pub(crate) fn new(own: CpuSet, kernel: Arc<dyn Kernel>) -> Self {
         let threads = ReachedThreads { given: own.clone(), seats: BTreeMap::new() };
         Self { own, kernel, is_away: AtomicBool::new(false), threads: Mutex::new(threads) }
@@ -43,12 +43,12 @@ impl GroupReach {
         Binding::achieve(&*self.kernel, &within(seat, &threads.given))
     }
 
-    /// The calling thread ends.
+    /// Removes the calling thread, which is ending.
     pub(crate) fn leave(&self) {
         self.threads.lock().seats.remove(&gettid().cast_unsigned());
     }
 
-    /// Binds all threads to these cpus, and those that come. Goes on where the kernel refuses one, and tells the
+    /// Binds all threads to these cpus, including later ones. Continues if the kernel refuses one, and returns the
     /// first refusal.
     pub(crate) fn give(&self, given: &CpuSet) -> Result<(), KernelError> {
         let mut threads = self.threads.lock();
@@ -66,7 +66,7 @@ impl GroupReach {
         self.threads.lock().given.clone()
     }
 
-    /// Whether none of these is its own.
+    /// Whether none of these cpus belongs to the group.
     pub(crate) fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Relaxed)
     }
@@ -77,7 +77,7 @@ impl GroupReach {
     }
 }
 
-/// Those cpus of a seat that are given; all that are given where the seat has none of them.
+/// The given cpus of a seat; all given cpus if the seat has none of them.
 fn within(seat: &CpuSet, given: &CpuSet) -> CpuSet {
     let both = seat.intersection(given);
     if both.is_empty() { given.clone() } else { both }

@@ -80,13 +80,13 @@ impl Runtime {
         &self.0.pools
     }
 
-    /// The pool of a node; none where the node has no workers.
+    /// The pool of a node. Returns None if the node has no workers.
     pub fn pool(&self, node: NodeId) -> Option<&Pool> {
         let pools = &self.0.pools;
         pools.binary_search_by_key(&node, Pool::node).ok().map(|at| &pools[at])
     }
 
-    /// The node's pool, or the nearest node's where it has none; none for a node the machine does
+    /// The node's pool, or the nearest node's if it has none. Returns None for a node the machine does
     /// not have.
     pub fn pool_nearest(&self, node: NodeId) -> Option<&Pool> {
         self.pool(node).or_else(|| {
@@ -135,14 +135,14 @@ impl Runtime {
         self.group(0).handle().block_on(future)
     }
 
-    /// Worker that the calling thread is; none on a thread outside of the pools and on one that
+    /// Worker that the calling thread is. Returns None on a thread outside of the pools and on one that
     /// serves `spawn_blocking`.
     pub fn current_worker(&self) -> Option<WorkerId> {
         WorkerSeat::here(self.0.number)?.worker
     }
 
-    /// Node the calling thread runs on: its pool's where its binding was verified, otherwise the
-    /// one of the cpu the kernel says it is on now. None if unknown.
+    /// Node the calling thread runs on: its pool's if its binding was verified, otherwise the
+    /// node of the cpu that the kernel reports now. None if unknown.
     pub fn current_node(&self) -> Option<NodeId> {
         let seat = WorkerSeat::here(self.0.number);
         match seat {
@@ -153,12 +153,12 @@ impl Runtime {
         }
     }
 
-    /// Lets the workers, whatever they are doing, run on these cpus only, and the threads that come. A worker whose
+    /// Restricts the workers, whatever they are doing, and later threads to these cpus. A worker whose
     /// domain has none of them runs on those of its node, else of the nearest node that has some; the number of
-    /// workers stays what it is. All cpus of the workers take the bounds away.
+    /// workers does not change. Passing all cpus of the workers removes the restriction.
     ///
     /// # Errors
-    /// Where the workers have none of these cpus: then nothing is changed. Where the kernel refuses to move one: the
+    /// If the workers own none of these cpus: then nothing is changed. If the kernel refuses to move one: the
     /// others are moved.
     pub fn confine(&self, cpus: &CpuSet) -> Result<(), RuntimeError> {
         let own = self.cpus();
@@ -175,7 +175,7 @@ impl Runtime {
         }
     }
 
-    /// Those of the cpus that are a group's, else its node's, else of the nearest node that has some.
+    /// Those of the cpus in a group, else in its node, else in the nearest node that has some.
     fn nearest_of(&self, given: &CpuSet, group: &WorkerGroup) -> CpuSet {
         let nodes = self.machine().nodes_by_distance(group.node());
         let near = nodes.into_iter().map(|node| &node.cpus);
@@ -194,7 +194,7 @@ impl Runtime {
         self.groups().iter().fold(CpuSet::new(), |all, group| all.union(&group.reach().given()))
     }
 
-    /// As many workers of each group as it may use cpus of its own now; at least one in all.
+    /// For each group as many workers as it has usable cpus now; at least one in total.
     pub fn active_workers(&self) -> Vec<WorkerId> {
         let active = |group: &Arc<WorkerGroup>| {
             let given = group.reach().given().intersection(group.cpus());
@@ -213,7 +213,7 @@ impl Runtime {
         if workers.is_empty() { vec![WorkerId(0)] } else { workers }
     }
 
-    /// All threads of the pools now, by the kernel's numbers: workers, and those for what blocks.
+    /// All threads of the pools now, by the kernel's numbers: workers, and blocking threads.
     pub fn threads(&self) -> Vec<u32> {
         self.groups().iter().flat_map(|group| group.reach().threads()).collect()
     }
@@ -225,7 +225,7 @@ impl Runtime {
         }
     }
 
-    /// What was counted since the start.
+    /// The counts since the start.
     pub fn traffic(&self) -> ByteMatrix {
         self.0.traffic.snapshot()
     }

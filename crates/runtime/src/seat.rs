@@ -1,4 +1,4 @@
-//! What a thread of a pool knows of itself.
+//! The place of a pool thread.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ pub(crate) struct WorkerSeat {
     pub(crate) runtime: u64,
     /// Position of its group in the runtime.
     pub(crate) group: usize,
-    /// Its worker; none for a thread that serves `spawn_blocking`.
+    /// Its worker; `None` for a thread that serves `spawn_blocking`.
     pub(crate) worker: Option<WorkerId>,
     /// Whether its binding was verified: then its node is its group's.
     pub(crate) bound: bool,

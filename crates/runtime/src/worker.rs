@@ -1,4 +1,4 @@
-//! Workers, and what became of their binding.
+//! Workers, and the results of their bindings.
 
 use std::fmt;
 
@@ -33,15 +33,15 @@ pub struct Worker {
     pub node: NodeId,
     /// Domain of its group.
     pub domain: DomainId,
-    /// Cpus it was to be bound to.
+    /// Cpus it should be bound to.
     pub cpus: CpuSet,
     /// The operating system's number for the thread (`gettid`).
     pub thread: u32,
-    /// What the kernel said of the binding when the thread started.
+    /// The binding as read back from the kernel when the thread started.
     pub binding: Binding,
 }
 
-/// What became of a thread's binding, read back from the kernel.
+/// The result of a thread's binding, read back from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Binding {
     /// The thread may run on these cpus, all of them among those asked for.
@@ -51,7 +51,7 @@ pub enum Binding {
         /// Cpu the thread was seen on.
         cpu: CpuId,
     },
-    /// The call went through, and the thread may run, or was seen, outside of what was asked.
+    /// The call succeeded, but the thread may run, or was seen, outside of the requested cpus.
     Elsewhere {
         /// The mask read back.
         cpus: CpuSet,
@@ -60,7 +60,7 @@ pub enum Binding {
     },
     /// The kernel did not carry out the binding.
     Refused(KernelError),
-    /// The call went through, and the kernel does not tell what came of it.
+    /// The call succeeded, but the kernel does not report the result.
     Unverified(KernelError),
 }
 
@@ -70,7 +70,7 @@ impl Binding {
         matches!(self, Self::Bound { .. })
     }
 
-    /// Binds the calling thread and reads back what came of it.
+    /// Binds the calling thread and reads back the result.
     #[doc(alias = "sched_setaffinity")]
     pub(crate) fn achieve(kernel: &dyn Kernel, asked: &CpuSet) -> Self {
         if let Err(error) = kernel.bind_thread(asked) {

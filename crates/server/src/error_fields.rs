@@ -1,10 +1,10 @@
-//! What clients are told of a statement's error.
+//! Error responses to clients.
 
 use atoll_sql::{SourcePosition, SqlError};
 
 use crate::wire::ErrorFields;
 
-/// What is said of a statement's error. The statement begins at character `start` of what was sent, from 0.
+/// The error response for a statement that begins at character `start`, counted from 0, of the client's text.
 pub(crate) fn error_fields(error: &SqlError, statement: &str, start: usize) -> ErrorFields {
     let mut fields = ErrorFields::error(error.state.code(), error.message.clone());
     fields.position = error.place.and_then(|place| character(statement, place));
@@ -15,7 +15,7 @@ pub(crate) fn error_fields(error: &SqlError, statement: &str, start: usize) -> E
     fields
 }
 
-/// The character of a place, from 1.
+/// The character at a source position, from 1.
 fn character(statement: &str, place: SourcePosition) -> Option<usize> {
     let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
     let column = usize::try_from(place.column).ok()?;
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_character_of_the_statement() {
+    fn positions_are_characters_of_the_statement() {
         let of =
             |line, column| character("SELECT ä,\n  nix", SourcePosition { line, column, width: 1 });
         assert_eq!(of(1, 8), Some(8));

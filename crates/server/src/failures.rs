@@ -1,4 +1,4 @@
-//! Log-ins that failed, by the addresses that they came from: guessing takes time.
+//! Failed log-ins by address, to slow down password guessing.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,26 +15,26 @@ const FAILURES_MAX: usize = 10;
 /// How long failures count.
 const COUNTED: Duration = Duration::from_secs(60);
 
-/// Addresses that are remembered.
+/// Addresses that are remembered, at most.
 const ADDRESSES_MAX: usize = 10_000;
 
-/// Log-ins that failed, and those that are being tried.
+/// Failed log-ins, and those in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Mutex<HashMap<LoginSource, Tries>>);
 
-/// Where a log-in comes from.
+/// The origin of a log-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LoginSource {
     Address(IpAddr),
-    /// A user of this machine, over a Unix socket.
+    /// A user of this machine, over the Unix socket.
     User(u32),
     Unknown,
 }
 
-/// What a source may still try.
+/// The attempts that a source has left.
 #[derive(Clone, Debug)]
 struct Tries {
-    /// A permit for each log-in that may fail; closed once none is left.
+    /// One permit per log-in that may still fail; closed once none is left.
     left: Arc<Semaphore>,
     failed: Arc<AtomicUsize>,
     since: Instant,
@@ -47,7 +47,7 @@ impl Default for Tries {
     }
 }
 
-/// A log-in that is being tried. It counts as failed unless it is told that it did not.
+/// A log-in in progress. It counts as failed unless it is marked otherwise.
 #[derive(Debug)]
 pub(crate) struct TriedLogin {
     tries: Tries,
@@ -55,8 +55,8 @@ pub(crate) struct TriedLogin {
 }
 
 impl TriedLogin {
-    /// No wrong password was tried. Others from there stay counted: with one password of their own, a client
-    /// could guess those of others without end.
+    /// Marks that no wrong password was tried. Earlier failures stay counted: otherwise a client could guess others'
+    /// passwords forever by logging in with its own in between.
     pub(crate) fn did_not_fail(mut self) {
         self.permit = None;
     }
@@ -73,8 +73,8 @@ impl Drop for TriedLogin {
 }
 
 impl Failures {
-    /// Begins a log-in; none where too many have failed. No more are tried at the same time than may fail, so that
-    /// many guesses at once are not more guesses; the others wait, since a pool opens many connections at once.
+    /// Begins a log-in; None if too many have failed. Concurrent attempts are limited to the failures that are left, so
+    /// that parallel guesses gain nothing; the others wait, since a pool opens many connections at once.
     pub(crate) async fn begin(&self, source: LoginSource) -> Option<TriedLogin> {
         let tries = self.tries(source);
         let permit = Arc::clone(&tries.left).acquire_owned().await.ok()?;
@@ -85,7 +85,7 @@ impl Failures {
         let mut all = self.0.lock();
         if all.len() >= ADDRESSES_MAX && !all.contains_key(&source) {
             all.retain(|_, tries| tries.since.elapsed() < COUNTED);
-            // So many at a time are one who has many addresses: all of them start anew, none is remembered for ever.
+            // So many addresses at a time belong to one attacker: the table is cleared, and stays bounded.
             if all.len() >= ADDRESSES_MAX {
                 all.clear();
             }
@@ -104,12 +104,12 @@ mod tests {
 
     use super::*;
 
-    /// What a log-in that begins is told at once.
+    /// The immediate result of beginning a log-in.
     fn begun(failures: &Failures, source: LoginSource) -> Option<Option<TriedLogin>> {
         failures.begin(source).now_or_never()
     }
 
-    /// A log-in that may be tried.
+    /// A log-in that may proceed.
     fn tried(failures: &Failures, source: LoginSource) -> TriedLogin {
         begun(failures, source).expect("it need not wait").expect("it is not refused")
     }
@@ -117,7 +117,7 @@ mod tests {
     const BAD: LoginSource = LoginSource::Address(IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)));
 
     #[test]
-    fn a_source_is_refused_after_many_failures_also_where_others_from_there_succeed() {
+    fn a_source_is_refused_after_many_failures_even_if_others_there_succeed() {
         let failures = Failures::default();
         for _ in 0..2 * FAILURES_MAX {
             tried(&failures, BAD).did_not_fail();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_the_same_time_wait_and_are_not_refused() {
+    fn concurrent_attempts_wait_and_are_not_refused() {
         let failures = Failures::default();
         let mut trying: Vec<_> = (0..FAILURES_MAX).map(|_| tried(&failures, BAD)).collect();
         assert!(begun(&failures, BAD).is_none());
@@ -140,7 +140,7 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none());
         trying.pop().expect("one").did_not_fail();
         let last = waiting.now_or_never().expect("its turn").expect("it is not refused");
-        // Those that fail leave no place to one that waits.
+        // A failed log-in does not free its permit for a waiting one.
         let mut waiting = Box::pin(failures.begin(BAD));
         assert!(waiting.as_mut().now_or_never().is_none());
         drop((trying, last));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn remembered_addresses_are_bounded() {
         let failures = Failures::default();
         for number in 0..3 * ADDRESSES_MAX as u32 {
             drop(tried(&failures, LoginSource::User(number)));

@@ -1,5 +1,4 @@
-//! Threads of nodes: they serve the connections of sessions whose home is there, so that what these read, write and
-//! keep is in the node's memory.
+//! Threads of nodes. They serve the sessions whose home is the node, so that a session's memory is on its node.
 //!
 //! ```text
 //! any thread ── log-in ──▶ statements ──SET atoll.home = 1──▶ threads of node 1 ── statements, the end
@@ -16,17 +15,17 @@ use atoll_topology::NodeId;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-/// A thread that serves connections is one for so many workers of the node, within bounds.
+/// Workers of the node per serving thread, within bounds.
 const WORKERS_EACH: usize = 4;
 const THREADS_MAX: usize = 8;
 
-/// Bytes of the stack of each, as of those that serve all others.
+/// Stack size of each thread, the same as for the shared threads.
 const STACK: usize = 8 << 20;
 
-/// The threads of the nodes that have been asked for.
+/// The nodes' threads, started on demand.
 #[derive(Debug, Default)]
 pub(crate) struct Homes {
-    /// None where they could not be started: any thread serves then.
+    /// None if they could not be started: the shared threads serve then.
     started: Mutex<BTreeMap<NodeId, Option<Runtime>>>,
     next: AtomicU32,
 }
@@ -39,7 +38,7 @@ pub(crate) struct HomeThreads {
 }
 
 impl Homes {
-    /// The threads of a node, or of the nearest one that has workers.
+    /// The threads of a node, or of the nearest node that has workers.
     pub(crate) fn threads(&self, database: &Database, home: Option<NodeId>) -> Option<HomeThreads> {
         let pool = database.runtime().pool_nearest(home?)?;
         let mut started = self.started.lock();
@@ -53,12 +52,12 @@ impl Homes {
 }
 
 impl HomeThreads {
-    /// The node that the calling thread is bound to.
+    /// The node that the current thread is bound to.
     pub(crate) fn node_here(&self) -> Option<NodeId> {
         self.threads.current_node()
     }
 
-    /// Does something on them; it ends with the future.
+    /// Runs a future on these threads; dropping the returned future ends it.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -68,7 +67,7 @@ impl HomeThreads {
     }
 }
 
-/// A task that ends with this.
+/// A task that is aborted when this is dropped.
 struct EndedWith<T>(JoinHandle<T>);
 
 impl<T> Drop for EndedWith<T> {

@@ -1,5 +1,5 @@
-//! The parsers of what strangers send, with damaged and random bytes, the same in each run: none panics, and what comes
-//! in pieces reads as what comes at once. `tests/it/hostile` has whole conversations.
+//! Feeds the parsers of untrusted input with damaged and random bytes, the same in each run: none panics, and input in
+//! pieces parses like the whole. `tests/it/hostile` tests whole conversations.
 
 use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::compute::concat_batches;
@@ -17,12 +17,12 @@ use crate::wire::{
 /// Rounds of each test.
 const ROUNDS: usize = 3000;
 
-/// A number below another one.
+/// A random number below a bound.
 fn below(random: &mut SplitMix64, end: usize) -> usize {
     (random.next() % end.max(1) as u64) as usize
 }
 
-/// Bytes like these, with some damage; now and then others altogether.
+/// These bytes with some damage; now and then entirely random ones.
 fn damaged(bytes: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     if below(random, 20) == 0 {
         let length = below(random, 300);
@@ -44,10 +44,10 @@ fn damaged(bytes: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     bytes
 }
 
-/// Numbers that lengths and counts may be.
+/// Extreme values for lengths and counts.
 const EXTREMES: [i32; 7] = [0, 1, -1, 9999, 1 << 16, i32::MIN, i32::MAX];
 
-/// Bytes like these with an extreme number of two or four bytes at each place, one after the other.
+/// Variants of these bytes, each with an extreme number of two or four bytes at one position.
 fn overwritten(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let numbers = EXTREMES
         .into_iter()
@@ -73,7 +73,7 @@ fn pieces<'b>(mut bytes: &'b [u8], random: &mut SplitMix64) -> Vec<&'b [u8]> {
     pieces
 }
 
-/// All that a parser takes out of pieces, up to its first error.
+/// Everything that a parser reads from the pieces, up to its first error.
 fn taken<T>(
     pieces: &[&[u8]],
     mut take: impl FnMut(&mut BytesMut) -> Result<Option<T>, ProtocolError>,
@@ -96,7 +96,7 @@ fn framed(kind: &[u8], body: &[u8]) -> Vec<u8> {
     [kind, &(body.len() as u32 + 4).to_be_bytes(), body].concat()
 }
 
-/// One message of each kind, and what it is.
+/// One message of each kind, with its parsed form.
 fn messages() -> Vec<(Vec<u8>, Option<FrontendMessage>)> {
     let mut bind = b"p\0s\0\0\x01\0\x01\0\x03\0\0\0\x02ab\xff\xff\xff\xff\0\0\0\0".to_vec();
     bind.put_slice(b"\0\x02\0\0\0\x01");
@@ -131,7 +131,7 @@ fn messages() -> Vec<(Vec<u8>, Option<FrontendMessage>)> {
 }
 
 #[test]
-fn messages_in_pieces_are_those_that_came_at_once() {
+fn messages_in_pieces_parse_like_whole_ones() {
     let mut random = SplitMix64::new(0x5eed_0001);
     let messages = messages();
     let whole: Vec<u8> = messages.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
@@ -185,7 +185,7 @@ fn messages_of_every_kind_and_length_are_taken_whole_refused_or_waited_for() {
 }
 
 #[test]
-fn first_messages_in_pieces_are_those_that_came_at_once() {
+fn first_messages_in_pieces_parse_like_whole_ones() {
     let mut random = SplitMix64::new(0x5eed_0002);
     let startup =
         framed(b"", b"\0\x03\0\0user\0ann\0database\0atoll\0options\0-c a=b --c-d=e\\ f\0\0");
@@ -217,7 +217,7 @@ fn first_messages_in_pieces_are_those_that_came_at_once() {
     }
 }
 
-/// The columns of the table that rows are copied to.
+/// The columns of the table that COPY fills.
 fn table() -> Schema {
     let time = DataType::Timestamp(TimeUnit::Microsecond, None);
     let types = [DataType::Int64, DataType::Utf8View, DataType::Decimal128(10, 2), time];
@@ -225,7 +225,7 @@ fn table() -> Schema {
     Schema::new(fields.map(|(at, of)| Field::new(format!("c{at}"), of, true)).collect::<Vec<_>>())
 }
 
-/// What a COPY reads out of pieces; the message of its error.
+/// What a COPY reads from the pieces, or the message of its error.
 fn copied(sql: &str, pieces: &[&[u8]]) -> Result<RecordBatch, String> {
     let mut reader = CopyReader::new(&copy(sql).format, &table());
     let mut batches = Vec::new();
@@ -237,11 +237,11 @@ fn copied(sql: &str, pieces: &[&[u8]]) -> Result<RecordBatch, String> {
 }
 
 fn copy(sql: &str) -> CopyStatement {
-    CopyStatement::of(sql).expect(sql).expect("it is one")
+    CopyStatement::parse(sql).expect(sql).expect("it is one")
 }
 
 #[test]
-fn data_of_a_copy_in_pieces_reads_as_at_once_and_comes_back() {
+fn copy_data_in_pieces_parses_like_the_whole_and_round_trips() {
     let mut random = SplitMix64::new(0x5eed_0003);
     let text = b"1\tx\\ty\\\\\t1.50\t2024-02-29 01:02:03\n2\t\\N\t\\N\t\\N\n-3\t\\x41\\101\\u\t0\t\\N\n\\.\n";
     let csv = b"c0,c1,c2,c3\r\n1,\"x,\"\"y\"\"\n\",1.50,2024-02-29 01:02:03\n2,,,\n\"3\",\"\",0,\n";
@@ -259,7 +259,7 @@ fn data_of_a_copy_in_pieces_reads_as_at_once_and_comes_back() {
             assert_eq!(copied(&sql, &pieces(&bytes, &mut random)), at_once, "{options}: {bytes:?}");
             let Ok(rows) = at_once else { continue };
             read += 1;
-            // What was read is written so that it reads the same.
+            // Writing and reading the rows again gives the same rows.
             for options in ["", "(FORMAT csv)"] {
                 let out = copy(&format!("COPY t TO STDOUT {options}"));
                 assert!(matches!(out.direction, CopyDirection::Out { .. }));
@@ -278,7 +278,7 @@ fn written(copy: &CopyStatement, rows: &RecordBatch) -> Vec<u8> {
     writer.begin(&rows.schema(), &mut output);
     writer.rows(rows, &mut output).expect("written");
     writer.end(&mut output);
-    // Each message has its kind and its length before the data.
+    // In each message, a kind and a length precede the data.
     let (mut messages, mut data) = (output.unsent(), Vec::new());
     while let [b'd', rest @ ..] = messages {
         let length = u32::from_be_bytes(rest[..4].try_into().expect("four bytes")) as usize;
@@ -289,7 +289,7 @@ fn written(copy: &CopyStatement, rows: &RecordBatch) -> Vec<u8> {
 }
 
 #[test]
-fn binary_data_of_a_copy_in_pieces_reads_as_at_once() {
+fn binary_copy_data_in_pieces_parses_like_the_whole() {
     let mut random = SplitMix64::new(0x5eed_0004);
     let sql = "COPY t FROM STDIN (FORMAT binary)";
     let mut data = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0".to_vec();
@@ -313,7 +313,7 @@ fn binary_data_of_a_copy_in_pieces_reads_as_at_once() {
     }
 }
 
-/// Values in binary form, with the numbers of their types.
+/// Values in binary form, with the OIDs of their types.
 const VALUES: [(u32, &[u8]); 15] = [
     (16, &[1]),
     (21, &[0xff, 0xf9]),
@@ -335,7 +335,7 @@ const VALUES: [(u32, &[u8]); 15] = [
     ),
 ];
 
-/// Values in binary form of types that are texts or numbers here.
+/// Binary values of types that are stored as text or numbers.
 const OTHER_VALUES: [(u32, &[u8]); 9] = [
     (18, b"a"),
     (26, &[0, 0, 0, 7]),
@@ -375,16 +375,16 @@ fn binary(of: &DataType, array: &ArrayRef) -> Vec<u8> {
 }
 
 #[test]
-fn parameters_are_values_that_are_written_as_they_came_or_errors() {
+fn parameters_round_trip_or_are_errors() {
     let mut random = SplitMix64::new(0x5eed_0005);
     let mut read = 0;
     for (oid, value) in VALUES {
         let of = arrow_type(oid).expect("a type");
-        assert_eq!(PgType::of(&of).oid, oid);
+        assert_eq!(PgType::from_data_type(&of).oid, oid);
         for round in 0..ROUNDS / 5 {
             let bytes = if round == 0 { value.to_vec() } else { damaged(value, &mut random) };
             let _ = parameter(Some(&bytes), Format::Text, oid, &of, None);
-            // As another type than it is declared.
+            // Also read as another type than the declared one.
             let (other, _) = VALUES[below(&mut random, VALUES.len())];
             let _ = parameter(Some(&bytes), Format::Binary, other, &of, None);
             let Ok(first) = parameter(Some(&bytes), Format::Binary, oid, &of, None) else {

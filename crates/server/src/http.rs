@@ -1,10 +1,10 @@
-//! What the server answers over HTTP: its figures, whether it is well, and the console.
+//! The HTTP server: metrics, health checks and the console.
 //!
 //! | path | answer |
 //! |---|---|
 //! | `/metrics` | counters and gauges in Prometheus's text form |
-//! | `/healthz` | 200 while the process answers |
-//! | `/readyz` | 200 while clients may come, 503 once the server stops |
+//! | `/healthz` | 200 while the process responds |
+//! | `/readyz` | 200 while the server accepts clients, 503 once it stops |
 //! | `/`, `/console/…`, `/api/…` | the [`console`] |
 
 use std::net::SocketAddr;
@@ -21,10 +21,10 @@ use tokio::net::TcpListener;
 use crate::console;
 use crate::shared::Shared;
 
-/// The type of Prometheus's text.
+/// The content type of Prometheus's text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Answers over HTTP until the server has stopped.
+/// Serves HTTP until the server has stopped.
 pub(crate) async fn serve_http(listener: TcpListener, server: Arc<Shared>) {
     let router = Router::new()
         .route("/metrics", get(metrics))
@@ -33,7 +33,7 @@ pub(crate) async fn serve_http(listener: TcpListener, server: Arc<Shared>) {
         .merge(console::routes(listener.local_addr().ok()))
         .with_state(server);
     let router = router.into_make_service_with_connect_info::<SocketAddr>();
-    // It ends with the task.
+    // Ends with the task.
     let _ = axum::serve(listener, router).await;
 }
 

@@ -1,4 +1,4 @@
-//! Batches of a client on their way into a table: a statement that inserts them while they come.
+//! Inserts a client's batches into a table with a statement that runs while they arrive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use tokio::task::JoinHandle;
 use crate::error_fields::error_fields;
 use crate::wire::ErrorFields;
 
-/// Batches that wait to be inserted; the client waits behind them.
+/// Batches in the queue, at most; the client waits when it is full.
 const BATCHES: usize = 4;
 
-/// How long a statement that is given up may take to end by itself.
+/// How long an abandoned statement may take to end on its own.
 const GIVEN_UP: Duration = Duration::from_secs(1);
 
-/// A statement that inserts what comes. It ends with this.
+/// A running INSERT. Dropping it ends the statement.
 #[derive(Debug)]
 pub(crate) struct Insertion {
     sender: Option<Sender<EngineResult<RecordBatch>>>,
@@ -28,7 +28,7 @@ pub(crate) struct Insertion {
 }
 
 impl Insertion {
-    /// Begins to insert into columns of a table, all of them where none are named.
+    /// Begins to insert into these columns of a table, or into all if none are named.
     pub(crate) fn begin(
         session: &Session,
         table: &str,
@@ -40,34 +40,34 @@ impl Insertion {
         let (table, columns) = (table.to_owned(), columns.to_vec());
         let inserting = tokio::spawn(async move {
             let mut result = session.insert_batches(&table, &columns, schema, batches).await?;
-            // The tag counts what is read.
+            // The tag counts the rows that are read.
             while result.next().await?.is_some() {}
             Ok::<_, SqlError>(result.tag())
         });
         Self { sender: Some(sender), inserting }
     }
 
-    /// Hands a batch over. Where the statement has failed it is passed over: that is told at the end.
+    /// Sends a batch to the statement. If the statement has failed, the batch is dropped: the error comes at the end.
     pub(crate) async fn push(&self, batch: RecordBatch) {
         if let Some(sender) = &self.sender {
             let _ = sender.send(Ok(batch)).await;
         }
     }
 
-    /// There are no more batches; the statement's tag once it has ended.
+    /// Ends the batches and returns the statement's tag.
     pub(crate) async fn finish(&mut self) -> Result<String, ErrorFields> {
         self.sender = None;
         let inserted = (&mut self.inserting).await;
         let inserted = inserted.map_err(|error| ErrorFields::error("XX000", error.to_string()))?;
-        // A place is one of a statement that the client did not send.
+        // The error's position refers to a statement that the client did not send.
         inserted.map_err(|error| ErrorFields { position: None, ..error_fields(&error, "", 0) })
     }
 
-    /// The batches end before their time: nothing is inserted.
+    /// Aborts the batches: nothing is inserted.
     pub(crate) async fn give_up(mut self) {
         let Some(sender) = self.sender.take() else { return };
-        let given_up = DataFusionError::Execution("the client sent no more".to_owned());
-        // Where it waits, for a lock or for room in the channel, it is not waited for.
+        let given_up = DataFusionError::Execution("the client stopped sending".to_owned());
+        // Does not wait for a statement that is blocked on a lock or a full channel.
         if sender.try_send(Err(given_up)).is_err() {
             self.inserting.abort();
         }

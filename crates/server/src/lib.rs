@@ -1,24 +1,24 @@
 //! The server: clients of one database, over PostgreSQL's protocol and Arrow Flight SQL.
 //!
-//! It owns sockets, log-ins, the protocols and the forms of values in them; what statements mean is `sql`'s. It is a
-//! crate of its own because it fences off what a network brings: TLS, credentials and bytes of strangers.
+//! It owns sockets, log-ins, the protocols and their value formats; `sql` defines what statements mean. It is a
+//! separate crate to isolate what a network brings: TLS, credentials and untrusted bytes.
 //!
 //! | folder | what |
 //! |---|---|
-//! | `server` | listening, many connections on few threads, the end of all |
-//! | `shared` | what all connections have in common |
-//! | `tls`, `log_ins`, `failures` | certificates, log-ins by a token, and log-ins that failed |
-//! | `rules` | who may try to log in from where, and how |
-//! | `log` | messages, slow statements, who did what |
-//! | `metrics`, `http` | figures and health over HTTP |
-//! | `traces` | spans of statements for a collector of OpenTelemetry |
-//! | `console` | the web page, and what it asks for |
-//! | `supervisor` | what systemd is told |
+//! | `server` | listening, many connections on few threads, shutdown |
+//! | `shared` | the state that all connections share |
+//! | `tls`, `log_ins`, `failures` | certificates, token-based log-ins, failed log-ins |
+//! | `rules` | who may log in from where, by which method |
+//! | `log` | messages, slow statements, the audit log |
+//! | `metrics`, `http` | metrics and health checks over HTTP |
+//! | `traces` | spans of statements for an OpenTelemetry collector |
+//! | `console` | the web page and its API |
+//! | `supervisor` | notifications to systemd |
 //! | `homes` | threads of nodes, for sessions that have a home |
 //! | `connection` | one connection: log-in, simple and extended protocol |
 //! | `flight` | Arrow Flight SQL: the same sessions, with rows as Arrow batches |
 //! | `copy` | COPY between a table and a client |
-//! | `insertion` | batches of a client on their way into a table |
+//! | `insertion` | a client's batches inserted into a table |
 //! | `wire` | messages as bytes |
 //! | `value` | values in text and binary form |
 

@@ -1,4 +1,4 @@
-//! Who is logged in by a token: at the console, and over Flight SQL.
+//! Token-based log-ins, for the console and Flight SQL.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -16,22 +16,22 @@ use crate::rules::{ClientOrigin, LoginAttempt, LoginMethod};
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// Who everyone is who gives no name where no password is asked for: the role that stands for the process.
+/// The role of clients that give no name when no password is required: the owner of the process.
 pub(crate) const OWNER: &str = "atoll";
 
-/// Bytes of a name or password that is sent.
+/// Bytes of a name or password, at most.
 pub(crate) const NAME_MAX: usize = 1024;
 
 /// How long a log-in lasts.
 pub(crate) const LASTS: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Log-ins at the same time; the one that was used longest ago makes room.
+/// Log-ins at the same time; a new one replaces the least recently used.
 const LOG_INS_MAX: usize = 1000;
 
-/// The hash of a token: how long a search takes tells nothing of the token.
+/// A token's hash, so that the time of a lookup reveals nothing about the token.
 pub(crate) type LogInKey = [u8; 32];
 
-/// Log-ins, by their keys.
+/// Log-ins by their tokens' hashes.
 #[derive(Debug, Default)]
 pub(crate) struct LogIns(Mutex<HashMap<LogInKey, LogIn>>);
 
@@ -40,25 +40,26 @@ pub(crate) struct LogIns(Mutex<HashMap<LogInKey, LogIn>>);
 pub(crate) struct LogIn {
     pub(crate) key: LogInKey,
     pub(crate) user: String,
-    /// What checked the password: once that is another, the log-in has ended. None where passwords are not asked for.
+    /// The verifier that checked the password: when the role's changes, the log-in ends. None if no password was
+    /// required.
     verifier: Option<ScramVerifier>,
     until: Instant,
     used: Instant,
 }
 
-/// A client that logs in by name and password, and is known by a token after that.
+/// A client that logs in by name and password and gets a token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenClient<'a> {
     pub(crate) role: &'a str,
     pub(crate) address: SocketAddr,
     pub(crate) is_encrypted: bool,
-    /// What the audit log calls the protocol.
+    /// The protocol's name in the audit log.
     pub(crate) over: &'a str,
-    /// What the client calls itself.
+    /// The client's application name.
     pub(crate) application: &'a str,
 }
 
-/// A log-in that is refused, and what its client is told.
+/// A refused log-in, and the error for its client.
 #[derive(Debug)]
 pub(crate) struct RefusedLogIn {
     pub(crate) kind: RefusalKind,
@@ -68,25 +69,25 @@ pub(crate) struct RefusedLogIn {
 /// Why a log-in is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalKind {
-    /// Too many are logging in, or the kernel gives no random numbers.
+    /// Too many clients are logging in, or the kernel returns no random numbers.
     Server,
-    /// By the rules for log-ins.
+    /// The login rules refuse it.
     Rule,
-    /// Too many log-ins from there have failed.
+    /// Too many log-ins from this address have failed.
     Unseen,
-    /// Name or password is wrong.
+    /// The name or password is wrong.
     Wrong,
 }
 
 impl TokenClient<'_> {
-    /// How it has to prove who it is.
+    /// The login method for the client.
     pub(crate) fn method(&self, server: &Shared) -> Result<LoginMethod, ErrorFields> {
         let from = ClientOrigin::Address(self.address.ip());
         let (role, is_encrypted) = (self.role, self.is_encrypted);
         server.login_method(&LoginAttempt { role, from, is_encrypted })
     }
 
-    /// Logs in; the token by which its requests are known.
+    /// Logs in; returns the token for later requests.
     pub(crate) async fn log_in(
         &self,
         server: &Arc<Shared>,
@@ -112,7 +113,7 @@ impl TokenClient<'_> {
         Ok(token)
     }
 
-    /// What checked its password; none where it is let in without one.
+    /// Returns the verifier that checked the password; None if no password is required.
     async fn prove(
         &self,
         server: &Arc<Shared>,
@@ -126,7 +127,7 @@ impl TokenClient<'_> {
         let unseen = || refused(RefusalKind::Unseen)(refused_unseen());
         let tried = server.failures.begin(source).await.ok_or_else(unseen)?;
         let (checking, role) = (Arc::clone(server), self.role.to_owned());
-        // Hashing takes long on purpose; other requests go on meanwhile.
+        // Hashing is slow on purpose; other requests go on meanwhile.
         let checked = move || check_password(&checking, &role, &password);
         match tokio::task::spawn_blocking(checked).await.ok().flatten() {
             Some(verifier) => {
@@ -137,7 +138,7 @@ impl TokenClient<'_> {
         }
     }
 
-    /// Counts and tells of a log-in that is refused.
+    /// Counts and logs a refused log-in.
     fn tell_refused(&self, server: &Shared, error: &ErrorFields) {
         server.metrics.login_failed();
         let (over, is_encrypted) = (self.over, self.is_encrypted);
@@ -148,7 +149,7 @@ impl TokenClient<'_> {
         server.logs.say(LogLevel::Info, told);
     }
 
-    /// Tells the audit log of what it did.
+    /// Writes an event to the audit log.
     pub(crate) fn audit(&self, server: &Shared, event: &AuditEvent<'_>) {
         let address = self.address.to_string();
         server
@@ -158,7 +159,7 @@ impl TokenClient<'_> {
 }
 
 impl LogIns {
-    /// A role has logged in; the token by which its requests are known.
+    /// Adds a log-in for a role; returns the token for later requests.
     fn enter(&self, user: &str, verifier: Option<ScramVerifier>) -> Result<String, ErrorFields> {
         let mut random = [0_u8; 32];
         let filled = getrandom::fill(&mut random);
@@ -180,8 +181,8 @@ impl LogIns {
         Ok(token)
     }
 
-    /// The log-in of a token, while it lasts, and whether it may do everything. A role that was dropped, has another
-    /// password, or may not come from there now, is logged in no longer.
+    /// The log-in of a token while it is valid, and whether it has all rights. A log-in ends if its role was dropped,
+    /// has another password, or may no longer connect from there.
     pub(crate) fn current(
         &self,
         server: &Shared,
@@ -204,7 +205,7 @@ impl LogIns {
         Some(found.clone())
     }
 
-    /// It ends; which one it was.
+    /// Removes a log-in and returns it.
     pub(crate) fn leave(&self, token: &str) -> Option<LogIn> {
         self.0.lock().remove(&key(token))
     }

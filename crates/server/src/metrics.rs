@@ -1,4 +1,4 @@
-//! Figures of the server, as Prometheus reads them.
+//! The server's metrics for Prometheus.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,34 +12,34 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// The first bound of the histogram of times, and how many follow, each four times the one before.
+/// The histogram's first bound, and the number of bounds, each four times the one before.
 const SECONDS_MIN: f64 = 0.000_1;
 const BUCKETS: u16 = 12;
 
-/// What a statement came to.
+/// The outcome label of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Outcome {
     /// `done`, or the first two characters of the error's SQLSTATE.
     outcome: String,
 }
 
-/// Why a statement of one transaction failed for the sake of another.
+/// The conflict label of a statement that failed because of another transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Conflict {
     kind: &'static str,
 }
 
-/// Conflicts by the SQLSTATE of the statement that gave way.
+/// Conflicts by SQLSTATE.
 const CONFLICTS: [(&str, &str); 3] =
     [("40001", "serialization"), ("40P01", "deadlock"), ("55P03", "lock")];
 
-/// What a session does.
+/// The state label of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct SessionState {
     state: &'static str,
 }
 
-/// The figures.
+/// The metrics.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -52,7 +52,7 @@ pub(crate) struct Metrics {
     usage: UsageGauges,
 }
 
-/// How the database uses what it has, as of the last look.
+/// The database's use of resources when last read.
 #[derive(Debug, Default)]
 struct UsageGauges {
     memory: Gauge,
@@ -71,7 +71,7 @@ impl UsageGauges {
     fn register(&self, registry: &mut Registry) {
         let gauges = [
             ("memory_bytes", "Memory that tables and queries have reserved", &self.memory),
-            ("memory_limit_bytes", "Memory that they may reserve", &self.memory_limit),
+            ("memory_limit_bytes", "Memory limit of tables and queries", &self.memory_limit),
             ("locks", "Locks of open transactions", &self.locks),
         ];
         for (name, about, gauge) in gauges {
@@ -110,7 +110,7 @@ impl UsageGauges {
             (&self.bytes_remote, usage.bytes_remote),
         ];
         for (counter, value) in counters {
-            // What is counted elsewhere: a drop of it, when a pool or table is dropped, is a new beginning.
+            // A counter kept elsewhere: it drops when a pool or table is dropped, which counts as a restart.
             counter.inner().store(value, Ordering::Relaxed);
         }
     }
@@ -128,11 +128,11 @@ impl Metrics {
         let about = "Statements that ended, by outcome: done, or the class of their SQLSTATE";
         let statements: Family<Outcome, Counter> = statements;
         registry.register("statements", about, statements.clone());
-        let about = "Time of statements, rows sent to their clients included";
+        let about = "Duration of statements, including sending rows to clients";
         registry.register("statement_duration_seconds", about, seconds.clone());
         let sessions: Family<SessionState, Gauge> = sessions;
         registry.register("sessions", "Sessions of clients, by state", sessions.clone());
-        let about = "Statements that gave way to other transactions, by kind of conflict";
+        let about = "Statements that failed because of other transactions, by kind of conflict";
         let conflicts: Family<Conflict, Counter> = conflicts;
         registry.register("conflicts", about, conflicts.clone());
         usage.register(&mut registry);
@@ -156,7 +156,7 @@ impl Metrics {
         self.logins_failed.inc();
     }
 
-    /// A statement has ended, perhaps with an error of this state.
+    /// Counts a statement that has ended, with its SQLSTATE if it failed.
     pub(crate) fn ended(&self, took: Duration, error: Option<&str>) {
         let outcome = error.and_then(|state| state.get(..2)).unwrap_or("done").to_owned();
         self.statements.get_or_create(&Outcome { outcome }).inc();
@@ -167,7 +167,7 @@ impl Metrics {
         }
     }
 
-    /// All of them as text, those of the database as they are now.
+    /// All metrics as text, with the database's current values.
     pub(crate) fn text(&self, database: &Database) -> String {
         let sessions = database.activity().sessions();
         let running = sessions.iter().filter(|session| session.is_running).count();
@@ -176,7 +176,7 @@ impl Metrics {
         }
         self.usage.set(&database.usage());
         let mut text = String::new();
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
     }

@@ -1,4 +1,4 @@
-//! How a server is set up.
+//! The server's options.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,37 +9,37 @@ use crate::rules::LoginRules;
 use crate::tls::TlsFiles;
 use crate::traces::Collector;
 
-/// How a server is set up.
+/// The server's options.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Addresses that it listens on; port 0 is any that is free.
+    /// Addresses to listen on; port 0 is any free port.
     pub listen: Vec<SocketAddr>,
-    /// Directory of the Unix socket `.s.PGSQL.port`, as PostgreSQL's clients look for it.
+    /// Directory of the Unix socket `.s.PGSQL.port`, where PostgreSQL's clients look for it.
     pub socket_directory: Option<PathBuf>,
-    /// Address for clients of Arrow Flight SQL; none without.
+    /// Address for Arrow Flight SQL; None turns it off.
     pub flight: Option<SocketAddr>,
-    /// Address for the console, figures and health over HTTP; none without. The console is on loopback only.
+    /// HTTP address of the console, metrics and health checks; None turns them off. The console needs loopback.
     pub http: Option<SocketAddr>,
-    /// TLS over TCP; none without.
+    /// TLS over TCP; None turns it off.
     pub tls: Option<TlsFiles>,
-    /// Whether connections over TCP have to use it.
+    /// Whether TCP connections must use TLS.
     pub tls_required: bool,
-    /// Whether all are let in without a password, and may do everything.
+    /// Whether every client is let in without a password and has all rights.
     pub trusts_all: bool,
-    /// Whether it may listen beyond loopback without TLS.
+    /// Whether the server may listen beyond loopback without TLS.
     pub listens_in_clear: bool,
-    /// Who may try to log in, and how; without, those over the Unix socket by their users of the operating system, and
-    /// everyone by password.
+    /// The login rules. Without them, clients over the Unix socket log in as their operating system user, and all
+    /// others by password.
     pub rules: Option<LoginRules>,
-    /// What is logged, and where.
+    /// The log options.
     pub logs: LogOptions,
-    /// Where spans of statements are sent; nowhere without.
+    /// The collector for spans of statements; None turns traces off.
     pub collector: Option<Collector>,
-    /// Connections at the same time.
+    /// Connections at the same time, at most.
     pub connections_max: usize,
     /// How long a log-in may take.
     pub login_timeout: Duration,
-    /// How long statements that run may go on when the server stops.
+    /// How long running statements may continue when the server stops.
     pub stop_timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Listening, and the end of all connections.
+//! The listening server, and the end of its connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,13 +28,13 @@ use crate::shared::Shared;
 use crate::tls::Tls;
 use crate::traces::Traces;
 
-/// The port in the name of a Unix socket where the server listens on no address.
+/// The port in the Unix socket's name if the server listens on no address.
 const PORT: u16 = 5432;
 
-/// How long to wait when there are no more file descriptors.
+/// The pause when file descriptors run out.
 const EXHAUSTED: Duration = Duration::from_millis(50);
 
-/// A server that listens.
+/// A listening server.
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
@@ -44,10 +44,10 @@ pub struct Server {
     http: Option<TcpListener>,
 }
 
-/// Connections over TCP that may log in at the same time, at the least.
+/// TCP connections that may log in at the same time, at least.
 const STRANGERS_LEAST: usize = 100;
 
-/// A Unix socket, whose file goes with it.
+/// A Unix socket, which removes its file when dropped.
 #[derive(Debug)]
 struct SocketFile {
     listener: UnixListener,
@@ -56,16 +56,16 @@ struct SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The file may already be gone.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl Server {
-    /// Listens; clients are answered by [`run`](Self::run).
+    /// Listens; [`run`](Self::run) then serves clients.
     ///
     /// # Errors
-    /// When an address or the socket is taken, or can be reached from other machines.
+    /// If an address or the socket is taken, or insecurely reachable from other machines.
     pub async fn bind(database: Database, options: ServerOptions) -> Result<Self, ServerError> {
         let logs = Arc::new(Logs::open(&options.logs)?);
         let tls = options.tls.as_ref().map(Tls::load).transpose()?;
@@ -129,38 +129,38 @@ impl Server {
         Ok(Self { shared, tcp, unix, flight, http })
     }
 
-    /// The addresses that it listens on.
+    /// The addresses for PostgreSQL clients.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 
-    /// The address for clients of Arrow Flight SQL.
+    /// The address for Arrow Flight SQL.
     pub fn flight_address(&self) -> Option<SocketAddr> {
         self.flight.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
-    /// The address of the console, figures and health over HTTP.
+    /// The HTTP address of the console, metrics and health checks.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
-    /// The file of its Unix socket.
+    /// The path of its Unix socket.
     pub fn socket(&self) -> Option<&std::path::Path> {
         self.unix.as_ref().map(|unix| unix.path.as_path())
     }
 
-    /// What it tells its operator.
+    /// The logs.
     pub fn logs(&self) -> &Logs {
         &self.shared.logs
     }
 
-    /// What changes while it runs.
+    /// The handle for changes at run time.
     pub fn reloader(&self) -> Reloader {
         Reloader(Arc::clone(&self.shared))
     }
 
-    /// Serves until `stop` comes. Then it listens no longer, sessions end where they wait for their clients, and
-    /// statements that run have some time to end.
+    /// Serves until `stop` completes. Then it stops listening, idle sessions end, and running statements get some time
+    /// to finish.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Self { shared, tcp, unix, flight, http } = self;
         let mut beside = JoinSet::new();
@@ -177,7 +177,7 @@ impl Server {
                 () = &mut stop => break,
                 accepted = accept(&tcp, unix.as_ref()) => match accepted {
                     Ok(stream) => drop(connections.spawn(serve(stream, Arc::clone(&shared)))),
-                    // The client is gone already, or there are no more descriptors.
+                    // The client may be gone already, or file descriptors have run out.
                     Err(_) => sleep(EXHAUSTED).await,
                 },
                 Some(_) = connections.join_next() => {}
@@ -195,46 +195,46 @@ impl Server {
     }
 }
 
-/// Changes a server that runs. What fails leaves all as it was.
+/// Changes a running server. A failed change has no effect.
 #[derive(Clone, Debug)]
 pub struct Reloader(Arc<Shared>);
 
 impl Reloader {
-    /// Reads certificate and key anew, for connections that come then; whether there are any.
+    /// Reloads certificate and key for new connections; returns whether TLS is configured.
     ///
     /// # Errors
-    /// When they cannot be used.
+    /// If they cannot be used.
     pub fn reload_certificate(&self) -> Result<bool, ServerError> {
         let Some(files) = &self.0.options.tls else { return Ok(false) };
         *self.0.tls.write() = Some(Arc::new(Tls::load(files)?));
         Ok(true)
     }
 
-    /// Has other rules decide on log-ins that come then.
+    /// Replaces the login rules for new connections.
     ///
     /// # Errors
-    /// When they trust clients and the server does not.
+    /// If they trust clients and the server does not.
     pub fn set_rules(&self, rules: Option<LoginRules>) -> Result<(), ServerError> {
         rules.iter().try_for_each(|rules| rules.check(self.0.options.trusts_all))?;
         *self.0.rules.write() = rules.map(Arc::new);
         Ok(())
     }
 
-    /// Opens the files of the logs anew, after they were renamed.
+    /// Reopens the log files, after they were renamed.
     ///
     /// # Errors
-    /// When one cannot be opened.
+    /// If one cannot be opened.
     pub fn reopen_logs(&self) -> Result<(), ServerError> {
         self.0.logs.reopen()
     }
 
-    /// What the server tells its operator.
+    /// The logs.
     pub fn logs(&self) -> &Logs {
         &self.0.logs
     }
 }
 
-/// Refuses an address that other machines reach, unless what passes there is safe.
+/// Refuses an address that other machines can reach, unless connections to it are secure.
 fn check(address: &SocketAddr, options: &ServerOptions) -> Result<(), ServerError> {
     if address.ip().is_loopback() {
         return Ok(());
@@ -256,7 +256,7 @@ fn not_listening(at: String, error: io::Error) -> ServerError {
     ServerError::NotListening { at, error }
 }
 
-/// A socket in place of one that no server listens on any more.
+/// Binds a socket, replacing one that no server listens on any more.
 async fn socket_file(path: PathBuf) -> Result<SocketFile, ServerError> {
     let failed = |error| not_listening(path.display().to_string(), error);
     if tokio::net::UnixStream::connect(&path).await.is_err() {
@@ -269,7 +269,7 @@ async fn socket_file(path: PathBuf) -> Result<SocketFile, ServerError> {
     Ok(SocketFile { listener, path })
 }
 
-/// The next connection on any of them.
+/// The next connection on any of the listeners.
 async fn accept(tcp: &[TcpListener], unix: Option<&SocketFile>) -> io::Result<ClientStream> {
     let of_tcp = async {
         if tcp.is_empty() {

@@ -1,4 +1,4 @@
-//! What all connections have in common, whatever they speak.
+//! The state that all connections share, whatever protocol they speak.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use crate::tls::Tls;
 use crate::traces::Traces;
 use crate::wire::ErrorFields;
 
-/// What all connections have in common.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) database: Database,
     pub(crate) options: ServerOptions,
-    /// Connections that may still come.
+    /// Permits for more connections.
     pub(crate) places: Arc<Semaphore>,
-    /// Connections over TCP that may still come to log in.
+    /// Permits for more TCP connections that have not logged in.
     pub(crate) strangers: Arc<Semaphore>,
-    /// Raised when sessions end where they wait for their clients.
+    /// Cancelled when idle sessions are to end.
     pub(crate) stopping: CancellationToken,
     pub(crate) failures: Failures,
     pub(crate) metrics: Metrics,
-    /// Makes up salts of roles that do not exist.
+    /// The secret for salts of roles that do not exist.
     pub(crate) seed: [u8; 32],
     pub(crate) logs: Arc<Logs>,
     pub(crate) traces: Option<Traces>,
-    /// What the protocols keep for all their connections.
+    /// State of the protocols.
     pub(crate) extensions: Extensions,
     pub(crate) homes: Homes,
     pub(crate) tls: RwLock<Option<Arc<Tls>>>,
@@ -42,17 +42,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// What connections are encrypted with; none without TLS.
+    /// The TLS settings; None without TLS.
     pub(crate) fn tls(&self) -> Option<Arc<Tls>> {
         self.tls.read().clone()
     }
 
-    /// Who may try to log in, and how; none without rules.
+    /// The login rules; None if there are none.
     fn rules(&self) -> Option<Arc<LoginRules>> {
         self.rules.read().clone()
     }
 
-    /// How a client has to prove who it is, or what it is told when it may not even try.
+    /// The login method for a client, or the error if a rule refuses it.
     pub(crate) fn login_method(
         &self,
         attempt: &LoginAttempt<'_>,
@@ -61,7 +61,7 @@ impl Shared {
         login_method(rules.as_deref(), self.options.trusts_all, &self.database, attempt)
     }
 
-    /// Sets what the role of a session has it begin with. What cannot be set keeps no one out.
+    /// Applies the settings of a session's role. A setting that cannot be applied does not prevent the log-in.
     pub(crate) fn begin_as_role(&self, session: &Session) {
         for error in session.begin_as_role() {
             let user = &session.identity().user;

@@ -1,4 +1,4 @@
-//! What a supervisor such as systemd is told of the server; nothing where there is none.
+//! Notifications to a supervisor such as systemd; nothing is sent if there is none.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,29 +7,29 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// The variable by which a supervisor says where it listens.
+/// The environment variable with the supervisor's socket.
 const SOCKET: &str = "NOTIFY_SOCKET";
 
-/// Tells that clients are answered.
+/// Notifies the supervisor that the server accepts clients.
 pub fn tell_ready() {
     tell("READY=1");
 }
 
-/// Tells that the server stops.
+/// Notifies the supervisor that the server is stopping.
 pub fn tell_stopping() {
     tell("STOPPING=1");
 }
 
 fn tell(state: &str) {
     if let Some(socket) = env::var_os(SOCKET) {
-        // A supervisor that does not listen is none.
+        // A supervisor that does not listen is ignored.
         let _ = send(&socket, state);
     }
 }
 
 fn send(socket: &OsStr, state: &str) -> io::Result<usize> {
     let address = match socket.as_bytes() {
-        // One that has no file.
+        // An abstract socket, which has no file.
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         _ => SocketAddr::from_pathname(socket)?,
     };

@@ -1,4 +1,4 @@
-//! TLS: the server's certificate and key, and what it takes to change them while it runs.
+//! TLS: the server's certificate and key, which can be reloaded.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 
 use crate::error::ServerError;
 
-/// Where the certificate and its key are, in PEM form.
+/// The PEM files of the certificate and its key.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The certificate, with those that lead to its issuer behind it.
+    /// The certificate, followed by those of its issuers.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
-/// What connections are encrypted with.
+/// The TLS settings of connections.
 pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
-    /// The same for HTTP/2, which clients ask for in the handshake.
+    /// The same with HTTP/2 over ALPN.
     pub(crate) http2: TlsAcceptor,
-    /// Log-ins bound to this certificate: an attacker in between has another one.
+    /// The certificate's hash for channel binding, which detects a man in the middle.
     pub(crate) scram: ScramServerAuth,
 }
 
@@ -40,7 +40,7 @@ impl Tls {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
         let chain = chain.map_err(|error| failed(certificate, error.to_string()))?;
         if chain.is_empty() {
-            return Err(failed(certificate, "there is no certificate in it".to_owned()));
+            return Err(failed(certificate, "it contains no certificate".to_owned()));
         }
         let own = PrivateKeyDer::from_pem_file(key);
         let own = own.map_err(|error| failed(key, error.to_string()))?;

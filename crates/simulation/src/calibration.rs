@@ -1,10 +1,10 @@
-//! Which block addresses are which node's memory.
+//! The block addresses of each node's memory.
 //!
 //! QEMU names a byte of RAM by its block address: the offset of the node's RAM block among all blocks
 //! plus the block's place in RAM, so that each node's memory is one range of an unknown base. Programs
-//! in the guest tell what the kernel knows: of a page, its node and its guest-physical address. Each
-//! such witness gives the base of a node's range; they must not contradict each other, nor the order
-//! in which the set-up says that the nodes' pieces follow each other.
+//! in the guest report what the kernel knows: for a page, its node and its guest-physical address. Each
+//! such witness gives the base of a node's range; witnesses must not contradict each other or the order
+//! of the nodes' pieces in the set-up.
 
 use crate::PAGE;
 use crate::Setup;
@@ -15,7 +15,7 @@ use crate::ram::{NodeIndex, Ram, RamAddress};
 #[error("cannot tell the nodes' memory apart: {0}; nothing is counted")]
 pub struct CalibrationError(pub String);
 
-/// What the witnesses have said so far.
+/// The reports of the witnesses so far.
 pub(crate) struct Witnesses {
     bases: Vec<Option<u64>>,
     pub(crate) heard: u64,
@@ -28,7 +28,7 @@ impl Witnesses {
         Self { bases: vec![None; setup.nodes.len()], heard: 0, failure: None }
     }
 
-    /// Hears that the page at `block` has the guest-physical address `physical` and is on the node
+    /// Takes the report that the page at `block` has the guest-physical address `physical` and is on the node
     /// that the kernel numbers `id`.
     pub(crate) fn hear(
         &mut self,
@@ -121,7 +121,7 @@ struct Range {
 pub(crate) struct Ranges(Vec<Range>);
 
 impl Ranges {
-    /// Place of a block address; none outside the nodes' memory.
+    /// Place of a block address. Returns None outside the nodes' memory.
     pub(crate) fn place(&self, block: u64) -> Option<RamAddress> {
         let range = &self.0[self.0.partition_point(|range| range.base <= block).checked_sub(1)?];
         let linear = block - range.base + range.start;

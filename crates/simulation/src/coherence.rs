@@ -1,6 +1,6 @@
-//! What a core asks of the last-level caches, and what the protocol makes of it.
+//! Requests of a core to the last-level caches, and the protocol's actions.
 //!
-//! | Asked | Own domain | Other domains | Supplied by | Afterwards |
+//! | Request | Own domain | Other domains | Supplied by | Afterwards |
 //! |---|---|---|---|---|
 //! | load | has it | any | own cache | states as they are; a writer in the domain may no longer write |
 //! | load | not | one has it M | that cache, which writes it to memory too | there S, here F |
@@ -23,7 +23,7 @@ use crate::layout::{Requester, SimulatedDomain};
 use crate::llc::{CutLine, HeldLine, Holders, LineState, Llc, Sharers, Stripe};
 use crate::ram::{LineNumber, NodeIndex, Ram};
 
-/// The memory system behind the private caches, and where its traffic is charged.
+/// The memory system below the private caches, and where its traffic is charged.
 pub(crate) struct Coherence<'a> {
     pub(crate) setup: &'a Setup,
     pub(crate) ram: &'a Ram,
@@ -33,7 +33,7 @@ pub(crate) struct Coherence<'a> {
     pub(crate) block: &'a CounterBlock,
 }
 
-/// What a core asks for.
+/// A request of a core.
 #[derive(Clone, Copy)]
 pub(crate) struct LineRequest {
     pub(crate) from: Requester,
@@ -49,14 +49,14 @@ pub(crate) struct LineRequest {
 /// Where a line was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineSource {
-    /// In the core's domain, in this state, and whether no other core had it.
+    /// In the core's domain, in this state; also whether no other core had it.
     Here { state: LineState, alone: bool },
-    /// In no cache of the domain. To make room its cache gave up another line, which the core may
-    /// have and has to lose as well.
+    /// In no cache of the domain. To make room, its cache evicted another line, which the core may
+    /// have and must drop too.
     Elsewhere { lost: Option<LineNumber> },
 }
 
-/// Who supplies a line.
+/// The supplier of a line.
 #[derive(Clone, Copy)]
 enum Supplier {
     Memory { shared: bool },
@@ -65,7 +65,7 @@ enum Supplier {
 }
 
 impl Coherence<'_> {
-    /// Makes a line usable for a core: its domain's cache has it afterwards, for a store modified.
+    /// Makes a line usable for a core: afterwards its domain's cache has it, modified for a store.
     pub(crate) fn request(&self, stripe: &mut Stripe, request: LineRequest) -> LineSource {
         if let Some(found) = self.hit(stripe, request) {
             return found;
@@ -100,8 +100,8 @@ impl Coherence<'_> {
         Some(LineSource::Here { state, alone: others == Holders::NONE })
     }
 
-    /// Finds who has a line, changes the states in the other domains as the request demands, and
-    /// keeps account of the domains that have it afterwards.
+    /// Finds the holders of a line, changes the states in the other domains as the request demands, and
+    /// updates the domains that have it afterwards.
     fn supplier(&self, stripe: &mut Stripe, request: LineRequest) -> Supplier {
         let mut supplier = Supplier::Memory { shared: false };
         let (own, cut) = (request.from.domain, request.cut);
@@ -127,7 +127,7 @@ impl Coherence<'_> {
         supplier
     }
 
-    /// State in which a domain has a line; it shares it for a load, and loses it for a store.
+    /// State in which a domain has a line; a load makes it shared, a store removes it.
     fn give(&self, stripe: &mut Stripe, domain: usize, request: LineRequest) -> Option<LineState> {
         let line = request.line;
         let (mut set, tag) = self.llc.set(stripe, domain, request.cut)?;
@@ -146,7 +146,7 @@ impl Coherence<'_> {
         Some(held.state)
     }
 
-    /// Counts a miss and what it moves.
+    /// Counts a miss and its traffic.
     fn charge(&self, supplier: Supplier, request: LineRequest) {
         let to = request.from.node;
         self.block.single(Single::LlcMisses, 1);
@@ -164,7 +164,7 @@ impl Coherence<'_> {
     }
 
     /// Puts a line into the domain's cache. The line that it displaces is taken from the cores that
-    /// have it, but for the one that asks: it is returned then.
+    /// have it, except from the requesting one: for that core it is returned.
     fn insert(
         &self,
         stripe: &mut Stripe,
@@ -195,7 +195,7 @@ impl Coherence<'_> {
         self.send(self.domains[domain].node, home);
     }
 
-    /// Charges the links on the way of a line.
+    /// Charges the links on the route of a line.
     fn send(&self, from: NodeIndex, to: NodeIndex) {
         if from == to {
             return;
@@ -205,7 +205,7 @@ impl Coherence<'_> {
         }
     }
 
-    /// Tells cores of a domain, all but one where one is named, what becomes of a line.
+    /// Notifies cores of a domain, except one if given, of a change of a line.
     fn tell(
         &self,
         (domain, who): (usize, Holders),

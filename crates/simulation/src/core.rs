@@ -1,4 +1,4 @@
-//! What a core has to itself: first- and second-level cache and DTLB.
+//! The private parts of a core: first- and second-level cache and DTLB.
 //!
 //! A line that comes from the last-level cache goes into both levels, one that is found in the second
 //! goes into the first; a hit in the first leaves the second as it is, and neither contains the other.
@@ -19,7 +19,7 @@ pub(crate) enum Level {
     Second,
 }
 
-/// What a core needs of the last-level cache.
+/// A request of a core to the last-level cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
     /// A line that it does not have.
@@ -68,7 +68,7 @@ impl PrivateCache {
     }
 
     fn set(&mut self, line: LineNumber) -> &mut [Copied] {
-        self.sets.set(self.modulus.of(line.0))
+        self.sets.set(self.modulus.remainder(line.0))
     }
 
     /// Allows or forbids writing a copy that may be here.
@@ -142,9 +142,9 @@ impl SimulatedCore {
         }
     }
 
-    /// Looks up a translation; false when it was missing. It is there afterwards.
+    /// Looks up a translation; false if it was missing. It is present afterwards.
     pub(crate) fn translate(&mut self, page: u64) -> bool {
-        let number = self.dtlb.modulus.of(page);
+        let number = self.dtlb.modulus.remainder(page);
         let set = self.dtlb.sets.set(number);
         let found = find(set, page);
         if found == Some(0) {
@@ -158,7 +158,7 @@ impl SimulatedCore {
         found.is_some()
     }
 
-    /// The page used last in a set of the DTLB is another one now.
+    /// Another page is now the last used in a set of the DTLB.
     fn forget_page(&mut self, set: usize) {
         let threads = self.filters.len();
         for (slots, filter) in self.dtlb.slots[set * threads..].iter_mut().zip(&self.filters) {
@@ -169,8 +169,8 @@ impl SimulatedCore {
         }
     }
 
-    /// Uses a line that the core has, and has writable for a store. Nothing is changed where it has
-    /// to ask the last-level cache.
+    /// Uses a line that the core has, writable for a store. Nothing is changed if it has
+    /// to request it from the last-level cache.
     #[inline]
     pub(crate) fn hit(&mut self, what: Use) -> Result<Level, Want> {
         let (line, set) = (what.line, self.l1.set(what.line));
@@ -193,8 +193,8 @@ impl SimulatedCore {
         Ok(Level::Second)
     }
 
-    /// Takes what it wanted and the last-level cache has granted; where the line was before. A
-    /// store's is writable. A line that it did not have may have come meanwhile, but only by another
+    /// Fills in the line that the last-level cache has granted; returns where the line was before. A
+    /// store's line is writable. A line that the core did not have may have arrived meanwhile, but only by another
     /// cpu of the core.
     #[inline]
     pub(crate) fn fill(&mut self, what: Use, want: Want) -> Option<Level> {
@@ -215,9 +215,9 @@ impl SimulatedCore {
         None
     }
 
-    /// Remembers a line just used in the filter of the cpu.
+    /// Adds a line just used to the filter of the cpu.
     pub(crate) fn remember(&mut self, what: Use, cell: CounterCell) {
-        let number = self.dtlb.modulus.of(what.page);
+        let number = self.dtlb.modulus.remainder(what.page);
         let copy = self.l1.set(what.line)[0];
         let last = self.dtlb.sets.set(number)[0].has(what.page) && copy.has(what.line.0);
         if !last {
@@ -274,7 +274,7 @@ impl SimulatedCore {
         self.forget_last(last);
     }
 
-    /// The line used last in a set of the first level is another one now.
+    /// Another line is now the last used in a set of the first level.
     fn forget_last(&self, last: Option<LineNumber>) {
         if let Some(last) = last {
             self.forget(last);

@@ -1,7 +1,7 @@
 //! Counters of one cpu.
 //!
-//! Only the cpu's own thread counts, so that adding one is a load and a store of its own memory.
-//! Others read them at any time; each counter only grows.
+//! Only the cpu's own thread counts, so adding one is a load and a store of its own memory.
+//! Other threads may read at any time; each counter only grows.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use crate::ram::NodeIndex;
 /// Tags, with 0 for none.
 pub(crate) const TAGS: usize = atoll_marker::TAGS as usize;
 
-/// What a block counts beside accesses, by name.
+/// Counters of a block except accesses, by name.
 #[derive(Clone, Copy)]
 pub(crate) enum Single {
     Instructions,
@@ -30,7 +30,7 @@ pub(crate) enum Single {
 
 const SINGLES: usize = 11;
 
-/// What a block counts for each node.
+/// Counters of a block for each node.
 #[derive(Clone, Copy)]
 pub(crate) enum ByNode {
     FromMemory,
@@ -49,7 +49,7 @@ pub(crate) const OF_CELL: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CounterCell(pub(crate) usize);
 
-/// Where each counter of a block is: single counts, counts by node, bytes of the links' two
+/// Positions of the counters of a block: single counts, counts by node, bytes of the links' two
 /// directions, missed lines by cell, and at last accesses by cell.
 #[derive(Clone, Copy)]
 pub(crate) struct CounterLayout {
@@ -174,23 +174,23 @@ impl CounterSums {
     }
 }
 
-/// What is counted where: the regions by number, then these.
+/// The ledgers: the regions by number, then these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CountLedger(pub(crate) usize);
 
 impl CountLedger {
-    /// What counts outside all regions.
+    /// Counts outside all regions.
     pub(crate) const OUTSIDE: Self = Self(atoll_marker::REGIONS as usize);
-    /// What does not count: the caches see it, no report does.
+    /// Counts that no report includes: only the caches see these accesses.
     pub(crate) const VOID: Self = Self(Self::OUTSIDE.0 + 1);
 
-    /// All that count.
+    /// All ledgers that are reported.
     pub(crate) fn counted() -> impl Iterator<Item = Self> {
         (0..=Self::OUTSIDE.0).map(Self)
     }
 }
 
-/// Blocks of a cpu by ledger, each made when it is first needed.
+/// Blocks of a cpu by ledger, each created on demand.
 pub(crate) struct CounterBlocks {
     layout: CounterLayout,
     blocks: Box<[OnceLock<CounterBlock>]>,
@@ -202,11 +202,11 @@ impl CounterBlocks {
     }
 
     #[inline]
-    pub(crate) fn of(&self, ledger: CountLedger) -> &CounterBlock {
+    pub(crate) fn get(&self, ledger: CountLedger) -> &CounterBlock {
         self.blocks[ledger.0].get_or_init(|| CounterBlock::new(self.layout))
     }
 
-    /// The block, where one was needed.
+    /// The block, if it was created.
     pub(crate) fn used(&self, ledger: CountLedger) -> Option<&CounterBlock> {
         self.blocks[ledger.0].get()
     }

@@ -1,4 +1,4 @@
-//! What the simulation keeps for each cpu.
+//! The state of each cpu.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -12,12 +12,12 @@ use crate::layout::Requester;
 /// Accesses of a cpu between two looks at the series.
 pub(crate) const TICK: u32 = 256;
 
-/// Ticks after which a filter is cleared. A kernel that moves a page, or another process that runs on
-/// the cpu, gives a virtual line another place without a word: a line in a filter may be wrong for
+/// Ticks after which a filter is cleared. A kernel that moves a page, or another process on
+/// the cpu, silently gives a virtual line another place: a line in a filter may be wrong for
 /// this many ticks, and no longer.
 const TICKS_TO_CLEAR: u32 = 64;
 
-/// What a marker said of the cpu's next access.
+/// A marker's message about the cpu's next access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {
     Tag(u8),
@@ -33,7 +33,7 @@ pub(crate) struct SimulatedCpu {
     left: AtomicU32,
     is_marked: AtomicBool,
     mark: Mutex<Option<Mark>>,
-    /// The number said so far.
+    /// The digits of the number so far.
     said: Mutex<u64>,
 }
 
@@ -65,7 +65,7 @@ impl SimulatedCpu {
         true
     }
 
-    /// Keeps what a marker says until the next access, which the filter must not answer.
+    /// Keeps a marker's message until the next access, which the filter must not answer.
     pub(crate) fn mark(&self, mark: Mark) {
         *self.mark.lock() = Some(mark);
         self.is_marked.store(true, Relaxed);

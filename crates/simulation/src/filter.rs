@@ -44,7 +44,7 @@ impl AccessFilter {
         line as usize & self.mask & (SLOTS - 1)
     }
 
-    /// Cell of the page of a virtual line that may be accessed without further ado.
+    /// Cell of the page of a virtual line that may be accessed without further checks.
     #[inline]
     pub(crate) fn get(&self, line: u64, is_store: bool) -> Option<CounterCell> {
         let entry = self.slots[self.slot(line)].load(Relaxed);
@@ -53,7 +53,7 @@ impl AccessFilter {
             .then_some(CounterCell((entry & CELL) as usize))
     }
 
-    /// Remembers a virtual line; the number of its slot, none for lines at addresses that do not fit.
+    /// Adds a virtual line; returns the number of its slot, or None for lines at addresses that do not fit.
     pub(crate) fn put(&self, line: u64, writable: bool, cell: CounterCell) -> Option<usize> {
         if line >> (u64::BITS - LINE_SHIFT) != 0 {
             return None;
@@ -64,7 +64,7 @@ impl AccessFilter {
         Some(slot)
     }
 
-    /// Forgets what is in the slot of a line of RAM.
+    /// Clears the slot of a line of RAM.
     pub(crate) fn forget(&self, line: LineNumber) {
         self.forget_slot(self.slot(line.0));
     }

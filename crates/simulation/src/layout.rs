@@ -1,4 +1,4 @@
-//! Who sits where: cores numbered densely, and the domains they are in.
+//! The layout of the machine: cores numbered densely, and their domains.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::Setup;
 use crate::llc::Holders;
 use crate::ram::NodeIndex;
 
-/// Who makes an access.
+/// The origin of an access.
 #[derive(Clone, Copy)]
 pub(crate) struct Requester {
     pub(crate) node: NodeIndex,
     pub(crate) domain: usize,
     /// Among all cores of the machine.
     pub(crate) core: usize,
-    /// Among the threads of its core.
+    /// Index among the threads of its core.
     pub(crate) thread: usize,
-    /// The core among those of its domain.
+    /// Index of the core in its domain.
     pub(crate) me: Holders,
 }
 
@@ -29,19 +29,19 @@ pub(crate) struct SimulatedDomain {
 }
 
 impl SimulatedDomain {
-    /// Holders but for one core; where cores share bits, all of them.
+    /// Holders except one core; if cores share bits, all of them.
     pub(crate) fn others(&self, holders: Holders, me: Holders) -> Holders {
         if self.cores.len() <= Holders::BITS { holders.without(me) } else { holders }
     }
 
-    /// Cores that holders stand for.
+    /// Cores represented by holders.
     pub(crate) fn holders(&self, holders: Holders) -> impl Iterator<Item = usize> {
         let cores = self.cores.iter().enumerate();
         cores.filter(move |(i, _)| holders.has(*i)).map(|(_, core)| *core)
     }
 }
 
-/// Place of every cpu, and what is made of them.
+/// Place of every cpu, and the sizes derived from them.
 pub(crate) struct CpuLayout {
     pub(crate) cpus: Vec<Requester>,
     pub(crate) domains: Vec<SimulatedDomain>,
@@ -73,7 +73,7 @@ impl CpuLayout {
         if domain.cores.is_empty() {
             domain.node = node;
         }
-        let me = Holders::of(domain.cores.len());
+        let me = Holders::for_core(domain.cores.len());
         domain.cores.push(core);
         self.cores.push(vec![]);
         Requester { node, domain: seat.domain.index(), core, thread: 0, me }

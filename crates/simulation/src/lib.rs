@@ -1,13 +1,13 @@
-//! What an access of a cpu finds where: modelled private caches and DTLB of each core, a last-level
-//! cache for each domain with MESIF states, and the memory controllers and links behind them.
+//! Simulates the memory accesses of cpus: private caches and DTLB of each core, a last-level
+//! cache for each domain with MESIF states, and the memory controllers and links below them.
 //!
-//! [`Simulation`] is told every access (cpu, address, size, load or store) and keeps counts; its
-//! [`Report`] is what the lab shows. It knows nothing of QEMU: the plugin feeds it, and so do tests.
+//! [`Simulation`] receives every access (cpu, address, size, load or store) and keeps counts; the lab shows
+//! its [`Report`]. It knows nothing of QEMU: the plugin feeds it, and so do tests.
 //! It is a crate of its own so that the model can be read, and tested, without an emulator.
 //!
 //! # The model
 //!
-//! It is deliberately simple. What it assumes:
+//! It is deliberately simple. Its assumptions:
 //!
 //! - Only loads and stores of user space exist: no instruction fetches, no kernel, no devices, no page
 //!   walks, no prefetching, no non-temporal stores. Accesses of one cpu happen one after the other.
@@ -28,11 +28,11 @@
 //!   those of the first page.
 //! - Counts belong to the cpu whose access caused them, write-backs too.
 //!
-//! # What it costs
+//! # Cost
 //!
 //! Most accesses are to a line that the cpu has just used: `filter.rs` answers them with one compare,
 //! without a lock and without changing what the model counts. The rest take the lock of their core,
-//! and those that leave the core one of the locks of the last-level caches.
+//! and those that miss in the core take one of the locks of the last-level caches.
 
 #![forbid(unsafe_code)]
 

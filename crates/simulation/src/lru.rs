@@ -2,7 +2,7 @@
 
 /// An entry of a set: a key and what is kept with it.
 pub(crate) trait SetEntry: Copy + Default {
-    /// What entries of a set differ in.
+    /// The key of entries in a set.
     type Key: Copy;
 
     /// Whether it has this key. An empty one has none.
@@ -31,7 +31,7 @@ impl<E: SetEntry> Sets<E> {
 /// Entries that are compared without a branch between them.
 const STEP: usize = 4;
 
-/// Where a key is.
+/// The position of a key.
 #[inline]
 pub(crate) fn find<E: SetEntry>(set: &[E], key: E::Key) -> Option<usize> {
     let (steps, rest) = set.as_chunks::<STEP>();
@@ -50,7 +50,7 @@ pub(crate) fn promote<E: SetEntry>(set: &mut [E], position: usize) {
     set[0] = entry;
 }
 
-/// Puts in a new entry as the one used last; the one not used for longest falls out.
+/// Adds a new entry as the last used; the least recently used one is evicted.
 pub(crate) fn insert<E: SetEntry>(set: &mut [E], entry: E) -> E {
     let last = set.len() - 1;
     let out = set[last];
@@ -59,7 +59,7 @@ pub(crate) fn insert<E: SetEntry>(set: &mut [E], entry: E) -> E {
     out
 }
 
-/// Takes an entry out.
+/// Removes an entry.
 pub(crate) fn remove<E: SetEntry>(set: &mut [E], position: usize) -> E {
     let out = set[position];
     set.copy_within(position + 1.., position);
@@ -67,7 +67,7 @@ pub(crate) fn remove<E: SetEntry>(set: &mut [E], position: usize) -> E {
     out
 }
 
-/// A number that others are divided by.
+/// A divisor.
 #[derive(Clone, Copy)]
 pub(crate) struct Modulus {
     divisor: u64,
@@ -93,9 +93,9 @@ impl Modulus {
         }
     }
 
-    /// The remainder: which of so many sets a key belongs to.
+    /// The remainder: the set of a key, out of this many.
     #[inline]
-    pub(crate) fn of(self, key: u64) -> usize {
+    pub(crate) fn remainder(self, key: u64) -> usize {
         self.divide(key).1 as usize
     }
 }

@@ -57,7 +57,7 @@ impl Ram {
         node.0.checked_sub(1).map_or(0, |before| self.ends[before])
     }
 
-    /// Place of a guest-physical address; none in the hole and behind the end.
+    /// Place of a guest-physical address. Returns None in the hole and after the end.
     pub(crate) fn place(&self, physical: u64) -> Option<RamAddress> {
         let linear = match physical {
             low if low < self.low => low,

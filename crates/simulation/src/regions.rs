@@ -1,17 +1,17 @@
-//! Which region counts.
+//! Nesting of regions.
 
 /// Regions by number.
 const REGIONS: usize = atoll_marker::REGIONS as usize;
 
 /// Regions opened and closed so far.
 pub(crate) struct Regions {
-    /// How often each was entered and not left.
+    /// How often each was entered but not left.
     inside: [u64; REGIONS],
-    /// Times each went from closed to open.
+    /// How often each went from closed to open.
     opened: [u64; REGIONS],
-    /// Open ones, in the order in which they went open.
+    /// Open regions, in the order in which they opened.
     open: Vec<u8>,
-    /// All that were ever open, in the order of their first time.
+    /// All regions ever opened, in the order of their first opening.
     pub(crate) known: Vec<u8>,
 }
 
@@ -42,7 +42,7 @@ impl Regions {
         *inside = inside.saturating_sub(1);
     }
 
-    /// Of the open regions the one that went open last.
+    /// The most recently opened of the open regions.
     pub(crate) fn current(&self) -> Option<u8> {
         self.open.last().copied()
     }

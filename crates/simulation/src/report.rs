@@ -1,4 +1,4 @@
-//! What was counted. Matrices are indexed by position in [`Setup::nodes`], row = node of the cpu.
+//! The report. Matrices are indexed by position in [`Setup::nodes`], row = node of the cpu.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,25 +12,25 @@ pub const REPORT_VERSION: u32 = 1;
 pub struct Report {
     /// [`REPORT_VERSION`].
     pub version: u32,
-    /// What it was counted with.
+    /// The set-up.
     pub setup: Setup,
-    /// How the calibration ended; nothing is counted when it failed.
+    /// The result of the calibration; nothing is counted if it failed.
     pub calibration: CalibrationReport,
-    /// All that was counted.
+    /// The total counts.
     pub total: Traffic,
     /// The same by region, in the order in which the regions were first opened; only regions that
     /// were opened.
     pub regions: Vec<Region>,
-    /// How it came about.
+    /// The counts over time.
     pub series: RunSeries,
 }
 
 /// Whether host addresses of the guest's RAM could be told apart by node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationReport {
-    /// Pages heard of.
+    /// Number of pages reported.
     pub witnesses: u64,
-    /// Why it failed; none when it did not.
+    /// Why it failed; `None` if it did not.
     pub failure: Option<String>,
 }
 
@@ -39,11 +39,11 @@ pub struct CalibrationReport {
 pub struct Region {
     /// Its number.
     pub number: u8,
-    /// Times it went from closed to open.
+    /// How often it went from closed to open.
     pub opened: u64,
-    /// What was counted while it was the open region.
+    /// Counts while it was the open region.
     pub traffic: Traffic,
-    /// How it came about.
+    /// The counts over time.
     #[serde(default)]
     pub series: RunSeries,
 }
@@ -117,7 +117,7 @@ pub struct StateCounts {
     pub exclusive: u64,
     /// Clean, also in other domains.
     pub shared: u64,
-    /// Clean, also in other domains, and the one that hands it on.
+    /// Clean, also in other domains; this one forwards it.
     pub forward: u64,
 }
 
@@ -176,7 +176,7 @@ pub struct RunSeries {
 /// A slice of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSlice {
-    /// Region open at its end; none where none was.
+    /// Region open at its end, if any.
     pub region: Option<u8>,
     /// Accesses in it.
     pub accesses: u64,

@@ -14,13 +14,13 @@ const SLICES: usize = 256;
 /// Accesses of the first slices.
 const SHORTEST: u64 = 1024;
 
-/// What has been counted up to some moment, as one slice from the beginning.
+/// The counts so far, as one slice from the beginning.
 pub(crate) type Sum = RunSlice;
 
 /// A series being recorded.
 pub(crate) struct Recorder {
     series: RunSeries,
-    /// What the slices so far add up to.
+    /// The sum of the slices so far.
     sum: Sum,
 }
 
@@ -40,7 +40,7 @@ impl Recorder {
         }
     }
 
-    /// The series with what has been counted since the last cut.
+    /// The series including the counts since the last cut.
     pub(crate) fn finish(&self, now: &Sum) -> RunSeries {
         let mut series = self.series.clone();
         let rest = difference(now, &self.sum);
@@ -57,7 +57,7 @@ impl Recorder {
 
 /// A recorder and when it has to cut.
 pub(crate) struct Clock {
-    /// Accesses told of.
+    /// Number of accesses seen.
     seen: AtomicU64,
     /// `seen` at which the slice ends.
     due: AtomicU64,
@@ -70,7 +70,7 @@ impl Clock {
         Self { seen: AtomicU64::new(0), due: AtomicU64::new(SHORTEST), recorder }
     }
 
-    /// Goes on by some accesses; `sum` is asked for when a slice ends.
+    /// Advances by some accesses; `sum` is called when a slice ends.
     pub(crate) fn advance(&self, accesses: u64, sum: impl FnOnce() -> Sum) {
         let seen = self.seen.fetch_add(accesses, Relaxed) + accesses;
         if seen < self.due.load(Relaxed) {
@@ -112,7 +112,7 @@ fn merge(pair: &[RunSlice]) -> RunSlice {
     }
 }
 
-/// Combines two lists of counts; the second is empty where nothing had been counted yet.
+/// Combines two lists of counts; the second is empty if nothing had been counted yet.
 fn each(one: &[u64], other: &[u64], combine: fn(u64, u64) -> u64) -> Vec<u64> {
     let others = other.iter().copied().chain(std::iter::repeat(0));
     one.iter().zip(others).map(|(a, b)| combine(*a, b)).collect()

@@ -1,4 +1,4 @@
-//! From counters to the figures of a report.
+//! Computes the figures of a report from counters.
 
 use crate::counters::{
     ByNode, CounterBlock, CounterCell, CounterLayout, CounterSums, Single, TAGS,
@@ -17,7 +17,7 @@ pub(crate) struct Summary {
     cpus: Vec<u64>,
 }
 
-/// What of a cell is summed.
+/// Counters of a cell to be summed.
 #[derive(Clone, Copy)]
 enum AccessSelection {
     Loads,
@@ -28,7 +28,7 @@ enum AccessSelection {
 }
 
 impl Summary {
-    /// Of no counts of so many cpus.
+    /// Zero counts of this many cpus.
     pub(crate) fn new(layout: CounterLayout, cpus: usize) -> Self {
         let by_node = vec![CounterSums::zero(layout); layout.nodes];
         Self { layout, by_node, cpus: vec![0; cpus] }
@@ -39,7 +39,7 @@ impl Summary {
         self.cpus[cpu] += block.add_to(&mut self.by_node[node.0]);
     }
 
-    /// All counts but for the numbers of tagged pages, which are not counts.
+    /// All counts except the numbers of tagged pages, which are not counters.
     pub(crate) fn traffic(&self, tagged: &[Vec<u64>]) -> Traffic {
         Traffic {
             instructions: self.single(Single::Instructions),
@@ -165,7 +165,7 @@ impl Summary {
         (0..self.layout.links).map(both).collect()
     }
 
-    /// Counts of a tag; none where no page has it and no access met it.
+    /// Counts of a tag. Returns None if no page has it and no access used it.
     fn tag(&self, tag: usize, pages: &[u64]) -> Option<TagCounts> {
         let tags = tag..tag + 1;
         let loads = self.matrix(AccessSelection::Loads, tags.clone());

@@ -1,4 +1,4 @@
-//! What modules above keep with an object of a module below.
+//! Data that higher modules attach to objects of lower modules.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// One value of each type. A module keeps what is its own with an object that need not know of it: session templates and
-/// shared scans with the database, for one.
+/// One value per type. A module attaches its own data to an object that need not know about it: for example session
+/// templates and shared scans to the database.
 #[derive(Debug, Default)]
 pub struct Extensions(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
 impl Extensions {
-    /// The value of a type, which the first who asks makes.
+    /// Returns the value of a type; the first caller creates it.
     ///
     /// # Errors
-    /// Those of `make`; the next who asks tries again.
+    /// Those of `make`; the next caller tries again.
     pub fn get_or_try_init<T: Send + Sync + 'static, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,

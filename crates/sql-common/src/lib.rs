@@ -1,7 +1,7 @@
-//! What all crates of the SQL engine use: errors with their SQLSTATEs, the settings of a session, what schemas are called
-//! and what a name means, PostgreSQL's types, and what operators of our own have in common.
+//! Shared code of the SQL crates: errors with their SQLSTATEs, session settings, schema names and name resolution,
+//! PostgreSQL's types, and helpers for operators.
 //!
-//! It is a crate of its own so that parser, rules of meaning, operators and files are compiled side by side.
+//! A separate crate, so that parser, semantic rules, operators and file readers compile in parallel.
 
 pub mod error;
 pub mod extensions;

@@ -1,5 +1,5 @@
-//! What rules over logical plans share: a rule that rewrites each node behind those below it, and expressions of a
-//! node, rewritten under the names that they have.
+//! Shared code of logical rules: a rule that rewrites each node after its inputs, and a rewrite of a node's expressions
+//! that keeps their names.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Operator};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// What becomes of a node, by itself.
+/// Rewrites a single node.
 pub type RewriteNode = fn(LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>;
 
-/// The rule of a name, which rewrites nodes by a function.
+/// A named rule that rewrites nodes by a function.
 pub struct BottomUp {
     /// The rule's name.
     pub name: &'static str,
-    /// What it makes of a node.
+    /// The function that rewrites a node.
     pub rewrite: RewriteNode,
 }
 
@@ -49,7 +49,7 @@ impl OptimizerRule for BottomUp {
     }
 }
 
-/// The node with its expressions rewritten. Columns that come of them are called as before.
+/// Rewrites the expressions of a node; its columns keep their names.
 pub fn map_named(
     node: LogicalPlan,
     mut rewrite: impl FnMut(Expr) -> Result<Transformed<Expr>>,

@@ -1,4 +1,4 @@
-//! Planning beside the caller, who may go away meanwhile.
+//! Planning on a separate thread, so that the caller may give up meanwhile.
 //!
 //! ```text
 //! caller ──▶ a place ──▶ thread: polls the work ──▶ done, or it waits for something ─┐
@@ -6,12 +6,12 @@
 //!              └─────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Planning does not yield: a thread that plans sees no Ctrl-C. It has a thread of its own here, which
-//! goes on to the next point where it would wait when the result was dropped. A panic in it
-//! is an error, as on the workers.
+//! Planning does not yield: a thread that plans does not see Ctrl-C. It therefore runs on a separate thread, which
+//! continues to the next await point even if the result was dropped. A panic on that thread
+//! becomes an error, as on the workers.
 //!
-//! There are only so many places, so that thousands of statements do not plan at the same time. Work that waits, for
-//! a lock or for its turn, has none, nor a thread: those that it waits for may have to plan too.
+//! The number of planning slots is limited, so that thousands of statements do not plan at once. Work that waits for a
+//! lock or for its turn holds neither a slot nor a thread: the work it waits for may have to plan too.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,20 +25,20 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::task::{BoundTask, unpanicked};
 
-/// Threads that plan at the same time: so many for each worker, and so many at least.
+/// Number of threads that plan at the same time: per worker, and at least.
 const PLACES_EACH: usize = 2;
 const PLACES_MIN: usize = 4;
 
 /// Work that is polled on one thread after the other.
 type Work<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
-/// Places for statements that are planned.
+/// Slots for planning statements.
 #[derive(Clone, Debug)]
 pub struct PlanningPlaces(Arc<Semaphore>);
 
 impl PlanningPlaces {
-    /// As many as are of use with so many workers.
-    pub fn of(workers: usize) -> Self {
+    /// Creates as many slots as this number of workers can use.
+    pub fn for_workers(workers: usize) -> Self {
         Self(Arc::new(Semaphore::new((workers * PLACES_EACH).max(PLACES_MIN))))
     }
 
@@ -47,7 +47,7 @@ impl PlanningPlaces {
     }
 }
 
-/// Wakes the caller of work that waits.
+/// Wakes the caller of waiting work.
 #[derive(Debug, Default)]
 struct Woken(Notify);
 
@@ -57,7 +57,7 @@ impl Wake for Woken {
     }
 }
 
-/// Does `work` on threads beside the workers of these; dropping the result drops the work.
+/// Runs `work` on threads next to the workers; dropping the result drops the work.
 pub async fn offload<T: Send + 'static>(
     threads: &Handle,
     places: &PlanningPlaces,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn places() -> PlanningPlaces {
-        PlanningPlaces::of(1)
+        PlanningPlaces::for_workers(1)
     }
 
     async fn falls() -> Result<()> {
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_can_leave_while_the_thread_is_busy() {
+    fn a_caller_can_give_up_while_the_thread_is_busy() {
         let runtime = runtime();
         let (begun, begins) = channel();
         let (go_on, goes_on) = channel::<()>();
         let places = places();
         let busy = offload(runtime.handle_of(WorkerId(0)), &places, async move {
             begun.send(()).unwrap();
-            // Until the test has gone on: a thread that is busy and does not yield.
+            // Keeps the thread busy, without yielding, until the test has gone on.
             let _ = goes_on.recv();
             Ok(())
         });

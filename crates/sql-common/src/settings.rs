@@ -12,41 +12,41 @@ use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions}
 use datafusion::common::{DataFusionError, Result, config_err};
 use datafusion::logical_expr::{SetVariable, Statement};
 
-/// The settings of how many statements run at the same time.
+/// The setting that limits how many statements run at the same time.
 pub const SMALL_STATEMENTS: &str = "atoll.small_statements";
-/// The setting of how many statements that read much run at the same time.
+/// The setting that limits how many large statements run at the same time.
 pub const LARGE_STATEMENTS: &str = "atoll.large_statements";
 
-/// The setting of the memory that a session may take.
+/// The setting that limits a session's memory.
 pub const SESSION_MEMORY: &str = "atoll.session_memory";
 
-/// The setting of the node that serves a session.
+/// The setting that selects the node that serves a session.
 pub const HOME: &str = "atoll.home";
 
-/// The schema in which names without one are looked up.
+/// The schema in which unqualified names are looked up.
 pub const SCHEMA: &str = "public";
 
-/// How equal joins are carried out.
+/// How equi-joins are executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JoinMethod {
-    /// By hash where the hash table is expected to fit into memory, else by sorting and merging.
+    /// By hash if the hash table is expected to fit into memory, otherwise by sorting and merging.
     #[default]
     Auto,
     /// Always by sorting and merging, which spills to disk when memory is short.
     Merge,
 }
 
-/// How GROUP BY is carried out.
+/// How GROUP BY is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AggregateMethod {
-    /// By the primitives, the variant by the first rows.
+    /// By the primitives; the first rows decide the variant.
     #[default]
     Auto,
-    /// A table for each worker, merged.
+    /// One table per worker, merged at the end.
     Local,
-    /// Partitioned; each worker reads its pieces from all, along the ring.
+    /// Partitioned; each worker reads its partitions from all others, along the ring.
     Ring,
-    /// Partitioned; each worker's table visits the nodes that have its pieces.
+    /// Partitioned; each worker's table migrates to the nodes that hold its partitions.
     Migrate,
     /// By DataFusion's operators, which spill to disk when memory is short.
     Off,
@@ -68,15 +68,15 @@ impl fmt::Display for AggregateMethod {
     }
 }
 
-/// How many of the cores that no pool has statements without a pool run on.
+/// How many of the cores outside of all pools run statements without a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CoresSetting {
     /// All.
     #[default]
     All,
-    /// So many.
+    /// A fixed number.
     Count(NonZeroUsize),
-    /// As many as the load needs, while statements run.
+    /// As many as the load needs while statements run.
     Elastic,
 }
 
@@ -105,19 +105,19 @@ impl fmt::Display for CoresSetting {
     }
 }
 
-/// Whether selections that wait at the same time are answered by one pass over their table.
+/// Whether one scan of a table answers concurrent selections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SharedScan {
-    /// Prepared ones, and others while a pass is under way.
+    /// Prepared ones, and others while a scan is running.
     #[default]
     Auto,
     /// All that fit.
     On,
-    /// Each by itself.
+    /// Each separately.
     Off,
 }
 
-/// How the columns of results that a statement leaves unnamed are called.
+/// How unnamed result columns are named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColumnNames {
     /// By their text: `count(*)`, `a + 1`.
@@ -159,15 +159,15 @@ pub struct AtollOptions {
     pub join: JoinMethod,
     /// How GROUP BY is carried out.
     pub aggregate: AggregateMethod,
-    /// What acknowledged commits survive, as this session asked for it.
+    /// The durability that this session requests for its commits.
     pub durability: Durability,
     /// Whether selections share scans.
     pub shared_scan: SharedScan,
     /// How unnamed columns of results are called.
     pub column_names: ColumnNames,
-    /// The pool whose workers run the session's statements; none for the common ones.
+    /// The pool that runs the session's statements; None for the common workers.
     pub pool: Option<String>,
-    /// The node whose threads serve the session and drive its statements; none for any.
+    /// The node whose threads serve the session and drive its statements; None for any node.
     pub home: Option<NodeId>,
     /// The cores of statements without a pool.
     pub cores: CoresSetting,
@@ -175,7 +175,7 @@ pub struct AtollOptions {
     pub small_statements: usize,
     /// How many large ones.
     pub large_statements: usize,
-    /// What the statements of the session may take of the memory together; none for as much as there is.
+    /// The memory that all statements of the session may use together; None for no limit.
     pub session_memory: Option<Bytes>,
 }
 
@@ -356,8 +356,8 @@ impl ExtensionOptions for AtollOptions {
     }
 }
 
-/// What RESET sets a setting under `atoll.` to; `defaults` are those of the database. DataFusion resets its own
-/// settings only.
+/// Resets a setting under `atoll.` to the database's `defaults`. DataFusion resets only its own
+/// settings.
 pub fn reset(statement: Statement, defaults: &AtollOptions) -> Statement {
     let Statement::ResetVariable(reset) = statement else { return statement };
     let mut entries = defaults.entries().into_iter();
@@ -369,7 +369,7 @@ pub fn reset(statement: Statement, defaults: &AtollOptions) -> Statement {
     }
 }
 
-/// The node of a setting; none where it is empty.
+/// Parses a node; returns None if the value is empty.
 pub fn parse_home(text: &str) -> Result<Option<NodeId>> {
     match (text.trim(), text.trim().parse()) {
         ("", _) => Ok(None),
@@ -380,7 +380,7 @@ pub fn parse_home(text: &str) -> Result<Option<NodeId>> {
     }
 }
 
-/// A placement by its name.
+/// Parses a placement.
 pub fn parse_placement(text: &str) -> Result<Strategy> {
     text.parse::<Strategy>().map_err(|error| DataFusionError::Configuration(error.to_string()))
 }
@@ -394,7 +394,7 @@ fn parse_count(key: &str, text: &str) -> Result<usize> {
     }
 }
 
-/// A limit of memory; none for 0.
+/// Parses a memory limit; returns None for 0.
 pub fn parse_session_memory(text: &str) -> Result<Option<Bytes>> {
     if text.trim() == "0" {
         return Ok(None);
@@ -412,7 +412,7 @@ fn parse_shared_scan(name: &str) -> Result<SharedScan> {
     }
 }
 
-/// The durability of a name.
+/// Parses a durability.
 fn parse_durability(name: &str) -> Result<Durability> {
     match name.to_ascii_lowercase().as_str() {
         "fsync" => Ok(Durability::Fsync),
@@ -424,7 +424,7 @@ fn parse_durability(name: &str) -> Result<Durability> {
     }
 }
 
-/// As `SET atoll.durability` takes it.
+/// Formats a durability for `SET atoll.durability`.
 pub fn durability_name(durability: Durability) -> &'static str {
     match durability {
         Durability::Fsync => "fsync",

@@ -1,4 +1,4 @@
-//! Tasks that end with their waiter, and whose panics are errors.
+//! Tasks that end with their caller and whose panics become errors.
 
 use std::any::Any;
 use std::future::Future;
@@ -11,7 +11,7 @@ use datafusion::error::{DataFusionError, Result};
 use futures::FutureExt;
 use tokio::task::JoinHandle;
 
-/// A task that is aborted when this is dropped.
+/// A task that is aborted on drop.
 #[derive(Debug)]
 pub struct BoundTask<T>(JoinHandle<T>);
 
@@ -23,7 +23,7 @@ impl<T> BoundTask<T> {
 }
 
 impl<T> BoundTask<Result<T>> {
-    /// Waits for the task; a panic in it becomes an error that tells what it was `doing`.
+    /// Waits for the task; a panic becomes an error that says what the task was `doing`.
     pub async fn join(mut self, doing: &str) -> Result<T> {
         (&mut self.0)
             .await
@@ -37,8 +37,8 @@ impl<T> Drop for BoundTask<T> {
     }
 }
 
-/// Does each piece of work on a worker of its node, where it names one, else on all in turn; what they gave, in the
-/// order of the pieces.
+/// Runs each piece of work on a worker of its node if it names one, otherwise on all workers in turn; returns the
+/// results in the order of the pieces.
 pub async fn on_workers<T: Send + 'static, R: Send + 'static>(
     runtime: &Runtime,
     doing: &str,
@@ -62,7 +62,7 @@ pub async fn on_workers<T: Send + 'static, R: Send + 'static>(
     Ok(done)
 }
 
-/// Runs the future; a panic in it becomes an error that tells `who` panicked.
+/// Runs the future; a panic becomes an error that says `who` panicked.
 pub async fn unpanicked<T>(who: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
     match AssertUnwindSafe(future).catch_unwind().await {
         Ok(outcome) => outcome,

@@ -1,4 +1,4 @@
-//! A format of DataFusion's of which something is amended.
+//! DataFusion's file formats with amendments.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -18,7 +18,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use atoll_sql_parse::parse::{BETWEEN, OWN};
 
-/// What is done otherwise than by DataFusion's format.
+/// The amendments to DataFusion's format.
 #[async_trait]
 pub(super) trait Amendment: fmt::Debug + Send + Sync + 'static {
     /// The columns of the files.
@@ -32,7 +32,7 @@ pub(super) trait Amendment: fmt::Debug + Send + Sync + 'static {
         format.infer_schema(state, store, objects).await
     }
 
-    /// What is known of a file's rows.
+    /// Statistics of a file's rows.
     async fn infer_stats(
         &self,
         format: &dyn FileFormat,
@@ -54,7 +54,7 @@ pub(super) trait Amendment: fmt::Debug + Send + Sync + 'static {
         format.create_physical_plan(state, config).await
     }
 
-    /// What writes rows to files.
+    /// The sink that writes rows to files.
     async fn create_writer_physical_plan(
         &self,
         format: &dyn FileFormat,
@@ -74,7 +74,7 @@ pub(super) struct AmendedFormat<A> {
     pub(super) amendment: A,
 }
 
-/// Options of formats that are none of DataFusion's; their names begin with `atoll.` beside DataFusion's.
+/// Format options that DataFusion lacks; among DataFusion's their names begin with `atoll.`.
 #[derive(Debug, Default)]
 pub(super) struct OwnOptions(HashMap<String, String>);
 
@@ -195,7 +195,7 @@ impl<A: Amendment> FileFormat for AmendedFormat<A> {
     }
 }
 
-/// The columns without what Atoll notes of their types, which says nothing to others.
+/// The columns without Atoll's notes on their types, which mean nothing to other readers.
 pub(super) fn without_marks(schema: &Schema) -> SchemaRef {
     let field = |field: &FieldRef| {
         let mut metadata = field.metadata().clone();
@@ -206,19 +206,19 @@ pub(super) fn without_marks(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// What is written, without these notes.
+/// The rows that are written, without these notes.
 pub(super) fn config_without_marks(mut config: FileSinkConfig) -> FileSinkConfig {
     config.output_schema = without_marks(&config.output_schema);
     config
 }
 
-/// Fails where two columns have one name, of which DataFusion makes one column; `advice` tells how to
+/// Fails where two columns have one name, of which DataFusion makes one column; `advice` says how to
 /// rename one.
 pub(super) fn refuse_equal_names(schema: &Schema, object: &ObjectMeta, advice: &str) -> Result<()> {
     let mut seen = HashSet::new();
     match schema.fields().iter().find(|field| !seen.insert(field.name())) {
         Some(twice) => exec_err!(
-            "/{} has two columns named \"{}\", which SQL cannot tell apart; {advice}",
+            "/{} has two columns named \"{}\", which SQL cannot distinguish; {advice}",
             object.location,
             twice.name()
         ),

@@ -1,4 +1,4 @@
-//! Arrow files. DataFusion (55.2) makes one column of two that have one name, and does not say which file is damaged.
+//! Arrow files. DataFusion (55.2) merges two columns with one name, and does not say which file is damaged.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -22,7 +22,7 @@ use super::amended::{
 use super::blamed::{Blame, Blamed, BlamedScanExec};
 use atoll_sql_common::operator::PassThroughExec;
 
-/// DataFusion's format with a look at the names of columns.
+/// DataFusion's format with a check of the column names.
 pub(super) fn amended(format: Arc<dyn FileFormat>, _: &OwnOptions) -> Arc<dyn FileFormat> {
     Arc::new(AmendedFormat { format, amendment: CheckedNames })
 }
@@ -30,7 +30,7 @@ pub(super) fn amended(format: Arc<dyn FileFormat>, _: &OwnOptions) -> Arc<dyn Fi
 #[derive(Debug)]
 struct CheckedNames;
 
-/// The schema that a local file begins or ends with; none if it is not an Arrow
+/// The schema that a local file begins or ends with; `None` if it is not an Arrow
 /// file, which the reader reports.
 async fn schema_of(store: &dyn ObjectStore, object: &ObjectMeta) -> Result<Option<SchemaRef>> {
     let GetResultPayload::File(mut file, _) = store.get(&object.location).await?.payload else {
@@ -90,7 +90,7 @@ impl Amendment for CheckedNames {
 /// A scan of Arrow files.
 pub(crate) type ArrowScanExec = BlamedScanExec<ArrowFiles>;
 
-/// Looks for the file that is damaged once there is an error.
+/// Looks for the damaged file after an error.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrowFiles {
     files: Arc<Vec<PathBuf>>,

@@ -1,4 +1,4 @@
-//! Scans whose errors are told anew, with the file that they are of.
+//! Scans that add the file to their errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use futures::TryStreamExt;
 
 use atoll_sql_common::operator::{PassThrough, PassThroughExec};
 
-/// What finds out of which file an error is.
+/// Finds out which file caused an error.
 pub(crate) trait Blame: Clone + fmt::Debug + Send + Sync + 'static {
     /// The name of the scan in plans.
     const NAME: &'static str;
 
-    /// The error, told with its file.
+    /// The error with its file.
     fn blamed(&self, error: DataFusionError) -> DataFusionError;
 }
 
 /// A scan whose errors name their file.
 pub(crate) type BlamedScanExec<B> = PassThroughExec<Blamed<B>>;
 
-/// Tells the errors of a scan anew.
+/// Adds the file to the errors of a scan.
 #[derive(Clone, Debug)]
 pub(crate) struct Blamed<B>(pub(crate) B);
 

@@ -1,4 +1,4 @@
-//! What a COPY of a plan does that is not in the options of its files' format.
+//! Options of COPY that are not options of the files' format.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use url::Url;
 
 use atoll_sql_parse::parse::{EMPTY_FIRST, SINGLE};
 
-/// The plan of a COPY with what its options say of it, and not of its format.
+/// The plan of a COPY after its options that do not concern the format.
 pub fn settled(plan: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Copy(mut copy) = plan else { return Ok(plan) };
     if copy.options.remove(SINGLE).is_some() {
@@ -22,7 +22,7 @@ pub fn settled(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Copy(copy))
 }
 
-/// The rows with lists, structs and maps as texts, which CSV has.
+/// The rows with lists, structs and maps as texts, for CSV.
 fn without_nested(input: LogicalPlan) -> Result<LogicalPlan> {
     let schema = Arc::clone(input.schema());
     if !schema.fields().iter().any(|field| field.data_type().is_nested()) {
@@ -39,7 +39,7 @@ fn without_nested(input: LogicalPlan) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(input).project(columns.collect::<Vec<_>>())?.build()
 }
 
-/// A directory whose files are removed once those of a COPY are there.
+/// A directory whose files are removed once those of a COPY are complete.
 #[derive(Debug)]
 pub struct ReplacedDirectory(pub(crate) PathBuf);
 

@@ -1,4 +1,4 @@
-//! Rows of files in the order of the files, where nothing asks for another order.
+//! Keeps rows of files in the order of the files if no other order is required.
 //!
 //! ```text
 //! file 1 ─ scan 0 ─ filter ─┐
@@ -65,7 +65,7 @@ impl PhysicalOptimizerRule for FileOrder {
     }
 }
 
-/// Replaces what gathers partitions below operators that hand rows on in the order in which they come.
+/// Replaces operators that gather partitions below operators that keep the order of their input.
 fn below(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     if let Some(gather) = plan.downcast_ref::<CoalescePartitionsExec>() {
         return Ok(match in_order(gather.input())? {
@@ -90,13 +90,13 @@ fn below(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     }
 }
 
-/// The plan without exchanges, where its partitions are the rows of files in their order.
+/// The plan without exchanges, if its partitions are the rows of files in their order.
 fn in_order(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
         let Some(config) = scan.data_source().downcast_ref::<FileScanConfig>() else {
             return Ok(None);
         };
-        // Or else partitions take files from one another.
+        // Otherwise partitions take files from one another.
         let config = FileScanConfigBuilder::from(config.clone()).with_preserve_order(true).build();
         return Ok(Some(DataSourceExec::from_data_source(config)));
     }
@@ -205,7 +205,7 @@ fn first(rows: Rows, fetch: usize) -> Rows {
     batches.boxed()
 }
 
-/// A partition that runs by itself until some batches wait.
+/// A partition that runs ahead until some batches wait.
 fn ahead(
     input: &Arc<dyn ExecutionPlan>,
     partition: usize,

@@ -1,24 +1,24 @@
-//! Files in SQL: functions and names in FROM, COPY, and the readers and writers of CSV, JSON, Parquet and Arrow behind them.
+//! Files in SQL: functions and names in FROM, COPY, and the readers and writers of CSV, JSON, Parquet and Arrow.
 //!
-//! It is a crate of its own because formats change for reasons of their own, and are compiled apart.
+//! It is a separate crate because formats change independently, and are compiled in parallel.
 //!
-//! | module | what it sees to |
+//! | module | responsibility |
 //! |---|---|
-//! | `amended` | a format of DataFusion's of which something is amended |
-//! | `parquet` | intervals, timestamps, NULLs and names of columns are as the file has them |
-//! | `blamed` | errors of scans are told with their file |
+//! | `amended` | DataFusion's file formats with amendments |
+//! | `parquet` | intervals, timestamps, NULLs and column names exactly as in the file |
+//! | `blamed` | scans that add the file to their errors |
 //! | `arrow` | two columns of one name are refused, and a damaged file is named |
-//! | `csv` | types keep what is written, errors name file, line and column |
-//! | `json` | types are those of many rows |
-//! | `nested` | values inside of lists, structs and maps |
+//! | `csv` | types that keep the written values; errors with file, line and column |
+//! | `json` | types inferred from many rows |
+//! | `nested` | values inside lists, structs and maps |
 //! | `read` | files in FROM, by name and by functions |
-//! | `source` | the files that a table reads, and how their rows come |
-//! | `sink` | what writes files, whatever their format |
-//! | `copy` | what the options of COPY mean |
-//! | `whole` | COPY replaces files as a whole or leaves them as they were |
-//! | `permission` | who may name files of the server |
+//! | `source` | the files that a table reads, and how they are read |
+//! | `sink` | the writer of files of any format |
+//! | `copy` | options of COPY that do not concern the format |
+//! | `whole` | COPY replaces whole files or leaves them unchanged |
+//! | `permission` | permission to name files of the server |
 //! | `file_order` | rows of files in their order |
-//! | `spill` | spill files are gone with the process, whatever ends it |
+//! | `spill` | spill files that vanish with the process, however it ends |
 
 mod amended;
 mod arrow;
@@ -61,7 +61,7 @@ use whole::PlaceWholeFiles;
 /// Rows that types are inferred from, as in DuckDB.
 const SAMPLE_ROWS: usize = 20_480;
 
-/// Has a session read files by our formats.
+/// Makes a session read files with our formats.
 pub fn register(state: &mut SessionState) -> Result<()> {
     let formats: [Arc<dyn FileFormatFactory>; 5] = [
         amended("parquet", ParquetFormatFactory::new(), parquet::amended_format),

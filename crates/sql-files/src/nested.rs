@@ -1,4 +1,4 @@
-//! Values and types at any depth: what is done to each innermost one, inside of lists, structs and maps.
+//! Maps the innermost values and types inside lists, structs and maps of any depth.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions,
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::Result;
 
-/// The fields inside of a type.
+/// The fields inside a type.
 fn inside(data_type: &DataType) -> &[FieldRef] {
     match data_type {
         DataType::List(item)
@@ -20,7 +20,7 @@ fn inside(data_type: &DataType) -> &[FieldRef] {
     }
 }
 
-/// The type with others in the place of its innermost ones, which `leaf` is shown from left to right.
+/// The type with its innermost types replaced by `leaf`, which gets them from left to right.
 pub(super) fn with_leaf_types(
     data_type: &DataType,
     leaf: &mut dyn FnMut(&DataType) -> DataType,

@@ -1,4 +1,4 @@
-//! Who may name files of the server.
+//! Permission to name files of the server.
 
 use atoll_sql_common::error::SqlState;
 use datafusion::common::Result;
@@ -6,10 +6,10 @@ use datafusion::common::Result;
 /// A role that reads and writes files on the server.
 pub const SERVER_FILES: &str = "pg_read_write_server_files";
 
-/// Refuses a statement or function that names files of the server where they may not be named.
+/// Refuses a statement or function that names files of the server without permission.
 ///
 /// # Errors
-/// Where they may not.
+/// Without permission.
 pub fn check_files(may_use_files: bool, what: &str) -> Result<()> {
     match may_use_files {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! What writes the files of a COPY, as one of DataFusion's sinks: of its two traits each kind of file says what differs.
+//! The sink that writes the files of a COPY; each kind of file supplies what differs of DataFusion's two traits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 /// Files of a kind.
 #[async_trait]
 pub(super) trait WriteFiles: Send + Sync + 'static {
-    /// What EXPLAIN calls it.
+    /// Its name in EXPLAIN.
     const NAME: &'static str;
 
     fn config(&self) -> &FileSinkConfig;
 
-    /// What EXPLAIN shows behind the name.
+    /// The details that EXPLAIN shows after the name.
     fn details(&self) -> String {
         String::new()
     }
@@ -32,7 +32,7 @@ pub(super) trait WriteFiles: Send + Sync + 'static {
         rows
     }
 
-    /// Writes the files that the rows were dealt to; how many rows there were.
+    /// Writes the files that the rows were dealt to. Returns the number of rows.
     async fn write(
         &self,
         context: &Arc<TaskContext>,

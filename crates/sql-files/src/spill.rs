@@ -1,5 +1,5 @@
-//! Spill files without names: what a query wrote is gone with the query, and with the process
-//! whatever ends it, SIGKILL included. There is nothing to sweep and nothing for others to open.
+//! Spill files without names: they vanish with the query, and with the process however it ends,
+//! SIGKILL included. There is nothing to sweep and nothing for others to open.
 //!
 //! DataFusion's own spill files have names, and stay when the process does not end in order.
 
@@ -22,14 +22,14 @@ use datafusion::prelude::SessionContext;
 use futures::{Stream, stream};
 use parking_lot::Mutex;
 
-/// As much is read at once, or one message where that is more.
+/// Bytes that are read at once, or one message if it is longer.
 const READ_BYTES: usize = 128 << 10;
 
 /// Arrow writes this and a length at once to begin a message.
 const MESSAGE_BEGINS: [u8; 4] = [0xff; 4];
 const MESSAGE_BEGIN_BYTES: usize = 8;
 
-/// Where the queries of a session spill to.
+/// The spill directory of a session's queries.
 #[derive(Clone, Debug)]
 pub struct Spill(Arc<Mutex<SpillState>>);
 
@@ -48,7 +48,7 @@ impl Spill {
         Ok(Self(Arc::new(Mutex::new(SpillState { directory, disk }))))
     }
 
-    /// What DataFusion's operators ask for files.
+    /// The factory that DataFusion's operators get files from.
     pub fn disk(&self) -> Arc<DiskManager> {
         Arc::clone(&self.0.lock().disk)
     }
@@ -63,7 +63,7 @@ impl Spill {
         if Arc::ptr_eq(&found, &own.disk) {
             return Ok(());
         }
-        // DataFusion makes a directory of its own in the one that was named.
+        // DataFusion creates its own directory in the named one.
         let named =
             found.temp_dir_paths().first().and_then(|path| path.parent().map(Path::to_owned));
         let directory = named.unwrap_or_else(|| own.directory.clone());
@@ -97,7 +97,7 @@ fn disk_in(directory: &Path, builder: DiskManagerBuilder) -> Result<Arc<DiskMana
 #[derive(Debug)]
 struct SpillFiles {
     directory: PathBuf,
-    /// Bytes in all of them.
+    /// Bytes in all files.
     used: Arc<AtomicU64>,
     limit: u64,
 }
@@ -143,7 +143,7 @@ impl SpillFile for Spilled {
     }
 
     fn read_stream(&self) -> Result<Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>> {
-        // On the worker, as files are written: a thread for blocking calls would keep memory of its own
+        // On the worker, as files are written: a thread for blocking calls would keep its own memory
         // for each reader of a merge. Most of what is read is still in the page cache.
         let from = (Arc::clone(&self.file), Arc::clone(&self.messages), 0);
         Ok(Box::pin(stream::try_unfold(from, |(file, messages, offset)| async move {
@@ -172,7 +172,7 @@ impl SpillFile for Spilled {
 struct Messages(Mutex<Vec<u64>>);
 
 impl Messages {
-    /// Takes note of bytes that are written at this offset.
+    /// Notes bytes that are written at this offset.
     fn note(&self, offset: u64, bytes: &[u8]) {
         if bytes.len() == MESSAGE_BEGIN_BYTES && bytes.starts_with(&MESSAGE_BEGINS) {
             self.0.lock().push(offset);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_are_read_whole() {
+    async fn whole_messages_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let file = disk(directory.path(), u64::MAX).create_tmp_file("a test").unwrap();
         let mut writer = file.open_writer().unwrap();
@@ -291,11 +291,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_without_a_thread_of_its_own() {
+    fn a_file_is_read_without_an_extra_thread() {
         let directory = tempfile::tempdir().unwrap();
         let file = disk(directory.path(), u64::MAX).create_tmp_file("a test").unwrap();
         file.open_writer().unwrap().write_all(b"spilled").unwrap();
-        // No runtime here that could lend one.
+        // There is no runtime here that could provide one.
         let read: Vec<Bytes> =
             futures::executor::block_on(file.read_stream().unwrap().try_collect()).unwrap();
         assert_eq!(read.concat(), b"spilled");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_directory_is_made_and_one_that_cannot_be_is_named() {
+    fn a_missing_directory_is_created_and_a_failure_names_it() {
         let directory = tempfile::tempdir().unwrap();
         let missing = directory.path().join("a/b");
         disk(&missing, 10).create_tmp_file("a test").unwrap();

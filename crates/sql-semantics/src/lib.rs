@@ -1,7 +1,7 @@
-//! What makes DataFusion's answers those of SQL: arithmetic that is right or fails, canonical floats, types of literals,
-//! time zones, volatile calls, and rewrites of logical plans that DataFusion refuses or answers wrongly.
+//! SQL semantics on top of DataFusion: exact or failing arithmetic, canonical floats, literal types,
+//! time zones, volatile calls, and rewrites of logical plans that DataFusion rejects or answers wrongly.
 //!
-//! It is a crate of its own because it is about meaning alone: plans in, plans out, wherever their rows are.
+//! A separate crate because it only transforms plans, independent of where their rows are stored.
 
 pub mod arithmetic;
 pub mod float;

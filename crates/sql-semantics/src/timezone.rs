@@ -1,8 +1,8 @@
-//! TIMESTAMPTZ is an instant; the session's time zone (`SET timezone`) says how it reads.
+//! TIMESTAMPTZ is an instant; the session's time zone (`SET timezone`) determines how it is displayed.
 //!
-//! DataFusion keeps a time zone in each column's type. The session's is given to what SQL writes, and
-//! here to what a scan returns, whatever it was when the column was made. Casts between TIMESTAMPTZ and
-//! TIMESTAMP go by the time zone in both directions; Arrow's to TIMESTAMP gives UTC.
+//! DataFusion stores a time zone in each column's type. Expressions in SQL get the session's, and so do the
+//! columns of a scan here, whatever it was when the column was created. Casts between TIMESTAMPTZ and
+//! TIMESTAMP use the time zone in both directions; Arrow's cast to TIMESTAMP gives UTC.
 
 use std::sync::Arc;
 
@@ -25,19 +25,19 @@ use datafusion::optimizer::AnalyzerRule;
 
 use atoll_sql_common::error::SqlState;
 
-/// The time zone of a session that sets none. TIMESTAMPTZ without one would be TIMESTAMP.
+/// The time zone of a session that sets none. TIMESTAMPTZ without a zone would be TIMESTAMP.
 pub const DEFAULT: &str = "UTC";
 
-/// Instants read in this time zone, which was checked, from here on.
+/// Sets the time zone, which was checked before, for all following statements.
 pub fn set(state: &mut SessionState, time_zone: &str) {
     state.config_mut().options_mut().execution.time_zone = Some(engine_name(time_zone));
 }
 
-/// A time zone as it is shown: by its name; in POSIX's form, which counts hours to the west; and, where it is a number of
-/// hours or an interval to the east, as POSIX writes that. `Europe/Berlin`, `-02:00`, `GMT-2`, `<+02>-02` for `2`.
+/// A time zone as SHOW displays it: by its name; in POSIX form, which counts hours to the west; and, for a number of
+/// hours or an interval to the east, in POSIX notation. `Europe/Berlin`, `-02:00`, `GMT-2`, `<+02>-02` for `2`.
 ///
 /// # Errors
-/// When the time zone is unknown.
+/// If the time zone is unknown.
 pub fn checked(text: &str) -> Result<String> {
     let known = match seconds_east(text) {
         Some(seconds) => shown_ahead(seconds),
@@ -50,7 +50,7 @@ pub fn checked(text: &str) -> Result<String> {
     })
 }
 
-/// What is shown, as the engine knows it.
+/// Converts a displayed time zone to the engine's name.
 fn engine_name(shown: &str) -> String {
     match shown {
         "UTC" | "GMT" | "Zulu" => DEFAULT.to_owned(),
@@ -58,7 +58,7 @@ fn engine_name(shown: &str) -> String {
     }
 }
 
-/// A time zone by the engine's name for it, whose offsets count to the east, as it is shown.
+/// Displays a time zone given by the engine's name, whose offsets count to the east.
 pub fn from_engine_name(name: &str) -> String {
     let west = match (name.strip_prefix('+'), name.strip_prefix('-')) {
         (Some(rest), _) => format!("-{rest}"),
@@ -68,7 +68,7 @@ pub fn from_engine_name(name: &str) -> String {
     format!("<{name}>{west}")
 }
 
-/// Hours to the east, `-7` or `5.5`, and `interval '2:00'`, in seconds.
+/// Parses hours to the east, `-7` or `5.5`, and `interval '2:00'`, into seconds.
 fn seconds_east(text: &str) -> Option<f64> {
     let Some(interval) = interval_text(text) else {
         return Some(text.parse::<f64>().ok()? * 3600.0);
@@ -84,7 +84,7 @@ fn interval_text(text: &str) -> Option<&str> {
     quoted.strip_prefix('\'')?.strip_suffix('\'')
 }
 
-/// The zone so far ahead, where that is whole minutes and less than a day.
+/// Returns the zone with this offset if it is in whole minutes and less than a day.
 fn shown_ahead(seconds: f64) -> Option<String> {
     let is_zone = seconds.abs() < 86_400.0 && seconds % 60.0 == 0.0;
     let ahead = is_zone.then(|| zone_ahead(seconds as i64))?;
@@ -96,7 +96,7 @@ pub(crate) fn is_utc(time_zone: &str) -> bool {
     matches!(time_zone, "UTC" | "utc" | "Etc/UTC" | "+00:00" | "+00" | "+0000" | "Z")
 }
 
-/// Gives columns of tables and files the session's time zone, before types are settled.
+/// Gives columns of tables and files the session's time zone, before type coercion.
 #[derive(Debug, Default)]
 pub struct SessionTimeZone;
 
@@ -115,8 +115,8 @@ impl AnalyzerRule for SessionTimeZone {
     }
 }
 
-/// What is stored reads in the session's time zone too, whatever the column's type: it is the casts to
-/// that type that read it.
+/// Stored values are displayed in the session's time zone too, whatever the column's type: only casts to
+/// that type convert them.
 fn inserted(dml: DmlStatement, time_zone: &str) -> Result<LogicalPlan> {
     let input = Arc::unwrap_or_clone(dml.input);
     let input = Arc::new(read(input, time_zone)?);
@@ -147,7 +147,7 @@ fn read(plan: LogicalPlan, time_zone: &str) -> Result<LogicalPlan> {
     }
 }
 
-/// A cast to TIMESTAMPTZ by the time zone.
+/// Casts to TIMESTAMPTZ by the time zone.
 fn cast_in(expr: Expr, time_zone: &str) -> Expr {
     match expr {
         Expr::Alias(alias) => {
@@ -184,7 +184,7 @@ fn in_columns(schema: &DFSchema, time_zone: &str) -> Vec<Expr> {
     columns.collect()
 }
 
-/// The type in the session's time zone of one in another.
+/// Returns a type in the session's time zone instead of another zone.
 fn wanted_type(data_type: &DataType, time_zone: &str) -> Option<DataType> {
     match data_type {
         DataType::Timestamp(unit, Some(other)) if **other != *time_zone => {
@@ -194,7 +194,7 @@ fn wanted_type(data_type: &DataType, time_zone: &str) -> Option<DataType> {
     }
 }
 
-/// A cast of TIMESTAMPTZ to TIMESTAMP by the time zone; none for other casts and in UTC.
+/// Casts TIMESTAMPTZ to TIMESTAMP by the time zone; None for other casts and in UTC.
 pub(crate) fn local_time(value: &Expr, from: &DataType, to: &DataType) -> Option<Expr> {
     let (DataType::Timestamp(unit, Some(time_zone)), DataType::Timestamp(to_unit, None)) =
         (from, to)
@@ -213,7 +213,7 @@ pub(crate) fn local_time(value: &Expr, from: &DataType, to: &DataType) -> Option
     })
 }
 
-/// DataFusion's `to_local_time` under the name and the nullability of a cast, and with what is endless.
+/// DataFusion's `to_local_time` with the name and nullability of a cast, and with support for infinite values.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 struct LocalTime {
     builtin: ToLocalTimeFunc,
@@ -253,7 +253,7 @@ impl ScalarUDFImpl for LocalTime {
 mod tests {
     use super::{checked, engine_name, from_engine_name};
 
-    /// PostgreSQL's answers, but for what the engine has no zones for.
+    /// PostgreSQL's answers, except for zones that the engine lacks.
     #[test]
     fn time_zones_are_named_in_several_ways() {
         for (text, shown, engine) in [

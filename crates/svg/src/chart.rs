@@ -1,4 +1,4 @@
-//! Scales, frames and curves. Values that are not numbers, or beyond all measure, are left out.
+//! Scales, frames and curves. Values that are not numbers, or out of range, are left out.
 
 use crate::canvas::{Area, Panel, Type};
 use crate::palette;
@@ -7,9 +7,9 @@ use crate::palette;
 pub const SMALL: Type = Type::plain(10.5, palette::FAINT);
 /// Surface of a frame.
 const SURFACE: &str = "#f8f9fb";
-/// Marks that a scale has, about.
+/// Approximate number of marks of a scale.
 const MARKS: f64 = 4.0;
-/// Values beyond are not measurements, and less apart they are the same.
+/// Larger values are not drawn, and smaller differences are ignored.
 const VALUE_MAX: f64 = 1e15;
 const SPAN_MIN: f64 = 1e-6;
 
@@ -23,7 +23,7 @@ pub fn known(value: f64) -> Option<f64> {
 pub struct AxisScale {
     least: f64,
     most: f64,
-    /// Between two marks: what is added, or, of a logarithmic scale, what is multiplied by.
+    /// The increment between two marks, or the factor on a logarithmic scale.
     step: f64,
     is_logarithmic: bool,
 }
@@ -103,7 +103,7 @@ fn round_up(value: f64) -> f64 {
     steps.into_iter().find(|step| *step >= value).unwrap_or(10.0 * power)
 }
 
-/// How an axis is written: its scale, and the text of a mark.
+/// An axis: its scale, and the text of a mark.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
     /// Its scale.
@@ -142,7 +142,7 @@ impl Chart {
         panel.text((x + w / 2.0, y + h + 31.0), w, SMALL.centred(), below);
     }
 
-    /// Where a pair of values lies; none where one cannot be drawn.
+    /// The position of a pair of values. Returns None if one cannot be drawn.
     pub fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
         if !self.x.scale.shows(x) || !self.y.scale.shows(y) {
             return None;

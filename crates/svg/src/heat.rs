@@ -1,5 +1,5 @@
-//! A matrix over nodes as a heat map, with its figures in the cells where they can be read. Where only the
-//! diagonal is known, what each node tells of itself, that is one row.
+//! A matrix over nodes as a heat map, with figures in the cells if they are legible. If only the diagonal is known,
+//! the nodes' own figures, it is one row.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,27 +15,27 @@ const LEGEND: f64 = 34.0;
 const LEGEND_STEPS: u32 = 24;
 /// Shades of cells without figures.
 const SHADES: u32 = 12;
-/// With more nodes than this cells have no figures.
+/// Above this number of nodes, cells have no figures.
 const FIGURES_MAX: usize = 32;
-/// With more nodes than can have figures, every so many of them is named.
+/// Above that number, only every n-th node is named.
 const NAMED_STEP: usize = 8;
-/// With more nodes than this the values are counted instead.
+/// Above this number of nodes, the values are counted instead.
 const CELLS_MAX: usize = 96;
 const COUNTED_MAX: usize = 8;
 
-/// What a heat map shows.
+/// The content of a heat map.
 pub struct Heat<'a> {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// Where it comes from.
+    /// Its source.
     pub credit: String,
     /// The nodes.
     pub heads: &'a [u32],
-    /// A row for each node; none where nothing is known.
+    /// A row for each node; None for unknown values.
     pub cells: &'a [Vec<Option<f64>>],
     /// Its colours.
     pub ramp: Ramp,
-    /// What the lightest and the darkest colour stand for; none for the least and greatest value.
+    /// The values of the lightest and the darkest colour; None for the minimum and maximum.
     pub range: Option<(f64, f64)>,
     /// Text of a figure.
     pub figure: fn(f64) -> String,
@@ -81,7 +81,7 @@ pub fn heat(heat: &Heat<'_>) -> Panel {
     panel
 }
 
-/// A row for each node, or one for what the nodes tell of themselves where nothing else is known.
+/// A row for each node, or a single row if only the nodes' own figures are known.
 fn rows<'a>(heat: &Heat<'a>) -> Vec<HeatRow<'a>> {
     let is_known = |(i, row): (usize, &Vec<Option<f64>>)| {
         row.iter().enumerate().any(|(j, value)| i != j && value.is_some())
@@ -107,7 +107,7 @@ fn head_width(rows: &[HeatRow<'_>]) -> f64 {
     (widest + 8.0).max(SMALL.width("node") + 6.0)
 }
 
-/// Names of the columns and rows; of many nodes only every eighth, in the room of all that it stands for.
+/// Names of the columns and rows; with many nodes only every eighth, in the room of eight.
 fn heads(
     panel: &mut Panel,
     heads: &[u32],
@@ -130,7 +130,7 @@ fn heads(
     }
 }
 
-/// What the lightest and the darkest colour stand for.
+/// The values of the lightest and the darkest colour.
 fn range(heat: &Heat<'_>) -> (f64, f64) {
     let values = || heat.cells.iter().flatten().copied().flatten();
     let (least, most) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -141,7 +141,7 @@ fn share(value: f64, (least, most): (f64, f64)) -> f64 {
     if most > least { (value - least) / (most - least) } else { 0.0 }
 }
 
-/// Every cell with its place.
+/// Every cell with its position.
 fn placed<'a>(
     rows: &'a [HeatRow<'_>],
     (x, y): (f64, f64),
@@ -219,7 +219,7 @@ fn legend(panel: &mut Panel, heat: &Heat<'_>, (x, y): (f64, f64)) {
     panel.text((x, y + 9.0), 80.0, SMALL, &most);
 }
 
-/// How often each value stands in a matrix that is too large to be drawn.
+/// The frequency of each value in a matrix that is too large to draw.
 fn counted(heat: &Heat<'_>) -> Panel {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for value in heat.cells.iter().flatten().copied().flatten() {

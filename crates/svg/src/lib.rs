@@ -1,14 +1,14 @@
 //! SVG pictures: valid XML without scripts, references or embedded fonts, on white.
 //!
-//! | Module | What it has |
+//! | Module | Contents |
 //! |---|---|
 //! | [`canvas`] | shapes and escaped text on panels, which are put together |
 //! | [`chart`] | curves in a frame with scales |
 //! | [`heat`] | a matrix as a heat map |
-//! | [`palette`] | colours that people with any kind of colour vision tell apart |
+//! | [`palette`] | a palette safe for colour-blind readers |
 //! | [`ring`] | nodes around a ring, linked ones near each other |
 //!
-//! It is a crate of its own because several crates draw, and none of them should know the others for it.
+//! It is a separate crate because several crates draw and should not depend on each other for it.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! Colours: those of Okabe and Ito (2008), which people with any kind of colour vision tell apart,
-//! made light for surfaces, and ramps of one hue for heat maps, which also survive a grey print.
+//! Colours: those of Okabe and Ito (2008), which are safe for colour-blind readers, lightened for surfaces, and ramps
+//! of one hue for heat maps, which also work in greyscale.
 
 /// Text.
 pub const INK: &str = "#1b2733";
-/// Text beside the matter, and edges.
+/// Secondary text, and edges.
 pub const FAINT: &str = "#5b6875";
 /// Surface of a core.
 pub const CELL: &str = "#ffffff";
@@ -15,10 +15,10 @@ pub const MEMORY: &str = "#cfe8f7";
 pub const MEMORY_USED: &str = "#8cc8ec";
 /// A cache.
 pub const CACHE: &str = "#fbe3a8";
-/// A cell of which nothing is known.
+/// A cell without a value.
 pub const UNKNOWN: &str = "#eceff2";
 
-/// Strokes that are told apart by colour and by dashes.
+/// Strokes that differ in colour and dashes.
 pub const STROKES: [(&str, &str); 5] = [
     ("#0072b2", ""),
     ("#d55e00", "7 4"),
@@ -34,11 +34,11 @@ pub struct Ramp {
     dark: (u8, u8, u8),
 }
 
-/// For figures of which less is better.
+/// For figures where less is better.
 pub const WARM: Ramp = Ramp { light: (0xff, 0xf3, 0xe3), dark: (0xa8, 0x46, 0x00) };
-/// For figures of which more is better.
+/// For figures where more is better.
 pub const COOL: Ramp = Ramp { light: (0xe8, 0xf3, 0xfb), dark: (0x00, 0x4c, 0x7d) };
-/// For distances, which are ratings and no measure.
+/// For distances, which are only ratings.
 pub const NEUTRAL: Ramp = Ramp { light: (0xef, 0xf1, 0xf4), dark: (0x3f, 0x4b, 0x5a) };
 
 impl Ramp {
@@ -51,7 +51,7 @@ impl Ramp {
         format!("#{:02x}{:02x}{:02x}", mix(l.0, d.0), mix(l.1, d.1), mix(l.2, d.2))
     }
 
-    /// The colour in which text is legible on it.
+    /// The text colour that is legible on it.
     pub fn ink(share: f64) -> &'static str {
         if share > 0.5 { "#ffffff" } else { INK }
     }

@@ -1,13 +1,13 @@
-//! Nodes around a ring: no chord passes through a node that it does not link, whatever the machine. Every
-//! picture of the same links has the nodes at the same places.
+//! Nodes around a ring: no chord passes through a node that it does not link, on any machine. Every picture of the
+//! same links has the nodes at the same positions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
 
-/// Where each node lies; `links` are pairs of nodes, in either order and as often as they like. Linked
-/// nodes lie near each other; four nodes make a square, two lie side by side.
+/// The position of each node; `links` are pairs of nodes, in any order and with duplicates. Linked nodes are near each
+/// other; four nodes make a square, two are side by side.
 ///
-/// Finding the order takes time with the fourth power of the number of nodes: meant for some 30.
+/// Takes O(n⁴) time: meant for about 30 nodes.
 pub fn places(
     nodes: &BTreeSet<u32>,
     links: impl IntoIterator<Item = (u32, u32)>,
@@ -24,8 +24,8 @@ pub fn places(
     order(&nodes, links).into_iter().zip(0..).map(|(id, index)| (id, place(index))).collect()
 }
 
-/// An order around the ring with short chords: the best of walks along the links from every node,
-/// each improved by turning stretches of it around as long as that shortens all chords together.
+/// An order around the ring with short chords: the best of walks along the links from every node, each improved by
+/// reversing segments while that shortens the total chord length (2-opt).
 fn order(nodes: &[u32], links: impl IntoIterator<Item = (u32, u32)>) -> Vec<u32> {
     let pair = |(a, b): (u32, u32)| {
         let (a, b) = (nodes.binary_search(&a).ok()?, nodes.binary_search(&b).ok()?);
@@ -37,7 +37,7 @@ fn order(nodes: &[u32], links: impl IntoIterator<Item = (u32, u32)>) -> Vec<u32>
     best.into_iter().map(|place| nodes[place]).collect()
 }
 
-/// All places, from one to a linked one as long as there is one not yet visited.
+/// A walk over all nodes, preferring unvisited linked ones.
 fn walk(start: usize, count: usize, pairs: &BTreeSet<(usize, usize)>) -> Vec<usize> {
     let mut order = vec![start];
     while order.len() < count {

@@ -1,11 +1,10 @@
-//! Linux as Atoll needs it: [system calls](CallError) that no crate wraps well (memory policy, page
-//! homes, mappings, thread affinity), [`Root`], which reads sysfs, procfs and cgroupfs under a root
-//! that can be moved, and [`WholeFile`], which replaces a file as a whole or not at all. [`SplitMix64`] is
-//! the random numbers of whatever needs no better.
+//! The Linux interface of Atoll: [system calls](CallError) that no crate wraps well (memory policy, page homes,
+//! mappings, thread affinity), [`Root`], which reads sysfs, procfs and cgroupfs under a configurable root, and
+//! [`WholeFile`], which replaces a file atomically. [`SplitMix64`] is a simple random number generator.
 //!
-//! Raw integers go in, typed errors come out; nodes, cpus and policies get their meaning above. It is
-//! a crate of its own because it holds nearly all unsafe code and the only raw calls of the project,
-//! so that both can be read and audited in one place.
+//! Functions take raw integers and return typed errors; higher crates define nodes, cpus and policies. It is a separate
+//! crate because it contains nearly all unsafe code and the only raw calls of the project, so that both can be audited
+//! in one place.
 
 mod calls;
 mod random;

@@ -1,4 +1,4 @@
-//! A small generator of random numbers that gives the same ones on every machine.
+//! A small random number generator with the same sequence on every machine.
 
 /// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014,
 /// figure 16, with the constants of its reference implementation.
@@ -6,7 +6,7 @@
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// The generator with this seed; near seeds give numbers that have nothing in common.
+    /// Seeds the generator; similar seeds give unrelated sequences.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -1,8 +1,8 @@
-//! Reading sysfs, procfs and cgroupfs under a root that can be moved: `/` for the live machine, any
-//! directory for a tree copied from another machine or written by a test, or a [`MemoryTree`] in memory.
+//! Reads sysfs, procfs and cgroupfs under a configurable root: `/` for the live machine, any directory for a tree
+//! copied from another machine or written by a test, or a [`MemoryTree`].
 //!
-//! What is read may be hostile (a copied tree is user input), so every read is bounded and no name
-//! may climb out of the root with `..`. Symbolic links are followed as the kernel follows them.
+//! Files may be hostile (a copied tree is user input), so every read is limited and no name may leave the root with
+//! `..`. Symbolic links are followed as the kernel follows them.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::MemoryTree;
 
-/// Largest file read: `/proc/cpuinfo` of a machine with 8192 cpus is some 12 MiB.
+/// Size limit of a file: `/proc/cpuinfo` of a machine with 8192 cpus has about 12 MiB.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Room for most files of procfs and sysfs.
@@ -20,11 +20,11 @@ const READ_BYTES: usize = 4096;
 /// Most entries read from one directory: `/sys/devices/system/cpu` has one for each cpu.
 pub const DIRECTORY_ENTRIES_MAX: usize = 1 << 17;
 
-/// Why a file or directory under a [`Root`] could not be read. Every variant names it in full.
+/// Why a file or directory under a [`Root`] could not be read. Every variant has the full path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RootError {
-    /// It does not exist. Kernels differ in what they offer, so this is often no error at all: see
+    /// It does not exist. Kernels differ in their files, so this is often not an error: see
     /// [`Root::read_text_if_present`].
     #[error("{}: no such file; is it mounted, and does this kernel have it?", path.display())]
     NotFound {
@@ -53,7 +53,7 @@ pub enum RootError {
         /// Offset of the first byte that is not UTF-8.
         position: usize,
     },
-    /// Its name climbs out of the root.
+    /// Its name leaves the root.
     #[error("{name}: a name with '..' leads out of the root {}", root.display())]
     Outside {
         /// The name as given.
@@ -66,7 +66,7 @@ pub enum RootError {
     Failed {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -81,11 +81,11 @@ impl RootError {
     }
 }
 
-/// The directory under which `sys`, `proc` and the rest are found.
+/// The directory that contains `sys`, `proc` and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     base: PathBuf,
-    /// What is read instead of the file system; `base` then only names it in messages.
+    /// Replaces the file system; `base` then only names it in messages.
     tree: Option<Arc<MemoryTree>>,
 }
 
@@ -100,7 +100,7 @@ impl Root {
         Self { base: base.into(), tree: None }
     }
 
-    /// A tree in memory. `name` stands for its root in messages, such as the file it came from.
+    /// A tree in memory. `name` is its root in messages, such as the file it came from.
     pub fn of_tree(name: impl Into<PathBuf>, tree: MemoryTree) -> Self {
         Self { base: name.into(), tree: Some(Arc::new(tree)) }
     }
@@ -110,8 +110,8 @@ impl Root {
         self.tree.is_none() && self.base == Path::new("/")
     }
 
-    /// Where a file lies. `name` is its path on the machine described (`/proc/stat`, with or
-    /// without the leading slash).
+    /// The path of a file. `name` is its path on the described machine (`/proc/stat`, with or without the leading
+    /// slash).
     pub fn path(&self, name: &str) -> Result<PathBuf, RootError> {
         let relative = Path::new(name.trim_start_matches('/'));
         if relative.components().any(|part| part == Component::ParentDir) {

@@ -1,4 +1,4 @@
-//! Files in memory that stand for those of another machine: what [`Root::of_tree`] reads.
+//! Files of another machine in memory, for [`Root::of_tree`].
 //!
 //! [`Root::of_tree`]: crate::Root::of_tree
 
@@ -19,8 +19,8 @@ pub enum TreeError {
     /// It is not a path from `/` downward.
     #[error("the name is not an absolute path without '.', '..' and empty parts")]
     Name,
-    /// It stands in the tree already.
-    #[error("the name is there twice")]
+    /// It is in the tree already.
+    #[error("the name occurs twice")]
     Twice,
     /// There are [`TREE_ENTRIES_MAX`] names already.
     #[error("more than {TREE_ENTRIES_MAX} files")]

@@ -1,9 +1,8 @@
-//! Files that appear whole or not at all: written without a name (or beside, under another one, where
-//! the file system has no such files), synced, and renamed over what was there.
+//! Atomic file replacement: a file is written without a name (or under a temporary name next to the target, if the
+//! file system lacks unnamed files), synced, and renamed over the target.
 //!
-//! Whatever happens before [`WholeFile::place`], a signal that ends the process included, the old file
-//! stays as it was. What cannot be replaced (a pipe, a terminal, another device, `/dev/stdout`) is
-//! written to as it is.
+//! Until [`WholeFile::place`], the old file stays unchanged, even if a signal kills the process. Targets that cannot be
+//! replaced (a pipe, a terminal, another device, `/dev/stdout`) are written directly.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -15,50 +14,49 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::calls::{linkat_unnamed, open_unnamed};
 
-/// As many links in a row as the kernel follows.
+/// Maximum length of a chain of links, as in the kernel.
 const LINKS_MAX: usize = 40;
 /// Mode of a new file, less the process's umask.
 const MODE: u32 = 0o666;
 
-/// A file that is being written, and takes its name when it is [placed](WholeFile::place). Dropped
-/// before, it leaves nothing.
+/// A file that is being written, and gets its name when it is [placed](WholeFile::place). If it is dropped before,
+/// nothing remains.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
     place: Option<SavePath>,
 }
 
-/// Where it will be.
+/// Its target.
 #[derive(Debug)]
 struct SavePath {
     target: PathBuf,
-    /// The name it has until then, where it has one.
+    /// Its temporary name, if any.
     temporary: Option<PathBuf>,
-    /// Directories that were made for it, outer ones first.
+    /// Directories that were created for it, outer ones first.
     made: Vec<PathBuf>,
 }
 
-/// Writes a file as a whole, in place of one of that name.
+/// Writes a file atomically, replacing an existing one.
 pub fn write_whole(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut file = WholeFile::create(path)?;
     file.write_all(bytes.as_ref())?;
     file.place()
 }
 
-/// Places several files: where one of them cannot be, none is.
+/// Places several files: all or none.
 pub fn place_all(mut files: Vec<WholeFile>) -> io::Result<()> {
     files.iter_mut().try_for_each(WholeFile::prepare)?;
     files.into_iter().try_for_each(WholeFile::place)
 }
 
 impl WholeFile {
-    /// Starts a file, in place of one of that name, whose mode it takes over. Symbolic links are
-    /// followed.
+    /// Starts a file that replaces an existing one and inherits its mode. Symbolic links are followed.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::create_in(path, parent)
     }
 
-    /// As [`create`](Self::create); directories that are missing are made when the file is placed.
+    /// Like [`create`](Self::create); missing directories are created when the file is placed.
     pub fn create_with_directories(path: &Path) -> io::Result<Self> {
         Self::create_in(path, nearest_directory)
     }
@@ -95,8 +93,7 @@ impl WholeFile {
         self.place.is_none()
     }
 
-    /// Brings the file to disk and gives it a name beside its place, so that what is left can hardly
-    /// fail.
+    /// Syncs the file and gives it a name next to its target, so that the final rename can hardly fail.
     fn prepare(&mut self) -> io::Result<()> {
         let Some(place) = &mut self.place else { return Ok(()) };
         self.file.sync_all()?;
@@ -108,7 +105,7 @@ impl WholeFile {
         Ok(())
     }
 
-    /// Puts the file in its place, in one step for all who read it, and waits until that is on disk.
+    /// Moves the file to its target atomically, and syncs the directory.
     pub fn place(mut self) -> io::Result<()> {
         self.prepare()?;
         let Some(place) = &mut self.place else { return self.file.flush() };
@@ -137,13 +134,12 @@ impl Drop for WholeFile {
         if let Some(temporary) = &place.temporary {
             let _ = fs::remove_file(temporary);
         }
-        // Those that others have put something into stay.
+        // Keeps directories that are no longer empty.
         place.made.iter().rev().for_each(|made| drop(fs::remove_dir(made)));
     }
 }
 
-/// Where writing to `path` ends up; nothing where that is a descriptor of a process, such as
-/// `/dev/stdout`.
+/// The target of `path`. Returns None for a descriptor of a process, such as `/dev/stdout`.
 fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -165,7 +161,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The nearest directory above that exists.
+/// The nearest existing ancestor directory.
 fn nearest_directory(path: &Path) -> &Path {
     let mut directory = parent(path);
     while !directory.exists() {
@@ -188,7 +184,7 @@ fn open(directory: &Path) -> io::Result<(File, Option<PathBuf>)> {
     Ok((file, Some(path)))
 }
 
-/// Does what needs a free name in the directory; the name too.
+/// Runs an operation with a free name in the directory; also returns the name.
 fn with_free_name<T>(
     directory: &Path,
     act: impl Fn(&Path) -> io::Result<T>,
@@ -218,7 +214,7 @@ fn make_directories(directory: &Path, made: &mut Vec<PathBuf>) -> io::Result<()>
     make_directories(parent(directory), made)?;
     match fs::create_dir(directory) {
         Ok(()) => made.push(directory.to_owned()),
-        // Another file of the same query was first.
+        // Another file of the same query created it first.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }

@@ -3,17 +3,17 @@
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// A value that may be missing.
+/// An optional value.
 pub type Value = Option<i64>;
 
-/// How the keys of a table are spread.
+/// The distribution of a table's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// Any of this many keys, all as likely.
+    /// This many keys, uniformly distributed.
     Uniform(i64),
-    /// Nine rows in ten have one key, the others any of this many.
+    /// Nine rows in ten have the same key, the others any of this many.
     Skewed(i64),
-    /// Each row its own key, rising.
+    /// Each row has its own, ascending key.
     Unique,
 }
 

@@ -1,6 +1,6 @@
-//! Machines that do not exist: uneven, with sparse numbers, memory without cpus and cpus without memory,
-//! nodes over several packages, dies, kinds of cpus and caches in front of memory. The same seed gives the
-//! same machine, and each is what discovery should say of its tree ([`write_sysfs`](crate::machines::write_sysfs)).
+//! Generated machines: uneven, with sparse numbers, memory without cpus and cpus without memory, nodes over several
+//! packages, dies, kinds of cpus and memory-side caches. The same seed gives the same machine, and each is the expected
+//! result of discovery on its tree ([`write_sysfs`](crate::machines::write_sysfs)).
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use atoll_topology::{
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A core before its cpus are numbered: node and package of it, domain within the machine, threads.
+/// A core before its cpus are numbered: its node and package, its domain within the machine, its threads.
 struct GeneratedCore {
     node: NodeId,
     package: PackageId,
@@ -61,12 +61,12 @@ pub fn machine(seed: u64) -> Machine {
     })
 }
 
-/// Whether something happens that does so in so many of a hundred cases.
+/// True in this many of a hundred cases.
 pub fn chance(random: &mut SplitMix64, percent: u64) -> bool {
     random.below(100) < percent
 }
 
-/// Between so many rising numbers, mostly without gaps.
+/// This many ascending numbers, mostly without gaps.
 fn sparse(random: &mut SplitMix64, least: u64, most: u64) -> Vec<u32> {
     let count = least + random.below(most - least + 1);
     let mut next = random.below(2) as u32;
@@ -79,7 +79,7 @@ fn sparse(random: &mut SplitMix64, least: u64, most: u64) -> Vec<u32> {
         .collect()
 }
 
-/// Cores of all nodes; the first node has some, others may have memory only.
+/// The cores of all nodes; the first node has some, others may have memory only.
 fn cores(random: &mut SplitMix64, ids: &[NodeId]) -> Vec<GeneratedCore> {
     let across = chance(random, 10);
     let mut cores = Vec::new();
@@ -101,7 +101,7 @@ fn cores(random: &mut SplitMix64, ids: &[NodeId]) -> Vec<GeneratedCore> {
     cores
 }
 
-/// Numbers of the cpus of each core: core by core, second threads last, or in any order, with gaps.
+/// The cpu numbers of each core: core by core, second threads last, or in random order, with gaps.
 fn numbers(random: &mut SplitMix64, cores: &[GeneratedCore]) -> Vec<Vec<CpuId>> {
     let mut places: Vec<(u64, usize)> = Vec::new();
     let order = random.below(3);
@@ -149,7 +149,7 @@ fn cpu_parts(cores: &[GeneratedCore], numbers: &[Vec<CpuId>], llc: Option<Bytes>
     parts
 }
 
-/// Cpus that have a value in common, by it.
+/// Cpus grouped by a common value.
 fn grouped<K: Ord>(parts: &[CpuPart], key: impl Fn(&CpuPart) -> K) -> BTreeMap<K, CpuSet> {
     let mut groups: BTreeMap<K, CpuSet> = BTreeMap::new();
     for part in parts {
@@ -158,7 +158,7 @@ fn grouped<K: Ord>(parts: &[CpuPart], key: impl Fn(&CpuPart) -> K) -> BTreeMap<K
     groups
 }
 
-/// Caches of every core, some of them unlike the others, and those that make the domains.
+/// Caches of every core, some of which differ, and those that define the domains.
 fn caches(random: &mut SplitMix64, parts: &[CpuPart], llc: Option<Bytes>) -> Vec<Cache> {
     let mut caches = Vec::new();
     let kinds = [(1, CacheKind::Data), (1, CacheKind::Instruction), (2, CacheKind::Unified)];

@@ -1,15 +1,15 @@
-//! Guests of the lab that stand still.
+//! Retries for lab guests that hang.
 
 use std::io::Write;
 use std::process::Output;
 
-/// Code of `lab run` when time is over.
+/// Exit code of `lab run` on a timeout.
 const TIMED_OUT: i32 = 124;
-/// Boots of one guest.
+/// Boots of one guest, at most.
 const ATTEMPTS: usize = 3;
 
-/// Runs a guest, and again when time was over: on a busy host an emulator of many cpus can come to a stop
-/// on its own lock. What each cpu was doing then is in the error, which is shown.
+/// Runs a guest, and retries on a timeout: on a busy host, an emulator of many cpus can deadlock on its own lock. Its
+/// error output, which shows the state of each cpu, is printed.
 pub fn boot(attempt: impl Fn() -> Output) -> Output {
     for _ in 1..ATTEMPTS {
         let output = attempt();
@@ -17,7 +17,7 @@ pub fn boot(attempt: impl Fn() -> Output) -> Output {
             return output;
         }
         let error = String::from_utf8_lossy(&output.stderr);
-        // Not `eprintln!`, which the harness keeps to itself.
+        // Not `eprintln!`, which the harness captures.
         let _ = writeln!(std::io::stderr(), "a guest stood still and is booted again: {error}");
     }
     attempt()

@@ -1,5 +1,4 @@
-//! Fake machines named by shape, as values that tests share, and [`write_sysfs`], which writes one as
-//! the files that discovery reads.
+//! Fake machines named by shape, and [`write_sysfs`], which writes one as the files that discovery reads.
 //!
 //! | Machine | Shape |
 //! |---|---|
@@ -9,7 +8,7 @@
 //! | [`sub_numa_clusters`] | two packages × two nodes × two domains, threads numbered last, as x86 servers do |
 //! | [`eight_uneven_nodes`] | sparse node numbers, 1 to 8 cpus, one node of memory only, one of cpus only, distances that differ there and back |
 //! | [`full_detail`] | two packages of one node each, with caches of every level and pools of huge pages |
-//! | [`sparse_nodes`] | nodes 0 and 8 with cpus, 252 to 255 with memory only, as POWER servers with GPUs have them |
+//! | [`sparse_nodes`] | nodes 0 and 8 with cpus, 252 to 255 with memory only, as on POWER servers with GPUs |
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -123,8 +122,8 @@ pub fn sparse_nodes() -> Machine {
     built(builder.distances((0..6).map(row).collect()))
 }
 
-/// Two packages of one node each, 2 domains × 2 cores × 2 threads and 32 GiB, of which all is known
-/// that sysfs tells: caches of every level with their lines and ways, and pools of huge pages.
+/// Two packages of one node each, 2 domains × 2 cores × 2 threads and 32 GiB, with everything that sysfs contains:
+/// caches of every level with their lines and ways, and pools of huge pages.
 pub fn full_detail() -> Machine {
     let mut machine = Machine { name: "full_detail".to_owned(), ..two_nodes() };
     machine.caches = caches(&machine);
@@ -167,7 +166,7 @@ fn caches(machine: &Machine) -> Vec<Cache> {
     of_cores.chain(machine.domains.iter().map(of_domain)).collect()
 }
 
-/// All of them.
+/// All of these machines.
 pub fn all() -> Vec<Machine> {
     vec![
         one_node(),
@@ -180,10 +179,9 @@ pub fn all() -> Vec<Machine> {
     ]
 }
 
-/// Writes the sysfs and procfs of a machine under a directory, as a Linux kernel would show them to
-/// a process that may use all of it (`hidden` and links are not part of what is written; of the kinds of
-/// cpus those that x86 has, P and E cores). Memory and
-/// caches are written in KiB, as the kernel does, and the caches are those of [`caches_written`].
+/// Writes the sysfs and procfs of a machine under a directory, as a Linux kernel shows them to a process that may use
+/// all of it (without `hidden` and links, and only with x86's kinds of cpus, P and E cores). Memory and caches are
+/// written in KiB, as the kernel does, and the caches are those of [`caches_written`].
 pub fn write_sysfs(machine: &Machine, directory: &Path) -> io::Result<()> {
     let tree = FakeTree { directory };
     write_process(machine, &tree)?;
@@ -198,8 +196,8 @@ pub fn write_sysfs(machine: &Machine, directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// As [`write_sysfs`], and what the firmware tells of paths: the discovered latencies and bandwidths
-/// among the facts, each in the file that is its origin.
+/// Like [`write_sysfs`], plus the firmware's path data: the discovered latencies and bandwidths among the facts, each
+/// in the file that is its origin.
 pub fn write_knowledge(knowledge: &Knowledge, directory: &Path) -> io::Result<()> {
     write_sysfs(&knowledge.machine, directory)?;
     for fact in &knowledge.facts {
@@ -221,13 +219,13 @@ pub fn write_allowed(cpus: &CpuSet, nodes: &NodeSet, directory: &Path) -> io::Re
     FakeTree { directory }.write("proc/self/status", status)
 }
 
-/// The directory that stands for `/`.
+/// The directory in place of `/`.
 struct FakeTree<'a> {
     directory: &'a Path,
 }
 
 impl FakeTree<'_> {
-    /// Writes a file of one line or more and the directories above it.
+    /// Writes a file of one or more lines, and creates its directories.
     fn write(&self, name: &str, text: impl std::fmt::Display) -> io::Result<()> {
         self.write_bytes(name, format!("{text}\n").as_bytes())
     }
@@ -298,8 +296,8 @@ fn write_topology(machine: &Machine, cpu: &Cpu, tree: &FakeTree<'_>) -> io::Resu
     tree.write(&format!("{directory}/thread_siblings_list"), &core.cpus)
 }
 
-/// The caches that [`write_sysfs`] writes: the machine's; where it has none and yet its domains have,
-/// a core's own first-level caches and the last-level cache.
+/// The caches that [`write_sysfs`] writes: the machine's, or, if only its domains have some, first-level caches per
+/// core and the last-level cache.
 pub fn caches_written(machine: &Machine) -> Vec<Cache> {
     if !machine.caches.is_empty() {
         return machine.caches.clone();
@@ -374,7 +372,7 @@ fn write_nodes(machine: &Machine, tree: &FakeTree<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What the firmware tells of the way to a node's memory: the nodes of the nearest cpus, and caches.
+/// The firmware's data about a node's memory: the nodes of the nearest cpus, and memory-side caches.
 fn write_near(machine: &Machine, node: &Node, tree: &FakeTree<'_>) -> io::Result<()> {
     let directory = format!("sys/devices/system/node/node{}", node.id);
     let is_near = |other: &&Node| !other.cpus.intersection(&node.near).is_empty();
@@ -401,7 +399,7 @@ fn write_huge_pages(node: &Node, tree: &FakeTree<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Limits as control groups of version 2 show them.
+/// Limits in control group version 2 format.
 fn write_limits(limits: &Limits, tree: &FakeTree<'_>) -> io::Result<()> {
     const PERIOD: f64 = 100_000.0;
     tree.write("proc/self/cgroup", "0::/atoll")?;

@@ -1,4 +1,4 @@
-//! Slow operators whose correctness can be seen by reading them. Fast ones are compared with them.
+//! Slow reference operators, simple enough to be obviously correct, to compare fast ones with.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use crate::data::Value;
 /// A row of (key, value).
 pub type Row = (Value, Value);
 
-/// Rows that pass, in their order.
+/// Rows that pass, in order.
 pub fn filter(rows: &[Row], passes: impl Fn(&Row) -> bool) -> Vec<Row> {
     rows.iter().copied().filter(|row| passes(row)).collect()
 }
 
-/// Count of rows and sum of values (null where all are) for each key; null keys are one group.
+/// Row count and sum of values (None if all are null) per key; null keys form one group.
 pub fn group(rows: &[Row]) -> BTreeMap<Value, (u64, Option<i128>)> {
     let mut groups = BTreeMap::new();
     for (key, value) in rows {

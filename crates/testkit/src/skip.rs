@@ -1,27 +1,27 @@
-//! Tests that cannot run on this machine say so, and are counted.
+//! Tests that cannot run on this machine report that, and are counted.
 //!
-//! A test that returns early without a word is a green light that means nothing. [`skip`] names the test,
-//! what it needs and why that is missing, on the real stderr, and in the file that [`SKIPS`] names:
-//! `cargo xtask ci` sets it, prints a summary, and fails on a skip that it does not expect.
+//! A test that returns early in silence passes without testing anything. [`skip`] writes the test's name, its need and
+//! why that is missing to the real stderr, and to the file in [`SKIPS`]: `cargo xtask ci` sets it, prints a summary,
+//! and fails on an unexpected skip.
 
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// The environment variable that names the file to which skipped tests are added, a line each:
-/// test, need and reason, between tabs.
+/// The environment variable with the file to which skipped tests are appended, one per line: test, need and reason,
+/// separated by tabs.
 pub const SKIPS: &str = "ATOLL_TEST_SKIPS";
 
-/// What a test needs and a machine may lack. `cargo xtask ci` knows them by their names.
+/// A requirement of a test that a machine may lack. `cargo xtask ci` knows them by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// A C compiler.
     Compiler,
     /// A C compiler with the libraries of its sanitizers.
     CompilerSanitizers,
-    /// numactl, which has to say the same.
+    /// numactl, to compare with.
     Numactl,
-    /// lstopo, which has to read and write the same files.
+    /// lstopo, to exchange files with.
     Lstopo,
     /// PostgreSQL with pgbench, as Debian installs it.
     Postgresql,
@@ -29,9 +29,9 @@ pub enum Need {
     Mariadb,
     /// A Python with DuckDB, pandas, Polars and pyarrow.
     PythonEngines,
-    /// Drivers of PostgreSQL: for Python, Node.js or Java.
+    /// PostgreSQL drivers for Python, Node.js or Java.
     Drivers,
-    /// QEMU, busybox and a kernel image: guests of the lab.
+    /// QEMU, busybox and a kernel image for the lab's guests.
     Lab,
     /// A system call or a file of procfs that containers and kernels may refuse.
     Permission,
@@ -61,17 +61,17 @@ impl Need {
     }
 }
 
-/// Says that the running test is skipped for want of something; the test returns after it.
+/// Reports the running test as skipped; the test returns afterwards.
 ///
 /// # Panics
-/// When the file of skips cannot be written: a skip must not go uncounted.
+/// If the file of skips cannot be written: a skip must be counted.
 pub fn skip(need: Need, reason: impl fmt::Display) {
     let thread = std::thread::current();
     // The harness names a test's thread after the test.
     let test = thread.name().unwrap_or("a test");
     let reason = reason.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     let need = need.name();
-    // Not `eprintln!`, which the harness keeps to itself.
+    // Not `eprintln!`, which the harness captures.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: needs {need}: {reason}");
     if let Some(file) = std::env::var_os(SKIPS) {
         let opened = OpenOptions::new().create(true).append(true).open(&file);

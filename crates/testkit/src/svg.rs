@@ -1,11 +1,11 @@
-//! SVG pictures as tests read them.
+//! Reads SVG pictures in tests.
 
 use quick_xml::events::Event;
 
 /// The texts of a picture.
 ///
 /// # Panics
-/// Where it is not well-formed XML, or draws what is not a number.
+/// If it is not well-formed XML, or has an invalid number.
 pub fn svg_texts(svg: &str) -> Vec<String> {
     let mut reader = quick_xml::Reader::from_str(svg);
     let (mut texts, mut depth) = (vec![String::new()], 0);

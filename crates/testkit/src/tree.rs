@@ -8,26 +8,26 @@ use crate::machines;
 use atoll_sys::Root;
 use atoll_topology::{Allowed, CpuSet, DiscoverError, Machine, NodeSet};
 
-/// Where the kernel tells of cpus.
+/// The kernel's directory of cpus.
 pub const CPU: &str = "sys/devices/system/cpu";
-/// Where it tells of nodes.
+/// The kernel's directory of nodes.
 pub const NODE: &str = "sys/devices/system/node";
 
-/// A directory that stands for `/` and vanishes with the value.
+/// A directory in place of `/`, removed when the value is dropped.
 pub struct Tree {
     directory: PathBuf,
 }
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // What is left lies among temporary files.
+        // A leftover is among the temporary files.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
 impl Tree {
-    /// In memory where the system has such a directory: a tree is hundreds of small files, and a busy
-    /// disk takes milliseconds for each.
+    /// An empty tree, in memory if the system has such a directory: a tree is hundreds of small files, and a busy disk
+    /// takes milliseconds for each.
     pub fn empty() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -38,13 +38,13 @@ impl Tree {
     }
 
     /// The tree of a machine.
-    pub fn of(machine: &Machine) -> Self {
+    pub fn from_machine(machine: &Machine) -> Self {
         let tree = Self::empty();
         machines::write_sysfs(machine, &tree.directory).unwrap();
         tree
     }
 
-    /// The least that a kernel shows: cpus 0 to 3, no NUMA, no caches, no topology.
+    /// The minimum that a kernel shows: cpus 0 to 3, no NUMA, no caches, no topology.
     pub fn bare() -> Self {
         Self::empty()
             .with(&format!("{CPU}/online"), "0-3\n")
@@ -109,17 +109,17 @@ impl Tree {
         files
     }
 
-    /// The directory, to read as `/`.
+    /// The directory in place of `/`.
     pub fn root(&self) -> Root {
         Root::at(&self.directory)
     }
 
-    /// Discovers what the process of the tree is allowed.
+    /// Discovers what the tree's process may use.
     pub fn discover(&self) -> Result<Machine, DiscoverError> {
         Machine::discover_at(&self.root(), &Allowed::of_process(&self.root()))
     }
 
-    /// Discovers the machine as a whole.
+    /// Discovers the whole machine.
     pub fn discover_all(&self) -> Machine {
         Machine::discover_at(&self.root(), &Allowed::everything()).unwrap()
     }

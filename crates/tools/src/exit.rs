@@ -10,11 +10,11 @@ pub enum Exit {
     Done,
     /// A statement or command of a script failed, or a query of the demo.
     Statement,
-    /// The command line asks for what has no meaning.
+    /// The command line is invalid.
     Usage,
     /// The kernel or a container refused a placement that had to be (`--strict`, the demo).
     Placement,
-    /// This machine or this kernel does not have what was asked for.
+    /// This machine or this kernel lacks what was requested.
     NotHere,
     /// `bench compare` found something slower.
     Slower,
@@ -62,10 +62,10 @@ impl From<Exit> for ExitCode {
 pub const HELP: &str = "\
 Exit codes:
   0    done
-  1    a statement or command failed (nothing after it was run)
-  2    the command line cannot be understood
+  1    a statement or command failed (later ones did not run)
+  2    the command line is invalid
   3    a placement was refused or could not be verified
-  4    this machine or kernel does not have what was asked for
+  4    this machine or kernel lacks what was requested
   5    a comparison found something slower (`bench compare`)
   124  the guest was stopped after its time (`lab`)
   125  Atoll itself failed: machine not readable, no threads, a file not readable
@@ -79,7 +79,7 @@ Exit codes:
 pub struct CommandError {
     /// The code.
     pub exit: Exit,
-    /// What to say; nothing where it was said or need not be.
+    /// The message; None if it was printed already or is not needed.
     pub message: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl CommandError {
     }
 }
 
-/// Unforeseen errors are our own, except that a reader who went away (`| head`) is none.
+/// Unforeseen errors are our own, except that a reader that went away (`| head`) is not an error.
 impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
         let is_closed_pipe = error.chain().any(|cause| {
@@ -104,13 +104,13 @@ impl From<anyhow::Error> for CommandError {
         });
         match is_closed_pipe {
             true => Self::quietly(Exit::Done),
-            false => Self::with(Exit::Own, told_once(&error)),
+            false => Self::with(Exit::Own, without_repeated_causes(&error)),
         }
     }
 }
 
 /// The error and its causes, without those that an error before them has in its own words already.
-fn told_once(error: &anyhow::Error) -> String {
+fn without_repeated_causes(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(|cause| cause.to_string()) {
         if text.is_empty() {
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_reported_once() {
         let full = || Error::other("the disk is full");
         let message = |error: anyhow::Error| CommandError::from(error).message.unwrap();
         let named = anyhow::Error::from(full()).context("x.svg");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_went_away_is_no_failure() {
+    fn a_reader_that_went_away_is_not_a_failure() {
         let closed: Result<(), Error> = Err(ErrorKind::BrokenPipe.into());
         let ends = CommandError::from(closed.context("writing a result").unwrap_err());
         assert_eq!((ends.exit, ends.message), (Exit::Done, None));

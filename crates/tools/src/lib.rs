@@ -1,9 +1,9 @@
 //! The commands that need no SQL engine: `topo` shows the machine, `run` starts programs under a
-//! placement, `where` tells where a process lives, `elastic` gives one its cores, `data` looks after data directories, `bench` and `tune` measure what it can do.
+//! placement, `where` shows where a process lives, `elastic` gives one its cores, `data` looks after data directories, `bench` and `tune` measure what it can do.
 //!
 //! It owns their flags, their text and their JSON, and how a process of Atoll ends. It is a crate of
 //! its own because it builds in seconds and makes a binary of a few megabytes (`atoll-tools`) that can
-//! be copied to a server or into a container; `atoll` has the same commands beside its own.
+//! be copied to a server or into a container; `atoll` has the same commands besides its own.
 
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,7 @@ pub enum Command {
     /// Give a program only the cores that it needs, where its data is
     #[command(after_help = elastic::EXAMPLES)]
     Elastic(Box<elastic::ElasticArgs>),
-    /// Check data directories of databases, show what they hold, make checkpoints
+    /// Check data directories of databases, show their contents, make checkpoints
     #[command(after_help = data::EXAMPLES)]
     Data(data::DataArgs),
     /// Say whether this version can open a data directory, and what an upgrade would write

@@ -7,7 +7,7 @@ use terminal_size::{Width, terminal_size_of};
 /// Bold red, and back.
 const ERROR: (&str, &str) = ("\x1b[1;31m", "\x1b[0m");
 
-/// Columns of the terminal that stdout is; none where it is none.
+/// Width of the terminal on stdout; None if stdout is not a terminal.
 pub fn width() -> Option<usize> {
     if !stdout().is_terminal() {
         return None;

@@ -1,6 +1,5 @@
-//! From the parts that every source finds (discovery, builder, synthetic description) to the lists of
-//! a [`Machine`]: groups cpus into cores, domains, packages and nodes and numbers what the kernel does
-//! not number.
+//! Assembles a [`Machine`] from the parts that each source (discovery, builder, synthetic description) finds: groups
+//! cpus into cores, domains, packages and nodes, and numbers what the kernel does not number.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -12,11 +11,11 @@ use crate::{
 
 /// Local distance of the ACPI SLIT (ACPI 6.5, section 5.2.17).
 pub const DISTANCE_LOCAL: u32 = 10;
-/// What Linux takes for the distance between two nodes when the firmware has no SLIT
-/// (`REMOTE_DISTANCE` in `include/linux/topology.h`).
+/// Linux's default distance between two nodes when the firmware has no SLIT (`REMOTE_DISTANCE` in
+/// `include/linux/topology.h`).
 pub const DISTANCE_REMOTE: u32 = 20;
 
-/// A usable cpu. Groups are named by a leader, any one cpu that all of their members name.
+/// A usable cpu. A group is identified by its leader, any one cpu that all of its members name.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuPart {
     /// Its number.
@@ -36,9 +35,9 @@ pub struct CpuPart {
 pub struct CachePart {
     /// Leader of the cpus on the same node that share it.
     pub leader: CpuId,
-    /// None where caches are unknown.
+    /// None if caches are unknown.
     pub level: Option<u32>,
-    /// None where it is unknown.
+    /// None if unknown.
     pub size: Option<Bytes>,
 }
 
@@ -47,11 +46,11 @@ pub struct CachePart {
 pub struct NodePart {
     /// Its number.
     pub id: NodeId,
-    /// Of a memory-only node, the cpus nearest to it.
+    /// The cpus nearest to a memory-only node.
     pub near: CpuSet,
-    /// All of its memory.
+    /// Its total memory.
     pub memory: Bytes,
-    /// What of it is free.
+    /// Its free memory.
     pub memory_free: Bytes,
     /// Its pools of huge pages.
     pub huge_pages: Vec<HugePages>,
@@ -60,7 +59,7 @@ pub struct NodePart {
 }
 
 impl NodePart {
-    /// A node of which only the memory is known, all of it free.
+    /// A node with only memory, all of it free.
     pub fn new(id: NodeId, memory: Bytes) -> Self {
         Self {
             id,
@@ -73,55 +72,55 @@ impl NodePart {
     }
 }
 
-/// All that is known before cpus are grouped. Order of the lists does not matter, except that
-/// distances stand in the order of the nodes by id.
+/// The parts of a machine before cpus are grouped. Lists may be in any order, except that distances are ordered by
+/// node id.
 #[derive(Debug)]
 pub struct MachineParts {
     /// The name of the machine.
     pub name: String,
-    /// Where the structure comes from.
+    /// Source of the structure.
     pub source: Source,
     /// The nodes.
     pub nodes: Vec<NodePart>,
     /// The cpus.
     pub cpus: Vec<CpuPart>,
-    /// The processors, as their makers call them.
+    /// Model names of the processors.
     pub models: BTreeMap<PackageId, String>,
-    /// Where the sizes of memory come from.
+    /// Source of the memory sizes.
     pub memory_source: Source,
-    /// Where the sizes of free memory come from.
+    /// Source of the free memory sizes.
     pub memory_free_source: Source,
-    /// Dies of packages, also of those that have a single one.
+    /// Dies of packages, including single ones.
     pub dies: Vec<Die>,
-    /// Kinds of cpus, also a single one.
+    /// Kinds of cpus, including a single one.
     pub cpu_kinds: Vec<CpuKind>,
-    /// Where the caches come from.
+    /// Source of the caches.
     pub caches_source: Source,
     /// The caches, in any order.
     pub caches: Vec<Cache>,
-    /// The links, in the order of their ids.
+    /// The links, ordered by id.
     pub links: Vec<Link>,
-    /// Where the links come from.
+    /// Source of the links.
     pub links_source: Source,
     /// A row for each node.
     pub distances: Vec<Vec<u32>>,
-    /// Where the distances come from.
+    /// Source of the distances.
     pub distances_source: Source,
     /// What the process may not use.
     pub hidden: Hidden,
-    /// What bounds the process.
+    /// The limits of the process.
     pub limits: Limits,
-    /// Where the sizes of pages come from.
+    /// Source of the page sizes.
     pub pages_source: Source,
     /// Size of a page.
     pub page_size: Bytes,
-    /// Size of a transparent huge page, where there are such.
+    /// Size of a transparent huge page, if available.
     pub huge_page_size: Option<Bytes>,
-    /// What was missing or wrong, and what is taken for true instead.
+    /// What was missing or wrong, and what is assumed instead.
     pub assumptions: Vec<String>,
 }
 
-/// Distances when they are unknown: every other node is equally far.
+/// Default distances: every other node is equally far.
 pub fn distances_assumed(nodes: usize) -> Vec<Vec<u32>> {
     let row = |from| {
         (0..nodes).map(|to| if from == to { DISTANCE_LOCAL } else { DISTANCE_REMOTE }).collect()
@@ -175,7 +174,7 @@ pub fn machine(mut parts: MachineParts) -> Machine {
     }
 }
 
-/// For each cpu the number of its group, dense from 0 in the order of the groups' first cpus.
+/// The number of each cpu's group, dense from 0 in the order of the groups' first cpus.
 fn dense<K: Hash + Eq>(cpus: &[CpuPart], key: impl Fn(&CpuPart) -> K) -> Vec<u32> {
     let mut numbers = HashMap::new();
     cpus.iter()
@@ -186,7 +185,7 @@ fn dense<K: Hash + Eq>(cpus: &[CpuPart], key: impl Fn(&CpuPart) -> K) -> Vec<u32
         .collect()
 }
 
-/// Cpus by what they have in common, ordered by it.
+/// Groups cpus by a key, ordered by key.
 fn group<K: Ord>(cpus: &[Cpu], key: impl Fn(&Cpu) -> K) -> BTreeMap<K, Vec<&Cpu>> {
     let mut groups: BTreeMap<K, Vec<&Cpu>> = BTreeMap::new();
     for cpu in cpus {
@@ -227,7 +226,7 @@ fn nodes(parts: &[NodePart], cpus: &[Cpu]) -> Vec<Node> {
         .collect()
 }
 
-/// Cpus nearest to a memory-only node. That all are equally near says as little as nothing.
+/// Cpus nearest to a memory-only node; empty if all are equally near.
 fn near(part: &NodePart, cpus: &[&Cpu], all: usize) -> CpuSet {
     let tells = cpus.is_empty() && part.near.len() < all;
     if tells { part.near.clone() } else { CpuSet::new() }

@@ -1,15 +1,14 @@
-//! Machines described node by node, for shapes that a synthetic description cannot say: uneven
-//! nodes, sparse numbers, nodes without memory or without cpus, distances of one's own.
+//! Machines described node by node, for shapes that a synthetic description cannot express: uneven
+//! nodes, sparse numbers, nodes without memory or without cpus, custom distances.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::assemble::{self, CachePart, CpuPart, MachineParts, NodePart};
 use crate::{Bytes, CpuId, Hidden, Limits, Machine, NodeId, PackageId, SET_NUMBER_MAX, Source};
 
-/// Most nodes of a described machine: four times what any Linux build has (`NODES_SHIFT` is at
-/// most 10).
+/// Maximum number of nodes of a described machine: four times that of any Linux build (`NODES_SHIFT` is at most 10).
 pub const NODES_MAX: u32 = 4096;
-/// Most cpus of a described machine.
+/// Maximum number of cpus of a described machine.
 pub const CPUS_MAX: u32 = 65_535;
 /// Level of the cache that a domain of a described machine shares.
 pub(crate) const CACHE_LEVEL: u32 = 3;
@@ -18,7 +17,7 @@ pub const PAGE_SIZE: Bytes = Bytes(4096);
 /// Transparent huge page over 4 KiB base pages.
 pub const HUGE_PAGE_SIZE: Bytes = Bytes(2 << 20);
 
-/// Why a described machine cannot be.
+/// Why a described machine is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -28,7 +27,7 @@ pub enum BuildError {
         /// The machine.
         name: String,
     },
-    /// Two nodes of one number.
+    /// Two nodes with the same number.
     #[error("machine '{name}' has node {node} twice; number its nodes differently")]
     NodeTwice {
         /// The machine.
@@ -59,9 +58,9 @@ pub enum BuildError {
         name: String,
         /// `nodes` or `cpus`.
         what: &'static str,
-        /// How many it has.
+        /// The number it has.
         count: u64,
-        /// How many it may have.
+        /// The maximum.
         limit: u32,
     },
     /// The distances are not a square of one row and one column for each node.
@@ -74,10 +73,10 @@ pub enum BuildError {
     },
 }
 
-/// How the kernel would number the cpus.
+/// The order in which cpus are numbered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbering {
-    /// The threads of a core follow each other: core 0 has cpus 0 and 1.
+    /// The threads of a core are consecutive: core 0 has cpus 0 and 1.
     #[default]
     CoreByCore,
     /// First threads of all cores first, as x86 firmware usually has it: with 8 cores, core 0 has
@@ -114,7 +113,7 @@ impl NodeShape {
         Self { memory, ..self }
     }
 
-    /// Sets the package of its cpus; without it, a node is a package of its own with its own number.
+    /// Sets the package of its cpus; by default, each node is a package with the node's number.
     pub fn package(self, package: PackageId) -> Self {
         Self { package: Some(package), ..self }
     }
@@ -138,7 +137,7 @@ impl NodeShape {
     }
 }
 
-/// Collects nodes and makes a [`Machine`] of them.
+/// Builds a [`Machine`] from nodes.
 #[derive(Clone, Debug)]
 pub struct MachineBuilder {
     name: String,
@@ -148,7 +147,7 @@ pub struct MachineBuilder {
     numbering: Numbering,
 }
 
-/// Place of a cpu: node (index), domain within it, core within that, thread within that.
+/// Position of a cpu: node (index), domain within the node, core within the domain, thread within the core.
 type CpuPosition = (usize, u32, u32, u32);
 
 impl MachineBuilder {
@@ -175,7 +174,7 @@ impl MachineBuilder {
     }
 
     /// Sets the SLIT distances: one row (from) of one column (to) for each node, ordered by id.
-    /// Without them every other node is 20 away, which is marked as assumed.
+    /// By default every other node has distance 20, marked as assumed.
     pub fn distances(self, distances: Vec<Vec<u32>>) -> Self {
         Self { distances: Some(distances), ..self }
     }
@@ -185,7 +184,7 @@ impl MachineBuilder {
         Self { numbering, ..self }
     }
 
-    /// Makes the machine. Cpus are numbered from 0 over the nodes by id.
+    /// Builds the machine. Cpus are numbered from 0, by node id.
     pub fn build(mut self) -> Result<Machine, BuildError> {
         self.nodes.sort_by_key(|node| node.id);
         self.check()?;
@@ -247,7 +246,7 @@ impl MachineBuilder {
         }
     }
 
-    /// Places of all cpus in the order of their numbers.
+    /// Positions of all cpus, ordered by number.
     fn places(&self) -> Vec<CpuPosition> {
         let mut places = Vec::new();
         let with_cpus = self.nodes.iter().enumerate().filter(|(_, node)| node.cpu_count() > 0);

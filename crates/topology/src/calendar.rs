@@ -1,7 +1,7 @@
 //! Days and dates of the Gregorian calendar, for times in files and JSON.
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant, "chrono-Compatible
-/// Low-Level Date Algorithms", `days_from_civil`).
+/// Days from 1970-01-01 to a Gregorian date (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+/// `days_from_civil`).
 #[inline]
 pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
@@ -11,7 +11,7 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// Year, month and day of a day counted from 1970-01-01 (the same source, `civil_from_days`).
+/// Year, month and day of a number of days since 1970-01-01 (same source, `civil_from_days`).
 #[inline]
 pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days.saturating_add(719_468);

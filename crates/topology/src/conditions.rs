@@ -1,12 +1,11 @@
-//! The machine and the kernel's settings under which something is measured: without them figures
-//! cannot be compared with others.
+//! The machine and the kernel settings of a measurement, without which figures are not comparable.
 
 use atoll_sys::Root;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Fingerprint, Machine};
 
-/// Machine, kernel and settings of a measurement. What could not be read is none.
+/// Machine, kernel and settings of a measurement. Unreadable values are None.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MachineConditions {
     /// Version of Atoll.
@@ -14,7 +13,7 @@ pub struct MachineConditions {
     /// Name of the machine.
     #[serde(rename = "machine")]
     pub name: String,
-    /// What tells it from others.
+    /// Its fingerprint.
     pub fingerprint: String,
     /// Models of the cpus, one for each package.
     pub cpu_models: Vec<String>,
@@ -36,13 +35,13 @@ pub struct MachineConditions {
     pub numa_balancing: Option<String>,
     /// Frequency governor of the first cpu.
     pub governor: Option<String>,
-    /// Whether it is the lab, where times are the emulator's and say nothing.
+    /// Whether it is the lab, where times are those of the emulator and meaningless.
     pub is_lab: bool,
 }
 
 impl MachineConditions {
-    /// Those of this machine, with the kernel's files under `root`.
-    pub fn of(machine: &Machine, root: &Root, is_lab: bool) -> Self {
+    /// Reads the conditions of a machine from the kernel's files under `root`.
+    pub fn read(machine: &Machine, root: &Root, is_lab: bool) -> Self {
         let models = machine.packages.iter().filter_map(|package| package.model.clone());
         let caches = machine.domains.iter().filter_map(|domain| domain.cache);
         let line = |file: &str| {
@@ -52,7 +51,7 @@ impl MachineConditions {
         Self {
             atoll: env!("CARGO_PKG_VERSION").to_owned(),
             name: machine.name.clone(),
-            fingerprint: Fingerprint::of(machine).to_string(),
+            fingerprint: Fingerprint::from_machine(machine).to_string(),
             cpu_models: models.collect(),
             microcode: field(root, "/proc/cpuinfo", "microcode"),
             nodes: machine.nodes.len(),
@@ -75,7 +74,7 @@ impl MachineConditions {
         if models.is_empty() { "unknown cpus".to_owned() } else { models.join(", ") }
     }
 
-    /// Kernel, huge pages and balancing in a line for people.
+    /// Kernel, huge pages and balancing in one line.
     pub fn settings(&self) -> String {
         format!(
             "kernel {}, transparent huge pages {}, NUMA balancing {}",
@@ -86,7 +85,7 @@ impl MachineConditions {
     }
 }
 
-/// A condition for people.
+/// A condition as text.
 pub fn known(condition: &Option<String>) -> &str {
     condition.as_deref().unwrap_or("unknown")
 }

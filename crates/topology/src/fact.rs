@@ -1,11 +1,11 @@
-//! What is known: one [`Fact`] is one figure about one [`Subject`], with where it comes from and when.
+//! Facts: a [`Fact`] is one figure about one [`Subject`], with its source, origin and time.
 
 use std::fmt;
 use std::time::SystemTime;
 
 use crate::{CpuId, DomainId, LinkId, NodeId, PackageId, Source};
 
-/// What a fact is about.
+/// The subject of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// The machine as a whole.
@@ -25,7 +25,7 @@ pub enum Subject {
         /// The home of the memory.
         to: NodeId,
     },
-    /// A cache line handed from one cpu to another.
+    /// A cache line transferred from one cpu to another.
     CpuPair {
         /// The cpu that had the line.
         from: CpuId,
@@ -34,11 +34,10 @@ pub enum Subject {
     },
 }
 
-/// What is known of a subject. The unit belongs to the quantity: see [`Quantity::unit`].
+/// The quantity of a fact, which determines its unit: see [`Quantity::unit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quantity {
-    /// Time of one dependent random read from memory on an idle path, ns; of a link, what one
-    /// crossing adds.
+    /// Time of one dependent random read from memory on an idle path, ns; of a link, the time that one hop adds.
     Latency,
     /// The same while the path carries [`Conditions::load`], ns.
     LoadedLatency,
@@ -56,7 +55,7 @@ pub enum Quantity {
     CoreToCore,
     /// Relative distance (SLIT); 10 is local.
     Distance,
-    /// Memory in all, bytes.
+    /// Total memory, bytes.
     Memory,
     /// Memory free, bytes.
     MemoryFree,
@@ -64,28 +63,28 @@ pub enum Quantity {
     Cache,
     /// Clock frequency, GHz.
     Frequency,
-    /// Tuned: rows that a primitive works on at a time.
+    /// Tuned: rows that a primitive processes at a time.
     BlockRows,
-    /// Tuned: most partitions of one pass of radix partitioning, as a power of two.
+    /// Tuned: maximum number of partitions per pass of radix partitioning, log2.
     FanOutBits,
-    /// Tuned: rows that a partition's write-combining buffer holds.
+    /// Tuned: rows in a partition's write-combining buffer.
     BufferRows,
     /// Tuned: rows ahead of a probe that are prefetched.
     PrefetchRows,
-    /// Tuned: largest table that a worker keeps near it, bytes.
+    /// Tuned: largest table that a worker keeps nearby, bytes.
     TableBytes,
 }
 
-/// Under which conditions a figure holds.
+/// The conditions of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Conditions {
-    /// Threads that make the accesses, where that matters.
+    /// Threads that make the accesses, if relevant.
     pub threads: Option<u32>,
-    /// Bandwidth that other threads draw from the same path meanwhile, GB/s.
+    /// Bandwidth that other threads use on the same path at the same time, GB/s.
     pub load: Option<f64>,
 }
 
-/// How far repetitions differ.
+/// The spread of repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Smallest.
@@ -99,26 +98,26 @@ pub struct Spread {
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
-    /// What it is about.
+    /// Its subject.
     pub subject: Subject,
-    /// What it tells of it.
+    /// Its quantity.
     pub quantity: Quantity,
-    /// When it holds.
+    /// Its conditions.
     pub conditions: Conditions,
-    /// The figure, in [`Quantity::unit`]; the median where there are repetitions. Finite.
+    /// The figure, in [`Quantity::unit`]; the median of repetitions. Finite.
     pub value: f64,
-    /// How far repetitions differ, where there are some.
+    /// The spread of repetitions, if any.
     pub spread: Option<Spread>,
-    /// How far it can be trusted.
+    /// Its source.
     pub source: Source,
-    /// The file, program or paper (with its section) that says so.
+    /// The file, program or paper (with section) that states it.
     pub origin: String,
-    /// When it was measured or read; none for what is declared.
+    /// When it was measured or read; None for declared facts.
     pub at: Option<SystemTime>,
 }
 
 impl Quantity {
-    /// Every quantity, in the order in which they are listed.
+    /// Every quantity, in display order.
     pub const ALL: [Self; 18] = [
         Self::Latency,
         Self::LoadedLatency,
@@ -164,7 +163,7 @@ impl Quantity {
         }
     }
 
-    /// The quantity of that name.
+    /// Finds a quantity by name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|quantity| quantity.name() == name)
     }
@@ -194,7 +193,7 @@ impl fmt::Display for Quantity {
 }
 
 impl Subject {
-    /// The subject that displays as this text.
+    /// Parses a subject from its display form.
     pub fn named(text: &str) -> Option<Self> {
         if text == "machine" {
             return Some(Subject::Machine);
@@ -237,7 +236,7 @@ impl fmt::Display for Subject {
 }
 
 impl Fact {
-    /// The ends of the path that it is about; none where it is about something else.
+    /// The ends of a path. Returns None for other subjects.
     pub fn path(&self) -> Option<(NodeId, NodeId)> {
         match self.subject {
             Subject::Path { from, to } => Some((from, to)),

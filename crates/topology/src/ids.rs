@@ -1,4 +1,4 @@
-//! The numbers by which the kernel names things, and quantities with their unit in the type.
+//! Typed ids of the kernel and of Atoll, and quantities with their unit in the type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -99,16 +99,16 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A text is not a number of bytes.
+/// Why a text is not a number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BytesError {
-    /// It is something else.
+    /// It cannot be parsed.
     #[error("invalid amount of memory '{0}'; expected a size such as 8GiB or 512MB, or bytes")]
     Invalid(String),
-    /// There are not so many.
+    /// It is too large.
     #[error("amount of memory '{0}' is too large")]
     TooLarge(String),
-    /// It is not even one.
+    /// It is less than one byte.
     #[error(
         "amount of memory '{0}' is less than a byte; expected a size such as 8GiB or 512MB, or bytes"
     )]
@@ -118,7 +118,7 @@ pub enum BytesError {
 impl FromStr for Bytes {
     type Err = BytesError;
 
-    /// Reads `8GiB`, `512 MB`, `1.5g` or a number of bytes. `K`, `M`, `G` and `T`, with or without `iB`,
+    /// Parses `8GiB`, `512 MB`, `1.5g` or a number of bytes. `K`, `M`, `G` and `T`, with or without `iB`,
     /// are powers of 1024; `KB`, `MB`, `GB` and `TB` powers of 1000.
     fn from_str(text: &str) -> Result<Self, BytesError> {
         let text = text.trim();

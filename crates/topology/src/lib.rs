@@ -1,14 +1,12 @@
-//! The machine and what is known of it: packages, nodes, domains, cores and cpus with their memory,
-//! caches and distances, and for every group of facts the source it comes from.
+//! The model of a machine: packages, nodes, domains, cores and cpus with their memory, caches and distances, the
+//! facts about them, and the source of each.
 //!
-//! A [`Machine`] is one type for three worlds. [`Machine::discover`] reads the live one from sysfs and
-//! procfs, bounded by what the process is allowed; [`Machine::discover_at`] reads a copied tree;
-//! [`Machine::synthetic`] and [`MachineBuilder`] describe one that is not there. Files, trees and pictures
-//! of any of them are in `atoll-formats`.
+//! [`Machine::discover`] reads the live machine from sysfs and procfs, restricted to what the process may use;
+//! [`Machine::discover_at`] reads a copied tree; [`Machine::synthetic`] and [`MachineBuilder`] describe a hypothetical
+//! machine. Files, trees and pictures of machines are in `atoll-formats`.
 //!
-//! It is a crate of its own because everything above it (placement, cost model, lab) needs the words
-//! and the model, and none of its system calls: it reads files, so it is free of
-//! unsafe code and works on a description of a machine as on the machine.
+//! It is a separate crate because everything above it (placement, cost model, lab) needs the terms and the model but
+//! no system calls: it only reads files, so it has no unsafe code and works on a description of a machine as well.
 
 #![forbid(unsafe_code)]
 

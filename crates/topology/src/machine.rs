@@ -2,7 +2,7 @@
 
 use crate::{Bytes, CoreId, CpuId, CpuSet, DomainId, LinkId, NodeId, NodeSet, PackageId};
 
-/// Where a fact comes from, in order of trust (best first).
+/// The source of a fact, in order of trust (best first).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -18,7 +18,7 @@ pub enum Source {
     Declared,
     /// From a synthetic description such as `node:4 core:2 pu:1`.
     Synthetic,
-    /// Taken for granted.
+    /// Assumed by default.
     Assumed,
 }
 
@@ -45,19 +45,19 @@ impl Source {
         }
     }
 
-    /// The source of that name.
+    /// Finds a source by name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|source| source.name() == name)
     }
 }
 
-/// A machine as far as this process may use it: cpus outside the affinity mask or cpuset and nodes
-/// outside `Mems_allowed` are not in it. Every list is ordered by id.
+/// A machine, restricted to what this process may use: cpus outside the affinity mask or cpuset and nodes
+/// outside `Mems_allowed` are left out. Every list is ordered by id.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Machine {
     /// Host name, file name or synthetic description.
     pub name: String,
-    /// Where its structure comes from.
+    /// Source of the structure.
     pub source: Source,
     /// Packages with at least one usable cpu.
     pub packages: Vec<Package>,
@@ -71,38 +71,38 @@ pub struct Machine {
     pub cpus: Vec<Cpu>,
     /// Dies of packages that have several, ordered by package and number.
     pub dies: Vec<Die>,
-    /// Kinds of cpus where there are several, as with P and E cores.
+    /// Kinds of cpus if there are several, such as P and E cores.
     pub cpu_kinds: Vec<CpuKind>,
-    /// Caches of every level that the cpus see, ordered by level, kind and smallest cpu; empty where
-    /// they are unknown. The last-level caches are also the [`domains`](Self::domains)'.
+    /// Caches of every level, ordered by level, kind and smallest cpu; empty if unknown. The last-level caches are also
+    /// in the [`domains`](Self::domains).
     pub caches: Vec<Cache>,
     /// Interconnect links between nodes, ordered by id; empty if unknown.
     pub links: Vec<Link>,
-    /// Where the links come from.
+    /// Source of the links.
     pub links_source: Source,
     /// SLIT distances, row (from) major in the order of `nodes`; 10 is local.
     pub distances: Vec<Vec<u32>>,
-    /// Where the distances come from.
+    /// Source of the distances.
     pub distances_source: Source,
-    /// Where the sizes of memory come from.
+    /// Source of the memory sizes.
     pub memory_source: Source,
-    /// Where the sizes of free memory come from: observed where they were read, assumed where nothing
-    /// tells them and all memory counts as free.
+    /// Source of the free memory sizes: observed if they were read, assumed if they are unknown and all memory counts
+    /// as free.
     pub memory_free_source: Source,
-    /// Where the domains' caches come from; assumed where a node's cpus count as one domain.
+    /// Source of the domains' caches; assumed if a node's cpus count as one domain.
     pub caches_source: Source,
-    /// What the process's control groups grant it.
+    /// Limits of the process's control groups.
     pub limits: Limits,
-    /// What the process is not allowed to use although the machine has it.
+    /// What the machine has but the process may not use.
     pub hidden: Hidden,
-    /// Where the page sizes come from.
+    /// Source of the page sizes.
     pub pages_source: Source,
     /// Size of a base page.
     pub page_size: Bytes,
-    /// Size of a transparent huge page; none where the kernel lacks them or has them off.
+    /// Size of a transparent huge page; None if the kernel lacks them or has them disabled.
     pub huge_page_size: Option<Bytes>,
-    /// What the machine's files left out or told wrong, and what is taken for true instead: a line each,
-    /// which begins with the file. Empty on a machine that tells all of it.
+    /// What was missing or wrong in the machine's files, and what is assumed instead: one line each, starting with the
+    /// file. Empty if all files are complete.
     pub assumptions: Vec<String>,
 }
 
@@ -115,16 +115,16 @@ pub struct Hidden {
     pub nodes: NodeSet,
 }
 
-/// Bounds that the process's control groups set on all their members together.
+/// Limits of the process's control groups, shared by all their members.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Limits {
-    /// Memory, where the bound is below the machine's.
+    /// Memory, if the limit is below the machine's.
     pub memory: Option<MemoryLimit>,
-    /// Time on cpus.
+    /// Cpu time.
     pub cpu_time: Option<CpuTimeLimit>,
 }
 
-/// The narrowest memory limit on the way from the process's control group to the root.
+/// The smallest memory limit from the process's control group up to the root.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct MemoryLimit {
     /// Memory granted.
@@ -133,7 +133,7 @@ pub struct MemoryLimit {
     pub file: String,
 }
 
-/// The narrowest limit of cpu time on the way from the process's control group to the root.
+/// The smallest limit of cpu time from the process's control group up to the root.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct CpuTimeLimit {
     /// Cpus' worth of time granted: quota divided by period.
@@ -158,7 +158,7 @@ pub struct Package {
 pub struct Die {
     /// The kernel's number, which may repeat from package to package.
     pub id: u32,
-    /// Package it lies in.
+    /// Its package.
     pub package: PackageId,
     /// Its usable cpus.
     pub cpus: CpuSet,
@@ -167,7 +167,7 @@ pub struct Die {
 /// Cpus that differ from the other cpus of the machine in speed.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct CpuKind {
-    /// What the kernel tells of them: `P cores`, `E cores`, `capacity 446`, `up to 2.8 GHz`.
+    /// Derived from the kernel's files: `P cores`, `E cores`, `capacity 446`, `up to 2.8 GHz`.
     pub name: String,
     /// Its usable cpus.
     pub cpus: CpuSet,
@@ -178,21 +178,19 @@ pub struct CpuKind {
 pub struct Node {
     /// The kernel's number.
     pub id: NodeId,
-    /// Package of its cpus; none for a node without cpus or over several packages.
+    /// Package of its cpus; None for a node without cpus or over several packages.
     pub package: Option<PackageId>,
     /// Its usable cpus; empty for a memory-only node.
     pub cpus: CpuSet,
-    /// Of a memory-only node, the usable cpus that are nearest to its memory; empty where that is
-    /// unknown.
+    /// The usable cpus nearest to a memory-only node; empty if unknown.
     pub near: CpuSet,
-    /// Memory in all; zero for a node of cpus only, or one whose memory may not be used.
+    /// Total memory; zero for a node with only cpus, or whose memory may not be used.
     pub memory: Bytes,
     /// Memory free when read.
     pub memory_free: Bytes,
     /// Pools of explicit huge pages, ordered by size.
     pub huge_pages: Vec<HugePages>,
-    /// Caches in front of its memory, nearest to the cpus first; the kernel knows those that the firmware
-    /// tells (HMAT).
+    /// Caches in front of its memory, nearest to the cpus first, as reported by the firmware (HMAT).
     pub side_caches: Vec<SideCache>,
 }
 
@@ -218,7 +216,7 @@ pub struct HugePages {
     pub free: u64,
 }
 
-/// What a cache holds.
+/// The kind of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheKind {
@@ -247,8 +245,8 @@ pub struct Cache {
     pub ways: Option<u32>,
 }
 
-/// An interconnect link between two nodes: both directions, each with the bandwidth and latency that
-/// the knowledge base's facts tell of it.
+/// An interconnect link between two nodes, in both directions. Its bandwidth and latency are facts of the knowledge
+/// base.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Link {
     /// Atoll's number.
@@ -257,7 +255,7 @@ pub struct Link {
     pub a: NodeId,
     /// The larger node.
     pub b: NodeId,
-    /// What it is: `QPI`, `UPI`, `HyperTransport`, `mesh`, …
+    /// Its technology: `QPI`, `UPI`, `HyperTransport`, `mesh`, …
     pub kind: String,
 }
 
@@ -266,11 +264,11 @@ pub struct Link {
 pub struct Domain {
     /// Atoll's number.
     pub id: DomainId,
-    /// Node it lies in.
+    /// Its node.
     pub node: NodeId,
     /// Usable cpus.
     pub cpus: CpuSet,
-    /// Level of the shared cache (3 on most machines); none where unknown.
+    /// Level of the shared cache (3 on most machines); None if unknown.
     pub cache_level: Option<u32>,
     /// Size of the shared cache.
     pub cache: Option<Bytes>,
@@ -281,13 +279,13 @@ pub struct Domain {
 pub struct Core {
     /// Atoll's number.
     pub id: CoreId,
-    /// Domain it lies in.
+    /// Its domain.
     pub domain: DomainId,
     /// Usable hardware threads.
     pub cpus: CpuSet,
 }
 
-/// A hardware thread and where it lies.
+/// A hardware thread and its location.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Cpu {
     /// The kernel's number.
@@ -303,12 +301,12 @@ pub struct Cpu {
 }
 
 impl Machine {
-    /// The node of that number.
+    /// Finds a node by number.
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.iter().find(|node| node.id == id)
     }
 
-    /// The cpu of that number.
+    /// Finds a cpu by number.
     pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
         self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok().map(|i| &self.cpus[i])
     }
@@ -338,7 +336,7 @@ impl Machine {
         self.nodes.iter().filter(|node| !node.cpus.is_empty())
     }
 
-    /// SLIT distance from one node to another; 10 is local. None for a node that is not there.
+    /// SLIT distance from one node to another; 10 is local. Returns None for an unknown node.
     pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u32> {
         let position = |id| self.nodes.iter().position(|node| node.id == id);
         self.distances.get(position(from)?)?.get(position(to)?).copied()

@@ -4,14 +4,14 @@
 
 use crate::{IdSet, SET_NUMBER_MAX};
 
-/// What a mask is, for messages.
+/// A description of masks for messages.
 pub const EXPECTED: &str = "a mask such as 0x0000ffff,0xffffffff";
 
-/// Most words of a mask: numbers up to [`SET_NUMBER_MAX`].
+/// Maximum number of words of a mask: numbers up to [`SET_NUMBER_MAX`].
 const WORDS_MAX: usize = (SET_NUMBER_MAX as usize + 1) / 32;
 
-/// The set that a mask stands for; none if it is not a mask. Leading words of zeros are allowed, as
-/// the kernel writes them for cpus that could be added.
+/// Parses a mask. Returns None if it is invalid. Leading words of zeros are allowed, as the kernel writes them for
+/// cpus that could be added.
 pub fn parse<T: From<u32> + Into<u32> + Copy>(text: &str) -> Option<IdSet<T>> {
     let mut set = IdSet::new();
     for (index, word) in text.trim().rsplit(',').enumerate() {

@@ -1,10 +1,10 @@
-//! Which known name a mistyped one probably means.
+//! Suggests a known name for a mistyped one.
 
-/// Longest name that is compared; a longer one is not a typing error.
+/// Maximum length of a compared name; a longer one is not a typo.
 const LENGTH_MAX: usize = 64;
 
-/// The nearest of the names, if it is near enough to be meant: at most a third of the letters differ, and
-/// at least one may. Capitals do not matter, and two letters that changed places count as one.
+/// The nearest of the names, if it is similar enough: at most a third of the letters differ, and at least one may. Case
+/// is ignored, and two swapped letters count as one.
 pub fn nearest_name<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = word.chars().count();
     if letters > LENGTH_MAX {

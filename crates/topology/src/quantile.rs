@@ -1,7 +1,7 @@
 //! Medians and other quantiles of repetitions.
 
-/// The value below which this share (0 to 1) of the values lies, interpolated between neighbours; none
-/// where there are no values. They are given in rising order.
+/// The value below which this share (0 to 1) of the sorted values lies, interpolated between neighbours. Returns None
+/// for no values.
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let at = sorted.len().checked_sub(1)? as f64 * share;
     let (below, above) = (*sorted.get(at.floor() as usize)?, *sorted.get(at.ceil() as usize)?);

@@ -1,28 +1,26 @@
-//! Sets as numactl's users write them: `0-3,8`, `+0-1` (counted among what is allowed), `!0`, `all`,
-//! `same`.
+//! Sets in numactl's notation: `0-3,8`, `+0-1` (relative to the allowed set), `!0`, `all`, `same`.
 //!
-//! Parsing knows the notation, [`SetSpec::resolve`] the machine: what is allowed now and what exists
-//! at all. Where numactl reads a number as octal or lets a sign stand in the middle of a list, this is
-//! an error here instead of a surprise.
+//! Parsing is independent of a machine; [`SetSpec::resolve`] applies a set to what is allowed and what exists. Octal
+//! numbers and signs in the middle of a list, which numactl accepts, are errors here.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{IdSet, SetError};
 
-/// A set as written, before it is known what machine it means.
+/// A parsed set, before it is resolved on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetSpec {
     /// `same`: the set written elsewhere on the command line.
     Same,
     /// `all`: everything allowed.
     All,
-    /// A list of numbers, after the signs `!` (everything allowed but these) and `+` (positions
-    /// among what is allowed, from 0).
+    /// A list of numbers, after the signs `!` (everything allowed except these) and `+` (positions in the allowed set,
+    /// from 0).
     List {
-        /// Whether `!` stands before it.
+        /// Whether it is prefixed with `!`.
         is_inverted: bool,
-        /// Whether `+` stands before it.
+        /// Whether it is prefixed with `+`.
         is_relative: bool,
         /// Its numbers or positions.
         numbers: IdSet<u32>,
@@ -32,10 +30,10 @@ pub enum SetSpec {
 /// Why a text is not a set in this notation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetSpecError {
-    /// The list cannot be read.
+    /// The list cannot be parsed.
     #[error(transparent)]
     List(#[from] SetError),
-    /// A notation that means something else than it seems to, or nothing.
+    /// An ambiguous or empty notation.
     #[error("'{text}' is not a set: {reason}; expected 0-3,8 or +0-1 or !0 or all or same")]
     Notation {
         /// The text as given, its first 80 characters.
@@ -55,21 +53,21 @@ pub enum SetSpecError {
     },
 }
 
-/// What a set means on a machine.
+/// A set resolved on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedSet<T> {
-    /// What is there and allowed.
+    /// What exists and is allowed.
     pub usable: IdSet<T>,
-    /// What is there and not allowed.
+    /// What exists but is not allowed.
     pub forbidden: IdSet<T>,
-    /// What is not there. Of a relative set: the positions beyond the end.
+    /// What does not exist; for a relative set, the positions beyond the end.
     pub missing: IdSet<T>,
 }
 
 impl FromStr for SetSpec {
     type Err = SetSpecError;
 
-    /// Reads the notation. Numbers are bounded as in [`IdSet::parse`].
+    /// Parses the notation. Numbers are limited as in [`IdSet::parse`].
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         match text {
@@ -85,9 +83,9 @@ impl FromStr for SetSpec {
 }
 
 impl SetSpec {
-    /// What it means where `allowed` may be used and `all` exists; `allowed` counts as existing.
-    /// [`Same`](Self::Same) stands for what another set says and is taken for [`All`](Self::All):
-    /// the caller, who knows the other set, replaces it before.
+    /// Resolves the set where `allowed` may be used and `all` exists; `allowed` counts as existing.
+    /// [`Same`](Self::Same), a reference to another set, is treated as [`All`](Self::All); the caller, who knows the
+    /// other set, replaces it before.
     pub fn resolve<T>(&self, allowed: &IdSet<T>, all: &IdSet<T>) -> ResolvedSet<T>
     where
         T: From<u32> + Into<u32> + Copy,
@@ -100,7 +98,7 @@ impl SetSpec {
         match self {
             Self::List { is_inverted: true, .. } => ResolvedSet {
                 usable: allowed.difference(&named.usable),
-                // Not wanted, so neither refused nor missed.
+                // Excluded, so neither refused nor missing.
                 ..usable(IdSet::new())
             },
             _ => named,

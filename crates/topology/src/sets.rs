@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 
 use crate::{CpuId, NodeId};
 
-/// Largest number a set accepts: beyond any Linux build (`NR_CPUS` is at most 8192), small enough
-/// that hostile input cannot make a set fill the memory.
+/// Largest number in a set: beyond any Linux build (`NR_CPUS` is at most 8192), and small enough that hostile input
+/// cannot make a set exhaust memory.
 pub const SET_NUMBER_MAX: u32 = 65_535;
 
 /// A set of ids, ordered by number.
@@ -38,7 +38,7 @@ impl<T: From<u32> + Into<u32> + Copy> IdSet<T> {
         Self { numbers: BTreeSet::new(), id: PhantomData }
     }
 
-    /// Reads the kernel's list notation; blank text is the empty set.
+    /// Parses the kernel's list notation; blank text is the empty set.
     pub fn parse(text: &str) -> Result<Self, SetError> {
         let fail =
             |reason: String| SetError { text: text.trim().chars().take(80).collect(), reason };
@@ -66,12 +66,12 @@ impl<T: From<u32> + Into<u32> + Copy> IdSet<T> {
         Ok(Self { numbers: numbers_in(ranges), id: PhantomData })
     }
 
-    /// Adds an id; tells whether it is new.
+    /// Adds an id; returns whether it is new.
     pub fn insert(&mut self, id: T) -> bool {
         self.numbers.insert(id.into())
     }
 
-    /// Removes an id; tells whether it was there.
+    /// Removes an id; returns whether it was present.
     pub fn remove(&mut self, id: T) -> bool {
         self.numbers.remove(&id.into())
     }
@@ -127,8 +127,8 @@ impl<T: From<u32> + Into<u32> + Copy> IdSet<T> {
     }
 }
 
-/// Numbers of inclusive ranges. Each number is visited once however often the ranges repeat it, so
-/// that hostile input costs no more than its length.
+/// Numbers of inclusive ranges. Each number is visited once even if ranges overlap, so that the cost of hostile input
+/// is linear in its length.
 fn numbers_in(mut ranges: Vec<(u32, u32)>) -> BTreeSet<u32> {
     ranges.sort_unstable();
     let mut numbers = BTreeSet::new();

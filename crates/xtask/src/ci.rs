@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use crate::skips::{self, SkipFile};
 use crate::{cargo, loom, one_build, portable, target_directory, test_run, tidy};
 
-/// What a stage runs.
+/// The work of a stage.
 enum StageWork {
     /// `cargo` with these arguments, from the root of the repository.
     Cargo(&'static [&'static str]),
@@ -25,7 +25,7 @@ enum StageWork {
     Portable,
     /// Concurrent pieces in every order of their threads.
     Loom,
-    /// What the lab's tests need: a kernel image.
+    /// The kernel image that the lab's tests need.
     LabSetup,
     /// All tests, with those that are skipped counted.
     Tests,
@@ -36,7 +36,7 @@ struct Stage {
     work: StageWork,
 }
 
-/// Cheap stages first, so that a slip is told in seconds.
+/// Cheap stages first, so that a slip shows in seconds.
 const STAGES: [Stage; 10] = [
     Stage { name: "format", work: StageWork::Cargo(&["fmt", "--all", "--check"]) },
     Stage { name: "tidy", work: StageWork::Tidy },
@@ -68,7 +68,7 @@ const STAGES: [Stage; 10] = [
 /// How a stage that did not fail ended.
 enum StageOutcome {
     Passed,
-    /// Passed, with this to be told in the summary.
+    /// Passed, with this note for the summary.
     Noted(String),
     /// Not run, and why.
     Skipped(String),
@@ -193,7 +193,7 @@ fn run_tests(root: &Path, may_skip: &[String]) -> Result<StageOutcome> {
     Ok(StageOutcome::Noted(note))
 }
 
-/// Fetches what is missing for the lab. Where that cannot be, its tests say that they are skipped.
+/// Fetches what is missing for the lab. If that fails, its tests are skipped and say so.
 fn set_up_lab(root: &Path) -> Result<StageOutcome> {
     let tools = target_directory(root).join("release/atoll-tools");
     let status = Command::new(&tools)

@@ -37,7 +37,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
         };
     }
     println!("crash: {kills} kills from seed {seed} on");
-    let test = "kills::what_was_committed_is_there_after_every_kill";
+    let test = "kills::committed_changes_survive_every_kill";
     let status = cargo()
         .args(["test", "--release", "--locked", "-p", "atoll-store", "--test", "it", "--"])
         .args(["--exact", test, "--nocapture"])

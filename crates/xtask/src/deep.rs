@@ -1,4 +1,4 @@
-//! `deep`: what `make test` takes a share of, all of it.
+//! `deep`: runs in full what `make test` samples.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,9 +12,9 @@ use crate::{cargo, crash, differential, soak, variants};
 const HELP: &str = "\
 cargo xtask deep
 
-Runs what `make test` takes a share of: the SQL suite in all its forms, all variants of its queries, 1000 kills of a
+Runs in full what `make test` samples: the SQL suite in all its forms, all variants of its queries, 1000 kills of a
 process that commits, 1000 clients of a server that is killed for 30 minutes, and random queries against DuckDB for
-10 minutes. Takes some two hours. What came of it is written to docs/deep-tests.md.";
+10 minutes. Takes about two hours. The results are written to docs/deep-tests.md.";
 
 /// Where the last result is.
 const RESULT: &str = "docs/deep-tests.md";
@@ -30,7 +30,7 @@ const PARTS: [Part; 5] = [
     ("random queries against DuckDB", |root| differential::run(root, &[])),
 ];
 
-/// Runs every part, also after one that fails, and writes down what came of each.
+/// Runs every part, also after one that fails, and records the outcome of each.
 ///
 /// # Errors
 /// An argument, or a result that cannot be written.
@@ -83,7 +83,7 @@ fn page(revision: &str, date: &str, rows: &str) -> String {
     )
 }
 
-/// The commit, as `make` tells it: a copy of the checkout has none of its own.
+/// The commit, as `make` passes it: a copy of the checkout has none of its own.
 fn revision() -> String {
     std::env::var("ATOLL_REVISION").unwrap_or_else(|_| "unknown".to_owned())
 }

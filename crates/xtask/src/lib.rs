@@ -1,4 +1,4 @@
-//! The project's chores: [`tidy`], the rules of the house that no compiler checks; [`one_build`],
+//! The project's chores: [`tidy`], house rules that no compiler checks; [`one_build`],
 //! the same features in builds and tests; [`sanitize`], unsafe code under AddressSanitizer;
 //! [`loom`], concurrent pieces in every order of their threads; [`differential`], random queries against
 //! DuckDB or PostgreSQL; [`soak`], clients of a server for long; [`variants`], queries of the SQL suite in
@@ -28,11 +28,11 @@ pub mod variants;
 
 use cargo::cargo;
 
-/// Root of the repository whose cargo runs this. Cargo tells it at run time: checkouts that share a
+/// Root of the repository whose cargo runs this. Cargo sets it at run time: checkouts that share a
 /// target directory share this binary too, and the folder it was built from may be gone.
 pub fn repository_root() -> PathBuf {
-    let told = std::env::var_os("CARGO_MANIFEST_DIR");
-    let crate_dir = told.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let set = std::env::var_os("CARGO_MANIFEST_DIR");
+    let crate_dir = set.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     crate_dir.ancestors().nth(2).map_or_else(|| crate_dir.clone(), Path::to_path_buf)
 }
 

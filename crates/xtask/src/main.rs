@@ -11,20 +11,20 @@ use atoll_xtask::{
 const HELP: &str = "\
 cargo xtask <chore>
 
-  tidy          check the rules of the house (layers, dependencies, banned calls, dead files, links)
+  tidy          check the house rules (layers, dependencies, banned calls, dead files, links)
   one-build     check that builds and tests compile each dependency with the same features
   loom          the exchange's gate and the steps' queues in every order of their threads
   sanitize      tests of crates with unsafe code under AddressSanitizer (minutes; not among what ci
                 runs)
-  differential  random queries under many settings, against DuckDB or PostgreSQL (--help tells its flags;
+  differential  random queries under many settings, against DuckDB or PostgreSQL (--help lists its flags;
                 --minutes 10; not among what ci runs)
   crash         kills a process that commits, 1000 times, and looks for what it committed (--help
-                tells its flags; not among what ci runs, whose tests kill 50 times)
-  soak          1000 clients of a server that is killed 20 times in 30 minutes (--help tells its flags; not
+                lists its flags; not among what ci runs, whose tests kill 50 times)
+  soak          1000 clients of a server that is killed 20 times in 30 minutes (--help lists its flags; not
                 among what ci runs, whose tests take some seconds of it)
-  variants      variants of all queries of the SQL suite (--help tells its flags; minutes; ci runs a tenth of
+  variants      variants of all queries of the SQL suite (--help lists its flags; minutes; ci runs a tenth of
                 them)
-  deep          all of what ci takes a share of: suites in all forms, variants, kills, soak, random queries (hours;
+  deep          all of what ci samples: suites in all forms, variants, kills, soak, random queries (hours;
                 `make test-deep`)
   package       a Debian package of what `make install` installs; --check runs it where nothing else is
   ci            everything `make test` checks: format, tidy, one-build, licences, loom, clippy, the

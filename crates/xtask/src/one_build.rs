@@ -14,7 +14,7 @@ use crate::cargo;
 /// Sets of features a package is compiled with: several when build scripts need another one.
 type Features = BTreeMap<String, BTreeSet<String>>;
 
-/// Fails with the packages that tests compile once more.
+/// Fails with the packages that tests compile again.
 pub fn check(root: &Path) -> Result<()> {
     let build = features(root, "normal,build")?;
     let test = features(root, "normal,build,dev")?;
@@ -76,7 +76,7 @@ mod tests {
     use super::{differences, parse};
 
     #[test]
-    fn a_feature_that_only_tests_ask_for_is_told() {
+    fn a_feature_that_only_tests_enable_is_reported() {
         let build = parse("a v1|std\nb v1|\nc v1|x\n");
         let test =
             parse("a v1|std,sys_rng\na v1|std,sys_rng (*)\nb v1| (*)\nc v1|x\nc v1|x,y\nd v1|z\n");

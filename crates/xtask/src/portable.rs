@@ -1,4 +1,4 @@
-//! The tests of the primitives once more, with the loops that processors without AVX2 run.
+//! The tests of the primitives again, with the loops that processors without AVX2 run.
 //!
 //! The programs are those of the tests: nothing is compiled again.
 
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::cargo;
 
-/// What the loops are under: scatter, shuffles and copies past the caches.
+/// Modules of the loops: scatter, shuffles and copies past the caches.
 const FILTERS: [&str; 4] = ["kernel", "partition", "shuffle", "sort"];
 
 /// Runs them, with the arguments that build all tests.

@@ -1,7 +1,7 @@
 //! `cargo xtask sanitize`: the tests of the crates with `unsafe` code that programs run, under
 //! AddressSanitizer.
 //!
-//! The sanitizer is an option of nightly compilers that a stable one takes when told that it builds
+//! The sanitizer is an option of nightly compilers that a stable one takes if it believes that it builds
 //! itself. Everything is compiled again, in a target directory of its own.
 
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Tests that did not run here: which, for want of what, and whether that was to be expected.
 //!
-//! Tests tell it by `atoll_testkit::skip`, which adds a line to the file named by [`VARIABLE`].
+//! Tests report it by `atoll_testkit::skip`, which adds a line to the file named by [`VARIABLE`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,7 +43,7 @@ impl SkipFile {
         &self.0
     }
 
-    /// What the tests have said.
+    /// The reports of the tests.
     ///
     /// # Errors
     /// When the file cannot be read, or has a line that is not from `atoll_testkit::skip`.
@@ -94,7 +94,7 @@ impl Skips {
         self.0.is_empty()
     }
 
-    /// Fails with the skips that are expected neither everywhere nor by the caller.
+    /// Fails with the skips that neither the list nor the caller expects.
     ///
     /// # Errors
     /// Their needs, and what to do.

@@ -36,8 +36,8 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
     }
     println!("soak: {clients} clients for {minutes} minutes, {kills} kills, seed {seed}");
     let test = match kills {
-        0 => "soak::a_server_that_runs_through_loses_no_client",
-        _ => "soak::what_was_acknowledged_outlives_kills_under_load",
+        0 => "soak::an_uninterrupted_server_loses_no_client",
+        _ => "soak::acknowledged_changes_survive_kills_under_load",
     };
     let status = cargo()
         .args(["test", "--release", "--locked", "-p", "atoll-db", "--test", "it", "--"])

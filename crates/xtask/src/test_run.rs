@@ -1,4 +1,4 @@
-//! All tests, with those that failed run once more by themselves.
+//! All tests; those that failed run again alone.
 //!
 //! A test that passes the second time is flaky: a defect of its own, which the summary names, and no reason to
 //! throw the run away.
@@ -22,14 +22,14 @@ const LINES_MAX: usize = 30;
 /// Runs all tests with a variable of the environment; the tests that failed at first and then passed.
 ///
 /// # Errors
-/// The tests that failed twice, with the end of what they printed; a build that failed.
+/// Tests that failed twice, with the end of their output; a build that failed.
 pub(crate) fn run(root: &Path, variable: (&str, &Path)) -> Result<Vec<String>> {
     let command = |more: &[&str]| {
         let mut command = cargo();
         command.args(ARGUMENTS).args(more).env(variable.0, variable.1).current_dir(root);
         command
     };
-    let (status, first) = Log::of(&mut command(&["--no-fail-fast"]))?;
+    let (status, first) = Log::capture(&mut command(&["--no-fail-fast"]))?;
     if status.success() {
         return Ok(Vec::new());
     }
@@ -38,22 +38,22 @@ pub(crate) fn run(root: &Path, variable: (&str, &Path)) -> Result<Vec<String>> {
     if failed.is_empty() || failed.iter().any(|name| name.contains(" (line ")) {
         bail!("cargo {}: {status}\n{}", ARGUMENTS.join(" "), first.ending(&failed));
     }
-    println!("ci: {} tests failed; running them once more: {}", failed.len(), failed.join(", "));
+    println!("ci: {} tests failed; running them again: {}", failed.len(), failed.join(", "));
     let mut again = vec!["--lib", "--bins", "--tests", "--no-fail-fast", "--", "--exact"];
     again.extend(failed.iter().map(String::as_str));
-    let (status, second) = Log::of(&mut command(&again))?;
+    let (status, second) = Log::capture(&mut command(&again))?;
     if !status.success() {
         bail!("tests failed twice:\n{}", second.ending(&second.failed()));
     }
     Ok(failed)
 }
 
-/// What a run of tests printed, line by line.
+/// The output of a test run, line by line.
 struct Log(Vec<String>);
 
 impl Log {
-    /// Runs a command whose output is shown and kept.
-    fn of(command: &mut Command) -> Result<(ExitStatus, Self)> {
+    /// Runs a command; shows and keeps its output.
+    fn capture(command: &mut Command) -> Result<(ExitStatus, Self)> {
         let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let mut child = command.spawn().context("cargo cannot be started")?;
@@ -103,7 +103,7 @@ impl Log {
         lines.join("\n")
     }
 
-    /// What a test that failed printed, without its stack.
+    /// The output of a failed test, without its stack.
     fn printed_by(&self, name: &str) -> Vec<String> {
         let header = format!("---- {name} stdout ----");
         let from = self.0.iter().position(|line| *line == header).map_or(self.0.len(), |at| at + 1);
@@ -184,7 +184,7 @@ error: 1 target failed:
     fn output_of_both_streams_is_kept() {
         let mut command = Command::new("sh");
         let (status, log) =
-            Log::of(command.args(["-c", "echo out; echo err >&2; exit 3"])).unwrap();
+            Log::capture(command.args(["-c", "echo out; echo err >&2; exit 3"])).unwrap();
         assert_eq!(status.code(), Some(3));
         assert_eq!(log.0, ["out", "err"]);
     }

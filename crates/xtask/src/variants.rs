@@ -1,4 +1,4 @@
-//! `variants`: the queries of the SQL suite once more, in other forms.
+//! `variants`: the queries of the SQL suite in other forms.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,8 +10,8 @@ use crate::cargo;
 const HELP: &str = "\
 cargo xtask variants [--file NAME] [--seed N]
 
-Runs the records of crates/sql/tests/slt, and variants of every query among them: expressions beside their casts,
-columns twice, aliases that clash with what plans call columns; the query grouped, in a view, joined with itself.
+Runs the records of crates/sql/tests/slt, and variants of every query among them: expressions next to their casts,
+columns twice, aliases that clash with column names in plans; the query grouped, in a view, joined with itself.
 --file runs one file of the suite. --seed runs a tenth of the variants, chosen by this seed, as `make test` does
 with the seed 1.";
 

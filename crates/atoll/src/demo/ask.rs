@@ -1,4 +1,4 @@
-//! Rows of the knowledge base as values of Rust.
+//! Results of demo queries as Rust values.
 
 use anyhow::Context;
 use atoll_sql::Session;
@@ -21,7 +21,7 @@ pub(super) async fn rows<T: DeserializeOwned>(
     text.lines().map(parse).collect()
 }
 
-/// The one number that a query returns; none where there is none.
+/// The number that a query returns; None if it returns no row.
 pub(super) async fn number(session: &Session, query: &str) -> Option<u64> {
     let text = written(session, query, Mode::Csv).await.ok()?;
     text.lines().nth(1)?.parse().ok()

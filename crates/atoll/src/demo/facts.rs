@@ -1,11 +1,11 @@
-//! What the demo finds out, as `--json` prints it.
+//! Facts that the demo gathers, in the form that `--json` prints.
 
 use atoll_topology::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::memory::ResidentMemory;
 
-/// All of it.
+/// All facts.
 #[derive(Debug, Serialize)]
 pub(super) struct DemoFacts {
     pub(super) settings: DemoSettings,
@@ -16,7 +16,7 @@ pub(super) struct DemoFacts {
     pub(super) queries: Vec<QueryFacts>,
     pub(super) plan: PlanFacts,
     pub(super) memory: MemoryFacts,
-    /// From the start of the process's work to the last part.
+    /// From the start of the process's work to the end of the last part.
     pub(super) total_seconds: f64,
 }
 
@@ -27,20 +27,20 @@ impl DemoFacts {
     }
 }
 
-/// What was asked for.
+/// The requested settings.
 #[derive(Debug, Serialize)]
 pub(super) struct DemoSettings {
     /// Version.
     pub(super) atoll: &'static str,
     pub(super) scale_factor: f64,
-    /// Strategy of the tables.
+    /// Placement strategy of the tables.
     pub(super) placement: String,
     pub(super) strict: bool,
     pub(super) workers: usize,
     pub(super) memory_limit_bytes: Bytes,
 }
 
-/// How the tables came into memory: generated on the workers that keep them.
+/// How the tables were loaded: generated on the workers that keep them.
 #[derive(Debug, Serialize)]
 pub(super) struct Load {
     pub(super) seconds: f64,
@@ -64,15 +64,15 @@ pub(super) struct PlacementFacts {
     pub(super) pages: Vec<PageRow>,
     /// Rows of `atoll.workers`.
     pub(super) workers: Vec<WorkerRow>,
-    /// Pages that are on the node they were wanted on.
+    /// Pages on the wanted node.
     pub(super) pages_at_home: u64,
-    /// Pages that are on another.
+    /// Pages on another node.
     pub(super) pages_elsewhere: u64,
-    /// Pages that no node was wanted for.
+    /// Pages without a wanted node.
     pub(super) pages_free: u64,
-    /// Pages that nothing was written to yet.
+    /// Pages not written to yet.
     pub(super) pages_untouched: u64,
-    /// What was not achieved, or could not be verified; empty where all was.
+    /// Placements that failed or could not be verified; empty if there are none.
     pub(super) problems: Vec<String>,
 }
 
@@ -80,13 +80,13 @@ pub(super) struct PlacementFacts {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct PageRow {
     pub(super) table: String,
-    /// None where no policy was set.
+    /// None if no policy was set.
     pub(super) wanted_node: Option<u32>,
-    /// None for pages that nothing was written to.
+    /// None for pages that were not written to.
     pub(super) found_node: Option<u32>,
     pub(super) pages: u64,
     pub(super) bytes: u64,
-    /// Whether only some of the pages were looked at.
+    /// Whether the pages were sampled.
     pub(super) sampled: bool,
 }
 
@@ -100,11 +100,11 @@ pub(super) struct WorkerRow {
     pub(super) cpus_found: Option<String>,
     pub(super) cpu_seen: Option<u32>,
     pub(super) bound: bool,
-    /// In words.
+    /// In prose.
     pub(super) binding: String,
 }
 
-/// A query of TPC-H, run once and not warmed up: from its text to its last row.
+/// A TPC-H query, run once without warm-up, from parsing to the last row.
 #[derive(Debug, Serialize)]
 pub(super) struct QueryFacts {
     pub(super) number: usize,
@@ -113,7 +113,7 @@ pub(super) struct QueryFacts {
     pub(super) error: Option<String>,
 }
 
-/// A query's plan with what happened when it ran.
+/// A query's plan with its run-time metrics.
 #[derive(Debug, Serialize)]
 pub(super) struct PlanFacts {
     pub(super) query: usize,
@@ -121,12 +121,12 @@ pub(super) struct PlanFacts {
     pub(super) error: Option<String>,
 }
 
-/// Memory in the end.
+/// Memory at the end.
 #[derive(Debug, Serialize)]
 pub(super) struct MemoryFacts {
     /// Of the tables.
     pub(super) tables_bytes: u64,
-    /// Of the process; none where procfs is not mounted.
+    /// Of the process; None if procfs is not mounted.
     pub(super) process: Option<ResidentMemory>,
     /// Limit of tables and queries.
     pub(super) limit_bytes: Bytes,

@@ -30,7 +30,7 @@ pub(super) async fn load(
     let loaded = tpch::load(session, scale, &mut done).await;
     let seconds = started.elapsed().as_secs_f64();
     loaded.map_err(|error| {
-        CommandError::with(Exit::Statement, format!("TPC-H cannot be loaded: {error}"))
+        CommandError::with(Exit::Statement, format!("cannot load TPC-H: {error}"))
     })?;
     let rows = tables.iter().map(|table| table.rows).sum();
     let bytes = tables.iter().map(|table| table.bytes).sum();

@@ -1,8 +1,8 @@
-//! `atoll demo`: the machine, TPC-H loaded into placed memory, the proof of where it is, the 22
-//! queries, one plan with what it did, and the memory all of it took.
+//! `atoll demo`: the machine, TPC-H loaded into placed memory, its verified placement, the 22 queries, one plan with
+//! metrics, and the memory used.
 //!
-//! Each part is a sibling that gathers facts; `facts` has their types, which `--json` prints as they
-//! are, and `text` prints the same for people, part by part as they come.
+//! Each part is a sibling that gathers facts; `facts` has their types, which `--json` prints; `text` prints them for
+//! people, part by part.
 
 mod ask;
 mod facts;
@@ -32,29 +32,29 @@ pub(crate) async fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let has_progress = !args.engine.no_progress && stderr().is_terminal();
     let engine = Engine::start(&args.engine, None, false)?;
     let session = &engine.session;
-    let teller = Teller { is_silent: args.json };
+    let printer = Printer { is_silent: args.json };
 
-    teller.tell(&text::machine(session.machine()))?;
+    printer.print(&text::machine(session.machine()))?;
     let settings = settings(args, &engine);
-    teller.tell(&text::settings(&settings))?;
+    printer.print(&text::settings(&settings))?;
     let load = load::load(session, args.scale_factor, has_progress).await?;
-    teller.tell(&text::load(&load))?;
+    printer.print(&text::load(&load))?;
     let placement = placement::verify(session).await;
-    teller.tell(&text::placement(&placement))?;
-    teller.tell(&text::queries_head())?;
+    printer.print(&text::placement(&placement))?;
+    printer.print(&text::queries_head())?;
     let mut queries = Vec::with_capacity(atoll_sql::tpch::QUERIES.len());
     for number in 1..=atoll_sql::tpch::QUERIES.len() {
         let query = queries::run(session, number).await;
-        teller.tell(&text::query(&query))?;
+        printer.print(&text::query(&query))?;
         queries.push(query);
     }
-    teller.tell(&text::queries_total(&queries))?;
+    printer.print(&text::queries_total(&queries))?;
     let plan = queries::explain(session, EXPLAINED).await;
-    teller.tell(&text::plan(&plan))?;
+    printer.print(&text::plan(&plan))?;
     let memory = memory(session, load.bytes, engine.memory_limit).await;
-    teller.tell(&text::memory(&memory))?;
+    printer.print(&text::memory(&memory))?;
     let total_seconds = started.elapsed().as_secs_f64();
-    teller.tell(&text::total(total_seconds))?;
+    printer.print(&text::total(total_seconds))?;
 
     let machine = render::json(session.machine());
     let facts =
@@ -65,13 +65,13 @@ pub(crate) async fn run(args: &DemoArgs) -> Result<(), CommandError> {
     judge(&facts)
 }
 
-/// Prints the parts for people as they come; nothing where one document follows in the end.
-struct Teller {
+/// Prints each part for people as soon as it is known; prints nothing with `--json`.
+struct Printer {
     is_silent: bool,
 }
 
-impl Teller {
-    fn tell(&self, part: &str) -> io::Result<()> {
+impl Printer {
+    fn print(&self, part: &str) -> io::Result<()> {
         if self.is_silent {
             return Ok(());
         }
@@ -101,7 +101,7 @@ async fn memory(session: &Session, loaded: u64, limit: atoll_topology::Bytes) ->
     }
 }
 
-/// The end that the facts call for: a query that failed before a placement that was not achieved.
+/// The exit for the facts: a failed query takes precedence over a failed placement.
 fn judge(facts: &DemoFacts) -> Result<(), CommandError> {
     let failed: Vec<String> = facts
         .queries
@@ -122,7 +122,7 @@ fn judge(facts: &DemoFacts) -> Result<(), CommandError> {
         [] => Ok(()),
         problems => Err(CommandError::with(
             Exit::Placement,
-            format!("placement was not achieved: {}", problems.join("; ")),
+            format!("placement failed: {}", problems.join("; ")),
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Where tables and threads are: the system tables ask the kernel, this judges.
+//! Verifies the placement of tables and threads through the system tables, which ask the kernel.
 
 use atoll_sql::Session;
 
@@ -8,17 +8,17 @@ use super::facts::{PageRow, PlacementFacts, WorkerRow};
 const PAGES: &str = "SELECT * FROM atoll.pages ORDER BY \"table\", wanted_node, found_node";
 const WORKERS: &str = "SELECT * FROM atoll.workers ORDER BY worker";
 
-/// Reads placement back. What cannot be read is a problem like any other.
+/// Reads the placement back. A failure to read is a problem as well.
 pub(super) async fn verify(session: &Session) -> PlacementFacts {
     let mut problems = Vec::new();
     let pages = ask::rows(session, PAGES).await;
     let pages: Vec<PageRow> = pages.unwrap_or_else(|error| {
-        problems.push(format!("the homes of pages cannot be read: {error:#}"));
+        problems.push(format!("cannot read the homes of pages: {error:#}"));
         Vec::new()
     });
     let workers = ask::rows(session, WORKERS).await;
     let workers: Vec<WorkerRow> = workers.unwrap_or_else(|error| {
-        problems.push(format!("the bindings of threads cannot be read: {error:#}"));
+        problems.push(format!("cannot read the bindings of threads: {error:#}"));
         Vec::new()
     });
     judged(pages, workers, problems)
@@ -37,7 +37,7 @@ fn judged(
     let at_home = count(|row| row.found_node.is_some() && row.found_node == row.wanted_node);
     let elsewhere = count(|row| row.found_node.is_some()) - free - at_home;
     if elsewhere > 0 {
-        problems.push(format!("{elsewhere} pages are on another node than wanted"));
+        problems.push(format!("{elsewhere} pages are on the wrong node"));
     }
     if at_home + elsewhere + free == 0 && problems.is_empty() {
         problems.push("the kernel reports no pages for the tables".to_owned());
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_at_home_and_bound_threads_are_no_problem() {
+    fn pages_at_home_and_bound_threads_raise_no_problem() {
         let rows = vec![
             pages(Some(0), Some(0), 5),
             pages(Some(1), Some(1), 6),
@@ -93,18 +93,18 @@ mod tests {
     }
 
     #[test]
-    fn pages_elsewhere_and_threads_unbound_are_told() {
+    fn misplaced_pages_and_unbound_threads_are_reported() {
         let rows = vec![pages(Some(0), Some(1), 7), pages(Some(0), Some(0), 1)];
         let placement = judged(rows, vec![worker(false)], Vec::new());
         assert_eq!(placement.pages_elsewhere, 7);
         assert_eq!(
             placement.problems,
-            ["7 pages are on another node than wanted", "worker 1: free to run on 0-3"]
+            ["7 pages are on the wrong node", "worker 1: free to run on 0-3"]
         );
     }
 
     #[test]
-    fn no_pages_at_all_prove_nothing() {
+    fn missing_pages_are_a_problem() {
         assert_eq!(judged(Vec::new(), Vec::new(), Vec::new()).problems.len(), 1);
     }
 }

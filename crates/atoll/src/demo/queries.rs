@@ -8,7 +8,7 @@ use super::ask;
 use super::facts::{PlanFacts, QueryFacts};
 use crate::output::Mode;
 
-/// Runs a query once, and throws its rows away.
+/// Runs a query once and discards its rows.
 pub(super) async fn run(session: &Session, number: usize) -> QueryFacts {
     let started = Instant::now();
     let counted = count(session, tpch::QUERIES[number - 1]).await;
@@ -20,7 +20,7 @@ pub(super) async fn run(session: &Session, number: usize) -> QueryFacts {
     QueryFacts { number, milliseconds, rows, error }
 }
 
-/// Rows of the text's last statement.
+/// The number of rows of the last statement.
 async fn count(session: &Session, text: &str) -> Result<usize, SqlError> {
     let mut rows = 0;
     for statement in split_statements(text)? {

@@ -1,4 +1,4 @@
-//! The facts for people.
+//! The facts as text for people.
 
 use std::fmt::Write;
 
@@ -67,7 +67,7 @@ pub(super) fn placement(placement: &PlacementFacts) -> String {
     }
     let _ = writeln!(
         text,
-        "  pages on the node wanted {}, on another {}, no node wanted {}, not written to {}",
+        "  pages on the wanted node {}, on another {}, without a wanted node {}, not written to {}",
         placement.pages_at_home,
         placement.pages_elsewhere,
         placement.pages_free,
@@ -135,5 +135,5 @@ pub(super) fn memory(memory: &MemoryFacts) -> String {
 }
 
 pub(super) fn total(seconds: f64) -> String {
-    format!("All of it took {seconds:.1} s.\n")
+    format!("Total time: {seconds:.1} s.\n")
 }

@@ -1,4 +1,4 @@
-//! `box`: drawn with lines.
+//! `box`: a grid with line-drawing characters.
 
 use super::DrawLayout;
 use super::grid::{Grid, GridLines, Rule};
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_of_no_rows_shows_its_columns() {
+    fn an_empty_box_shows_its_columns() {
         let text = written(Mode::Box, &empty());
         assert_eq!(text.lines().count(), 4);
         assert!(text.contains("│ n │ text │ x │ price │"));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_dimmed_where_there_are_colours() {
+    fn null_is_dimmed_with_colours() {
         let layout = DrawLayout { color: true, ..DrawLayout::default() };
         let (text, _) = written_in(Mode::Box, layout, &awkward());
         assert!(text.contains("│ \x1b[2mNULL\x1b[0m        │"), "{text}");

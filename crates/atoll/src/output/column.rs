@@ -28,7 +28,7 @@ pub(super) enum Times {
 
 const PLAIN: FormatOptions<'static> = FormatOptions::new();
 
-/// The least number but zero that is written without an exponent.
+/// The least nonzero number that is written without an exponent.
 const PLAIN_MIN: f64 = 1e-4;
 
 /// One column of a batch.
@@ -43,22 +43,22 @@ enum Form<'a> {
     Number(ArrayFormatter<'a>),
     Float(ArrayFormatter<'a>),
     Text(ArrayFormatter<'a>),
-    /// Times, with or without their dates, as ISO 8601 writes them, and those that it has no form for.
+    /// Times, with or without dates, in ISO 8601, and the formatter for values without such a form.
     Time(ArrayFormatter<'a>, WriteRow<'a>),
-    /// Dates, times and intervals, and whether they may be ambiguous within other values.
+    /// Dates, times and intervals; whether they may be ambiguous within other values.
     Temporal(WriteRow<'a>, bool),
     List(&'a dyn Array, Box<OutputColumn<'a>>),
-    /// Names with their colons, and values.
+    /// Field names with their colons, and values.
     Struct(Vec<String>, Vec<OutputColumn<'a>>),
     Map(&'a dyn Array, Box<OutputColumn<'a>>, Box<OutputColumn<'a>>),
 }
 
 impl<'a> OutputColumn<'a> {
     pub(super) fn new(array: &'a dyn Array, times: Times) -> io::Result<Self> {
-        Ok(Self { form: Form::of(array, times)?, nulls: array.logical_nulls() })
+        Ok(Self { form: Form::try_new(array, times)?, nulls: array.logical_nulls() })
     }
 
-    /// Whether there is no value.
+    /// Whether the value is NULL.
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
@@ -70,7 +70,7 @@ impl<'a> OutputColumn<'a> {
         }
     }
 
-    /// The value's text; none for NULL.
+    /// The value's text; None for NULL.
     pub(super) fn text(&self, row: usize) -> Option<String> {
         (!self.is_null(row)).then(|| {
             let mut text = String::new();
@@ -79,7 +79,7 @@ impl<'a> OutputColumn<'a> {
         })
     }
 
-    /// Appends the value as a part of another one.
+    /// Appends the value as an element of a nested value.
     fn push_within(&self, row: usize, text: &mut String) {
         if self.is_null(row) {
             return text.push_str("NULL");
@@ -97,7 +97,7 @@ impl<'a> OutputColumn<'a> {
 }
 
 impl<'a> Form<'a> {
-    fn of(array: &'a dyn Array, times: Times) -> io::Result<Self> {
+    fn try_new(array: &'a dyn Array, times: Times) -> io::Result<Self> {
         let formatter = || ArrayFormatter::try_new(array, &PLAIN).map_err(unwritable);
         let column = |array: &'a ArrayRef| OutputColumn::new(array.as_ref(), times);
         if let Some(write) = temporal_writer(array).map_err(unwritable)? {
@@ -139,7 +139,7 @@ impl<'a> Form<'a> {
     fn push(&self, row: usize, text: &mut String) {
         let start = text.len();
         match self {
-            // A String takes everything.
+            // Writing to a String cannot fail.
             Self::Number(values) | Self::Text(values) => {
                 let _ = write!(text, "{}", values.value(row));
             }
@@ -186,7 +186,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// Positions of a list's items, or a map's entries, among those of all rows.
+/// Positions of a list's items, or a map's entries, within the array of all rows' items.
 pub(super) fn items_of(array: &dyn Array, row: usize) -> Range<usize> {
     match array.data_type() {
         DataType::List(_) => {
@@ -209,7 +209,7 @@ pub(super) fn items_of(array: &dyn Array, row: usize) -> Range<usize> {
     }
 }
 
-/// Writes the float behind `start` as C does where it needs an exponent: `1e+20`, `1e-07`.
+/// Rewrites the float from `start` on as C does if it needs an exponent: `1e+20`, `1e-07`.
 fn exponent(text: &mut String, start: usize) {
     let number = &text[start..];
     if !number.contains('e') {
@@ -234,7 +234,7 @@ fn push_written(write: &WriteRow<'_>, row: usize, text: &mut String) {
     text.push_str(&String::from_utf8_lossy(&bytes));
 }
 
-/// Drops the zeros that end a fraction of a second from the time behind `start`.
+/// Drops trailing zeros of the seconds' fraction from the time that begins at `start`.
 fn trim_time(text: &mut String, start: usize) {
     let Some(point) = text[start..].find('.').map(|at| start + at) else { return };
     let rest = &text[point + 1..];
@@ -248,7 +248,7 @@ pub(super) fn columns(arrays: &[ArrayRef]) -> io::Result<Vec<OutputColumn<'_>>> 
     arrays.iter().map(|array| OutputColumn::new(array.as_ref(), Times::Sql)).collect()
 }
 
-/// The columns of a batch, dictionaries and runs replaced by their values.
+/// The columns of a batch, with dictionaries and runs expanded.
 pub(super) fn plain(batch: &RecordBatch) -> io::Result<Vec<ArrayRef>> {
     batch.columns().iter().map(plain_array).collect()
 }
@@ -262,7 +262,5 @@ fn plain_array(array: &ArrayRef) -> io::Result<ArrayRef> {
 }
 
 pub(super) fn unwritable(error: ArrowError) -> io::Error {
-    io::Error::other(format!(
-        "a column cannot be written as text: {error}; CAST it to another type"
-    ))
+    io::Error::other(format!("cannot write a column as text: {error}; CAST it to another type"))
 }

@@ -1,5 +1,5 @@
-//! `csv`: comma-separated values after RFC 4180, with a header. Lines end in LF rather than CRLF, as
-//! psql's and DuckDB's do, so that line-oriented tools can read them.
+//! `csv`: comma-separated values as in RFC 4180, with a header. Lines end in LF rather than CRLF, as in psql and
+//! DuckDB, so that line-oriented tools can read them.
 
 use std::io::{self, Write};
 
@@ -63,7 +63,7 @@ impl Csv {
         }
     }
 
-    /// Quotes what needs it, and the empty text, which would read as NULL.
+    /// Quotes values that need it, and the empty text, which would read as NULL.
     fn push_field(&self, value: &str, line: &mut String) {
         let is_plain = !value.contains(['"', '\n', '\r']) && !value.contains(self.separator());
         if !value.is_empty() && is_plain {
@@ -81,7 +81,7 @@ mod tests {
     use super::super::{DrawLayout, Mode};
 
     #[test]
-    fn csv_quotes_what_needs_it_and_tells_null_from_empty() {
+    fn csv_quotes_special_values_and_distinguishes_null_from_empty() {
         assert_eq!(
             written(Mode::Csv, &awkward()),
             "n,text,x,price\n\
@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn csv_of_no_rows_is_its_header() {
+    fn csv_without_rows_is_its_header() {
         assert_eq!(written(Mode::Csv, &empty()), "n,text,x,price\n");
     }
 
     #[test]
-    fn another_separator_stands_between_values_and_is_quoted_within() {
+    fn another_separator_separates_values_and_is_quoted_within() {
         let layout = DrawLayout { separator: Some("; ".to_owned()), ..DrawLayout::default() };
         let (text, _) = written_in(Mode::Csv, layout, &texts(&["a; b", "c,d"]));
         assert_eq!(text, "text\n\"a; b\"\nc,d\n");

@@ -1,5 +1,5 @@
-//! `tabs` and `list`: values with a text between them, as sqlite3 writes them. Nothing is quoted; a line
-//! break or the character itself inside of a value becomes a space in `tabs`.
+//! `tabs` and `list`: values separated by a text, as in sqlite3. Nothing is quoted; in `tabs`, a line break or
+//! separator inside a value becomes a space.
 
 use std::io::{self, Write};
 
@@ -65,7 +65,7 @@ mod tests {
     use super::super::{DrawLayout, Mode};
 
     #[test]
-    fn values_stand_between_tabs_or_bars() {
+    fn tabs_or_bars_separate_values() {
         let text = written(Mode::Tabs, &awkward());
         assert!(text.starts_with("n\ttext\tx\tprice\n1\ta,\"b\" c\t1.5\t12.30\n\tz"), "{text}");
         let layout =

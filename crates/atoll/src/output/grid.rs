@@ -1,5 +1,5 @@
-//! Rows in columns between lines, which `box` and `table` share: numbers right-aligned, values cut to
-//! the terminal, long results shown by their first and last rows.
+//! The grid that `box` and `table` share: numbers right-aligned, values cut to the terminal, long results shown by
+//! their first and last rows.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::column::{OutputColumn, columns, plain};
 use super::{DrawLayout, ResultWriter};
 
-/// A column is not cut below this width; rather, columns are left out.
+/// Minimum width of a cut column; beyond that, whole columns are left out.
 const WIDTH_MIN: usize = 8;
 
 /// The characters a grid is drawn with.
@@ -20,7 +20,7 @@ pub(super) struct GridLines {
     pub(super) middle: Rule,
     pub(super) bottom: Rule,
     pub(super) bar: &'static str,
-    /// Stands for the rows left out.
+    /// Marks rows that were left out.
     pub(super) more: &'static str,
     /// Ends a value that was cut.
     pub(super) cut: char,
@@ -34,10 +34,10 @@ pub(super) struct Rule {
     pub(super) right: &'static str,
 }
 
-/// A value as lines of text; none for NULL.
+/// A value as lines of text; None for NULL.
 type GridCell = Option<Vec<String>>;
 
-/// Collects the rows that are shown, and draws them at the end.
+/// Collects the rows to show, and draws them at the end.
 pub(super) struct Grid {
     lines: &'static GridLines,
     layout: DrawLayout,
@@ -125,7 +125,7 @@ impl ResultWriter for Grid {
 }
 
 impl Grid {
-    /// A plan is text with lines of its own: it is printed as it is.
+    /// A plan has lines of its own, so it is printed without a grid.
     fn write_plan(&self, out: &mut dyn Write) -> io::Result<Vec<String>> {
         for row in self.shown() {
             for cell in row {
@@ -137,7 +137,7 @@ impl Grid {
         Ok(Vec::new())
     }
 
-    /// Width of every column in full.
+    /// Full width of every column.
     fn widths_wanted(&self) -> Vec<usize> {
         let null = self.layout.null_or("NULL").width();
         let heads =
@@ -173,7 +173,7 @@ fn cells(columns: &[OutputColumn<'_>], row: usize) -> Vec<GridCell> {
     columns.iter().map(|column| column.text(row).map(|text| cell_lines(&text))).collect()
 }
 
-/// The lines of a text, with nothing in them that a terminal obeys.
+/// The lines of a text, without terminal control characters.
 fn cell_lines(text: &str) -> Vec<String> {
     let lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
     lines.map(printable).collect()
@@ -193,7 +193,7 @@ fn printable(line: &str) -> String {
     printable
 }
 
-/// Width of a cell, and of one that is NULL.
+/// Width of a cell, which may be NULL.
 fn width(cell: &GridCell, null: usize) -> usize {
     match cell {
         Some(lines) => lines.iter().map(|line| line.width()).max().unwrap_or(0),
@@ -201,8 +201,8 @@ fn width(cell: &GridCell, null: usize) -> usize {
     }
 }
 
-/// The widths that fit into a terminal: the widest columns give way first, and where all of them at
-/// their least do not fit, the last ones go.
+/// Fits the widths into a terminal: the widest columns shrink first; if all columns at their minimum do not fit, the
+/// last ones are dropped.
 fn fitting(wanted: &[usize], terminal: Option<usize>) -> Vec<usize> {
     let Some(terminal) = terminal else { return wanted.to_vec() };
     // A bar and two spaces for each column, and a last bar.
@@ -218,7 +218,7 @@ fn fitting(wanted: &[usize], terminal: Option<usize>) -> Vec<usize> {
     wanted[..columns].iter().map(|width| (*width).min(cap.unwrap_or(WIDTH_MIN))).collect()
 }
 
-/// A grid with the widths of the columns that are drawn.
+/// A grid with the widths of the drawn columns.
 struct Drawing<'a> {
     grid: &'a Grid,
     widths: &'a [usize],
@@ -262,7 +262,7 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// One line of a cell, as wide as its column.
+    /// One line of a cell, padded to the width of its column.
     fn cell(&self, column: usize, cell: &GridCell, line: usize) -> String {
         let text = match cell {
             Some(lines) => lines.get(line).map_or("", String::as_str),
@@ -279,7 +279,7 @@ impl Drawing<'_> {
     }
 }
 
-/// The text, or as much of it as fits with a mark that it was cut.
+/// The text, cut with a mark if it does not fit.
 fn cut(text: &str, width: usize, mark: char) -> String {
     if text.width() <= width {
         return text.to_owned();

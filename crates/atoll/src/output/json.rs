@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn json_of_no_rows_is_an_empty_array() {
+    fn json_without_rows_is_an_empty_array() {
         assert_eq!(written(Mode::Json, &empty()), "[]\n");
     }
 }

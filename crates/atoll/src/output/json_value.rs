@@ -9,10 +9,10 @@ use atoll_sql::arrow::datatypes::{DataType, Schema};
 
 use super::column::{OutputColumn, Times, items_of, plain};
 
-/// Objects with the columns' names as keys, in their order.
+/// Objects keyed by column names, in column order.
 #[derive(Default)]
 pub(super) struct Objects {
-    /// Keys as JSON with their colon.
+    /// Keys as JSON, each with its colon.
     keys: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl Objects {
         Self { keys: keys.collect() }
     }
 
-    /// Writes the rows, `before` each of them and `after` it.
+    /// Writes the rows, with `before` and `after` around each.
     pub(super) fn write(
         &self,
         batch: &RecordBatch,
@@ -51,7 +51,7 @@ impl Objects {
     }
 }
 
-/// The name, or with a number behind it one that no other column has.
+/// The name, with a number appended if another column has it.
 fn unused(name: &str, taken: &HashSet<String>) -> String {
     let numbered = (1..).map(|n| format!("{name}_{n}"));
     let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
@@ -74,7 +74,7 @@ fn push_object(keys: &[String], values: &[JsonColumn<'_>], row: usize, line: &mu
     line.push('}');
 }
 
-/// A column, and how its values are written.
+/// A column, and how to write its values.
 struct JsonColumn<'a> {
     array: &'a dyn Array,
     column: OutputColumn<'a>,
@@ -82,13 +82,13 @@ struct JsonColumn<'a> {
 }
 
 enum JsonKind<'a> {
-    /// Digits, `true` and `false`: written as they are.
+    /// Digits, `true` and `false`: written unchanged.
     Bare,
-    /// Numbers that JSON may lack.
+    /// Numbers that JSON may not be able to represent.
     Float,
     Text,
     List(Box<JsonColumn<'a>>),
-    /// Keys, which JSON has as texts, and values.
+    /// Keys, as JSON texts, and values.
     Map(Box<OutputColumn<'a>>, Box<JsonColumn<'a>>),
     Struct {
         keys: Vec<String>,

@@ -1,4 +1,4 @@
-//! `line`: one value a line, a blank line between rows, as sqlite3's.
+//! `line`: one value a line, a blank line between rows, as in sqlite3.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::column::{columns, plain};
 use super::{DrawLayout, ResultWriter};
 
-/// Names are right-aligned to the longest, and to this at least.
+/// Minimum width to which names are right-aligned; longer names widen it.
 const NAME_WIDTH_MIN: usize = 5;
 
 pub(super) struct Line {
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn line_of_no_rows_is_nothing() {
+    fn line_without_rows_is_empty() {
         assert_eq!(written(Mode::Line, &empty()), "");
     }
 }

@@ -41,7 +41,7 @@ impl ResultWriter for Markdown {
     }
 }
 
-/// A cell is one line, and a pipe in it is none of the table's.
+/// Puts a cell on one line and escapes its pipes.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('|', "\\|").replace("\r\n", "<br>").replace('\n', "<br>")
 }

@@ -1,4 +1,4 @@
-//! Results as text: one mode a file, all behind [`ResultWriter`].
+//! Results as text: one file for each mode, all implementing [`ResultWriter`].
 //!
 //! | Mode | Form | NULL | Memory |
 //! |---|---|---|---|
@@ -12,12 +12,12 @@
 //! | `tabs` | values between tabs, as they are | empty | a batch |
 //! | `list` | values between bars, as they are | empty | a batch |
 //!
-//! `.separator` sets what stands between values in `csv`, `tabs` and `list`.
-//! `.nullvalue` sets another text for NULL, but in JSON; `.headers off` leaves the names of the columns out.
+//! `.separator` sets the separator of `csv`, `tabs` and `list`.
+//! `.nullvalue` sets another text for NULL, except in JSON; `.headers off` omits column names.
 //!
-//! Numbers in JSON (also decimals and 64-bit integers) are numbers with all their digits; a reader
-//! that keeps fewer rounds them itself. NaN and the infinities, which JSON lacks, are the texts
-//! `"NaN"`, `"Infinity"` and `"-Infinity"`, as in PostgreSQL. Columns of one name become `a`, `a_1`.
+//! Numbers in JSON (also decimals and 64-bit integers) keep all their digits; a reader with less precision rounds them.
+//! NaN and the infinities, which JSON lacks, are the texts `"NaN"`, `"Infinity"` and `"-Infinity"`, as in PostgreSQL.
+//! Columns of the same name become `a`, `a_1`.
 
 mod boxed;
 mod column;
@@ -68,11 +68,11 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// The names, as they are typed.
+    /// The names, as users type them.
     pub(crate) const NAMES: [&str; 9] =
         ["box", "table", "csv", "json", "ndjson", "markdown", "line", "tabs", "list"];
 
-    /// The mode of that name.
+    /// Finds a mode by name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         clap::ValueEnum::from_str(name, true).ok()
     }
@@ -82,12 +82,12 @@ impl Mode {
         Self::NAMES[self as usize]
     }
 
-    /// Whether it is drawn for people, with what does not fit left out.
+    /// Whether it draws a grid that omits what does not fit.
     pub(crate) fn is_drawn(self) -> bool {
         matches!(self, Self::Box | Self::Table)
     }
 
-    /// A writer for one result.
+    /// Creates a writer for one result.
     pub(crate) fn rows(self, layout: DrawLayout) -> Box<dyn ResultWriter> {
         match self {
             Self::Box => Box::new(boxed::rows(layout)),
@@ -103,48 +103,47 @@ impl Mode {
     }
 }
 
-/// What a result has to fit in, and what is shown of it.
+/// Limits and options of the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DrawLayout {
-    /// Columns of the terminal; none to cut nothing.
+    /// Width of the terminal; None for no limit.
     pub(crate) width: Option<usize>,
-    /// Rows shown at most; none for all.
+    /// Maximum number of rows shown; None for all.
     pub(crate) rows_max: Option<usize>,
     /// Whether NULL is dimmed.
     pub(crate) color: bool,
-    /// Whether the names of the columns are left out.
+    /// Whether column names are omitted.
     pub(crate) headless: bool,
-    /// The text for NULL, where it is not that of the mode.
+    /// The text for NULL, if it is not the mode's default.
     pub(crate) null: Option<String>,
-    /// Widths of the first columns; 0 for as wide as their values.
+    /// Widths of the first columns; 0 fits the values.
     pub(crate) widths: Vec<usize>,
-    /// What stands between values in `csv`, `tabs` and `list`, where it is not that of the mode.
+    /// The separator of `csv`, `tabs` and `list`, if it is not the mode's default.
     pub(crate) separator: Option<String>,
 }
 
 impl DrawLayout {
-    /// The text for NULL.
+    /// The text for NULL, or the mode's default.
     fn null_or<'a>(&'a self, of_mode: &'a str) -> &'a str {
         self.null.as_deref().unwrap_or(of_mode)
     }
 
-    /// What stands between values, where it is not that of the mode.
+    /// The separator, or the mode's default.
     fn separator_or<'a>(&'a self, of_mode: &'a str) -> &'a str {
         self.separator.as_deref().unwrap_or(of_mode)
     }
 }
 
-/// Writes one result. The contract: `start` once, `batch` for each batch in order, `finish` once; an
-/// error ends it, and is the stream's own (`BrokenPipe` when the reader went away) or says which
-/// values cannot be written.
+/// Writes one result. Call `start` once, `batch` for each batch in order, `finish` once. An error ends it; it is the
+/// stream's own (`BrokenPipe` if the reader went away) or names the values that cannot be written.
 pub(crate) trait ResultWriter {
-    /// What comes before the first row.
+    /// Writes what precedes the first row.
     fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()>;
 
-    /// Some rows more.
+    /// Writes some rows.
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()>;
 
-    /// What comes after the last row. Returns what was left out, in words.
+    /// Writes what follows the last row. Returns notes on what was left out.
     fn finish(&mut self, out: &mut dyn Write) -> io::Result<Vec<String>>;
 }
 
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mode_is_found_by_its_name() {
+    fn every_mode_has_a_name() {
         for mode in Mode::value_variants() {
             assert_eq!(Mode::named(mode.name()), Some(*mode));
         }

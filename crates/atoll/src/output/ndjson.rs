@@ -34,7 +34,7 @@ mod tests {
     use super::super::testing::{awkward, empty, nested, twice, written};
 
     #[test]
-    fn ndjson_writes_all_digits_and_nulls_and_names_what_json_lacks() {
+    fn ndjson_writes_all_digits_nulls_and_special_floats() {
         assert_eq!(
             written(Mode::Ndjson, &awkward()),
             "{\"n\":1,\"text\":\"a,\\\"b\\\"\\nc\",\"x\":1.5,\"price\":12.30}\n\
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_one_name_keep_their_values() {
+    fn columns_of_the_same_name_keep_their_values() {
         assert_eq!(written(Mode::Ndjson, &twice()), "{\"a\":1,\"a_1\":2,\"a_2\":3}\n");
     }
 }

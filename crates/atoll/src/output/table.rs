@@ -26,7 +26,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_not_drawn_into_a_cell() {
+    fn a_plan_is_printed_without_a_grid() {
         assert_eq!(written(Mode::Table, &plan()), "physical_plan\nSort\n  Scan: a | b\n");
     }
 }

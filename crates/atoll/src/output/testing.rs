@@ -1,4 +1,4 @@
-//! Results that are awkward to write, and the text of a mode for them.
+//! Results that are awkward to write, and their text in a mode.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) fn written(mode: Mode, batches: &[RecordBatch]) -> String {
     written_in(mode, DrawLayout::default(), batches).0
 }
 
-/// The text in a layout, and the notes.
+/// The text in a layout, with the notes.
 pub(super) fn written_in(
     mode: Mode,
     layout: DrawLayout,
@@ -65,7 +65,7 @@ pub(super) fn awkward() -> Vec<RecordBatch> {
     vec![batch.slice(0, 3), batch.slice(3, 1)]
 }
 
-/// The same columns and no row.
+/// The same columns without rows.
 pub(super) fn empty() -> Vec<RecordBatch> {
     vec![awkward()[0].slice(0, 0)]
 }
@@ -106,7 +106,7 @@ pub(super) fn nested() -> Vec<RecordBatch> {
     vec![RecordBatch::try_from_iter(columns).unwrap()]
 }
 
-/// Three columns of one name.
+/// Three columns of the same name.
 pub(super) fn twice() -> Vec<RecordBatch> {
     let field = Field::new("a", DataType::Int64, true);
     let schema = Schema::new(vec![field.clone(), field.clone(), field]);

@@ -22,27 +22,27 @@ use crate::cli::{LogArgs, LogForm, MessageLevel, ServeArgs, TlsMode};
 use crate::engine::start_database;
 use settings::Settings;
 
-/// Threads that serve connections are one for so many workers, within bounds.
+/// Workers per thread that serves connections, within bounds.
 const WORKERS_EACH: usize = 4;
 const THREADS_MIN: usize = 2;
 const THREADS_MAX: usize = 16;
 
-/// Bytes of the stack of each; pages that are not used take no memory.
+/// Stack size of each thread; untouched pages take no memory.
 const STACK: usize = 8 << 20;
 
-/// Runs the command, whose line was parsed as this.
+/// Runs the command with its parsed command line.
 pub(crate) fn run(
     args: &ServeArgs,
     matches: &ArgMatches,
     arguments: &[OsString],
 ) -> Result<(), CommandError> {
-    let settings = Settings::of(args, matches, arguments)?;
+    let settings = Settings::from_args(args, matches, arguments)?;
     if args.show_config {
         return show(&settings, args.json);
     }
     let args = &settings.args;
     check(args)?;
-    // Without passwords everyone is let in: then files of this process's user are out of reach.
+    // Without passwords everyone is let in, so files that this process's user can read are off limits.
     let files = !args.insecure_no_password;
     let options = DatabaseOptions {
         directory: args.data.clone(),
@@ -69,7 +69,7 @@ fn show(settings: &Settings, as_json: bool) -> Result<(), CommandError> {
     Ok(io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// Refuses settings that make sense together only.
+/// Refuses settings that only make sense together.
 fn check(args: &ServeArgs) -> Result<(), CommandError> {
     let message = match (args.tls, &args.tls_cert, &args.tls_key) {
         (TlsMode::Required, None, _) => "--tls required needs --tls-cert and --tls-key",
@@ -82,13 +82,13 @@ fn check(args: &ServeArgs) -> Result<(), CommandError> {
 }
 
 async fn serve(settings: Settings, database: Database) -> Result<(), CommandError> {
-    // Before anyone can send one.
+    // Before any client can send one.
     let stopped = stopped()?;
     let server = Server::bind(database.clone(), server_options(&settings)?).await;
     let server = server.map_err(not_started)?;
     let (reloader, tls) = (server.reloader(), settings.args.tls);
     let say = |message: &str| reloader.logs().say(LogLevel::Info, message);
-    // Before it is told that clients may come: a SIGHUP that is not waited for ends the process.
+    // Before readiness is announced: an unhandled SIGHUP ends the process.
     tokio::spawn(reload_on_hangup(settings, server.reloader())?);
     tell_addresses(&server, tls);
     tell_ready();
@@ -102,7 +102,7 @@ async fn serve(settings: Settings, database: Database) -> Result<(), CommandErro
     let written = database.checkpoint().await;
     let written = written.map_err(|error| CommandError::with(Exit::Own, error.message()))?;
     if written.is_some() {
-        say("a checkpoint is written");
+        say("checkpoint complete");
     }
     Ok(())
 }
@@ -172,8 +172,7 @@ fn tell_addresses(server: &Server, tls: TlsMode) {
     }
 }
 
-/// Reads certificate, key and rules for log-ins anew at each SIGHUP, and opens the logs anew; what is in use stays
-/// where the new one cannot be.
+/// Reloads certificate, key and login rules at each SIGHUP, and reopens the logs. What cannot be reloaded stays in use.
 #[doc(alias = "SIGHUP")]
 fn reload_on_hangup(
     settings: Settings,
@@ -182,7 +181,7 @@ fn reload_on_hangup(
     let mut hangup = signal(SignalKind::hangup())?;
     Ok(async move {
         while hangup.recv().await.is_some() {
-            // First, so that what follows is told where it belongs.
+            // The logs come first, so that later messages go to the right file.
             for done in [
                 reloader.reopen_logs().map(|()| None).map_err(|error| error.to_string()),
                 reload_certificate(&reloader),
@@ -192,7 +191,8 @@ fn reload_on_hangup(
                     Ok(Some(told)) => reloader.logs().say(LogLevel::Info, told),
                     Ok(None) => {}
                     Err(error) => {
-                        let told = format_args!("not read anew, what was in use stays: {error}");
+                        let told =
+                            format_args!("reload failed, keeping the previous settings: {error}");
                         reloader.logs().say(LogLevel::Warning, told);
                     }
                 }
@@ -203,7 +203,7 @@ fn reload_on_hangup(
 
 fn reload_certificate(reloader: &Reloader) -> Result<Option<String>, String> {
     let has_one = reloader.reload_certificate().map_err(|error| error.to_string())?;
-    Ok(has_one.then(|| "certificate and key are read anew".to_owned()))
+    Ok(has_one.then(|| "reloaded certificate and key".to_owned()))
 }
 
 fn reload_rules(settings: &Settings, reloader: &Reloader) -> Result<Option<String>, String> {
@@ -212,13 +212,11 @@ fn reload_rules(settings: &Settings, reloader: &Reloader) -> Result<Option<Strin
     let had_file = settings.file.is_some();
     reloader.set_rules(rules).map_err(|error| error.to_string())?;
     Ok(had_file.then(|| {
-        format!(
-            "rules for log-ins are read anew, {count} now; other settings count from the next start"
-        )
+        format!("reloaded {count} login rules; other settings take effect at the next start")
     }))
 }
 
-/// Ends when the process is asked to.
+/// Completes when the process receives a stop signal.
 fn stopped() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,10 +1,11 @@
-//! The settings of `atoll serve`: flags, before variables, before a file, before defaults.
+//! The settings of `atoll serve`: flags take precedence over variables, variables over the file, the file over
+//! defaults.
 //!
-//! The keys of the file are the flags. What clap knows of a flag (its name, what it takes, whether it may be repeated)
-//! is what its key is read by, and settings of the file become flags that stand before those of the command line:
+//! The keys of the file are the flags. What clap knows of a flag (its name, its values, whether it may be repeated)
+//! determines how its key is read. Settings of the file become flags in front of those of the command line:
 //!
 //! ```text
-//! arguments ──▶ clap ──▶ which file, and what flags and variables say already
+//! arguments ──▶ clap ──▶ which file, and which flags and variables are set
 //! file ──▶ keys, types, values checked, with their lines ──▶ flags for the rest
 //! arguments with these flags ──▶ clap ──▶ ServeArgs
 //! ```
@@ -22,10 +23,10 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use crate::cli::{AtollCommand, Cli, ServeArgs};
 
-/// The file in a data directory.
+/// The settings file in a data directory.
 const FILE: &str = "atoll.toml";
 
-/// The key of the rules for log-ins, which are not a flag.
+/// The key of the login rules, which are not a flag.
 const LOGIN: &str = "login";
 
 /// The subcommand.
@@ -38,9 +39,9 @@ const NOT_SETTINGS: [&str; 5] = ["config", "show_config", "json", "help", "versi
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) args: ServeArgs,
-    /// Who may log in from where; none where the file has no rules.
+    /// Who may log in from where; None if the file has no rules.
     pub(crate) rules: Option<LoginRules>,
-    /// The file; none where there is none.
+    /// The file; None if there is none.
     pub(crate) file: Option<PathBuf>,
     /// The settings by name.
     pub(crate) all: Vec<Setting>,
@@ -51,12 +52,12 @@ pub(crate) struct Settings {
 pub(crate) struct Setting {
     pub(crate) name: String,
     pub(crate) kind: SettingKind,
-    /// None where it is not set.
+    /// None if it is not set.
     pub(crate) values: Option<Vec<String>>,
     pub(crate) source: SettingSource,
 }
 
-/// What a setting takes.
+/// Type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SettingKind {
     Switch,
@@ -65,7 +66,7 @@ pub(crate) enum SettingKind {
     Texts,
 }
 
-/// Where a setting comes from.
+/// Source of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SettingSource {
     Flag,
@@ -74,16 +75,16 @@ pub(crate) enum SettingSource {
     Default,
 }
 
-/// What a file says.
+/// Contents of a file.
 struct FileSettings {
     rules: Option<LoginRules>,
-    /// Names of settings, and the flags that say the same.
+    /// Names of settings, and the equivalent flags.
     given: Vec<(String, Vec<String>)>,
 }
 
 impl Settings {
-    /// All settings, where the command line was parsed as this.
-    pub(crate) fn of(
+    /// Resolves all settings from the parsed command line.
+    pub(crate) fn from_args(
         args: &ServeArgs,
         matches: &ArgMatches,
         arguments: &[OsString],
@@ -111,14 +112,14 @@ impl Settings {
         Ok(Self { args, rules, file: Some(file), all })
     }
 
-    /// The rules for log-ins as the file has them now. A file that was there has to be there still.
+    /// Reads the current login rules from the file. If there was a file, it must still exist.
     pub(crate) fn rules_now(&self) -> Result<Option<LoginRules>, CommandError> {
         let file = self.file.clone().or_else(|| file_of(&self.args));
         file.map_or(Ok(None), |file| read(&file).map(|settings| settings.rules))
     }
 }
 
-/// The file that is named, or the one in the data directory.
+/// The file named by a flag, or the one in the data directory.
 fn file_of(args: &ServeArgs) -> Option<PathBuf> {
     let in_data = || args.data.as_ref().map(|data| data.join(FILE)).filter(|file| file.exists());
     args.config.clone().or_else(in_data)
@@ -150,10 +151,10 @@ impl FileSettings {
     }
 }
 
-/// The flags that say what an item says; none for a switch that is off.
+/// The flags equivalent to an item; none for a switch that is off.
 fn flags(arg: &Arg, item: TomlItem<'_>) -> Result<Vec<String>, FormatError> {
     let name = arg.get_id().as_str().replace('_', "-");
-    let values = match SettingKind::of(arg) {
+    let values = match SettingKind::from_arg(arg) {
         SettingKind::Switch => {
             return Ok(Vec::from_iter(item.flag()?.then(|| format!("--{name}"))));
         }
@@ -172,7 +173,7 @@ fn flags(arg: &Arg, item: TomlItem<'_>) -> Result<Vec<String>, FormatError> {
     }
 }
 
-/// What was expected in place of a value that the flag does not take.
+/// What was expected instead of a value that the flag rejects.
 fn refusal(flag: &str) -> Option<String> {
     let error = Cli::command().try_get_matches_from(["atoll", SERVE, flag]).err()?;
     if let Some(ContextValue::Strings(names)) = error.get(ContextKind::ValidValue)
@@ -184,12 +185,12 @@ fn refusal(flag: &str) -> Option<String> {
     let cause = cause.to_string();
     Some(match cause.split_once("expected ") {
         Some((_, expected)) => expected.to_owned(),
-        None => format!("what the flag takes ({cause})"),
+        None => format!("a valid value ({cause})"),
     })
 }
 
 impl SettingKind {
-    fn of(arg: &Arg) -> Self {
+    fn from_arg(arg: &Arg) -> Self {
         let takes = arg.get_value_parser().type_id();
         match arg.get_action() {
             ArgAction::SetTrue => Self::Switch,
@@ -211,28 +212,28 @@ fn setting_args(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !NOT_SETTINGS.contains(&arg.get_id().as_str()))
 }
 
-/// What was parsed of the subcommand.
+/// The matches of the subcommand.
 fn of_serve(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand_matches(SERVE).unwrap_or(matches)
 }
 
-/// Whether a flag or its variable says it.
+/// Whether a flag or its variable sets it.
 fn is_given(serve: &ArgMatches, name: &str) -> bool {
     let source = serve.value_source(name);
     matches!(source, Some(ValueSource::CommandLine | ValueSource::EnvVariable))
 }
 
-/// The arguments with flags in front of those of the subcommand.
+/// The arguments, with flags inserted in front of the subcommand's own.
 fn with_flags(arguments: &[OsString], given: &[(String, Vec<String>)]) -> Vec<OsString> {
     let (before, after) = arguments.split_at(arguments.len().min(2));
     let flags = given.iter().flat_map(|(_, flags)| flags.iter().map(OsString::from));
     before.iter().cloned().chain(flags).chain(after.iter().cloned()).collect()
 }
 
-/// All settings, of which these are from a file.
+/// All settings; `names` come from a file.
 fn settings(serve: &ArgMatches, of_file: &[&str]) -> Vec<Setting> {
     let setting = |arg: &Arg| {
-        let (name, kind) = (arg.get_id().as_str(), SettingKind::of(arg));
+        let (name, kind) = (arg.get_id().as_str(), SettingKind::from_arg(arg));
         let source = match serve.value_source(name) {
             _ if of_file.contains(&name) => SettingSource::File,
             Some(ValueSource::CommandLine) => SettingSource::Flag,

@@ -1,17 +1,17 @@
-//! What `atoll serve --show-config` shows.
+//! The output of `atoll serve --show-config`.
 
 use serde_json::{Map, Value, json};
 
 use super::settings::{Setting, SettingKind, SettingSource, Settings};
 
-/// Column at which the source of a setting stands.
+/// Column of a setting's source.
 const COLUMN: usize = 48;
 
-/// The settings as a file would have them, each with where it comes from.
+/// The settings in the form of a file, each with its source.
 pub(super) fn as_toml(settings: &Settings) -> String {
     let mut text = match &settings.file {
         Some(file) => format!("# settings from {}\n", file.display()),
-        None => "# there is no file with settings\n".to_owned(),
+        None => "# no settings file\n".to_owned(),
     };
     for setting in &settings.all {
         text.push_str(&match written(setting) {
@@ -62,7 +62,7 @@ fn value(setting: &Setting) -> Value {
     }
 }
 
-/// A value as TOML writes it, which is as JSON does for those that settings have.
+/// A value in TOML, which is the same as JSON for the types of settings.
 fn written(setting: &Setting) -> Option<String> {
     match value(setting) {
         Value::Null => None,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::atoll_in;
 
-/// The files below a directory but the lock, with what they hold.
+/// The files below a directory except the lock, with their contents.
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {

@@ -10,7 +10,7 @@ const SPILLING: &str = "SELECT sum(u.value % s.v) FROM generate_series(1, 100000
 
 const SIGNALS: [&str; 4] = ["INT", "TERM", "HUP", "KILL"];
 
-/// Waits until the process has a file in the directory open, as the kernel tells.
+/// Waits until the process has a file in the directory open, according to the kernel.
 #[track_caller]
 fn until_writing(child: &mut Child, directory: &Path) {
     let descriptors = format!("/proc/{}/fd", child.id());
@@ -89,7 +89,7 @@ fn a_report_that_cannot_be_written_leaves_the_old_one() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("machine.json");
     std::fs::write(&file, "old").unwrap();
-    // No file of any size may be written: the write fails after the file was opened.
+    // Files must stay empty: the write fails after the file was opened.
     let line = "ulimit -f 0; trap '' XFSZ; exec \"$0\" topo -o machine.json";
     let mut limited = Command::new("sh");
     limited.args(["-c", line, env!("CARGO_BIN_EXE_atoll")]).current_dir(home.path());

@@ -1,6 +1,6 @@
-//! Tables and workers on an emulated machine with a real kernel: pages on their home nodes, workers on
-//! theirs, and of the misses in the tables' own pages those that are local, as the lab's counter saw
-//! them. Skipped, and said so, where no guest can be booted.
+//! Tables and workers on an emulated machine with a real kernel: pages on their home nodes, workers on theirs, and the
+//! local share of misses in the tables' own pages, according to the lab's counter. Skipped with a message if no guest
+//! can boot.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

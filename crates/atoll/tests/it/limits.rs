@@ -1,7 +1,7 @@
 use crate::support::{atoll, atoll_with};
 
 #[test]
-fn tables_beyond_the_memory_limit_are_refused_and_the_limit_is_told() {
+fn tables_beyond_the_memory_limit_are_refused_with_the_limit() {
     let make = "CREATE TABLE t AS SELECT * FROM lineitem UNION ALL SELECT * FROM lineitem";
     let error = atoll(&["sql", "--tpch", "0.1", "--memory-limit", "1MiB", "-c", make]).failed(1);
     assert!(error.to_lowercase().contains("memory"), "{error}");
@@ -16,7 +16,7 @@ fn a_query_that_fits_the_memory_limit_runs_under_it() {
 }
 
 #[test]
-fn threads_are_as_many_as_told() {
+fn the_number_of_threads_is_as_requested() {
     let count = "SELECT count(*) AS n FROM atoll.workers";
     for threads in ["1", "3"] {
         let ran = atoll(&["sql", "--threads", threads, "--mode", "csv", "-c", count]);
@@ -27,7 +27,7 @@ fn threads_are_as_many_as_told() {
 }
 
 #[test]
-fn placement_is_as_told() {
+fn placement_is_as_requested() {
     let asked = "SELECT DISTINCT placement FROM atoll.tables";
     let line =
         ["sql", "--tpch", "0.001", "--placement", "interleave", "--mode", "csv", "-c", asked];

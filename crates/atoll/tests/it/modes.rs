@@ -11,7 +11,7 @@ fn written(mode: &str) -> String {
 }
 
 #[test]
-fn csv_is_quoted_and_tells_null_from_empty() {
+fn csv_is_quoted_and_distinguishes_null_from_empty() {
     assert_eq!(
         written("csv"),
         "n,text,price,x\n\

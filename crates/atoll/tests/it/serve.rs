@@ -15,13 +15,13 @@ use crate::support::{atoll_in, command};
 /// The example, from the root of the repository.
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/atoll.toml");
 
-/// Runs `atoll serve --show-config --json` with these arguments too.
+/// Runs `atoll serve --show-config --json` with additional arguments.
 fn shown(home: &Path, arguments: &[&str]) -> Value {
     let line = [&["serve", "--show-config", "--json"], arguments].concat();
     atoll_in(home, &line, "").json()
 }
 
-/// A setting, and where it comes from.
+/// A setting, and its source.
 fn setting(shown: &Value, name: &str) -> (Value, String) {
     let setting = &shown["settings"][name];
     (setting["value"].clone(), setting["source"].as_str().expect("a source").to_owned())
@@ -43,7 +43,7 @@ fn the_example_has_all_settings_with_their_defaults() {
         let is_shown = text.contains(&format!("\n# {name} = "));
         assert!(if value.is_null() { is_shown } else { is_there }, "{name}");
     }
-    // All that is a comment can be taken as it stands.
+    // Every commented setting must be valid.
     let all = text.lines().map(|line| match line.strip_prefix("# ") {
         Some(rest) if rest.contains(" = ") || rest.starts_with("[[") => format!("{rest}\n"),
         _ => format!("{line}\n"),
@@ -55,7 +55,7 @@ fn the_example_has_all_settings_with_their_defaults() {
 }
 
 #[test]
-fn flags_count_before_variables_and_these_before_the_file() {
+fn flags_override_variables_and_variables_override_the_file() {
     let home = tempfile::tempdir().unwrap();
     let text = "listen = ['127.0.0.1:1', '127.0.0.1:2']\nthreads = 1\nlog_level = 'debug'\ntls_key = 'k'\n";
     fs::write(home.path().join("a.toml"), text).unwrap();
@@ -114,7 +114,7 @@ fn a_file_that_is_wrong_stops_the_start() {
     assert!(error.contains("none.toml"), "{error}");
 }
 
-/// A server, and what it says.
+/// A server, and its messages.
 struct Served {
     child: Child,
     said: Lines<BufReader<ChildStderr>>,
@@ -134,7 +134,7 @@ impl Served {
         served
     }
 
-    /// Waits for a line with a text.
+    /// Waits for a line that contains a text.
     #[track_caller]
     fn until(&mut self, text: &str) -> String {
         let mut all = Vec::new();
@@ -147,7 +147,7 @@ impl Served {
         panic!("the server ended before it said {text:?}: {all:?}")
     }
 
-    /// The port in the name of its socket, which is in this directory.
+    /// The port in the name of its socket in this directory.
     fn port(&mut self, socket: &Path) -> u16 {
         let line = self.until(".s.PGSQL.");
         let name = format!("{}/.s.PGSQL.", socket.display());
@@ -168,7 +168,7 @@ impl Drop for Served {
 }
 
 #[test]
-fn sighup_reads_rules_anew_and_bad_ones_change_nothing() {
+fn sighup_reloads_rules_and_bad_ones_change_nothing() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("shop");
     fs::create_dir(&data).unwrap();
@@ -178,14 +178,17 @@ fn sighup_reads_rules_anew_and_bad_ones_change_nothing() {
     fs::rename(home.path().join("audit.json"), home.path().join("audit.1")).unwrap();
     fs::write(&file, "[[login]]\nmethod = 'scram'\n").unwrap();
     served.send(signal::HUP);
-    let line = served.until("read anew");
+    let line = served.until("reloaded");
     let line: Value = serde_json::from_str(&line).expect("a JSON line");
     assert_eq!(line["level"], "info");
-    assert!(line["message"].as_str().is_some_and(|it| it.contains("1 now")), "{line}");
-    assert!(home.path().join("audit.json").exists(), "the log is opened anew");
+    assert!(
+        line["message"].as_str().is_some_and(|it| it.contains("reloaded 1 login rules")),
+        "{line}"
+    );
+    assert!(home.path().join("audit.json").exists(), "the log is reopened");
     fs::write(&file, "[[login]]\nmethod = 'scam'\n").unwrap();
     served.send(signal::HUP);
-    let line = served.until("not read anew");
+    let line = served.until("reload failed");
     assert!(line.contains("shop/atoll.toml:2") && line.contains("\"warning\""), "{line}");
     served.send(signal::INT);
     served.until("stopping");
@@ -208,7 +211,7 @@ fn a_server_is_copied_while_it_runs() {
     };
     let said = backup("copy", &server).done();
     assert!(said.contains("copy and checked"), "{said}");
-    // The server goes on, and what it does then is not in the copy.
+    // The server continues, and its later changes are not in the copy.
     client(&server, async |client| client.batch_execute("DELETE FROM t").await.expect("done"));
     let taken = backup("copy", &server).failed(1);
     assert!(taken.contains("copy"), "{taken}");
@@ -225,7 +228,7 @@ fn a_server_is_copied_while_it_runs() {
     );
     assert!(!home.path().join("other").exists());
     served.send(signal::TERM);
-    served.until("a checkpoint is written");
+    served.until("checkpoint complete");
     let query = "SELECT count(*), sum(a * b) FROM t";
     let rows = |data: &str| {
         atoll_in(home.path(), &["sql", "--data", data, "--csv", "-c", query], "").done()
@@ -248,7 +251,7 @@ fn client(server: &str, does: impl AsyncFnOnce(&tokio_postgres::Client)) {
 }
 
 #[test]
-fn a_supervisor_is_told_when_clients_may_come_and_when_the_server_stops() {
+fn a_supervisor_is_notified_of_readiness_and_stop() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("notify");
     let name = format!("atoll-notify-{}", std::process::id());
@@ -270,7 +273,7 @@ fn a_supervisor_is_told_when_clients_may_come_and_when_the_server_stops() {
         let mut served =
             Served::spawn(command, &["--socket", home.path().to_str().expect("UTF-8")]);
         assert_eq!(told(), "READY=1", "{socket}");
-        // Clients may come indeed.
+        // Clients can connect now.
         let server = format!("host={} port={}", home.path().display(), served.port(home.path()));
         client(&server, async |client| {
             client.batch_execute("SELECT 1").await.expect("a row");
@@ -279,7 +282,7 @@ fn a_supervisor_is_told_when_clients_may_come_and_when_the_server_stops() {
         assert_eq!(told(), "STOPPING=1", "{socket}");
         assert!(served.child.wait().expect("it ends").success());
     }
-    // One that is not there does not keep the server from serving.
+    // A missing socket does not keep the server from serving.
     let mut command = command(home.path());
     command.env("NOTIFY_SOCKET", home.path().join("nowhere"));
     Served::spawn(command, &[]);

@@ -39,8 +39,8 @@ impl Terminal {
         read_until(&mut self.screen, text)
     }
 
-    /// Waits until the line editor reads keys: it says so by asking for bracketed paste. The prompt
-    /// itself is drawn anew with every key.
+    /// Waits until the line editor reads keys, which it announces by enabling bracketed paste. The prompt itself is
+    /// redrawn with every key.
     #[track_caller]
     fn prompts(&mut self) {
         self.shows("\x1b[?2004h");
@@ -61,7 +61,7 @@ impl Terminal {
 }
 
 #[test]
-fn rows_of_a_copy_are_typed_behind_it() {
+fn rows_of_a_copy_are_typed_after_it() {
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(home.path(), "");
     terminal.prompts();
@@ -119,7 +119,7 @@ fn lines_that_are_typed_ahead_or_pasted_are_all_carried_out() {
         terminal.shows(shown);
     }
     terminal.prompts();
-    // As a terminal hands over what is pasted.
+    // Pasted as a terminal does it.
     terminal.types("\x1b[200~SELECT 5000 AS d;\nSELECT\n6000 AS e\x1b[201~\r");
     terminal.shows("d\r\n5000\r\n");
     terminal.shows("atoll-> ");
@@ -152,7 +152,7 @@ fn ctrl_c_cancels_the_query_and_not_the_shell() {
     terminal.types(".echo on\r");
     terminal.prompts();
     terminal.types(&format!("{ENDLESS}\r"));
-    // What is typed ends in a semicolon; what is told when it starts does not.
+    // Typed statements end in a semicolon; echoed ones do not.
     terminal.shows("lineitem b, lineitem c\r\n");
     terminal.types("\x03");
     terminal.shows("cancelled");

@@ -17,7 +17,7 @@ fn topo_prints_one_json_document_for_programs() {
 }
 
 #[test]
-fn topo_describes_a_machine_that_is_not_there() {
+fn topo_describes_a_synthetic_machine() {
     let text = atoll(&["topo", "--json", "--synthetic", "node:4 core:2 pu:1"]).done();
     let machine: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(machine["nodes"].as_array().unwrap().len(), 4);
@@ -25,7 +25,7 @@ fn topo_describes_a_machine_that_is_not_there() {
 }
 
 #[test]
-fn a_description_that_cannot_be_read_is_told_with_an_example() {
+fn an_invalid_description_is_reported_with_an_example() {
     let error = atoll(&["topo", "--synthetic", "node:x"]).failed(125);
     assert!(error.starts_with("error: ") && error.contains("an example is"), "{error}");
 }

@@ -2,8 +2,8 @@
 //!
 //! A measurement has many causes, and runs of another day are not paired with those of today. So no
 //! distribution is assumed: the change is the median of all ratios of a run of B to a run of A, and its
-//! interval comes from the ranks of the runs alone ([`rank`]). What the same rivals did in both results
-//! stands beside it: where they changed too, the machine did.
+//! interval comes from the ranks of the runs alone ([`rank`]). The change of the rivals between the results
+//! is shown next to it: if they changed too, the machine did.
 
 mod rank;
 
@@ -31,8 +31,8 @@ Examples:
 
 A change is B's time over A's (of rates A's over B's): above 1 is slower. It is the median of the ratios
 of all runs; its interval holds whatever the runs' distribution is. Something is slower when the whole
-interval is beyond the threshold, and where anything of Atoll is, the exit code is 5. With few runs no
-interval is sure enough, which is said: --runs 4 of both is the least for 95%, 5 for 99%.";
+interval is beyond the threshold, and if any measurement of Atoll is, the exit code is 5. With few runs no
+interval is sure enough, as the output says: --runs 4 of both is the least for 95%, 5 for 99%.";
 
 /// Arguments of `atoll bench compare`.
 #[derive(Args, Debug)]
@@ -46,7 +46,7 @@ pub(crate) struct CompareArgs {
     /// How sure an interval has to be
     #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = confidence)]
     confidence: f64,
-    /// Changes up to this are none
+    /// Changes up to this do not count
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = threshold)]
     threshold: f64,
     #[command(flatten)]
@@ -69,7 +69,7 @@ fn threshold(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "expected a share from 0% to 1000%".to_owned())
 }
 
-/// What is read of a result.
+/// The part of a result that is read.
 #[derive(Deserialize)]
 struct Read {
     benchmark: String,
@@ -83,7 +83,7 @@ struct ResultComparison {
     benchmark: String,
     confidence: f64,
     threshold: f64,
-    /// What is not alike in the conditions, and what only one of them has.
+    /// Differences in the conditions, and measurements in only one result.
     notes: Vec<String>,
     rows: Vec<ComparisonRow>,
 }
@@ -101,13 +101,13 @@ struct ComparisonRow {
     verdict: Verdict,
 }
 
-/// What is to be made of a change.
+/// The verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
     Slower,
     Faster,
-    /// Not beyond the threshold, as far as can be told.
+    /// Within the threshold, as far as the samples show.
     Same,
     /// Too few runs for the confidence.
     Unsure,
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
         let message = format_args!("{} and {} are different benchmarks", a.benchmark, b.benchmark);
         return Err(CommandError::with(Exit::Usage, message));
     }
-    let comparison = ResultComparison::of(&a, &b, args.confidence, args.threshold);
+    let comparison = ResultComparison::from_results(&a, &b, args.confidence, args.threshold);
     if comparison.rows.is_empty() {
         return Err(CommandError::with(Exit::Usage, "the results have no measurement in common"));
     }
@@ -146,12 +146,14 @@ fn read(file: &Path) -> Result<Read, CommandError> {
 }
 
 impl ResultComparison {
-    fn of(a: &Read, b: &Read, confidence: f64, threshold: f64) -> Self {
+    fn from_results(a: &Read, b: &Read, confidence: f64, threshold: f64) -> Self {
         let mut notes = conditions(&a.manifest, &b.manifest);
         let mut rows = Vec::new();
         for before in &a.measurements {
             let after = b.measurements.iter().find(|after| is_same(before, after));
-            match after.and_then(|after| ComparisonRow::of(before, after, confidence, threshold)) {
+            match after.and_then(|after| {
+                ComparisonRow::from_measurements(before, after, confidence, threshold)
+            }) {
                 Some(row) => rows.push(row),
                 None => notes.push(format!("only in A: {}", name(before))),
             }
@@ -233,15 +235,20 @@ fn conditions(a: &Manifest, b: &Manifest) -> Vec<String> {
 }
 
 impl ComparisonRow {
-    /// None where one of them has no run.
-    fn of(before: &Measurement, after: &Measurement, sure: f64, threshold: f64) -> Option<Self> {
+    /// None if one of them has no run.
+    fn from_measurements(
+        before: &Measurement,
+        after: &Measurement,
+        sure: f64,
+        threshold: f64,
+    ) -> Option<Self> {
         let (old, new) = match before.better {
             Better::Less => (&before.samples, &after.samples),
             Better::More => (&after.samples, &before.samples),
         };
-        let change = Change::of(old, new, sure)?;
+        let change = Change::from_samples(old, new, sure)?;
         let median = |measurement: &Measurement| {
-            atoll_tools::bench::Summary::of(measurement.samples.iter().copied())
+            atoll_tools::bench::Summary::from_values(measurement.samples.iter().copied())
         };
         Some(Self {
             case: case(before),
@@ -249,7 +256,7 @@ impl ComparisonRow {
             unit: before.unit.clone(),
             before: median(before)?.median,
             after: median(after)?.median,
-            verdict: Verdict::of(&change, threshold),
+            verdict: Verdict::from_change(&change, threshold),
             change,
         })
     }
@@ -280,7 +287,7 @@ impl ComparisonRow {
 }
 
 impl Verdict {
-    fn of(change: &Change, threshold: f64) -> Self {
+    fn from_change(change: &Change, threshold: f64) -> Self {
         match change {
             Change { is_sure: false, .. } => Self::Unsure,
             Change { low, .. } if *low > 1.0 + threshold => Self::Slower,
@@ -304,24 +311,24 @@ mod tests {
             .map(|(who, samples)| Measurement::times(&case, *who, "ms", samples.to_vec()))
             .collect();
         measurements.push(Measurement::rates(&json!({}), "atoll", "GB/s", rates.to_vec()));
-        let manifest = Manifest::of(&machine, 6, 1, 1);
+        let manifest = Manifest::new(&machine, 6, 1, 1);
         Read { benchmark: "tpch".into(), manifest, measurements }
     }
 
     const TIMES: [f64; 6] = [1.0, 1.01, 0.99, 1.02, 0.98, 1.0];
 
     #[test]
-    fn what_is_slower_is_told_from_what_is_noise_and_rates_are_turned_round() {
+    fn slower_results_are_separated_from_noise_and_rates_are_inverted() {
         let double = TIMES.map(|time| 2.0 * time);
         let a = result(&[("atoll", TIMES), ("duckdb", TIMES), ("old", TIMES)], double);
         let b = result(&[("atoll", double), ("duckdb", TIMES), ("new", TIMES)], TIMES);
-        let comparison = ResultComparison::of(&a, &b, 0.95, 0.05);
+        let comparison = ResultComparison::from_results(&a, &b, 0.95, 0.05);
         let verdicts: Vec<Verdict> = comparison.rows.iter().map(|row| row.verdict).collect();
         assert_eq!(verdicts, [Verdict::Slower, Verdict::Same, Verdict::Slower]);
         assert!((comparison.rows[0].change.ratio - 2.0).abs() < 0.05, "{comparison:?}");
         assert_eq!(comparison.slower(), 2);
         assert_eq!(comparison.notes, ["only in A: query 1: old", "only in B: query 1: new"]);
-        let back = ResultComparison::of(&b, &a, 0.95, 0.05);
+        let back = ResultComparison::from_results(&b, &a, 0.95, 0.05);
         assert_eq!((back.slower(), back.rows[0].verdict), (0, Verdict::Faster));
         let text = comparison.text();
         assert!(text.contains("SLOWER") && text.contains("95 % confidence"), "{text}");
@@ -332,7 +339,7 @@ mod tests {
         let double = TIMES.map(|time| 2.0 * time);
         let a = result(&[("duckdb", TIMES)], TIMES);
         let b = result(&[("duckdb", double)], TIMES);
-        let comparison = ResultComparison::of(&a, &b, 0.95, 0.05);
+        let comparison = ResultComparison::from_results(&a, &b, 0.95, 0.05);
         assert_eq!((comparison.rows[0].verdict, comparison.slower()), (Verdict::Slower, 0));
     }
 

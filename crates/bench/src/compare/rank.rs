@@ -20,8 +20,8 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// From `old` to `new`; none where one has no sample, or one that is not positive.
-    pub(super) fn of(old: &[f64], new: &[f64], confidence: f64) -> Option<Self> {
+    /// From `old` to `new`; None if one has no sample, or one that is not positive.
+    pub(super) fn from_samples(old: &[f64], new: &[f64], confidence: f64) -> Option<Self> {
         let pairs = old.iter().flat_map(|old| new.iter().map(move |new| new / old));
         let mut ratios: Vec<f64> = pairs.collect();
         if ratios.is_empty() || !old.iter().chain(new).all(|it| it.is_finite() && *it > 0.0) {
@@ -42,7 +42,7 @@ impl Change {
 }
 
 /// How many of the sorted ratios lie outside of the interval on either side: the largest number such
-/// that the statistic U of Mann and Whitney is below it with probability `tail` at most. None where even
+/// that the statistic U of Mann and Whitney is below it with probability `tail` at most. None if even
 /// the whole range is not sure enough.
 fn skipped(a: usize, b: usize, tail: f64) -> Option<usize> {
     if a * b > EXACT_MAX {
@@ -134,12 +134,12 @@ mod tests {
         let mut held = 0;
         for round in 0..rounds {
             let draw = |group: u64, run: u64| {
-                let mut draw = atoll_tools::workload::Draw::of(7, group, round * 64 + run);
+                let mut draw = atoll_tools::workload::Draw::for_row(7, group, round * 64 + run);
                 1.0 + draw.below(1 << 20) as f64 / (1 << 20) as f64
             };
             let old: Vec<f64> = (0..runs).map(|run| draw(0, run)).collect();
             let new: Vec<f64> = (0..runs).map(|run| truth * draw(1, run)).collect();
-            let change = Change::of(&old, &new, 0.95).unwrap();
+            let change = Change::from_samples(&old, &new, 0.95).unwrap();
             assert!(change.low <= change.ratio && change.ratio <= change.high);
             held += u64::from(change.low <= truth && truth <= change.high);
         }
@@ -149,9 +149,9 @@ mod tests {
 
     #[test]
     fn without_positive_samples_there_is_no_change() {
-        assert_eq!(Change::of(&[], &[1.0], 0.95), None);
-        assert_eq!(Change::of(&[1.0], &[0.0], 0.95), None);
-        let alone = Change::of(&[1.0], &[2.0], 0.95).unwrap();
+        assert_eq!(Change::from_samples(&[], &[1.0], 0.95), None);
+        assert_eq!(Change::from_samples(&[1.0], &[0.0], 0.95), None);
+        let alone = Change::from_samples(&[1.0], &[2.0], 0.95).unwrap();
         assert_eq!((alone.ratio, alone.is_sure), (2.0, false));
     }
 }

@@ -1,4 +1,4 @@
-//! `bench aggregate`: the sum of a column by key, beside the rivals.
+//! `bench aggregate`: the sum of a column by key, against the rivals.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &AggregateArgs) -> Result<(), CommandError> {
     let seed = sweep.settings.seed;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
-        let meter = Meter::of(&rig)?;
+        let meter = Meter::new(&rig)?;
         for rows in &args.rows {
             let of_keys = |keys: &Keys| {
                 let keys = *keys;
@@ -106,7 +106,7 @@ fn case(
         here: Vec::new(),
     };
     let measured = contest::run(meter, settings, contest)?;
-    Ok(Case::of(data.labels(rig.threads), (Bound::Read, table.bytes()), &measured))
+    Ok(Case::from_runs(data.labels(rig.threads), (Bound::Read, table.bytes()), &measured))
 }
 
 fn ours<'a>(rig: &'a Rig, table: &'a ColumnTable, variant: Variant) -> Own<'a> {
@@ -120,7 +120,7 @@ fn ours<'a>(rig: &'a Rig, table: &'a ColumnTable, variant: Variant) -> Own<'a> {
     Own { name: variant.to_string(), run: Box::new(run) }
 }
 
-/// The query that the rivals run, planned anew in each run.
+/// The query that the rivals run, planned again in each run.
 fn by_sql(table: &SqlTable) -> Own<'_> {
     let run = || {
         let (seconds, batches) = timed(|| table.run("SELECT k, sum(v) FROM t GROUP BY k"))?;
@@ -133,7 +133,7 @@ fn by_sql(table: &SqlTable) -> Own<'_> {
     Own { name: "sql".to_owned(), run: Box::new(run) }
 }
 
-/// What the rows are like.
+/// The distribution of the rows.
 #[derive(Clone, Copy, Debug)]
 struct Data {
     rows: u64,
@@ -146,12 +146,12 @@ impl Data {
     /// Group and value of each row.
     fn of_row(self) -> impl Fn(u64) -> (u64, i64) + Send + Sync + 'static {
         let Self { rows, groups, keys, seed } = self;
-        let zipf = Zipf::of(groups);
-        let places = Permutation::of(seed, groups);
+        let zipf = Zipf::new(groups);
+        let places = Permutation::new(seed, groups);
         let rising =
             move |row: u64| (u128::from(row) * u128::from(groups) / u128::from(rows)) as u64;
         move |row| {
-            let mut draw = Draw::of(seed, 0, row);
+            let mut draw = Draw::for_row(seed, 0, row);
             let group = match keys {
                 Keys::Dense | Keys::Sparse => draw.below(groups),
                 Keys::Zipf => places.at(zipf.draw(&mut draw)),
@@ -180,7 +180,7 @@ impl Data {
         })
     }
 
-    /// What there is to be found: made of the rows' numbers, without grouping them. The sum of
+    /// The expected result, computed from the rows' numbers without grouping them. The sum of
     /// `mixed(key) · sum` over the groups is that of `mixed(key) · value` over the rows.
     fn expected(self, rig: &Rig) -> Result<Check> {
         let words = self.groups.div_ceil(64) as usize;

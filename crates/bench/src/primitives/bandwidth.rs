@@ -1,4 +1,4 @@
-//! What the workers read and copy a second, measured between the runs: the limit that the machine sets.
+//! Read and copy bandwidth of the workers, measured between the runs: the limit of the machine.
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +12,8 @@ use atoll_tools::workload::Rig;
 use atoll_topology::Machine;
 use serde::Serialize;
 
-/// Bytes that all workers together read, and copy: at least so many, and so many times what the caches
-/// hold, where memory has room for both sides.
+/// Bytes that all workers together read, and copy: at least this many, and this multiple of the caches,
+/// if memory has room for both sides.
 const BYTES_MIN: u64 = 256 << 20;
 const CACHES: u64 = 4;
 /// Smallest share of a worker.
@@ -42,9 +42,9 @@ pub(crate) struct Bandwidth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Bound {
-    /// Every byte has to be read.
+    /// Every byte is read.
     Read,
-    /// Every byte has to be read, and written elsewhere.
+    /// Every byte is read, and written elsewhere.
     Copy,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Meter<'a> {
     ///
     /// # Errors
     /// When memory is out.
-    pub(crate) fn of(rig: &'a Rig) -> Result<Self> {
+    pub(crate) fn new(rig: &'a Rig) -> Result<Self> {
         let bytes = bytes(rig.context.arena().machine());
         let share = (bytes as usize / rig.threads).max(SHARE_MIN).next_multiple_of(128);
         let context = rig.context.clone();

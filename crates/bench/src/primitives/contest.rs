@@ -14,7 +14,7 @@ use crate::rivals::columns::{ColumnEngine, RivalOperation};
 use crate::rivals::files::Files;
 use crate::rivals::{self, Rival};
 
-/// How runs are made.
+/// Settings of the runs.
 #[derive(Clone, Debug)]
 pub(crate) struct ContestSettings {
     pub(crate) rivals: Vec<Rival>,
@@ -30,12 +30,12 @@ pub(crate) struct ContestSettings {
     pub(crate) resident: Resident,
 }
 
-/// What a run of Atoll gave.
+/// The outcome of a run of Atoll.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ContestOutcome {
     pub(crate) seconds: f64,
     pub(crate) check: Check,
-    /// What it says of itself: the variant chosen, and why.
+    /// The variant chosen, and why.
     pub(crate) note: Option<String>,
     /// Seconds of its phases.
     pub(crate) phases: Vec<(String, f64)>,
@@ -44,19 +44,19 @@ pub(crate) struct ContestOutcome {
 /// A run of something in this process.
 pub(crate) type Run<'a> = Box<dyn FnMut() -> Result<ContestOutcome> + 'a>;
 
-/// Something in this process that takes part: a variant of Atoll, or what the standard library has.
+/// Something in this process that takes part: a variant of Atoll, or a function of the standard library.
 pub(crate) struct Own<'a> {
     pub(crate) name: String,
     pub(crate) run: Run<'a>,
 }
 
-/// What is to be compared.
+/// The contest.
 pub(crate) struct Contest<'a> {
     /// For messages: `2^20 groups of dense keys, 2 threads`.
     pub(crate) title: String,
-    /// The rivals' query and their tables; none where no rival can do it.
+    /// The rivals' query and their tables; None if no rival can do it.
     pub(crate) query: Option<(RivalOperation, Vec<(&'static str, &'a ColumnTable)>)>,
-    /// What all engines have to find.
+    /// The result expected of all engines.
     pub(crate) expected: Check,
     /// Variants of Atoll.
     pub(crate) ours: Vec<Own<'a>>,
@@ -68,7 +68,7 @@ pub(crate) struct Contest<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OurRuns {
     pub(crate) name: String,
-    /// Position of the rival that ran right after it, and what the run gave.
+    /// Position of the rival that ran right after it, and the outcome of the run.
     pub(crate) runs: Vec<(Option<usize>, ContestOutcome)>,
 }
 
@@ -76,12 +76,12 @@ pub(crate) struct OurRuns {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RivalRuns {
     pub(crate) name: String,
-    /// Empty for what is in this process.
+    /// Empty for competitors in this process.
     pub(crate) version: String,
-    /// Which of its ways to run a query was the fastest; empty where it has one.
+    /// Which of its ways to run a query was the fastest; empty if it has only one.
     pub(crate) way: String,
     pub(crate) seconds: Vec<f64>,
-    /// Its own words, where it could not do it.
+    /// Its error message, if it failed.
     pub(crate) failure: Option<String>,
 }
 
@@ -199,11 +199,11 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    fn run_ours(&mut self, beside: Option<usize>) -> Result<()> {
+    fn run_ours(&mut self, rival: Option<usize>) -> Result<()> {
         for (own, measured) in self.ours.iter_mut().zip(&mut self.measured.ours) {
             let outcome = (own.run)()?;
             outcome.check.expect(self.expected, &own.name, &self.title)?;
-            measured.runs.push((beside, outcome));
+            measured.runs.push((rival, outcome));
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! The primitives over columns of 64-bit integers: beside rivals, checked, and held against the bandwidth
+//! The primitives over columns of 64-bit integers: against rivals, checked, and compared with the bandwidth
 //! of the machine.
 //!
 //! | File | Owns |
 //! |---|---|
 //! | `aggregate`, `join`, `sort`, `partition` | one benchmark each |
 //! | `sql` | the same rows in a table of Atoll's SQL |
-//! | `check` | rows and checksum, which all engines have to agree on |
+//! | `check` | rows and checksum, on which all engines must agree |
 //! | `contest` | Atoll, rival, Atoll, rival, … in one run |
-//! | `bandwidth` | what the workers read and copy a second: the physical limit |
+//! | `bandwidth` | read and copy bandwidth of the workers: the physical limit |
 //! | `sweep` | a benchmark from its first case to its report |
-//! | `report`, `text` | what came out, as JSON and as text |
+//! | `report`, `text` | the results, as JSON and as text |
 
 pub(crate) mod aggregate;
 pub(crate) mod bandwidth;

@@ -1,4 +1,4 @@
-//! `bench partition`: radix partitioning of rows of key and value, beside what memory allows.
+//! `bench partition`: radix partitioning of rows of key and value, against the limit of memory.
 
 use anyhow::Result;
 use atoll_primitives::hash;
@@ -22,7 +22,7 @@ Examples:
   atoll bench partition --fan-out 64,256,1024,4096
   atoll bench partition --rows 2^20 --threads 1,2 --json
 
-Rows of 8+8 bytes go to the partition that the hash of their key tells, on every worker for itself.
+Rows of 8+8 bytes go to the partition given by the hash of their key, on each worker separately.
 'of limit' is the share of the speed at which the same workers copy memory in the same run.";
 
 /// Arguments.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &PartitionArgs) -> Result<(), CommandError> {
     let mut sweep = Sweep::start("partition", &args.shared, &[])?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
-        let meter = Meter::of(&rig)?;
+        let meter = Meter::new(&rig)?;
         for rows in &args.rows {
             let table = data(&rig, *rows, sweep.settings.seed)?;
             for fan_out in &args.fan_out {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &PartitionArgs) -> Result<(), CommandError> {
 
 fn data(rig: &Rig, rows: u64, seed: u64) -> Result<ColumnTable> {
     ColumnTable::make(rig, rows, move |row| {
-        let mut draw = Draw::of(seed, 0, row);
+        let mut draw = Draw::for_row(seed, 0, row);
         (draw.value(), draw.value())
     })
 }
@@ -91,7 +91,7 @@ fn case(
     let labels = json!({
         "rows": table.len, "fan_out": fan_out.partitions(), "threads": rig.threads,
     });
-    Ok(Case::of(labels, (Bound::Copy, table.bytes()), &measured))
+    Ok(Case::from_runs(labels, (Bound::Copy, table.bytes()), &measured))
 }
 
 /// Rows and checksum of pieces that have no row of another.

@@ -1,4 +1,4 @@
-//! What came out: for each case medians, ratios and the share of the limit.
+//! The results: for each case medians, ratios and the share of the limit.
 
 use atoll_tools::bench::{Measurement, Summary};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::bandwidth::{Bandwidth, Bound};
 use super::contest::{ContestRuns, OurRuns, RivalRuns};
 
-/// What a benchmark tells beside its measurements.
+/// The report of a benchmark, apart from its measurements.
 #[derive(Debug, Serialize)]
 pub(crate) struct ContestReport {
     /// Sizes that the primitives were run with.
@@ -24,7 +24,7 @@ pub(crate) struct Case {
     /// For `bench compare`.
     #[serde(skip)]
     pub(crate) measurements: Vec<Measurement>,
-    /// Bytes that have to move.
+    /// Bytes that must move.
     pub(crate) bytes: u64,
     /// GB/s of the workers, measured between the runs: medians.
     pub(crate) bandwidth: Bandwidth,
@@ -46,7 +46,7 @@ pub(crate) struct Ours {
     pub(crate) variant: String,
     pub(crate) note: Option<String>,
     pub(crate) seconds: Summary,
-    /// Bytes that have to move, a second of its median.
+    /// Bytes that must move, per second of its median.
     pub(crate) gb_per_s: f64,
     /// Share of the limit that it reaches.
     pub(crate) share_of_limit: f64,
@@ -85,20 +85,22 @@ pub(crate) struct Rival {
 }
 
 impl Case {
-    /// Of what was measured; none where Atoll did not run.
-    pub(crate) fn of(
+    /// Returns None if Atoll did not run.
+    pub(crate) fn from_runs(
         settings: Value,
         (bound, bytes): (Bound, u64),
         measured: &ContestRuns,
     ) -> Option<Self> {
         let median = |rate: fn(&Bandwidth) -> f64| {
-            Summary::of(measured.bandwidths.iter().map(rate)).map(|summary| summary.median)
+            Summary::from_values(measured.bandwidths.iter().map(rate)).map(|summary| summary.median)
         };
         let bandwidth = Bandwidth { read: median(|it| it.read)?, copy: median(|it| it.copy)? };
         let limit = Limit { by: bound, seconds: bandwidth.limit(bound, bytes) };
         let best = best(&measured.rivals);
-        let ours =
-            measured.ours.iter().map(|ours| Ours::of(ours, bytes, limit, &measured.rivals, best));
+        let ours = measured
+            .ours
+            .iter()
+            .map(|ours| Ours::from_runs(ours, bytes, limit, &measured.rivals, best));
         let mut measurements = Vec::new();
         for ours in &measured.ours {
             let seconds = ours.runs.iter().map(|(_, run)| run.seconds).collect();
@@ -116,7 +118,7 @@ impl Case {
             bandwidth,
             limit,
             ours: ours.collect::<Option<_>>()?,
-            rivals: measured.rivals.iter().map(Rival::of).collect(),
+            rivals: measured.rivals.iter().map(Rival::from_runs).collect(),
         })
     }
 }
@@ -125,29 +127,29 @@ impl Case {
 fn best(rivals: &[RivalRuns]) -> Option<usize> {
     let medians = rivals.iter().enumerate();
     let medians =
-        medians.filter_map(|(at, it)| Some((at, Summary::of(it.seconds.clone())?.median)));
+        medians.filter_map(|(at, it)| Some((at, Summary::from_values(it.seconds.clone())?.median)));
     Some(medians.min_by(|a, b| a.1.total_cmp(&b.1))?.0)
 }
 
 impl Ours {
-    fn of(
+    fn from_runs(
         ours: &OurRuns,
         bytes: u64,
         limit: Limit,
         rivals: &[RivalRuns],
         best: Option<usize>,
     ) -> Option<Self> {
-        let seconds = Summary::of(ours.runs.iter().map(|(_, run)| run.seconds))?;
+        let seconds = Summary::from_values(ours.runs.iter().map(|(_, run)| run.seconds))?;
         let last = &ours.runs.last()?.1;
         let ratio = best.and_then(|best| {
-            let beside = ours.runs.iter().filter(|(rival, _)| *rival == Some(best));
-            let pairs = rivals[best].seconds.iter().zip(beside);
-            let spread = Summary::of(pairs.map(|(rival, (_, run))| rival / run.seconds))?;
+            let paired = ours.runs.iter().filter(|(rival, _)| *rival == Some(best));
+            let pairs = rivals[best].seconds.iter().zip(paired);
+            let spread = Summary::from_values(pairs.map(|(rival, (_, run))| rival / run.seconds))?;
             Some(Ratio { to: rivals[best].name.clone(), spread })
         });
         let phase = |(at, (name, _)): (usize, &(String, f64))| {
             let all = ours.runs.iter().filter_map(|(_, run)| Some(run.phases.get(at)?.1));
-            Some(Phase { name: name.clone(), seconds: Summary::of(all)?.median })
+            Some(Phase { name: name.clone(), seconds: Summary::from_values(all)?.median })
         };
         Some(Self {
             variant: ours.name.clone(),
@@ -163,12 +165,12 @@ impl Ours {
 }
 
 impl Rival {
-    fn of(runs: &RivalRuns) -> Self {
+    fn from_runs(runs: &RivalRuns) -> Self {
         Self {
             name: runs.name.clone(),
             version: runs.version.clone(),
             way: runs.way.clone(),
-            seconds: Summary::of(runs.seconds.clone()),
+            seconds: Summary::from_values(runs.seconds.clone()),
             failure: runs.failure.clone(),
         }
     }
@@ -180,9 +182,8 @@ mod tests {
     use crate::primitives::contest::ContestOutcome;
 
     fn measured() -> ContestRuns {
-        let run = |beside, seconds| {
-            (Some(beside), ContestOutcome { seconds, ..ContestOutcome::default() })
-        };
+        let run =
+            |rival, seconds| (Some(rival), ContestOutcome { seconds, ..ContestOutcome::default() });
         let runs = vec![run(0, 1.0), run(1, 2.0), run(0, 1.0), run(1, 1.0)];
         let rival = |name: &str, seconds: [f64; 2]| RivalRuns {
             name: name.to_owned(),
@@ -198,7 +199,7 @@ mod tests {
 
     #[test]
     fn ratios_are_to_the_best_rival_pair_by_pair() {
-        let case = Case::of(Value::Null, (Bound::Read, 5_000_000_000), &measured()).unwrap();
+        let case = Case::from_runs(Value::Null, (Bound::Read, 5_000_000_000), &measured()).unwrap();
         let ours = &case.ours[0];
         let seconds = ours.seconds;
         assert_eq!((seconds.median, seconds.most, seconds.runs), (1.0, 2.0, 4));
@@ -212,8 +213,8 @@ mod tests {
     #[test]
     fn without_rivals_there_is_no_ratio() {
         let alone = ContestRuns { rivals: Vec::new(), ..measured() };
-        let case = Case::of(Value::Null, (Bound::Copy, 1), &alone).unwrap();
+        let case = Case::from_runs(Value::Null, (Bound::Copy, 1), &alone).unwrap();
         assert!(case.ours[0].ratio.is_none());
-        assert!(Case::of(Value::Null, (Bound::Copy, 1), &ContestRuns::default()).is_none());
+        assert!(Case::from_runs(Value::Null, (Bound::Copy, 1), &ContestRuns::default()).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! `bench sort`: rows of key and value in the order of their keys, beside the rivals and the standard
+//! `bench sort`: rows of key and value in the order of their keys, against the rivals and the standard
 //! library.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   atoll bench sort                                     2^26 rows of random 64-bit keys, all rivals
   atoll bench sort --keys dense,sorted,reversed,zipf --rows 2^22
-  atoll bench sort --rows 2^10,2^20 --rivals none      beside sort_unstable of the standard library
+  atoll bench sort --rows 2^10,2^20 --rivals none      against sort_unstable of the standard library
 
 SELECT k, v FROM t ORDER BY k over two columns of 64-bit integers that every engine holds in its own
 memory. 'std' is the standard library's sort_unstable_by_key on one thread, of rows that lie together.
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &SortArgs) -> Result<(), CommandError> {
     let mut sweep = Sweep::start("sort", &args.shared, &ANALYTIC)?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
-        let meter = Meter::of(&rig)?;
+        let meter = Meter::new(&rig)?;
         for rows in &args.rows {
             for keys in &args.keys {
                 let case = case(&meter, &sweep.settings, (*rows, *keys))?;
@@ -84,13 +84,13 @@ fn case(
     };
     let measured = contest::run(meter, settings, contest)?;
     let labels = json!({ "rows": rows, "keys": keys.to_string(), "threads": rig.threads });
-    Ok(Case::of(labels, (Bound::Copy, table.bytes()), &measured))
+    Ok(Case::from_runs(labels, (Bound::Copy, table.bytes()), &measured))
 }
 
 fn table(rig: &Rig, rows: u64, keys: Keys, seed: u64) -> Result<ColumnTable> {
-    let (zipf, places) = (Zipf::of(rows), Permutation::of(seed, rows));
+    let (zipf, places) = (Zipf::new(rows), Permutation::new(seed, rows));
     ColumnTable::make(rig, rows, move |row| {
-        let mut draw = Draw::of(seed, 0, row);
+        let mut draw = Draw::for_row(seed, 0, row);
         let key = match keys {
             Keys::Dense => draw.below(rows),
             Keys::Sparse => scramble(draw.below(u64::MAX)),
@@ -127,7 +127,7 @@ type Columns = [NodeBuffer; 2];
 fn sorted(rig: &Rig, table: &ColumnTable) -> Result<(Vec<Columns>, Vec<StepReport>)> {
     let sorted = rig.wait(sort(&rig.context, &table.parts, SortBy::column(0)))?;
     let (runs, mut steps) = (Arc::new(sorted.runs), sorted.steps);
-    let (context, values) = (rig.context.clone(), Arc::new(Values::of(table)));
+    let (context, values) = (rig.context.clone(), Arc::new(Values::from_table(table)));
     let (all, next) = (Arc::clone(&runs), AtomicUsize::new(0));
     let gathered = rig.context.on_workers("gather values", move |_, task| {
         let mut gathered = Vec::new();
@@ -157,7 +157,7 @@ fn columns(
     let places = keys.as_mut_slice().as_chunks_mut().0.iter_mut();
     let places = places.zip(payloads.as_mut_slice().as_chunks_mut().0);
     for ([word, number], (key, payload)) in run.rows().iter().zip(places) {
-        // The word that integers are sorted by has the sign turned round.
+        // The sort key of integers has its sign bit inverted.
         *key = (word ^ (1 << 63)).to_ne_bytes();
         *payload = values.at(*number as usize).to_ne_bytes();
     }
@@ -167,12 +167,12 @@ fn columns(
 /// Values by row number.
 struct Values {
     parts: Vec<Int64Array>,
-    /// Number of the first row of each part, and of the row behind the last.
+    /// Number of the first row of each part, and of the row after the last.
     starts: Vec<usize>,
 }
 
 impl Values {
-    fn of(table: &ColumnTable) -> Self {
+    fn from_table(table: &ColumnTable) -> Self {
         let mut starts = vec![0];
         for part in &table.parts {
             starts.push(starts[starts.len() - 1] + part.rows.num_rows());

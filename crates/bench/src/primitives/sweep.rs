@@ -25,14 +25,14 @@ pub(crate) struct Sweep {
     outputs: Outputs,
     manifest: Manifest,
     report: ContestReport,
-    /// How runs are made.
+    /// Settings of the runs.
     pub(crate) settings: ContestSettings,
     /// Numbers of threads to run with.
     pub(crate) threads: Vec<usize>,
 }
 
 impl Sweep {
-    /// Starts on this machine, as it is tuned; `able` are the rivals that have such a benchmark.
+    /// Starts on this machine, with its tuning; `able` are the rivals that support this benchmark.
     ///
     /// # Errors
     /// When the flags make no sense, and when the machine cannot be described.
@@ -53,10 +53,10 @@ impl Sweep {
             resident: args.resident,
         };
         let known = live()?;
-        let tuning = Tuning::of(&known);
+        let tuning = Tuning::from_knowledge(&known);
         let machine = Arc::new(known.machine);
         let ContestSettings { runs, warmup, seed, .. } = settings;
-        let manifest = Manifest::of(&machine, runs, warmup, seed);
+        let manifest = Manifest::new(&machine, runs, warmup, seed);
         let threads = args.threads(&machine);
         let report = ContestReport { tuning: format!("{tuning:?}"), cases: Vec::new() };
         Ok(Self { benchmark, machine, tuning, outputs, manifest, report, settings, threads })
@@ -70,7 +70,7 @@ impl Sweep {
         Rig::start(&self.machine, threads, &self.tuning)
     }
 
-    /// Takes a case, and says on stderr what came out.
+    /// Adds a case and reports it on stderr.
     pub(crate) fn add(&mut self, case: Option<Case>) {
         if let Some(case) = case {
             terminal::say(&case);

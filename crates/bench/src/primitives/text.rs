@@ -101,9 +101,9 @@ fn seconds(spread: Option<&Summary>) -> String {
     }
 }
 
-/// What the workers' bandwidth was, and what it means.
+/// The workers' bandwidth, with an explanation.
 fn limits(cases: &[Case]) -> String {
-    let all = |rate: fn(&Case) -> f64| Summary::of(cases.iter().map(rate));
+    let all = |rate: fn(&Case) -> f64| Summary::from_values(cases.iter().map(rate));
     let (Some(read), Some(copy)) = (all(|it| it.bandwidth.read), all(|it| it.bandwidth.copy))
     else {
         return String::new();

@@ -16,7 +16,7 @@ use crate::check::Check;
 
 const SCRIPT: &str = include_str!("../../rivals/engines.py");
 
-/// What a rival is asked to do; `ways` of `engines.py` has the queries.
+/// Work for a rival; `ways` of `engines.py` has the queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RivalOperation {
@@ -43,7 +43,7 @@ struct Warm {
     way: String,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct RivalRan {
     pub(crate) seconds: f64,
@@ -52,7 +52,7 @@ pub(crate) struct RivalRan {
 }
 
 impl ColumnEngine {
-    /// Starts the engine with so many threads and no data.
+    /// Starts the engine with `threads` threads and no data.
     ///
     /// # Errors
     /// When it does not start, does not answer within `patience`, or is not the engine asked for.
@@ -68,7 +68,7 @@ impl ColumnEngine {
         Ok(Self { rival, version, process })
     }
 
-    /// Loads tables into its memory; the engine's words where it cannot.
+    /// Loads tables into its memory; returns the engine's message on failure.
     pub(crate) fn load(&mut self, files: &Files) -> Result<Result<(), String>> {
         let reply = self.process.ask::<Loaded>(&json!({ "load": files.paths() }))?;
         Ok(reply.and_then(|Loaded { loaded }| loaded.then_some(()).ok_or("not loaded".to_owned())))
@@ -93,7 +93,7 @@ impl ColumnEngine {
         let ran = self.process.ask::<RivalRan>(&json!({ "run": operation }))?;
         match ran {
             Ok(ran) if !(ran.seconds.is_finite() && ran.seconds > 0.0) => {
-                Err(anyhow!("{} says that a run took {} s", self.rival, ran.seconds))
+                Err(anyhow!("{} reported {} s for a run", self.rival, ran.seconds))
             }
             ran => Ok(ran),
         }

@@ -31,7 +31,10 @@ impl Files {
         };
         let files = write(&directories[0]).or_else(|_| write(&directories[1]));
         let files = files.with_context(|| {
-            format!("no room for the rivals' data in /dev/shm or {}", directories[1].display())
+            format!(
+                "not enough space for the rivals' data in /dev/shm or {}",
+                directories[1].display()
+            )
         })?;
         Ok(Self(files))
     }

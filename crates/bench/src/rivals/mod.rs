@@ -1,10 +1,10 @@
-//! Other engines, each in a process of its own that speaks JSON, one object per line.
+//! Other engines, each in its own process that speaks JSON, one object per line.
 //!
 //! | File | Owns |
 //! |---|---|
 //! | `python` | the virtual environment with DuckDB, Polars and DataFusion; SQLite comes with Python |
 //! | `process` | a process that answers lines with lines |
-//! | `sql` | an engine that answers SQL over TPC-H or over tables that it is told to make |
+//! | `sql` | an engine that answers SQL over TPC-H or over tables created by statements |
 //! | `columns` | an engine that runs one query over columns of 64-bit integers |
 //! | `store` | an engine whose database sessions change row by row |
 //! | `scan` | DuckDB with the queries of `bench scan` |

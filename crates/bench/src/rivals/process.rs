@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::Rival;
 use crate::protocol::Failed;
 
-/// What all scripts begin with.
+/// The beginning of all scripts.
 const SERVING: &str = include_str!("../../rivals/serving.py");
 /// Longest line that a process may say, the result of a query: a line without end must not fill memory.
 const LINE_BYTES_MAX: u64 = 64 << 20;
@@ -32,7 +32,7 @@ pub(crate) struct RivalProcess {
     patience: Duration,
 }
 
-/// What an engine says first.
+/// An engine's first line.
 #[derive(Deserialize)]
 struct Started {
     engine: String,
@@ -86,7 +86,7 @@ impl RivalProcess {
         Ok(Self { name: name.to_owned(), child, requests, replies: lines, patience })
     }
 
-    /// Sends a request and waits for the reply: what was asked for, or the process's own words why
+    /// Sends a request and waits for the reply: the result, or the process's message why
     /// not.
     ///
     /// # Errors
@@ -97,11 +97,11 @@ impl RivalProcess {
     ) -> Result<Result<T, String>> {
         let line = serde_json::to_string(request)?;
         let sent = writeln!(self.requests, "{line}").and_then(|()| self.requests.flush());
-        sent.with_context(|| format!("{} takes no more requests", self.name))?;
+        sent.with_context(|| format!("{} accepts no more requests", self.name))?;
         self.receive()
     }
 
-    /// Waits until a process that takes no more requests ends.
+    /// Waits until a process that accepts no more requests ends.
     ///
     /// # Errors
     /// When it does not end well.
@@ -123,7 +123,7 @@ impl RivalProcess {
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> Result<Result<T, String>> {
         let name = &self.name;
         let line = match self.replies.recv_timeout(self.patience) {
-            Ok(line) => line.with_context(|| format!("cannot read what {name} says"))?,
+            Ok(line) => line.with_context(|| format!("cannot read the output of {name}"))?,
             Err(RecvTimeoutError::Disconnected) => {
                 bail!("{name} ended without a reply; its messages are above")
             }
@@ -136,7 +136,7 @@ impl RivalProcess {
         }
         let reply = serde_json::from_str(&line);
         reply.map(Ok).map_err(|error| {
-            anyhow!("{name} replied {line:.200}, which is not in the protocol: {error}")
+            anyhow!("{name} replied {line:.200}, which violates the protocol: {error}")
         })
     }
 }
@@ -156,7 +156,7 @@ fn line(from: &mut impl BufRead) -> io::Result<Option<String>> {
 impl Drop for RivalProcess {
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
-            // It may end by itself at the same moment.
+            // It may end on its own at the same moment.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_prints_is_no_reply() {
+    fn output_of_an_engine_is_not_a_reply() {
         if Command::new("python3").arg("--version").output().is_err() {
             return;
         }

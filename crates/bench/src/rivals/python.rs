@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::cache;
 
 const REQUIREMENTS: &str = include_str!("../../rivals/requirements.txt");
-/// What a user does without the project's Python environment.
+/// Advice for users without the project's Python environment.
 const OTHERWISE: &str = "name another Python with --python, or leave its engines out with --rivals";
 
 /// The interpreter: the one given (`--python`, `$ATOLL_PYTHON`), else that of the environment in the
@@ -52,11 +52,11 @@ fn install(directory: &Path, python: &Path) -> Result<()> {
     )
 }
 
-/// Runs a command without showing what it prints to stdout.
+/// Runs a command and discards its stdout.
 fn run(command: &mut Command, failure: &str) -> Result<()> {
-    let told = || format!("{failure}; {OTHERWISE}");
+    let context = || format!("{failure}; {OTHERWISE}");
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
-    ensure!(status.with_context(told)?.success(), told());
+    ensure!(status.with_context(context)?.success(), context());
     Ok(())
 }
 

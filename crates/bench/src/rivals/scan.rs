@@ -19,12 +19,12 @@ const SCRIPT: &str = include_str!("../../rivals/scan_engine.py");
 #[derive(Debug)]
 pub(crate) struct ScanEngine {
     pub(crate) version: String,
-    /// Microseconds that a query takes which has nothing to do: mostly Python and planning.
+    /// Microseconds of an empty query: mostly Python and planning.
     pub(crate) empty_query_us: f64,
     process: RivalProcess,
 }
 
-/// A statement as it is told to the process.
+/// A statement as sent to the process.
 pub(crate) struct RivalStatement {
     pub(crate) sql: String,
     /// The join with a table of parameters that is named `$parameters`.
@@ -54,7 +54,7 @@ pub(crate) struct RivalAnswers {
 type RivalRows = Vec<Vec<Option<String>>>;
 
 impl ScanEngine {
-    /// Starts the engine with so many threads, and has it load the file.
+    /// Starts the engine with `threads` threads and loads the file.
     ///
     /// # Errors
     /// When it does not start, or does not answer within `patience`.
@@ -89,7 +89,7 @@ impl ScanEngine {
     fn rate(&mut self, request: &Value) -> Result<f64> {
         let Answered { count, seconds } = self.ask(request)?;
         let is_time = seconds.is_finite() && seconds > 0.0;
-        ensure!(is_time, "{} says that a run took {seconds} s", Rival::Duckdb);
+        ensure!(is_time, "{} reported {seconds} s for a run", Rival::Duckdb);
         Ok(count as f64 / seconds)
     }
 

@@ -1,4 +1,4 @@
-//! An engine that answers SQL, in a process of its own: Atoll or DataFusion ([`crate::worker`]), or
+//! An engine that answers SQL, in its own process: Atoll or DataFusion ([`crate::worker`]), or
 //! DuckDB by `rivals/sql_engine.py`.
 
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::protocol::{Answer, Last, Loaded, Request, Scanned, WasReset};
 /// A process that has loaded its tables and waits for requests. Dropping it ends it.
 #[derive(Debug)]
 pub struct SqlEngine {
-    /// What it said after the load.
+    /// Its message after the load.
     pub loaded: Loaded,
     process: RivalProcess,
 }
@@ -42,7 +42,7 @@ impl SqlEngine {
         self.process.ask(&Request::Query { query, sql: sql.to_owned() })
     }
 
-    /// Bytes that the query's scans read; none where the engine does not count them.
+    /// Bytes that the query's scans read; None if the engine does not count them.
     ///
     /// # Errors
     /// As [`Self::ask`].
@@ -51,7 +51,7 @@ impl SqlEngine {
         Ok(self.process.ask::<Scanned>(&request)?.ok().and_then(|scanned| scanned.bytes))
     }
 
-    /// Empties the engine and runs the statements; the engine's error message where one fails.
+    /// Empties the engine and runs the statements; returns the engine's error message if one fails.
     ///
     /// # Errors
     /// As [`Self::ask`].
@@ -72,7 +72,7 @@ impl SqlEngine {
         Ok(last.peak_rss_bytes)
     }
 
-    /// Waits until a process that takes no requests ends; what it said first.
+    /// Waits until a process that takes no requests ends, and returns its first line.
     ///
     /// # Errors
     /// When it does not end well.

@@ -41,7 +41,7 @@ struct Worked {
 }
 
 impl StoreEngine {
-    /// Starts the engine with so many threads, its databases in a directory.
+    /// Starts the engine with `threads` threads, its databases in a directory.
     ///
     /// # Errors
     /// When it does not start, does not answer within `patience`, or is not the engine asked for.
@@ -63,7 +63,7 @@ impl StoreEngine {
         reply.map_err(|error| anyhow!("{}: {error}", self.rival))
     }
 
-    /// Makes the database of this durability, with a table of so many rows.
+    /// Makes the database of this durability, with a table of `rows` rows.
     pub(crate) fn open(&mut self, durability: &str, rows: u64) -> Result<()> {
         self.make(&json!({ "open": rows, "durability": durability }))
     }
@@ -85,7 +85,7 @@ impl StoreEngine {
         self.checked(seconds)
     }
 
-    /// Transactions a second of so many sessions.
+    /// Transactions per second of this many sessions.
     pub(crate) fn rate(
         &mut self,
         durability: &str,
@@ -102,7 +102,7 @@ impl StoreEngine {
 
     fn checked(&self, seconds: f64) -> Result<f64> {
         let is_time = seconds.is_finite() && seconds > 0.0;
-        ensure!(is_time, "{} says that a run took {seconds} s", self.rival);
+        ensure!(is_time, "{} reported {seconds} s for a run", self.rival);
         Ok(seconds)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::text::TextForm;
 
-/// What an attribute holds.
+/// The distribution of an attribute's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttributeKind {
     /// SMALLINT

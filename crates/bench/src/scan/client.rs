@@ -1,4 +1,4 @@
-//! A client: a task with a session of its own, which waits for each answer before it asks again.
+//! A client: a task with its own session, which waits for each answer before its next query.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use super::relation::Relation;
 
 /// Statements that a client prepares at least.
 const STATEMENTS_MIN: usize = 4;
-/// One of so many changes is an insert, the others are updates of a row by its key.
+/// One in this many changes is an insert, the others are updates of a row by its key.
 const INSERT_OF: u64 = 4;
 const UPDATE: &str =
     "UPDATE bookings SET status = $2, changes = changes + 1, points = $3 WHERE booking_id = $1";
@@ -44,7 +44,7 @@ pub(super) struct ClientLoad {
     pub(super) seed: u64,
 }
 
-/// What all clients know.
+/// State shared by all clients.
 #[derive(Debug)]
 pub(super) struct Bookings {
     pub(super) relation: Relation,
@@ -53,7 +53,7 @@ pub(super) struct Bookings {
     pub(super) next_row: AtomicU64,
 }
 
-/// What a client, or all of them, did.
+/// Results of one client, or the sum of all.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClientRun {
     pub(super) queries: LatencyHistogram,
@@ -125,7 +125,7 @@ impl ScanClient {
         load: ClientLoad,
         end: Instant,
     ) -> Result<ClientRun> {
-        let mut turn = ClientTurn::of(&self, bookings, load);
+        let mut turn = ClientTurn::new(&self, bookings, load);
         while Instant::now() < end {
             turn.next(Instant::now()).await?;
             // One whose statements never wait lets the others of its worker go on, as if it were remote.
@@ -141,7 +141,7 @@ impl ScanClient {
         load: ClientLoad,
         arrivals: Arc<Mutex<UnboundedReceiver<Instant>>>,
     ) -> Result<ClientRun> {
-        let mut turn = ClientTurn::of(&self, bookings, load);
+        let mut turn = ClientTurn::new(&self, bookings, load);
         loop {
             let arrival = arrivals.lock().await.recv().await;
             let Some(arrival) = arrival else { return Ok(turn.run) };
@@ -162,7 +162,7 @@ struct ClientTurn<'a> {
 }
 
 impl<'a> ClientTurn<'a> {
-    fn of(client: &'a ScanClient, bookings: Arc<Bookings>, load: ClientLoad) -> Self {
+    fn new(client: &'a ScanClient, bookings: Arc<Bookings>, load: ClientLoad) -> Self {
         let mut random = StdRng::seed_from_u64(load.seed ^ ((client.number as u64) << 32));
         let due = random.random::<f64>();
         Self { client, bookings, load, random, due, run: ClientRun::default() }
@@ -227,6 +227,6 @@ impl<'a> ClientTurn<'a> {
 async fn changed_one(statement: &PreparedStatement, values: &[ScalarValue]) -> Result<()> {
     let rows = statement.execute(values).await?.collect().await?;
     let rows: usize = rows.iter().map(RecordBatch::num_rows).sum();
-    ensure!(rows == 1, "a change of one row says that it changed {rows}");
+    ensure!(rows == 1, "a change of one row changed {rows} rows");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What the cycles of shared scans did, as `atoll.scans` tells it.
+//! Statistics of the cycles of shared scans, from `atoll.scans`.
 
 use anyhow::{Context, Result};
 use atoll_sql::Session;
@@ -49,7 +49,7 @@ pub(super) struct CycleProfile {
     pub(super) rate_of_core: f64,
 }
 
-/// What they come to.
+/// Sums over the cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct CycleMeans {
     pub(super) cycles: u64,
@@ -66,7 +66,7 @@ pub(super) struct CycleMeans {
 }
 
 impl CycleSums {
-    /// Of all cycles over the bookings so far.
+    /// Sums over all cycles over the bookings so far.
     pub(super) fn now(session: &Session) -> Result<Self> {
         let sql = format!(
             "SELECT CAST(cycles AS DOUBLE), CAST(queries AS DOUBLE), cycle_ms * cycles, \
@@ -98,12 +98,12 @@ impl CycleSums {
         })
     }
 
-    /// Of the cycles since then.
+    /// Sums over the cycles since then.
     pub(super) fn since(self, before: Self) -> Self {
         self.with(before, |now, before| now - before)
     }
 
-    /// Of both.
+    /// The sums of both.
     pub(super) fn and(self, other: Self) -> Self {
         self.with(other, |own, other| own + other)
     }
@@ -120,7 +120,7 @@ impl CycleSums {
         }
     }
 
-    /// What they come to; none where there was no cycle.
+    /// The averages; None if there was no cycle.
     pub(super) fn means(self) -> Option<CycleMeans> {
         let Self { cycles, queries, milliseconds, bytes, candidates, matches, .. } = self;
         (cycles > 0.0).then(|| CycleMeans {

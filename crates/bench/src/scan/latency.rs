@@ -17,7 +17,7 @@ pub(super) struct LatencyHistogram {
     longest: u64,
 }
 
-/// Milliseconds within which so many of a hundred were done.
+/// Percentiles, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct LatencyPercentiles {
     pub(super) count: u64,
@@ -57,7 +57,7 @@ impl LatencyHistogram {
         self.count
     }
 
-    /// The percentiles; none where nothing was counted.
+    /// The percentiles; None if nothing was counted.
     pub(super) fn percentiles(&self) -> Option<LatencyPercentiles> {
         (self.count > 0).then(|| LatencyPercentiles {
             count: self.count,

@@ -6,14 +6,14 @@
 //! | `attributes`, `text` | the 48 attributes of the relation |
 //! | `relation` | its rows, made of a seed, and the file that every engine loads |
 //! | `queries` | statements and their parameters |
-//! | `client` | a client, which asks and changes |
+//! | `client` | a client, which queries and changes |
 //! | `ours` | the database, and its clients in closed and open loops |
-//! | `cycles` | what the cycles of shared scans did |
+//! | `cycles` | statistics of the cycles of shared scans |
 //! | `designs` | threads and processes, side by side |
 //! | `latency` | latencies by time |
 //! | `rounds` | everyone in turn |
-//! | `reports` | reports beside the clients, in a pool of their own or not |
-//! | `report`, `plot` | what came out |
+//! | `reports` | reports alongside the clients, with or without a separate pool |
+//! | `report`, `plot` | the results |
 
 mod attributes;
 mod client;
@@ -82,7 +82,7 @@ Rates are statements a second. Latencies of 'open' count from the moment at whic
 /// Arguments of `atoll bench scan`.
 #[derive(Args, Debug)]
 pub(crate) struct ScanArgs {
-    /// What is measured [default: all]
+    /// What to measure [default: all]
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     work: Vec<ScanWork>,
     /// Rows of the relation; several numbers are compared
@@ -104,13 +104,13 @@ pub(crate) struct ScanArgs {
     #[arg(long, value_name = "N", default_value_t = 256,
           value_parser = clap::value_parser!(u16).range(1..=4096))]
     statements: u16,
-    /// Whether Atoll answers selections by shared scans [default: as the database has it]
+    /// Whether Atoll answers selections by shared scans [default: the database's setting]
     #[arg(long, value_name = "HOW", value_enum)]
     shared_scan: Option<SharedScan>,
     /// Leave out queries that are sent as text
     #[arg(long)]
     no_text: bool,
-    /// Tell where the time of cycles goes, and what the processor counts
+    /// Show where the time of cycles goes, and processor counters
     #[arg(long)]
     profile: bool,
     /// Numbers of threads, as 1..128, for which the fastest cycle is scaled up
@@ -125,7 +125,7 @@ pub(crate) struct ScanArgs {
     /// Seconds of each run
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
-    /// Directory in which the database is made and removed [default: that of temporary files]
+    /// Directory in which the database is created and removed [default: that of temporary files]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
     /// Workers, and threads of DuckDB; several numbers are compared [default: one for each cpu]
@@ -161,7 +161,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Measures, and writes what came out.
+/// Measures and writes the results.
 pub(crate) fn run(args: &ScanArgs) -> Result<(), CommandError> {
     let outputs = args.contest.run.output.outputs(true)?;
     let rivals = args.contest.rivals(&RIVALS)?;
@@ -181,7 +181,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<(), CommandError> {
 fn measure(args: &ScanArgs, has_rival: bool) -> anyhow::Result<(Manifest, ScanReport)> {
     let (machine, _) = this_machine()?;
     let run = &args.contest.run;
-    let mut manifest = Manifest::of(&machine, run.runs, run.warmup, args.contest.seed());
+    let mut manifest = Manifest::new(&machine, run.runs, run.warmup, args.contest.seed());
     let cpus = machine.cpus.len().clamp(1, THREADS_MAX);
     let threads: Vec<usize> = match args.threads.is_empty() {
         true => vec![cpus],
@@ -220,7 +220,7 @@ fn measure(args: &ScanArgs, has_rival: bool) -> anyhow::Result<(Manifest, ScanRe
     Ok((manifest, report))
 }
 
-/// What all relations are measured with.
+/// Settings shared by all relations.
 struct ScanSetup<'a> {
     args: &'a ScanArgs,
     machine: Arc<Machine>,
@@ -238,7 +238,7 @@ impl ScanSetup<'_> {
         let (args, seed) = (self.args, self.args.contest.seed());
         let bandwidth = self.bandwidth(threads)?;
         terminal::say(format!("making {rows} bookings"));
-        let relation = Relation::of(rows, seed);
+        let relation = Relation::new(rows, seed);
         let file = relation.file(&cache::directory()?, threads)?;
         let queries = ScanQueries::draw(&relation, usize::from(args.statements), seed)?;
         let rival = self.rival(threads, &file, &queries)?;
@@ -305,11 +305,11 @@ impl ScanSetup<'_> {
         start_rival(python, threads, self.args.contest.patience(), file, queries).map(Some)
     }
 
-    /// GB/s that so many workers read, before they are given anything else to do.
+    /// Read bandwidth of the idle workers, GB/s.
     fn bandwidth(&self, threads: usize) -> anyhow::Result<f64> {
         terminal::say("measuring the bandwidth of memory");
         let rig = Rig::start(&self.machine, threads, &Tuning::default())?;
-        Meter::of(&rig)?.fastest_read(BANDWIDTH_PASSES)
+        Meter::new(&rig)?.fastest_read(BANDWIDTH_PASSES)
     }
 
     fn runtime(&self, threads: usize) -> anyhow::Result<Runtime> {

@@ -1,4 +1,4 @@
-//! Atoll as a program that embeds it has it: a database, and clients on its workers.
+//! Embedded Atoll: a database, and clients on its workers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) struct BookingDatabase {
     done: ClientRun,
 }
 
-/// What came of a run: its seconds, what the clients did, and the cycles that answered them.
+/// The outcome of a run: its seconds, what the clients did, and the cycles that answered them.
 pub(super) struct LoadRun {
     pub(super) seconds: f64,
     pub(super) did: ClientRun,
@@ -86,7 +86,7 @@ impl BookingDatabase {
         self.runtime.machine().cores.len()
     }
 
-    /// A session of its own.
+    /// Opens a session.
     pub(super) fn session(&self) -> Result<Session> {
         Ok(self.database.session()?)
     }
@@ -108,7 +108,7 @@ impl BookingDatabase {
         session::number(&self.session, sql)
     }
 
-    /// Bytes that the table takes in memory.
+    /// Memory of the table, bytes.
     pub(super) fn bytes(&self) -> Result<u64> {
         self.number("SELECT memory_bytes FROM atoll.tables WHERE \"table\" = 'bookings'")
     }
@@ -128,7 +128,7 @@ impl BookingDatabase {
             let found = self.answer(*query)?;
             if let Some(difference) = answers::difference(&found, &wanted, RowOrder::Any) {
                 let sql = bookings.queries.sql(*query);
-                bail!("{sql}: Atoll and the rows looked at one by one differ: {difference}");
+                bail!("{sql}: Atoll and a row-by-row scan differ: {difference}");
             }
         }
         Ok(())
@@ -195,7 +195,7 @@ impl BookingDatabase {
         Ok(LoadRun { seconds, did, cycles })
     }
 
-    /// A closed loop: each client asks again as soon as it is answered.
+    /// A closed loop: each client sends its next query after the answer.
     pub(super) fn closed(&mut self, load: ClientLoad, time: Duration) -> Result<LoadRun> {
         self.prepare(load.clients)?;
         let before = CycleSums::now(&self.session)?;
@@ -231,7 +231,7 @@ impl BookingDatabase {
     }
 }
 
-/// Tells clients when to ask: at the moments of a Poisson process.
+/// Schedules the clients' queries: the moments of a Poisson process.
 fn arrive(
     clients: &UnboundedSender<Instant>,
     start: Instant,
@@ -259,6 +259,6 @@ fn arrive(
 
 /// Rows as texts, to be compared.
 fn answer(batches: &[RecordBatch]) -> Result<Answer> {
-    let (columns, values) = values::of(batches)?;
+    let (columns, values) = values::from_batches(batches)?;
     Ok(Answer { columns, values, ..Answer::default() })
 }

@@ -1,4 +1,4 @@
-//! What came out, drawn: what a query costs by the number of clients, and throughput by the share of changes.
+//! Plots of the results: cost of a query by the number of clients, and throughput by the share of changes.
 
 use atoll_tools::bench::{ChartAxis, Curve, CurveChart, picture};
 

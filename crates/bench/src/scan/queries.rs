@@ -16,13 +16,13 @@ use super::relation::{Relation, scalar};
 /// Queries that each statement is drawn with.
 pub(super) const PER_STATEMENT: usize = 64;
 
-/// Rows that a query is drawn to find: so many at most, and any power of it up to there as likely.
+/// Most rows that a query is drawn to find; all orders of magnitude up to there are equally likely.
 const ROWS_WANTED: f64 = 40.0;
 /// Rows that a query is expected to find at most, where its range cannot be narrow enough.
 const ROWS_EXPECTED_MAX: f64 = 200.0;
 /// Widest range, as a share of the rows.
 const RANGE_SHARE_MAX: f64 = 0.25;
-/// Rows that tell how frequent values are.
+/// Sampled rows for value frequencies.
 const SAMPLE_ROWS: u64 = 1 << 16;
 /// Rows that a query is tried around.
 const TRIES: usize = 32;
@@ -43,7 +43,7 @@ pub(super) struct ScanStatement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScanQuery {
     pub(super) statement: usize,
-    /// Numbers that the four parameters are, or are made of.
+    /// Numbers from which the four parameters are made.
     pub(super) numbers: [i64; 4],
 }
 
@@ -56,7 +56,7 @@ pub(super) struct ScanQueries {
 }
 
 impl ScanStatement {
-    /// Of random attributes, no two the same, neither of which is the key.
+    /// A statement over different random attributes other than the key.
     fn draw(random: &mut StdRng) -> Self {
         let mut drawn: Vec<usize> = Vec::with_capacity(6);
         let mut other = |wanted: fn(usize) -> bool| loop {
@@ -77,14 +77,14 @@ impl ScanStatement {
         [self.equal, self.range, self.text, first, second, third, fourth]
     }
 
-    /// The statement that has these.
+    /// The statement with these attributes.
     pub(super) fn of_attributes(attributes: [usize; 7]) -> Result<Self> {
         let [equal, range, text, output @ ..] = attributes;
         let is_one = attributes.iter().all(|number| *number < ATTRIBUTES)
             && is_number(equal)
             && is_number(range)
             && is_text(text);
-        ensure!(is_one, "no statement has the attributes {attributes:?}");
+        ensure!(is_one, "no single statement has the attributes {attributes:?}");
         Ok(Self { equal, range, text, output })
     }
 
@@ -137,7 +137,7 @@ fn is_number(attribute: usize) -> bool {
 impl ScanQueries {
     /// So many statements, with their parameters.
     pub(super) fn draw(relation: &Relation, statements: usize, seed: u64) -> Result<Self> {
-        let samples = ValueSamples::of(relation);
+        let samples = ValueSamples::from_relation(relation);
         let mut random = StdRng::seed_from_u64(seed);
         let mut drawn = Self { statements: Vec::new(), queries: Vec::new() };
         let mut tries = 0;
@@ -203,7 +203,7 @@ struct ValueSamples {
 }
 
 impl ValueSamples {
-    fn of(relation: &Relation) -> Self {
+    fn from_relation(relation: &Relation) -> Self {
         let step = (relation.rows / SAMPLE_ROWS).max(1) as usize;
         let rows = (0..relation.rows).step_by(step);
         let values = (0..ATTRIBUTES).map(|number| {
@@ -233,7 +233,7 @@ impl ValueSamples {
         (low.unwrap_or(centre).min(centre), high.unwrap_or(centre).max(centre))
     }
 
-    /// Parameters of a statement with which few rows are expected; none where none are found.
+    /// Parameters with which the statement should find few rows; None if there are none.
     fn query(
         &self,
         relation: &Relation,
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn queries_find_the_row_around_which_they_were_drawn_and_few_others() {
-        let relation = Relation::of(20_000, 3);
+        let relation = Relation::new(20_000, 3);
         let queries = ScanQueries::draw(&relation, 8, 5).expect("queries");
         assert_eq!(queries.queries.len(), 8 * PER_STATEMENT);
         let mut counts: Vec<usize> = (0..queries.queries.len())
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn texts_name_the_parameters_in_their_order() {
-        let relation = Relation::of(2_000, 3);
+        let relation = Relation::new(2_000, 3);
         let queries = ScanQueries::draw(&relation, 4, 5).expect("queries");
         for query in 0..queries.queries.len() {
             let (sql, values) = (queries.statement(query).sql(), queries.values(query));

@@ -19,7 +19,7 @@ use datafusion::parquet::file::properties::WriterProperties;
 use super::attributes::{AttributeKind, BOOKINGS, BookingAttribute, ValueLaw};
 use crate::tpch_data::ROW_GROUP_ROWS;
 
-/// Counts up when rows of the same seed become others, so that no file of before is taken for them.
+/// Version of the rows of a seed, so that older files are not used for them.
 const FORMAT: u32 = 1;
 
 /// The rows.
@@ -30,7 +30,7 @@ pub(super) struct Relation {
     draws: Vec<AttributeDraw>,
 }
 
-/// What an attribute is drawn with.
+/// Random source of an attribute.
 #[derive(Clone, Copy, Debug)]
 struct AttributeDraw {
     ranks: Zipf,
@@ -38,8 +38,8 @@ struct AttributeDraw {
 }
 
 impl Relation {
-    /// Of so many rows.
-    pub(super) fn of(rows: u64, seed: u64) -> Self {
+    /// A relation of `rows` rows.
+    pub(super) fn new(rows: u64, seed: u64) -> Self {
         let draws = BOOKINGS.iter().enumerate().map(|(number, attribute)| {
             let count = match attribute.law {
                 ValueLaw::Falling(_, _, count) | ValueLaw::OftenZero(_, _, _, count) => count,
@@ -51,16 +51,16 @@ impl Relation {
                 | ValueLaw::Even(..)
                 | ValueLaw::Sum(_) => 1,
             };
-            let places = Permutation::of(seed.wrapping_add(number as u64), count);
-            AttributeDraw { ranks: Zipf::of(count), places }
+            let places = Permutation::new(seed.wrapping_add(number as u64), count);
+            AttributeDraw { ranks: Zipf::new(count), places }
         });
         Self { rows, seed, draws: draws.collect() }
     }
 
-    /// The number that an attribute of a row is, or is made of; none is NULL.
+    /// The number from which an attribute of a row is made; never NULL.
     pub(super) fn number(&self, row: u64, attribute: usize) -> Option<i64> {
         let BookingAttribute { law, nulls, .. } = BOOKINGS[attribute];
-        let mut draw = Draw::of(self.seed, attribute as u64, row);
+        let mut draw = Draw::for_row(self.seed, attribute as u64, row);
         if nulls > 0 && draw.below(100) < nulls {
             return None;
         }
@@ -107,7 +107,7 @@ impl Relation {
         values.map(|(number, own)| scalar(own.kind, self.number(row, number))).collect()
     }
 
-    /// The rows as a Parquet file in a directory, made unless it is there.
+    /// The rows as a Parquet file in a directory, created if missing.
     pub(super) fn file(&self, directory: &Path, threads: usize) -> Result<PathBuf> {
         let name = format!("bookings-{}-{}-{FORMAT}.parquet", self.rows, self.seed);
         let file = directory.join(name);
@@ -118,7 +118,7 @@ impl Relation {
         Ok(file)
     }
 
-    /// Writes the file beside its place, and moves it there when it is whole.
+    /// Writes a temporary file, then renames it.
     fn write(&self, directory: &Path, file: &Path, threads: usize) -> Result<()> {
         fs::create_dir_all(directory)?;
         let partial = tempfile::NamedTempFile::new_in(directory)?;
@@ -167,7 +167,7 @@ fn array(kind: AttributeKind, values: impl Iterator<Item = Option<i64>>) -> Arra
     }
 }
 
-/// The value that a number is, or is made into.
+/// The value made from a number.
 pub(super) fn scalar(kind: AttributeKind, number: Option<i64>) -> ScalarValue {
     match kind {
         AttributeKind::Small => ScalarValue::Int16(number.map(|it| it as i16)),
@@ -203,9 +203,9 @@ mod tests {
 
     #[test]
     fn values_fit_their_types_and_follow_from_seed_and_row() {
-        let relation = Relation::of(5_000, 7);
-        let again = Relation::of(5_000, 7);
-        let other = Relation::of(5_000, 8);
+        let relation = Relation::new(5_000, 7);
+        let again = Relation::new(5_000, 7);
+        let other = Relation::new(5_000, 8);
         let mut differing = 0;
         for (number, BookingAttribute { name, kind, nulls, .. }) in BOOKINGS.iter().enumerate() {
             let mut absent = 0;
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn keys_count_the_rows_and_bookings_come_in_the_order_of_their_days() {
-        let relation = Relation::of(5_000, 7);
+        let relation = Relation::new(5_000, 7);
         let created = super::super::attributes::CREATED_ON;
         let days: Vec<_> = (0..5_000).map(|row| relation.number(row, created)).collect();
         assert!(days.is_sorted());
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn a_file_is_made_once_and_holds_every_row() {
         let place = tempfile::tempdir().expect("a directory");
-        let relation = Relation::of(ROW_GROUP_ROWS as u64 / 100, 7);
+        let relation = Relation::new(ROW_GROUP_ROWS as u64 / 100, 7);
         let file = relation.file(place.path(), 2).expect("a file");
         let written = fs::metadata(&file).expect("its size").modified().expect("its time");
         assert_eq!(relation.file(place.path(), 2).expect("the same"), file);
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn columns_have_the_types_that_the_table_declares() {
         let all: Vec<usize> = (0..BOOKINGS.len()).collect();
-        let batch = Relation::of(10, 1).batch(0..10, &all).expect("rows");
+        let batch = Relation::new(10, 1).batch(0..10, &all).expect("rows");
         for (field, own) in batch.schema().fields().iter().zip(&BOOKINGS) {
             let wanted = match scalar(own.kind, None).data_type() {
                 DataType::Utf8View => DataType::Utf8,

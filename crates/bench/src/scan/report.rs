@@ -1,4 +1,4 @@
-//! What came out: throughput beside others, and latencies.
+//! The results: throughput against others, and latencies.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use super::ours::LoadRun;
 use crate::paired::{self, PairedCase};
 use crate::table::table;
 
-/// What is told beside the measurements.
+/// The report, apart from the measurements.
 #[derive(Debug, Serialize)]
 pub(super) struct ScanReport {
     /// One for each number of rows and of threads.
     pub(super) relations: Vec<RelationReport>,
-    /// Whether it is told where the time of cycles goes.
+    /// Whether the time of cycles is broken down.
     pub(super) has_profile: bool,
     #[serde(serialize_with = "cases")]
     pub(super) cases: Vec<ScanCase>,
@@ -41,13 +41,13 @@ pub(super) struct RelationReport {
     /// GB/s that all workers together read.
     pub(super) bandwidth: f64,
     pub(super) found: Option<FoundRows>,
-    /// Microseconds of a rival's query that has nothing to do.
+    /// Microseconds of an empty query of a rival.
     pub(super) rival_empty_query_us: Option<f64>,
-    /// What the processor counted, where that was asked for.
+    /// Processor counters, if requested.
     pub(super) counted: Option<CountedPass>,
     /// Why it counted nothing.
     pub(super) no_counters: Option<String>,
-    /// More threads of another machine, where that was asked for.
+    /// More threads of another machine, if requested.
     pub(super) scale_up: Option<ScaleUp>,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct ScanCase {
     latencies: Vec<SubjectLatencies>,
 }
 
-/// Latencies and cycles of everyone who was measured in this process.
+/// Latencies and cycles of all competitors measured in this process.
 #[derive(Debug)]
 struct SubjectLatencies {
     name: String,
@@ -77,8 +77,8 @@ struct SubjectLatencies {
 }
 
 impl FoundRows {
-    /// Of the queries; none where there were none.
-    pub(super) fn of(found: &mut [u32]) -> Option<Self> {
+    /// Returns None without queries.
+    pub(super) fn from_counts(found: &mut [u32]) -> Option<Self> {
         found.sort_unstable();
         let last = found.len().checked_sub(1)?;
         let at = |share: f64| found[(last as f64 * share) as usize];
@@ -125,7 +125,7 @@ impl ScanCase {
         })
     }
 
-    /// Who, and what the cycles did.
+    /// Names of the competitors with their cycles.
     pub(super) fn cycles(&self) -> impl Iterator<Item = (&str, CycleMeans)> {
         let all = self.latencies.iter();
         all.filter_map(|subject| Some((subject.name.as_str(), subject.cycles.means()?)))
@@ -360,7 +360,7 @@ mod tests {
     fn rows_that_were_found_are_summed_up_by_rank() {
         let mut found: Vec<u32> = (0..=1000).rev().collect();
         let summed = FoundRows { median: 500, p90: 900, p99: 990, most: 1000 };
-        assert_eq!(FoundRows::of(&mut found), Some(summed));
-        assert_eq!(FoundRows::of(&mut []), None);
+        assert_eq!(FoundRows::from_counts(&mut found), Some(summed));
+        assert_eq!(FoundRows::from_counts(&mut []), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Reports beside the clients: sessions that group all bookings again and again, on the workers of the clients or on
+//! Reports alongside the clients: sessions that group all bookings again and again, on the workers of the clients or on
 //! cores of their own.
 
 use std::sync::Arc;
@@ -17,41 +17,41 @@ const REPORT: &str = "SELECT origin, cabin, count(*), sum(total_cents), avg(pass
 /// Name of the pool of the reports.
 const POOL: &str = "reports";
 
-/// What came of clients beside reports.
-pub(super) struct BesideReports {
+/// Results of clients alongside reports.
+pub(super) struct WithReports {
     pub(super) clients: LoadRun,
     /// Reports a second.
     pub(super) reports: f64,
 }
 
 impl BookingDatabase {
-    /// A closed loop beside so many reports at a time, which have the last half of the cores for themselves where
+    /// A closed loop alongside concurrent reports, which have the last half of the cores to themselves if
     /// they have a pool.
-    pub(super) fn beside_reports(
+    pub(super) fn run_with_reports(
         &mut self,
         load: ClientLoad,
         time: Duration,
         has_pool: bool,
-    ) -> Result<BesideReports> {
+    ) -> Result<WithReports> {
         let cores = self.cores();
         if has_pool {
             let last = cores - 1;
             self.run(&format!("CREATE POOL {POOL} ON CORES {}-{last}", cores - cores / 2))?;
         }
-        let done = self.run_beside(load, time, cores / 2, has_pool);
+        let done = self.run_reports_and_clients(load, time, cores / 2, has_pool);
         if has_pool {
             self.run(&format!("DROP POOL {POOL}"))?;
         }
         done
     }
 
-    fn run_beside(
+    fn run_reports_and_clients(
         &mut self,
         load: ClientLoad,
         time: Duration,
         reports: usize,
         has_pool: bool,
-    ) -> Result<BesideReports> {
+    ) -> Result<WithReports> {
         let is_over = Arc::new(AtomicBool::new(false));
         let mut tasks = Vec::with_capacity(reports);
         for number in 0..reports {
@@ -63,7 +63,7 @@ impl BookingDatabase {
         is_over.store(true, Ordering::Relaxed);
         let count: u64 = self.wait(tasks)?.into_iter().sum();
         let seconds = begun.elapsed().as_secs_f64();
-        Ok(BesideReports { clients: clients?, reports: count as f64 / seconds })
+        Ok(WithReports { clients: clients?, reports: count as f64 / seconds })
     }
 }
 

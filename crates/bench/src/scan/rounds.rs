@@ -1,4 +1,4 @@
-//! The rounds over one relation: those that only read, in which everyone takes turns, and then those that
+//! The rounds over one relation: those that only read, in which all competitors take turns, and then those that
 //! change rows.
 
 use std::path::Path;
@@ -24,10 +24,10 @@ use crate::rivals::scan::{RivalStatement, ScanEngine};
 const MIX_CHANGES: f64 = 0.1;
 /// Queries whose answers are compared with those of rivals.
 const COMPARED: usize = 64;
-/// Queries whose answers are compared with the rows looked at one by one.
+/// Queries whose answers are compared with a row-by-row scan.
 const CHECKED: usize = 8;
 
-/// What is measured.
+/// The plan of the measurements.
 #[derive(Clone, Debug)]
 pub(super) struct ScanPlan {
     pub(super) work: Vec<ScanWork>,
@@ -38,14 +38,14 @@ pub(super) struct ScanPlan {
     pub(super) loads: Vec<f64>,
     /// Whether queries are sent as text too.
     pub(super) text: bool,
-    /// Of each run.
+    /// Time of each run.
     pub(super) time: Duration,
     pub(super) seed: u64,
     /// Those that do not count, and those that do.
     pub(super) rounds: (u32, u32),
 }
 
-/// One relation, and who asks of it.
+/// One relation, and its competitors.
 pub(super) struct ScanRounds<'a> {
     pub(super) plan: &'a ScanPlan,
     /// Settings that all its cases share.
@@ -129,7 +129,7 @@ impl ScanRounds<'_> {
         self.plan.clients.iter().copied().max().unwrap_or(1)
     }
 
-    /// The case with these settings, made where there is none.
+    /// The case with these settings, created on first use.
     fn case(&mut self, own: Value) -> &mut ScanCase {
         let mut settings = own;
         if let (Some(all), Some(shared)) = (settings.as_object_mut(), self.setting.as_object()) {
@@ -193,7 +193,7 @@ impl ScanRounds<'_> {
         Ok(())
     }
 
-    /// Arrivals at shares of what a closed loop reached.
+    /// Arrivals at shares of the rate of a closed loop.
     fn open(&mut self, fastest: f64, seed: u64) -> Result<()> {
         let clients = self.clients_most();
         for share in self.plan.loads.clone() {
@@ -226,12 +226,12 @@ impl ScanRounds<'_> {
         Ok(())
     }
 
-    /// A round of queries beside reports.
+    /// A round of queries alongside reports.
     fn pool(&mut self, seed: u64) -> Result<()> {
         let (clients, path) = (self.clients_most(), StatementPath::Prepared);
         let load = ClientLoad { clients, path, changes: 0.0, seed };
         for (name, has_pool) in [("atoll", false), ("atoll, reports in a pool", true)] {
-            let run = self.database.beside_reports(load, self.plan.time, has_pool)?;
+            let run = self.database.run_with_reports(load, self.plan.time, has_pool)?;
             let settings = json!({ "work": "pools", "clients": clients });
             self.case(settings).add(name, &run.clients);
             let settings = json!({ "work": "pools", "of": "reports", "clients": clients });
@@ -285,11 +285,11 @@ impl ScanRounds<'_> {
 
     /// How many rows the queries found.
     pub(super) fn found_rows(&mut self) -> Result<Option<FoundRows>> {
-        let found = FoundRows::of(&mut self.found);
+        let found = FoundRows::from_counts(&mut self.found);
         if let Some(FoundRows { median, p99, .. }) = found {
             ensure!(
                 median <= 10 && p99 <= 1000,
-                "queries find {median} rows in the median and {p99} in 99 of 100, where 10 and 1000 are meant"
+                "queries find {median} rows in the median and {p99} at the 99th percentile; expected 10 and 1000"
             );
         }
         Ok(found)

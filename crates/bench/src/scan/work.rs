@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measurements.
 
 use clap::ValueEnum;
 
@@ -19,14 +19,14 @@ pub(super) enum ScanWork {
     Designs,
 }
 
-/// What Atoll does with selections that could ride a shared scan.
+/// When Atoll answers selections by a shared scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SharedScan {
-    /// Rides where several are waiting
+    /// If several queries wait
     Auto,
-    /// Always rides
+    /// Always
     On,
-    /// Never rides
+    /// Never
     Off,
 }
 

@@ -18,7 +18,7 @@ const CONNECTION_WINDOW: u32 = 16 << 20;
 /// Bytes of a frame at most. A small one costs a system call on either side.
 const FRAME_MAX: u32 = 1 << 20;
 
-/// Runs a statement over a connection of its own, and discards its rows; the bytes are those of the messages.
+/// Runs a statement over its own connection, and discards its rows; the bytes are those of the messages.
 pub(super) fn discard(address: SocketAddr, sql: &str, patience: Duration) -> Result<Discarded> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start tokio")?;
@@ -38,7 +38,7 @@ async fn run(address: SocketAddr, sql: &str) -> Result<Discarded> {
     let info = client.execute(sql.to_owned(), None).await?;
     let mut discarded = Discarded::default();
     for endpoint in info.endpoint {
-        let ticket = endpoint.ticket.context("the server gave no ticket")?;
+        let ticket = endpoint.ticket.context("the server returned no ticket")?;
         let mut messages = client.do_get(ticket).await?.into_inner();
         while let Some(message) = messages.try_next().await? {
             discarded.bytes +=

@@ -1,4 +1,4 @@
-//! `atoll serve` beside PostgreSQL, each as a process, asked by pgbench and by a client that discards what it gets.
+//! `atoll serve` against PostgreSQL, each as a process, driven by pgbench and by a client that discards its results.
 
 mod flight;
 mod pgbench;
@@ -41,7 +41,7 @@ loopback, ask for no password and sync every commit; clients and servers share t
 /// Arguments of `atoll bench server`.
 #[derive(Args, Debug)]
 pub(crate) struct ServerArgs {
-    /// What is measured [default: all]
+    /// What to measure [default: all]
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     work: Vec<ServerWork>,
     /// Clients of pgbench
@@ -68,7 +68,7 @@ pub(crate) struct ServerArgs {
     /// Server to compare with
     #[arg(long, value_name = "NAME", value_enum, default_value_t = ServerRival::Postgresql)]
     rivals: ServerRival,
-    /// Directory in which databases are made and removed [default: that of temporary files]
+    /// Directory in which databases are created and removed [default: that of temporary files]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
     /// Atoll's workers [default: one for each cpu]
@@ -88,7 +88,7 @@ enum ServerRival {
     None,
 }
 
-/// Measures, and writes what came out.
+/// Measures and writes the results.
 pub(crate) fn run(args: &ServerArgs) -> Result<(), CommandError> {
     let outputs = args.run.output.outputs(false)?;
     let (manifest, report) = contest(args)?;
@@ -107,7 +107,7 @@ fn contest(args: &ServerArgs) -> Result<(Manifest, ServerReport)> {
     let (machine, _) = this_machine()?;
     let threads = args.threads.map_or(machine.cpus.len(), usize::from).clamp(1, THREADS_MAX);
     let (runs, warmup) = (args.run.runs, args.run.warmup);
-    let mut manifest = Manifest::of(&machine, runs, warmup, args.seed);
+    let mut manifest = Manifest::new(&machine, runs, warmup, args.seed);
     let directory = || cache::databases(args.directory.as_deref());
     let plan = ServerPlan {
         work: match args.work.is_empty() {
@@ -138,11 +138,11 @@ fn contest(args: &ServerArgs) -> Result<(Manifest, ServerReport)> {
     Ok((manifest, ServerReport { scale: args.scale, seconds: args.seconds, cases }))
 }
 
-/// What came out.
+/// The results.
 #[derive(Debug, Serialize)]
 struct ServerReport {
     scale: u32,
-    /// Of each run of pgbench.
+    /// Seconds of each run of pgbench.
     seconds: f64,
     cases: Vec<PairedCase>,
 }

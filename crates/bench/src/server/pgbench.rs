@@ -9,12 +9,12 @@ use anyhow::{Context, Result, ensure};
 use super::process::DatabaseServer;
 use super::work::QueryProtocol;
 
-/// What a run of pgbench gave.
+/// Results of a pgbench run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct PgbenchRun {
-    /// Transactions a second, without the time of connecting, or with it where each has a connection of its own.
+    /// Transactions a second, without the time of connecting, or with it if each has its own connection.
     pub(super) rate: f64,
-    /// Milliseconds that connecting took, where each transaction has a connection of its own.
+    /// Milliseconds to connect, if each transaction has its own connection.
     pub(super) connecting_ms: Option<f64>,
     /// Milliseconds that half and all but one in a hundred of the transactions took at most.
     pub(super) p50_ms: f64,
@@ -26,7 +26,7 @@ pub(super) struct PgbenchRun {
 pub(super) struct PgbenchPlan<'a> {
     pub(super) script: &'a [&'a str],
     pub(super) clients: u16,
-    /// Of pgbench, so many at most.
+    /// Threads of pgbench at most.
     pub(super) threads: usize,
     pub(super) protocol: QueryProtocol,
     pub(super) time: Duration,
@@ -46,7 +46,7 @@ pub(super) fn run(
     server: &DatabaseServer,
     plan: &PgbenchPlan<'_>,
 ) -> Result<PgbenchRun> {
-    let logs = tempfile::tempdir().context("no directory for pgbench's logs")?;
+    let logs = tempfile::tempdir().context("cannot create a directory for pgbench's logs")?;
     let threads = plan.threads.min(usize::from(plan.clients)).to_string();
     let seconds = plan.time.as_secs_f64().ceil().max(1.0);
     let mut command = command(program, server);
@@ -98,7 +98,7 @@ fn percentiles(logs: &Path) -> Result<(f64, f64)> {
         micros.extend(times.collect::<Option<Vec<u32>>>().context("pgbench's log has no times")?);
     }
     micros.sort_unstable();
-    let last = micros.len().checked_sub(1).context("no transaction was done")?;
+    let last = micros.len().checked_sub(1).context("no transaction was completed")?;
     let at = |share: f64| f64::from(micros[(last as f64 * share).round() as usize]) / 1e3;
     Ok((at(0.5), at(0.99)))
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_pgbench_prints_is_read() {
+    fn the_output_of_pgbench_is_read() {
         let text = "pgbench (15.14)\ntransaction type: <builtin: select only>\n\
             number of failed transactions: 0 (0.000%)\nlatency average = 2.391 ms\n\
             average connection time = 1.893 ms\ntps = 418.2 (including reconnection times)\n";

@@ -20,11 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The statement whose result is large.
 const WIDE: &str = "SELECT * FROM wide";
 
-/// What is measured.
+/// The plan of the measurements.
 pub(super) struct ServerPlan {
     pub(super) work: Vec<ServerWork>,
     pub(super) clients: Vec<u16>,
-    /// Of pgbench: one for each cpu.
+    /// Threads of pgbench: one for each cpu.
     pub(super) threads: usize,
     pub(super) protocols: Vec<QueryProtocol>,
     pub(super) time: Duration,
@@ -125,7 +125,7 @@ fn cases(
     }
 }
 
-/// Makes the tables that are asked for.
+/// Creates the requested tables.
 fn prepare(plan: &ServerPlan, servers: &[DatabaseServer], measured: &mut [Measured]) -> Result<()> {
     let mut init = measured.iter_mut().find(|it| it.work == ServerWork::Init);
     for server in servers {
@@ -198,7 +198,7 @@ fn run(
     Ok(())
 }
 
-/// Memory that connections add which did one statement each and wait, beside a first one, with which the server's code
+/// Memory of idle connections after one statement each, on top of a first one, with which the server's code
 /// comes into memory.
 fn idle_megabytes(server: &DatabaseServer, connections: u16) -> Result<f64> {
     let idle = || {

@@ -16,15 +16,15 @@ const VERSION: u32 = 3 << 16;
 pub(super) struct WireClient {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// What of the buffer is read and not yet looked at.
+    /// The part of the buffer that is read but not parsed yet.
     filled: std::ops::Range<usize>,
 }
 
-/// What a statement gave.
+/// The result of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Discarded {
     pub(super) rows: u64,
-    /// Of messages with rows.
+    /// Bytes of messages with rows.
     pub(super) bytes: u64,
 }
 
@@ -104,7 +104,7 @@ impl WireClient {
         self.skip(1)?;
         match failure {
             None => Ok(discarded),
-            Some(text) => bail!("the server says: {}", text.replace('\0', " ")),
+            Some(text) => bail!("the server reports: {}", text.replace('\0', " ")),
         }
     }
 
@@ -139,7 +139,7 @@ impl WireClient {
         Ok(())
     }
 
-    /// Reads where all is looked at.
+    /// Reads more if all is parsed.
     fn fill(&mut self) -> Result<()> {
         if self.filled.is_empty() {
             self.buffer.resize(BUFFER, 0);
@@ -159,7 +159,7 @@ mod tests {
 
     use super::{Discarded, WireClient};
 
-    /// A server that takes whatever comes and answers with these bytes, one answer for each message.
+    /// A server that answers each message with one of these byte strings.
     fn server(answers: Vec<Vec<u8>>) -> std::net::SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");

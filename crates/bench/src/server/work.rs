@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measurements.
 
 use clap::ValueEnum;
 
@@ -18,7 +18,7 @@ pub(super) enum ServerWork {
     Idle,
     /// A large result, sent to a client that discards it
     Rows,
-    /// The same over Arrow Flight SQL, beside PostgreSQL over its own protocol
+    /// The same over Arrow Flight SQL, next to PostgreSQL over its own protocol
     Flight,
 }
 

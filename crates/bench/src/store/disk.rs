@@ -1,4 +1,4 @@
-//! What the disk does by itself: the limit of what waits for it.
+//! The speed of the disk alone: the limit of all that waits for it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -20,8 +20,8 @@ pub(super) struct Disk<'a> {
 }
 
 impl<'a> Disk<'a> {
-    /// The disk under a directory, in which two files are made.
-    pub(super) fn of(directory: &'a Path) -> Result<Self> {
+    /// The disk under a directory; creates two files there.
+    pub(super) fn new(directory: &'a Path) -> Result<Self> {
         let path = directory.join("synced");
         let file = File::create(&path);
         let file = file.with_context(|| format!("cannot make {}", path.display()))?;
@@ -45,7 +45,7 @@ impl<'a> Disk<'a> {
         Ok(count as f64 / start.elapsed().as_secs_f64())
     }
 
-    /// Seconds to write so many bytes into a new file and to sync it.
+    /// Seconds to write `bytes` into a new file and to sync it.
     pub(super) fn write_seconds(&self, bytes: u64) -> Result<f64> {
         let path = self.directory.join("written");
         // Not zeros, which some disks do not write.

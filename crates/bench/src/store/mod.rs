@@ -1,5 +1,5 @@
-//! Databases in directories: single rows, bulk loads, checkpoints, recovery, beside SQLite and DuckDB with
-//! the same durability, and beside what the disk does by itself.
+//! Databases in directories: single rows, bulk loads, checkpoints, recovery, against SQLite and DuckDB with
+//! the same durability, and against the disk alone.
 
 mod disk;
 mod ours;
@@ -36,12 +36,12 @@ Examples:
   atoll bench store --work insert,update --sessions 1,32 --durability fsync --directory /var/tmp
   atoll bench store --work bulk,checkpoint,recovery --bulk-rows 10000000 --rivals none --json
 
-Rates are transactions a second; 'fdatasync' is what the disk does with one write and sync after the other.";
+Rates are transactions a second; 'fdatasync' is one write and sync of the disk after the other.";
 
 /// Arguments of `atoll bench store`.
 #[derive(Args, Debug)]
 pub(crate) struct StoreArgs {
-    /// What is measured [default: all]
+    /// What to measure [default: all]
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     work: Vec<StoreWork>,
     /// Sessions of one process, for single rows
@@ -63,7 +63,7 @@ pub(crate) struct StoreArgs {
     #[arg(long, value_name = "N", default_value_t = 2_000_000,
           value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     bulk_rows: u64,
-    /// Directory in which databases are made and removed [default: that of temporary files]
+    /// Directory in which databases are created and removed [default: that of temporary files]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
     /// Workers, and threads of DuckDB [default: one for each cpu]
@@ -73,7 +73,7 @@ pub(crate) struct StoreArgs {
     contest: ContestArgs,
 }
 
-/// Measures, and writes what came out.
+/// Measures and writes the results.
 pub(crate) fn run(args: &StoreArgs) -> Result<(), CommandError> {
     let outputs = args.contest.run.output.outputs(false)?;
     let rivals = args.contest.rivals(&RIVALS)?;
@@ -93,7 +93,7 @@ fn contest(args: &StoreArgs, rivals: &[Rival]) -> anyhow::Result<(Manifest, Stor
     let (machine, kernel) = this_machine()?;
     let threads = args.threads.map_or(machine.cpus.len(), usize::from).clamp(1, THREADS_MAX);
     let (runs, warmup) = (args.contest.run.runs, args.contest.run.warmup);
-    let mut manifest = Manifest::of(&machine, runs, warmup, args.contest.seed());
+    let mut manifest = Manifest::new(&machine, runs, warmup, args.contest.seed());
     let directory = cache::databases(args.directory.as_deref())?;
     let engines = start(args, rivals, threads, &directory)?;
     let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };

@@ -1,4 +1,4 @@
-//! Atoll as a program that embeds it has it: a database, and sessions on its workers.
+//! Embedded Atoll: a database, and sessions on its workers.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -81,19 +81,19 @@ impl OurDatabase {
         session::run(&self.session, sql)
     }
 
-    /// Seconds that a statement takes.
+    /// Seconds of a statement.
     pub(super) fn time(&self, sql: &str) -> Result<f64> {
         let start = Instant::now();
         self.run(sql)?;
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// A number that a query gives.
+    /// The number returned by a query.
     pub(super) fn number(&self, sql: &str) -> Result<u64> {
         session::number(&self.session, sql)
     }
 
-    /// Transactions a second of so many sessions, each on a worker.
+    /// Transactions per second of this many sessions, each on a worker.
     pub(super) fn rate(
         &mut self,
         work: StoreWork,
@@ -160,7 +160,7 @@ impl OurDatabase {
         Ok(())
     }
 
-    /// Closes it and opens its directory again; how long that takes.
+    /// Closes it and opens its directory again; returns the seconds.
     pub(super) fn reopen(self, directory: &Path) -> Result<(Self, f64)> {
         let Self { database, session, rows, next, inserted, updated } = self;
         let runtime = database.runtime().clone();

@@ -1,4 +1,4 @@
-//! What came out: for each case the median of everyone, and how Atoll compares.
+//! The results: for each case all medians, and how Atoll compares.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::paired::{self, PairedCase};
 
-/// What is told beside the measurements.
+/// The report, apart from the measurements.
 #[derive(Debug, Serialize)]
 pub(super) struct StoreReport {
     /// Rows of the table of single rows, and of the one that is copied.

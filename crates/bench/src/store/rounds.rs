@@ -26,12 +26,12 @@ const CHANGES: [(&str, &str); 2] = [
     ("clustered", "id < (SELECT count(*) FROM source) / 100"),
 ];
 
-/// What is measured.
+/// The plan of the measurements.
 pub(super) struct StorePlan {
     pub(super) work: Vec<StoreWork>,
     pub(super) sessions: Vec<u16>,
     pub(super) durability: Vec<StoreDurability>,
-    /// Of each run with single rows.
+    /// Time of each run with single rows.
     pub(super) time: Duration,
     pub(super) rows: u64,
     pub(super) bulk_rows: u64,
@@ -66,7 +66,7 @@ pub(super) fn measure(
     mut engines: Vec<StoreEngine>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<PairedCase>> {
-    let disk = Disk::of(&plan.directory)?;
+    let disk = Disk::new(&plan.directory)?;
     let mut cases = Vec::new();
     for durability in &plan.durability {
         progress(&format!("single rows, {}", durability.name()));
@@ -213,7 +213,7 @@ fn bulk(
     Ok(cases)
 }
 
-/// Checkpoints after few changes, and opening what they wrote.
+/// Checkpoints after few changes, and opening the result.
 fn checkpoints(plan: &StorePlan, runtime: &Runtime) -> Result<Vec<PairedCase>> {
     let directory = plan.directory.join("atoll-checkpoint");
     let mut database = OurDatabase::open(runtime, Some(directory.clone()))?;

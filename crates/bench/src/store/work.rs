@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measurements.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -6,9 +6,9 @@ use serde::Serialize;
 /// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum StoreWork {
-    /// One row in a transaction of its own
+    /// One row in its own transaction
     Insert,
-    /// One row by its key in a transaction of its own
+    /// One row by its key in its own transaction
     Update,
     /// One row by its key, through a prepared statement
     Select,
@@ -33,7 +33,7 @@ impl StoreWork {
         }
     }
 
-    /// The statement of one row; none where it is about whole tables.
+    /// The statement of one row; None if it is about whole tables.
     pub(super) fn statement(self) -> Option<&'static str> {
         match self {
             Self::Insert => Some("INSERT INTO item VALUES ($1, 0, 'item')"),
@@ -54,7 +54,7 @@ impl StoreWork {
 pub(super) enum StoreDurability {
     /// A power cut
     Fsync,
-    /// Nothing that is not in a checkpoint
+    /// Only what is in a checkpoint
     Off,
 }
 

@@ -114,7 +114,7 @@ impl TpchReport {
         row
     }
 
-    /// A row of sums; none where no query was answered.
+    /// A row of sums; None if no query was answered.
     fn sums(
         &self,
         name: &str,
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_report_is_complete_and_its_tables_are_in_line() {
         let machine = Machine::synthetic("node:1 core:2 pu:1").expect("a machine");
-        let text = report().to_markdown(&Manifest::of(&machine, 1, 0, 1));
+        let text = report().to_markdown(&Manifest::new(&machine, 1, 0, 1));
         for part in [
             "# TPC-H at scale factor 1: atoll, rival",
             "- runs: 1 after 0 to warm up",

@@ -71,7 +71,7 @@ type Replacement = (&'static str, String);
 
 /// Query `number` (1 to 22), given in its validation form, with the parameters of one round.
 pub(super) fn fresh(number: u8, text: &str, seed: u64, round: usize) -> Result<String> {
-    // Rounds and queries draw from streams of their own: leaving a query out changes no other.
+    // Rounds and queries draw from their own streams: leaving a query out changes no other.
     let stream = seed ^ (u64::from(number) << 56) ^ ((round as u64) << 32);
     let mut draw = Draw(StdRng::seed_from_u64(stream));
     replace(text, &replacements(number, &mut draw))
@@ -84,7 +84,7 @@ fn replace(text: &str, replacements: &[Replacement]) -> Result<String> {
         ensure!(text.contains(old), "it has no '{old}'");
     }
     let (mut result, mut rest) = (String::with_capacity(text.len()), text);
-    // Of two that start at one place the longer is meant: `1` is where `10` is, too.
+    // The longer of two matches at a position wins: `1` also matches `10`.
     let next = |rest: &str| {
         let found = replacements.iter().filter_map(|(old, new)| Some((rest.find(old)?, *old, new)));
         found
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_place_is_not_replaced_again() {
+    fn a_file_in_place_is_not_replaced_again() {
         let swapped = [("'a'", "'b'".to_owned()), ("'b'", "'a'".to_owned())];
         assert_eq!(replace("'a' and 'b'", &swapped).expect("it fits"), "'b' and 'a'");
         let nested = [("x 1", "x 5".to_owned()), ("x 10", "x 7".to_owned())];

@@ -1,4 +1,4 @@
-//! What was found: times, ratios, memory, and the conditions.
+//! The results: times, ratios, memory, and the conditions.
 
 use atoll_tools::bench::{Measurement, Summary};
 use atoll_topology::Bytes;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::protocol::Loaded;
 
-/// What is told beside the measurements. The first engine is Atoll.
+/// The report, apart from the measurements. The first engine is Atoll.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct TpchReport {
     /// How it was measured.
@@ -57,7 +57,7 @@ pub(crate) struct TpchSettings {
 /// Load and memory of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct EngineMeasured {
-    /// What it said after the load.
+    /// Its message after the load.
     pub(crate) loaded: Loaded,
     /// Highest resident memory of its process, load and queries included.
     pub(crate) peak_rss_bytes: u64,
@@ -79,7 +79,7 @@ pub(crate) struct QueryTimes {
     pub(crate) rows: usize,
     /// One for each engine, in their order; empty where the query has a problem.
     pub(crate) times: Vec<Times>,
-    /// What its scans reached, where it is known.
+    /// Bandwidth of its scans, if known.
     pub(crate) scan: Option<ScanReached>,
 }
 
@@ -97,14 +97,14 @@ pub(crate) struct Times {
     pub(crate) atoll_ratio: f64,
 }
 
-/// What the scans of a query reached.
+/// Bandwidth of the scans of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct ScanReached {
     /// Bytes that the scans read, as they are stored.
     pub(crate) bytes: u64,
     /// Bytes over the median time.
     pub(crate) bytes_per_second: f64,
-    /// Of the bandwidth measured in the same run.
+    /// Share of the bandwidth measured in the same run.
     pub(crate) bandwidth_share: f64,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct Total {
 }
 
 impl TpchReport {
-    /// Puts together what was measured.
+    /// Builds the report from the measurements.
     pub(super) fn new(
         settings: TpchSettings,
         bandwidth: Bandwidth,
@@ -164,7 +164,7 @@ impl TpchReport {
     }
 }
 
-/// The totals of the engine at a place in the order; none where no query was answered.
+/// The totals of the engine at a place in the order; None if no query was answered.
 fn total(name: &str, at: usize, answered: &[&QueryTimes]) -> Option<Total> {
     let median = |query: &&QueryTimes, at: usize| query.times[at].ms.median;
     let sum = |at: usize| answered.iter().map(|query| median(query, at)).sum::<f64>();
@@ -209,13 +209,14 @@ impl QueryRuns {
         self.problems.push(what);
     }
 
-    /// One line for those who wait.
+    /// A line of progress.
     pub(super) fn progress(&self) -> String {
         if let Some(problem) = self.problems.first() {
             return format!("Q{}: {problem}", self.query);
         }
         let times = self.engines.iter().zip(&self.samples).map(|(engine, samples)| {
-            let median = Summary::of(samples.iter().copied()).map_or(0.0, |all| all.median);
+            let median =
+                Summary::from_values(samples.iter().copied()).map_or(0.0, |all| all.median);
             format!("{engine} {median:.1} ms")
         });
         format!("Q{}: {}", self.query, times.collect::<Vec<_>>().join(", "))
@@ -227,7 +228,7 @@ impl QueryRuns {
             return QueryTimes { query, rows, times: Vec::new(), scan: None };
         }
         let summaries: Option<Vec<Summary>> =
-            samples.iter().map(|samples| Summary::of(samples.iter().copied())).collect();
+            samples.iter().map(|samples| Summary::from_values(samples.iter().copied())).collect();
         let Some(summaries) = summaries.filter(|all| !all.is_empty()) else {
             return QueryTimes { query, rows, times: Vec::new(), scan: None };
         };

@@ -19,7 +19,7 @@ const SCAN: &str = "ScanExec";
 /// The state of errors that no user's mistake explains.
 const INTERNAL: &str = "XX000";
 
-/// What the kernel says of pages and threads, in the order of [`Placement`]'s fields.
+/// Pages and threads as the kernel reports them, in the order of [`Placement`]'s fields.
 const PLACEMENT: &str = "
     SELECT sum(CASE WHEN found_node = wanted_node THEN pages ELSE 0 END) AS at_home,
            sum(CASE WHEN found_node <> wanted_node THEN pages ELSE 0 END) AS elsewhere,
@@ -48,7 +48,7 @@ impl Atoll {
         Ok(Self { session, options: session_options })
     }
 
-    /// Loads the tables from their files, where there are any.
+    /// Loads the tables from their files, if any.
     pub(super) fn load(options: &WorkerArgs, host: Host) -> Result<Self> {
         let atoll = Self::start(options, host)?;
         let Some(directory) = &options.data else { return Ok(atoll) };
@@ -90,7 +90,7 @@ impl Engine for Atoll {
 
     fn scanned_bytes(&self, sql: &str) -> Result<Option<u64>> {
         let (session, sql) = (self.session.clone(), sql.to_owned());
-        // On a worker, where the scans that a query runs by itself are.
+        // On a worker, as the scans of a query are.
         let run = self.session.runtime().spawn_on(WorkerId(0), async move {
             let (plan, context) = session.plan(&sql).await?;
             collect(Arc::clone(&plan), context).await?;
@@ -101,7 +101,7 @@ impl Engine for Atoll {
     }
 
     fn placement(&self) -> Result<Option<Placement>> {
-        let (_, rows) = values::of(&self.query(PLACEMENT)?)?;
+        let (_, rows) = values::from_batches(&self.query(PLACEMENT)?)?;
         let numbers: Vec<u64> = rows
             .into_iter()
             .flatten()
@@ -116,7 +116,7 @@ impl Engine for Atoll {
     }
 }
 
-/// Bytes that the scans of an executed plan counted; none where none counted.
+/// Bytes that the scans of an executed plan counted; None if no scan counted.
 fn scanned_bytes(plan: &Arc<dyn ExecutionPlan>) -> Option<u64> {
     let own = (plan.name() == SCAN).then(|| plan.metrics()).flatten().and_then(|metrics| {
         let of = |name: &str| Some(metrics.sum_by_name(name)?.as_usize() as u64);

@@ -22,7 +22,7 @@ pub(super) struct Plain {
 
 impl Plain {
     /// Loads the tables with `threads` threads into as many partitions, cut between the files' row
-    /// groups; statistics are those that an in-memory table has by itself.
+    /// groups; statistics are an in-memory table's own.
     pub(super) fn load(threads: usize, directory: &Path) -> Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads)

@@ -1,4 +1,4 @@
-//! An engine in a process of its own, driven by lines on standard input and output.
+//! An engine in its own process, driven by lines on standard input and output.
 //!
 //! The benchmark starts its own program again for Atoll and for plain DataFusion, so that the memory
 //! of each is its own and all engines, the Python rival included, are measured alike.
@@ -82,7 +82,7 @@ trait Engine {
         bail!("this engine keeps the tables it has loaded")
     }
 
-    /// Where tables and threads are, where it can tell.
+    /// Placement of tables and threads, if the engine knows it.
     fn placement(&self) -> Result<Option<Placement>>;
 }
 
@@ -194,7 +194,7 @@ fn answer(engine: &impl Engine, query: u8, sql: &str) -> Result<Answer> {
     let started = Instant::now();
     let batches = engine.query(sql)?;
     let ms = milliseconds_since(started);
-    let (columns, values) = values::of(&batches)?;
+    let (columns, values) = values::from_batches(&batches)?;
     Ok(Answer { query, ms, columns, values })
 }
 
@@ -229,7 +229,7 @@ mod tests {
                     let column = Arc::new(Int64Array::from(vec![Some(7), None]));
                     Ok(vec![RecordBatch::try_from_iter([("a", column as _)])?])
                 }
-                other => bail!("no such table: {other}"),
+                other => bail!("table {other} does not exist"),
             }
         }
 
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn an_error_is_a_reply_and_the_worker_goes_on() {
         let lines = lines("{\"query\": 1, \"sql\": \"bad\"}\nnonsense\n\n");
-        assert_eq!(lines[1], serde_json::json!({"error": "no such table: bad"}));
+        assert_eq!(lines[1], serde_json::json!({"error": "table bad does not exist"}));
         assert!(lines[2]["error"].as_str().is_some_and(|text| text.contains("not a request")));
         assert_eq!(
             lines.len(),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_fails_is_told_before_the_worker_ends() {
+    fn a_failed_load_is_reported_before_the_worker_ends() {
         let mut output = Vec::new();
         let load = || -> Result<Fake> { bail!("no files") };
         assert!(serve(EngineKind::Datafusion, load, "".as_bytes(), &mut output).is_err());

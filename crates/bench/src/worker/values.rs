@@ -13,8 +13,8 @@ use crate::protocol::Kind;
 /// Rows of texts; none is NULL.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
-/// What the columns hold, and the rows. A result without a batch has no columns.
-pub(crate) fn of(batches: &[RecordBatch]) -> Result<(Vec<Kind>, Rows)> {
+/// Kinds of the columns, and the rows. A result without a batch has no columns.
+pub(crate) fn from_batches(batches: &[RecordBatch]) -> Result<(Vec<Kind>, Rows)> {
     let Some(first) = batches.first() else { return Ok(Default::default()) };
     let kinds = first.schema().fields().iter().map(|field| kind(field.data_type())).collect();
     let mut rows = Vec::with_capacity(batches.iter().map(RecordBatch::num_rows).sum());

@@ -5,12 +5,12 @@ use std::process::{Command, Output};
 
 use atoll_testkit::{Need, skip};
 
-/// This crate's folder, as cargo tells at run time: checkouts may share a target directory.
+/// This crate's folder, from cargo at run time: checkouts may share a target directory.
 pub(crate) fn crate_folder() -> PathBuf {
     std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests").into()
 }
 
-/// Compiles and links `source` against the library; none, with a message, where there is no C compiler.
+/// Compiles and links `source` against the library. Returns None, with a message, without a C compiler.
 pub(crate) fn compile(source: &Path, name: &str, flags: &[&str]) -> Option<(Output, PathBuf)> {
     let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let include = crate_folder().join("include");
@@ -45,7 +45,7 @@ pub(crate) fn printed(output: &Output) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }
 
-/// Where the library lies: beside this test.
+/// The directory of the library: next to this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let directory = test.parent().unwrap().to_owned();

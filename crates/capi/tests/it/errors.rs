@@ -1,4 +1,4 @@
-//! Every error: its code, a text that says what to do, no result, and all memory back.
+//! Every error: its code, a helpful message, no result, and no leaked memory.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -59,7 +59,7 @@ fn a_machine_has_no_more_threads_than_the_kernel_counts() {
     let mut context = null_mut();
     // SAFETY: room for a pointer.
     let code = unsafe { atoll_open(1 << 20, &raw mut context) };
-    assert_error(done(code), INVALID, "1048576 threads were asked for; give a number from 1 to");
+    assert_error(done(code), INVALID, "invalid number of threads: 1048576; expected 1 to");
     assert!(context.is_null());
     // SAFETY: null is refused.
     assert_error(done(unsafe { atoll_open(1, null_mut()) }), INVALID, "context: null pointer");
@@ -89,7 +89,7 @@ fn null_is_no_context_and_no_result() {
 }
 
 #[test]
-fn null_and_misaligned_pointers_are_told_by_name() {
+fn null_and_misaligned_pointers_are_named() {
     let context = Open::new(1);
     let values = [1_i64, 2, 3];
     let good = fixed(INT64, &values);
@@ -120,7 +120,7 @@ fn null_and_misaligned_pointers_are_told_by_name() {
 }
 
 #[test]
-fn types_positions_and_homes_that_are_not_there() {
+fn unknown_types_positions_and_homes_are_errors() {
     let context = Open::new(1);
     let values = [1_i64, 2, 3];
     let good = fixed(INT64, &values);
@@ -149,10 +149,14 @@ fn types_positions_and_homes_that_are_not_there() {
         "unknown aggregation variant 6",
     );
     let far = aggregation(&parts, &[1], &none);
-    assert_error(aggregate(&context, &far), INVALID, "position of a column: 1 given, below 1");
+    assert_error(
+        aggregate(&context, &far),
+        INVALID,
+        "position of a column: found 1, expected less than 1",
+    );
     let far = [Function { function: 2, column: 7 }];
     let far = Aggregation { functions: far.as_ptr(), ..query };
-    assert_error(aggregate(&context, &far), INVALID, "position of a column: 7 given");
+    assert_error(aggregate(&context, &far), INVALID, "position of a column: found 7");
     for home in [-2, 70_000] {
         let away = [RowsPart { home, ..parts[0] }];
         let away = aggregation(&away, &key, &none);
@@ -200,7 +204,7 @@ fn texts_are_checked_before_they_are_read() {
 }
 
 #[test]
-fn a_sum_that_its_type_does_not_hold_is_an_error_in_every_variant() {
+fn an_overflowing_sum_is_an_error_in_every_variant() {
     let context = Open::new(2);
     let keys = vec![1_i64; 100];
     let values = vec![i64::MAX / 50; 100];
@@ -257,7 +261,7 @@ fn sides_that_cannot_be_joined() {
     };
     assert_error(join(&good, &good, 8), INVALID, "unknown join kind 8");
     assert_error(join(&good, &side(&parts, &[1], -1), 0), INVALID, "cast one of them");
-    assert_error(join(&good, &side(&parts, &[], -1), 0), INVALID, "as many on both sides");
+    assert_error(join(&good, &side(&parts, &[], -1), 0), INVALID, "the same number on both sides");
     assert_error(join(&good, &side(&parts, &[9], -1), 0), INVALID, "position 9");
     assert_error(join(&good, &side(&parts, &[0], -2), 0), INVALID, "right: invalid payload -2");
     assert_error(join(&good, &side(&parts, &[0], 5), 0), INVALID, "");

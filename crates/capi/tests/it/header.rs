@@ -1,4 +1,4 @@
-//! The header and the library say the same.
+//! The header and the library agree.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What a caller has: a context, columns of its own, and what it reads of results.
+//! A caller's context, columns and accessors of results.
 
 use std::ffi::{CStr, c_int};
 use std::ptr::{null, null_mut};

@@ -1,10 +1,9 @@
-//! Cores given by binding every thread: where there is no cpuset that may be written.
+//! Assigns cores by binding every thread, for systems without a writable cpuset.
 //!
-//! A thread inherits the affinity of the one that makes it, so one that is made while threads are
-//! being bound may have the old cpus: threads are listed again until no new one is found, and again at
-//! every look. What a thread may use by itself is known of those that were there before the first act;
-//! one that came later has its process's, unless it has cpus that nothing here gave it: it binds itself,
-//! and is left alone. So is every thread that bound itself before or does so later.
+//! A thread inherits the affinity of its creator, so one created while threads are being bound may have the old cpus:
+//! threads are listed again until no new one is found, and again at every look. For threads that existed before the
+//! first act, the original affinity is recorded. A later thread has that of its process, unless it has cpus that were
+//! not given here: then it binds itself and is left alone, like every thread that bound itself before or does so later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,20 +14,20 @@ use atoll_topology::CpuSet;
 
 use super::{ActuateError, Applied, Journal, Record, ThreadCalls, ThreadId};
 
-/// Threads are listed so often at most in one act: the next look finds the rest.
+/// Maximum number of listings in one act: the next look finds the rest.
 const PASSES_MAX: usize = 8;
-/// Notes about threads that bind themselves; more of them are counted only.
+/// Maximum number of notes about threads that bind themselves; more are only counted.
 const NOTES_MAX: usize = 3;
 
-/// What is known of a thread.
+/// State of a thread.
 #[derive(Clone, Debug)]
 struct BoundThread {
     id: ThreadId,
-    /// Where it may run by itself.
+    /// Its original affinity.
     own: CpuSet,
-    /// Where the kernel said it may after it was bound.
+    /// Its affinity as reported by the kernel after binding.
     bound: Option<CpuSet>,
-    /// It binds itself.
+    /// Whether it binds itself.
     is_left_alone: bool,
 }
 
@@ -38,15 +37,15 @@ pub struct AffinityActuator {
     calls: Arc<dyn ThreadCalls>,
     processes: BTreeMap<ProcessId, CpuSet>,
     threads: BTreeMap<u32, BoundThread>,
-    /// Everything that was given, in list notation.
+    /// All cpus ever given, in list notation.
     given: BTreeSet<String>,
     left_alone: usize,
-    /// Whether threads were bound: those that come from now on may have cpus from here.
+    /// Whether threads were bound: new ones may have inherited cpus from here.
     has_acted: bool,
 }
 
 impl AffinityActuator {
-    /// Of threads that are reached by these calls.
+    /// An actuator over these calls.
     pub fn new(calls: Arc<dyn ThreadCalls>) -> Self {
         Self {
             calls,
@@ -92,7 +91,7 @@ impl AffinityActuator {
         processes.iter().flat_map(threads).collect()
     }
 
-    /// Writes down what new threads may use by themselves; tells whether there are new ones.
+    /// Records the original affinity of new threads; returns whether there are any.
     fn meet(
         &mut self,
         journal: &mut Journal,
@@ -103,7 +102,7 @@ impl AffinityActuator {
         let mut new = Vec::new();
         for (process, tid) in there {
             let Some(id) = self.calls.thread(*tid) else { continue };
-            // Another thread of that number is not the old one.
+            // Another thread with a reused number.
             if self.threads.get(tid).is_some_and(|known| known.id == id) {
                 continue;
             }
@@ -131,13 +130,13 @@ impl AffinityActuator {
         Ok(is_new)
     }
 
-    /// Where a process may run by itself: what its first thread has when it is met.
+    /// The original affinity of a process: that of its first thread when first seen.
     fn base(&mut self, process: ProcessId, now: &CpuSet, records: &mut Vec<Record>) -> CpuSet {
         if let Some(known) = self.processes.get(&process) {
             return known.clone();
         }
         let first = self.calls.affinity(process.pid).unwrap_or_else(|_| now.clone());
-        // A process that a bound one started has its cpus from here.
+        // A process started by a bound one has inherited its cpus.
         let cpus = match self.has_acted && self.given.contains(&first.to_string()) {
             true => self.processes.values().next().cloned().unwrap_or(first),
             false => first,
@@ -160,7 +159,7 @@ impl AffinityActuator {
         }
     }
 
-    /// Binds the threads that are elsewhere; tells how many.
+    /// Binds the threads that are elsewhere; returns their number.
     fn bind_all(
         &mut self,
         there: &[(ProcessId, u32)],
@@ -179,7 +178,7 @@ impl AffinityActuator {
                 }
                 continue;
             }
-            // What it was given before may be all of these cpus that the kernel has.
+            // The kernel may already have reduced the earlier cpus to these.
             let is_changed = match &thread.bound {
                 Some(bound) => now != *bound && !self.given.contains(&now.to_string()),
                 None => now != thread.own && !self.given.contains(&now.to_string()),
@@ -194,7 +193,7 @@ impl AffinityActuator {
             let wanted_before = thread.bound.as_ref() == Some(&now) && now.is_subset(cpus);
             if self.bind(*tid, cpus)? {
                 let after = self.calls.affinity(*tid).unwrap_or_else(|_| cpus.clone());
-                // The same as before: the kernel has no more of these cpus.
+                // Unchanged: the kernel has no more of these cpus.
                 count += usize::from(!(wanted_before && after == now));
                 if let Some(thread) = self.threads.get_mut(tid) {
                     thread.bound = Some(after);
@@ -204,7 +203,7 @@ impl AffinityActuator {
         Ok(count)
     }
 
-    /// Binds a thread; tells whether it is still there.
+    /// Binds a thread; returns whether it still exists.
     fn bind(&self, tid: u32, cpus: &CpuSet) -> Result<bool, ActuateError> {
         match self.calls.bind(tid, cpus) {
             Ok(()) => Ok(true),
@@ -219,7 +218,7 @@ impl AffinityActuator {
         }
     }
 
-    /// Forgets threads that have ended: their numbers may be used again.
+    /// Forgets threads that have ended: their numbers may be reused.
     fn forget(&mut self, processes: &[ProcessId]) {
         let calls = &self.calls;
         let there: BTreeSet<u32> =
@@ -230,7 +229,7 @@ impl AffinityActuator {
 
     pub(super) fn restore(&mut self) -> Vec<String> {
         let mut failed = Vec::new();
-        // Those that came since the last look have cpus that were given.
+        // Threads created since the last look have inherited cpus.
         let processes: Vec<(ProcessId, CpuSet)> =
             std::mem::take(&mut self.processes).into_iter().collect();
         let threads = std::mem::take(&mut self.threads);
@@ -251,7 +250,7 @@ impl AffinityActuator {
     }
 }
 
-/// Gives a thread its own cpus back if it has those that were given; tells what went wrong.
+/// Restores a thread's own cpus if it has those that were given; returns the failure.
 pub(super) fn restore_thread(
     calls: &dyn ThreadCalls,
     tid: u32,

@@ -1,30 +1,30 @@
-//! What the actuators ask of the kernel about threads, behind a trait, so that tests can fake it.
+//! Kernel calls of the actuators about threads, as a trait, so that tests can fake it.
 
 use atoll_process::inspect::{ProcessId, identify};
 use atoll_sys::{Bitmap, CallError, Root, sched_getaffinity, sched_setaffinity};
 use atoll_topology::{CpuId, CpuSet};
 
-/// A thread, which is its number and the time it started: numbers are used again.
+/// A thread: its number and start time, because numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId {
     /// Its number.
     pub tid: u32,
-    /// When it started, in ticks since the machine did.
+    /// When it started, in ticks since boot.
     pub start: u64,
 }
 
 /// Threads and where they may run.
 pub trait ThreadCalls: std::fmt::Debug {
-    /// Numbers of the threads of a process; none where it has ended.
+    /// The thread numbers of a process; empty if it has ended.
     fn threads(&self, process: ProcessId) -> Vec<u32>;
 
-    /// The thread that has this number now.
+    /// The thread with this number now.
     fn thread(&self, tid: u32) -> Option<ThreadId>;
 
     /// The cpus on which a thread may run.
     fn affinity(&self, tid: u32) -> Result<CpuSet, CallError>;
 
-    /// Lets a thread run on these cpus only.
+    /// Restricts a thread to these cpus.
     fn bind(&self, tid: u32, cpus: &CpuSet) -> Result<(), CallError>;
 }
 
@@ -35,7 +35,7 @@ pub struct LiveThreads {
 }
 
 impl LiveThreads {
-    /// Reads procfs under this root.
+    /// Reads procfs below this root.
     pub fn new(root: Root) -> Self {
         Self { root }
     }
@@ -52,7 +52,7 @@ impl ThreadCalls for LiveThreads {
     }
 
     fn thread(&self, tid: u32) -> Option<ThreadId> {
-        // procfs has a directory for every thread, also for those that it does not list.
+        // procfs has a directory for every thread, even for those that it does not list.
         let id = identify(&self.root, tid).ok()?;
         Some(ThreadId { tid, start: id.start })
     }
@@ -64,13 +64,13 @@ impl ThreadCalls for LiveThreads {
 
     fn bind(&self, tid: u32, cpus: &CpuSet) -> Result<(), CallError> {
         let numbers = cpus.iter().map(|cpu| cpu.0);
-        // A set that no kernel has cpus for binds to none, which the kernel refuses.
+        // A set beyond the kernel's cpus becomes an empty one, which the kernel refuses.
         let mask = Bitmap::from_numbers(numbers).unwrap_or_default();
         sched_setaffinity(number(tid), &mask)
     }
 }
 
-/// Zero would be the calling thread: no target has such a number.
+/// Zero would be the calling thread: no target has this number.
 fn number(tid: u32) -> i32 {
     i32::try_from(tid).ok().filter(|tid| *tid > 0).unwrap_or(i32::MAX)
 }

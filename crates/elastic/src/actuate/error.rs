@@ -1,4 +1,4 @@
-//! Why cores cannot be given.
+//! Errors of the actuators.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use atoll_topology::CpuSet;
 
 use super::JournalError;
 
-/// Why cores cannot be given. Everything that was changed is still in the journal.
+/// Why cores cannot be given. All changes are still in the journal.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActuateError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The kernel does not let this user bind the thread.
+    /// The kernel does not allow this user to bind the thread.
     #[error(
         "thread {tid} may not be bound: {source}; run as its user or with CAP_SYS_NICE (in a container: \
          --cap-add SYS_NICE)"
@@ -22,10 +22,10 @@ pub enum ActuateError {
     Refused {
         /// The thread.
         tid: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: CallError,
     },
-    /// None of the cpus may be used any more.
+    /// None of the cpus may be used any longer.
     #[error(
         "thread {tid} may run on none of cpus {cpus}: its cpuset was changed or they were taken offline; \
          everything is restored. Start again to use what is there now"
@@ -41,23 +41,23 @@ pub enum ActuateError {
     Call {
         /// The thread.
         tid: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: CallError,
     },
-    /// A file of a control group cannot be written or read.
+    /// A control group file cannot be written or read.
     #[error("{path}: {source}; {advice}")]
     Group {
         /// The file or directory.
         path: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
         /// What to do next.
         advice: &'static str,
     },
     /// Another program changed the cpuset.
     #[error(
-        "{path} holds '{found}' where '{written}' was written: another program changes this cpuset. It is \
-         left as it is now"
+        "{path} holds '{found}' where '{written}' was written: another program changes this cpuset; \
+         it keeps its present value"
     )]
     GroupChanged {
         /// The file.
@@ -67,7 +67,7 @@ pub enum ActuateError {
         /// What it holds.
         found: String,
     },
-    /// There is no group that could be used.
+    /// There is no usable group.
     #[error("no cpuset can be used: {reason}; --actuator affinity binds the threads instead")]
     NoGroup {
         /// Why.
@@ -76,9 +76,9 @@ pub enum ActuateError {
     /// systemd refused.
     #[error("systemctl {arguments}: {reason}")]
     Unit {
-        /// What it was asked.
+        /// The arguments.
         arguments: String,
-        /// What it said.
+        /// Its message.
         reason: String,
     },
 }

@@ -1,13 +1,12 @@
-//! Cores given by a control group with the cpuset controller, of version 2 or 1.
+//! Assigns cores by a control group with the cpuset controller, of version 2 or 1.
 //!
-//! A group that the user names has its `cpuset.cpus` written and, in the end, written back. For processes a
-//! group of their own is made below the one that they are in, so that all limits of that one still hold:
-//! version 1 allows that everywhere; version 2 where the group passes the controller on to its children,
-//! which a group with processes cannot be told to do unless it is the root. `cpuset.mems` stays what it
-//! is: the parent's is copied in version 1, where an empty one takes no process.
+//! For a group that the user names, `cpuset.cpus` is written and restored in the end. For processes, a new group is
+//! created below their own, so that all its limits still apply: version 1 always allows that; version 2 if the group
+//! passes the controller on to its children, which only the root may do while it has processes. `cpuset.mems` is
+//! unchanged: version 1 copies the parent's, because an empty one accepts no process.
 //!
-//! Kernels before 6.2, and version 1, overwrite the affinity of threads that bind themselves when a
-//! cpuset changes: where these were is in the journal, and they are bound again in the end.
+//! Kernels before 6.2, and version 1, overwrite the affinity of threads that bind themselves when a cpuset changes:
+//! their affinities are in the journal and are restored in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -19,44 +18,44 @@ use atoll_topology::CpuSet;
 
 use super::{ActuateError, Applied, Journal, Record, ThreadCalls};
 
-/// What the names of groups made here begin with: no other is ever removed.
+/// Prefix of the names of groups created here: no others are ever removed.
 pub(super) const PREFIX: &str = "atoll-elastic-";
-/// Processes are moved so often at most in one act: those that fork meanwhile are found again.
+/// Maximum number of times that processes are moved in one act, to catch those that fork meanwhile.
 const PASSES_MAX: usize = 8;
 const CPUS: &str = "cpuset.cpus";
 
-/// Which version of control groups.
+/// Version of control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupVersion {
-    /// With a hierarchy for each controller.
+    /// One hierarchy for each controller.
     One,
-    /// With one hierarchy for all.
+    /// One hierarchy for all.
     Two,
 }
 
-/// Which group is to be used.
+/// The group to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupPlan {
-    /// Of which version it is.
+    /// Its version.
     pub version: GroupVersion,
     /// Its directory.
     pub path: String,
-    /// The group in which it is to be made; none for one that is there.
+    /// The parent of a group to be created; None for an existing group.
     pub home: Option<String>,
-    /// Whether `home` has to pass the controller on first.
+    /// Whether `home` must pass the controller on first.
     pub is_controller_missing: bool,
 }
 
-/// A cgroup hierarchy that is mounted.
+/// A mounted cgroup hierarchy.
 struct Hierarchy {
     version: GroupVersion,
     mount: String,
-    /// The group that is shown there.
+    /// The group mounted there.
     top: String,
 }
 
 impl GroupPlan {
-    /// The group that a user names: its path as in `/proc/PID/cgroup`, or its directory.
+    /// The group that a user names: a path as in `/proc/PID/cgroup`, or a directory.
     pub fn named(root: &Root, name: &str) -> Result<Self, ActuateError> {
         let relative = name.trim_matches('/');
         for hierarchy in hierarchies(root) {
@@ -75,7 +74,7 @@ impl GroupPlan {
         Err(ActuateError::NoGroup { reason })
     }
 
-    /// A group to be made for processes, below the one that they are in.
+    /// A group to be created for processes, below their own.
     pub fn below(
         root: &Root,
         processes: &[ProcessId],
@@ -124,7 +123,7 @@ impl Hierarchy {
                  names a group whose {CPUS} may be written"
             ));
         }
-        // Several targets of one run may be in one group.
+        // Several targets of one run may be in the same group.
         let target = processes.iter().map(|id| id.pid).min().unwrap_or_default();
         let path = format!("{home}/{PREFIX}{}-{}-{target}", writer.pid, writer.start);
         let version = self.version;
@@ -174,26 +173,26 @@ fn hierarchy(line: &str) -> Option<Hierarchy> {
     Some(Hierarchy { version, mount, top })
 }
 
-/// Gives cores by a group.
+/// Assigns cores by a group.
 #[derive(Debug)]
 pub struct GroupActuator {
     root: Root,
     calls: Arc<dyn ThreadCalls>,
     plan: GroupPlan,
-    /// What the named group had.
+    /// The original value of the named group.
     before: Option<String>,
     written: Option<CpuSet>,
-    /// Everything that was given, in list notation.
+    /// All cpus ever given, in list notation.
     given: BTreeSet<String>,
     homes: BTreeMap<u32, String>,
-    /// Threads that bind themselves, and where to.
+    /// Threads that bind themselves, and their cpus.
     pinned: BTreeMap<u32, CpuSet>,
     met: BTreeSet<ProcessId>,
     is_made: bool,
 }
 
 impl GroupActuator {
-    /// By the group of a plan.
+    /// An actuator for a planned group.
     pub fn new(root: Root, calls: Arc<dyn ThreadCalls>, plan: GroupPlan) -> Self {
         Self {
             root,
@@ -230,7 +229,7 @@ impl GroupActuator {
         Ok(applied)
     }
 
-    /// Writes down where threads bind themselves.
+    /// Records the cpus of threads that bind themselves.
     fn meet(
         &mut self,
         journal: &mut Journal,
@@ -303,7 +302,7 @@ impl GroupActuator {
         Ok(())
     }
 
-    /// Moves processes into the group, and those that they fork meanwhile.
+    /// Moves processes into the group, and the processes that they fork meanwhile.
     fn take_in(
         &mut self,
         journal: &mut Journal,
@@ -338,7 +337,7 @@ impl GroupActuator {
         Ok(())
     }
 
-    /// Moves a process; tells whether it was there.
+    /// Moves a process; returns whether it existed.
     fn move_to(&self, pid: u32, group: &str) -> Result<bool, ActuateError> {
         let file = format!("{group}/cgroup.procs");
         match write_file(&self.root, &file, &pid.to_string()) {
@@ -401,7 +400,7 @@ pub(super) fn members(root: &Root, group: &str) -> BTreeSet<u32> {
     text.lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 
-/// Moves the processes of a group that was made here back, and removes it; tells what went wrong.
+/// Moves the processes of a group created here back, and removes it; returns failures.
 pub(super) fn dissolve(
     root: &Root,
     group: &str,
@@ -434,7 +433,7 @@ pub(super) fn dissolve(
     failed
 }
 
-/// Ends that a group passes the controller on; a group below that another program made may need it.
+/// Stops a group from passing the controller on; a child group of another program may need it.
 pub(super) fn disable(root: &Root, group: &str) -> Option<String> {
     let below = root.list(group).unwrap_or_default();
     let is_used = |name: &String| {
@@ -451,7 +450,7 @@ pub(super) fn disable(root: &Root, group: &str) -> Option<String> {
     Some(format!("{file}: the cpuset controller is still passed on: {error}"))
 }
 
-/// Writes what a file held, where it holds what was written here.
+/// Restores a file, if it still has the value written here.
 pub(super) fn write_back(
     root: &Root,
     file: &str,
@@ -462,12 +461,12 @@ pub(super) fn write_back(
     if !is_ours(&now) {
         return Some(format!("{file} holds {now}, which another program wrote: left as it is"));
     }
-    // An empty text would write nothing at all.
+    // Writing an empty text would do nothing.
     let error = write_file(root, file, &format!("{before}\n")).err()?;
     Some(format!("{file} still holds {now} instead of {before}: {error}"))
 }
 
-/// Writes to a file of the kernel, which must be there.
+/// Writes to a kernel file, which must exist.
 pub(super) fn write_file(root: &Root, path: &str, text: &str) -> io::Result<()> {
     let path = root.path(path).map_err(io::Error::other)?;
     std::fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())

@@ -1,5 +1,5 @@
-//! Cores given and taken: control groups of either version, systemd's units, or the affinity of every
-//! thread; the journal of what was changed, and its undoing.
+//! Assigns and releases cores by control groups of either version, systemd units, or the affinity of every thread;
+//! keeps the journal of changes, and undoes them.
 //!
 //! | Actuator | Where | What it changes |
 //! |---|---|---|
@@ -7,9 +7,8 @@
 //! | [`UnitActuator`] | units of systemd | the run-time property `AllowedCPUs` of the unit |
 //! | [`AffinityActuator`] | everywhere else | the affinity of every thread, those born later included |
 //!
-//! Safe state first: what is about to be changed is in the journal, synced, before it is changed
-//! ([`Journal`]); what another program changes in the meantime is that program's and left alone; all is
-//! restored when the run ends, and by [`undo`] where the run could not.
+//! Safety first: every change is in the journal, synced, before it is made ([`Journal`]); changes of other programs are
+//! left alone; everything is restored when the run ends, or by [`undo`] if the run could not.
 
 mod affinity;
 mod calls;
@@ -32,16 +31,16 @@ pub use unit::{LiveUnits, UnitActuator, UnitCalls};
 
 pub use crate::journal::{FoundJournal, Journal, JournalDirectory, JournalError, Record};
 
-/// What an act came to.
+/// Result of an act.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Threads that were bound by this act; none where a group does it for all.
+    /// Threads bound by this act; None if a group does it for all.
     pub threads: usize,
-    /// What is to be known about it, a sentence each; said once.
+    /// Notes for the user, a sentence each; reported once.
     pub notes: Vec<String>,
 }
 
-/// One way to give cores.
+/// A way to assign cores.
 #[derive(Debug)]
 pub enum Actuator {
     /// By the affinity of every thread.
@@ -53,8 +52,7 @@ pub enum Actuator {
 }
 
 impl Actuator {
-    /// Lets the processes run on these cpus only. Called again with the same cpus it looks for
-    /// processes and threads that came since.
+    /// Restricts the processes to these cpus. Called again with the same cpus, it looks for new processes and threads.
     pub fn apply(
         &mut self,
         journal: &mut Journal,
@@ -68,7 +66,7 @@ impl Actuator {
         }
     }
 
-    /// Gives everything back. Tells what could not be.
+    /// Restores everything. Returns failures.
     pub fn restore(&mut self) -> Vec<String> {
         match self {
             Self::Affinity(actuator) => actuator.restore(),
@@ -77,7 +75,7 @@ impl Actuator {
         }
     }
 
-    /// Which one it is, for people.
+    /// Its name, for people.
     pub fn words(&self) -> String {
         match self {
             Self::Affinity(_) => "affinity of every thread".to_owned(),

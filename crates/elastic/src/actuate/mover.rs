@@ -1,6 +1,6 @@
-//! The pages of a target moved after its cores (`--migrate-memory`): never unless asked for, because it cannot be
-//! undone. They are moved when the nodes with cores have stayed the same for a while, on a thread of its own: the
-//! kernel takes seconds for gigabytes.
+//! Moves the pages of a target after its cores (`--migrate-memory`), only on request, because it cannot be undone. They
+//! move when the nodes with cores have stayed the same for a while, on a separate thread: the kernel takes seconds for
+//! gigabytes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use atoll_topology::NodeSet;
 
 use super::{Journal, JournalError, Record};
 
-/// For so long the nodes have to stay the same: a core that is tried for a moment draws no memory.
+/// Time for which the nodes must stay the same: a core that is only tried moves no memory.
 const SETTLED: Duration = Duration::from_secs(5);
 
-/// Moving pages, behind a trait, so that tests can fake it.
+/// Moves pages; a trait, so that tests can fake it.
 pub trait PageCalls: Send + Sync + fmt::Debug {
-    /// Moves the pages of a process from some nodes to others; how many could not be moved.
+    /// Moves the pages of a process between nodes; returns how many could not be moved.
     fn migrate(&self, process: ProcessId, from: &NodeSet, to: &NodeSet) -> Result<u64, CallError>;
 }
 
@@ -29,7 +29,7 @@ pub struct LivePageCalls;
 
 impl PageCalls for LivePageCalls {
     fn migrate(&self, process: ProcessId, from: &NodeSet, to: &NodeSet) -> Result<u64, CallError> {
-        // Node numbers of a machine are far below what a bitmap holds.
+        // Node numbers of a machine are far less than a bitmap's size.
         let bitmap = |nodes: &NodeSet| {
             Bitmap::from_numbers(nodes.iter().map(|node| node.0)).unwrap_or_default()
         };
@@ -45,7 +45,7 @@ pub struct PageMover {
     all: NodeSet,
     /// Where the cores are, and since when.
     seen: Option<(NodeSet, Duration)>,
-    /// Where pages were moved last.
+    /// The last target nodes.
     moved: Option<NodeSet>,
     told: Option<(Sender<Move>, Receiver<String>)>,
 }
@@ -62,8 +62,8 @@ impl PageMover {
         Self { calls, all, seen: None, moved: None, told: None }
     }
 
-    /// Takes note of where the cores are now, and has pages moved there once that has stayed the same. What came of
-    /// moves before, a sentence each.
+    /// Records where the cores are now, and moves pages there once that has stayed the same. Returns the results of
+    /// earlier moves, a sentence each.
     pub fn follow(
         &mut self,
         journal: &mut Journal,
@@ -89,7 +89,7 @@ impl PageMover {
             journal.write(&processes.iter().map(record).collect::<Vec<_>>())?;
             let calls = &self.calls;
             let (orders, _) = self.told.get_or_insert_with(|| start(calls));
-            // The thread lives as long as this.
+            // The thread lives as long as the mover.
             let _ = orders.send(Move { processes: processes.to_vec(), from, to: to.clone() });
             self.moved = Some(to);
         }
@@ -101,7 +101,7 @@ fn start(calls: &Arc<dyn PageCalls>) -> (Sender<Move>, Receiver<String>) {
     let (orders, ordered) = channel::<Move>();
     let (say, said) = channel();
     let calls = Arc::clone(calls);
-    // It ends with the mover; a move that is under way then ends by itself.
+    // Ends with the mover, after the current move.
     thread::spawn(move || {
         while let Ok(first) = ordered.recv() {
             let Move { processes, from, to } = ordered.try_iter().last().unwrap_or(first);
@@ -113,7 +113,7 @@ fn start(calls: &Arc<dyn PageCalls>) -> (Sender<Move>, Receiver<String>) {
                         "{left} pages of process {pid} could not be moved from nodes {from} to {to}: the kernel \
                          holds them, or other processes map them"
                     ),
-                    // It has ended.
+                    // The process has ended.
                     Err(error) if error.errno_name() == "ESRCH" => continue,
                     Err(error) => format!(
                         "pages of process {pid} cannot be moved to nodes {to}: {error}; run as root or with \

@@ -1,5 +1,5 @@
-//! What a journal tells, undone: from the last record to the first, each where it is still as it was
-//! left. Undoing twice does no harm.
+//! Undoes the changes in a journal, from the last record to the first, unless something else has changed them since.
+//! Undoing twice does no harm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,22 @@ use super::affinity::restore_thread;
 use super::group::{disable, dissolve, write_back};
 use super::{FoundJournal, Record, ThreadCalls, UnitCalls};
 
-/// What undoing came to.
+/// Result of undoing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Undone {
-    /// Threads that were looked at.
+    /// Threads that were checked.
     pub threads: usize,
-    /// Groups, files and units that were put back.
+    /// Groups, files and units that were restored.
     pub groups: usize,
-    /// What cannot be undone, a sentence each: memory that was moved.
+    /// Changes that cannot be undone, a sentence each: moved memory.
     pub left: Vec<String>,
-    /// Knobs of DBMSs that were set to what they were; see [`undo_knobs`](crate::adapter::undo_knobs).
+    /// Knobs of DBMSs that were restored; see [`undo_knobs`](crate::adapter::undo_knobs).
     pub knobs: usize,
-    /// What could not be undone, a sentence each.
+    /// Failures, a sentence each.
     pub failed: Vec<String>,
 }
 
-/// Undoes what a journal tells.
+/// Undoes the changes in a journal.
 pub fn undo(
     root: &Root,
     threads: &dyn ThreadCalls,
@@ -70,12 +70,12 @@ pub fn undo(
     undone
 }
 
-/// Only what lies below the control groups is ever written.
+/// Writes only below the control groups.
 fn is_group(path: &str) -> bool {
     path.starts_with("/sys/fs/cgroup") && path.split('/').all(|part| part != "..")
 }
 
-/// The cpus that were given, one time or another.
+/// All cpus ever given.
 fn given(journal: &FoundJournal) -> BTreeSet<String> {
     let given = journal.records.iter().filter_map(|record| match record {
         Record::Given { cpus } => Some(cpus.clone()),
@@ -84,7 +84,7 @@ fn given(journal: &FoundJournal) -> BTreeSet<String> {
     given.collect()
 }
 
-/// The groups from which processes came.
+/// The original groups of processes.
 fn homes(journal: &FoundJournal) -> BTreeMap<u32, String> {
     let homes = journal.records.iter().filter_map(|record| match record {
         Record::Moved { pid, from, .. } if is_group(from) => Some((*pid, from.clone())),
@@ -93,14 +93,14 @@ fn homes(journal: &FoundJournal) -> BTreeMap<u32, String> {
     homes.collect()
 }
 
-/// Binds threads to what they had; those that came later to what their process had.
+/// Restores the cpus of threads; new threads get those of their process.
 fn undo_threads(
     threads: &dyn ThreadCalls,
     journal: &FoundJournal,
     given: &BTreeSet<String>,
     undone: &mut Undone,
 ) {
-    // A cpuset changes where threads may run without being told to; what was bound has what was given.
+    // A cpuset changes affinities unasked; bound threads have the cpus that were given.
     let is_affinity = journal.records.iter().any(|it| matches!(it, Record::Process { .. }));
     let was_given = |now: &CpuSet| given.contains(&now.to_string());
     let mut known = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! Cores given by systemd itself: the run-time property `AllowedCPUs` of a unit, so that systemd and
-//! Atoll do not write the same cpuset.
+//! Assigns cores through systemd: the run-time property `AllowedCPUs` of a unit, so that systemd and Atoll do not write
+//! the same cpuset.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use atoll_topology::CpuSet;
 
 use super::{ActuateError, Applied, Journal, Record};
 
-/// What is asked of systemd, behind a trait, so that tests can fake it.
+/// Requests to systemd, as a trait, so that tests can fake it.
 pub trait UnitCalls: std::fmt::Debug {
     /// A property of a unit.
     fn property(&self, unit: &str, name: &str) -> Result<String, ActuateError>;
 
-    /// Sets its `AllowedCPUs` until the next start of the machine; an empty text removes the setting.
+    /// Sets its `AllowedCPUs` until the next boot; an empty text removes the setting.
     fn set_cpus(&self, unit: &str, cpus: &str) -> Result<(), ActuateError>;
 }
 
@@ -45,7 +45,7 @@ fn systemctl(arguments: &[&str]) -> Result<String, ActuateError> {
     }
 }
 
-/// Gives cores by a unit.
+/// Assigns cores by a unit.
 #[derive(Debug)]
 pub struct UnitActuator {
     calls: Arc<dyn UnitCalls>,
@@ -55,7 +55,7 @@ pub struct UnitActuator {
 }
 
 impl UnitActuator {
-    /// Of this unit.
+    /// An actuator for this unit.
     pub fn new(calls: Arc<dyn UnitCalls>, unit: &str) -> Self {
         Self { calls, unit: unit.to_owned(), before: None, written: None }
     }
@@ -101,7 +101,7 @@ impl UnitActuator {
     }
 }
 
-/// systemd writes lists with blanks.
+/// systemd separates lists by blanks.
 fn set_of(text: &str) -> Option<CpuSet> {
     CpuSet::parse(&text.split_whitespace().collect::<Vec<_>>().join(",")).ok()
 }

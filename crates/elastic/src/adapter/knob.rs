@@ -1,5 +1,4 @@
-//! A knob that follows the cores: on a thread of its own, because a client takes its time and no decision
-//! waits for it.
+//! A thread knob that follows the cores, on a separate thread: a client may be slow, and no decision waits for it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use super::{Adapter, AdapterCalls, AdapterError, KnobSetting};
 use crate::journal::{FoundJournal, Journal, JournalError, Record};
 
-/// A DBMS that did not answer is asked again after so many looks.
+/// Number of looks before a DBMS that did not answer is asked again.
 const AGAIN_AFTER: u32 = 50;
 
 /// The knob of a DBMS.
@@ -16,16 +15,16 @@ const AGAIN_AFTER: u32 = 50;
 pub struct Knob {
     adapter: Adapter,
     calls: Arc<dyn AdapterCalls>,
-    /// What it was; none before the DBMS has told.
+    /// Its original value; None until the DBMS has answered.
     before: Option<Vec<KnobSetting>>,
-    /// Looks until it is asked.
+    /// Looks until the next attempt.
     ask_in: Option<u32>,
-    /// What was asked for last.
+    /// The last requested value.
     cores: Option<usize>,
     teller: Option<Teller>,
 }
 
-/// The thread that tells and asks.
+/// The thread that runs the client.
 #[derive(Debug)]
 struct Teller {
     orders: Sender<Order>,
@@ -44,7 +43,7 @@ enum Answer {
 }
 
 impl Knob {
-    /// Of a DBMS that is reached by these calls.
+    /// A knob over these calls.
     pub fn new(adapter: Adapter, calls: Arc<dyn AdapterCalls>) -> Self {
         Self { adapter, calls, before: None, ask_in: Some(0), cores: None, teller: None }
     }
@@ -54,8 +53,7 @@ impl Knob {
         &self.adapter
     }
 
-    /// Has it follow so many cores, once the DBMS has told what it is and that is in the journal. What could not
-    /// be done, a sentence each.
+    /// Sets the knob for this many cores, once its original value is in the journal. Returns failures, a sentence each.
     pub fn follow(
         &mut self,
         journal: &mut Journal,
@@ -72,7 +70,7 @@ impl Knob {
                     self.before = Some(settings);
                 }
                 Answer::Asked(Err(error)) => {
-                    notes.push(format!("{error}; it is asked again"));
+                    notes.push(format!("{error}; retrying"));
                     self.ask_in = Some(AGAIN_AFTER);
                 }
                 Answer::NotSet(error) => notes.push(error.to_string()),
@@ -93,12 +91,12 @@ impl Knob {
             }
             (Some(_), _) => None,
         };
-        // A thread that has ended was ended by us.
+        // Only this knob ends its thread.
         let _ = order.map(|order| teller.orders.send(order));
         Ok(notes)
     }
 
-    /// Sets it to what it was; tells what could not be. A DBMS that has ended has forgotten what is not in a file.
+    /// Restores the original value; returns failures. A DBMS that has ended keeps only values in files.
     pub fn restore(&mut self, has_ended: bool) -> Vec<String> {
         if let Some(teller) = self.teller.take() {
             drop(teller.orders);
@@ -122,7 +120,7 @@ impl Teller {
         let (adapter, calls) = (adapter.clone(), Arc::clone(calls));
         let thread = thread::spawn(move || {
             while let Ok(first) = ordered.recv() {
-                // Of several orders the last one counts: it is asked before it is told.
+                // Of several requests only the last one counts.
                 let told = match ordered.try_iter().last().unwrap_or(first) {
                     Order::Ask => Some(Answer::Asked(calls.settings(&adapter))),
                     Order::Set(settings) => {
@@ -136,19 +134,18 @@ impl Teller {
     }
 }
 
-/// What undoing the knobs of a journal came to.
+/// Result of undoing the knobs of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UndoneKnobs {
-    /// Knobs that were set to what they were.
+    /// Knobs that were restored.
     pub count: usize,
-    /// What could not be set, a sentence each.
+    /// Failures, a sentence each.
     pub failed: Vec<String>,
-    /// Whether one of these is kept by its DBMS, so that the journal is to be kept as well.
+    /// Whether the DBMS keeps one of these, so that the journal must be kept as well.
     pub is_left: bool,
 }
 
-/// Sets all knobs of a journal to what they were. `is_stale` tells that the machine was started since: then only what
-/// is in files is left.
+/// Restores all knobs of a journal. `is_stale`: the machine was rebooted since, so only values in files are left.
 pub fn undo_knobs(calls: &dyn AdapterCalls, journal: &FoundJournal, is_stale: bool) -> UndoneKnobs {
     let mut undone = UndoneKnobs::default();
     for record in journal.records.iter().rev() {
@@ -174,7 +171,7 @@ pub fn undo_knobs(calls: &dyn AdapterCalls, journal: &FoundJournal, is_stale: bo
     undone
 }
 
-/// What is to be said of settings that stay as they are.
+/// Message for settings that keep their value.
 fn left(error: &AdapterError, before: &[KnobSetting]) -> String {
     let value = |it: &KnobSetting| match &it.value {
         Some(value) => format!("{} = {value}", it.name),

@@ -1,5 +1,5 @@
-//! The clients of the DBMSs, run as programs: no server is linked, and passwords stay where the clients
-//! look for them (`~/.pgpass`, `~/.my.cnf`).
+//! Runs the clients of the DBMSs as programs: no client library is linked, and passwords stay where the clients look
+//! for them (`~/.pgpass`, `~/.my.cnf`).
 
 use std::fs;
 use std::io;
@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 
 use super::{Adapter, AdapterCalls, AdapterError, KnobSetting, work_file};
 
-/// Seconds that a client waits for a connection.
+/// Connection timeout of a client, seconds.
 const CONNECT_SECONDS: &str = "5";
 /// The settings of PostgreSQL.
 const POSTGRES: [&str; 2] = ["max_parallel_workers", "max_parallel_workers_per_gather"];
-/// What the file of DuckDB holds in front of the number.
+/// Contents of DuckDB's file before the number.
 const DUCKDB: &str = "SET threads = ";
 
 /// The clients of this machine.
@@ -68,7 +68,7 @@ impl AdapterCalls for LiveAdapters {
     }
 }
 
-/// Of `ALTER SYSTEM` only: what other files say comes back by a reset.
+/// Settings from `ALTER SYSTEM` only: a reset restores what other files set.
 fn postgres_settings(adapter: &Adapter) -> Result<Vec<KnobSetting>, AdapterError> {
     let query = format!(
         "SELECT name, setting FROM pg_file_settings WHERE name IN ('{}') AND sourcefile LIKE \
@@ -83,7 +83,7 @@ fn postgres_settings(adapter: &Adapter) -> Result<Vec<KnobSetting>, AdapterError
     Ok(POSTGRES.map(|name| KnobSetting { name: name.to_owned(), value: value(name) }).into())
 }
 
-/// The thread pool's size where connections share one, else the threads that InnoDB lets in.
+/// The thread pool's size if connections share one, else the limit of concurrent InnoDB threads.
 fn mysql_settings(adapter: &Adapter) -> Result<Vec<KnobSetting>, AdapterError> {
     let found = ask(
         adapter,
@@ -111,7 +111,7 @@ fn mysql_knob(variables: &str) -> Option<KnobSetting> {
     pool.or_else(|| knob("innodb_thread_concurrency"))
 }
 
-/// What sets the settings of a DBMS that speaks SQL; each is run by itself.
+/// The statements that set settings of a DBMS with SQL; each is run separately.
 fn statements(adapter: &Adapter, settings: &[KnobSetting]) -> Vec<String> {
     let quoted = |value: &str| format!("'{}'", value.replace('\'', "''"));
     let statement = |KnobSetting { name, value }: &KnobSetting| match (adapter, value) {
@@ -135,18 +135,16 @@ fn ask(adapter: &Adapter, statement: &str) -> Result<String, AdapterError> {
     client(adapter, &[statement.to_owned()])
 }
 
-/// Runs statements by the DBMS's client; what it prints.
+/// Runs statements with the DBMS's client; returns its output.
 fn client(adapter: &Adapter, statements: &[String]) -> Result<String, AdapterError> {
     let (program, mut command) = match adapter {
         Adapter::Postgres(how) | Adapter::Atoll(how) => ("psql", psql(how, statements)),
         Adapter::MariaDb(how) => ("mariadb", mysql("mariadb", how, statements)),
         Adapter::MySql(how) => ("mysql", mysql("mysql", how, statements)),
-        Adapter::DuckDb(_) => return Err(adapter.error("it is told by a file")),
+        Adapter::DuckDb(_) => return Err(adapter.error("it takes its settings from a file")),
     };
     let output = command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            adapter.error(format!("its client {program} is not installed here"))
-        }
+        io::ErrorKind::NotFound => adapter.error(format!("its client {program} is not installed")),
         _ => adapter.error(format!("{program}: {error}")),
     })?;
     match output.status.success() {
@@ -165,7 +163,7 @@ fn psql(how: &str, statements: &[String]) -> Command {
     if !how.is_empty() {
         command.arg("-d").arg(how);
     }
-    // Each in a transaction of its own, as ALTER SYSTEM wants it.
+    // Each in its own transaction, as ALTER SYSTEM requires.
     for statement in statements {
         command.arg("-c").arg(statement);
     }
@@ -181,7 +179,7 @@ fn mysql(program: &str, how: &str, statements: &[String]) -> Command {
     command
 }
 
-/// The value that the hook wrote to its file; `None` before it has written one.
+/// The value that the hook wrote to its file; `None` before the first.
 fn duckdb_value(file: &Path) -> Result<Option<String>, String> {
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
@@ -193,13 +191,13 @@ fn duckdb_value(file: &Path) -> Result<Option<String>, String> {
     match value {
         Some(value) => Ok(Some(value.to_owned())),
         None => Err(format!(
-            "{} holds something else than '{DUCKDB}N;': name a file of its own",
+            "{} holds something other than '{DUCKDB}N;'; name a separate file",
             file.display()
         )),
     }
 }
 
-/// The file is whole at every moment; without a value it is removed.
+/// Replaces the file atomically; without a value, removes it.
 fn write_duckdb(file: &Path, value: Option<&str>) -> io::Result<()> {
     let Some(value) = value else {
         return match fs::remove_file(file) {
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn each_dbms_is_told_in_its_own_words() {
+    fn each_dbms_gets_its_own_statements() {
         let settings = [setting("a", Some("4")), setting("b", None)];
         let of = |text: &str| statements(&Adapter::named(text).unwrap(), &settings);
         assert_eq!(
@@ -260,6 +258,6 @@ mod tests {
         LiveAdapters.set(&adapter, &before).unwrap();
         assert!(!file.exists());
         fs::write(&file, "CREATE TABLE t (a INT)").unwrap();
-        assert!(LiveAdapters.settings(&adapter).unwrap_err().reason.contains("something else"));
+        assert!(LiveAdapters.settings(&adapter).unwrap_err().reason.contains("something other"));
     }
 }

@@ -1,5 +1,4 @@
-//! A DBMS that is told how many cores it has, and asked how much it does: its own thread knob and its own
-//! counter, by the client that comes with it.
+//! Connects to a DBMS: sets its thread knob to the number of cores and reads its work counter, with its own client.
 //!
 //! | Adapter | Knob | Counter |
 //! |---|---|---|
@@ -8,8 +7,8 @@
 //! | `duckdb` | a file with `SET threads = N`, which the program reads | a file with a number, which it writes |
 //! | `atoll` | `atoll.cores` | `statements` of `atoll.database` |
 //!
-//! What a knob was is in the journal before it is set, and restored at the end, by `undo` too. A knob of
-//! PostgreSQL outlives a restart of the machine; so does its record.
+//! The journal records the old value of a knob before it is set; the end of the run or `undo` restores it. A PostgreSQL
+//! knob outlives a reboot, and so does its record.
 
 mod knob;
 mod live;
@@ -22,7 +21,7 @@ pub use live::LiveAdapters;
 
 pub use crate::journal::KnobSetting;
 
-/// A DBMS and how it is reached.
+/// A DBMS and how to reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Adapter {
     /// By `psql` with this connection string.
@@ -37,30 +36,30 @@ pub enum Adapter {
     Atoll(String),
 }
 
-/// Why a DBMS was not told or asked.
+/// Why a request to a DBMS failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{adapter}: {reason}")]
 pub struct AdapterError {
-    /// Which one.
+    /// The adapter.
     pub adapter: &'static str,
-    /// Why not, and what to do.
+    /// The reason, and what to do.
     pub reason: String,
 }
 
-/// What a DBMS is told and asked, behind a trait, so that tests can fake one.
+/// Requests to a DBMS, as a trait, so that tests can fake it.
 pub trait AdapterCalls: Send + Sync + fmt::Debug {
-    /// The settings that make up its knob, as they are to be restored.
+    /// The settings of its knob, as they are to be restored.
     fn settings(&self, adapter: &Adapter) -> Result<Vec<KnobSetting>, AdapterError>;
 
     /// Sets them.
     fn set(&self, adapter: &Adapter, settings: &[KnobSetting]) -> Result<(), AdapterError>;
 
-    /// What it has done so far.
+    /// Its work so far.
     fn work(&self, adapter: &Adapter) -> Result<f64, AdapterError>;
 }
 
 impl Adapter {
-    /// The adapter that a text such as `postgres:host=/run/postgresql` names.
+    /// Parses an adapter such as `postgres:host=/run/postgresql`.
     pub fn named(text: &str) -> Result<Self, String> {
         let (kind, how) = text.split_once(':').unwrap_or((text, ""));
         let how = how.trim().to_owned();
@@ -92,12 +91,12 @@ impl Adapter {
         }
     }
 
-    /// Whether what is set outlives the DBMS, in a file.
+    /// Whether its settings outlive the DBMS, in a file.
     pub fn is_kept(&self) -> bool {
         matches!(self, Self::Postgres(_) | Self::DuckDb(_))
     }
 
-    /// The counter that tells its performance.
+    /// The counter for its performance.
     pub fn counter(&self) -> String {
         match self {
             Self::Postgres(_) => {
@@ -113,10 +112,10 @@ impl Adapter {
         }
     }
 
-    /// The settings for so many cores; `before` are those that it had.
+    /// The settings for this many cores; `before` are the original ones.
     pub fn wanted(&self, before: &[KnobSetting], cores: usize) -> Vec<KnobSetting> {
         let value = |name: &str| match name {
-            // The process of the session works as well.
+            // The session's process works as well.
             "max_parallel_workers_per_gather" => cores.saturating_sub(1),
             _ => cores,
         };
@@ -143,7 +142,7 @@ impl fmt::Display for Adapter {
     }
 }
 
-/// Where a program that uses DuckDB writes how much it has done.
+/// Where a program that uses DuckDB writes its work counter.
 fn work_file(file: &std::path::Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".work");
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_cores_are_so_many_threads_and_a_session_is_one_of_them() {
+    fn settings_count_a_thread_per_core_including_the_session() {
         let before = |names: &[&str]| -> Vec<KnobSetting> {
             names.iter().map(|name| KnobSetting { name: (*name).to_owned(), value: None }).collect()
         };

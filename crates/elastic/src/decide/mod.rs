@@ -1,9 +1,9 @@
-//! The rule-condition-action pipeline: an observation goes into the net, the net fires until it waits
-//! for the next one, and what fired is the decision.
+//! The rule-condition-action pipeline: an observation enters the net, the net fires until it waits for the next one,
+//! and the transitions that fired are the decision.
 //!
-//! The net says which act is right, the [`Mode`] which core it is about, and the [`TrialBook`] whether the
-//! last acts paid. Nothing here knows clocks, files or threads: a decision follows from the observations
-//! before it, so a recorded run replays.
+//! The net determines which act is right, the [`Mode`] which core it affects, and the [`TrialBook`] whether the last
+//! acts paid. This module uses no clocks, files or threads: a decision depends only on earlier observations, so a
+//! recorded run can be replayed.
 
 mod policy;
 mod trial;
@@ -23,21 +23,21 @@ use crate::net::{
 pub use policy::{CorePolicy, PolicyError};
 pub use trial::{Act, TrialBook};
 
-/// More firings for one observation mean that the net is wrong.
+/// Limit of firings for one observation; more mean that the net is wrong.
 const FIRINGS_MAX: usize = 16;
 
-/// What the monitors saw of a target.
+/// An observation of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Time since the target was first looked at.
     pub at: Duration,
     /// Load `u`, percent: see the monitor that measured it.
     pub load: f64,
-    /// Performance `p`, work per second; none where nothing tells.
+    /// Performance `p`, work per second; None if unknown.
     pub performance: Option<f64>,
 }
 
-/// What was decided, and why.
+/// A decision, and its reasons.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Decision {
     /// Time since the target was first looked at, seconds.
@@ -46,9 +46,9 @@ pub struct Decision {
     pub load: f64,
     /// Performance, work per second.
     pub performance: Option<f64>,
-    /// Names of the transitions that fired, in their order.
+    /// Names of the transitions that fired, in order.
     pub fired: Vec<&'static str>,
-    /// The rule of the last one in words.
+    /// The rule of the last one, in words.
     pub rule: &'static str,
     /// Cores given by it.
     pub gave: Vec<CoreId>,
@@ -78,12 +78,12 @@ pub struct CoreController {
     pages: PageQueue,
     trials: TrialBook,
     is_to_yield: bool,
-    /// Observations in a row in which an exchange of cores was worth it.
+    /// Consecutive observations in which exchanging cores was worth it.
     moves_wanted: i64,
 }
 
 impl CoreController {
-    /// For a target that has the cores `given` now and may be given those of `free`.
+    /// For a target that has the cores `given` and may get those of `free`.
     pub fn new(
         table: Arc<CoreTable>,
         policy: &CorePolicy,
@@ -112,7 +112,7 @@ impl CoreController {
         self.cores_on(GIVEN)
     }
 
-    /// The cores that it may be given.
+    /// The cores that it may get.
     pub fn free(&self) -> CoreIds {
         self.cores_on(FREE)
     }
@@ -127,33 +127,33 @@ impl CoreController {
         &self.parameters
     }
 
-    /// Nodes on which a core more did not pay.
+    /// Nodes on which another core did not pay.
     pub fn saturated(&self) -> &BTreeSet<NodeId> {
         self.trials.saturated()
     }
 
-    /// What is known of the pages that it accesses.
+    /// The known pages that it accesses.
     pub fn set_pages(&mut self, pages: PageQueue) {
         self.pages = pages;
     }
 
-    /// The same, for who asks.
+    /// Read access to its pages.
     pub fn pages(&self) -> &PageQueue {
         &self.pages
     }
 
-    /// At most so many cores from now on, as where a quota grants less time.
+    /// Limits the number of cores from now on, as a quota does.
     pub fn set_cores_max(&mut self, cores_max: usize) {
         let most = i64::try_from(cores_max).unwrap_or(i64::MAX);
         self.parameters.cores_max = most.max(self.parameters.cores_min);
     }
 
-    /// Releases a core at the next observation, as long as it has more than the fewest.
+    /// Releases a core at the next observation, if it has more than the minimum.
     pub fn yield_core(&mut self) {
         self.is_to_yield = true;
     }
 
-    /// Whether it is overloaded and has no core that it could be given.
+    /// Whether it is overloaded and has no core to get.
     pub fn is_short(&self, observation: &Observation) -> bool {
         let given = i64::try_from(self.given().len()).unwrap_or(i64::MAX);
         rounded(observation.load) >= self.parameters.thmax
@@ -162,7 +162,7 @@ impl CoreController {
             && self.trials.may_grow(&BTreeSet::new())
     }
 
-    /// Lets it have cores of other targets.
+    /// Lends it cores of other targets.
     pub fn lend(&mut self, cores: &CoreIds) {
         self.pass("lend", ELSEWHERE, cores);
     }
@@ -218,7 +218,7 @@ impl CoreController {
         }
     }
 
-    /// What comes before the load.
+    /// The verdict before the load.
     fn verdict(&mut self, observation: &Observation) -> Verdict {
         let is_overloaded = rounded(observation.load) >= self.parameters.thmax;
         let judged = self.trials.observe(observation, self.given().len(), is_overloaded);
@@ -240,7 +240,7 @@ impl CoreController {
         }
     }
 
-    /// Tells the book what was done.
+    /// Records the act in the book.
     fn note(&mut self, verdict: Verdict, gave: &[CoreId], released: &[CoreId]) {
         let node = |core: &CoreId| self.table.core(*core).map(|core| core.node);
         match (verdict, gave, released) {
@@ -251,7 +251,7 @@ impl CoreController {
             }
             (Verdict::Evaluate, [], [core]) => self.trials.begin(Act::Released { core: *core }),
             (_, [], []) => {}
-            // What was undone, exchanged or given up is not a trial.
+            // Undone, exchanged and yielded cores are not trials.
             _ => {
                 self.trials.forget_trial();
                 self.moves_wanted = 0;
@@ -280,7 +280,7 @@ impl CoreController {
         self.marking = next.unwrap_or_else(|| self.marking.clone());
     }
 
-    /// Of all bindings of the transition that may fire, the one with the core that the mode prefers.
+    /// Of all enabled bindings of the transition, the one with the core that the mode prefers.
     fn chosen(&self, firings: &[Firing]) -> Option<Firing> {
         let first = firings.first()?;
         let transition = &self.net.transitions[first.transition];
@@ -319,7 +319,7 @@ impl CoreController {
     }
 }
 
-/// Percent as a whole number; what is not a number counts as 0.
+/// Percent as an integer; NaN counts as 0.
 fn rounded(load: f64) -> i64 {
     load.clamp(0.0, 1e6).round() as i64
 }

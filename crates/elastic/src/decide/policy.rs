@@ -1,9 +1,9 @@
-//! What a user sets for a target.
+//! The user's policy for a target.
 
 use crate::mode::Mode;
 use crate::net::NetParameters;
 
-/// How a target's cores are decided on.
+/// How to decide on a target's cores.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CorePolicy {
@@ -13,17 +13,17 @@ pub struct CorePolicy {
     pub thmin: i64,
     /// Upper threshold of the load, percent.
     pub thmax: i64,
-    /// How far below the upper threshold the load must stay on one core less, percent.
+    /// How far below the upper threshold the load must stay with one core less, percent.
     pub hysteresis: i64,
     /// Fewest cores.
     pub cores_min: usize,
-    /// Most cores; all where none is said.
+    /// Most cores; all if None.
     pub cores_max: Option<usize>,
-    /// Overloaded observations in a row before a core is given.
+    /// Consecutive overloaded observations before a core is given.
     pub dwell_up: i64,
-    /// Idle observations in a row before a core is released.
+    /// Consecutive idle observations before a core is released.
     pub dwell_down: i64,
-    /// A rise or fall of performance by less is none, percent.
+    /// Smaller changes of performance are ignored, percent.
     pub margin_percent: f64,
 }
 
@@ -44,7 +44,7 @@ impl Default for CorePolicy {
     }
 }
 
-/// Why a policy cannot be followed.
+/// Why a policy is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
@@ -58,7 +58,7 @@ pub enum PolicyError {
         /// The upper one.
         thmax: i64,
     },
-    /// A core could never be given back.
+    /// A core could never be released.
     #[error("hysteresis {hysteresis}: expected 0 to less than thmax ({thmax}), percent")]
     Hysteresis {
         /// The hysteresis.
@@ -66,7 +66,7 @@ pub enum PolicyError {
         /// The upper threshold.
         thmax: i64,
     },
-    /// A dwell of nothing.
+    /// The dwell is out of range.
     #[error("dwell of {observations} observations: expected 1 to 100000")]
     Dwell {
         /// The number.
@@ -84,7 +84,7 @@ pub enum PolicyError {
         /// Cores of the machine.
         there: usize,
     },
-    /// A margin that is not a share.
+    /// The margin is out of range.
     #[error("margin_percent {margin}: expected 0 to 50")]
     Margin {
         /// The margin.
@@ -93,7 +93,7 @@ pub enum PolicyError {
 }
 
 impl CorePolicy {
-    /// The parameters of the net on so many cores.
+    /// The parameters of the net for this many cores.
     pub fn parameters(&self, cores: usize) -> Result<NetParameters, PolicyError> {
         let (thmin, thmax, hysteresis) = (self.thmin, self.thmax, self.hysteresis);
         if !(0 <= thmin && thmin < thmax && thmax <= 100) {
@@ -125,8 +125,8 @@ impl CorePolicy {
         })
     }
 
-    /// The smallest number of cores on which so many cpus' worth of work stays below the upper threshold,
-    /// within the bounds; `cpus_each` is the hardware threads of a core.
+    /// The smallest number of cores that keeps this many cpus of work below the upper threshold, within the bounds;
+    /// `cpus_each` is the number of hardware threads per core.
     pub fn cores_for(&self, demand_cpus: f64, cpus_each: f64, cores: usize) -> usize {
         let each = cpus_each.max(1.0) * self.thmax as f64 / 100.0;
         let wanted = (demand_cpus.max(0.0) / each).floor() + 1.0;

@@ -1,20 +1,19 @@
 //! Whether acts pay: `p(n+1) > p(n)` and `p(n) >= p(ntotal)` of section 3.2.2, found out by trying.
 //!
-//! After a core was given or released, performance is compared with what it was. Only an overloaded
-//! target's performance says something of its cores: one that is not overloaded does what it is asked.
+//! After a core was given or released, performance is compared with its earlier value. Only the performance of an
+//! overloaded target depends on its cores: one that is not overloaded does all the work it gets.
 //!
 //! | Act | Then still overloaded, and | Means |
 //! |---|---|---|
 //! | given | the target fills it, performance did not rise | the core did not pay: it is taken back and its node counts as saturated |
 //! | released | performance fell | the core was needed: it is given back, and releasing stops |
 //!
-//! A core that the target does not fill lowers `u`, which is what the invariant asks for: it stays.
-//! A rise or fall counts from the margin, or from half of what a core is worth where that is less.
+//! A core that the target does not fill lowers `u`, as the invariant requires: it stays. A change counts if it exceeds
+//! the margin, or half of a core's share if that is less.
 //!
-//! A saturated node is left: the next core is tried on another one, and when none is left growing
-//! stops. Four saturated cores on a saturated memory controller thus stay four. What was learnt holds
-//! until the load falls below the upper threshold, performance changes by a quarter, or a time has
-//! passed that doubles with each trial that fails.
+//! A saturated node is avoided: the next core is tried on another one, and when none is left, growth stops. Four
+//! saturated cores on a saturated memory controller thus stay four. These results hold until the load falls below the
+//! upper threshold, performance changes by a quarter, or a time has passed that doubles with each failed trial.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -23,13 +22,13 @@ use atoll_topology::{CoreId, NodeId};
 use super::Observation;
 use crate::net::Verdict;
 
-/// Performance that differs by this share is that of another workload.
+/// A change of performance by this share means another workload.
 const OTHER_WORKLOAD: f64 = 0.25;
-/// Observations for which a failed trial is not repeated, at first and at most.
+/// Observations before a failed trial is repeated, initially and at most.
 const REFUSED_FIRST: u64 = 300;
 const REFUSED_MAX: u64 = 36_000;
 
-/// What was done.
+/// An act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A core was given.
@@ -53,17 +52,17 @@ struct Trial {
     after: Vec<Moment>,
 }
 
-/// Performance, and cpus' worth of time used.
+/// Performance, and cpus of time used.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     performance: f64,
     busy: f64,
 }
 
-/// Something that did not pay.
+/// A failed trial.
 #[derive(Clone, Debug, Default)]
 struct Refusal {
-    /// Performance at that time; none where nothing was refused.
+    /// Performance at that time; None if nothing was refused.
     performance: Option<f64>,
     left: u64,
     length: u64,
@@ -71,7 +70,7 @@ struct Refusal {
 
 impl Refusal {
     fn begin(&mut self, performance: f64) {
-        // One node after the other is refused: that is one trial.
+        // Refusing one node after the other is a single trial.
         if !self.is_on() {
             self.length = (self.length * 2).clamp(REFUSED_FIRST, REFUSED_MAX);
         }
@@ -87,7 +86,7 @@ impl Refusal {
         self.performance.is_some()
     }
 
-    /// Ends when its time has passed or the workload is another one.
+    /// Expires when its time has passed or the workload changes.
     fn pass(&mut self, performance: Option<f64>) {
         let (Some(then), Some(now)) = (self.performance, performance) else { return };
         self.left = self.left.saturating_sub(1);
@@ -99,14 +98,14 @@ impl Refusal {
     }
 }
 
-/// Acts and what they brought.
+/// Acts and their results.
 #[derive(Clone, Debug)]
 pub struct TrialBook {
     margin: f64,
     length: usize,
     recent: VecDeque<Moment>,
     trial: Option<Trial>,
-    /// The act that is to be undone now.
+    /// The act to undo now.
     failed: Option<Act>,
     growth: Refusal,
     release: Refusal,
@@ -114,7 +113,7 @@ pub struct TrialBook {
 }
 
 impl TrialBook {
-    /// A rise or fall of less than the margin is none; a trial takes so many observations.
+    /// Changes of less than the margin are ignored; a trial takes `observations` observations.
     pub fn new(margin_percent: f64, observations: i64) -> Self {
         let length = usize::try_from(observations).unwrap_or(1).max(1);
         Self {
@@ -129,7 +128,7 @@ impl TrialBook {
         }
     }
 
-    /// Nodes on which a core more did not pay.
+    /// Nodes on which another core did not pay.
     pub fn saturated(&self) -> &BTreeSet<NodeId> {
         &self.saturated
     }
@@ -139,19 +138,19 @@ impl TrialBook {
         self.trial.is_some()
     }
 
-    /// Whether a core more may pay, where cores of these nodes are free.
+    /// Whether another core may pay, if cores of these nodes are free.
     pub fn may_grow(&self, nodes_free: &BTreeSet<NodeId>) -> bool {
         !self.is_pending()
             && (!self.growth.is_on()
                 || nodes_free.iter().any(|node| !self.saturated.contains(node)))
     }
 
-    /// Whether a core less may cost nothing.
+    /// Whether one core less may cost nothing.
     pub fn may_release(&self) -> bool {
         !self.is_pending() && !self.release.is_on()
     }
 
-    /// An act begins to be judged, where performance is known.
+    /// Starts judging an act, if performance is known.
     pub(super) fn begin(&mut self, act: Act) {
         self.failed = None;
         if !self.recent.is_empty() {
@@ -161,14 +160,14 @@ impl TrialBook {
         self.recent.clear();
     }
 
-    /// The cores are other ones now than those that were being judged.
+    /// Stops judging, because the cores have changed.
     pub(super) fn forget_trial(&mut self) {
         self.trial = None;
         self.failed = None;
         self.recent.clear();
     }
 
-    /// The core that a transition undoes.
+    /// The core that a transition restores or takes back.
     pub(super) fn undone(&self, transition: &str) -> Option<CoreId> {
         match (transition, self.failed?) {
             ("retreat", Act::Gave { core, .. }) | ("regain", Act::Released { core }) => Some(core),
@@ -176,7 +175,7 @@ impl TrialBook {
         }
     }
 
-    /// Takes an observation; tells whether an act is to be undone.
+    /// Records an observation; returns whether to undo an act.
     pub(super) fn observe(
         &mut self,
         seen: &Observation,

@@ -1,24 +1,22 @@
-//! Adaptive (section 3.2.1): "the cores are allocated on nodes with more accessed pages and cores with
-//! the least number of accessed pages are released". In a node as dense; where nothing is known of
-//! pages, dense as a whole.
+//! Adaptive (section 3.2.1): "the cores are allocated on nodes with more accessed pages and cores with the least number
+//! of accessed pages are released". It is dense within a node, and everywhere if no pages are known.
 
 use atoll_topology::{CoreId, NodeId};
 
 use super::{CoreChoice, dense};
 
-/// A core goes to another node when that has so many times the pages of its own: pages that are counted
-/// by sampling, or that threads read in turn, swing by less.
+/// A core moves to another node if that has this many times the pages of its own: counts from sampling, or of pages
+/// that threads read in turn, vary by less.
 const EXCHANGE_RATIO: u64 = 2;
 
-/// A free core on the node with most pages accessed; between nodes with as many, the nearest to the
-/// node with most.
+/// A free core on the node with most accessed pages; among equal nodes, the nearest to the node with most.
 pub fn give(choice: &CoreChoice<'_>) -> Option<CoreId> {
     let Some(top) = choice.pages.top() else { return dense::give(choice) };
     choice
         .beside_given(choice.nodes_free().into_iter().min_by_key(|node| rank(choice, top, *node))?)
 }
 
-/// A given core on the node with fewest pages accessed; between nodes with as few, the farthest.
+/// A given core on the node with fewest accessed pages; among equal nodes, the farthest.
 pub fn release(choice: &CoreChoice<'_>) -> Option<CoreId> {
     let Some(top) = choice.pages.top() else { return dense::release(choice) };
     let last = choice.nodes_given().into_iter().max_by_key(|node| {
@@ -36,7 +34,7 @@ pub fn exchange(choice: &CoreChoice<'_>) -> Option<(CoreId, CoreId)> {
     (many > few.saturating_mul(EXCHANGE_RATIO)).then_some((away, to))
 }
 
-/// The lower, the sooner given.
+/// Lower values come first.
 fn rank(choice: &CoreChoice<'_>, top: NodeId, node: NodeId) -> (bool, u64, u32, NodeId) {
     let few = u64::MAX - choice.pages.pages(node);
     (choice.saturated.contains(&node), few, choice.table.distance(top, node), node)

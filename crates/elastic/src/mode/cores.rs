@@ -1,11 +1,11 @@
-//! The cores that can be given: whole ones, with all their hardware threads, so that siblings never
-//! belong to different targets.
+//! The available cores: whole ones, with all their hardware threads, so that siblings never belong to different
+//! targets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use atoll_topology::{CoreId, CpuId, CpuSet, DomainId, Machine, NodeId};
 
-/// A core and where it lies.
+/// A core and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElasticCore {
     /// Its number.
@@ -14,11 +14,11 @@ pub struct ElasticCore {
     pub node: NodeId,
     /// Its domain.
     pub domain: DomainId,
-    /// Its hardware threads, as far as they may be used.
+    /// Its usable hardware threads.
     pub cpus: CpuSet,
 }
 
-/// The cores that may be given, ordered by number, and how far their nodes are from each other.
+/// The available cores, ordered by number, and the distances of their nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoreTable {
     cores: BTreeMap<CoreId, ElasticCore>,
@@ -29,7 +29,7 @@ pub struct CoreTable {
 pub type CoreIds = BTreeSet<CoreId>;
 
 impl CoreTable {
-    /// The cores of a machine of which `allowed` has a cpu, with these cpus only.
+    /// The cores of a machine that have cpus in `allowed`, with these cpus only.
     pub fn new(machine: &Machine, allowed: &CpuSet) -> Self {
         let place = |core: &atoll_topology::Core| {
             let cpus = core.cpus.intersection(allowed);
@@ -57,17 +57,17 @@ impl CoreTable {
         self.cores.values()
     }
 
-    /// Numbers of all cores.
+    /// The numbers of all cores.
     pub fn ids(&self) -> CoreIds {
         self.cores.keys().copied().collect()
     }
 
-    /// How many there are.
+    /// The number of cores.
     pub fn len(&self) -> usize {
         self.cores.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.cores.is_empty()
     }
@@ -92,29 +92,29 @@ impl CoreTable {
         self.iter().find(|core| core.cpus.contains(cpu))
     }
 
-    /// The cores of which a set has a cpu.
+    /// The cores with a cpu in a set.
     pub fn within(&self, cpus: &CpuSet) -> CoreIds {
         let has = |core: &&ElasticCore| !core.cpus.intersection(cpus).is_empty();
         self.iter().filter(has).map(|core| core.id).collect()
     }
 
-    /// Distance of two nodes; the largest number where it is not known.
+    /// Distance of two nodes; the maximum if unknown.
     pub fn distance(&self, from: NodeId, to: NodeId) -> u32 {
         let known = self.distances.get(&(from, to)).copied();
         known.unwrap_or(if from == to { 10 } else { u32::MAX })
     }
 
-    /// How many of some cores lie on a node.
+    /// How many of some cores are on a node.
     pub fn count_on(&self, ids: &CoreIds, node: NodeId) -> usize {
         ids.iter().filter_map(|id| self.core(*id)).filter(|core| core.node == node).count()
     }
 
-    /// How many of some cores lie in a domain.
+    /// How many of some cores are in a domain.
     pub fn count_in(&self, ids: &CoreIds, domain: DomainId) -> usize {
         ids.iter().filter_map(|id| self.core(*id)).filter(|core| core.domain == domain).count()
     }
 
-    /// The node on which most of some cores lie; of several the first.
+    /// The node with most of some cores; the first of several.
     pub fn main_node(&self, ids: &CoreIds) -> Option<NodeId> {
         let nodes = ids.iter().filter_map(|id| self.core(*id)).map(|core| core.node);
         let nodes: BTreeSet<NodeId> = nodes.collect();

@@ -4,7 +4,7 @@ use atoll_topology::{CoreId, NodeId};
 
 use super::CoreChoice;
 
-/// The free core nearest to those given: node by node, and in a node domain by domain.
+/// The free core nearest to the given ones: node by node, and within a node domain by domain.
 pub fn give(choice: &CoreChoice<'_>) -> Option<CoreId> {
     let home = home(choice)?;
     let far = |node: &NodeId| {
@@ -25,7 +25,7 @@ pub fn release(choice: &CoreChoice<'_>) -> Option<CoreId> {
     choice.loneliest(choice.nodes_given().into_iter().max_by_key(far)?)
 }
 
-/// The node of most cores; before there is one, the node with most free cores.
+/// The node with most cores; before the first core, the node with most free ones.
 fn home(choice: &CoreChoice<'_>) -> Option<NodeId> {
     choice.table.main_node(choice.given).or_else(|| choice.table.main_node(choice.free))
 }

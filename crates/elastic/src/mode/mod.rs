@@ -2,14 +2,13 @@
 //!
 //! | Mode | Gives | Releases |
 //! |---|---|---|
-//! | [`dense`] | beside those given: the same domain, the same node, the nearest node | the farthest from most of them |
+//! | [`dense`] | next to those given: the same domain, the same node, the nearest node | the farthest from most of them |
 //! | [`sparse`] | on the node, then in the domain, that has fewest of them | from the node that has most |
 //! | [`adaptive`] | on the node with most pages accessed, dense there | from the node with fewest |
 //!
-//! What the paper leaves open: which core of a node comes first (the smallest number whose domain has
-//! most of those given, so that caches are shared), which node comes first where nothing is known of
-//! pages (the one with most free cores, of several the first), and hardware threads (a core is given
-//! with all of them).
+//! The paper leaves open which core of a node comes first (here the smallest number whose domain has most of the given
+//! cores, so that caches are shared), which node comes first if no pages are known (the first of those with most free
+//! cores), and hardware threads (a core is given with all of them).
 
 pub mod adaptive;
 mod cores;
@@ -24,15 +23,15 @@ use atoll_topology::{CoreId, NodeId};
 pub use cores::{CoreIds, CoreTable, ElasticCore};
 pub use pages::{AccessEntry, PageQueue};
 
-/// A mode by name.
+/// A mode.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Cores close to each other.
+    /// Cores close together.
     Dense,
-    /// Cores far from each other.
+    /// Cores far apart.
     Sparse,
     /// Cores where the pages are.
     #[default]
@@ -53,7 +52,7 @@ impl Mode {
     }
 }
 
-/// No mode has the name.
+/// There is no such mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown mode '{0}'; expected dense, sparse or adaptive")]
 pub struct UnknownMode(String);
@@ -67,7 +66,7 @@ impl FromStr for Mode {
     }
 }
 
-/// So many of the cores `offered`, or all where there are fewer, in the order in which the mode gives them.
+/// Picks this many of the cores `offered`, or all if there are fewer, in the order of the mode.
 pub fn first_cores(
     table: &CoreTable,
     offered: &CoreIds,
@@ -86,18 +85,18 @@ pub fn first_cores(
     given
 }
 
-/// What a choice is made from.
+/// Input of a choice.
 #[derive(Clone, Copy, Debug)]
 pub struct CoreChoice<'a> {
     /// All cores.
     pub table: &'a CoreTable,
-    /// Those that the target has.
+    /// The target's cores.
     pub given: &'a CoreIds,
-    /// Those that it may be given.
+    /// The free cores.
     pub free: &'a CoreIds,
     /// Pages accessed by node.
     pub pages: &'a PageQueue,
-    /// Nodes on which a core more did not pay: the last to be given cores on.
+    /// Nodes on which another core did not pay: they come last.
     pub saturated: &'a std::collections::BTreeSet<NodeId>,
 }
 
@@ -120,7 +119,7 @@ impl CoreChoice<'_> {
         }
     }
 
-    /// A core to release and one to give in its place, where that brings cores and pages together.
+    /// A core to release and one to give instead, if that brings cores and pages together.
     pub fn exchange(&self, mode: Mode) -> Option<(CoreId, CoreId)> {
         match mode {
             Mode::Adaptive => adaptive::exchange(self),
@@ -133,13 +132,13 @@ impl CoreChoice<'_> {
         self.free.iter().filter_map(|id| self.table.core(*id)).filter(move |core| core.node == node)
     }
 
-    /// Cores of a node that the target has.
+    /// The target's cores on a node.
     fn given_on(&self, node: NodeId) -> impl Iterator<Item = &ElasticCore> {
         let given = self.given.iter().filter_map(|id| self.table.core(*id));
         given.filter(move |core| core.node == node)
     }
 
-    /// The free core of a node that shares its last-level cache with most of those given.
+    /// The free core of a node that shares its last-level cache with most of the given ones.
     fn beside_given(&self, node: NodeId) -> Option<CoreId> {
         let alone = |core: &&ElasticCore| {
             (usize::MAX - self.table.count_in(self.given, core.domain), core.id)
@@ -155,12 +154,12 @@ impl CoreChoice<'_> {
         self.given_on(node).min_by_key(company).map(|core| core.id)
     }
 
-    /// Nodes that have a free core.
+    /// Nodes with a free core.
     fn nodes_free(&self) -> std::collections::BTreeSet<NodeId> {
         self.free.iter().filter_map(|id| self.table.core(*id)).map(|core| core.node).collect()
     }
 
-    /// Nodes on which the target has a core.
+    /// Nodes with a core of the target.
     fn nodes_given(&self) -> std::collections::BTreeSet<NodeId> {
         self.given.iter().filter_map(|id| self.table.core(*id)).map(|core| core.node).collect()
     }

@@ -1,27 +1,26 @@
-//! The priority queue of section 3.2.1: "each entry keeps the PIDs of the active threads with their
-//! address spaces and the number of pages per NUMA node". Its first node is the one whose pages are
-//! accessed most.
+//! The priority queue of section 3.2.1: "each entry keeps the PIDs of the active threads with their address spaces and
+//! the number of pages per NUMA node". Its first node is the one with most accessed pages.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use atoll_topology::NodeId;
 
-/// Most entries kept; more are added to the last.
+/// Maximum number of entries; further ones are added to the last.
 const ENTRIES_MAX: usize = 4096;
 
 /// Pages of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessEntry {
-    /// The process or, where the kernel counts each, the thread.
+    /// The process or, if the kernel counts per thread, the thread.
     pub pid: u32,
-    /// The addresses; empty where the kernel tells only sums.
+    /// The address ranges; empty if the kernel reports only sums.
     pub addresses: Range<u64>,
     /// Pages by node.
     pub pages: BTreeMap<NodeId, u64>,
 }
 
-/// What is known of the pages that a target accesses.
+/// The known pages that a target accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageQueue {
     entries: Vec<AccessEntry>,
@@ -29,7 +28,7 @@ pub struct PageQueue {
 }
 
 impl PageQueue {
-    /// Of these entries.
+    /// A queue with these entries.
     pub fn new(entries: impl IntoIterator<Item = AccessEntry>) -> Self {
         let mut queue = Self::default();
         for entry in entries {
@@ -38,7 +37,7 @@ impl PageQueue {
         queue
     }
 
-    /// Pages by node, of no process in particular.
+    /// Pages by node, without a process.
     pub fn of_nodes(pages: impl IntoIterator<Item = (NodeId, u64)>) -> Self {
         Self::new([AccessEntry { pid: 0, addresses: 0..0, pages: pages.into_iter().collect() }])
     }
@@ -69,12 +68,12 @@ impl PageQueue {
         self.sums.values().fold(0, |sum, pages| sum.saturating_add(*pages))
     }
 
-    /// The node with most pages; none where no page is known.
+    /// The node with most pages; None if no page is known.
     pub fn top(&self) -> Option<NodeId> {
         self.in_order().first().map(|(node, _)| *node)
     }
 
-    /// Nodes with their pages, the most first, of as many the first node.
+    /// Nodes with their pages, in descending order; equal nodes by number.
     pub fn in_order(&self) -> Vec<(NodeId, u64)> {
         let known = self.sums.iter().filter(|(_, pages)| **pages > 0);
         let mut nodes: Vec<_> = known.map(|(node, pages)| (*node, *pages)).collect();

@@ -1,9 +1,9 @@
 //! Pages that a target accesses, by node.
 //!
-//! With automatic NUMA balancing on, the kernel unmaps pages now and then to see which thread touches
-//! them, and counts these faults for each thread and node: accessed pages, sampled by the kernel itself
-//! (`numa_faults` in `/proc/PID/task/TID/sched`). Elsewhere the pages that are resident stand for those
-//! that are accessed, which is right for data that is read as a whole and wrong for what lies idle.
+//! With automatic NUMA balancing, the kernel occasionally unmaps pages to see which thread touches them, and counts
+//! these faults for each thread and node: accessed pages, sampled by the kernel itself (`numa_faults` in
+//! `/proc/PID/task/TID/sched`). Otherwise resident pages approximate accessed ones, which is right for data that is
+//! read completely and wrong for idle data.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use atoll_topology::NodeId;
 use super::MonitorState;
 use crate::mode::{AccessEntry, PageQueue};
 
-/// Looks follow each other this closely at most.
+/// Minimum time between two looks.
 const EVERY: Duration = Duration::from_millis(500);
-/// A look is followed by so many times its own cost without one: a fifth of a percent of a cpu.
+/// Minimum pause after a look, as a multiple of its cost: a fifth of a percent of a cpu.
 const COST: u32 = 500;
-/// In the beginning, while a program still takes its memory, it may cost more.
+/// Multiple at the start, while a program still allocates its memory.
 const BEGINNING: Duration = Duration::from_secs(10);
 const COST_FIRST: u32 = 10;
-/// Threads whose faults are read in one look; the others keep what was read of them before.
+/// Maximum number of threads read in one look; the others keep their last values.
 const THREADS_MAX: usize = 64;
-/// Pages looked up in a process that is sampled: half the width of the confidence interval is 2 %.
+/// Pages sampled in a process: half the width of the confidence interval is 2 %.
 const SAMPLE_PAGES: u64 = 2_048;
 /// Resident bytes up to which every page is counted.
 const EXACT_BYTES_MAX: u64 = 256 << 20;
 
-/// Finds them.
+/// Measures accessed pages.
 #[derive(Debug)]
 pub(super) struct AccessMonitor {
     nodes: NodeMap,
@@ -54,7 +54,7 @@ impl AccessMonitor {
         }
     }
 
-    /// Pages by node; none where it is not time for another look.
+    /// Pages by node; None before the next look is due.
     pub(super) fn look(
         &mut self,
         at: Duration,
@@ -86,7 +86,7 @@ impl AccessMonitor {
         if faults.total() > 0 { faults } else { self.resident(root, processes) }
     }
 
-    /// Reads some threads in turn.
+    /// Reads some threads, in turn.
     fn read_faults(&mut self, root: &Root, processes: &[ProcessId]) {
         let balancing = root.read_text("/proc/sys/kernel/numa_balancing").unwrap_or_default();
         if matches!(balancing.trim(), "" | "0") {
@@ -152,11 +152,11 @@ impl AccessMonitor {
             ),
             _ if self.denied => MonitorState::absent(
                 NAME,
-                "memory by node takes the right to trace the target (root or CAP_SYS_PTRACE)",
+                "memory by node requires the right to trace the target (root or CAP_SYS_PTRACE)",
             ),
             _ => MonitorState::fallback(
                 NAME,
-                "resident pages: automatic NUMA balancing has no faults to tell (kernel.numa_balancing=1)",
+                "resident pages: automatic NUMA balancing reports no faults (kernel.numa_balancing=1)",
             ),
         }
     }

@@ -29,7 +29,7 @@ pub struct LiveTarget {
 }
 
 impl LiveTarget {
-    /// Of a target that is there.
+    /// Monitors an existing target.
     pub fn open(
         root: &Root,
         machine: &Machine,

@@ -1,16 +1,15 @@
 //! The load `u`: the time that all threads of the target used on cpus, divided by the time that its cpus
 //! had.
 //!
-//! The paper takes the "arithmetic CPU-load average of the active database threads" (3.2.2). With more
-//! threads than cores that average is low however busy the cores are, so what is averaged here is the
-//! load of the cores that the target has.
+//! The paper uses the "arithmetic CPU-load average of the active database threads" (3.2.2). With more threads than
+//! cores that average is low however busy the cores are, so this is the average load of the target's cores.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atoll_process::inspect::ProcessId;
 
-/// Turns clocks into a load.
+/// Computes the load from clocks.
 #[derive(Clone, Debug, Default)]
 pub struct LoadMeter {
     clocks: BTreeMap<ProcessId, Duration>,
@@ -18,8 +17,8 @@ pub struct LoadMeter {
 }
 
 impl LoadMeter {
-    /// Cpus' worth of time that the processes used since the last call; none at the first one. A process
-    /// that came since counts from its start, one that ended does not count.
+    /// Cpus of time that the processes used since the last call; None at the first call. A new process counts from its
+    /// start, one that has ended does not count.
     pub fn demand(
         &mut self,
         at: Duration,
@@ -50,7 +49,7 @@ mod tests {
         let mut meter = LoadMeter::default();
         assert_eq!(meter.demand(ms(0), [(id(1), ms(5000))]), None);
         assert_eq!(meter.demand(ms(250), [(id(1), ms(5375))]), Some(1.5));
-        // One that came counts from its start, one that ended does not.
+        // A new process counts from its start, one that has ended does not count.
         assert_eq!(meter.demand(ms(500), [(id(2), ms(125))]), Some(0.5));
         assert_eq!(meter.demand(ms(500), [(id(2), ms(125))]), None);
     }

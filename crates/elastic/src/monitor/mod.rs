@@ -1,17 +1,17 @@
-//! What is seen of a target, each figure with where it comes from: real, or a fallback that says so.
+//! Measurements of a target, each with its source: direct, or a declared fallback.
 //!
 //! | File | Reads | Finds |
 //! |---|---|---|
-//! | `processes` | what the user named, `/proc`, control groups | the processes that are meant, as they come and go |
-//! | `meter` | the cpu clock of each process | the cpus' worth of time that it uses: the load |
-//! | `work` | a command's counter, system calls in `/proc/PID/io`, or that time again | performance |
+//! | `processes` | the target's name, `/proc`, control groups | its processes, as they come and go |
+//! | `meter` | the cpu clock of each process | cpus of time that it uses: the load |
+//! | `work` | a command's counter, system calls in `/proc/PID/io`, or cpu time again | performance |
 //! | `accessed` | NUMA hint faults of each thread in `/proc/PID/task/TID/sched`, else resident pages | pages by node |
-//! | `pressure` | pressure of the control group or the machine (PSI), quota, time stolen | what cores cannot help against |
+//! | `pressure` | pressure of the control group or the machine (PSI), quota, stolen time | limits that more cores cannot lift |
 //! | `traffic` | bytes to and from memory of each last-level cache (resctrl) | the load of controllers and links |
-//! | `live` | all of these together | [`TargetSource`] of the running machine |
+//! | `live` | all of these | [`TargetSource`] of the running machine |
 //!
-//! Reading is paced: clocks at every look, everything else when its cost since the last time, as measured,
-//! is a small share of the time that has passed.
+//! Reading is paced: clocks at every look, everything else when its last measured cost is a small share of the time
+//! since.
 
 mod accessed;
 mod live;
@@ -34,26 +34,26 @@ pub use processes::{ElasticTarget, TargetProcesses};
 pub use traffic::{LoadKind, Traffic, traffic_by_cache};
 pub use work::{WorkKind, WorkReading};
 
-/// Whether a monitor sees what it is asked for.
+/// Whether a monitor measures its quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MonitorSource {
     /// It does.
     Real,
-    /// It sees something else that stands for it.
+    /// It measures a substitute.
     Fallback,
-    /// It sees nothing here.
+    /// It measures nothing here.
     Absent,
 }
 
-/// A monitor and what it has to say of itself.
+/// The state of a monitor.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct MonitorState {
-    /// What is asked for.
+    /// The quantity.
     pub monitor: &'static str,
-    /// Whether that is what it sees.
+    /// Whether it measures that.
     pub source: MonitorSource,
-    /// Where it comes from, and what would make it better.
+    /// The source, and how to get a better one.
     pub says: String,
 }
 
@@ -71,26 +71,26 @@ impl MonitorState {
     }
 }
 
-/// What can be asked of a target, behind a trait, so that tests can model one.
+/// Measurements of a target, as a trait, so that tests can model it.
 pub trait TargetSource {
-    /// Its processes now; none once it has ended.
+    /// Its processes now; empty once it has ended.
     fn processes(&mut self, at: Duration) -> Result<Vec<ProcessId>, InspectError>;
 
-    /// Time that a process has spent on cpus; none where it has ended.
+    /// Cpu time of a process; None if it has ended.
     fn cpu_time(&mut self, process: ProcessId) -> Option<Duration>;
 
     /// Work done so far.
     fn work(&mut self, at: Duration) -> WorkReading;
 
-    /// Pages accessed by node, where there is a new figure.
+    /// Pages accessed by node, if there is a new figure.
     fn pages(&mut self, at: Duration) -> Option<PageQueue>;
 
-    /// What else bears on it, where there is a new figure.
+    /// Pressure on the target, if there is a new figure.
     fn pressure(&mut self, at: Duration) -> Option<Pressure>;
 
-    /// Memory traffic so far, where there is a new figure.
+    /// Memory traffic so far, if there is a new figure.
     fn traffic(&mut self, at: Duration) -> Option<Traffic>;
 
-    /// What the monitors have to say of themselves.
+    /// The states of the monitors.
     fn states(&self) -> Vec<MonitorState>;
 }

@@ -1,5 +1,5 @@
-//! What cores cannot help against, or not alone: threads that wait for a cpu (PSI), a quota of cpu time, and
-//! time that the hypervisor takes.
+//! Limits that more cores cannot lift, or not alone: threads that wait for a cpu (PSI), a quota of cpu time, and time
+//! that the hypervisor steals.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use atoll_sys::{Root, thread_cpu_time};
 
 use super::MonitorState;
 
-/// Looks follow each other this closely at most.
+/// Minimum time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
-/// A look is followed by so many times its own cost without one.
+/// Minimum pause after a look, as a multiple of its cost.
 const COST: u32 = 1000;
-/// Control groups on the way to the root that are looked at.
+/// Maximum number of control groups read on the way to the root.
 const DEPTH_MAX: usize = 32;
 const PSI: &str = "cpu.pressure";
 
-/// What was found.
+/// The measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pressure {
-    /// Share of the last ten seconds in which some thread waited for a cpu, percent.
+    /// Share of the last ten seconds in which a thread waited for a cpu, percent.
     pub waiting_percent: Option<f64>,
-    /// Cpus' worth of time that the narrowest quota grants.
+    /// Cpus of time that the narrowest quota grants.
     pub quota_cpus: Option<f64>,
-    /// Share of the machine's time that the hypervisor took since the last look, percent.
+    /// Share of the machine's time that the hypervisor stole since the last look, percent.
     pub steal_percent: Option<f64>,
 }
 
-/// Finds it.
+/// Measures pressure.
 #[derive(Debug, Default)]
 pub(super) struct PressureMonitor {
     next: Duration,
@@ -37,7 +37,7 @@ pub(super) struct PressureMonitor {
 }
 
 impl PressureMonitor {
-    /// What there is; none where it is not time for another look.
+    /// The pressure; None before the next look is due.
     pub(super) fn look(
         &mut self,
         at: Duration,
@@ -78,10 +78,10 @@ impl PressureMonitor {
         };
         let quota = match self.last.quota_cpus {
             Some(cpus) => format!("the target's control groups grant {cpus:.2} cpus"),
-            None => "the target's control groups grant all of the cpus".to_owned(),
+            None => "the target's control groups have no quota".to_owned(),
         };
         let steal = match self.last.steal_percent {
-            Some(percent) => format!("the hypervisor took {percent:.1} % of the last second"),
+            Some(percent) => format!("the hypervisor stole {percent:.1} % of the last second"),
             None => "/proc/stat".to_owned(),
         };
         [waiting, MonitorState::real("quota", quota), MonitorState::real("steal", steal)]
@@ -137,7 +137,7 @@ fn quota(root: &Root, group: &str) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// Ticks stolen, and all ticks.
+/// Stolen ticks, and all ticks.
 fn times(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();

@@ -7,15 +7,15 @@ use std::time::Duration;
 use atoll_process::inspect::{InspectError, ProcessId, Target, descendants, find, identify};
 use atoll_sys::{Root, thread_cpu_time};
 
-/// New processes are looked for this often at most.
+/// Minimum time between two searches for new processes.
 const EVERY: Duration = Duration::from_millis(500);
-/// Looking for them is followed by so many times its own cost without it: a fifth of a percent of a cpu.
+/// Minimum pause after a search, as a multiple of its cost: a fifth of a percent of a cpu.
 const COST: u32 = 500;
 
-/// What a user names.
+/// The target that a user names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ElasticTarget {
-    /// A process and all that descend from it.
+    /// A process and all its descendants.
     Process(u32),
     /// A control group and those below it.
     Cgroup(String),
@@ -38,7 +38,7 @@ impl fmt::Display for ElasticTarget {
     }
 }
 
-/// Finds them.
+/// Finds the processes.
 #[derive(Debug)]
 pub struct TargetProcesses {
     root: Root,
@@ -48,14 +48,14 @@ pub struct TargetProcesses {
 }
 
 impl TargetProcesses {
-    /// Of a target that is there.
+    /// Follows an existing target.
     pub fn open(root: Root, target: ElasticTarget) -> Result<Self, InspectError> {
         let mut processes = Self { root, target, known: BTreeSet::new(), next: Duration::ZERO };
         processes.known = processes.find()?;
         Ok(processes)
     }
 
-    /// What was named.
+    /// The target.
     pub fn target(&self) -> &ElasticTarget {
         &self.target
     }
@@ -63,7 +63,7 @@ impl TargetProcesses {
     fn find(&self) -> Result<BTreeSet<ProcessId>, InspectError> {
         match &self.target {
             ElasticTarget::Process(pid) => {
-                // Those that are known are followed also when the one that started them has ended.
+                // Known processes remain even if their parent has ended.
                 let mut ancestors: BTreeSet<ProcessId> = self.alive();
                 if self.known.is_empty() {
                     ancestors.insert(identify(&self.root, *pid)?);
@@ -83,17 +83,17 @@ impl TargetProcesses {
         self.known.iter().filter(is_there).copied().collect()
     }
 
-    /// Has the next call look, however much the last look cost: all that were known have ended.
+    /// Makes the next call search regardless of cost: all known processes have ended.
     pub(super) fn look_anew(&mut self) {
         self.next = Duration::ZERO;
     }
 
-    /// The processes now; none once all have ended.
+    /// The processes now; empty once all have ended.
     pub fn now(&mut self, at: Duration) -> Result<Vec<ProcessId>, InspectError> {
         if at >= self.next {
             let before = thread_cpu_time();
             let found = match self.find() {
-                // A group without processes has ended, as one that was removed.
+                // An empty group has ended, like a removed one.
                 Err(InspectError::EmptyGroup { .. } | InspectError::NoGroup { .. }) => {
                     Ok(BTreeSet::new())
                 }

@@ -1,6 +1,6 @@
-//! Memory traffic of the machine, from the counters that the kernel shows in resctrl (Intel MBM, AMD QoS):
-//! bytes that each last-level cache exchanged with memory, and how many of them with its own node's.
-//! What is left is what crossed the interconnect: HT and IMC of the paper's section 4.1.
+//! Memory traffic of the machine, from the resctrl counters of the kernel (Intel MBM, AMD QoS): bytes that each
+//! last-level cache exchanged with memory, and with its own node's memory. The difference crossed the interconnect: HT
+//! and IMC of the paper's section 4.1.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use atoll_sys::Root;
 use super::MonitorState;
 
 const DATA: &str = "/sys/fs/resctrl/mon_data";
-/// Looks follow each other this closely at most: the kernel asks another cpu for each counter.
+/// Minimum time between two looks: the kernel asks another cpu for each counter.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// What is taken for the load `u`.
+/// The source of the load `u`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum LoadKind {
-    /// Time used on cpus, of the time that the target's cpus had.
+    /// Cpu time used, of the time of the target's cpus.
     #[default]
     Cpu,
-    /// Memory traffic, of so many bytes a second.
+    /// Memory traffic, of this many bytes a second.
     Memory(f64),
     /// Traffic over the interconnect, of all memory traffic.
     Interconnect,
 }
 
 impl LoadKind {
-    /// The kind of that name: `cpu`, `memory:GIGABYTES` (a second) or `interconnect`.
+    /// Parses `cpu`, `memory:GIGABYTES` (a second) or `interconnect`.
     pub fn named(text: &str) -> Result<Self, String> {
         let bandwidth = |text: &str| {
             let number = text.parse::<f64>().ok();
@@ -43,7 +43,7 @@ impl LoadKind {
         })
     }
 
-    /// Whether it takes counters of traffic.
+    /// Whether it needs traffic counters.
     pub fn is_traffic(self) -> bool {
         self != Self::Cpu
     }
@@ -59,8 +59,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// The load that it is, percent, over some seconds since `before`; none where a counter went
-    /// backwards or nothing was read.
+    /// The load in percent over some seconds since `before`; None if a counter went backwards or nothing was read.
     pub fn load(self, before: Self, seconds: f64, kind: LoadKind) -> Option<f64> {
         let total = self.total.checked_sub(before.total)? as f64;
         let local = self.local.checked_sub(before.local)? as f64;
@@ -76,7 +75,7 @@ impl Traffic {
     }
 }
 
-/// Reads them.
+/// Reads the counters.
 #[derive(Debug, Default)]
 pub(super) struct TrafficMonitor {
     next: Duration,
@@ -84,7 +83,7 @@ pub(super) struct TrafficMonitor {
 }
 
 impl TrafficMonitor {
-    /// Bytes so far; none where there is no counter or it is too soon.
+    /// Bytes so far; None without counters or before the next look is due.
     pub(super) fn look(&mut self, at: Duration, root: &Root) -> Option<Traffic> {
         if at < self.next || self.is_there == Some(false) {
             return None;
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn without_counters_that_is_said() {
+    fn missing_counters_are_reported() {
         let tree = Tree::empty();
         let mut monitor = TrafficMonitor::default();
         assert_eq!(monitor.look(Duration::ZERO, &tree.root()), None);

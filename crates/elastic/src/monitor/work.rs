@@ -1,11 +1,11 @@
-//! Performance `p`: how much is done.
+//! Performance `p`: work per second.
 //!
 //! | Kind | Counts | Is |
 //! |---|---|---|
-//! | an [`Adapter`] | what the DBMS counts: transactions, statements | real |
-//! | `command` | what a command of the user prints: a counter that rises, such as committed transactions | real |
-//! | `calls` | reads and writes that the kernel completed for the target (`/proc/PID/io`) | a fallback: work done in memory is not seen |
-//! | `cpu` | time used on cpus | a fallback: threads that wait for memory look as if they worked |
+//! | an [`Adapter`] | the DBMS's own counter: transactions, statements | real |
+//! | `command` | the output of a user's command: a rising counter, such as committed transactions | real |
+//! | `calls` | reads and writes that the kernel completed for the target (`/proc/PID/io`) | a fallback: misses work in memory |
+//! | `cpu` | cpu time | a fallback: waiting for memory looks like work |
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -20,22 +20,22 @@ use crate::adapter::{Adapter, AdapterCalls, LiveAdapters};
 /// Time between two calls of a command.
 const COMMAND_EVERY: Duration = Duration::from_millis(500);
 
-/// What counts as work: `cpu`, `calls` or `command:COMMAND`.
+/// The source of the work counter: `cpu`, `calls` or `command:COMMAND`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WorkKind {
-    /// What a DBMS counts.
+    /// The counter of a DBMS.
     Adapter(Adapter),
-    /// What this shell command prints.
+    /// The output of this shell command.
     Command(String),
     /// Reads and writes.
     Calls,
-    /// Time used on cpus.
+    /// Cpu time.
     #[default]
     Cpu,
 }
 
 impl WorkKind {
-    /// The kind of that name.
+    /// Parses a kind.
     pub fn named(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             Some(("command", command)) if !command.trim().is_empty() => {
@@ -51,12 +51,12 @@ impl WorkKind {
     }
 }
 
-/// What is known of the work done.
+/// A reading of the counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WorkReading {
-    /// So much so far, in a unit of its own.
+    /// Work so far, in its own unit.
     Count(f64),
-    /// As much as time was used on cpus.
+    /// Equal to the cpu time used.
     CpuTime,
     /// There is no new figure.
     Unchanged,
@@ -66,7 +66,7 @@ pub enum WorkReading {
 #[derive(Debug)]
 pub(super) struct WorkCounter {
     kind: WorkKind,
-    /// The answer of a command that runs.
+    /// The pending answer of a command.
     answer: Option<Receiver<Result<f64, String>>>,
     next: Duration,
     failed: Option<String>,
@@ -77,7 +77,7 @@ impl WorkCounter {
         Self { kind, answer: None, next: Duration::ZERO, failed: None }
     }
 
-    /// What has been done so far.
+    /// The work so far.
     pub(super) fn read(
         &mut self,
         at: Duration,
@@ -103,7 +103,7 @@ impl WorkCounter {
         }
     }
 
-    /// Who is asked answers on a thread of its own: a server that is slow delays no decision.
+    /// Answers come from a separate thread: a slow server delays no decision.
     fn asked(
         &mut self,
         at: Duration,
@@ -113,7 +113,7 @@ impl WorkCounter {
             if at >= self.next {
                 self.next = at + COMMAND_EVERY;
                 let (send, receive) = channel();
-                // Where the run ends first, the answer is not waited for.
+                // If the run ends first, nothing waits for the answer.
                 std::thread::spawn(move || send.send(ask()));
                 self.answer = Some(receive);
             }
@@ -156,7 +156,7 @@ impl WorkCounter {
             ),
             (WorkKind::Cpu, _) => MonitorState::fallback(
                 NAME,
-                "time used on cpus: waiting for memory looks like work; --dbms or --work 'command:…' names a counter",
+                "cpu time: waiting for memory looks like work; --dbms or --work 'command:…' names a counter",
             ),
         }
     }

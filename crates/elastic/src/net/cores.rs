@@ -1,19 +1,19 @@
 //! The net of the mechanism: Dominico 2018, section 3, with the cores themselves as tokens.
 //!
-//! The paper names the pipeline (monitor, evaluate the invariant `thmin < u < thmax`, allocate or release
-//! a core) and leaves these choices open; what was chosen here:
+//! The paper defines the pipeline (monitor, evaluate the invariant `thmin < u < thmax`, allocate or release a core) and
+//! leaves these choices open:
 //!
 //! | Left open | Chosen |
 //! |---|---|
-//! | what `u` is when threads outnumber cores | time used on cpus by all threads of the target, divided by the time that its cpus had |
-//! | the smallest of several fitting numbers of cores | a stable target gives a core back when `u` would stay below `thmax - hysteresis` on one less |
-//! | `p(n+1) > p(n)` where a core more lowers `u` and nothing else | the core stays: `u < thmax` is the first condition of equation 1, and such growth ends by itself |
-//! | how often it may change | a core is given after `dwell_up` observations in a row, taken after `dwell_down` |
-//! | `p(n) >= p(ntotal)`, which is not known without a trial | every act is a trial: `g` and `r` tell whether the last ones paid, and acts that did not are taken back |
+//! | what `u` is when threads outnumber cores | cpu time of all threads of the target, divided by the time of its cpus |
+//! | the smallest of several fitting numbers of cores | a stable target releases a core if `u` would stay below `thmax - hysteresis` with one less |
+//! | `p(n+1) > p(n)` where another core lowers `u` and nothing else | the core stays: `u < thmax` is the first condition of equation 1, and such growth is bounded |
+//! | how often it may change | a core is given after `dwell_up` consecutive observations, released after `dwell_down` |
+//! | `p(n) >= p(ntotal)`, which is unknown without a trial | every act is a trial: `g` and `r` record whether the last ones paid, and those that did not are undone |
 //! | cores that lie on the wrong node while `u` is stable | `move` exchanges one core for another |
 //!
-//! No constant load can make it swing: a core is given when `u * n >= thmax * n`, and taken again when
-//! `u * n < (thmax - hysteresis) * (n - 1)`, so the load must fall by more than the hysteresis in between.
+//! It cannot oscillate under a constant load: a core is given when `u * n >= thmax * n`, and released when `u * n <
+//! (thmax - hysteresis) * (n - 1)`, so the load must fall by more than the hysteresis in between.
 
 use super::formula::{at_most, equal, less, name};
 use super::{Guard, InputArc, Marking, Net, OutputArc, PipelineStep, Place, Term, Transition};
@@ -30,13 +30,13 @@ pub const IDLE: usize = 3;
 pub const STABLE: usize = 4;
 /// Fewer cores than the load needs.
 pub const OVERLOADED: usize = 5;
-/// How many cores the target has and could have.
+/// The numbers of given and possible cores of the target.
 pub const PROVISION: usize = 6;
-/// Cores that may be given.
+/// Free cores.
 pub const FREE: usize = 7;
-/// Cores that the target has.
+/// The target's cores.
 pub const GIVEN: usize = 8;
-/// Cores that are other targets'.
+/// Cores of other targets.
 pub const ELSEWHERE: usize = 9;
 
 const PLACES: [Place; 10] = [
@@ -68,13 +68,13 @@ const PLACES: [Place; 10] = [
     Place { name: "Elsewhere", fields: &["c"], meaning: "a core of another target" },
 ];
 
-/// What is to be done before the load is looked at.
+/// The verdict before the load is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing: evaluate the load.
     Evaluate,
-    /// Another target with more right to it needs a core, or fewer are allowed than before.
+    /// Another target has more right to a core, or the maximum was lowered.
     Yield,
     /// The core given last did not raise performance.
     Retreat,
@@ -91,27 +91,27 @@ impl Verdict {
     }
 }
 
-/// What guards compare with.
+/// The values that guards compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct NetParameters {
     /// Lower threshold of the load, percent.
     pub thmin: i64,
     /// Upper threshold of the load, percent.
     pub thmax: i64,
-    /// How far below the upper threshold the load must stay when a core is given back, percent.
+    /// How far below the upper threshold the load must stay when a core is released, percent.
     pub hysteresis: i64,
     /// Fewest cores.
     pub cores_min: i64,
     /// Most cores.
     pub cores_max: i64,
-    /// Overloaded observations in a row before a core is given.
+    /// Consecutive overloaded observations before a core is given.
     pub dwell_up: i64,
-    /// Idle observations in a row before a core is released.
+    /// Consecutive idle observations before a core is released.
     pub dwell_down: i64,
 }
 
 impl NetParameters {
-    /// The thresholds of section 4 (10 and 70 percent, from [9] there), for so many cores.
+    /// The thresholds of section 4 (10 and 70 percent, from [9] there), for this many cores.
     pub fn published(cores_max: i64) -> Self {
         Self {
             thmin: 10,
@@ -147,7 +147,7 @@ fn to<const N: usize>(place: usize, fields: [Term; N]) -> OutputArc {
     OutputArc { place, fields: fields.to_vec() }
 }
 
-/// A token with these fields as they were taken.
+/// An output token with the same fields as its input.
 fn same(place: usize, names: &[&'static str]) -> OutputArc {
     OutputArc { place, fields: names.iter().copied().map(name).collect() }
 }
@@ -173,7 +173,7 @@ fn keeps(
     Transition { name: title, rule, step, inputs, guard, outputs }
 }
 
-/// A transition after which the target has a core more.
+/// A transition that gives the target a core.
 fn gives((title, rule): (&'static str, &'static str), input: InputArc, guard: Guard) -> Transition {
     let room = less(name("n"), name("cores_max")).and(at_most(1, name("f")));
     Transition {
@@ -190,7 +190,7 @@ fn gives((title, rule): (&'static str, &'static str), input: InputArc, guard: Gu
     }
 }
 
-/// A transition after which the target has a core less.
+/// A transition that takes a core from the target.
 fn takes((title, rule): (&'static str, &'static str), input: InputArc, guard: Guard) -> Transition {
     Transition {
         name: title,
@@ -228,7 +228,7 @@ fn check() -> Transition {
     }
 }
 
-/// What comes before the load.
+/// The verdict before the load.
 fn verdicts() -> [Transition; 5] {
     let full = at_most(name("cores_max"), name("n")).or(less(name("f"), 1));
     let least = || at_most(name("n"), name("cores_min"));
@@ -361,7 +361,7 @@ fn growth() -> [Transition; 3] {
     ]
 }
 
-/// Overloaded observations stay counted: the first chance to grow is taken.
+/// Overloaded observations remain counted: the first chance to grow is taken.
 fn same_up() -> OutputArc {
     to(WATCHING, [name("a"), ZERO])
 }
@@ -395,7 +395,7 @@ fn release() -> [Transition; 3] {
     ]
 }
 
-/// What passes between targets.
+/// Moves of cores between targets.
 fn sharing() -> [Transition; 2] {
     let passes = |title, rule, [source, target]: [usize; 2], f: Term| Transition {
         name: title,

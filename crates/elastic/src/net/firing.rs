@@ -1,4 +1,4 @@
-//! Which transitions may fire, and what firing does.
+//! Enabled transitions, and firing.
 
 use super::{Marking, Net, Token, Transition};
 
@@ -19,7 +19,7 @@ impl TokenBinding {
         &self.values
     }
 
-    /// With the fields of a token under these names; none where a name has another value already.
+    /// Binds the fields of a token to these names; None if a name has another value already.
     fn with(&self, names: &[&'static str], token: &Token) -> Option<Self> {
         let mut values = self.values.clone();
         for (name, value) in names.iter().zip(token) {
@@ -33,7 +33,7 @@ impl TokenBinding {
     }
 }
 
-/// A transition that may fire, and under which values.
+/// An enabled transition, with its binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Firing {
     /// Index of the transition.
@@ -43,7 +43,7 @@ pub struct Firing {
 }
 
 impl Net {
-    /// Everything that may fire, in the order of the transitions and then of the tokens.
+    /// All enabled firings, in the order of transitions and then of tokens.
     pub fn enabled(
         &self,
         marking: &Marking,
@@ -57,7 +57,7 @@ impl Net {
         firings
     }
 
-    /// Fires; none where a token is not there or a term has no value.
+    /// Fires; None if a token is missing or a term has no value.
     pub fn fire(
         &self,
         marking: &Marking,
@@ -81,9 +81,9 @@ impl Net {
     }
 }
 
-/// Every way to take a token from each input place under which the guard holds. A way is given up as soon
-/// as the guard fails on the names bound so far: most guards are about the control token, which comes
-/// first, and not about each pair of cores.
+/// All ways to take a token from each input place such that the guard holds. A way is abandoned as soon as the guard
+/// fails on the names bound so far: most guards are about the control token, which comes first, and not about each pair
+/// of cores.
 fn bindings(
     transition: &Transition,
     marking: &Marking,

@@ -1,15 +1,15 @@
-//! Terms and guards: numbers, names of token fields, parameters, sums and products; comparisons of
-//! them, and what holds all or any of several.
+//! Terms and guards: numbers, names of token fields, parameters, sums and products; comparisons of them, and
+//! conjunctions and disjunctions.
 
 use std::fmt;
 use std::ops::{Add, Mul, Sub};
 
-/// A number to be computed.
+/// A term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Term {
     /// A number.
     Number(i64),
-    /// A field of a token, by the name that an arc gives it; else a parameter of the net.
+    /// A field of a token, by its name on the arc; else a parameter of the net.
     Name(&'static str),
     /// A sum.
     Sum(Box<Term>, Box<Term>),
@@ -19,14 +19,13 @@ pub enum Term {
     Product(Box<Term>, Box<Term>),
 }
 
-/// The field or parameter of that name.
+/// The field or parameter with this name.
 pub(super) const fn name(name: &'static str) -> Term {
     Term::Name(name)
 }
 
 impl Term {
-    /// Its value; `lookup` knows the names. A name that it does not know, or a value beyond 64 bits,
-    /// is none.
+    /// Its value; `lookup` resolves names. Returns None for an unknown name or a value beyond 64 bits.
     pub fn value(&self, lookup: &impl Fn(&str) -> Option<i64>) -> Option<i64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -91,23 +90,23 @@ impl fmt::Display for Term {
     }
 }
 
-/// How two numbers compare.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// Less than.
     Less,
-    /// Less than or the same.
+    /// Less than or equal.
     AtMost,
-    /// The same.
+    /// Equal.
     Equal,
 }
 
-/// A condition.
+/// A guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// Two numbers compare so.
+    /// A comparison of two terms.
     Compare(Term, Comparison, Term),
-    /// All of these hold; always where there are none.
+    /// All of these hold; true if empty.
     All(Vec<Guard>),
     /// One of these holds.
     Any(Vec<Guard>),
@@ -117,12 +116,12 @@ impl Guard {
     /// Always holds.
     pub const ALWAYS: Self = Self::All(Vec::new());
 
-    /// Whether it holds. What cannot be computed does not.
+    /// Whether it holds; false if it cannot be computed.
     pub fn holds(&self, lookup: &impl Fn(&str) -> Option<i64>) -> bool {
         self.decided(lookup) == Some(true)
     }
 
-    /// Whether it holds, as far as the names that are known tell; none where they do not.
+    /// Whether it holds for the known names; None if they do not decide it.
     pub fn decided(&self, lookup: &impl Fn(&str) -> Option<i64>) -> Option<bool> {
         match self {
             Self::All(all) => decided(all, lookup, false),
@@ -161,7 +160,7 @@ impl Guard {
     }
 }
 
-/// What several guards come to, of which one that is `enough` decides.
+/// The result of several guards, of which one equal to `enough` decides.
 fn decided(guards: &[Guard], lookup: &impl Fn(&str) -> Option<i64>, enough: bool) -> Option<bool> {
     let mut is_known = true;
     for guard in guards {
@@ -222,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guard_reads_as_it_is_computed() {
+    fn a_guard_is_printed_and_evaluated() {
         let surplus = less(name("u") * name("n"), (name("most") - 10) * (name("n") - 1));
         assert_eq!(surplus.to_string(), "u * n < (most - 10) * (n - 1)");
         let guard = surplus.and(equal(name("v"), 0).or(at_most(1, name("f"))));
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_does_not_hold() {
+    fn a_guard_without_a_value_does_not_hold() {
         let nothing = |_: &str| None;
         assert!(!at_most(name("u"), 1).holds(&nothing));
         assert_eq!((Term::Number(i64::MAX) + 1).value(&nothing), None);

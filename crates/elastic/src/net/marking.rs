@@ -12,12 +12,12 @@ pub struct Marking {
 }
 
 impl Marking {
-    /// No token on any of so many places.
+    /// An empty marking of this many places.
     pub fn empty(places: usize) -> Self {
         Self { places: vec![BTreeSet::new(); places] }
     }
 
-    /// The tokens of a place, ordered; none for a place that is not there.
+    /// The tokens of a place, ordered; empty for an unknown place.
     pub fn tokens(&self, place: usize) -> impl Iterator<Item = &Token> {
         self.places.get(place).into_iter().flatten()
     }
@@ -27,14 +27,14 @@ impl Marking {
         self.places.get(place).map_or(0, BTreeSet::len)
     }
 
-    /// Puts a token.
+    /// Adds a token.
     pub fn put(&mut self, place: usize, token: Token) {
         if let Some(tokens) = self.places.get_mut(place) {
             tokens.insert(token);
         }
     }
 
-    /// Takes a token away; tells whether it was there.
+    /// Removes a token; returns whether it was there.
     pub fn take(&mut self, place: usize, token: &[i64]) -> bool {
         self.places.get_mut(place).is_some_and(|tokens| tokens.remove(token))
     }

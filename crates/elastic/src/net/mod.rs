@@ -1,18 +1,17 @@
 //! A Predicate/Transition net as data: places that hold tokens, and transitions with guards over them.
 //!
-//! A token is a tuple of numbers, its colour. An arc into a transition names the fields of the token that
-//! it takes; the guard is a formula over these names and over the parameters of the net; an arc out of it
-//! computes the token that it puts. A transition fires under a *binding*, one value for each name, and
-//! where several tokens fit (which core is released?) there are several bindings: the net says which acts
-//! are right, a mode says which of them is best.
+//! A token is a tuple of numbers, its colour. An arc into a transition names the fields of the token that it takes; the
+//! guard is a formula over these names and the parameters of the net; an arc out of it computes a new token. A
+//! transition fires under a *binding*, one value for each name. If several tokens fit (which core is released?), there
+//! are several bindings: the net determines which acts are right, a mode which of them is best.
 //!
-//! | File | Has |
+//! | File | Contents |
 //! |---|---|
-//! | `formula` | terms and guards, evaluated and written |
+//! | `formula` | terms and guards, evaluated and printed |
 //! | `marking` | the tokens on all places |
-//! | `firing` | which transitions may fire, under which bindings |
+//! | `firing` | enabled transitions and their bindings |
 //! | `cores` | the net of the mechanism (Dominico 2018, section 3) |
-//! | `reach` | every state that can be reached, for small instances |
+//! | `reach` | every reachable state, for small instances |
 //! | `text`, `svg` | the net for people |
 
 mod cores;
@@ -63,11 +62,11 @@ pub struct OutputArc {
     pub fields: Vec<Term>,
 }
 
-/// Which step of the rule-condition-action pipeline a transition is.
+/// The step of a transition in the rule-condition-action pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PipelineStep {
-    /// Takes what the monitors saw.
+    /// Takes the measurements of the monitors.
     Monitor,
     /// Evaluates the invariant.
     Evaluate,
@@ -75,24 +74,24 @@ pub enum PipelineStep {
     Act,
     /// Leaves the cores as they are.
     Keep,
-    /// Cores come from other targets or go to them.
+    /// Moves cores between targets.
     Share,
 }
 
-/// A transition: takes tokens, and puts others where its guard holds.
+/// A transition: takes tokens and puts others if its guard holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Its name, which traces show.
+    /// Its name, as traces show it.
     pub name: &'static str,
     /// The rule in words.
     pub rule: &'static str,
-    /// Which step it is.
+    /// Its step.
     pub step: PipelineStep,
-    /// What it takes.
+    /// Input arcs.
     pub inputs: Vec<InputArc>,
-    /// When it may.
+    /// The guard.
     pub guard: Guard,
-    /// What it puts.
+    /// Output arcs.
     pub outputs: Vec<OutputArc>,
 }
 

@@ -1,23 +1,22 @@
-//! Every state that a net can reach: for small instances, so that what must always hold is looked at
-//! in all of them.
+//! Enumerates the reachable states of small nets, so that invariants can be checked in all of them.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Marking, Net};
 
-/// What was found.
+/// The reachable states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reached {
-    /// Every state, with the number of transitions that may fire in it.
+    /// Every state, with its number of enabled transitions.
     pub states: BTreeMap<Marking, usize>,
-    /// How often each transition may fire, in all states together.
+    /// How often each transition is enabled, over all states.
     pub fired: Vec<usize>,
-    /// Whether states were left out because there are more than asked for.
+    /// Whether states were left out because of the limit.
     pub is_cut: bool,
 }
 
-/// Enumerates the states from the first one. `surroundings` are the states that the world outside of
-/// the net can make of one: what monitors may see next.
+/// Enumerates the states from the first one. `surroundings` returns the states that the environment can make of one:
+/// the next measurements.
 pub fn reachable(
     net: &Net,
     first: Marking,

@@ -1,6 +1,5 @@
-//! The net as a picture: places as circles on the left, transitions as bars on the right with their
-//! rules and guards, and an arc for each token that moves. An arc is solid where a transition takes a
-//! token and dashed where it puts one.
+//! The net as a picture: places as circles on the left, transitions as bars on the right with their rules and guards,
+//! and an arc for each token. An arc is solid if the transition takes the token and dashed if it puts it.
 
 use atoll_svg::canvas::{Area, CanvasSize, Panel, Type};
 use atoll_svg::palette::{CACHE, CELL, FAINT, INK, MEMORY};
@@ -22,7 +21,7 @@ pub fn picture(net: &Net) -> String {
     let mut panel = Panel::new(CanvasSize { w: WIDTH, h: TOP + rows * ROW + 20.0 });
     let title = Type::plain(15.0, INK).bold();
     panel.text((20.0, 28.0), WIDTH, title, "Predicate/Transition net of the elastic cores");
-    // Places are spread over the height of the transitions.
+    // Spreads places over the height of the transitions.
     let spread = rows / net.places.len().max(1) as f64;
     let place_y = |place: usize| TOP + (place as f64 + 0.5) * ROW * spread;
     let bar_y = |bar: usize| TOP + (bar as f64 + 0.5) * ROW;

@@ -1,10 +1,10 @@
-//! The net as text: what `atoll elastic show-net` prints.
+//! The net as text, for `atoll elastic show-net`.
 
 use std::fmt::Write;
 
 use super::{InputArc, Net, OutputArc};
 
-/// Places with their fields, then each transition with what it takes, its guard and what it puts.
+/// Places with their fields, then each transition with its inputs, guard and outputs.
 pub fn written(net: &Net, parameter: &impl Fn(&str) -> Option<i64>) -> String {
     let mut out = String::from("Places\n");
     for place in &net.places {

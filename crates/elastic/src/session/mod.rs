@@ -1,4 +1,4 @@
-//! A target that is followed: look, decide, act, check; and its cores given back in the end.
+//! A managed target: observe, decide, act, check; and restore its cores in the end.
 
 mod share;
 
@@ -20,19 +20,19 @@ use crate::monitor::{
 
 pub use share::{Grain, ShareAct, ShareError, ShareState, first_shares, shares};
 
-/// Processes and threads that came since are looked for this often where nothing else is to do.
+/// Interval of searches for new processes and threads if nothing else is to do.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
-/// That is followed by so many times its own cost without it: a fifth of a percent of a cpu.
+/// Minimum pause after a search, as a multiple of its cost: a fifth of a percent of a cpu.
 const CHECK_COST: u32 = 500;
 
-/// Why a target is not followed any longer.
+/// Why a target is no longer managed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// The policy.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The target cannot be looked at.
+    /// The target cannot be observed.
     #[error(transparent)]
     Inspect(#[from] InspectError),
     /// Its cores cannot be given.
@@ -40,29 +40,29 @@ pub enum SessionError {
     Actuate(#[from] ActuateError),
 }
 
-/// What a look came to.
+/// Result of a look.
 #[derive(Clone, Debug, Default)]
 pub struct Tick {
-    /// What was decided; none at the first look.
+    /// The decision; None at the first look.
     pub decision: Option<Decision>,
-    /// Cpus' worth of time that the target used.
+    /// Cpus of time that the target used.
     pub demand_cpus: Option<f64>,
-    /// What is to be known, a sentence each.
+    /// Notes for the user, a sentence each.
     pub notes: Vec<String>,
     /// Whether the target has ended.
     pub is_ended: bool,
 }
 
-/// How cores are given; without it nothing is changed.
+/// Assigns cores; without it nothing is changed.
 #[derive(Debug)]
 pub struct Hand {
-    /// The way.
+    /// The actuator.
     pub actuator: Actuator,
-    /// What is written down first.
+    /// The journal.
     pub journal: Journal,
 }
 
-/// A target that is followed.
+/// A managed target.
 pub struct TargetSession {
     name: String,
     policy: CorePolicy,
@@ -81,14 +81,14 @@ pub struct TargetSession {
     pages: PageQueue,
     pressure: Pressure,
     processes: Vec<ProcessId>,
-    /// Cpus that were given, and when they are to be checked.
+    /// Cpus that were given, and the time of the next check.
     applied: Option<(CpuSet, Duration)>,
     told: BTreeSet<String>,
     acts: u64,
 }
 
 impl TargetSession {
-    /// Of a target that may have the cores `offered`.
+    /// For a target that may get the cores `offered`.
     pub fn new(
         name: impl Into<String>,
         policy: CorePolicy,
@@ -122,17 +122,17 @@ impl TargetSession {
         })
     }
 
-    /// Takes another load than that of the cpus.
+    /// Uses another load than cpu time.
     pub fn set_load(&mut self, load: LoadKind) {
         self.load = load;
     }
 
-    /// Has the DBMS's own knob follow the cores, where something is changed at all.
+    /// Makes the DBMS's own knob follow the cores, if anything is changed at all.
     pub fn set_knob(&mut self, knob: Knob) {
         self.knob = Some(knob);
     }
 
-    /// Has its pages moved after its cores, where something is changed at all.
+    /// Makes its pages follow its cores, if anything is changed at all.
     pub fn set_mover(&mut self, mover: PageMover) {
         self.mover = Some(mover);
     }
@@ -142,12 +142,12 @@ impl TargetSession {
         &self.name
     }
 
-    /// What decides; none before the second look.
+    /// The decider; None before the second look.
     pub fn controller(&self) -> Option<&CoreController> {
         self.controller.as_ref()
     }
 
-    /// What the monitors have to say of themselves.
+    /// The states of the monitors.
     pub fn monitors(&self) -> Vec<MonitorState> {
         self.source.states()
     }
@@ -159,7 +159,7 @@ impl TargetSession {
         Some(words + &knob.unwrap_or_default())
     }
 
-    /// What else bears on it.
+    /// Pressure on the target.
     pub fn pressure(&self) -> Pressure {
         self.pressure
     }
@@ -169,7 +169,7 @@ impl TargetSession {
         &self.processes
     }
 
-    /// What is known of the pages that it accesses.
+    /// The known pages that it accesses.
     pub fn pages(&self) -> &PageQueue {
         &self.pages
     }
@@ -184,7 +184,7 @@ impl TargetSession {
         self.seen.map(|seen| seen.load)
     }
 
-    /// Looks, decides and acts. After an error the target is to be [given back](Self::finish).
+    /// Observes, decides and acts. After an error the target must be [restored](Self::finish).
     pub fn tick(&mut self, at: Duration) -> Result<Tick, SessionError> {
         let mut tick = Tick::default();
         self.processes = self.source.processes(at)?;
@@ -206,7 +206,7 @@ impl TargetSession {
         let cpus = controller.cpus().len().max(1) as f64;
         let load = match self.load {
             LoadKind::Cpu => demand / cpus * 100.0,
-            // Without a new figure the last one holds.
+            // Without a new figure the last one remains.
             _ => self.traffic_load(at).or(self.load_percent()).unwrap_or_default(),
         };
         let observation = Observation { at, load, performance };
@@ -220,7 +220,7 @@ impl TargetSession {
         Ok(tick)
     }
 
-    /// What changes slowly.
+    /// Reads slowly changing measurements.
     fn look_around(&mut self, at: Duration) -> Result<(), SessionError> {
         if let Some(pages) = self.source.pages(at) {
             if let Some(controller) = &mut self.controller {
@@ -238,7 +238,7 @@ impl TargetSession {
         Ok(())
     }
 
-    /// Most cores: as the policy says, and no more than a quota can fill.
+    /// Most cores: the policy's maximum, limited by quota.
     fn cores_max(&self) -> usize {
         let most = self.policy.cores_max.unwrap_or(self.table.len());
         let each = self.cpus_each();
@@ -252,7 +252,7 @@ impl TargetSession {
         cpus as f64 / self.table.len().max(1) as f64
     }
 
-    /// The load that memory traffic is.
+    /// The load from memory traffic.
     fn traffic_load(&mut self, at: Duration) -> Option<f64> {
         let now = self.source.traffic(at)?;
         let (before_at, before) = self.carried.replace((at, now))?;
@@ -272,7 +272,7 @@ impl TargetSession {
         }
     }
 
-    /// As many cores as so many cpus' worth of work needs, where the mode wants them.
+    /// The initial number of cores for this many cpus of work, chosen by the mode.
     pub fn first_cores(&self, demand: f64) -> CoreIds {
         let count = self.policy.cores_for(demand, self.cpus_each(), self.offered.len());
         first_cores(&self.table, &self.offered, &self.pages, self.policy.mode, count)
@@ -287,7 +287,7 @@ impl TargetSession {
         Ok(controller)
     }
 
-    /// Gives the cpus where they are not given yet, or where it is time to look for new threads.
+    /// Assigns the cpus if they have changed, or if a search for new threads is due.
     fn act(&mut self, at: Duration, cpus: &CpuSet) -> Result<Vec<String>, SessionError> {
         let Some(hand) = &mut self.hand else { return Ok(Vec::new()) };
         let is_done =
@@ -303,7 +303,7 @@ impl TargetSession {
         Ok(applied.notes.into_iter().filter(|note| told.insert(note.clone())).collect())
     }
 
-    /// What follows the cpus: as many threads of the DBMS, and its pages.
+    /// Updates the DBMS's threads and the pages.
     fn bring_along(&mut self, at: Duration, cpus: &CpuSet) -> Result<Vec<String>, ActuateError> {
         let Some(hand) = &mut self.hand else { return Ok(Vec::new()) };
         let mut notes = Vec::new();
@@ -319,7 +319,7 @@ impl TargetSession {
         Ok(notes.into_iter().filter(|note| told.insert(note.clone())).collect())
     }
 
-    /// What has to be known to share cores between targets.
+    /// The state for sharing cores between targets.
     pub fn share_state(&self, priority: i64) -> Option<ShareState> {
         let controller = self.controller.as_ref()?;
         let seen = self.seen.as_ref()?;
@@ -333,7 +333,7 @@ impl TargetSession {
         })
     }
 
-    /// Carries out what was decided about sharing.
+    /// Carries out a sharing decision.
     pub fn share(&mut self, act: &ShareAct) {
         let Some(controller) = &mut self.controller else { return };
         match act {
@@ -343,7 +343,7 @@ impl TargetSession {
         }
     }
 
-    /// Gives everything back; tells what could not be. The journal is kept where something could not.
+    /// Restores everything; returns failures. The journal is kept if there are any.
     pub fn finish(&mut self) -> Vec<String> {
         let Some(mut hand) = self.hand.take() else { return Vec::new() };
         let source = &mut self.source;
@@ -363,7 +363,7 @@ impl TargetSession {
 
 impl Drop for TargetSession {
     fn drop(&mut self) {
-        // What could not be given back is in the journal.
+        // The journal still has the failed changes.
         let _ = self.finish();
     }
 }

@@ -1,19 +1,19 @@
-//! Cores of one machine for several targets: what the paper leaves as its next step (section 3.3).
+//! Shares the cores of one machine among several targets, which the paper leaves as future work (section 3.3).
 //!
 //! Targets have disjoint nodes; where there are fewer nodes than targets, disjoint domains, else cores.
 //! In each turn:
 //!
-//! 1. A target that is overloaded and has no core left that it could be given gets a group (of that
-//!    grain) that no target has, the one with most of its pages first.
-//! 2. Where there is none, a target of lower priority, or one of the same with more cores, yields core by
+//! 1. An overloaded target without a core to get receives a group (of that grain) that no target has; groups with most
+//!    of its pages come first.
+//! 2. If there is no such group, a target of lower priority, or one of equal priority with more cores, yields core by
 //!    core until one of its groups is free; never below its minimum share, never its last group.
-//! 3. A group in which a target has no core goes back, unless it is short.
+//! 3. A group in which a target has no core is returned, unless the target is short.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mode::{CoreIds, CoreTable, PageQueue};
 
-/// What is shared out.
+/// The unit of sharing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grain {
@@ -26,8 +26,8 @@ pub enum Grain {
 }
 
 impl Grain {
-    /// The coarsest of which there are enough for so many targets.
-    pub fn of(table: &CoreTable, targets: usize) -> Self {
+    /// The coarsest grain with enough groups for this many targets.
+    pub fn for_targets(table: &CoreTable, targets: usize) -> Self {
         let enough = |grain: &Self| grain.groups(table).len() >= targets;
         [Self::Node, Self::Domain].into_iter().find(enough).unwrap_or(Self::Core)
     }
@@ -47,35 +47,35 @@ impl Grain {
     }
 }
 
-/// What has to be known of a target.
+/// State of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShareState {
-    /// The higher, the sooner it gets cores.
+    /// Targets with higher priority get cores first.
     pub priority: i64,
     /// Its minimum share.
     pub cores_min: usize,
-    /// Cores that it has.
+    /// Its cores.
     pub given: CoreIds,
-    /// Cores that it may be given.
+    /// The cores that it may get.
     pub free: CoreIds,
-    /// Whether it is overloaded and has no core that it could be given.
+    /// Whether it is overloaded and has no core to get.
     pub is_short: bool,
     /// Pages that it accesses.
     pub pages: PageQueue,
 }
 
-/// What is to be done to a target.
+/// A change to a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShareAct {
-    /// It may be given these cores.
+    /// It may get these cores.
     Lend(CoreIds),
-    /// It may not be given these any longer.
+    /// It may no longer get these cores.
     Recall(CoreIds),
-    /// It gives a core back.
+    /// It releases a core.
     Yield,
 }
 
-/// Why the first shares cannot be dealt.
+/// Why the first shares cannot be allocated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the minimum shares of {targets} targets need {needed} cores and more groups of {grain:?} than there \
@@ -84,16 +84,16 @@ pub enum ShareAct {
 pub struct ShareError {
     /// How many targets.
     pub targets: usize,
-    /// Cores that they need at least.
+    /// Minimum number of cores for all.
     pub needed: usize,
-    /// What is shared out.
+    /// The unit of sharing.
     pub grain: Grain,
-    /// Cores that there are.
+    /// Available cores.
     pub there: usize,
 }
 
-/// The first share of each target, as (priority, minimum share, pages): groups until its minimum is
-/// reached, by priority.
+/// The first share of each target, given as (priority, minimum share, pages): groups until its minimum is reached, by
+/// priority.
 pub fn first_shares(
     table: &CoreTable,
     grain: Grain,
@@ -121,7 +121,7 @@ pub fn first_shares(
     Ok(shares)
 }
 
-/// The group with most pages of a target; of those with as many the nearest to what it has.
+/// The group with most pages of a target; among equal ones, the nearest to its cores.
 fn best_group(
     table: &CoreTable,
     groups: &[CoreIds],
@@ -136,7 +136,7 @@ fn best_group(
     })
 }
 
-/// What is to be done in this turn, as (target, act).
+/// The changes of this turn, as (target, act).
 pub fn shares(table: &CoreTable, grain: Grain, targets: &[ShareState]) -> Vec<(usize, ShareAct)> {
     let groups = grain.groups(table);
     let owned = |target: &ShareState, group: &CoreIds| {
@@ -180,7 +180,7 @@ fn idle_groups(target: &ShareState, groups: &[CoreIds]) -> Vec<CoreIds> {
     groups.iter().filter(is_idle).cloned().collect()
 }
 
-/// The target that has to yield to another one.
+/// The target that must yield to another one.
 fn victim(
     targets: &[ShareState],
     short: usize,

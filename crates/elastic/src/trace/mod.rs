@@ -1,17 +1,17 @@
-//! What was seen and decided, moment by moment: as CSV, and as the picture of figures 1 and 3.
+//! Observations and decisions over time: as CSV, and as the picture of figures 1 and 3.
 //!
-//! | Column | Has |
+//! | Column | Contents |
 //! |---|---|
 //! | `at_seconds` | time since the run began |
 //! | `target` | its name |
 //! | `load_percent` | `u` |
-//! | `demand_cpus` | cpus' worth of time that it used |
+//! | `demand_cpus` | cpus of time that it used |
 //! | `performance` | work per second; empty where there is no figure |
 //! | `rules` | the transitions that fired, `check overloaded allocate` |
-//! | `gave`, `released` | numbers of cores |
-//! | `cores` | how many it has now |
-//! | `cpus` | which cpus these are, `0-3` |
-//! | `threads` | `cpu:tid` of each thread that was seen running |
+//! | `gave`, `released` | core numbers |
+//! | `cores` | its number of cores |
+//! | `cpus` | its cpus, `0-3` |
+//! | `threads` | `cpu:tid` of each running thread that was seen |
 
 mod svg;
 
@@ -23,13 +23,13 @@ use crate::decide::Decision;
 
 pub use svg::picture;
 
-/// The first line.
+/// The header.
 pub const HEADER: &str =
     "at_seconds,target,load_percent,demand_cpus,performance,rules,gave,released,cores,cpus,threads";
-/// Longest trace that is read, lines.
+/// Maximum length of a trace, lines.
 const LINES_MAX: usize = 1 << 22;
 
-/// A moment.
+/// A row.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct TraceRow {
     /// Time since the run began, seconds.
@@ -38,7 +38,7 @@ pub struct TraceRow {
     pub target: String,
     /// Load, percent.
     pub load_percent: f64,
-    /// Cpus' worth of time that it used.
+    /// Cpus of time that it used.
     pub demand_cpus: f64,
     /// Work per second.
     pub performance: Option<f64>,
@@ -62,12 +62,12 @@ pub struct TraceRow {
 pub struct TraceError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
 }
 
 impl TraceRow {
-    /// Of a decision.
+    /// The row of a decision.
     pub fn new(target: &str, decision: &Decision, demand_cpus: f64) -> Self {
         Self {
             at_seconds: decision.at_seconds,
@@ -95,7 +95,7 @@ impl TraceRow {
         let _ = write!(line, ",{:.1},{:.3},{performance}", self.load_percent, self.demand_cpus);
         let _ = write!(line, ",{}", self.rules.join(" "));
         let _ = write!(line, ",{},{}", joined(&self.gave), joined(&self.released));
-        // A list of cpus has commas of its own.
+        // A list of cpus contains commas.
         let _ = write!(line, ",{},{}", self.cores, quoted(&self.cpus.to_string()));
         let _ = write!(line, ",{}", threads.join(" "));
         line
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_wrong_is_named() {
+    fn an_invalid_line_is_named() {
         let error = parse(&format!("{HEADER}\n{}\n1,2\n", row().line())).unwrap_err();
         assert_eq!((error.line, error.reason.as_str()), (3, "2 columns"));
         assert!(parse("x\n").is_err() && parse("").is_err());

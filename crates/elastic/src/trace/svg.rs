@@ -1,5 +1,5 @@
-//! A trace as figures 1 and 3 of Dominico 2018: a row for each cpu, time from left to right, a colour for
-//! each thread; behind them, grey, when the cpu was given. Below it the load between its thresholds.
+//! A trace as figures 1 and 3 of Dominico 2018: a row for each cpu, time from left to right, a colour for each thread;
+//! the grey background marks when the cpu was given. Below it is the load between its thresholds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ const TOP: f64 = 50.0;
 const WIDTH: f64 = 900.0;
 const ROW: f64 = 18.0;
 const LOAD: f64 = 120.0;
-/// Colours of threads; more of them repeat.
+/// Colours of threads, repeated if there are more threads.
 const COLOURS: [&str; 10] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#5b6875",
     "#7f3c8d", "#a5aa00",

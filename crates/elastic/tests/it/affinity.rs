@@ -28,33 +28,33 @@ fn every_thread_is_bound_and_given_back() {
 #[test]
 fn threads_born_meanwhile_and_later_are_bound_and_given_back_too() {
     let threads = FakeThreads::with(7, &[7, 8], "0-15");
-    // 20 is made by 8 with the old cpus while 7 is bound already.
+    // 8 creates 20 with the old cpus while 7 is bound already.
     threads.bear(8, 20);
     let journals = Journals::new();
     let (mut actuator, mut journal) = (actuator(&threads), journals.begin());
     actuator.apply(&mut journal, &[process(7)], &set("4")).unwrap();
     assert_eq!(threads.cpus(20), "4");
-    // 21 inherits what its maker was given; a child process does so too.
+    // 21 inherits the cpus of its creator; so does a child process.
     threads.add(7, 21, "4");
     threads.add(30, 30, "4");
     let both = [process(7), process(30)];
     actuator.apply(&mut journal, &both, &set("4-5")).unwrap();
     assert_eq!([21, 30].map(|tid| threads.cpus(tid)), ["4-5", "4-5"]);
-    // 22 came after the last look.
+    // 22 was created after the last look.
     threads.add(7, 22, "4-5");
     assert!(actuator.restore().is_empty());
     assert_eq!([7, 20, 21, 22, 30].map(|tid| threads.cpus(tid)), ["0-15"; 5]);
 }
 
 #[test]
-fn a_thread_that_binds_itself_is_left_alone_and_that_is_said_once() {
+fn a_thread_that_binds_itself_is_left_alone_and_reported_once() {
     let threads = FakeThreads::with(7, &[7, 8, 9], "0-15");
     threads.set_cpus(9, "3");
     let journals = Journals::new();
     let (mut actuator, mut journal) = (actuator(&threads), journals.begin());
     let applied = actuator.apply(&mut journal, &[process(7)], &set("0-1")).unwrap();
     assert_eq!(applied.notes, ["thread 9 binds itself to cpus 3: left alone"]);
-    // 8 does so while it runs.
+    // 8 binds itself while it runs.
     threads.set_cpus(8, "12");
     let applied = actuator.apply(&mut journal, &[process(7)], &set("0-2")).unwrap();
     assert_eq!(applied.notes, ["thread 8 binds itself to cpus 12: left alone"]);
@@ -65,7 +65,7 @@ fn a_thread_that_binds_itself_is_left_alone_and_that_is_said_once() {
 }
 
 #[test]
-fn a_number_that_is_used_again_is_another_thread() {
+fn a_reused_number_is_another_thread() {
     let threads = FakeThreads::with(7, &[7, 8], "0-15");
     let journals = Journals::new();
     let (mut actuator, mut journal) = (actuator(&threads), journals.begin());
@@ -79,7 +79,7 @@ fn a_number_that_is_used_again_is_another_thread() {
 }
 
 #[test]
-fn what_is_refused_is_an_error_that_says_what_to_do() {
+fn a_refused_call_is_an_error_with_advice() {
     let threads = FakeThreads::with(7, &[7, 8], "0-15");
     threads.refuse(8);
     let journals = Journals::new();
@@ -109,7 +109,7 @@ fn cpus_that_are_gone_are_an_error_and_some_that_are_gone_are_not() {
 }
 
 #[test]
-fn a_process_that_has_ended_is_no_error() {
+fn a_process_that_has_ended_causes_no_error() {
     let threads = FakeThreads::with(7, &[7], "0-15");
     let journals = Journals::new();
     let (mut actuator, mut journal) = (actuator(&threads), journals.begin());
@@ -120,7 +120,7 @@ fn a_process_that_has_ended_is_no_error() {
 }
 
 #[test]
-fn what_is_changed_is_in_the_journal_before() {
+fn changes_are_in_the_journal_before_they_are_made() {
     let threads = FakeThreads::with(7, &[7, 8], "0-15");
     threads.refuse(7);
     let journals = Journals::new();
@@ -138,13 +138,13 @@ fn what_is_changed_is_in_the_journal_before() {
 }
 
 #[test]
-fn undo_gives_back_what_a_run_that_was_killed_left_and_twice_does_no_harm() {
+fn undo_restores_what_a_killed_run_changed_and_twice_does_no_harm() {
     let threads = FakeThreads::with(7, &[7, 8, 9], "0-15");
     threads.set_cpus(9, "3");
     let journals = Journals::new();
     let (mut actuator, mut journal) = (actuator(&threads), journals.begin());
     actuator.apply(&mut journal, &[process(7)], &set("0-1")).unwrap();
-    // Killed: nothing is restored. Meanwhile a thread came, one bound itself, one number is another's.
+    // Killed: nothing is restored. Meanwhile a thread was created, one bound itself, one number was reused.
     std::mem::forget((actuator, journal));
     threads.add(7, 10, "0-1");
     threads.add(7, 11, "5");
@@ -159,5 +159,5 @@ fn undo_gives_back_what_a_run_that_was_killed_left_and_twice_does_no_harm() {
     // The fake starts a thread by its number, so 8 is recognised as what it was; it is bound back.
     threads.bind(7, &set("2")).unwrap();
     undo(&Root::live(), &*threads, &units, &found);
-    assert_eq!(cpus(), ["2", "3", "0-15", "5"], "what was bound since is not ours");
+    assert_eq!(cpus(), ["2", "3", "0-15", "5"], "later bindings are not ours");
 }

@@ -1,4 +1,4 @@
-//! Decisions: a modelled load is followed both ways, never flutters, and never grows for nothing.
+//! Decisions: they follow a modelled load both ways, never oscillate, and never grow in vain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +26,7 @@ impl Modelled {
         Self { controller, observations: 0 }
     }
 
-    /// An observation of a load that would keep so many cpus busy; `performance` tells what is done
-    /// on a set of cores.
+    /// An observation of a load that would keep `demand` cpus busy; `performance` is that of a set of cores.
     fn step(&mut self, demand: f64, performance: impl Fn(&CoreIds) -> Option<f64>) -> Decision {
         let given = self.controller.given();
         let load = (demand / given.len() as f64).min(1.0) * 100.0;
@@ -37,7 +36,7 @@ impl Modelled {
         self.controller.observe(&Observation { at, load, performance })
     }
 
-    /// Work that needs nothing but cores.
+    /// Work that needs only cores.
     fn steps(&mut self, demand: f64, count: usize) -> Vec<Decision> {
         let done = move |cores: &CoreIds| Some(demand.min(cores.len() as f64) * 1000.0);
         (0..count).map(|_| self.step(demand, done)).collect()
@@ -55,7 +54,7 @@ fn a_load_is_followed_up_and_down_one_core_at_a_time() {
     // 6 of 8 cores are 75 %, of 9 they are 67 %.
     assert_eq!(target.cores(), 9);
     assert!(up.iter().all(|it| it.gave.len() + it.released.len() <= 1));
-    assert!(up[..10].iter().any(Decision::is_act), "answered within a second");
+    assert!(up[..10].iter().any(Decision::is_act), "reacts within a second");
     target.steps(0.5, 120);
     assert_eq!(target.cores(), 1);
 }
@@ -80,7 +79,7 @@ fn every_decision_names_the_rules_that_fired() {
     assert_eq!((decisions[2].gave[0].0, decisions[2].cpus.to_string()), (1, "0-1".to_owned()));
 }
 
-/// Four cores saturate a memory controller: more of them on one node do nothing.
+/// Four cores saturate a memory controller: more of them on one node have no effect.
 fn bounded_by_memory(controllers: impl Fn(&CoreIds) -> usize) -> impl Fn(&CoreIds) -> Option<f64> {
     move |cores| Some((cores.len() as f64).min(4.0 * controllers(cores) as f64) * 1000.0)
 }
@@ -128,7 +127,7 @@ fn growth_that_did_not_pay_is_tried_again_after_a_while_and_at_once_for_another_
     };
     let mut target = refused();
     target.steps(12.0, 60);
-    assert_eq!(target.cores(), 4, "it looks the same");
+    assert_eq!(target.cores(), 4, "the workload looks the same");
     target.steps(12.0, 400);
     assert!(target.cores() >= 12, "{}", target.cores());
     let mut target = refused();
@@ -141,7 +140,7 @@ fn growth_that_did_not_pay_is_tried_again_after_a_while_and_at_once_for_another_
 #[test]
 fn a_core_whose_release_cost_performance_is_given_back() {
     let mut target = Modelled::new(&CorePolicy::default(), "0-3");
-    // A stable load on four cores that three cannot do although they look idle enough.
+    // A stable load on four cores that three cannot handle although they look idle enough.
     let decisions: Vec<Decision> = (0..60)
         .map(|_| {
             let cores = target.cores();
@@ -187,7 +186,7 @@ fn cores_are_lent_and_recalled_and_a_target_yields_down_to_its_share() {
 }
 
 #[test]
-fn a_policy_that_makes_no_sense_is_refused_with_what_is_expected() {
+fn an_invalid_policy_is_refused_with_the_expected_value() {
     let check = |policy: CorePolicy| policy.parameters(8).unwrap_err();
     let of = CorePolicy::default;
     assert!(matches!(check(CorePolicy { thmin: 70, ..of() }), PolicyError::Thresholds { .. }));

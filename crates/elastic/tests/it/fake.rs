@@ -1,4 +1,4 @@
-//! Threads that are not there, and a journal in a directory that vanishes.
+//! Fake threads, units and DBMSs, and a journal in a temporary directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -23,14 +23,14 @@ pub(crate) fn process(pid: u32) -> ProcessId {
 struct Threads {
     /// Process, start and cpus of each thread.
     threads: BTreeMap<u32, (u32, u64, CpuSet)>,
-    /// Cpus that are online and in the cpuset; all where there is none.
+    /// Cpus that are online and in the cpuset; None for all.
     online: Option<CpuSet>,
     refused: BTreeSet<u32>,
-    /// Threads that are made as soon as this one is bound, by it.
+    /// Threads that this one creates as soon as it is bound.
     born: BTreeMap<u32, u32>,
 }
 
-/// Threads of a kernel that is not there.
+/// Threads of a fake kernel.
 #[derive(Debug, Default)]
 pub(crate) struct FakeThreads {
     state: Mutex<Threads>,
@@ -70,7 +70,7 @@ impl FakeThreads {
         self.change(|it| it.refused.insert(tid));
     }
 
-    /// A thread that `maker` makes right before it is bound the first time.
+    /// A thread that `maker` creates right before it is bound the first time.
     pub(crate) fn bear(&self, maker: u32, tid: u32) {
         self.change(|it| it.born.insert(maker, tid));
     }
@@ -117,7 +117,7 @@ impl ThreadCalls for FakeThreads {
     }
 }
 
-/// A systemd that is not there, with one unit.
+/// A fake systemd with one unit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FakeUnits {
     cpus: Arc<Mutex<String>>,
@@ -144,7 +144,7 @@ impl UnitCalls for FakeUnits {
     }
 }
 
-/// A DBMS that is not there, with the settings `a` and `b`.
+/// A fake DBMS with the settings `a` and `b`.
 #[derive(Debug, Default)]
 pub(crate) struct FakeDbms {
     state: Mutex<DbmsState>,
@@ -170,7 +170,7 @@ impl FakeDbms {
         self.state.lock().unwrap().is_down = is_down;
     }
 
-    /// How often it was asked what it has.
+    /// How often its settings were read.
     pub(crate) fn asked(&self) -> usize {
         self.state.lock().unwrap().asked
     }
@@ -211,7 +211,7 @@ impl AdapterCalls for FakeDbms {
     }
 }
 
-/// A directory of journals that vanishes.
+/// A temporary directory of journals.
 pub(crate) struct Journals {
     _home: tempfile::TempDir,
     pub(crate) directory: JournalDirectory,

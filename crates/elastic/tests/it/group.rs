@@ -1,4 +1,4 @@
-//! Which control groups are made for targets.
+//! Control groups created for targets.
 
 use atoll_elastic::actuate::GroupPlan;
 use atoll_process::inspect::ProcessId;

@@ -1,4 +1,4 @@
-//! The journal: private, whole lines only, and units given back from it.
+//! The journal: private, complete lines only, and restoring units from it.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use atoll_sys::Root;
 use crate::fake::{FakeThreads, FakeUnits, Journals, set};
 
 #[test]
-fn the_directory_is_made_for_its_owner_alone_and_files_are_too() {
+fn the_directory_and_its_files_are_private_to_their_owner() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("journals");
     let directory = JournalDirectory::open(&path).unwrap();
@@ -58,7 +58,7 @@ fn a_link_in_place_of_a_journal_is_neither_read_nor_written() {
 }
 
 #[test]
-fn a_line_that_was_cut_says_nothing_and_a_line_that_is_wrong_is_named() {
+fn a_truncated_line_is_ignored_and_an_invalid_line_is_named() {
     let journals = Journals::new();
     let mut journal = journals.begin();
     journal.write(&[Record::Given { cpus: "0".to_owned() }]).unwrap();

@@ -1,4 +1,4 @@
-//! A DBMS's own knob follows the cores, and is what it was in the end.
+//! A DBMS's own knob follows the cores, and is restored in the end.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn some(values: [&str; 2]) -> [Option<String>; 2] {
     values.map(|value| Some(value.to_owned()))
 }
 
-/// Looks until the DBMS is as wanted: it is told on another thread.
+/// Looks until the DBMS has the wanted values, which another thread sets.
 fn look_until(
     knob: &mut Knob,
     journal: &mut atoll_elastic::actuate::Journal,
@@ -58,17 +58,17 @@ fn it_follows_the_cores_and_is_written_down_first() {
 }
 
 #[test]
-fn one_that_does_not_answer_is_asked_again_and_nothing_is_set_before_it_has() {
+fn an_unreachable_dbms_is_asked_again_and_nothing_is_set_before() {
     let (journals, dbms) = (Journals::new(), FakeDbms::with(&POSTGRES));
     let (mut journal, mut knob) = (journals.begin(), knob(postgres(), &dbms));
     dbms.set_down(true);
     let mut notes = look_until(&mut knob, &mut journal, 3, || dbms.asked() > 1);
     notes.extend(look_until(&mut knob, &mut journal, 3, || dbms.asked() > 2));
-    assert!(notes[0].contains("connection refused; it is asked again"), "{notes:?}");
+    assert!(notes[0].contains("connection refused; retrying"), "{notes:?}");
     assert_eq!(journals.only().records.len(), 1);
     dbms.set_down(false);
     look_until(&mut knob, &mut journal, 3, || values(&dbms) == some(["3", "2"]));
-    // In the end it is down again: what it was is said, since PostgreSQL keeps what it is.
+    // In the end it is down again: the old values are reported, since PostgreSQL keeps the new ones.
     dbms.set_down(true);
     let failed = knob.restore(true);
     assert!(

@@ -1,4 +1,4 @@
-//! The elastic mechanism on machines and systems that are not there, and on threads of this one.
+//! The elastic mechanism on fake machines and systems, and on threads of this one.
 
 mod affinity;
 mod decide;

@@ -1,4 +1,4 @@
-//! Which core comes next: figure 2 of Dominico 2018, and machines of other shapes.
+//! The choice of the next core: figure 2 of Dominico 2018, and machines of other shapes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ fn table(machine: &Machine) -> CoreTable {
     CoreTable::new(machine, &machine.cpus.iter().map(|cpu| cpu.id).collect())
 }
 
-/// Gives all cores one by one, then releases them; the cpus of each, in the order.
+/// Gives all cores one by one, then releases them; returns the cpus of each, in order.
 fn order(table: &CoreTable, mode: Mode, pages: &PageQueue) -> (Vec<String>, Vec<String>) {
     let saturated = BTreeSet::new();
     let (mut given, mut free) = (CoreIds::new(), table.ids());

@@ -1,4 +1,4 @@
-//! Memory that follows the cores: late, written down first, and said to be left by `undo`.
+//! Memory follows the cores: late, recorded first, and reported as left by `undo`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use atoll_topology::NodeSet;
 
 use crate::fake::{FakeThreads, FakeUnits, Journals};
 
-/// Memory that is not there; it tells what was moved.
+/// Fake memory that records moves.
 #[derive(Debug, Default)]
 struct FakePages {
     moved: Mutex<Vec<String>>,
@@ -43,7 +43,7 @@ fn mover(pages: &Arc<FakePages>) -> PageMover {
     PageMover::new(calls, nodes("0-3"))
 }
 
-/// This process, which is there.
+/// This process, which exists.
 fn own() -> ProcessId {
     identify(&Root::live(), std::process::id()).unwrap()
 }
@@ -57,7 +57,7 @@ fn pages_follow_once_the_nodes_have_stayed_the_same_and_it_is_written_down_first
     let mut look = |second: u32, at: &str| {
         mover.follow(&mut journal, STEP * second, &[own], &nodes(at)).unwrap()
     };
-    // A core that is tried elsewhere starts the time anew.
+    // A core that is tried elsewhere restarts the time.
     for (second, at) in [(0, "2"), (4, "2-3"), (5, "2"), (9, "2")] {
         assert!(look(second, at).is_empty());
     }
@@ -89,8 +89,8 @@ fn pages_follow_once_the_nodes_have_stayed_the_same_and_it_is_written_down_first
 }
 
 #[test]
-fn what_cannot_be_moved_is_said() {
-    // ESRCH is the end of a process, which is expected; below zero so many pages are left.
+fn unmovable_pages_are_reported() {
+    // ESRCH means that the process has ended, which is expected; negative numbers are pages left.
     for (answer, words) in [(1, "run as root"), (-7, "7 pages of process"), (3, "")] {
         let pages = Arc::new(FakePages { answer: Some(answer), ..FakePages::default() });
         let (journals, mut mover) = (Journals::new(), mover(&pages));

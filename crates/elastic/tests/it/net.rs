@@ -1,4 +1,4 @@
-//! The net: every state of small instances is looked at.
+//! The net: checks every state of small instances.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use atoll_elastic::net::{
 const STATES_MAX: usize = 400_000;
 const CONTROL: [usize; 5] = [WATCHING, CHECKS, IDLE, STABLE, OVERLOADED];
 
-/// Whatever the monitors may see next: loads on both sides of each threshold, all verdicts, growing
-/// and releasing useful or not.
+/// All possible next measurements: loads on both sides of each threshold, all verdicts, growing and releasing useful or
+/// not.
 fn observations(marking: &Marking) -> Vec<Marking> {
     if marking.count(WATCHING) == 0 || marking.count(OBSERVED) > 0 {
         return Vec::new();
@@ -42,7 +42,7 @@ fn all_states(net: &Net, parameters: &NetParameters, cores: [&[i64]; 3]) -> Reac
     reached
 }
 
-/// Transitions that may fire but for those that pass cores between targets.
+/// Enabled transitions except those that move cores between targets.
 fn own(net: &Net, marking: &Marking, parameters: &NetParameters) -> BTreeSet<usize> {
     let firings = net.enabled(marking, &|name| parameters.named(name));
     let own = firings.iter().map(|firing| firing.transition);
@@ -108,7 +108,7 @@ fn every_transition_can_fire() {
 }
 
 #[test]
-fn more_states_than_asked_for_are_left_out_and_told() {
+fn states_beyond_the_limit_are_left_out_and_reported() {
     let parameters = parameters(1, 3);
     let first = first_marking([0], [1, 2], []);
     let lookup = |name: &str| parameters.named(name);

@@ -1,4 +1,4 @@
-//! The whole loop over a modelled system: a load on fake threads, its clock and its pages.
+//! The whole loop over a modelled system: a load on fake threads, with its clock and pages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -31,7 +31,7 @@ struct Model {
     at: Duration,
 }
 
-/// What the session sees of it.
+/// The model as the session sees it.
 #[derive(Clone, Debug)]
 struct ModelledTarget {
     pid: u32,
@@ -124,7 +124,7 @@ fn session(
     TargetSession::new("target", policy, table(), offered.clone(), source, Some(hand)).unwrap()
 }
 
-/// Looks so often; the time goes on where it was.
+/// Looks this often; time continues.
 fn looks(session: &mut TargetSession, from: u32, count: u32) -> u32 {
     for i in from..from + count {
         session.tick(STEP * i).unwrap();
@@ -140,7 +140,7 @@ fn a_load_that_rises_and_falls_is_followed_on_the_node_of_its_data() {
     let at = looks(&mut session, 0, 5);
     assert_eq!(target.cpus().to_string(), "8");
     target.change(|model| model.demand = 2.5);
-    // Answered within a second: ten looks.
+    // Reacts within a second: ten looks.
     let at = looks(&mut session, at, 10);
     assert!(target.cpus().len() > 1);
     let at = looks(&mut session, at, 100);
@@ -184,7 +184,7 @@ fn a_quota_bounds_the_cores() {
 }
 
 #[test]
-fn a_target_that_ends_is_told_and_one_that_refuses_is_given_back() {
+fn an_ended_target_is_reported_and_a_failing_one_is_restored() {
     let journals = Journals::new();
     let target = ModelledTarget::new(100, 1.0, &[]);
     let mut session = session(&journals, &target, CorePolicy::default(), &table().ids());
@@ -210,7 +210,7 @@ fn two_targets_have_disjoint_nodes_and_the_overloaded_one_gets_what_the_other_le
     let olap = ModelledTarget::new(200, 20.0, &[(1, 900), (3, 800)]);
     let pages =
         |target: &ModelledTarget| PageQueue::of_nodes(target.change(|model| model.pages.clone()));
-    let grain = Grain::of(&table, 2);
+    let grain = Grain::for_targets(&table, 2);
     let wanted = [(10, 1, pages(&oltp)), (1, 1, pages(&olap))];
     let first = first_shares(&table, grain, &wanted).unwrap();
     let mut sessions = [
@@ -234,7 +234,7 @@ fn two_targets_have_disjoint_nodes_and_the_overloaded_one_gets_what_the_other_le
     turns(0, 300);
     assert_eq!(oltp.cpus().to_string(), "4-5");
     assert_eq!(olap.cpus().to_string(), "0-3,8-15");
-    // The one of higher priority needs more now: the other yields a node.
+    // The target of higher priority needs more now: the other yields a node.
     oltp.change(|model| model.demand = 5.0);
     turns(300, 300);
     assert_eq!((oltp.cpus().len(), olap.cpus().len()), (8, 8));

@@ -25,10 +25,10 @@ fn state(priority: i64, given: CoreIds, free: CoreIds, is_short: bool) -> ShareS
 #[test]
 fn first_shares_are_disjoint_nodes_where_the_pages_are() {
     let table = table(&machines::four_nodes());
-    let grain = Grain::of(&table, 2);
+    let grain = Grain::for_targets(&table, 2);
     assert_eq!(grain, Grain::Node);
     let first = first_shares(&table, grain, &[(1, 1, pages(2)), (5, 6, pages(2))]).unwrap();
-    // The one of higher priority gets the node that both want, and the next one beside it.
+    // The target of higher priority gets the node that both want, and the next one.
     assert_eq!(first[1], ids([8, 9, 10, 11, 0, 1, 2, 3]));
     assert_eq!(first[0].len(), 4);
     assert!(first[0].is_disjoint(&first[1]));
@@ -44,8 +44,8 @@ fn shares_that_the_machine_does_not_have_are_refused() {
 
 #[test]
 fn a_machine_with_fewer_nodes_than_targets_is_shared_by_domain_or_core() {
-    assert_eq!(Grain::of(&table(&machines::two_nodes()), 3), Grain::Domain);
-    assert_eq!(Grain::of(&table(&machines::one_node()), 2), Grain::Core);
+    assert_eq!(Grain::for_targets(&table(&machines::two_nodes()), 3), Grain::Domain);
+    assert_eq!(Grain::for_targets(&table(&machines::one_node()), 2), Grain::Core);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_target_of_lower_priority_yields_but_never_its_last_node() {
 }
 
 #[test]
-fn equals_are_evened_out() {
+fn targets_of_equal_priority_converge() {
     let table = table(&machines::four_nodes());
     let targets = [state(1, ids(0..4), ids([]), true), state(1, ids(4..16), ids([]), true)];
     assert_eq!(shares(&table, Grain::Node, &targets), [(1, ShareAct::Yield)]);

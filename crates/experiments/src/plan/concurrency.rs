@@ -8,7 +8,7 @@ use crate::{Arrangement, By, PlanError};
 pub(super) fn plan(draft: &mut Draft<'_>) -> Result<(), PlanError> {
     let is_single = draft.places(By::Node).len() < 2;
     let by = draft.options.by.unwrap_or(if is_single { By::Domain } else { By::Node });
-    let places = Localities::of(draft.machine, by);
+    let places = Localities::from_machine(draft.machine, by);
     if places.len() < 2 {
         let what = match draft.options.by {
             Some(by) => format!("two {}", by.plural()),

@@ -12,7 +12,7 @@ use crate::{Arrangement, By, Custom, Group, Home, PlanError};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deal {
     pub(super) groups: usize,
-    /// Of each group.
+    /// Threads of each group.
     pub(super) threads: usize,
     pub(super) arrangement: Arrangement,
 }
@@ -63,7 +63,7 @@ fn who(custom: &Custom) -> String {
     }
 }
 
-/// What tells a case from the others.
+/// The name that distinguishes a case from the others.
 fn setting(custom: &Custom, arrangement: Arrangement, placement: Strategy, count: u32) -> String {
     let mut words = Vec::new();
     if custom.threads > 1 {

@@ -1,4 +1,4 @@
-//! From a machine to arms: who runs where, and which array lies where.
+//! Plans the arms for a machine: which thread runs where, and which array lies where.
 //!
 //! | File | Kiefer 2013, section 3.2 |
 //! |---|---|
@@ -21,7 +21,7 @@ use crate::options::DEPENDENT_WRITES;
 use crate::places::Localities;
 use crate::{Arm, By, Custom, ExperimentOptions, Group, Kind, Operation, PlanError};
 
-/// What is to be run.
+/// The plan of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Which {
     /// Kiefer's experiments of these numbers.
@@ -35,7 +35,7 @@ pub enum Which {
 pub struct PlanRow {
     /// Number of the experiment; 0 for a custom run.
     pub experiment: u8,
-    /// What all of them do.
+    /// The work common to all arms.
     pub name: String,
     /// Index of the arm that the others are compared with.
     pub baseline: usize,
@@ -57,7 +57,7 @@ pub struct Plan {
 /// The paper's two sizes of arrays: below and above its last-level cache of 24 MB.
 pub(crate) const SMALL: Bytes = Bytes(16 << 20);
 pub(crate) const LARGE: Bytes = Bytes(128 << 20);
-/// Regions that the plugin tells apart.
+/// Regions that the plugin distinguishes.
 const REGIONS: usize = atoll_marker::REGIONS as usize;
 /// What to do on a machine with one node.
 const LAB: &str = "try it in the lab: atoll lab run --machine westmere-ex-4 -- atoll bench memory";
@@ -100,14 +100,14 @@ struct Draft<'a> {
 #[derive(Clone, Debug)]
 struct RowSubject {
     experiment: u8,
-    /// `4 threads`, `4 groups`; nothing for a single thread.
+    /// `4 threads`, `4 groups`; empty for a single thread.
     who: String,
     operation: Operation,
     size: Bytes,
     processes: bool,
 }
 
-/// What an arm has of its own.
+/// The settings of one arm.
 #[derive(Clone, Debug)]
 struct ArmVariant {
     setting: String,
@@ -137,7 +137,7 @@ impl Draft<'_> {
     }
 
     fn places(&self, by: By) -> Localities {
-        Localities::of(self.machine, self.options.by.unwrap_or(by))
+        Localities::from_machine(self.machine, self.options.by.unwrap_or(by))
     }
 
     fn note(&mut self, note: String) {
@@ -193,7 +193,7 @@ impl Draft<'_> {
             }));
         }
         if self.plan.arms.len() > REGIONS {
-            self.note(format!("the lab tells {REGIONS} arms apart; later ones are not counted"));
+            self.note(format!("the lab distinguishes {REGIONS} arms; later ones are not counted"));
         }
         Ok(self.plan)
     }

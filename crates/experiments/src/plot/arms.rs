@@ -1,5 +1,5 @@
 //! The arms of each row: the median as a bar, from the least to the most as a stroke, the figures in
-//! words, and beside them the series.
+//! words, next to the series.
 
 use atoll_svg::canvas::{Area, CanvasSize, Panel};
 use atoll_svg::chart::{AxisScale, SMALL, known, to_the_left};
@@ -22,7 +22,7 @@ const NAME: f64 = 226.0;
 const BARS: f64 = 130.0;
 const FIGURES: f64 = 142.0;
 /// Distance to the series.
-const BESIDE: f64 = 14.0;
+const SERIES_GAP: f64 = 14.0;
 
 /// A strip for each row that has arms.
 pub(super) fn arms(results: &ExperimentResults) -> Vec<Panel> {
@@ -40,7 +40,7 @@ fn strip(results: &ExperimentResults, row: &PlanRow, scale: AxisScale) -> Option
     let mut panel = Panel::new(CanvasSize { w: WIDTH, h: TOP + h });
     panel.text((0.0, 12.0), WIDTH, TITLE, &title(row, first));
     panel.put(0.0, TOP, &lines);
-    let left = lines.size.w + BESIDE;
+    let left = lines.size.w + SERIES_GAP;
     let w = (WIDTH - left) / (series.len() as f64).max(1.0);
     for (series, i) in series.iter().zip(0u32..) {
         panel.put(left + f64::from(i) * w, TOP, &series.panel(&arms, w));
@@ -48,7 +48,7 @@ fn strip(results: &ExperimentResults, row: &PlanRow, scale: AxisScale) -> Option
     Some(panel)
 }
 
-/// A line for each arm, and one that tells how many of them the series show, if not all.
+/// A line for each arm, and one with the number of arms in the series, if not all.
 fn lines(arms: &[&ArmOutcome], scale: AxisScale) -> Panel {
     let looks = looks(arms);
     let drawn = looks.iter().flatten().count();

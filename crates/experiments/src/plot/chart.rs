@@ -1,4 +1,4 @@
-//! What the pictures have in common: texts, and dots for our figures beside rings for published ones.
+//! Parts common to the pictures: texts, dots for our figures and rings for published ones.
 
 use atoll_svg::canvas::{Panel, Type};
 use atoll_svg::chart::{Chart, SMALL};

@@ -1,4 +1,4 @@
-//! Figure 2: hit rates of the last-level caches over time, and by the number of migrations beside the
+//! Figure 2: hit rates of the last-level caches over time, and by the number of migrations next to the
 //! time they cost.
 
 use atoll_svg::canvas::{Area, CanvasSize, Panel};
@@ -14,12 +14,12 @@ const PLOT: f64 = 150.0;
 const BOTTOM: f64 = 56.0;
 /// Room for the marks.
 const LEFT: f64 = 46.0;
-/// Room beside the last mark, half of which stands beyond the frame.
+/// Room after the last mark, half of which stands beyond the frame.
 const RIGHT: f64 = 14.0;
 /// Width of each part of figure 2b.
 const NARROW: f64 = 290.0;
 
-/// Figure 2a, and the two parts of figure 2b beside it; none without curves.
+/// Figure 2a, and the two parts of figure 2b next to it; empty without curves.
 pub(super) fn figure2(comparison: &PublishedComparison) -> Vec<Panel> {
     if comparison.figures.by_migrations.is_empty() {
         return Vec::new();
@@ -114,7 +114,7 @@ fn published_time(comparison: &PublishedComparison) -> Option<(f64, f64)> {
     Some((f64::from(count), row.ratio_published))
 }
 
-/// What the hit rates of figure 2b hang on.
+/// The variable on which the hit rates of figure 2b depend.
 fn length(comparison: &PublishedComparison) -> Option<Panel> {
     let reload = comparison.figures.reload.as_ref()?;
     let text = format!(

@@ -30,7 +30,7 @@ const LINE: f64 = 16.0;
 const HEADING: Type = Type::plain(19.0, palette::INK).bold();
 const PLAIN: Type = Type::plain(12.0, palette::FAINT);
 
-/// A run: ns per access by arm with least and most, beside it the series.
+/// A run: ns per access by arm with least and most, next to the series.
 pub fn results(results: &ExperimentResults) -> String {
     let mut panels = arms::arms(results);
     let mut notes = results.notes.clone();

@@ -26,14 +26,14 @@ pub(super) struct SlicePlot {
     y: Axis,
 }
 
-/// How the arms' strokes look; none for arms without a series, and for those beyond the looks that can
-/// be told apart.
+/// How the arms' strokes look; None for arms without a series, and for those beyond the looks that can
+/// be distinguished.
 pub(super) fn looks(arms: &[&ArmOutcome]) -> Vec<Option<Look>> {
     let mut left = palette::STROKES.into_iter();
     arms.iter().map(|arm| if arm.series.is_empty() { None } else { left.next() }).collect()
 }
 
-/// Times; none where there are none.
+/// Times; None if there are none.
 pub(super) fn times(arms: &[&ArmOutcome]) -> Option<SlicePlot> {
     let value = |slice: &Slice| known(slice.ns);
     let mut all: Vec<f64> = slices(arms).filter_map(value).collect();
@@ -48,7 +48,7 @@ pub(super) fn times(arms: &[&ArmOutcome]) -> Option<SlicePlot> {
     Some(SlicePlot { title, value, y: Axis { scale, figure } })
 }
 
-/// Hit rates; none where there are none.
+/// Hit rates; None if there are none.
 pub(super) fn rates(arms: &[&ArmOutcome]) -> Option<SlicePlot> {
     let value = |slice: &Slice| slice.hit_rate.and_then(known);
     slices(arms).find_map(value)?;

@@ -1,4 +1,4 @@
-//! Table 1: what the contrast takes by the baseline, published and ours.
+//! Table 1: time of the contrast relative to the baseline, published and ours.
 
 use atoll_svg::canvas::{Area, CanvasSize, Panel};
 use atoll_svg::chart::{Axis, AxisScale, Chart, SMALL, known};
@@ -23,11 +23,7 @@ pub(super) fn table1(rows: &[ComparedRow]) -> Option<Panel> {
     let h = rows.len() as f64 * LINE;
     let mut panel = Panel::new(CanvasSize { w: WIDTH, h: TOP + h + BOTTOM });
     panel.text((0.0, 12.0), WIDTH, TITLE, "Table 1: time of the contrast by that of the baseline");
-    key(
-        &mut panel,
-        (0.0, 31.0),
-        "published; a thin bar: ours with less waiting behind other threads",
-    );
+    key(&mut panel, (0.0, 31.0), "published; a thin bar: ours with less waiting for other threads");
     let chart = chart(rows, Area { x: LEFT, y: TOP, w: WIDTH - LEFT - RIGHT, h });
     chart.frame(&mut panel, "* the baseline of this row calibrates the model");
     for x in chart.x.scale.marks().filter_map(|mark| chart.place((mark, 0.0))) {

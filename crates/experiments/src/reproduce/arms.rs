@@ -1,4 +1,4 @@
-//! The arms that were counted, by what the paper calls them.
+//! The counted arms by the paper's names.
 
 use super::Counted;
 use crate::Operation;

@@ -1,4 +1,4 @@
-//! The two parameters that the paper does not tell, from two of its figures.
+//! The two parameters that the paper does not state, from two of its figures.
 
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub struct CalibrationError {
 /// Time of an access, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Time {
-    /// With the wait behind one access of every other thread.
+    /// With the wait for one access of every other thread.
     pub upper: f64,
     /// With no more waiting than the busiest controller or link needs.
     pub lower: f64,
@@ -47,7 +47,7 @@ impl Calibration {
     /// array: (counts, published ns).
     ///
     /// # Errors
-    /// [`CalibrationError`] where no c and k explain both.
+    /// [`CalibrationError`] if no c and k explain both.
     pub fn solve(small: (&Counted, f64), large: (&Counted, f64)) -> Result<Self, CalibrationError> {
         let ((small, small_ns), (large, large_ns)) = (small, large);
         let (small, large) = (small.wait(), large.wait());

@@ -1,4 +1,4 @@
-//! Ours beside the published.
+//! Our figures next to the published ones.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::published::{Published, PublishedRow};
 /// All of table 1, figure 2 and the figures of the text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PublishedComparison {
-    /// What was solved.
+    /// The solved parameters.
     pub calibration: Calibration,
     /// Table 1.
     pub rows: Vec<ComparedRow>,
@@ -27,7 +27,7 @@ pub struct PublishedComparison {
 pub struct ComparedRow {
     /// Number of the experiment.
     pub experiment: u8,
-    /// What the threads do.
+    /// The work of the threads.
     pub name: String,
     /// Settings of baseline and contrast.
     pub settings: [String; 2],
@@ -56,7 +56,7 @@ pub struct Rate {
     pub name: String,
     /// Published, percent.
     pub published: f64,
-    /// Ours, percent; none where nothing was counted.
+    /// Ours, percent; None if nothing was counted.
     pub ours: Option<f64>,
     /// Where the published one stands.
     pub origin: String,
@@ -67,7 +67,10 @@ impl PublishedComparison {
     ///
     /// # Errors
     /// [`CalibrationError`] where the two parameters cannot be solved, also for want of the two arms.
-    pub fn of(arms: &[Counted], published: &Published) -> Result<Self, CalibrationError> {
+    pub fn try_from_counts(
+        arms: &[Counted],
+        published: &Published,
+    ) -> Result<Self, CalibrationError> {
         let arms = Arms(arms);
         let calibration = calibrate(arms, published)?;
         let rows = published.rows.iter().filter_map(|row| compare(row, arms, &calibration));

@@ -1,13 +1,13 @@
-//! What was counted of an arm.
+//! Counts of an arm.
 
 use serde::Serialize;
 
 use crate::Arm;
 
-/// Counts of an arm's region, and what the machine model makes of them.
+/// Counts of an arm's region, and the machine model's results from them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Counted {
-    /// What was run.
+    /// The title of the arm.
     #[serde(skip)]
     pub arm: Arm,
     /// Accesses to arrays, of all threads and repetitions.
@@ -37,7 +37,7 @@ pub struct Counted {
 pub struct Point {
     /// Accesses counted up to its end.
     pub accesses: u64,
-    /// Share of the accesses that reached the last-level caches and hit; none where there were none.
+    /// Share of the accesses that reached the last-level caches and hit; None if there were none.
     pub hit_rate: Option<f64>,
 }
 

@@ -16,7 +16,7 @@ pub struct Figures {
     pub over_time: Vec<OverTime>,
     /// Figure 2b.
     pub by_migrations: Vec<ByMigrations>,
-    /// What a migration costs in misses; none without arms that migrate.
+    /// Misses per migration; None without arms that migrate.
     pub reload: Option<Reload>,
 }
 
@@ -40,7 +40,7 @@ pub struct ByMigrations {
     pub time_relative: f64,
 }
 
-/// What a thread has to load again after a migration, from the arm with most of them.
+/// Lines that a thread reloads after a migration, from the arm with most of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reload {
     /// Migrations of that arm.
@@ -51,7 +51,7 @@ pub struct Reload {
     pub accesses_per_line: f64,
     /// The same in the paper.
     pub accesses_per_line_published: f64,
-    /// Share of accesses that hit with so many migrations in a run of the paper's length.
+    /// Share of accesses that hit, by the number of migrations in a run of the paper's length.
     pub hit_rate_at_length_published: f64,
 }
 

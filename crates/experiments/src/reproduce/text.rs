@@ -10,7 +10,7 @@ const CURVE: usize = 60;
 /// Levels of a curve, from 0 to 100 %.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Table 1, the shares and figure 2, each with the published beside ours.
+/// Table 1, the shares and figure 2, each with the published next to ours.
 pub fn text(comparison: &PublishedComparison) -> String {
     let mut text = String::new();
     push_table(&mut text, comparison);
@@ -105,7 +105,7 @@ fn sparkline(points: &[Point]) -> String {
     (0..columns).map(column).collect()
 }
 
-/// What the model does not have, in figures.
+/// Effects that the model lacks, in figures.
 fn push_residuals(text: &mut String, comparison: &PublishedComparison) {
     let migrating = comparison.rows.iter().filter(|row| matches!(row.experiment, 2 | 3));
     let rows: Vec<&ComparedRow> = migrating.collect();
@@ -126,7 +126,7 @@ fn push_residuals(text: &mut String, comparison: &PublishedComparison) {
     }
     text.push_str(
         "  What is left is not in this model: moving the thread itself, cold translations, and whatever else\n  \
-         a migration cost on the paper's machine. The counts cannot tell which.\n",
+         a migration cost on the paper's machine. The counts do not show which.\n",
     );
     if let Some(reload) = &comparison.figures.reload {
         push_reload(text, reload);

@@ -12,7 +12,7 @@ use crate::access::{AccessSequence, link};
 use crate::outcome::Achieved;
 use crate::{ExperimentError, Group, Kind, array};
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct GroupRun {
     pub(crate) threads: Vec<ThreadRun>,

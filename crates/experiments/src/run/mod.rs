@@ -1,4 +1,4 @@
-//! Running arms: a coordinator, and groups as threads of this process or as processes of their own.
+//! Runs arms: a coordinator, and groups as threads of this process or as separate processes.
 //!
 //! A repetition has three meetings of all threads and the coordinator:
 //!
@@ -31,18 +31,18 @@ use thread::{Repetition, SliceRun};
 
 pub use process::{PartProgram, serve};
 
-/// On what the experiments run.
+/// The machine and kernel that the experiments use.
 #[derive(Clone, Copy, Debug)]
 pub struct RunConditions<'a> {
     /// The machine.
     pub machine: &'a Arc<Machine>,
     /// Its kernel.
     pub kernel: &'a Arc<dyn Kernel>,
-    /// How a process of its own is started; without, every group is threads of this process.
+    /// How its own process is started; without, every group is threads of this process.
     pub program: Option<&'a PartProgram>,
 }
 
-/// What a group of an arm has to do.
+/// The work of a group of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPart {
     /// The arm.
@@ -175,7 +175,7 @@ fn in_this_process(
     })
 }
 
-/// All results, or the first error that tells a cause, or any error.
+/// All results, or the first error that is a cause, or any error.
 fn all_or_cause<T>(
     results: impl Iterator<Item = Result<T, ExperimentError>>,
 ) -> Result<Vec<T>, ExperimentError> {
@@ -192,7 +192,7 @@ fn all_or_cause<T>(
     failure.map_or(Ok(values), Err)
 }
 
-/// Opens the arm's region around what is timed in each repetition.
+/// Opens the arm's region around the timed part of each repetition.
 fn coordinate(
     part: &RunPart,
     meetings: RunBarriers<'_>,
@@ -231,7 +231,7 @@ fn outcome(arm: &Arm, accesses: u64, groups: &[GroupRun]) -> ArmOutcome {
     ArmOutcome {
         arm: arm.clone(),
         accesses,
-        ns: RepeatedFigure::of(runs_ns.clone()),
+        ns: RepeatedFigure::from_values(runs_ns.clone()),
         runs_ns,
         achieved,
         cache: cache(every().flat_map(|repetition| &repetition.slices)),
@@ -243,7 +243,7 @@ fn outcome(arm: &Arm, accesses: u64, groups: &[GroupRun]) -> ArmOutcome {
     }
 }
 
-/// Sums; none where a slice was not counted.
+/// Sums; None if a slice was not counted.
 fn cache<'a>(slices: impl Iterator<Item = &'a SliceRun>) -> Option<CacheLoads> {
     let mut sum = None;
     for slice in slices {

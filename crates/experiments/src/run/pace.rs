@@ -9,7 +9,7 @@ use super::RunConditions;
 use crate::access::{AccessSequence, read, touch};
 use crate::{Arm, ExperimentError, Home, Kind, array};
 
-/// Time of a repetition where nothing disturbs it.
+/// Time of an undisturbed repetition.
 const TIME: Duration = Duration::from_millis(300);
 /// Time of the trial.
 const TRIAL: Duration = Duration::from_millis(20);
@@ -17,7 +17,7 @@ const TRIAL: Duration = Duration::from_millis(20);
 const BATCH: u64 = 4096;
 /// Fewest accesses of a run.
 const ACCESSES_MIN: u64 = 10_000;
-/// Dependent accesses take so many times as long as independent ones, about: up to ten are under way.
+/// Approximate ratio of the times of dependent and independent accesses: up to ten are under way.
 const DEPENDENT: u64 = 5;
 
 /// Accesses by size of the array.

@@ -1,4 +1,4 @@
-//! A group as a process of its own: it is given its part on stdin and answers on stdout.
+//! A group as its own process: it is given its part on stdin and answers on stdout.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -96,7 +96,7 @@ fn answer(group: usize, child: &mut Child) -> Result<GroupRun, ExperimentError> 
     if !status.success() {
         let err = String::from_utf8_lossy(&err).trim().to_owned();
         let reason = if err.is_empty() { status.to_string() } else { err };
-        // It only tells that it was called off: the cause is another's.
+        // It only reports that it was called off: the cause is in another thread.
         if reason.ends_with(&ExperimentError::CalledOff.to_string()) {
             return Err(ExperimentError::CalledOff);
         }

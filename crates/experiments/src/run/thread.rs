@@ -17,7 +17,7 @@ use crate::{CpuRoute, ExperimentError, Operation};
 /// in the long run.
 const WARM_PER_LINE: u64 = 2;
 
-/// What came of a thread.
+/// The outcome of a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ThreadRun {
     pub(crate) repetitions: Vec<Repetition>,
@@ -48,7 +48,7 @@ impl Repetition {
     }
 }
 
-/// What is accessed.
+/// The accessed array.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Array<'a> {
     Bytes(&'a [AtomicU8]),
@@ -118,7 +118,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What is measured.
+    /// The measurement.
     fn timed(
         &self,
         counters: &CacheCounters,
@@ -186,7 +186,7 @@ impl Runner<'_> {
         self.part.arm.size_run.0.div_ceil(LINE as u64)
     }
 
-    /// Binds the thread to the cpu it is on after so many migrations.
+    /// Binds the thread to the cpu it is on after this many migrations.
     fn go_to(&self, migrations: u64) -> Result<(), ExperimentError> {
         match self.way.at(migrations) {
             Some(cpu) => Ok(self.kernel.bind_thread(&CpuSet::from_iter([cpu]))?),

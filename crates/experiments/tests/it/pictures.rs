@@ -17,7 +17,7 @@ fn has(texts: &[String], part: &str) -> bool {
     texts.iter().any(|text| text.contains(part))
 }
 
-/// Rings, which stand for published figures.
+/// Rings, which mark published figures.
 fn rings(svg: &str) -> usize {
     svg.lines()
         .filter(|line| line.starts_with("<circle") && line.contains(r#"fill="none""#))
@@ -28,10 +28,10 @@ fn compared() -> PublishedComparison {
     let mut arms = all();
     arms.push(counted(3, Operation::Read, 16, "3 migrations", 21.0));
     arms.push(counted(3, Operation::Read, 16, "200 migrations", 30.0));
-    PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap()
+    PublishedComparison::try_from_counts(&arms, Published::kiefer_2013()).unwrap()
 }
 
-/// Results of experiments on four nodes, each time so many ns, with three slices for each arm.
+/// Results of experiments on four nodes, all with the same time, with three slices for each arm.
 fn results(experiments: &[u8], ns: f64) -> ExperimentResults {
     let machine = machines::four_nodes();
     let options = ExperimentOptions { repetitions: 3, ..ExperimentOptions::default() };
@@ -52,7 +52,7 @@ fn results(experiments: &[u8], ns: f64) -> ExperimentResults {
         failure: None,
     };
     ExperimentResults {
-        manifest: ExperimentManifest::of(&machine, &Root::live(), &options, false),
+        manifest: ExperimentManifest::new(&machine, &Root::live(), &options, false),
         arms: plan.arms.into_iter().map(outcome).collect(),
         rows: plan.rows,
         notes: plan.notes,
@@ -98,9 +98,9 @@ fn a_hit_rate_is_drawn_at_its_height() {
 }
 
 #[test]
-fn what_was_not_compared_is_left_out_and_nothing_at_all_is_told() {
+fn missing_comparisons_are_left_out_and_an_empty_one_is_reported() {
     let arms: Vec<_> = all().into_iter().filter(|it| it.arm.experiment == 2).collect();
-    let comparison = PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap();
+    let comparison = PublishedComparison::try_from_counts(&arms, Published::kiefer_2013()).unwrap();
     let shown = texts(&plot::reproduction("", "", &comparison));
     assert!(has(&shown, "Table 1") && !has(&shown, "Figure 2"), "{shown:?}");
     let nothing = PublishedComparison {
@@ -113,7 +113,7 @@ fn what_was_not_compared_is_left_out_and_nothing_at_all_is_told() {
 }
 
 #[test]
-fn a_comparison_with_values_that_are_no_numbers_is_still_a_picture() {
+fn a_comparison_with_nan_values_is_still_drawn() {
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, -1.0] {
         let mut comparison = compared();
         for row in &mut comparison.rows {
@@ -177,7 +177,7 @@ fn runs_of_nothing_of_one_arm_and_of_failures_are_pictures() {
 }
 
 #[test]
-fn a_run_with_times_that_are_no_numbers_is_still_a_picture() {
+fn a_run_with_nan_times_is_still_drawn() {
     for ns in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 0.0, -1.0] {
         let svg = plot::results(&results(&[1, 4], ns));
         assert!(texts(&svg).len() > 20 && svg.len() < 100_000, "{ns}: {}", svg.len());

@@ -1,4 +1,4 @@
-//! Who runs where, and which array lies where, on every fake machine.
+//! Places of threads and arrays on every fake machine.
 
 use std::collections::BTreeSet;
 
@@ -152,7 +152,7 @@ fn experiment_4_puts_groups_on_their_node_or_one_thread_of_each_on_every_node() 
 }
 
 #[test]
-fn one_node_runs_what_it_can_and_says_what_takes_two() {
+fn one_node_runs_what_it_can_and_names_what_needs_two() {
     let machine = machines::one_node();
     let plan = plan(&machine, &experiments(&[1, 2, 3]), &ExperimentOptions::default()).unwrap();
     assert!(plan.arms.iter().all(|arm| arm.migrations == 0 && !arm.setting.contains("remote")));
@@ -175,7 +175,7 @@ fn experiment_4_runs_between_the_domains_of_a_single_node() {
 }
 
 #[test]
-fn what_cannot_be_run_at_all_is_an_error_that_names_the_lab() {
+fn experiments_that_cannot_run_are_an_error_that_names_the_lab() {
     let machine = Machine::synthetic("node:1(memory=1GiB) core:2 pu:1").unwrap();
     let error = plan(&machine, &experiments(&[4]), &ExperimentOptions::default()).unwrap_err();
     assert!(matches!(&error, PlanError::NotHere(message) if message.contains("atoll lab run")));
@@ -230,7 +230,7 @@ fn threads_are_dealt_out_by_domain_when_asked() {
 }
 
 #[test]
-fn numbers_without_meaning_are_refused_with_what_is_wrong() {
+fn meaningless_numbers_are_refused_with_a_reason() {
     let machine = machines::two_nodes();
     let refused = |which: Which, options: ExperimentOptions| {
         let error = plan(&machine, &which, &options).unwrap_err();

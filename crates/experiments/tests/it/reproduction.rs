@@ -1,4 +1,4 @@
-//! The paper's figures, and the arithmetic that sets ours beside them.
+//! The paper's figures, and the arithmetic that compares ours with them.
 
 use atoll_experiments::published::Published;
 use atoll_experiments::reproduce::{Calibration, Counted, Point, PublishedComparison, text};
@@ -7,7 +7,7 @@ use atoll_topology::{Bytes, CpuId, NodeId};
 
 const MB: u64 = 1 << 20;
 
-/// An arm whose accesses wait so many ns each.
+/// An arm whose accesses wait this many ns each.
 pub(super) fn counted(
     experiment: u8,
     operation: Operation,
@@ -87,13 +87,13 @@ fn two_times_give_the_two_parameters() {
 }
 
 #[test]
-fn what_no_parameters_explain_is_an_error() {
+fn counts_that_no_parameters_explain_are_an_error() {
     let arm = |wait| counted(2, Operation::Read, 16, "", wait);
     for (small, large) in [(20.0, 20.0), (120.0, 20.0), (100.0, 120.0), (0.0, f64::NAN)] {
         let solved = Calibration::solve((&arm(small), 11.0), (&arm(large), 31.0));
         assert!(solved.is_err(), "{small} {large}: {solved:?}");
     }
-    assert!(PublishedComparison::of(&[], Published::kiefer_2013()).is_err());
+    assert!(PublishedComparison::try_from_counts(&[], Published::kiefer_2013()).is_err());
 }
 
 #[test]
@@ -111,7 +111,8 @@ fn threads_that_meet_at_one_controller_wait_for_each_other_and_a_single_one_does
 
 #[test]
 fn every_row_is_compared_and_only_two_baselines_are_fitted() {
-    let comparison = PublishedComparison::of(&all(), Published::kiefer_2013()).unwrap();
+    let comparison =
+        PublishedComparison::try_from_counts(&all(), Published::kiefer_2013()).unwrap();
     assert_eq!(comparison.rows.len(), 14);
     let fitted: Vec<_> = comparison.rows.iter().filter(|row| row.is_calibrated).collect();
     assert_eq!(fitted.len(), 2);
@@ -125,10 +126,10 @@ fn every_row_is_compared_and_only_two_baselines_are_fitted() {
 }
 
 #[test]
-fn shares_are_set_beside_the_published_ones() {
+fn shares_are_compared_with_the_published_ones() {
     let mut arms = all();
     arms.push(counted(3, Operation::Read, 16, "200 migrations", 30.0));
-    let comparison = PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap();
+    let comparison = PublishedComparison::try_from_counts(&arms, Published::kiefer_2013()).unwrap();
     assert_eq!(comparison.rates.len(), 6);
     let ours: Vec<f64> = comparison.rates.iter().map(|rate| rate.ours.unwrap()).collect();
     let expected = [80.0, 80.0, 80.0, 80.0, 87.5, 12.5];
@@ -136,14 +137,14 @@ fn shares_are_set_beside_the_published_ones() {
 }
 
 #[test]
-fn the_cost_of_a_migration_is_told_for_the_papers_own_length_of_a_run() {
+fn the_cost_of_a_migration_is_for_a_run_of_the_papers_length() {
     let mut arms = all();
     let mut most = counted(3, Operation::Read, 16, "200 migrations", 30.0);
     // One thread, 4096 lines, 4,096,000 accesses; 0.1 more of them miss than without migrations.
     most.accesses = 4_096_000;
     most.misses = 4_096_000 * 3 / 10;
     arms.push(most);
-    let comparison = PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap();
+    let comparison = PublishedComparison::try_from_counts(&arms, Published::kiefer_2013()).unwrap();
     let reload = comparison.figures.reload.clone().unwrap();
     assert_eq!(reload.migrations, 200);
     assert!((reload.accesses_per_line - 1000.0).abs() < 1e-9);
@@ -160,7 +161,7 @@ fn the_cost_of_a_migration_is_told_for_the_papers_own_length_of_a_run() {
 #[test]
 fn arms_that_were_not_run_leave_their_rows_out() {
     let arms: Vec<Counted> = all().into_iter().filter(|it| it.arm.experiment == 2).collect();
-    let comparison = PublishedComparison::of(&arms, Published::kiefer_2013()).unwrap();
+    let comparison = PublishedComparison::try_from_counts(&arms, Published::kiefer_2013()).unwrap();
     assert_eq!(comparison.rows.len(), 4);
     assert!(comparison.rates.iter().all(|rate| rate.ours.is_none()));
     assert!(comparison.figures.reload.is_none());

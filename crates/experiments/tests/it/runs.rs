@@ -104,7 +104,7 @@ fn memory_that_cannot_be_had_ends_the_run_of_all_groups_with_the_reason() {
 }
 
 #[test]
-fn pages_that_went_elsewhere_are_told() {
+fn misplaced_pages_are_reported() {
     let (machine, kernel) = simulated(machines::two_nodes());
     kernel.refuse("mbind");
     let far = Custom { groups: 1, placements: vec![Strategy::Farthest], ..custom() };
@@ -130,7 +130,7 @@ fn this_machine_runs_both_kinds_of_accesses_under_every_placement() {
         let options = ExperimentOptions { kind, ..small() };
         let plan = plan(&machine, &Which::Custom(any), &options).unwrap();
         for outcome in ran(&machine, kernel.clone(), &plan, &options) {
-            // Containers forbid policies; then the reason is told.
+            // Containers forbid policies; then the reason is reported.
             match &outcome.failure {
                 Some(failure) => assert!(failure.contains("mempolicy"), "{failure}"),
                 None => assert!(outcome.ns.unwrap().median > 0.0),
@@ -150,12 +150,12 @@ fn accesses_are_chosen_by_the_machines_speed_where_none_are_given() {
 }
 
 #[test]
-fn the_table_tells_conditions_times_ratios_and_what_is_missing() {
+fn the_table_has_conditions_times_ratios_and_missing_values() {
     let (machine, kernel) = simulated(machines::four_nodes());
     let which = Which::Experiments([1].into());
     let plan = plan(&machine, &which, &small()).unwrap();
     let arms = ran(&machine, kernel, &plan, &small());
-    let manifest = ExperimentManifest::of(&machine, &Root::live(), &small(), true);
+    let manifest = ExperimentManifest::new(&machine, &Root::live(), &small(), true);
     let notes = vec!["a note".to_owned()];
     let results = ExperimentResults { manifest, arms, rows: plan.rows, notes };
     let text = table(&results);
@@ -176,7 +176,7 @@ fn the_table_tells_conditions_times_ratios_and_what_is_missing() {
 }
 
 #[test]
-fn a_part_that_is_none_is_an_error() {
+fn an_invalid_part_is_an_error() {
     let (machine, kernel) = simulated(machines::one_node());
     let kernel: Arc<dyn Kernel> = kernel;
     let shared = SharedWords::create(1).unwrap();
@@ -189,7 +189,7 @@ fn a_part_that_is_none_is_an_error() {
         "arm": plan.unwrap().arms[0], "group": 99, "accesses": 1, "repetitions": 1, "slices": 1,
         "turn": 0, "seed": 1,
     });
-    // Neither a file that is too short nor a group that is not there is waited for.
+    // A short file and a missing group are errors, without a wait.
     assert!(serve(&machine, &kernel, shared.descriptor(), &part.to_string()).is_err());
     let shared = SharedWords::create(1024).unwrap();
     let error = serve(&machine, &kernel, shared.descriptor(), &part.to_string()).unwrap_err();

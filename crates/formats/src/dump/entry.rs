@@ -1,14 +1,14 @@
-//! What a dump is made of: places, and what is there.
+//! The entries of a dump: paths and their contents.
 
-/// A file or directory that is there, and where in its path the first number of its pattern stands.
+/// An existing file or directory, and the position of its pattern's first number in its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DumpPath {
     pub(super) path: String,
-    /// Where the number begins, and the number.
+    /// The offset of the number, and the number.
     pub(super) number: Option<(usize, u32)>,
 }
 
-/// What is at a place.
+/// What a path holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum DumpEntry {
     File(Vec<u8>),

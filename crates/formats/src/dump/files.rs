@@ -1,9 +1,10 @@
-//! Which files a dump holds: directories by pattern, and the files in each.
+//! The files of a dump: directories by pattern, and the files in each.
 //!
-//! Where a list of cpus is not there, its mask is taken instead. In a pattern `#` is a number and `*` is anything, within one part of the path.
+//! If a list of cpus does not exist, its mask is read instead. In a pattern, `#` matches a number and `*` anything
+//! within one path component.
 
-/// Directories and their files, in the order in which a dump holds them. No file that identifies one
-/// machine among its like (serial numbers, `ppin`) is among them.
+/// Directories and their files, in dump order. Files that identify an individual machine (serial numbers, `ppin`)
+/// are excluded.
 pub(super) const FILES: &[(&str, &[&str])] = &[
     ("/proc/sys/kernel", &["hostname", "osrelease", "numa_balancing"]),
     ("/proc/sys/kernel", &["numa_balancing_promote_rate_limit_MBps", "perf_event_paranoid"]),
@@ -65,8 +66,8 @@ const ACCESS: &[&str] = &["read_latency", "write_latency", "read_bandwidth", "wr
 
 const SIDE_CACHE: &[&str] = &["size", "line_size", "indexing", "write_policy"];
 
-/// Directories whose being there is what they say: links to the initiators of an access class, and from
-/// a cpu to its node.
+/// Directories whose mere existence is the information: links to the initiators of an access class, and from a cpu
+/// to its node.
 pub(super) const DIRECTORIES: &[&str] = &[
     "/sys/devices/system/node/node#/access#/initiators/node#",
     "/sys/devices/system/cpu/cpu#/node#",

@@ -11,8 +11,8 @@ use super::write::write;
 use atoll_topology::SET_NUMBER_MAX;
 use atoll_topology::group_directories;
 
-/// A dump of the machine under `root`: all that discovery, the knowledge base and the checks read.
-/// `name` stands in it for the host name. A file that may not be read is a comment in the dump.
+/// A dump of the machine under `root`: everything that discovery, the knowledge base and the checks read.
+/// `name` replaces the host name. An unreadable file becomes a comment in the dump.
 pub fn gather(root: &Root, name: &str) -> String {
     let mut found = Vec::new();
     for (directory, files) in FILES {
@@ -35,7 +35,7 @@ pub fn gather(root: &Root, name: &str) -> String {
     write(&found)
 }
 
-/// Directories of the process's control groups, all hierarchies together.
+/// Directories of the process's control groups, in all hierarchies.
 fn groups(root: &Root) -> BTreeSet<String> {
     group_directories(root).unwrap_or_default().into_iter().collect()
 }
@@ -52,7 +52,7 @@ fn read_all(
     places.filter_map(found).collect()
 }
 
-/// The mask that says what a list says, which is all that old kernels have.
+/// The mask file equivalent to a list file; old kernels have only the mask.
 fn mask_instead(place: DumpPath) -> DumpPath {
     let path = match &place.path {
         path if path.ends_with("/cpulist") => path.replace("/cpulist", "/cpumap"),
@@ -72,7 +72,7 @@ fn read(root: &Root, path: &str, name: &str) -> Option<DumpEntry> {
     }
 }
 
-/// What matches a pattern, numbers in their order.
+/// The paths that match a pattern, ordered by number.
 fn matching(root: &Root, pattern: &str) -> Vec<DumpPath> {
     let mut places = vec![DumpPath { path: String::new(), number: None }];
     for part in pattern.trim_start_matches('/').split('/') {
@@ -81,8 +81,8 @@ fn matching(root: &Root, pattern: &str) -> Vec<DumpPath> {
     places
 }
 
-/// The entries of a place that match one part of a pattern; a part without `#` and `*` is taken as
-/// it is, there or not.
+/// The entries of a directory that match one component of a pattern. A component without `#` and `*` is taken
+/// literally, whether it exists or not.
 fn step(root: &Root, place: &DumpPath, part: &str) -> Vec<DumpPath> {
     let below = |name: &str, number: Option<(usize, u32)>| DumpPath {
         path: format!("{}/{name}", place.path),

@@ -1,6 +1,5 @@
 //! A machine's sysfs and procfs in one text file: [`gather`] writes it, [`open`] reads it as a
-//! [`Root`](atoll_sys::Root), so that a machine can be looked at where it is not: in a bug report, in
-//! a test.
+//! [`Root`](atoll_sys::Root), so that a machine can be inspected elsewhere: in a bug report or a test.
 //!
 //! ```text
 //! atoll-dump 1
@@ -15,15 +14,14 @@
 //! end
 //! ```
 //!
-//! A line names a file and what is in it: `=` one line of text, `:` the lines that follow behind
-//! `| `, `hex` bytes, `dir` a directory that may be empty. Text ends with a newline. Braces stand for
-//! each number of a set (`{0-3,8}`): files that are equal for many cpus are written once. In names a
-//! blank, a brace, a backslash and whatever is not printable is written as `\` and three octal
-//! digits per byte, as `/proc/self/mountinfo` does. The last line is `end`, so that a file cut short
-//! is noticed.
+//! Each line gives a file and its contents: `=` one line of text, `:` the following lines, each after `| `, `hex`
+//! bytes, `dir` a directory that may be empty. Text ends with a newline. Braces expand to each number of a set
+//! (`{0-3,8}`): files that are equal for many cpus are written once. In names a space, a brace, a backslash and every
+//! unprintable byte is written as `\` and three octal digits, as in `/proc/self/mountinfo`. The last line is `end`, so
+//! that a truncated file is detected.
 //!
-//! What is written is what the crate reads and what explains it (`files.rs`); serial numbers,
-//! mounts and the process's own secrets are left out, and the host name is the caller's to give.
+//! A dump holds the files that the crate reads and those that explain them (`files.rs`). Serial numbers, mounts and
+//! secrets of the process are left out, and the caller chooses the host name.
 
 mod entry;
 mod files;
@@ -40,7 +38,7 @@ const FIRST_LINE: &str = "atoll-dump 1";
 /// Last line of a dump.
 const LAST_LINE: &str = "end";
 
-/// Whether a text says that it is a dump, of whatever version.
+/// Whether a text is a dump, of any version.
 pub fn is_dump(text: &str) -> bool {
     text.starts_with("atoll-dump ")
 }

@@ -13,7 +13,7 @@ const STATEMENT: &str = "a file, then '= line', ':', 'hex bytes' or 'dir'";
 const NAME: &str =
     "an absolute path without '..', at most one set of numbers in braces such as {0-3}";
 
-/// The machine of a dump; `file` is the name of the dump in messages.
+/// The machine of a dump; `file` names the dump in messages.
 pub fn open(text: &str, file: &str) -> Result<Root, FormatError> {
     let mut parser =
         Parser { file, lines: text.lines().enumerate().peekable(), tree: MemoryTree::default() };
@@ -75,7 +75,7 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Parser<'a, I> {
         self.add(index, name, contents.map(Arc::from))
     }
 
-    /// The lines of a file, up to the first that is none.
+    /// The lines of a file, up to the first without `|`.
     fn block(&mut self) -> Vec<u8> {
         let mut text = String::new();
         while let Some((_, line)) = self.lines.next_if(|(_, line)| line.starts_with('|')) {
@@ -136,7 +136,7 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> Parser<'a, I> {
     }
 }
 
-/// Bytes of pairs of digits; blanks may stand between them.
+/// Bytes from pairs of digits, which spaces may separate.
 fn hex(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 2);
     for word in text.split_ascii_whitespace() {
@@ -149,7 +149,7 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A name without its escapes; none where one is wrong or a brace is left over.
+/// Unescapes a name. Returns None if an escape is invalid or a brace is left over.
 fn unescaped(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();

@@ -1,7 +1,7 @@
-//! What of a file goes into a dump, where that is not all of it: what says nothing about the machine
-//! (addresses, mounts, counters by the hundred) and what says too much (a host name) stays out.
+//! Reduces files before they go into a dump: drops what is irrelevant to the machine (addresses, mounts, hundreds of
+//! counters) and what is private (the host name).
 
-/// Lines of `/proc/cpuinfo` that tell what a processor is, on x86, Arm and POWER.
+/// Lines of `/proc/cpuinfo` that identify a processor on x86, Arm and POWER.
 const CPUINFO: &[&str] = &[
     "processor",
     "vendor_id",
@@ -19,18 +19,18 @@ const CPUINFO: &[&str] = &[
     "CPU revision",
 ];
 
-/// Lines of `/proc/self/status` that tell what the process may do.
+/// Lines of `/proc/self/status` that describe the process's permissions.
 const STATUS: &[&str] =
     &["CapEff", "CapBnd", "NoNewPrivs", "Seccomp", "Cpus_allowed_list", "Mems_allowed_list"];
 
-/// Beginnings of the lines of `/proc/vmstat` about nodes, migration and huge pages.
+/// Prefixes of the lines of `/proc/vmstat` about nodes, migration and huge pages.
 const VMSTAT: &[&str] =
     &["numa_", "pgmigrate_", "pgdemote_", "pgpromote_", "thp_fault_", "nr_free_pages"];
 
 /// Key of the page size in the auxiliary vector (`AT_PAGESZ`); key 0 ends it.
 const AT_PAGESZ: u64 = 6;
 
-/// The part of a file that a dump holds; `name` stands for the host's.
+/// The part of a file that a dump holds; `name` replaces the host name.
 pub(super) fn reduce(file: &str, contents: Vec<u8>, name: &str) -> Vec<u8> {
     match file {
         "/proc/sys/kernel/hostname" => format!("{name}\n").into_bytes(),

@@ -1,4 +1,4 @@
-//! Writes what was found as lines, equal files of many cpus or nodes as one.
+//! Writes the entries as lines; equal files of many cpus or nodes share a line.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ const HEADING: &str = "\
 # mounts are left out; the names of control groups are in it: read it before you send it.
 ";
 
-/// The dump: one group of places for each kind of file, each group in order.
+/// The dump: one group of paths for each kind of file, each group in order.
 pub(super) fn write(groups: &[Vec<(DumpPath, DumpEntry)>]) -> String {
     let mut text = format!("{FIRST_LINE}\n{HEADING}");
     for group in groups {
@@ -25,7 +25,7 @@ pub(super) fn write(groups: &[Vec<(DumpPath, DumpEntry)>]) -> String {
     text
 }
 
-/// Names with braces where places differ in their number only, ordered by their first number.
+/// Names with braces where paths differ only in their number, ordered by their first number.
 fn merged(group: &[(DumpPath, DumpEntry)]) -> Vec<(String, &DumpEntry)> {
     let mut order: Vec<(&str, &str, &DumpEntry, CpuSet)> = Vec::new();
     let mut seen: HashMap<(&str, &str, &DumpEntry), usize> = HashMap::new();
@@ -48,7 +48,7 @@ fn merged(group: &[(DumpPath, DumpEntry)]) -> Vec<(String, &DumpEntry)> {
     lines.map(|(before, behind, found, numbers)| (name(before, behind, &numbers), found)).collect()
 }
 
-/// A path around its number.
+/// The parts of a path before and after its number.
 fn split(place: &DumpPath) -> (&str, Option<u32>, &str) {
     match place.number {
         None => (&place.path, None, ""),
@@ -74,7 +74,7 @@ fn line(text: &mut String, path: &str, found: &DumpEntry) {
     };
 }
 
-/// The contents as text if nothing is lost that way.
+/// The contents as text if the conversion is lossless.
 fn plain(contents: &[u8]) -> Option<&str> {
     let text = str::from_utf8(contents).ok()?;
     let printable = text.chars().all(|c| matches!(c, '\n' | '\t') || !c.is_control());

@@ -1,4 +1,4 @@
-//! What `numactl -H` prints on a machine, read from the files that numactl reads.
+//! The output of `numactl -H` on a machine, from the files that numactl reads.
 //!
 //! It differs from the [`Machine`](atoll_topology::Machine) of the same files: numactl shows every node of
 //! `/sys/devices/system/node`, also those without cpus and memory and those outside the cpuset, takes
@@ -12,19 +12,19 @@ use atoll_topology::{Bytes, CpuSet, DiscoverError, NodeId, SET_NUMBER_MAX};
 
 const DIRECTORY: &str = "/sys/devices/system/node";
 
-/// Why there is nothing that numactl would print.
+/// Why the output of numactl cannot be produced.
 #[derive(Debug, thiserror::Error)]
 pub enum HardwareError {
-    /// The kernel has no NUMA. The message is the line that numactl prints to its output
-    /// ([`NO_NUMA`](super::NO_NUMA)) before it ends with exit code 1.
+    /// The kernel has no NUMA support. The message is the line that numactl prints to its output
+    /// ([`NO_NUMA`](super::NO_NUMA)) before it exits with code 1.
     #[error("{}", super::NO_NUMA)]
     NoNuma,
-    /// A file could not be read or understood.
+    /// A file could not be read or parsed.
     #[error(transparent)]
     Discover(#[from] DiscoverError),
 }
 
-/// What `numactl -H` prints on the machine whose sysfs lies under `root`.
+/// The output of `numactl -H` on the machine whose sysfs is under `root`.
 pub fn hardware(root: &Root, columns: DistanceWidth) -> Result<String, HardwareError> {
     if !is_available(root, columns) {
         return Err(HardwareError::NoNuma);
@@ -35,9 +35,9 @@ pub fn hardware(root: &Root, columns: DistanceWidth) -> Result<String, HardwareE
     Ok(text(&nodes, &distances.collect::<Result<Vec<_>, _>>()?, columns))
 }
 
-/// Whether numactl finds NUMA: it asks the kernel for the policy of the thread. On a live kernel that
-/// knows the call and hides the directory numactl prints an empty list, and so do we; in a copied tree
-/// the directory is all there is to go by. From 2.0.19 on a container that forbids the call counts.
+/// Whether numactl finds NUMA: it asks the kernel for the policy of the thread. On a live kernel that supports the
+/// call but hides the directory, numactl prints an empty list, and so does this function; in a copied tree only the
+/// directory shows it. Since 2.0.19, a container that forbids the call counts as NUMA.
 fn is_available(root: &Root, columns: DistanceWidth) -> bool {
     if !root.is_live() {
         return root.exists(DIRECTORY);
@@ -49,7 +49,7 @@ fn is_available(root: &Root, columns: DistanceWidth) -> bool {
     }
 }
 
-/// Numbers of the directories `node*`, in rising order.
+/// Numbers of the directories `node*`, in ascending order.
 fn ids(root: &Root) -> Result<Vec<NodeId>, DiscoverError> {
     if !root.exists(DIRECTORY) {
         return Ok(Vec::new());
@@ -78,7 +78,7 @@ fn node(root: &Root, id: NodeId) -> Result<NodeLines, DiscoverError> {
     Ok(NodeLines { id, cpus, size, free: free.or(Some(Bytes(0))) })
 }
 
-/// Cpus of a node: `cpumap`, which numactl reads, or `cpulist`, which says the same.
+/// Cpus of a node: `cpumap`, which numactl reads, or the equivalent `cpulist`.
 fn cpus(root: &Root, id: NodeId) -> Result<CpuSet, DiscoverError> {
     let name = file(id, "cpumap");
     if let Some(text) = root.read_text_if_present(&name)? {
@@ -96,7 +96,7 @@ fn kilobytes(text: &str, key: &str) -> Option<Bytes> {
     number.parse::<u64>().ok()?.checked_mul(1024).map(Bytes)
 }
 
-/// A node's row: as many distances as there are nodes; 0 where the kernel tells none.
+/// A node's row: one distance per node; 0 if the kernel reports none.
 fn distances(root: &Root, id: NodeId, nodes: usize) -> Result<Vec<u32>, DiscoverError> {
     let text = root.read_text_if_present(&file(id, "distance"))?.unwrap_or_default();
     let mut row: Vec<u32> =

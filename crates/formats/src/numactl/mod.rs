@@ -1,13 +1,13 @@
-//! The text of `numactl -H`: read as a machine, written to the byte.
+//! The output of `numactl -H`: parsed into a machine, and written byte for byte.
 //!
 //! | Function | From | To |
 //! |---|---|---|
 //! | [`parse`] | the text | a [`Knowledge`](atoll_topology::Knowledge) |
 //! | [`write()`] | a described [`Machine`] | the text |
-//! | [`hardware`] | sysfs under a root | what numactl prints on that machine |
+//! | [`hardware`] | sysfs under a root | the output of numactl on that machine |
 //!
-//! The format is that of `hardware()` in numactl's `numactl.c`; what it reads is that of
-//! `numa_node_size64`, `numa_node_to_cpus` and `numa_distance` in its library.
+//! The format is that of `hardware()` in numactl's `numactl.c`; the files are those that `numa_node_size64`,
+//! `numa_node_to_cpus` and `numa_distance` of its library read.
 
 mod hardware;
 mod parse;
@@ -19,10 +19,10 @@ use atoll_topology::{Bytes, CpuSet, Machine, NodeId, NodeSet};
 pub use hardware::{HardwareError, hardware};
 pub use parse::parse;
 
-/// What numactl prints where the kernel has no NUMA; it ends with exit code 1 then.
+/// The output of numactl on a kernel without NUMA; numactl then exits with code 1.
 pub const NO_NUMA: &str = "No NUMA available on this system";
 
-/// Width of the columns of distances, which changed once.
+/// Width of the distance columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DistanceWidth {
     /// Up to numactl 2.0.18: three characters.
@@ -32,17 +32,17 @@ pub enum DistanceWidth {
     Wide,
 }
 
-/// What the text tells of a node.
+/// A node of the output.
 #[derive(Clone, Debug)]
 struct NodeLines {
     id: NodeId,
     cpus: CpuSet,
-    /// None where the node does not tell.
+    /// None if not available.
     size: Option<Bytes>,
     free: Option<Bytes>,
 }
 
-/// A described machine as `numactl -H` would print it.
+/// Writes a described machine as `numactl -H` would print it.
 pub fn write(machine: &Machine, columns: DistanceWidth) -> String {
     let nodes: Vec<NodeLines> = machine
         .nodes
@@ -82,7 +82,7 @@ fn megabytes(memory: Option<Bytes>) -> String {
     memory.map_or_else(|| "<not available>".to_owned(), |memory| format!("{} MB", memory.0 >> 20))
 }
 
-/// The matrix; numactl takes a distance of 0 from the last node to the first for none at all.
+/// The matrix; numactl treats a distance of 0 from the last node to the first as no distances at all.
 fn write_distances(
     nodes: &[NodeLines],
     distances: &[Vec<u32>],
@@ -97,7 +97,7 @@ fn write_distances(
         DistanceWidth::Narrow => ("node ", 3),
         DistanceWidth::Wide => ("node  ", 4),
     };
-    // printf's `% 3d`: a blank before the number, whatever its width.
+    // printf's `% 3d`: always a space before the number.
     let number = |number: u32| format!("{:>width$}", format!(" {number}"));
     let _ = write!(text, "node distances:\n{corner}");
     for node in nodes {

@@ -1,7 +1,7 @@
-//! From the text of `numactl -H` to a machine: nodes with their cpus and memory, and distances.
+//! Parses the output of `numactl -H` into a machine: nodes with their cpus and memory, and distances.
 //!
-//! The text says nothing of packages, cores and caches: each node is a package, each cpu a core, and
-//! a node's cpus are one domain, marked as assumed.
+//! The output does not include packages, cores and caches: each node becomes a package, each cpu a core, and
+//! a node's cpus one domain, marked as assumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use atoll_topology::{HUGE_PAGE_SIZE, PAGE_SIZE};
 
 const HEADER: &str = "'available: 2 nodes (0-1)', the first line of 'numactl -H'";
 
-/// What messages call the line after the last.
+/// The name of the end of input in messages.
 const END: &str = "the end of the text";
 
-/// Reads what `numactl -H` prints, also with `--cpu-compress`; `file` is the name for messages.
+/// Reads the output of `numactl -H`, also with `--cpu-compress`; `file` is the name for messages.
 pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     let mut lines = RemainingLines { file, lines: text.lines().zip(1..), line: 0 };
     lines.header()?;
@@ -38,7 +38,7 @@ pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     lines.machine(nodes, distances)
 }
 
-/// What the lines tell of a node.
+/// A node of the output.
 #[derive(Clone, Debug, Default)]
 struct Lot {
     cpus: Option<CpuSet>,
@@ -52,7 +52,7 @@ impl Lot {
     }
 }
 
-/// The lines that are left, and where we are.
+/// The remaining lines, and the current position.
 struct RemainingLines<'a, I> {
     file: &'a str,
     lines: I,
@@ -60,7 +60,7 @@ struct RemainingLines<'a, I> {
 }
 
 impl<'a, I: Iterator<Item = (&'a str, usize)>> RemainingLines<'a, I> {
-    /// The next line that is not blank, without the blanks around it.
+    /// The next non-blank line, trimmed.
     fn next(&mut self) -> Option<&'a str> {
         for (text, line) in self.lines.by_ref() {
             self.line = line;
@@ -125,7 +125,7 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> RemainingLines<'a, I> {
         }
     }
 
-    /// Cpus after one another, or `0-3, 8 (5)` with their count.
+    /// Cpus separated by spaces, or `0-3, 8 (5)` with their count.
     fn cpus(&self, value: &str) -> Result<CpuSet, FormatError> {
         let list = value.split_once('(').map_or(value, |(list, _count)| list);
         let parts = list.split([' ', ',', '\t']).filter(|part| !part.is_empty());
@@ -182,7 +182,7 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> RemainingLines<'a, I> {
         }
     }
 
-    /// The machine. A node with neither cpus nor memory, which numactl lists, is not part of one.
+    /// The machine, without the nodes that have neither cpus nor memory, which numactl lists.
     fn machine(
         &self,
         nodes: BTreeMap<NodeId, Lot>,
@@ -195,7 +195,7 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> RemainingLines<'a, I> {
             None => assemble::distances_assumed(kept.iter().filter(|&&kept| kept).count()),
         };
         let cpus = self.cpu_parts(&nodes)?;
-        Ok(Knowledge::of(assemble::machine(MachineParts {
+        Ok(Knowledge::from_machine(assemble::machine(MachineParts {
             name: self.name(),
             source: Source::Declared,
             nodes: nodes.iter().filter(|(_, lot)| !lot.is_empty()).map(node_part).collect(),
@@ -240,7 +240,7 @@ impl<'a, I: Iterator<Item = (&'a str, usize)>> RemainingLines<'a, I> {
         Ok(parts)
     }
 
-    /// The file's name without directories and ending.
+    /// The file's name without directories and extension.
     fn name(&self) -> String {
         let path = std::path::Path::new(self.file);
         path.file_stem()

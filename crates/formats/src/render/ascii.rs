@@ -1,20 +1,20 @@
 //! The machine as boxes in plain text.
 //!
-//! A block is drawn as wide as what it holds; blocks that stand side by side go into the next row when
-//! the line is full. A core is a pair of brackets around its cpus.
+//! A block is as wide as its content; blocks side by side wrap into the next row when the line is full. A core is a
+//! pair of brackets around its cpus.
 
 use super::blocks::{DiagramBox, blocks, summary};
 use atoll_topology::Knowledge;
 
-/// Columns that a picture may take.
+/// Maximum width of a picture, in columns.
 const COLUMNS_MAX: usize = 100;
-/// What a frame takes from its content: `│ ` and ` │`.
+/// Width of a frame: `│ ` and ` │`.
 const FRAME: usize = 4;
-/// With more cpus than this a domain tells in words how many cores it has.
+/// Above this number of cpus a domain shows the number of its cores in words.
 const CPUS_LISTED_MAX: usize = 128;
-/// Blocks whose widths differ by no more stand in columns.
+/// Blocks whose widths differ by at most this much are aligned in columns.
 const WIDTHS_ALIKE: usize = 6;
-/// Rows of blocks alike are cut after this many.
+/// Maximum number of rows of similar blocks.
 const ROWS_MAX: usize = 40;
 
 /// Lines of equal width.
@@ -23,9 +23,9 @@ struct TextLines {
     lines: Vec<String>,
 }
 
-/// The machine as `atoll topo --of ascii` prints it, at most 100 columns wide unless names are longer
-/// than that: packages ⊃ nodes ⊃ domains as boxes, `[0 1]` a core with its cpus. Many cores are
-/// counted, and many nodes are shown as groups of nodes alike.
+/// The machine as `atoll topo --of ascii` prints it, at most 100 columns wide unless names are longer: packages ⊃
+/// nodes ⊃ domains as boxes, `[0 1]` a core with its cpus. Many cores are counted, and many nodes are grouped by
+/// shape.
 pub fn ascii(knowledge: &Knowledge) -> String {
     let machine = &knowledge.machine;
     let blocks = blocks(machine);
@@ -75,12 +75,12 @@ fn cells(cells: &[Vec<u32>], columns: usize) -> Vec<String> {
     let texts: Vec<String> = cells.iter().map(text).collect();
     let each = texts.iter().map(|text| columns_of(text) + 1).max().unwrap_or(1);
     let fitting = (columns / each).max(1);
-    // Eight to a line read better than one long line.
+    // Eight per line are easier to read than one long line.
     let in_line = if texts.len() > fitting.min(8) { fitting.min(8) } else { fitting };
     texts.chunks(in_line).map(|chunk| chunk.join(" ")).collect()
 }
 
-/// Blocks side by side, in rows: blocks about as wide as each other in columns, others as they fit.
+/// Blocks side by side, in rows: blocks of similar width in columns, others as they fit.
 fn in_rows(blocks: Vec<TextLines>, columns: usize) -> TextLines {
     let widest = blocks.iter().map(|block| block.width).max().unwrap_or(0);
     let narrowest = blocks.iter().map(|block| block.width).min().unwrap_or(0);
@@ -97,14 +97,14 @@ fn in_rows(blocks: Vec<TextLines>, columns: usize) -> TextLines {
     TextLines { width, lines }
 }
 
-/// Rows of as many blocks each as fill the last one best.
+/// Rows with the number of blocks per row that fills the last row best.
 fn balanced(blocks: &[TextLines], columns: usize, widest: usize) -> Vec<&[TextLines]> {
     let in_row = ((columns + 1) / (widest + 1)).max(1);
     let rows = blocks.len().div_ceil(in_row).max(1);
     blocks.chunks(blocks.len().div_ceil(rows).max(1)).collect()
 }
 
-/// Rows filled one after the other.
+/// Rows filled greedily.
 fn fitting(blocks: &[TextLines], columns: usize) -> Vec<&[TextLines]> {
     let mut rows = Vec::new();
     let (mut first, mut width) = (0, 0);
@@ -131,7 +131,7 @@ fn side_by_side(row: &[TextLines], each: usize) -> Vec<String> {
     (0..height).map(line).collect()
 }
 
-/// The text in lines of so many columns, cut between words.
+/// The text wrapped between words to this many columns.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -154,7 +154,7 @@ fn columns_of(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Names come from files of others: nothing in them may move the cursor.
+/// Removes control characters: names come from untrusted files and must not move the cursor.
 fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }

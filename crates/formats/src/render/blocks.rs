@@ -1,6 +1,6 @@
 //! The machine as nested blocks, from which both pictures (SVG and plain text) are drawn: packages ⊃
-//! nodes ⊃ domains, and in a domain its cores as cells. What would not be legible is summed up here:
-//! many nodes into groups of nodes alike, many domains of a node into one block.
+//! nodes ⊃ domains, and in a domain its cores as cells. What would be illegible is summarised here: many nodes by
+//! groups of equal shape, many domains of a node as one block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use atoll_topology::{
     NodeSet, Package, PackageId,
 };
 
-/// More nodes than this are shown as groups of nodes alike.
+/// Above this number, nodes are grouped by shape.
 pub(super) const NODES_DRAWN_MAX: usize = 32;
-/// More groups than this, and the rest is counted in one.
+/// Above this number of groups, the rest is counted as one.
 const GROUPS_MAX: usize = 24;
-/// More domains than this in a node are shown as one block.
+/// Above this number, the domains of a node are shown as one block.
 const DOMAINS_DRAWN_MAX: usize = 16;
-/// With more characters than this the caches of a domain are told without those of instructions.
+/// Above this number of characters, a domain's caches are listed without its instruction caches.
 const SMALL_CACHES_MAX: usize = 50;
 
-/// What a block stands for.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BoxKind {
     Package,
@@ -33,9 +33,9 @@ pub(super) enum BoxKind {
 pub(super) struct DiagramBox {
     pub(super) kind: BoxKind,
     pub(super) title: String,
-    /// What stands below the title; may be empty.
+    /// The text below the title; may be empty.
     pub(super) detail: String,
-    /// A node's memory, and the share of it that is used.
+    /// A node's memory, and its used share.
     pub(super) memory: Option<(String, f64)>,
     /// A domain's last-level cache.
     pub(super) cache: Option<String>,
@@ -51,7 +51,7 @@ impl DiagramBox {
     }
 }
 
-/// The machine's parts by what they lie in.
+/// The machine's parts by the part that contains them.
 struct PartsByOwner<'a> {
     machine: &'a Machine,
     domains: BTreeMap<NodeId, Vec<&'a Domain>>,
@@ -61,7 +61,7 @@ struct PartsByOwner<'a> {
 
 /// The outermost blocks of the machine.
 pub(super) fn blocks(machine: &Machine) -> Vec<DiagramBox> {
-    let parts = PartsByOwner::of(machine);
+    let parts = PartsByOwner::from_machine(machine);
     if machine.nodes.len() > NODES_DRAWN_MAX {
         return parts.groups();
     }
@@ -76,7 +76,7 @@ pub(super) fn blocks(machine: &Machine) -> Vec<DiagramBox> {
 }
 
 impl<'a> PartsByOwner<'a> {
-    fn of(machine: &'a Machine) -> Self {
+    fn from_machine(machine: &'a Machine) -> Self {
         let mut parts = Self {
             machine,
             domains: BTreeMap::new(),
@@ -97,7 +97,7 @@ impl<'a> PartsByOwner<'a> {
         parts
     }
 
-    /// None for a package without a node of its own: its node says which packages it covers.
+    /// Returns None for a package without a node of its own: its node lists the packages that it covers.
     fn package(&self, package: &Package) -> Option<DiagramBox> {
         let nodes = self.machine.nodes.iter().filter(|node| node.package == Some(package.id));
         let below: Vec<DiagramBox> = nodes.map(|node| self.node(node)).collect();
@@ -152,7 +152,7 @@ impl<'a> PartsByOwner<'a> {
         if over.len() > 1 { format!("{cpus}, in {} packages", over.len()) } else { cpus }
     }
 
-    /// A node's memory and the caches in front of it, and the share of it that is used.
+    /// A node's memory with the caches in front of it, and its used share.
     fn memory(&self, node: &Node) -> (String, f64) {
         let caches = node.side_caches.iter();
         let caches: String =
@@ -236,7 +236,7 @@ impl<'a> PartsByOwner<'a> {
         text(&sizes)
     }
 
-    /// Nodes that differ in nothing but their number, as one block each.
+    /// Nodes that differ only in their number, as one block each.
     fn groups(&self) -> Vec<DiagramBox> {
         let mut groups: Vec<(String, Vec<&Node>)> = Vec::new();
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -273,10 +273,10 @@ impl<'a> PartsByOwner<'a> {
     }
 }
 
-/// The nodes of a machine that has too many to be listed, those alike in one line: `40 × 16 GiB; …`.
+/// The nodes of a machine that has too many to list, grouped by shape, one line each: `40 × 16 GiB; …`.
 pub(super) fn grouped_nodes(machine: &Machine) -> Vec<String> {
     let line = |block: DiagramBox| format!("{}: {}", block.title, block.detail);
-    PartsByOwner::of(machine).groups().into_iter().map(line).collect()
+    PartsByOwner::from_machine(machine).groups().into_iter().map(line).collect()
 }
 
 fn group(shape: String, nodes: &[&Node]) -> DiagramBox {
@@ -307,7 +307,7 @@ fn cache_name((level, kind): (u32, CacheKind), sizes: &BTreeSet<Bytes>) -> Strin
     format!("L{level}{letter} {size}")
 }
 
-/// What the machine is in one line: `2 packages, 2 nodes, …; 64 GiB`.
+/// The machine in one line: `2 packages, 2 nodes, …; 64 GiB`.
 pub(super) fn summary(machine: &Machine) -> String {
     let counts = [
         count(machine.packages.len(), "package"),
@@ -319,7 +319,7 @@ pub(super) fn summary(machine: &Machine) -> String {
     format!("{}; {} of memory", counts.join(", "), compact(machine.memory()))
 }
 
-/// What the process may not use, in one line; empty where it may use everything.
+/// What the process may not use, in one line; empty if it may use everything.
 pub(super) fn hidden(machine: &Machine) -> String {
     let named = |what: &str, set: String| format!("{what} {set}");
     let cpus: &CpuSet = &machine.hidden.cpus;

@@ -1,4 +1,4 @@
-//! Facts as matrices and as figures of links, for pictures and tables.
+//! Facts as matrices and link figures, for pictures and tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use atoll_topology::{Fact, Knowledge, LinkId, Quantity, Source, Subject};
 use atoll_topology::{Matrix, rfc3339};
 
-/// Quantities of paths that are shown as matrices.
+/// Path quantities that are shown as matrices.
 const PATH_QUANTITIES: [Quantity; 5] = [
     Quantity::Latency,
     Quantity::ReadBandwidth,
@@ -14,16 +14,16 @@ const PATH_QUANTITIES: [Quantity; 5] = [
     Quantity::CopyBandwidth,
     Quantity::CrossTrafficBandwidth,
 ];
-/// Origins that are named; more are counted.
+/// Maximum number of origins that are named; the rest are counted.
 const ORIGINS_NAMED_MAX: usize = 2;
 
-/// A quantity of all paths, and where its figures come from.
+/// A quantity of all paths, and the source of its figures.
 pub(super) struct PathFigures {
     pub(super) matrix: Matrix,
     pub(super) credit: Credit,
 }
 
-/// Where figures come from.
+/// The sources of figures.
 #[derive(Default)]
 pub(super) struct Credit {
     sources: BTreeSet<Source>,
@@ -32,7 +32,7 @@ pub(super) struct Credit {
 }
 
 impl Credit {
-    fn of<'a>(facts: impl Iterator<Item = &'a Fact>) -> Self {
+    fn from_facts<'a>(facts: impl Iterator<Item = &'a Fact>) -> Self {
         let mut credit = Self::default();
         for fact in facts {
             credit.sources.insert(fact.source);
@@ -47,7 +47,7 @@ impl Credit {
         self.sources.iter().map(|source| source.name()).collect::<Vec<_>>().join(", ")
     }
 
-    /// `atoll topo measure, 2026-03-01T12:30:00Z`; the time is that of the youngest figure.
+    /// `atoll topo measure, 2026-03-01T12:30:00Z`; the time is that of the newest figure.
     pub(super) fn origins(&self) -> String {
         let mut words: Vec<String> = self
             .origins
@@ -64,7 +64,7 @@ impl Credit {
     }
 }
 
-/// A matrix for each quantity of which a fact tells something.
+/// A matrix for each quantity that has facts.
 pub(super) fn matrices(knowledge: &Knowledge) -> Vec<PathFigures> {
     let quantities = PATH_QUANTITIES.into_iter();
     quantities.filter_map(|quantity| figures(knowledge, quantity)).collect()
@@ -77,15 +77,15 @@ fn figures(knowledge: &Knowledge, quantity: Quantity) -> Option<PathFigures> {
         let of_paths = matches!(fact.subject, Subject::Path { .. });
         of_paths && fact.quantity == quantity && fact.source <= least_trusted
     });
-    Some(PathFigures { credit: Credit::of(used), matrix })
+    Some(PathFigures { credit: Credit::from_facts(used), matrix })
 }
 
-/// What facts tell of a link.
+/// The figures of a link.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LinkFigures {
     /// GB/s in one direction.
     pub(super) bandwidth: Option<f64>,
-    /// ns that one crossing adds.
+    /// ns that one hop adds.
     pub(super) latency: Option<f64>,
 }
 
@@ -98,12 +98,12 @@ impl LinkFigures {
     }
 }
 
-/// Facts about links: the figures of each, and where they come from.
+/// The figures of each link, and their sources.
 pub(super) fn links(knowledge: &Knowledge) -> (BTreeMap<LinkId, LinkFigures>, Credit) {
     let mut figures: BTreeMap<LinkId, LinkFigures> = BTreeMap::new();
     let mut facts: Vec<&Fact> =
         knowledge.facts.iter().filter(|fact| matches!(fact.subject, Subject::Link(_))).collect();
-    // The most trusted comes last and stays.
+    // The most trusted comes last and wins.
     facts.sort_by_key(|fact| std::cmp::Reverse(fact.source));
     for fact in &facts {
         let Subject::Link(id) = fact.subject else { continue };
@@ -116,10 +116,10 @@ pub(super) fn links(knowledge: &Knowledge) -> (BTreeMap<LinkId, LinkFigures>, Cr
             _ => {}
         }
     }
-    (figures, Credit::of(facts.into_iter()))
+    (figures, Credit::from_facts(facts.into_iter()))
 }
 
-/// A figure with as many digits as one compares by: `7.25`, `40.1`, `182`.
+/// A figure with three significant digits: `7.25`, `40.1`, `182`.
 pub(super) fn figure(value: f64) -> String {
     let text = match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! Facts as JSON, for programs and scripts.
+//! Facts as JSON.
 
 use std::borrow::Borrow;
 use std::time::SystemTime;
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use atoll_topology::{Age, Fact, Subject, rfc3339};
 
-/// Facts as an array of objects, in their order. The keys are stable: they may grow in number, never
-/// change their meaning; all of them are always there.
+/// Facts as an array of objects, in order. The keys are stable: keys may be added, but never change their meaning.
+/// Every object has all keys.
 ///
 /// | Key | Value |
 /// |---|---|
 /// | `subject` | `machine`, `package`, `node`, `domain`, `link`, `path` or `cpus` |
 /// | `id` | of the package, node, domain or link; null for the others |
 /// | `from`, `to` | of a path the nodes of the cpus and of the memory, of cpus the two; null for the others |
-/// | `quantity`, `value`, `unit` | what is known, as [`Quantity`](atoll_topology::Quantity) names it |
-/// | `threads`, `load` | under which conditions: threads, GB/s drawn meanwhile (or null) |
-/// | `min`, `max`, `runs` | how far repetitions differ (or null) |
+/// | `quantity`, `value`, `unit` | the figure, as named by [`Quantity`](atoll_topology::Quantity) |
+/// | `threads`, `load` | the conditions: threads, GB/s of concurrent load (or null) |
+/// | `min`, `max`, `runs` | the spread of repetitions (or null) |
 /// | `source` | `measured`, `observed`, `discovered`, `declared`, `synthetic` or `assumed` |
-/// | `origin` | the file, program or paper that says so |
+/// | `origin` | the file, program or paper that states it |
 /// | `at` | when it was measured or read, RFC 3339 in UTC (or null) |
 /// | `age_seconds` | whole seconds from `at` to `now` (or null) |
 pub fn facts_json<F: Borrow<Fact>>(facts: impl IntoIterator<Item = F>, now: SystemTime) -> Value {
@@ -48,7 +48,7 @@ fn fact_json(fact: &Fact, now: SystemTime) -> Value {
     })
 }
 
-/// Kind, own number, and the two numbers of a pair.
+/// Kind, id, and the two ids of a pair.
 fn subject(subject: Subject) -> (&'static str, Option<u32>, Option<u32>, Option<u32>) {
     match subject {
         Subject::Machine => ("machine", None, None, None),
@@ -61,7 +61,7 @@ fn subject(subject: Subject) -> (&'static str, Option<u32>, Option<u32>, Option<
     }
 }
 
-/// Whole numbers without a fraction, so that bytes read as bytes.
+/// Whole numbers without a fraction, so that bytes look like bytes.
 fn number(value: f64) -> Value {
     const EXACT: f64 = (1u64 << 53) as f64;
     if value.fract() == 0.0 && value.abs() <= EXACT {

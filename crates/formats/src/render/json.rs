@@ -1,10 +1,10 @@
-//! A machine as JSON, for programs and scripts.
+//! A machine as JSON.
 
 use serde_json::{Value, json};
 
 use atoll_topology::{Cache, Domain, HugePages, Limits, Machine, Node, SideCache};
 
-/// The machine as JSON. The keys are stable: they may grow in number, never change their meaning.
+/// The machine as JSON. The keys are stable: keys may be added, but never change their meaning.
 ///
 /// | Key | Value |
 /// |---|---|
@@ -14,16 +14,16 @@ use atoll_topology::{Cache, Domain, HugePages, Limits, Machine, Node, SideCache}
 /// | `page_size_bytes`, `huge_page_size_bytes` | the latter null without transparent huge pages |
 /// | `packages` | `id`, `model` (or null), `cpus` |
 /// | `nodes` | `id`, `package` (or null), `cpus`, `memory_bytes`, `memory_free_bytes`, `near` (cpus nearest to a memory-only node), `huge_pages`: `size_bytes`, `total`, `free` of each pool, `side_caches`: `level`, `size_bytes`, `line_bytes` (or null) |
-/// | `dies` | `id`, `package`, `cpus`; of packages with several |
-/// | `cpu_kinds` | `name`, `cpus`; where cpus are of several kinds |
+/// | `dies` | `id`, `package`, `cpus`; of packages with several dies |
+/// | `cpu_kinds` | `name`, `cpus`; if there are several kinds of cpus |
 /// | `domains` | `id`, `node`, `cpus`, `cache_level` and `cache_bytes` (or null) |
 /// | `cores` | `id`, `domain`, `cpus` |
 /// | `cpus` | `id`, `core`, `domain`, `node`, `package` |
 /// | `caches` | `level`, `kind` (`data`, `instruction`, `unified`), `cpus`, `size_bytes`, `line_bytes`, `ways` (or null) |
 /// | `links` | `id`, `a`, `b` (nodes), `kind` |
 /// | `distances` | `nodes`: ids in the order of rows and columns; `matrix`: rows (from) of columns (to) |
-/// | `hidden` | `cpus`, `nodes` that are there and not allowed |
-/// | `assumptions` | texts: what the machine's files left out or told wrong, and what is taken for true |
+/// | `hidden` | `cpus`, `nodes` that exist but are not allowed |
+/// | `assumptions` | texts: what was missing or wrong in the machine's files, and what is assumed instead |
 /// | `limits` | `memory` (or null): `bytes`, `file`; `cpu_time` (or null): `cpus`, `file` |
 ///
 /// Sets of cpus and nodes are texts in the kernel's list notation (`0-3,8`), sizes are numbers of

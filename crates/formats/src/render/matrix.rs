@@ -1,10 +1,10 @@
-//! A square of numbers with its row and column heads.
+//! A matrix of numbers with row and column headings.
 
 use std::fmt::Write;
 
 /// Width of a terminal.
 const COLUMNS_MAX: usize = 80;
-/// Width of the column that heads the rows.
+/// Width of the column of row headings.
 const HEAD: usize = 6;
 
 /// A table of whole numbers.
@@ -13,15 +13,14 @@ pub(super) fn matrix(corner: &str, heads: &[u32], rows: &[Vec<u32>]) -> String {
     matrix_of(corner, heads, &rows.iter().map(texts).collect::<Vec<Vec<String>>>())
 }
 
-/// A table of `rows`, whose rows and columns are headed by `heads`.
+/// A table of `rows`; `heads` are both its row and its column headings.
 pub(super) fn matrix_of(corner: &str, heads: &[u32], rows: &[Vec<String>]) -> String {
     let rows: Vec<(String, Vec<String>)> =
         heads.iter().zip(rows).map(|(head, row)| (head.to_string(), row.clone())).collect();
     table(corner, heads, &rows)
 }
 
-/// A table of rows with their heads. One wider than the terminal is printed as several, one below the
-/// other.
+/// A table of rows with their headings. A table wider than the terminal is split into several, one below the other.
 pub(super) fn table(corner: &str, heads: &[u32], rows: &[(String, Vec<String>)]) -> String {
     let heads: Vec<String> = heads.iter().map(u32::to_string).collect();
     let texts = rows.iter().flat_map(|(_, row)| row).chain(&heads);

@@ -1,16 +1,16 @@
-//! The sections of figures: links, and matrices of what facts tell of the paths between nodes.
+//! The sections of figures: links, and matrices of the facts about paths between nodes.
 
 use super::facts::{self, Credit, PathFigures, figure};
 use super::matrix::{matrix_of, table};
 use super::words::{count, source};
 use atoll_topology::Knowledge;
 
-/// More nodes than this, and the figures are left to JSON and SQL.
+/// Above this number of nodes, the figures are only in JSON and SQL.
 const MATRIX_NODES_MAX: usize = 32;
-/// More links than this are counted.
+/// Above this number, links are counted.
 const LINKS_MAX: usize = 32;
 
-/// Links with their figures; empty where no link is known.
+/// Links with their figures; empty if no link is known.
 pub(super) fn links(knowledge: &Knowledge) -> String {
     let machine = &knowledge.machine;
     let (figures, credit) = facts::links(knowledge);
@@ -29,7 +29,7 @@ pub(super) fn links(knowledge: &Knowledge) -> String {
     text
 }
 
-/// One section for each quantity of which a fact tells something.
+/// One section for each quantity that has facts.
 pub(super) fn matrices(knowledge: &Knowledge) -> Vec<String> {
     facts::matrices(knowledge).iter().map(section).collect()
 }
@@ -51,14 +51,14 @@ fn section(figures: &PathFigures) -> String {
         row.iter().enumerate().any(|(j, value)| i != j && value.is_some())
     };
     if heads.len() > 1 && !matrix.rows.iter().enumerate().any(off_diagonal) {
-        // What each node tells of its own memory: one row instead of a square of unknowns.
+        // Only the figures of nodes' own memory are known: one row instead of a matrix of unknowns.
         let own = rows.iter().enumerate().map(|(i, row)| row[i].clone()).collect();
         return head + &table("node", &heads, &[("own".to_owned(), own)]);
     }
     head + &matrix_of("node", &heads, &rows)
 }
 
-/// Where the figures come from and since when, on a line of its own.
+/// The origins and time of the figures, on a separate line.
 fn origins(credit: &Credit) -> String {
     match credit.origins().as_str() {
         "" => String::new(),

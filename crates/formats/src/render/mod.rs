@@ -1,4 +1,4 @@
-//! A machine for people ([`tree`], and as pictures [`svg`] and [`ascii`]) and for programs ([`json`]).
+//! Renders a machine as text ([`tree`]), as pictures ([`svg`] and [`ascii`]) and for programs ([`json`]).
 
 mod ascii;
 mod blocks;
@@ -19,15 +19,15 @@ pub use svg::svg;
 
 use atoll_topology::{Knowledge, Machine};
 
-/// The machine as `atoll topo` prints it, at most 80 columns wide unless a name is longer: totals,
-/// then packages, nodes, domains and cores as a tree, then the distances, then what is hidden,
-/// limited or assumed. Every section says where its facts come from; [`json`] has all that is shortened here.
+/// The machine as `atoll topo` prints it, at most 80 columns wide unless a name is longer: totals, then packages,
+/// nodes, domains and cores as a tree, then the distances, then what is hidden, limited or assumed. Every section
+/// shows the source of its facts; [`json`] has everything that is abbreviated here.
 pub fn tree(machine: &Machine) -> String {
     joined([vec![sections::totals(machine)], structure(machine), bounds(machine)])
 }
 
-/// [`tree`], and after the distances the links and a matrix for each quantity of which facts tell
-/// something about the paths between nodes, with where its figures come from and since when.
+/// [`tree`], and after the distances the links and a matrix for each quantity with facts about the paths between
+/// nodes, with origin and time of its figures.
 pub fn tree_with_facts(knowledge: &Knowledge) -> String {
     let machine = &knowledge.machine;
     let mut figures = vec![measured::links(knowledge)];
@@ -35,7 +35,7 @@ pub fn tree_with_facts(knowledge: &Knowledge) -> String {
     joined([vec![sections::totals(machine)], structure(machine), figures, bounds(machine)])
 }
 
-/// Only the links and the matrices of [`tree_with_facts`]; empty where no fact tells of them.
+/// Only the links and the matrices of [`tree_with_facts`]; empty if there are no such facts.
 pub fn figures(knowledge: &Knowledge) -> String {
     let links = vec![measured::links(knowledge)];
     joined([links, measured::matrices(knowledge)])
@@ -54,7 +54,7 @@ fn bounds(machine: &Machine) -> Vec<String> {
     vec![sections::hidden(machine), sections::limits(machine), sections::assumptions(machine)]
 }
 
-/// The sections that have something to say.
+/// The sections that are not empty.
 fn joined<const N: usize>(sections: [Vec<String>; N]) -> String {
     let sections = sections.into_iter().flatten();
     sections.filter(|section| !section.is_empty()).collect::<Vec<_>>().join(

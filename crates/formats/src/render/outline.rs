@@ -1,21 +1,21 @@
-//! The tree: packages, their nodes, domains and cores; then the nodes that belong to no one package.
-//! More nodes than a picture shows are summed up as there.
+//! The tree: packages, their nodes, domains and cores; then the nodes that do not belong to a single package.
+//! Machines with many nodes are summarised as in pictures.
 
 use super::blocks::{NODES_DRAWN_MAX, grouped_nodes};
 use super::sections::{cache, memory};
 use super::words::{count, list};
 use atoll_topology::{Core, Domain, Machine, Node, Package};
 
-/// On machines of more cores than this each domain tells in one line how many it has.
+/// Above this number of cores, each domain shows the number of its cores in one line.
 const CORES_LISTED_MAX: usize = 16;
 
-/// A line and what hangs below it.
+/// A line and the lines below it.
 struct Branch {
     text: String,
     below: Vec<Branch>,
 }
 
-/// The tree of the machine; of one with many nodes, as in pictures, the groups of nodes alike.
+/// The tree of the machine; nodes of large machines are grouped by shape, as in pictures.
 pub(super) fn outline(machine: &Machine) -> String {
     if machine.nodes.len() > NODES_DRAWN_MAX {
         return grouped_nodes(machine).iter().map(|line| format!("{line}\n")).collect();

@@ -1,5 +1,4 @@
-//! The sections around the tree: totals, distances, what is hidden, what is limited. A section that
-//! has nothing to say is empty.
+//! The sections around the tree: totals, distances, hidden parts, limits. A section without content is empty.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,13 +7,13 @@ use super::matrix::matrix;
 use super::words::{count, joined, list, source};
 use atoll_topology::{Bytes, Die, Machine, Source};
 
-/// More nodes than this, and the distances are counted instead of printed.
+/// Above this number of nodes, the distances are counted instead of printed.
 const MATRIX_NODES_MAX: usize = 32;
 
-/// More dies of a package than this are counted instead of listed.
+/// Above this number, the dies of a package are counted instead of listed.
 const DIES_LISTED_MAX: usize = 16;
 
-/// More kinds of last-level caches than this are left to the tree.
+/// Above this number of kinds, last-level caches are only shown in the tree.
 const CACHE_KINDS_MAX: usize = 3;
 
 /// Name, counts, memory, caches and pages.
@@ -35,7 +34,7 @@ pub(super) fn totals(machine: &Machine) -> String {
     text
 }
 
-/// `32.0 GiB, 1.5 GiB free`; only the former where nothing tells what is free.
+/// `32.0 GiB, 1.5 GiB free`; only the former if free memory is unknown.
 pub(super) fn memory(machine: &Machine, all: Bytes, free: Bytes) -> String {
     match machine.memory_free_source {
         Source::Assumed => all.to_string(),
@@ -43,7 +42,7 @@ pub(super) fn memory(machine: &Machine, all: Bytes, free: Bytes) -> String {
     }
 }
 
-/// Kinds of cpus, where there are several.
+/// Kinds of cpus, if there are several.
 pub(super) fn cpu_kinds(machine: &Machine) -> String {
     let kinds = machine.cpu_kinds.iter();
     let text =
@@ -65,10 +64,10 @@ fn die(die: &Die) -> String {
     format!("  package {}, die {}: {}\n", die.package, die.id, list("cpu", &die.cpus))
 }
 
-/// What was taken for true because the machine's files left it out or told it wrong.
+/// What was assumed because it was missing or wrong in the machine's files.
 pub(super) fn assumptions(machine: &Machine) -> String {
     let lines = machine.assumptions.iter().map(|line| format!("  {line}\n"));
-    headed("Assumed, because the kernel's files do not tell", lines.collect())
+    headed("Assumed, because the kernel's files do not say", lines.collect())
 }
 
 fn caches(machine: &Machine) -> String {
@@ -126,7 +125,7 @@ fn distance_counts(machine: &Machine) -> String {
     )
 }
 
-/// What the machine has and the process may not use.
+/// What the process may not use.
 pub(super) fn hidden(machine: &Machine) -> String {
     let hidden = &machine.hidden;
     let mut text = String::new();
@@ -141,7 +140,7 @@ pub(super) fn hidden(machine: &Machine) -> String {
     headed(&format!("Hidden {}", source(machine.source)), text)
 }
 
-/// What control groups grant.
+/// The limits of control groups.
 pub(super) fn limits(machine: &Machine) -> String {
     let mut text = String::new();
     if let Some(limit) = &machine.limits.memory {

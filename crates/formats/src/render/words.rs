@@ -1,10 +1,10 @@
-//! Small words that the sections share.
+//! Phrases that the sections share.
 
 use std::fmt::Display;
 
 use atoll_topology::{Bytes, IdSet, Source};
 
-/// Longest list of cpus that is printed in full.
+/// Maximum length of a list of cpus that is printed in full.
 const LIST_CHARACTERS_MAX: usize = 24;
 
 /// `1 node`, `4 nodes`.
@@ -19,7 +19,7 @@ fn plural(what: &str) -> String {
     format!("{what}s")
 }
 
-/// `cpu 3`, `cpus 0-3,8`, `no cpus`. A long list is cut in the middle, behind a comma.
+/// `cpu 3`, `cpus 0-3,8`, `no cpus`. A long list is cut in the middle, after a comma.
 pub(super) fn list<T>(what: &str, set: &IdSet<T>) -> String
 where
     T: From<u32> + Into<u32> + Copy,
@@ -58,7 +58,7 @@ pub(super) fn joined<T: Display>(values: impl IntoIterator<Item = T>, separator:
     values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join(separator)
 }
 
-/// A size as short as it can be said: `32 KiB`, `31.2 GiB`.
+/// A size in its shortest form: `32 KiB`, `31.2 GiB`.
 pub(super) fn compact(size: Bytes) -> String {
     size.to_string().replace(".0 ", " ")
 }

@@ -1,4 +1,4 @@
-//! What stands beside the nodes: distances, pages, and what the process may not use.
+//! Sections next to the nodes: distances, pages, hidden parts and limits.
 
 use super::reader::{TomlItem, TomlTable};
 use crate::FormatError;
@@ -6,7 +6,7 @@ use atoll_topology::assemble;
 use atoll_topology::{Bytes, CpuSet, CpuTimeLimit, Hidden, Limits, MemoryLimit, NodeSet};
 use atoll_topology::{HUGE_PAGE_SIZE, PAGE_SIZE};
 
-/// The matrix in the order of the nodes by id, and whether the file has one.
+/// The matrix, ordered by node id, and whether the file has one.
 pub(super) fn distances(
     top: &TomlTable<'_>,
     nodes: usize,
@@ -33,7 +33,7 @@ pub(super) fn distances(
     Ok((matrix, true))
 }
 
-/// Sizes of pages, and whether the file has them.
+/// Page sizes, and whether the file has them.
 pub(super) fn pages(top: &TomlTable<'_>) -> Result<(Bytes, Option<Bytes>, bool), FormatError> {
     let Some(item) = top.get("pages") else {
         return Ok((PAGE_SIZE, Some(HUGE_PAGE_SIZE), false));
@@ -49,7 +49,7 @@ pub(super) fn pages(top: &TomlTable<'_>) -> Result<(Bytes, Option<Bytes>, bool),
     Ok((size, huge, true))
 }
 
-/// Cpus and nodes that are there and not allowed.
+/// Cpus and nodes that exist but are not allowed.
 pub(super) fn hidden(top: &TomlTable<'_>) -> Result<Hidden, FormatError> {
     let Some(item) = top.get("hidden") else { return Ok(Hidden::default()) };
     let table = item.table()?;
@@ -60,7 +60,7 @@ pub(super) fn hidden(top: &TomlTable<'_>) -> Result<Hidden, FormatError> {
     })
 }
 
-/// What control groups grant.
+/// The limits of control groups.
 pub(super) fn limits(top: &TomlTable<'_>) -> Result<Limits, FormatError> {
     let Some(item) = top.get("limits") else { return Ok(Limits::default()) };
     let table = item.table()?;

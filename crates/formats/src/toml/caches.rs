@@ -1,5 +1,4 @@
-//! Caches: `[[cache]]`, one for each cpu, core, domain, node or package, or for each listed set of
-//! cpus.
+//! Caches: `[[cache]]`, one per cpu, core, domain, node or package, or per listed set of cpus.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +8,11 @@ use crate::{FormatError, NAMED_CPUS_MAX};
 use atoll_topology::{Cache, CacheKind, CpuSet, NodeId, NodeSet};
 
 const KEYS: [&str; 8] = ["level", "kind", "size", "line", "ways", "per", "nodes", "cpus"];
-/// Most `[[cache]]` entries: each looks at all domains.
+/// Limit for `[[cache]]` entries: each scans all domains.
 const ENTRIES_MAX: usize = 4_096;
 
-/// The caches, and whether the file tells of any. The largest level that is per domain becomes the
-/// last level of domains that name none.
+/// The caches, and whether the file has any. The highest level that is per domain becomes the last level of domains
+/// that do not name one.
 pub(super) fn read(
     top: &TomlTable<'_>,
     domains: &mut [DomainPart],
@@ -84,7 +83,7 @@ fn listed(
     Ok(groups)
 }
 
-/// The cpus of each cache that an entry with `per` stands for.
+/// The cpus of each cache of an entry with `per`.
 fn counted(
     table: &TomlTable<'_>,
     cache: &Cache,
@@ -112,7 +111,7 @@ fn counted(
                     "cpu" => cpu.0,
                     "core" | "domain" => next,
                     "node" => domain.node.0,
-                    "package" => packages.of(cpu, domain.node).0,
+                    "package" => packages.get(cpu, domain.node).0,
                     _ => {
                         let wrong = table.need("per", "what has one")?;
                         return Err(wrong.wrong("one of cpu, core, domain, node, package"));

@@ -18,15 +18,15 @@ pub(super) struct DomainPart {
     pub(super) cores: Vec<CpuSet>,
 }
 
-/// Cpus' packages: of the nodes, and of single cpus where `[[package]]` lists them.
+/// Packages of nodes, and of single cpus that `[[package]]` lists.
 pub(super) struct Packages {
     of_node: BTreeMap<NodeId, PackageId>,
     of_cpu: BTreeMap<CpuId, PackageId>,
 }
 
 impl Packages {
-    /// The package that lists the cpu, else its node's, else one of the node's number.
-    pub(super) fn of(&self, cpu: CpuId, node: NodeId) -> PackageId {
+    /// The package that lists the cpu, else its node's, else the package with the node's number.
+    pub(super) fn get(&self, cpu: CpuId, node: NodeId) -> PackageId {
         let listed = self.of_cpu.get(&cpu).or_else(|| self.of_node.get(&node));
         listed.copied().unwrap_or(PackageId(node.0))
     }
@@ -55,7 +55,7 @@ pub(super) fn packages(
     Ok(Packages { of_node, of_cpu })
 }
 
-/// Numbers that a `[[package]]` stands for: any single number, or a set.
+/// The numbers of a `[[package]]`: any single number, or a set.
 pub(super) fn package_ids(table: &TomlTable<'_>) -> Result<Vec<PackageId>, FormatError> {
     let item = table.need("id", "the package's number, or a set such as \"0-3\"")?;
     match item.is_text() {
@@ -161,7 +161,7 @@ fn listed_domain(
     })
 }
 
-/// Whether a node's cpus are given by counts, of which those of domains and threads may be left out.
+/// Whether a node's cpus are given by counts; those of domains and threads are optional.
 pub(super) fn is_counted(table: &TomlTable<'_>) -> bool {
     ["domains", "cores", "threads"].iter().any(|key| table.get(key).is_some())
 }
@@ -218,7 +218,7 @@ pub(super) fn cpu_parts(
         for core in &domain.cores {
             parts.extend(core.iter().map(|id| CpuPart {
                 id,
-                package: packages.of(id, domain.node),
+                package: packages.get(id, domain.node),
                 node: domain.node,
                 core: core.first().unwrap_or(id),
                 cache: CachePart { leader, level, size },

@@ -1,10 +1,10 @@
-//! What few machines have: dies, kinds of cpus, and what was assumed when they were discovered.
+//! Rare sections: dies, kinds of cpus, and the assumptions of discovery.
 
 use super::reader::{TomlItem, TomlTable};
 use crate::{FormatError, NAMED_CPUS_MAX};
 use atoll_topology::{CPUS_MAX, CpuKind, CpuSet, Die, PackageId};
 
-/// Most texts about what was assumed.
+/// Maximum number of assumptions.
 const ASSUMPTIONS_MAX: usize = 1024;
 
 pub(super) fn dies(top: &TomlTable<'_>) -> Result<Vec<Die>, FormatError> {
@@ -37,7 +37,7 @@ pub(super) fn assumptions(top: &TomlTable<'_>) -> Result<Vec<String>, FormatErro
     items.map(|item| TomlItem::text(item).map(str::to_owned)).collect()
 }
 
-/// Counts the cpus that entries name, so that a short file cannot name them without end.
+/// Limits the number of cpus that entries name, so that a short file cannot demand much work.
 #[derive(Default)]
 struct NamedCpus(usize);
 

@@ -1,5 +1,5 @@
-//! Facts: of groups of the structure that name their origin, of packages and links, of the sections
-//! named by quantity, and of `[[fact]]`, in this order.
+//! Facts: from groups of the structure that name their origin, from packages and links, from the sections named by
+//! quantity, and from `[[fact]]`, in this order.
 
 use std::time::SystemTime;
 
@@ -15,7 +15,7 @@ const KEYS: [&str; 14] = [
     "quantity", "unit", "subject", "value", "min", "max", "runs", "values", "matrix", "threads",
     "load", "source", "origin", "at",
 ];
-/// Quantities that are sections of their own.
+/// Quantities with their own section.
 const SECTIONS: [Quantity; 8] = [
     Quantity::Latency,
     Quantity::LoadedLatency,
@@ -26,8 +26,8 @@ const SECTIONS: [Quantity; 8] = [
     Quantity::SaturationThreads,
     Quantity::CoreToCore,
 ];
-/// Memory that all facts of a file may take: core-to-core figures of 1,024 cpus fit. Each fact has
-/// its own copy of its origin, so a small file could ask for far more.
+/// Memory limit for all facts of a file: enough for the core-to-core figures of 1,024 cpus. Each fact has its own
+/// copy of its origin, so a small file could demand far more.
 const MEMORY_MAX: usize = 256 << 20;
 
 /// All facts of the file.
@@ -52,7 +52,7 @@ pub(super) fn facts(
     Ok(facts.list)
 }
 
-/// What the facts of a section have in common.
+/// The attributes that the facts of a section share.
 #[derive(Clone, Copy)]
 struct Common<'a> {
     quantity: Quantity,
@@ -95,7 +95,7 @@ impl<'a> Common<'a> {
 struct FigureEntries<'a> {
     machine: &'a Machine,
     list: Vec<Fact>,
-    /// Memory that they take.
+    /// Memory that the facts take.
     memory: usize,
 }
 
@@ -111,7 +111,7 @@ impl FigureEntries<'_> {
         Ok(())
     }
 
-    /// Memory, last-level caches and distances, where the file names their origin.
+    /// Memory, last-level caches and distances, if the file names their origin.
     fn structure(&mut self, top: &TomlTable<'_>, origins: &Origins<'_>) -> Result<(), FormatError> {
         let machine = self.machine;
         if let (source, Some(origin)) = origins.memory {
@@ -172,7 +172,7 @@ impl FigureEntries<'_> {
         Ok(())
     }
 
-    /// A figure that stands as a key of what it is about: a number, or a table with more.
+    /// A figure that is a key of its subject: a number, or a table with more attributes.
     fn figure<'a>(
         &mut self,
         table: &TomlTable<'a>,
@@ -203,7 +203,7 @@ impl FigureEntries<'_> {
     ) -> Result<(), FormatError> {
         table.keys(&KEYS)?;
         let quantity = match (quantity, table.get("quantity")) {
-            (None, _) => named(table.need("quantity", "what the figures tell")?)?,
+            (None, _) => named(table.need("quantity", "the quantity of the figures")?)?,
             (Some(quantity), None) => quantity,
             (Some(quantity), Some(item)) => {
                 return Err(item.wrong(format!("no 'quantity' in [{quantity}]")));
@@ -251,7 +251,7 @@ impl FigureEntries<'_> {
         Ok(())
     }
 
-    /// Refuses a subject that the machine does not have. What is hidden from the process may be known.
+    /// Rejects a subject that the machine does not have. Hidden parts are valid subjects.
     fn known(&self, item: &TomlItem<'_>, subject: Subject) -> Result<(), FormatError> {
         self.machine
             .has_or_hides(subject)
@@ -290,7 +290,7 @@ impl FigureEntries<'_> {
     }
 }
 
-/// What the rows and columns of a matrix stand for.
+/// The subjects of the rows and columns of a matrix.
 pub(super) enum MatrixSubjects {
     Nodes(Vec<NodeId>),
     Cpus(Vec<CpuId>),
@@ -329,7 +329,7 @@ pub(super) fn matrix_subjects(machine: &Machine, quantity: Quantity) -> MatrixSu
     }
 }
 
-/// A figure in the quantity's unit; bytes may have their unit beside them.
+/// A figure in the quantity's unit; bytes may have a unit suffix.
 fn value(item: TomlItem<'_>, quantity: Quantity) -> Result<f64, FormatError> {
     match item.is_text() && quantity.unit() == "bytes" {
         true => item.size().map(|size| size.0 as f64),
@@ -342,7 +342,7 @@ fn named(item: TomlItem<'_>) -> Result<Quantity, FormatError> {
     Quantity::named(item.text()?).ok_or_else(|| item.wrong(format!("one of {}", names())))
 }
 
-/// Smallest, largest and number of repetitions: all three or none.
+/// Minimum, maximum and number of repetitions: all three or none.
 fn spread(table: &TomlTable<'_>) -> Result<Option<Spread>, FormatError> {
     let any = table.get("min").or(table.get("max")).or(table.get("runs"));
     if any.is_none() {

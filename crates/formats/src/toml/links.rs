@@ -1,13 +1,13 @@
-//! Interconnect links: `[[link]]`, each for one pair of nodes or for several that are alike.
+//! Interconnect links: `[[link]]`, each for one pair of nodes or for several equal ones.
 
 use super::reader::{TomlItem, TomlTable};
 use crate::FormatError;
 use atoll_topology::{Link, LinkId, NodeId, Quantity};
 
-/// Most links of a machine: several for each of the nodes there may be.
+/// Maximum number of links: several for each possible node.
 const LINKS_MAX: usize = 65_536;
 
-/// The links in the order of the file, which is that of their numbers.
+/// The links in file order, which defines their numbers.
 pub(super) fn read(top: &TomlTable<'_>, nodes: &[NodeId]) -> Result<Vec<Link>, FormatError> {
     let mut links = Vec::new();
     for table in top.tables("link")? {
@@ -26,7 +26,7 @@ pub(super) fn read(top: &TomlTable<'_>, nodes: &[NodeId]) -> Result<Vec<Link>, F
     Ok(links)
 }
 
-/// Number of links that an entry stands for.
+/// Number of links of an entry.
 pub(super) fn count(table: &TomlTable<'_>) -> Result<usize, FormatError> {
     let item = nodes_of(table)?;
     Ok(if item.is_nested() { item.items("pairs")?.len() } else { 1 })

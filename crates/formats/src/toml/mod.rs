@@ -1,10 +1,9 @@
-//! Machines as TOML: short enough to be written by hand for a machine that one only read about, and
-//! exact enough to carry all that discovery and measurement find.
+//! Machines as TOML: short enough to be written by hand for a machine from a paper, and exact enough for everything
+//! that discovery and measurement find.
 //!
-//! Nodes are given either by counts (`domains = 2, cores = 4, threads = 2`), which numbers the cpus,
-//! or each domain with its cores' cpus. Every group of figures has its source and origin, from the
-//! nearest of: itself, its section, the file's `source` and `origin`. What has no source anywhere
-//! counts as assumed. `machines/README.md` shows the format by example; every key stands here:
+//! Nodes are given either by counts (`domains = 2, cores = 4, threads = 2`), which numbers the cpus, or by the cpus of
+//! each core of each domain. The source and origin of a figure come from the figure itself, its section, or the file,
+//! in this order; the default source is assumed. `machines/README.md` shows the format by example. These are all keys:
 //!
 //! | Where | Keys |
 //! |---|---|
@@ -22,8 +21,8 @@
 //! | `[[fact]]` | figures of its `quantity` |
 //!
 //! Figures are `value` with `subject` (one or several), `values = [{ subject, value, min, max, runs
-//! }]`, or a `matrix` over nodes (over cpus for `core_to_core`) with `"-"` where nothing is known;
-//! beside them `unit`, `source`, `origin`, `at`, `threads`, `load`.
+//! }]`, or a `matrix` over nodes (over cpus for `core_to_core`) with `"-"` for unknown figures;
+//! in addition `unit`, `source`, `origin`, `at`, `threads`, `load`.
 
 mod beside;
 mod caches;
@@ -69,11 +68,10 @@ const TOP: [&str; 23] = [
     "write_bandwidth",
     "copy_bandwidth",
 ];
-/// Quantities with a section of their own, beside `[[fact]]`.
+/// Quantities with their own section, besides `[[fact]]`.
 const SECTIONS_MORE: [&str; 3] = ["cross_traffic_bandwidth", "saturation_threads", "core_to_core"];
 
-/// Reads a machine and what is known of it. `file` is the name that errors carry, and the origin of
-/// figures that name none.
+/// Parses a machine and its facts. `file` is the name in errors, and the origin of figures that do not name one.
 pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     read_document(text, file, |top| {
         let known: Vec<&str> = TOP.into_iter().chain(SECTIONS_MORE).collect();
@@ -85,8 +83,7 @@ pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     })
 }
 
-/// The description in a machine file, prose for people that a [`Knowledge`] does not keep; none where
-/// it has none.
+/// The description in a machine file, prose that a [`Knowledge`] does not keep. Returns None if there is none.
 pub fn description(text: &str, file: &str) -> Result<Option<String>, FormatError> {
     read_document(text, file, |top| prose(&top).map(|prose| prose.map(str::to_owned)))
 }
@@ -95,7 +92,7 @@ fn prose<'a>(top: &TomlTable<'a>) -> Result<Option<&'a str>, FormatError> {
     top.get("description").map(|item| item.prose()).transpose()
 }
 
-/// Source and origin of what names none itself.
+/// Default source and origin.
 #[derive(Clone, Copy)]
 struct Defaults<'a> {
     source: Source,
@@ -108,7 +105,7 @@ impl<'a> Defaults<'a> {
         Self { source: Source::Assumed, origin: top.document.file }.within(top)
     }
 
-    /// The same inside a table that may name its own.
+    /// The defaults inside a table, which may override them.
     fn within(self, table: &TomlTable<'a>) -> Result<Self, FormatError> {
         Ok(Self {
             source: table.get("source").map_or(Ok(self.source), |item| item.source())?,

@@ -1,6 +1,6 @@
-//! A parsed TOML document with the place of everything in it: tables whose keys must be known ones,
-//! and items that are read as what they must be or refused with file, line and what was expected.
-//! For machine files, and for the settings of `atoll serve`.
+//! A parsed TOML document with positions: tables that reject unknown keys, and items whose accessors return a value of
+//! the expected type or an error with file, line and expectation. Used for machine files and the settings of
+//! `atoll serve`.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,16 +11,15 @@ use super::values;
 use crate::{FormatError, TEXT_MAX};
 use atoll_topology::{Bytes, IdSet, Source, nearest_name};
 
-/// Largest size, of memory or of a cache, and largest count: beyond any machine, and far from where
-/// sums overflow.
+/// Maximum size of memory or of a cache, and maximum count: beyond any machine, and far below where sums overflow.
 const NUMBER_MAX: u64 = 1 << 60;
-/// Longest text; model names and origins are shorter, and texts are copied.
+/// Maximum length of a text, since texts are copied; model names and origins are shorter.
 const ITEM_TEXT_MAX: usize = 1024;
 
-/// Parses a document and reads it, from its outermost table.
+/// Parses a document and reads its root table.
 ///
 /// # Errors
-/// When the text is not TOML, too long, or what `read` refuses.
+/// If the text is not TOML or too long, or `read` fails.
 pub fn read_document<T>(
     text: &str,
     file: &str,
@@ -39,12 +38,12 @@ pub fn read_document<T>(
     read(TomlTable::top(document, &table))
 }
 
-/// The file's name and text, from which every error takes its line.
+/// The file's name and text, from which errors derive their line.
 #[derive(Clone, Copy, Debug)]
 pub struct TomlDocument<'a> {
     /// The file's name.
     pub file: &'a str,
-    /// All of its text.
+    /// The full text.
     pub text: &'a str,
 }
 
@@ -74,9 +73,9 @@ impl TomlDocument<'_> {
 /// A table of the document.
 #[derive(Clone, Copy, Debug)]
 pub struct TomlTable<'a> {
-    /// Where it stands.
+    /// Its document.
     pub document: TomlDocument<'a>,
-    /// Byte at which it starts.
+    /// Byte offset of its start.
     pub at: usize,
     /// Its name in messages, such as `[[node]]`.
     pub name: &'a str,
@@ -84,24 +83,24 @@ pub struct TomlTable<'a> {
 }
 
 impl<'a> TomlTable<'a> {
-    /// The document's outermost table.
+    /// The document's root table.
     fn top(document: TomlDocument<'a>, table: &'a Spanned<DeTable<'a>>) -> Self {
         Self { document, at: 0, name: "the file", entries: table.get_ref() }
     }
 
-    /// The item of that key.
+    /// The item of a key.
     pub fn get(&self, key: &'a str) -> Option<TomlItem<'a>> {
         let value = self.entries.get(key)?;
         Some(TomlItem { document: self.document, key, value })
     }
 
-    /// The item of that key, or an error that says what it should be.
+    /// The item of a key, or an error that describes the expected item.
     pub fn need(&self, key: &'a str, what: &str) -> Result<TomlItem<'a>, FormatError> {
         let missing = || self.fail(format!("{} has no '{key}'", self.name), what);
         self.get(key).ok_or_else(missing)
     }
 
-    /// Refuses keys other than these.
+    /// Rejects keys other than these.
     pub fn keys(&self, known: &[&str]) -> Result<(), FormatError> {
         let unknown = self.entries.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
@@ -123,7 +122,7 @@ impl<'a> TomlTable<'a> {
         self.document.line(self.at)
     }
 
-    /// The tables of that key, in order: none, one (`[key]`) or several (`[[key]]`).
+    /// The tables of a key, in order: none, one (`[key]`) or several (`[[key]]`).
     pub fn tables(&self, key: &'a str) -> Result<Vec<TomlTable<'a>>, FormatError> {
         match self.get(key) {
             None => Ok(Vec::new()),
@@ -150,7 +149,7 @@ impl<'a> TomlItem<'a> {
         self.document.fail(self.value.span().start, found, expected)
     }
 
-    /// A text that is kept.
+    /// A text of limited length.
     pub fn text(self) -> Result<&'a str, FormatError> {
         match self.value.get_ref() {
             DeValue::String(text) if text.len() > ITEM_TEXT_MAX => {
@@ -161,7 +160,7 @@ impl<'a> TomlItem<'a> {
         }
     }
 
-    /// A text of any length, which is not kept.
+    /// A text of any length, for short-lived use.
     pub fn prose(self) -> Result<&'a str, FormatError> {
         match self.value.get_ref() {
             DeValue::String(text) => Ok(text),
@@ -187,7 +186,7 @@ impl<'a> TomlItem<'a> {
         matches!(self.value.get_ref(), DeValue::Table(_))
     }
 
-    /// Whether it is a list whose first item is one too.
+    /// Whether it is a list whose first item is a list.
     pub fn is_nested(&self) -> bool {
         let DeValue::Array(list) = self.value.get_ref() else { return false };
         list.first().is_some_and(|first| matches!(first.get_ref(), DeValue::Array(_)))
@@ -208,12 +207,12 @@ impl<'a> TomlItem<'a> {
         self.whole(u64::from(max)).map(|number| number as u32)
     }
 
-    /// A whole number from 0 to a bound that no machine reaches.
+    /// A whole number from 0 to a limit that no machine reaches.
     pub fn count(self) -> Result<u64, FormatError> {
         self.whole(NUMBER_MAX)
     }
 
-    /// A finite number, not below zero.
+    /// A finite number of at least zero.
     pub fn figure(self) -> Result<f64, FormatError> {
         let digits = match self.value.get_ref() {
             DeValue::Float(digits) => digits.as_str(),
@@ -225,7 +224,7 @@ impl<'a> TomlItem<'a> {
         number.ok_or_else(|| self.wrong("a finite number, not below 0"))
     }
 
-    /// A number of bytes, as a number or as text with a unit.
+    /// A size, as a number of bytes or as text with a unit.
     pub fn size(self) -> Result<Bytes, FormatError> {
         let size = match self.value.get_ref() {
             DeValue::String(text) => values::size(text),
@@ -258,7 +257,7 @@ impl<'a> TomlItem<'a> {
         Source::named(self.text()?).ok_or_else(wrong)
     }
 
-    /// A moment: RFC 3339 without quotes, or seconds since 1970.
+    /// A time: RFC 3339 without quotes, or seconds since 1970.
     pub fn time(self) -> Result<SystemTime, FormatError> {
         let time = match self.value.get_ref() {
             DeValue::Datetime(moment) => values::time(moment),
@@ -268,7 +267,7 @@ impl<'a> TomlItem<'a> {
         time.ok_or_else(|| self.wrong("a time such as 2026-11-21T23:30:00Z, or seconds since 1970"))
     }
 
-    /// The table that it is.
+    /// A table.
     pub fn table(self) -> Result<TomlTable<'a>, FormatError> {
         match self.value.get_ref() {
             DeValue::Table(entries) => Ok(TomlTable {

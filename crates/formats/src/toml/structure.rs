@@ -24,11 +24,10 @@ const NODE: [&str; 11] = [
     "threads",
     "domain",
 ];
-/// Pools of huge pages that one node may have, and caches in front of its memory; no architecture knows
-/// more.
+/// Maximum number of huge page pools of a node, and of caches in front of its memory; no architecture has more.
 const PARTS_MAX: usize = 64;
 
-/// Where each group of figures comes from: its source, and its origin where the file names one.
+/// The source of each group of figures, and its origin if the file names one.
 pub(super) struct Origins<'a> {
     pub(super) memory: (Source, Option<&'a str>),
     pub(super) caches: (Source, Option<&'a str>),
@@ -39,7 +38,7 @@ pub(super) struct Origins<'a> {
     structure: Source,
 }
 
-/// The machine, and where its figures come from.
+/// The machine, and the sources of its figures.
 pub(super) fn machine<'a>(
     top: &TomlTable<'a>,
     defaults: &Defaults<'a>,

@@ -28,7 +28,7 @@ pub(super) fn size_written(size: Bytes) -> String {
     }
 }
 
-/// A text in quotes, on one line whatever it holds.
+/// A text in quotes, always on one line.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
@@ -44,7 +44,7 @@ pub(super) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// The moment of a TOML date and time with an offset from UTC; none without one of the three.
+/// The time of a TOML date and time with an offset from UTC. Returns None if one of the three is missing.
 pub(super) fn time(moment: &Datetime) -> Option<SystemTime> {
     let (date, time, offset) = (moment.date?, moment.time?, moment.offset?);
     let offset_minutes = match offset {
@@ -62,8 +62,7 @@ pub(super) fn time(moment: &Datetime) -> Option<SystemTime> {
     start.checked_add(Duration::from_nanos(u64::from(time.nanosecond.unwrap_or_default())))
 }
 
-/// RFC 3339 in UTC with as many decimals as it takes; whole seconds since 1970 for years that have
-/// more than four digits.
+/// RFC 3339 in UTC with as many decimals as needed; whole seconds since 1970 for years with more than four digits.
 pub(super) fn time_written(time: SystemTime) -> String {
     let (seconds, nanos) = since_epoch(time);
     let (year, month, day) = civil_from_days(seconds.div_euclid(DAY_SECONDS));
@@ -79,7 +78,7 @@ pub(super) fn time_written(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{decimals}Z")
 }
 
-/// Seconds since 1970, rounded down, and the nanoseconds beyond them.
+/// Seconds since 1970, rounded down, and the remaining nanoseconds.
 fn since_epoch(time: SystemTime) -> (i64, u32) {
     let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
     match time.duration_since(SystemTime::UNIX_EPOCH) {

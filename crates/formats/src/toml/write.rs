@@ -1,4 +1,4 @@
-//! From a machine to TOML, every cpu by number.
+//! Writes a machine as TOML, with every cpu by number.
 
 use std::fmt::Write;
 
@@ -6,9 +6,9 @@ use super::values::{quoted, size_written};
 use super::write_facts;
 use atoll_topology::{Bytes, Cache, CacheKind, CpuSet, Knowledge, Link, Machine, Node, SideCache};
 
-/// Writes a machine and what is known of it, so that [`parse`](super::parse) gives the same again:
-/// every machine within the format's bounds (node and cpu numbers, sizes below 2⁶⁰ bytes, texts of
-/// up to 1,024 bytes) with figures that are finite, not negative, and about what the machine has.
+/// Writes a machine and its facts such that [`parse`](super::parse) returns the same knowledge, for every machine
+/// within the format's limits (node and cpu numbers, sizes below 2⁶⁰ bytes, texts of up to 1,024 bytes) with figures
+/// that are finite, not negative, and about existing parts of the machine.
 pub fn write(knowledge: &Knowledge) -> String {
     let machine = &knowledge.machine;
     let mut text = head(machine);
@@ -143,7 +143,7 @@ fn sets<'a>(sets: impl Iterator<Item = &'a CpuSet>) -> String {
     format!("[{}]", sets.join(", "))
 }
 
-/// Neighbours that differ only in their cpus share an entry.
+/// Adjacent caches that differ only in their cpus share an entry.
 fn write_caches(text: &mut String, caches: &[Cache]) {
     let alike = |a: &Cache, b: &Cache| Cache { cpus: b.cpus.clone(), ..a.clone() } == *b;
     for group in caches.chunk_by(alike) {
@@ -168,7 +168,7 @@ fn write_caches(text: &mut String, caches: &[Cache]) {
     }
 }
 
-/// Neighbours of one kind share an entry.
+/// Adjacent links of one kind share an entry.
 fn write_links(text: &mut String, links: &[Link]) {
     for group in links.chunk_by(|a, b| a.kind == b.kind) {
         let pair = |link: &Link| format!("[{}, {}]", link.a, link.b);

@@ -1,5 +1,5 @@
-//! From facts to `[[fact]]` entries, in the order of the facts: neighbours that have all but subject
-//! and value in common share an entry, as a matrix where they fill enough of one.
+//! Writes facts as `[[fact]]` entries, in order: adjacent facts that differ only in subject and value share an entry,
+//! as a matrix if they fill enough of one.
 
 use super::figures::matrix_subjects;
 use super::values::{quoted, time_written};
@@ -49,7 +49,7 @@ fn values(facts: &[Fact]) -> String {
     format!("values = [\n{}]\n", facts.iter().map(row).collect::<String>())
 }
 
-/// The facts as a matrix, if they are cells of one in the order of reading and at least half of it.
+/// The facts as a matrix, if they are cells of one in row-major order and fill at least half of it.
 fn matrix(machine: &Machine, facts: &[Fact]) -> Option<String> {
     if facts.iter().any(|fact| fact.spread.is_some()) {
         return None;

@@ -1,5 +1,5 @@
-//! From elements to what a topology file holds: objects in a tree, distances, memory attributes and
-//! infos and kinds of cpus. What Atoll has no use for (devices, `support`, user data) is passed over.
+//! Builds a topology file from elements: objects in a tree, distances, memory attributes, infos and kinds of cpus.
+//! What Atoll does not use (devices, `support`, user data) is skipped.
 
 use super::facts::ATTRIBUTES;
 use super::parts::{AttributeValue, Distances, ObjectKind, XmlCpuKind, XmlInfo, XmlObject};
@@ -11,18 +11,18 @@ use atoll_topology::{CacheKind, SET_NUMBER_MAX};
 #[derive(Debug)]
 pub(super) struct XmlDocument<'a> {
     pub(super) file: &'a str,
-    /// The first is the machine; an object stands after the one around it.
+    /// The first is the machine; an object comes after its parent.
     pub(super) objects: Vec<XmlObject<'a>>,
     pub(super) allowed_cpuset: Option<String>,
     pub(super) allowed_nodeset: Option<String>,
     pub(super) distances: Vec<Distances<'a>>,
     pub(super) attributes: Vec<AttributeValue<'a>>,
     pub(super) cpu_kinds: Vec<XmlCpuKind<'a>>,
-    /// Infos of the file as a whole, where version 3 has those of the machine.
+    /// Infos of the file, where version 3 has those of the machine.
     pub(super) infos: Vec<XmlInfo<'a>>,
 }
 
-/// The element that the reader is in.
+/// The current element of the reader.
 #[derive(Clone, Debug)]
 enum Inside {
     Topology,
@@ -119,7 +119,7 @@ impl<'a> XmlDocument<'a> {
         }
     }
 
-    /// Starts one more list of numbers of the distances, apart from the one before.
+    /// Starts another list of numbers of the distances.
     fn numbers(&mut self, inside: Inside) -> Inside {
         self.text(Some(&inside), " ");
         inside
@@ -252,7 +252,7 @@ fn cache_kind(name: &str, element: &Element<'_>) -> Result<CacheKind, FormatErro
     })
 }
 
-/// Ways of associativity: hwloc writes 0 where unknown and -1 for a fully associative cache.
+/// Ways of associativity: hwloc writes 0 for unknown and -1 for a fully associative cache.
 fn ways(element: &Element<'_>) -> Result<i64, FormatError> {
     if element.get("cache_associativity") == Some("-1") {
         return Ok(-1);
@@ -261,7 +261,7 @@ fn ways(element: &Element<'_>) -> Result<i64, FormatError> {
     Ok(ways.unwrap_or_default() as i64)
 }
 
-/// `gp_index`, or `id="obj12"` where version 3 has only that.
+/// `gp_index`, or `id="obj12"` if version 3 has only that.
 fn gp_index(element: &Element<'_>) -> Result<Option<u64>, FormatError> {
     let id = element.get("id").and_then(|id| id.strip_prefix("obj")?.parse().ok());
     Ok(element.number("gp_index", u64::MAX)?.or(id))

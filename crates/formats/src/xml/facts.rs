@@ -1,5 +1,5 @@
-//! Facts as infos, all of them and exactly; and those of a path that hwloc has memory attributes for
-//! (`Latency` in ns, bandwidths in MiB/s, rounded) as such, for programs that read hwloc.
+//! Facts as infos, complete and exact; and path facts that hwloc has memory attributes for (`Latency` in ns,
+//! bandwidths in MiB/s, rounded) also as memory attributes, for programs that use hwloc.
 
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ use atoll_topology::{Conditions, Fact, Quantity, Source, Spread, Subject};
 /// One GB/s in MiB/s, the unit of hwloc's bandwidths.
 const MIB_PER_GB: f64 = 1e9 / (1 << 20) as f64;
 
-/// A memory attribute of hwloc and the quantity that it holds.
+/// A memory attribute of hwloc and its quantity.
 pub(super) struct Attribute {
     pub(super) name: &'static str,
     /// hwloc's `hwloc_memattr_flag_e`: 1 higher or 2 lower is better, 4 has initiators.
@@ -21,7 +21,7 @@ pub(super) struct Attribute {
     pub(super) quantity: Quantity,
 }
 
-/// The attributes, those that say exactly what the quantity says first.
+/// The attributes, those with exactly the quantity's meaning first.
 pub(super) const ATTRIBUTES: [Attribute; 5] = [
     Attribute { name: "ReadLatency", flags: 6, quantity: Quantity::Latency },
     Attribute { name: "ReadBandwidth", flags: 5, quantity: Quantity::ReadBandwidth },
@@ -31,13 +31,13 @@ pub(super) const ATTRIBUTES: [Attribute; 5] = [
 ];
 
 impl Attribute {
-    /// The figure as the attribute has it.
+    /// The figure in the attribute's unit.
     pub(super) fn value_of(&self, fact: &Fact) -> u64 {
         let scale = if self.quantity == Quantity::Latency { 1.0 } else { MIB_PER_GB };
         (fact.value * scale).round() as u64
     }
 
-    /// The fact that a value of the attribute tells of a path.
+    /// The fact of a path from a value of the attribute.
     pub(super) fn fact(&self, value: &AttributeValue<'_>, subject: Subject) -> Fact {
         let scale = if self.quantity == Quantity::Latency { 1.0 } else { MIB_PER_GB };
         let origin = format!("{}, memory attribute {}", value.place.file, self.name);
@@ -65,7 +65,7 @@ pub(super) fn write(fact: &Fact) -> String {
     text
 }
 
-/// Reads what [`write`] wrote.
+/// Parses the output of [`write`].
 pub(super) fn read(info: &XmlInfo<'_>) -> Result<Fact, FormatError> {
     let place = info.place;
     let expected = "a fact such as 'path 0-1 latency value=131.5 source=measured origin=…'";
@@ -73,7 +73,7 @@ pub(super) fn read(info: &XmlInfo<'_>) -> Result<Fact, FormatError> {
     let (head, rest) = info.value.split_once(" value=").ok_or_else(fail)?;
     let (subject, quantity) = head.rsplit_once(' ').ok_or_else(fail)?;
     let rest = &info.value[info.value.len() - rest.len() - "value=".len()..];
-    let fields = Fields::of(rest, "origin", place)?;
+    let fields = Fields::parse_text(rest, "origin", place)?;
     let value = fields.finite("value")?;
     Ok(Fact {
         subject: Subject::named(subject).ok_or_else(fail)?,
@@ -99,7 +99,7 @@ fn read_at(fields: &Fields<'_>, place: XmlPosition<'_>) -> Result<Option<SystemT
     read_time(text).map(Some).ok_or_else(|| place.fail_at(text, expected))
 }
 
-/// Seconds since 1970 with nanoseconds; before it with a minus.
+/// Seconds since 1970 with nanoseconds, negative before 1970.
 fn write_time(at: SystemTime) -> String {
     let (sign, time) = match at.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => ("", since),

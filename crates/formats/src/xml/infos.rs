@@ -1,6 +1,6 @@
-//! What hwloc has no place for, as infos named `atoll.…`: `key=value` fields with a blank between,
-//! of which the last may hold blanks. Free text is ASCII with `\u{…}` for the rest, because hwloc
-//! drops other characters when it writes a file again.
+//! Data that hwloc cannot represent, as infos named `atoll.…`: `key=value` fields separated by spaces; the last value
+//! may contain spaces. Free text is ASCII with `\u{…}` for the rest, because hwloc drops other characters when it
+//! rewrites a file.
 
 use std::fmt::Write;
 use std::str::FromStr;
@@ -13,22 +13,22 @@ use atoll_topology::{
     PackageId,
 };
 
-/// Fields of an info. Keys are few, so a list finds them fast enough.
+/// Fields of an info. There are few keys, so a list is fast enough.
 pub(super) struct Fields<'a> {
     fields: Vec<(&'a str, &'a str)>,
     place: XmlPosition<'a>,
 }
 
-/// Most fields of an info: a fact has 10.
+/// Maximum number of fields of an info: a fact has 10.
 const FIELDS_MAX: usize = 16;
 
 impl<'a> Fields<'a> {
-    /// Reads fields; the one named `tail` goes on to the end of the text.
+    /// Parses fields; the one named `tail` extends to the end of the text.
     pub(super) fn parse(info: &'a XmlInfo<'a>, tail: &str) -> Result<Self, FormatError> {
-        Self::of(&info.value, tail, info.place)
+        Self::parse_text(&info.value, tail, info.place)
     }
 
-    pub(super) fn of(
+    pub(super) fn parse_text(
         text: &'a str,
         tail: &str,
         place: XmlPosition<'a>,
@@ -59,7 +59,7 @@ impl<'a> Fields<'a> {
         self.text(key).ok_or_else(|| self.place.fail(found(), format!("'{key}=…'")))
     }
 
-    /// A value of a type that parses, where the key is there.
+    /// A parsed value, if the key exists.
     pub(super) fn get<T: FromStr>(&self, key: &str) -> Result<Option<T>, FormatError> {
         self.text(key).map(|text| self.parsed(key, text.parse().ok())).transpose()
     }
@@ -68,7 +68,7 @@ impl<'a> Fields<'a> {
         self.parsed(key, self.need(key)?.parse().ok())
     }
 
-    /// A number that is finite.
+    /// A finite number.
     pub(super) fn finite(&self, key: &str) -> Result<Option<f64>, FormatError> {
         match self.get::<f64>(key)? {
             Some(value) if !value.is_finite() => self.parsed(key, None),
@@ -94,7 +94,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Free text as ASCII without backslashes of its own.
+/// Free text as ASCII, with backslashes escaped.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -106,7 +106,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// The text that [`escape`] was given.
+/// Reverses [`escape`].
 pub(super) fn unescape(escaped: &str) -> Option<String> {
     let mut parts = escaped.split("\\u{");
     let mut text = parts.next()?.to_owned();
@@ -118,7 +118,7 @@ pub(super) fn unescape(escaped: &str) -> Option<String> {
     Some(text)
 }
 
-/// ` key=value` where there is a value.
+/// ` key=value` if there is a value.
 fn option<T: ToString>(key: &str, value: Option<T>) -> String {
     value.map_or_else(String::new, |value| format!(" {key}={}", value.to_string()))
 }

@@ -1,21 +1,20 @@
-//! hwloc XML, version 2 (and what version 3 of it shares), in and out.
+//! Reads and writes hwloc XML, version 2 (and the common part of version 3).
 //!
-//! | File | Does |
+//! | File | Contents |
 //! |---|---|
-//! | `scan` | text → elements, with bounds and no entities but XML's five |
+//! | `scan` | text → elements, with limits and only XML's five entities |
 //! | `parts` | objects, distances, memory attributes |
 //! | `document` | elements → those parts |
 //! | `read` | objects → cpus, nodes, caches: a [`Knowledge`] |
 //! | `nest` | a machine's groups of cpus → the tree of objects |
 //! | `write` | the tree → text |
-//! | `infos` | what hwloc has no place for, as `<info name="atoll.…">` in both directions |
+//! | `infos` | data that hwloc cannot represent, as `<info name="atoll.…">` in both directions |
 //! | `facts` | facts as infos, and as hwloc's memory attributes |
 //!
-//! A package, a node's memory and cpus, caches, cores and distances stand where hwloc has them, so
-//! `lstopo -i FILE` shows the machine; figures of paths stand among its memory attributes besides.
-//! Everything else is an info with a name of ours. The tree comes first: an info only adds to it, so
-//! a file that lstopo restricted and wrote again is still read. [`parse`] of what [`write()`] made
-//! gives the same knowledge again.
+//! Packages, memory and cpus of nodes, caches, cores and distances are written the way hwloc writes them, so
+//! `lstopo -i FILE` shows the machine; path figures are also memory attributes. Everything else is an info with an
+//! `atoll.` name. The tree takes precedence: an info only adds to it, so a file that lstopo restricted and rewrote
+//! can still be read. [`parse`] of the output of [`write()`] returns the same knowledge.
 
 mod document;
 mod facts;
@@ -33,7 +32,7 @@ use document::XmlDocument;
 
 pub use write::write;
 
-/// Reads what `lstopo --of xml` of hwloc 2 or later writes; `file` is the name for messages.
+/// Parses the output of `lstopo --of xml` of hwloc 2 or later; `file` is the name for messages.
 pub fn parse(text: &str, file: &str) -> Result<Knowledge, FormatError> {
     read::knowledge(&XmlDocument::parse(text, file)?)
 }

@@ -1,8 +1,8 @@
-//! From a machine's groups of cpus to a tree: package ⊃ node ⊃ caches ⊃ core ⊃ cpu as far as they nest.
+//! Builds a tree from a machine's groups of cpus: package ⊃ node ⊃ caches ⊃ core ⊃ cpu as far as they nest.
 //!
-//! Nodes, domains and cores nest by construction. A package or a cache that cuts one of them, which
-//! odd firmware and emulators describe, has no place in hwloc's tree and is told apart as loose. A
-//! domain has an object of its own only where no cache of the tree tells it.
+//! Nodes, domains and cores nest by construction. A package or a cache that partially overlaps one of them, as odd
+//! firmware and emulators describe, does not fit into hwloc's tree and is kept separately as loose. A domain has its
+//! own object only if no cache of the tree implies it.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,7 +11,7 @@ use atoll_topology::{
     Cache, CacheKind, Core, CpuId, CpuSet, Die, Domain, Machine, Node, NodeId, Package,
 };
 
-/// What an object of the tree stands for.
+/// The kind of an object of the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What<'a> {
     Machine,
@@ -20,9 +20,9 @@ pub(super) enum What<'a> {
     /// Around the cpus of a node.
     Group,
     Cache(&'a Cache),
-    /// A last-level cache that only its domain tells of.
+    /// A last-level cache that is only known from its domain.
     DomainCache(&'a Domain),
-    /// A domain whose cache hwloc has no object for.
+    /// A domain whose cache hwloc cannot represent.
     Domain(&'a Domain),
     Core(&'a Core),
     Cpu(CpuId),
@@ -33,13 +33,13 @@ pub(super) enum What<'a> {
 pub(super) struct TreeObject<'a> {
     pub(super) what: What<'a>,
     pub(super) cpus: CpuSet,
-    /// Indexes of the objects in it, ordered by smallest cpu.
+    /// Indexes of its children, ordered by smallest cpu.
     pub(super) children: Vec<usize>,
-    /// Nodes whose memory hangs here.
+    /// Nodes whose memory is attached here.
     pub(super) nodes: Vec<&'a Node>,
 }
 
-/// The tree, and what does not fit into it.
+/// The tree, and the parts that do not fit into it.
 #[derive(Debug)]
 pub(super) struct Nest<'a> {
     /// The first is the machine.
@@ -51,7 +51,7 @@ pub(super) struct Nest<'a> {
 
 impl<'a> Nest<'a> {
     /// The tree of a machine.
-    pub(super) fn of(machine: &'a Machine) -> Self {
+    pub(super) fn from_machine(machine: &'a Machine) -> Self {
         let mut family = Family::new(machine);
         family.add_nodes_domains_cores();
         let loose_packages = family.add_packages();
@@ -64,15 +64,15 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// Sets of cpus of which any two are apart or one in the other.
+/// A laminar family of cpu sets: any two are disjoint or nested.
 struct Family<'a> {
     machine: &'a Machine,
     sets: Vec<(What<'a>, CpuSet)>,
-    /// For each cpu the sets that hold it.
+    /// The sets that contain each cpu.
     around: BTreeMap<CpuId, Vec<usize>>,
     /// Caches in the family, by the cpus that read data from them.
     last_level: HashMap<CpuId, &'a Cache>,
-    /// Cpus with two of them at the highest level, between which a reader cannot choose.
+    /// Cpus with two caches at the highest level, which are ambiguous for a reader.
     undecided: HashSet<CpuId>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Takes a set in if it cuts none that is there; tells whether it did.
+    /// Inserts a set unless it partially overlaps an existing one; returns whether it was inserted.
     fn add(&mut self, what: What<'a>, cpus: &CpuSet) -> bool {
         let mut common: HashMap<usize, usize> = HashMap::new();
         for cpu in cpus.iter() {
@@ -122,7 +122,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Adds groups where memory-only nodes hang, which must not cut anything else.
+    /// Adds groups for memory-only nodes, which must not partially overlap anything else.
     fn add_near(&mut self) {
         for node in &self.machine.nodes {
             let same = |(what, cpus): &(What<'_>, CpuSet)| {
@@ -139,7 +139,7 @@ impl<'a> Family<'a> {
         packages.filter(|package| !self.add(What::Package(package), &package.cpus)).collect()
     }
 
-    /// Adds the dies that lie in a package of the tree, so that a reader finds it around them.
+    /// Adds the dies inside a package of the tree, so that a reader finds the package around them.
     fn add_dies(&mut self) -> Vec<&'a Die> {
         let mut loose = Vec::new();
         for die in &self.machine.dies {
@@ -154,8 +154,7 @@ impl<'a> Family<'a> {
         loose
     }
 
-    /// Adds the caches; those that share level, kind and smallest cpu with another are all loose, so
-    /// that their order survives.
+    /// Adds the caches; those that share level, kind and smallest cpu with another are loose, to keep their order.
     fn add_caches(&mut self) -> Vec<&'a Cache> {
         let key = |cache: &Cache| (cache.level, cache.kind, cache.cpus.first());
         let mut counts = HashMap::new();
@@ -188,7 +187,7 @@ impl<'a> Family<'a> {
         added
     }
 
-    /// Drops the domains that the caches tell, and gives the others a cache where hwloc has one.
+    /// Drops the domains that caches imply, and gives the others a cache if hwloc can represent it.
     fn settle_domains(&mut self) {
         let sets = std::mem::take(&mut self.sets);
         let settle = |(what, cpus)| match what {
@@ -206,7 +205,7 @@ impl<'a> Family<'a> {
         self.machine.node(node).map_or(&*NONE, |node| &node.cpus)
     }
 
-    /// Whether a reader finds the domain from the caches of the tree: see `read`.
+    /// Whether a reader can derive the domain from the caches of the tree: see `read`.
     fn is_told(&self, domain: &Domain) -> bool {
         let node = self.node_cpus(domain.node);
         let Some(cache) = domain.cpus.first().and_then(|cpu| self.last_level.get(&cpu)) else {
@@ -226,7 +225,7 @@ impl<'a> Family<'a> {
             && node.iter().filter(|&cpu| is_last(cpu)).count() == domain.cpus.len()
     }
 
-    /// Whether hwloc can have a cache for the domain beside those that the tree has.
+    /// Whether hwloc can represent a cache for the domain in addition to those of the tree.
     fn may_be_cache(&self, domain: &Domain) -> bool {
         let level = domain.cache_level.unwrap_or_default();
         let same = |cache: &&Cache| cache.level == level && cache.cpus == domain.cpus;
@@ -236,7 +235,7 @@ impl<'a> Family<'a> {
     }
 }
 
-/// Whether hwloc has an object for such a cache, in which every value means the same as here.
+/// Whether hwloc can represent such a cache with the same meaning of every value.
 fn is_plain(cache: &Cache) -> bool {
     let levels = if cache.kind == CacheKind::Instruction { 1..=3 } else { 1..=5 };
     levels.contains(&cache.level)
@@ -245,7 +244,7 @@ fn is_plain(cache: &Cache) -> bool {
         && cache.ways.is_none_or(|ways| ways <= i32::MAX as u32)
 }
 
-/// Hangs the sets into one another and the nodes into them.
+/// Nests the sets and attaches the nodes to them.
 fn tree<'a>(machine: &'a Machine, mut sets: Vec<(What<'a>, CpuSet)>) -> Vec<TreeObject<'a>> {
     let all: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
     let packages: Vec<CpuSet> = sets
@@ -280,7 +279,7 @@ fn piece(what: What<'_>, cpus: CpuSet) -> TreeObject<'_> {
     TreeObject { what, cpus, children: Vec::new(), nodes: Vec::new() }
 }
 
-/// Memory of a node hangs at the package or group that has its cpus, or those nearest to it, or else at
+/// The object to which a node's memory is attached: the package or group with its cpus or the nearest cpus, or else
 /// the machine.
 fn hang_nodes<'a>(machine: &'a Machine, pieces: &mut [TreeObject<'a>]) {
     let holders: HashMap<CpuSet, usize> = pieces
@@ -296,7 +295,7 @@ fn hang_nodes<'a>(machine: &'a Machine, pieces: &mut [TreeObject<'a>]) {
     }
 }
 
-/// Which of two objects with the same cpus is the outer one.
+/// Orders objects with the same cpus from the outside in.
 fn rank(what: &What<'_>) -> u32 {
     let cache = |level: u32, kind| 30 - 2 * level + u32::from(kind == CacheKind::Instruction);
     match what {

@@ -3,14 +3,14 @@
 use super::scan::XmlPosition;
 use atoll_topology::CacheKind;
 
-/// What an object is.
+/// The type of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ObjectKind {
     Machine,
     Package,
     Die,
     Node,
-    /// A cache in front of the memory of the node in it.
+    /// A cache in front of the memory of the node inside it.
     MemoryCache,
     Cache {
         level: u32,
@@ -18,7 +18,7 @@ pub(super) enum ObjectKind {
     },
     Core,
     Pu,
-    /// Groups, devices: part of the tree, nothing more.
+    /// Groups and devices: only part of the tree.
     Other,
 }
 
@@ -26,14 +26,14 @@ pub(super) enum ObjectKind {
 #[derive(Debug)]
 pub(super) struct XmlObject<'a> {
     pub(super) kind: ObjectKind,
-    /// Index of the object around it.
+    /// Index of the parent object.
     pub(super) parent: Option<usize>,
     pub(super) os_index: Option<u32>,
     pub(super) gp_index: Option<u64>,
     /// The mask as written.
     pub(super) cpuset: Option<String>,
     pub(super) nodeset: Option<String>,
-    /// Also with nodes that are not allowed.
+    /// Includes nodes that are not allowed.
     pub(super) complete_nodeset: Option<String>,
     /// Level of a cache in front of memory.
     pub(super) depth: u32,
@@ -76,7 +76,7 @@ pub(super) struct Distances<'a> {
 /// A `<memattr_value>`.
 #[derive(Debug)]
 pub(super) struct AttributeValue<'a> {
-    /// Place of the `<memattr>` among [`ATTRIBUTES`](super::facts::ATTRIBUTES).
+    /// Index of the `<memattr>` in [`ATTRIBUTES`](super::facts::ATTRIBUTES).
     pub(super) attribute: usize,
     /// `gp_index` of a NUMANode.
     pub(super) target: Option<u64>,

@@ -1,6 +1,5 @@
-//! From text to elements: the one place that knows the XML library. Of entities only XML's five and
-//! numbered characters are expanded; depth and attributes are bounded, and a document type may be
-//! named but not defined.
+//! Scans text into elements; only this file uses the XML library. Only XML's five entities and character references
+//! are expanded; depth and attributes are limited, and a document type may be named but not defined.
 
 use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_predefined_entity;
@@ -9,12 +8,12 @@ use quick_xml::reader::Reader;
 
 use crate::FormatError;
 
-/// Deepest nesting of elements: hwloc's deepest trees, chains of PCI bridges, have some 30 levels.
+/// Maximum nesting depth: hwloc's deepest trees, chains of PCI bridges, have about 30 levels.
 const DEPTH_MAX: usize = 256;
-/// Most attributes of an element: hwloc writes 18 at most.
+/// Maximum number of attributes of an element: hwloc writes at most 18.
 const ATTRIBUTES_MAX: usize = 64;
 
-/// Where something stands.
+/// A position in a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct XmlPosition<'a> {
     pub(super) file: &'a str,
@@ -23,7 +22,7 @@ pub(super) struct XmlPosition<'a> {
 }
 
 impl XmlPosition<'_> {
-    /// An error here.
+    /// An error at this position.
     pub(super) fn fail(self, found: impl Into<String>, expected: impl Into<String>) -> FormatError {
         FormatError {
             file: self.file.to_owned(),
@@ -33,13 +32,13 @@ impl XmlPosition<'_> {
         }
     }
 
-    /// An error about a text here, which is cut.
+    /// An error at this position about a text, which is truncated.
     pub(super) fn fail_at(self, found: &str, expected: impl Into<String>) -> FormatError {
         self.fail(format!("'{found:.80}'"), expected)
     }
 }
 
-/// An element as it opens.
+/// The start tag of an element.
 #[derive(Debug)]
 pub(super) struct Element<'a> {
     pub(super) name: String,
@@ -53,7 +52,7 @@ impl Element<'_> {
         self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// An attribute's value that must be there.
+    /// The value of a required attribute.
     pub(super) fn need(&self, name: &str) -> Result<&str, FormatError> {
         self.get(name).ok_or_else(|| {
             let found = format!("<{:.40}> without '{name}'", self.name);
@@ -74,7 +73,7 @@ impl Element<'_> {
     }
 }
 
-/// What comes next.
+/// A token.
 #[derive(Debug)]
 pub(super) enum Token<'a> {
     Open(Element<'a>),
@@ -88,7 +87,7 @@ pub(super) struct Scanner<'a> {
     reader: Reader<&'a [u8]>,
     text: &'a str,
     place: XmlPosition<'a>,
-    /// Byte up to which lines are counted.
+    /// Offset up to which lines are counted.
     counted: usize,
     depth: usize,
     elements: usize,
@@ -108,12 +107,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Where the scanner stands.
+    /// The current position.
     pub(super) fn place(&self) -> XmlPosition<'a> {
         self.place
     }
 
-    /// The next token; the end only once every element is closed.
+    /// The next token. The end requires that every element is closed.
     pub(super) fn next(&mut self) -> Result<Token<'a>, FormatError> {
         loop {
             self.move_to(self.reader.buffer_position());

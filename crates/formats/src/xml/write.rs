@@ -1,4 +1,4 @@
-//! From knowledge to text, in the order in which hwloc writes: objects, distances, memory attributes.
+//! Writes knowledge as text, in hwloc's order: objects, distances, memory attributes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -12,12 +12,12 @@ use atoll_topology::{
 };
 use atoll_topology::{assemble, mask};
 
-/// Values of a matrix in one element, as many as hwloc writes.
+/// Values of a matrix per element, as in hwloc.
 const VALUES_PER_ELEMENT: usize = 10;
 
-/// Writes hwloc XML that [`parse`](super::parse) turns into the same knowledge.
+/// Writes hwloc XML that [`parse`](super::parse) parses into the same knowledge.
 pub fn write(knowledge: &Knowledge) -> String {
-    let nest = Nest::of(&knowledge.machine);
+    let nest = Nest::from_machine(&knowledge.machine);
     let mut writer = XmlWriter {
         knowledge,
         nest: &nest,
@@ -41,9 +41,9 @@ struct XmlWriter<'a> {
     knowledge: &'a Knowledge,
     nest: &'a Nest<'a>,
     text: String,
-    /// Elements around the next line.
+    /// Number of open elements.
     depth: usize,
-    /// Last `gp_index` given.
+    /// Last assigned `gp_index`.
     index: u64,
     /// `gp_index` of each node.
     node_index: HashMap<NodeId, u64>,
@@ -67,7 +67,7 @@ impl<'a> XmlWriter<'a> {
         self.line(&format!("<info name=\"{name}\" value=\"{}\"/>", quoted(value)));
     }
 
-    /// An object and all in it. The tree is as deep as there are levels of caches, some ten.
+    /// An object and its descendants. The tree is about ten levels deep, as there are few levels of caches.
     fn piece(&mut self, piece: &TreeObject<'a>) {
         let sets = self.sets(piece);
         let what = self.what(piece.what);
@@ -189,7 +189,7 @@ impl<'a> XmlWriter<'a> {
         }
     }
 
-    /// A node, in the caches in front of its memory.
+    /// A node, inside the caches in front of its memory.
     fn node(&mut self, node: &Node) {
         let cpus = if node.cpus.is_empty() { &node.near } else { &node.cpus };
         let sets = sets(cpus, cpus, &NodeSet::from_iter([node.id]), None);
@@ -247,13 +247,13 @@ impl<'a> XmlWriter<'a> {
         }
     }
 
-    /// Whether the distances are told and hwloc can hold them: it has no matrix of one node.
+    /// Whether the distances are known and hwloc can represent them: it has no matrix of one node.
     fn has_matrix(&self) -> bool {
         let machine = self.machine();
         machine.nodes.len() > 1 && machine.distances_source != Source::Assumed
     }
 
-    /// SLIT distances: all of them, or those between some nodes that facts tell.
+    /// SLIT distances: all of them, or those between some nodes from facts.
     fn distances(&mut self) {
         let machine = self.machine();
         let all = || machine.nodes.iter().map(|node| node.id).collect();
@@ -279,7 +279,7 @@ impl<'a> XmlWriter<'a> {
         self.line("</distances2>");
     }
 
-    /// Distances that facts tell, as a square; no node where it has holes.
+    /// Distances from facts, as a square matrix; no nodes if it has gaps.
     fn partial_distances(&self) -> (Vec<NodeId>, Vec<u32>) {
         let mut told: BTreeMap<(NodeId, NodeId), u32> = BTreeMap::new();
         for fact in &self.knowledge.facts {
@@ -302,7 +302,7 @@ impl<'a> XmlWriter<'a> {
         }
     }
 
-    /// Kinds of cpus, the least first, as programs that read hwloc expect them.
+    /// Kinds of cpus, the slowest first, as programs that use hwloc expect them.
     fn cpu_kinds(&mut self) {
         for kind in &self.knowledge.machine.cpu_kinds {
             self.line(&format!("<cpukind cpuset=\"{}\">", mask::write(&kind.cpus)));
@@ -330,7 +330,7 @@ impl<'a> XmlWriter<'a> {
         }
     }
 
-    /// Values of an attribute: for each path the most trusted fact without conditions.
+    /// Values of an attribute: the most trusted fact of each path without conditions.
     fn paths(&self, attribute: &Attribute) -> Vec<String> {
         let mut best: Vec<(NodeId, NodeId, &Fact)> = Vec::new();
         for fact in &self.knowledge.facts {
@@ -367,7 +367,7 @@ impl<'a> XmlWriter<'a> {
     }
 }
 
-/// The sets of an object; the machine also has those that are allowed.
+/// The sets of an object; the machine also has the allowed ones.
 fn sets(cpus: &CpuSet, complete: &CpuSet, nodes: &NodeSet, machine: Option<&NodeSet>) -> String {
     let (cpus, nodes) = (mask::write(cpus), mask::write(nodes));
     let complete_nodes = machine.map_or_else(|| nodes.clone(), mask::write);
@@ -386,7 +386,7 @@ fn sets(cpus: &CpuSet, complete: &CpuSet, nodes: &NodeSet, machine: Option<&Node
 /// Attributes that only some types have.
 fn extra(what: What<'_>) -> String {
     match what {
-        // hwloc's kind of a group that holds a node, and of one that the user wants kept.
+        // hwloc's kinds of a group that holds a node, and of one that the user wants to keep.
         What::Group => " kind=\"1001\" subkind=\"0\"".to_owned(),
         What::Domain(_) => " kind=\"0\" subkind=\"0\" dont_merge=\"1\"".to_owned(),
         What::DomainCache(domain) => {
@@ -452,7 +452,7 @@ fn package_fields(package: &Package) -> String {
     format!("id={} cpus={}{model}", package.id, package.cpus)
 }
 
-/// Text for an attribute's value. Characters that XML 1.0 cannot hold are left out.
+/// Escapes an attribute's value. Characters that XML 1.0 does not allow are left out.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len());
     for character in text.chars() {

@@ -4,7 +4,7 @@ use atoll_topology::{Knowledge, Machine};
 use insta::assert_snapshot;
 
 fn ascii(machine: Machine) -> String {
-    render::ascii(&Knowledge::of(machine))
+    render::ascii(&Knowledge::from_machine(machine))
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Every dump under `tests/corpus` gives the tree beside it, and `numactl -H` as it ran there.
+//! Every dump under `tests/corpus` gives the tree next to it and the recorded output of `numactl -H`.
 //!
-//! `ATOLL_CORPUS_UPDATE=1 cargo test -p atoll-topology corpus` writes the trees anew: look at what
-//! changed before you keep it.
+//! `ATOLL_CORPUS_UPDATE=1 cargo test -p atoll-topology corpus` rewrites the trees: review the changes before you
+//! keep them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ fn corpus() -> PathBuf {
     crate_folder().join("tests/corpus")
 }
 
-/// Shapes that have a file of that extension, in alphabetical order.
+/// Shapes that have a file with this extension, in alphabetical order.
 fn shapes(extension: &str) -> BTreeSet<String> {
     let files = fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|found| found == extension));
@@ -48,7 +48,7 @@ fn whole_machine(shape: &str) -> Machine {
 }
 
 #[test]
-fn every_machine_of_the_corpus_is_shown_as_the_text_beside_it() {
+fn every_machine_of_the_corpus_is_shown_as_the_text_next_to_it() {
     let update = std::env::var_os("ATOLL_CORPUS_UPDATE").is_some();
     let mut different = Vec::new();
     for shape in shapes("dump") {
@@ -92,7 +92,7 @@ fn every_machine_is_whole_and_consistent() {
     }
 }
 
-/// Every cpu is in one core, one domain, one node and one package, and each of them knows it.
+/// Every cpu is in one core, one domain, one node and one package, and each of them lists it.
 fn assert_whole(shape: &str, machine: &Machine) {
     for cpu in &machine.cpus {
         let core = &machine.cores[cpu.core.index()];
@@ -132,8 +132,8 @@ fn lstopo_saw_the_same_machine_on_that_kernel() {
     }
 }
 
-/// Distances between nodes with memory: hwloc leaves out a node without, or whose memory the cpuset
-/// forbids, and tells no distances of it.
+/// Distances between nodes with memory: hwloc leaves out a node without memory, or whose memory the cpuset forbids,
+/// and has no distances for it.
 fn distances(machine: &Machine) -> Vec<Option<u32>> {
     let nodes = || machine.nodes_with_memory();
     nodes().flat_map(|from| nodes().map(|to| machine.distance(from.id, to.id))).collect()

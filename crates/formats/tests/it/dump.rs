@@ -29,7 +29,7 @@ fn discover(root: &Root) -> Machine {
 #[test]
 fn every_fake_machine_is_the_same_machine_from_its_dump() {
     for machine in machines::all() {
-        let tree = Tree::of(&machine);
+        let tree = Tree::from_machine(&machine);
         let text = dump::gather(&tree.root(), &machine.name);
         assert!(dump::is_dump(&text));
         let again = open(&text);
@@ -51,7 +51,7 @@ fn the_live_machine_is_the_same_from_its_dump_but_for_the_memory_free_and_the_na
 
 #[test]
 fn a_dump_holds_nothing_private_of_host_and_process() {
-    let tree = Tree::of(&machines::two_nodes())
+    let tree = Tree::from_machine(&machines::two_nodes())
         .with("proc/sys/kernel/hostname", "secret-host\n")
         .with("proc/self/status", "Name:\tsecret\nUid:\t1\nCpus_allowed_list:\t0-3\n")
         .with("proc/cpuinfo", "processor\t: 0\nSerial\t: secret\nmodel name\t: M\n\n\n")
@@ -87,7 +87,7 @@ fn whatever_a_file_holds_comes_back_byte_by_byte() {
 
 #[test]
 fn a_control_group_s_name_may_hold_blanks_and_braces() {
-    let tree = Tree::of(&machines::one_node())
+    let tree = Tree::from_machine(&machines::one_node())
         .with("proc/self/cgroup", "0::/a b{1}\\é\n")
         .with("sys/fs/cgroup/a b{1}\\é/memory.max", "1048576\n");
     let found = discover(&open(&dump::gather(&tree.root(), "n"))).limits.memory.unwrap();
@@ -154,7 +154,7 @@ fn a_dump_of_too_many_files_is_refused_before_it_fills_the_memory() {
 
 /// A dump to damage.
 static WHOLE: LazyLock<String> =
-    LazyLock::new(|| dump::gather(&Tree::of(&machines::two_nodes()).root(), "n"));
+    LazyLock::new(|| dump::gather(&Tree::from_machine(&machines::two_nodes()).root(), "n"));
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]

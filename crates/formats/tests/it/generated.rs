@@ -9,11 +9,11 @@ use atoll_topology::{Allowed, Knowledge, Machine};
 
 const SEEDS: std::ops::Range<u64> = 1000..1040;
 
-/// What is known of a generated machine, some of whose files are damaged: what discovery makes of it
-/// has assumptions, missing figures and odd shapes.
+/// The knowledge of a generated machine with some damaged files: discovery yields assumptions, missing figures and
+/// odd shapes.
 fn damaged(seed: u64) -> Option<Knowledge> {
     let mut random = SplitMix64::new(seed);
-    let mut tree = Tree::of(&generated::machine(seed));
+    let mut tree = Tree::from_machine(&generated::machine(seed));
     for name in tree.files() {
         if chance(&mut random, 8) {
             tree = tree.without(&name);
@@ -28,7 +28,7 @@ fn damaged(seed: u64) -> Option<Knowledge> {
 const FAILED: u64 = 20616;
 
 fn all() -> impl Iterator<Item = (u64, Knowledge)> {
-    let whole = SEEDS.map(|seed| (seed, Knowledge::of(generated::machine(seed))));
+    let whole = SEEDS.map(|seed| (seed, Knowledge::from_machine(generated::machine(seed))));
     whole.chain(SEEDS.chain([FAILED]).filter_map(|seed| Some((seed, damaged(seed)?))))
 }
 
@@ -45,7 +45,7 @@ fn machine_files_and_hwloc_xml_lose_nothing() {
 #[test]
 fn a_dump_holds_all_that_discovery_reads() {
     for seed in SEEDS {
-        let tree = Tree::of(&generated::machine(seed));
+        let tree = Tree::from_machine(&generated::machine(seed));
         let root = dump::open(&dump::gather(&tree.root(), "dump"), "a.dump").unwrap();
         let again = Machine::discover_at(&root, &Allowed::of_process(&root)).unwrap();
         let named = Machine { name: "dump".to_owned(), ..tree.discover().unwrap() };

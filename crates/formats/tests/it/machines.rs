@@ -1,4 +1,4 @@
-//! The machines that ship.
+//! The shipped machines.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ fn machine(name: &str) -> Knowledge {
     atoll_formats::open(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn of<'a>(
+fn facts_of<'a>(
     knowledge: &'a Knowledge,
     quantity: Quantity,
     subject: impl Fn(Subject) -> bool + 'a,
@@ -29,7 +29,7 @@ fn path_figures(knowledge: &Knowledge, quantity: Quantity, hops: usize) -> Vec<f
         }
         _ => None,
     };
-    let mut values: Vec<f64> = of(knowledge, quantity, |subject| rank(subject) == Some(hops))
+    let mut values: Vec<f64> = facts_of(knowledge, quantity, |subject| rank(subject) == Some(hops))
         .inspect(|fact| assert_eq!(fact.source, Source::Declared))
         .map(|fact| fact.value)
         .collect();
@@ -93,7 +93,7 @@ fn every_shipped_machine_is_whole_and_survives_a_round_trip() {
 }
 
 #[test]
-fn every_figure_of_a_shipped_machine_says_who_says_so() {
+fn every_figure_of_a_shipped_machine_names_its_publication() {
     for (name, _) in atoll_formats::shipped() {
         let knowledge = machine(name);
         for fact in &knowledge.facts {
@@ -112,7 +112,7 @@ fn every_figure_of_a_shipped_machine_says_who_says_so() {
             };
             assert!(named.iter().any(|named| fact.origin.starts_with(named)), "{name} {fact:?}");
         }
-        let memory = of(&knowledge, Quantity::Memory, |_| true).count();
+        let memory = facts_of(&knowledge, Quantity::Memory, |_| true).count();
         assert_eq!(memory, knowledge.machine.nodes.len(), "{name}");
         assert_eq!(knowledge.machine.pages_source, Source::Assumed, "{name}");
     }
@@ -136,7 +136,7 @@ fn the_square_of_nehalem_ex_has_the_figures_of_table_1_of_li() {
     }
     assert_eq!(full.machine.links.len(), 6);
     // 4 × 24.7 GB/s of memory and 12 directions of 10.9 GB/s of links (Li 2013, section 4.1.1).
-    let links: f64 = of(&full, Quantity::ReadBandwidth, |s| matches!(s, Subject::Link(_)))
+    let links: f64 = facts_of(&full, Quantity::ReadBandwidth, |s| matches!(s, Subject::Link(_)))
         .map(|fact| 2.0 * fact.value)
         .sum();
     assert!((links - 130.8).abs() < 1e-9, "{links}");
@@ -145,10 +145,11 @@ fn the_square_of_nehalem_ex_has_the_figures_of_table_1_of_li() {
 #[test]
 fn the_machine_of_eight_sockets_has_four_slow_links_of_twelve() {
     let knowledge = machine("intel-8");
-    let mut links: Vec<f64> =
-        of(&knowledge, Quantity::ReadBandwidth, |subject| matches!(subject, Subject::Link(_)))
-            .map(|fact| fact.value)
-            .collect();
+    let mut links: Vec<f64> = facts_of(&knowledge, Quantity::ReadBandwidth, |subject| {
+        matches!(subject, Subject::Link(_))
+    })
+    .map(|fact| fact.value)
+    .collect();
     links.sort_by(f64::total_cmp);
     assert_eq!(links, [[7.8].repeat(4), [10.9].repeat(8)].concat());
     assert_eq!(knowledge.machine.nodes.len(), 8);
@@ -172,7 +173,7 @@ fn machines_of_kiefer_and_giceva_are_as_published() {
         assert_eq!(machine.packages.len(), sockets, "{name}");
         assert_eq!(machine.cores.len(), sockets * cores, "{name}");
         assert_eq!(machine.cpus.len(), sockets * cores * threads, "{name}");
-        let clocks = of(&knowledge, Quantity::Frequency, |_| true);
+        let clocks = facts_of(&knowledge, Quantity::Frequency, |_| true);
         assert!(clocks.map(|fact| fact.value).eq([ghz].repeat(sockets)), "{name}");
         let size = |level| machine.caches.iter().find(|c| c.level == level).and_then(|c| c.size);
         if let Some(gib) = memory {
@@ -202,7 +203,7 @@ fn links_of_the_published_machines_have_the_published_bandwidth() {
         assert_eq!(knowledge.machine.links.len(), links, "{name}");
         assert!(knowledge.machine.links.iter().all(|link| link.kind == kind), "{name}");
         let values: Vec<f64> =
-            of(&knowledge, Quantity::ReadBandwidth, |s| matches!(s, Subject::Link(_)))
+            facts_of(&knowledge, Quantity::ReadBandwidth, |s| matches!(s, Subject::Link(_)))
                 .inspect(|fact| assert_eq!(fact.source, Source::Declared))
                 .map(|fact| fact.value)
                 .collect();
@@ -232,12 +233,12 @@ fn the_machine_of_symas_has_its_published_distances() {
     for link in &machine.links {
         assert_eq!(machine.distance(link.a, link.b), Some(16));
     }
-    let facts = of(&knowledge, Quantity::Distance, |_| true);
+    let facts = facts_of(&knowledge, Quantity::Distance, |_| true);
     assert!(facts.map(|fact| fact.value as u32).eq(published.concat()));
 }
 
 #[test]
-fn a_name_that_does_not_ship_is_answered_with_the_nearest_and_all() {
+fn an_unknown_machine_name_is_an_error_with_the_nearest_and_all_names() {
     let error = atoll_formats::open("nehalem-ex4").unwrap_err();
     assert!(matches!(error, MachineOpenError::Unknown { near: Some("nehalem-ex-4"), .. }));
     let text = error.to_string();

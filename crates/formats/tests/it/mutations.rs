@@ -7,10 +7,10 @@ use atoll_topology::{Fact, Knowledge, NodeId, Quantity, Source, Subject};
 
 use atoll_testkit::tree::Tree;
 
-/// Mutations of each file. Every one is another step of a fixed sequence, so a failure repeats.
+/// Number of mutations of each file. They follow a fixed sequence, so a failure is reproducible.
 const MUTATIONS: u32 = 1_500;
 
-/// A small generator of numbers (xorshift, Marsaglia 2003): the same in every run.
+/// A small random number generator (xorshift, Marsaglia 2003) with a fixed seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -26,8 +26,8 @@ impl Numbers {
     }
 }
 
-/// What a hand, a disk or an attacker does to a text: other bytes, lines lost, doubled or swapped,
-/// numbers grown, the end cut off.
+/// Damages a text as a typo, a disk or an attacker would: changed bytes, lines lost, duplicated or swapped, larger
+/// numbers, a truncated end.
 fn mutate(text: &str, numbers: &mut Numbers) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     for _ in 0..=numbers.below(3) {
@@ -76,7 +76,7 @@ fn mutate_line(line: &str, numbers: &mut Numbers) -> String {
     characters.concat()
 }
 
-/// Parses mutations of valid texts: no panic, and every error names the file and a line that is there.
+/// Parses mutations of valid texts: no panic, and every error names the file and an existing line.
 fn survives<T>(texts: &[String], parse: impl Fn(&str, &str) -> Result<T, FormatError>) {
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     let mut refused = 0;
@@ -131,6 +131,6 @@ fn mutated_numactl_text_is_read_or_refused() {
 
 #[test]
 fn a_mutated_dump_is_read_or_refused() {
-    let tree = Tree::of(&machines::one_node());
+    let tree = Tree::from_machine(&machines::one_node());
     survives(&[dump::gather(&tree.root(), "one_node")], dump::open);
 }

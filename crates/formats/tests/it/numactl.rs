@@ -63,14 +63,15 @@ fn what_is_written_is_read_again() {
 #[test]
 fn a_tree_is_printed_as_its_machine() {
     for machine in machines::all() {
-        let printed = numactl::hardware(&Tree::of(&machine).root(), DistanceWidth::Narrow).unwrap();
+        let printed =
+            numactl::hardware(&Tree::from_machine(&machine).root(), DistanceWidth::Narrow).unwrap();
         assert_eq!(printed, numactl::write(&machine, DistanceWidth::Narrow));
     }
 }
 
 #[test]
 fn a_tree_shows_what_the_machine_leaves_out() {
-    let tree = Tree::of(&machines::two_nodes())
+    let tree = Tree::from_machine(&machines::two_nodes())
         .with(&format!("{NODE}/node4/cpumap"), "00000000,00000000\n")
         .with(&format!("{NODE}/node4/meminfo"), "Node 4 MemTotal: 0 kB\nNode 4 MemFree: 0 kB\n")
         .with(&format!("{NODE}/node1/cpumap"), "8000ff00\n")
@@ -86,7 +87,7 @@ fn a_tree_shows_what_the_machine_leaves_out() {
 
 #[test]
 fn a_tree_without_distances_says_so_and_is_read() {
-    let tree = Tree::of(&machines::two_nodes())
+    let tree = Tree::from_machine(&machines::two_nodes())
         .without(&format!("{NODE}/node0/distance"))
         .without(&format!("{NODE}/node1/distance"));
     let printed = numactl::hardware(&tree.root(), DistanceWidth::Narrow).unwrap();
@@ -97,7 +98,7 @@ fn a_tree_without_distances_says_so_and_is_read() {
 }
 
 #[test]
-fn a_kernel_without_numa_is_told_in_numactls_words() {
+fn a_kernel_without_numa_is_reported_with_numactls_message() {
     let error = numactl::hardware(&Tree::bare().root(), DistanceWidth::Narrow).unwrap_err();
     assert!(matches!(error, HardwareError::NoNuma));
     assert_eq!(error.to_string(), "No NUMA available on this system");
@@ -106,16 +107,16 @@ fn a_kernel_without_numa_is_told_in_numactls_words() {
 }
 
 #[test]
-fn a_file_of_the_kernel_that_cannot_be_understood_is_named() {
+fn a_kernel_file_that_cannot_be_parsed_is_named() {
     for (name, text) in [("node0/cpumap", "0-3"), ("node99999999/cpumap", "0")] {
-        let tree = Tree::of(&machines::one_node()).with(&format!("{NODE}/{name}"), text);
+        let tree = Tree::from_machine(&machines::one_node()).with(&format!("{NODE}/{name}"), text);
         let error =
             numactl::hardware(&tree.root(), DistanceWidth::Narrow).expect_err(name).to_string();
         assert!(error.contains("/sys/devices/system/node"), "{error}");
     }
 }
 
-/// Runs a shell command line; nothing where numactl is not installed or the shell is not permitted.
+/// Runs a shell command line. Returns None if numactl is not installed or the command is not permitted.
 fn shell(line: &str) -> Option<String> {
     let output = Command::new("sh").args(["-c", line]).output().unwrap();
     if !output.status.success() {
@@ -126,12 +127,12 @@ fn shell(line: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// The columns of the installed numactl, told by how it prints the one node that every machine has.
+/// The column width of the installed numactl, from how it prints the one node that every machine has.
 fn columns(text: &str) -> DistanceWidth {
     if text.contains("\nnode    ") { DistanceWidth::Wide } else { DistanceWidth::Narrow }
 }
 
-/// Without the free memory, which changes from call to call.
+/// Removes the free memory, which changes from call to call.
 fn masked(text: &str) -> String {
     text.lines()
         .filter(|line| !line.contains(" free: "))
@@ -151,13 +152,13 @@ fn the_live_machine_is_printed_to_the_byte_also_when_bound_to_a_cpu() {
     }
 }
 
-/// numactl itself is shown the tree in place of this machine's, in a mount namespace of its own.
+/// Runs numactl on the tree instead of this machine's, in a separate mount namespace.
 #[test]
 fn numactl_prints_the_same_of_a_tree() {
     let machines =
         [machines::two_nodes(), machines::sub_numa_clusters(), machines::eight_uneven_nodes()];
     for machine in machines {
-        let mut tree = Tree::of(&machine);
+        let mut tree = Tree::from_machine(&machine);
         for node in &machine.nodes {
             let bits = node.cpus.iter().fold(0u64, |bits, cpu| bits | 1 << cpu.0);
             let map = format!("{:08x},{:08x}\n", bits >> 32, bits & 0xffff_ffff);
@@ -198,7 +199,7 @@ fn a_node_with_nothing_is_left_out_with_its_distances() {
 }
 
 #[test]
-fn a_cpu_in_two_nodes_is_the_first_one_s_as_with_numa_fake() {
+fn a_cpu_in_two_nodes_belongs_to_the_first_as_with_numa_fake() {
     let text = TEXT.replacen("0 1\n", "0 1 2\n", 1);
     assert_ne!(text, TEXT);
     let machine = numactl::parse(&text, "x").unwrap().machine;
@@ -207,7 +208,7 @@ fn a_cpu_in_two_nodes_is_the_first_one_s_as_with_numa_fake() {
 }
 
 #[test]
-fn every_mistake_is_told_with_file_and_line() {
+fn every_mistake_is_reported_with_file_and_line() {
     for (from, to, expected) in [
         ("available: 3", "inventory: 3", "x:1: 'inventory: 3 nodes (0-2)'; expected 'available: 2"),
         ("available: 3 nodes (0-2)", "available: 0 nodes ()", "x:1: a machine without nodes"),

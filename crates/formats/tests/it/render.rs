@@ -31,7 +31,7 @@ fn sub_numa_clusters_hang_below_their_packages() {
 }
 
 #[test]
-fn what_a_synthetic_machine_does_not_tell_is_assumed() {
+fn what_a_synthetic_machine_leaves_out_is_assumed() {
     assert_snapshot!(render::tree(&Machine::synthetic("pack:2 core:8 pu:2").unwrap()));
 }
 
@@ -42,8 +42,8 @@ fn many_identical_cores_take_one_line_for_each_domain() {
 }
 
 #[test]
-fn what_is_hidden_or_limited_is_told_with_the_reason() {
-    let tree = Tree::of(&machines::two_nodes());
+fn what_is_hidden_or_limited_is_shown_with_the_reason() {
+    let tree = Tree::from_machine(&machines::two_nodes());
     let mut machine = tree.discover_only("0-3,8,10,12,14", "0").unwrap();
     machine.limits = Limits {
         memory: Some(MemoryLimit {
@@ -60,7 +60,7 @@ fn links_and_figures_follow_the_distances_with_their_source_and_age() {
     let (a, b) = (NodeId(0), NodeId(1));
     let links = vec![Link { id: LinkId(0), a, b, kind: "UPI".to_owned() }];
     let machine = Machine { links, links_source: Source::Declared, ..machines::two_nodes() };
-    let mut knowledge = Knowledge::of(machine);
+    let mut knowledge = Knowledge::from_machine(machine);
     let mut fact = |subject, quantity, value, source| {
         knowledge.facts.push(Fact::new(subject, quantity, value, source, "a program"));
         knowledge.facts.last_mut().unwrap().at = Some(UNIX_EPOCH + Duration::from_secs(86_400));

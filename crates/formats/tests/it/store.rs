@@ -61,7 +61,7 @@ fn the_file_describes_the_machine_as_a_whole_without_this_process_s_limits() {
 }
 
 #[test]
-fn files_are_private_and_nothing_is_left_beside_them() {
+fn files_are_private_and_leave_no_other_files() {
     let directory = temporary();
     let inner = directory.path().join("a/b");
     let machine = machines::one_node();
@@ -119,7 +119,7 @@ fn a_damaged_file_is_named_with_its_line_and_is_not_overwritten() {
 }
 
 #[test]
-fn something_else_in_the_place_of_the_file_is_an_error_and_no_endless_wait() {
+fn a_pipe_or_directory_in_place_of_the_file_is_an_error_and_does_not_block() {
     let machine = machines::one_node();
     let directory = temporary();
     let path = store::file(directory.path(), &machine);
@@ -181,7 +181,7 @@ fn the_directory_is_atoll_s_own_then_xdg_s_then_home_s() {
 #[test]
 fn a_part_of_the_machine_knows_what_was_measured_on_the_whole() {
     let directory = temporary();
-    let tree = Tree::of(&machines::full_detail());
+    let tree = Tree::from_machine(&machines::full_detail());
     let facts = [latency(0, 0, 80.0, 1), latency(0, 1, 140.0, 1)];
     store::save(directory.path(), &tree.discover_all(), &facts).unwrap();
     let (cpus, nodes) = (Some(set("2-3")), Some(NodeSet::parse("0").unwrap()));
@@ -196,9 +196,9 @@ fn a_part_of_the_machine_knows_what_was_measured_on_the_whole() {
 }
 
 #[test]
-fn a_damaged_file_is_a_warning_beside_what_discovery_finds() {
+fn a_damaged_file_is_a_warning_next_to_what_discovery_finds() {
     let directory = temporary();
-    let tree = Tree::of(&machines::two_nodes());
+    let tree = Tree::from_machine(&machines::two_nodes());
     fs::write(store::file(directory.path(), &tree.discover_all()), "name = 3").unwrap();
     let live = store::live_at(&tree.root(), &Allowed::everything(), directory.path()).unwrap();
     assert!(matches!(live.warning, Some(StoreError::Damaged { .. })));
@@ -206,7 +206,7 @@ fn a_damaged_file_is_a_warning_beside_what_discovery_finds() {
 }
 
 fn fingerprint(machine: &Machine) -> Fingerprint {
-    Fingerprint::of(machine)
+    Fingerprint::from_machine(machine)
 }
 
 #[test]

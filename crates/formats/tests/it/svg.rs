@@ -7,7 +7,7 @@ use atoll_topology::{
 use proptest::prelude::*;
 
 fn picture(machine: Machine) -> Vec<String> {
-    texts(&render::svg(&Knowledge::of(machine)))
+    texts(&render::svg(&Knowledge::from_machine(machine)))
 }
 
 fn path(from: u32, to: u32, quantity: Quantity, value: f64) -> Fact {
@@ -23,7 +23,7 @@ fn linked(machine: Machine, pairs: &[(u32, u32)]) -> Knowledge {
         kind: "QPI".to_owned(),
     };
     let links = (0..).zip(pairs).map(link).collect();
-    Knowledge::of(Machine { links, links_source: Source::Declared, ..machine })
+    Knowledge::from_machine(Machine { links, links_source: Source::Declared, ..machine })
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn distances_stand_in_the_picture_of_several_nodes_only() {
 
 #[test]
 fn figures_stand_in_the_picture_with_their_unit_and_source() {
-    let mut knowledge = Knowledge::of(machines::two_nodes());
+    let mut knowledge = Knowledge::from_machine(machines::two_nodes());
     assert!(!render::svg(&knowledge).contains("Latency"));
     knowledge.facts.push(path(0, 1, Quantity::Latency, 142.4));
     knowledge.facts.push(path(1, 0, Quantity::ReadBandwidth, 31.25));
@@ -112,7 +112,7 @@ fn names_are_text_whatever_they_contain() {
 fn the_largest_machines_are_small_pictures() {
     for text in ["node:4096 core:2", "node:96 l3:2 core:8 pu:2", "core:65535", "l3:8192 core:4"] {
         let machine = Machine::synthetic(text).unwrap();
-        let mut knowledge = Knowledge::of(machine);
+        let mut knowledge = Knowledge::from_machine(machine);
         for node in &knowledge.machine.nodes {
             let latency = f64::from(node.id.0 * 37 % 101);
             knowledge.facts.push(path(0, node.id.0, Quantity::Latency, latency));
@@ -125,7 +125,7 @@ fn the_largest_machines_are_small_pictures() {
 
 #[test]
 fn figures_of_nodes_themselves_are_one_row() {
-    let mut knowledge = Knowledge::of(machines::four_nodes());
+    let mut knowledge = Knowledge::from_machine(machines::four_nodes());
     for node in 0..4 {
         knowledge.facts.push(path(node, node, Quantity::Latency, 80.0 + f64::from(node)));
     }
@@ -165,7 +165,7 @@ fn dies_kinds_side_caches_and_nearest_cpus_are_in_the_pictures() {
         cpus: CpuSet::parse(cpus).unwrap(),
     };
     machine.cpu_kinds = vec![kind("P cores", "0-1"), kind("E cores", "2-7")];
-    let known = Knowledge::of(machine);
+    let known = Knowledge::from_machine(machine);
     let svg = texts(&render::svg(&known)).join("\n");
     let boxes = render::ascii(&known);
     for text in
@@ -223,16 +223,16 @@ proptest! {
 
     #[test]
     fn every_machine_is_well_formed_and_its_boxes_fit(machine in shapes()) {
-        let text = render::ascii(&Knowledge::of(machine.clone()));
+        let text = render::ascii(&Knowledge::from_machine(machine.clone()));
         prop_assert!(text.lines().all(|line| line.chars().count() <= 100), "{}", text);
-        let svg = render::svg(&Knowledge::of(machine));
+        let svg = render::svg(&Knowledge::from_machine(machine));
         texts(&svg);
         prop_assert!(svg.len() < 1_000_000);
     }
 
     #[test]
     fn odd_figures_draw_no_odd_coordinates(value in proptest::num::f64::ANY) {
-        let mut knowledge = Knowledge::of(machines::two_nodes());
+        let mut knowledge = Knowledge::from_machine(machines::two_nodes());
         knowledge.facts.push(path(0, 1, Quantity::Latency, value));
         knowledge.facts.push(path(1, 0, Quantity::Latency, 100.0));
         let svg = render::svg(&knowledge);

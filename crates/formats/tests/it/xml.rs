@@ -20,9 +20,9 @@ fn assert_survives(knowledge: &Knowledge) {
     assert_eq!(parsed(&xml::write(knowledge)), *knowledge);
 }
 
-/// Latency and bandwidth of every path, as firmware or a measurement tells them.
+/// Latency and bandwidth of every path, as from firmware or a measurement.
 fn with_facts(machine: Machine) -> Knowledge {
-    let mut knowledge = Knowledge::of(machine);
+    let mut knowledge = Knowledge::from_machine(machine);
     let nodes: Vec<NodeId> = knowledge.machine.nodes.iter().map(|node| node.id).collect();
     for (&from, &to) in nodes.iter().flat_map(|from| nodes.iter().map(move |to| (from, to))) {
         let fact = |quantity, value| {
@@ -37,7 +37,7 @@ fn with_facts(machine: Machine) -> Knowledge {
 #[test]
 fn every_fake_machine_and_its_facts_survive() {
     for machine in machines::all() {
-        assert_survives(&Knowledge::of(machine.clone()));
+        assert_survives(&Knowledge::from_machine(machine.clone()));
         assert_survives(&with_facts(machine));
     }
 }
@@ -45,21 +45,21 @@ fn every_fake_machine_and_its_facts_survive() {
 #[test]
 fn what_discovery_finds_of_every_fake_machine_survives() {
     for machine in machines::all() {
-        let mut tree = Tree::of(&machine);
-        assert_survives(&Knowledge::of(tree.discover().unwrap()));
-        // A package that is cut by a node has no place in hwloc's tree.
+        let mut tree = Tree::from_machine(&machine);
+        assert_survives(&Knowledge::from_machine(tree.discover().unwrap()));
+        // A package that a node partially overlaps does not fit into hwloc's tree.
         tree = tree.with(&format!("{CPU}/cpu3/topology/physical_package_id"), "7\n");
-        assert_survives(&Knowledge::of(tree.discover().unwrap()));
+        assert_survives(&Knowledge::from_machine(tree.discover().unwrap()));
     }
-    assert_survives(&Knowledge::of(Machine::discover().unwrap()));
+    assert_survives(&Knowledge::from_machine(Machine::discover().unwrap()));
 }
 
 #[test]
 fn a_machine_in_part_keeps_what_is_hidden_and_why() {
-    let tree = Tree::of(&machines::sub_numa_clusters());
+    let tree = Tree::from_machine(&machines::sub_numa_clusters());
     let machine = tree.discover_only("2-9", "1-2").unwrap();
     assert!(!machine.hidden.cpus.is_empty() && !machine.hidden.nodes.is_empty());
-    assert_survives(&Knowledge::of(machine));
+    assert_survives(&Knowledge::from_machine(machine));
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -125,7 +125,7 @@ fn cache() -> impl Strategy<Value = Cache> {
     )
 }
 
-/// A fake machine with everything about it changed that does not depend on anything else.
+/// A fake machine with random values for all independent attributes.
 fn machine() -> impl Strategy<Value = Machine> {
     let base = proptest::sample::select(machines::all());
     let lists = (vec(cache(), 0..12), vec((0..9u32, 0..9u32, text()), 0..4));
@@ -196,7 +196,7 @@ proptest! {
 
 #[test]
 fn links_and_facts_about_what_a_cut_file_lacks_are_left_out() {
-    let mut whole = Knowledge::of(machines::two_nodes());
+    let mut whole = Knowledge::from_machine(machines::two_nodes());
     let link = |id, a, b| Link { id: LinkId(id), a: NodeId(a), b: NodeId(b), kind: "UPI".into() };
     whole.machine.links = vec![link(0, 0, 7), link(1, 0, 1)];
     let fact =
@@ -215,7 +215,7 @@ fn links_and_facts_about_what_a_cut_file_lacks_are_left_out() {
     assert_eq!(again, Ok(cut));
 }
 
-/// What the installed lstopo makes of a file, in a format; nothing where it is not installed.
+/// The output of the installed lstopo for a file, in a format. Returns None if it is not installed.
 fn lstopo(file: &std::path::Path, format: &str) -> Option<String> {
     let output = Command::new("lstopo-no-graphics")
         .args(["-i".as_ref(), file.as_os_str(), "--of".as_ref(), format.as_ref()])
@@ -230,7 +230,7 @@ fn lstopo(file: &std::path::Path, format: &str) -> Option<String> {
 #[test]
 fn lstopo_reads_what_is_written_and_writes_the_same_machine() {
     let directory = tempfile::tempdir().unwrap();
-    let discovered = Tree::of(&machines::sub_numa_clusters()).discover_all();
+    let discovered = Tree::from_machine(&machines::sub_numa_clusters()).discover_all();
     for machine in machines::all().into_iter().chain([discovered]) {
         let knowledge = with_facts(machine);
         let file = directory.path().join("machine.xml");
@@ -348,7 +348,7 @@ fn memory_attributes_of_a_whole_node_are_facts() {
 }
 
 #[test]
-fn a_file_of_ours_tells_hwloc_the_latency_and_bandwidth_of_its_paths() {
+fn a_written_file_has_the_latency_and_bandwidth_of_its_paths_for_hwloc() {
     let text = xml::write(&with_facts(machines::two_nodes()));
     let plain: String = text.lines().filter(|line| !line.contains("atoll.")).collect();
     let facts = parsed(&plain).facts;
@@ -363,7 +363,7 @@ fn message(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn every_mistake_is_told_with_file_and_line() {
+fn every_mistake_is_reported_with_file_and_line() {
     for (from, to, expected) in [
         (
             "version=\"2.0\"",
@@ -421,7 +421,7 @@ fn hostile_xml_is_refused_cheaply() {
     assert!(error.contains("more attributes"), "{error}");
 }
 
-/// The smallest topology, with texts among the machine's objects and behind the machine.
+/// The smallest topology, with texts inside and after the machine object.
 fn tiny(within: &str, behind: &str) -> String {
     format!(
         "<topology version=\"2.0\"><object type=\"Machine\">{within}<object type=\"NUMANode\" \
@@ -463,7 +463,7 @@ fn a_message_shows_control_characters_of_the_file_as_numbers() {
 }
 
 #[test]
-fn a_fact_that_is_no_fact_is_told_with_its_line() {
+fn an_invalid_fact_is_reported_with_its_line() {
     let text = xml::write(&with_facts(machines::one_node()));
     for (from, to) in [
         ("path 0-0 latency", "path 0 latency"),

@@ -1,8 +1,8 @@
 use atoll_formats::xml;
 use atoll_topology::{Bytes, Knowledge, Machine, NodeId, Quantity, Source, Subject};
 
-/// Two packages of one node each; node 2 is memory of package 1 behind a cache, node 3 of the machine.
-/// Distances are told between nodes 0 and 1 only.
+/// Two packages of one node each; node 2 is memory of package 1 behind a memory-side cache, node 3 is memory of the
+/// machine. The file has distances only between nodes 0 and 1.
 const HWLOC: &str = r#"<?xml version="1.0"?><topology version="2.0">
 <object type="Machine" os_index="0" cpuset="0xf" nodeset="0xf" allowed_cpuset="0xf" allowed_nodeset="0xf" gp_index="1">
  <object type="NUMANode" os_index="3" cpuset="0xf" nodeset="0x8" gp_index="12" local_memory="4096"/>
@@ -74,24 +74,24 @@ fn distances_between_some_nodes_are_facts_and_stay_in_the_file() {
 }
 
 #[test]
-fn assumed_distances_are_not_written_as_told() {
-    let known = Knowledge::of(Machine::synthetic("node:3 core:2").unwrap());
+fn assumed_distances_are_not_written() {
+    let known = Knowledge::from_machine(Machine::synthetic("node:3 core:2").unwrap());
     let text = xml::write(&known);
     assert!(!text.contains("distances2"), "{text}");
     assert_eq!(xml::parse(&text, "again.xml"), Ok(known));
 }
 
 #[test]
-fn free_memory_that_a_file_does_not_tell_is_assumed() {
+fn free_memory_that_is_not_in_the_file_is_assumed() {
     let known = known();
     let free = known.all_facts().find(|fact| fact.quantity == Quantity::MemoryFree).unwrap();
-    assert_eq!((free.source, free.origin.as_str()), (Source::Assumed, "not told; assumed"));
+    assert_eq!((free.source, free.origin.as_str()), (Source::Assumed, "unknown; assumed"));
     let memory = known.all_facts().find(|fact| fact.quantity == Quantity::Memory).unwrap();
     assert_eq!(memory.source, Source::Declared);
 }
 
 #[test]
-fn cpus_that_no_node_has_are_the_first_one_s_and_said_to_be() {
+fn cpus_that_no_node_has_belong_to_the_first_and_this_is_an_assumption() {
     let text = HWLOC.replace(
         "os_index=\"1\" cpuset=\"0xc\" nodeset=\"0x2\"",
         "os_index=\"1\" cpuset=\"0x8\" nodeset=\"0x2\"",

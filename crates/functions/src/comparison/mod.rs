@@ -1,4 +1,4 @@
-//! Comparisons: of row values, with the elements of lists, and of sort keys with offsets.
+//! Comparisons: of row values, with list elements, and of sort keys with offsets.
 
 pub(crate) mod quantified;
 pub(crate) mod range_key;

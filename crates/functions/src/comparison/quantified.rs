@@ -1,11 +1,11 @@
-//! Comparisons with the elements of lists, and of lists with one another, as operators.
+//! Operators that compare a value with list elements, and lists with one another.
 //!
 //! ```text
 //! x = ANY (l), x <> ALL (l)    NULL where no element decides and one is NULL
 //! a && b, a @> b, a <@ b       NULL is in no list
 //! ```
 //!
-//! DataFusion takes an element that is NULL for one that is not equal in the first, and for one like others in the
+//! DataFusion treats a NULL element as not equal in the first two, and as equal to other NULLs in the
 //! last (`plan_any_op`, `array_has_all`, 55.2; apache/datafusion#19288).
 
 use std::collections::HashSet;
@@ -33,7 +33,7 @@ use crate::scalar::UUID_MARK;
 use crate::sql_name;
 use crate::temporal::{measured, measured_type};
 
-/// The call that compares a value with the elements of a list, by an operator as the dialect writes it: `= ANY`.
+/// Creates the call that compares a value with list elements, by an operator in the dialect's form: `= ANY`.
 pub(crate) fn quantified(
     op: &str,
     value: &Expr,
@@ -42,12 +42,12 @@ pub(crate) fn quantified(
 ) -> Result<Option<Expr>> {
     let Some(function) = Quantified::named(op) else { return Ok(None) };
     let (mut value, mut list) = (value.clone(), list.clone());
-    // What a parameter is, is told by the other side.
+    // The other side determines the type of a parameter.
     match (&mut value, &mut list) {
         (known, Expr::Placeholder(Placeholder { field: unknown @ None, .. })) => {
             let (_, item) = known.to_field(schema)?;
             let list = Field::new("", DataType::new_list(item.data_type().clone(), true), true);
-            // The list of what is compared with UUIDs is marked as one of them.
+            // A list compared with UUIDs is marked as a list of UUIDs.
             let mark = item.metadata().get_key_value(UUID_MARK.0);
             let mark = mark.filter(|(_, mark)| *mark == UUID_MARK.1);
             let metadata = mark.map(|(key, mark)| (key.clone(), mark.clone()));
@@ -73,7 +73,7 @@ pub(crate) fn quantified(
     Ok(Some(Expr::ScalarFunction(call)))
 }
 
-/// The call for an operator between lists; none where one of the operands is not a list.
+/// Creates the call for an operator between lists; None if one of the operands is not a list.
 pub(crate) fn of_lists(
     relation: Relation,
     left: &Expr,
@@ -98,7 +98,7 @@ pub(crate) fn of_lists(
 struct Quantified {
     name: &'static str,
     op: Operator,
-    /// ALL rather than ANY.
+    /// Whether it is ALL instead of ANY.
     all: bool,
     signature: Signature,
 }
@@ -127,7 +127,7 @@ impl Quantified {
         Some(Self { name, op, all, signature: Signature::user_defined(Volatility::Immutable) })
     }
 
-    /// The answer for elements of which each makes the comparison true, false or NULL.
+    /// Combines the results of the comparisons with all elements, each true, false or NULL.
     fn decided(&self, each: impl Iterator<Item = Option<bool>>) -> Option<bool> {
         let mut unknown = false;
         for one in each {
@@ -164,14 +164,14 @@ impl ScalarUDFImpl for Quantified {
         Ok(DataType::Boolean)
     }
 
-    /// A list that is known is the list of IN, by which scans find rows.
+    /// A constant list becomes an IN list, which scans use to find rows.
     fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
         let is_in = (self.op, self.all) == (Operator::Eq, false);
         if !is_in && (self.op, self.all) != (Operator::NotEq, true) {
             return Ok(ExprSimplifyResult::Original(args));
         }
         let [value, list] = take_function_args(self.name, args)?;
-        // IN, so late, would compare intervals part by part.
+        // At this stage IN would compare intervals part by part.
         if measured_type(&context.get_data_type(&value)?).is_some() {
             return Ok(ExprSimplifyResult::Original(vec![value, list]));
         }
@@ -213,12 +213,12 @@ impl ScalarUDFImpl for Quantified {
     }
 }
 
-/// What lists may be to one another.
+/// A relation between lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Relation {
-    /// `a && b`: they have an element in common.
+    /// `a && b`: they share an element.
     Overlap,
-    /// `a @> b`: the first has all elements of the second.
+    /// `a @> b`: the first contains all elements of the second.
     Contain,
 }
 
@@ -294,13 +294,13 @@ fn item_of(list: &DataType) -> Result<&DataType> {
             Ok(item.data_type())
         }
         other => {
-            let message = format!("a list is expected where a {} stands", sql_name(other));
+            let message = format!("expected a list, found {}", sql_name(other));
             Err(FunctionFailure::error("42809", message))
         }
     }
 }
 
-/// The type in which values of both are compared.
+/// Returns the common type for comparing two values.
 pub(crate) fn common(left: &DataType, right: &DataType) -> Result<DataType> {
     let is_text =
         |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);

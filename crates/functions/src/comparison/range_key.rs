@@ -1,19 +1,19 @@
-//! The sort key of a RANGE frame with offsets, in a type in which adding an offset neither wraps nor rounds.
+//! The sort key of a RANGE frame with offsets, cast to a type in which adding an offset neither wraps nor rounds.
 //!
-//! DataFusion (55.2) adds the offset in the type of the key. Where the type cannot hold the sum it ends the frame at the end
-//! of the partition, rows with NULL included; where it cannot hold the offset it takes the frame to be unbounded; and
-//! decimals get another type by the addition, so that they are no longer compared. Offsets are added to this key instead:
+//! DataFusion (55.2) adds the offset in the key's type. If the type cannot hold the sum, the frame ends at the end
+//! of the partition, including rows with NULL; if it cannot hold the offset, the frame is unbounded; and
+//! the addition changes the type of decimals, so they are no longer compared. Offsets are added to this key instead:
 //!
 //! | key | offset | becomes |
 //! |---|---|---|
 //! | integers, decimals | a number | a decimal with room for the sum and the offset's digits |
 //! | floats | a number | DOUBLE |
-//! | dates | an interval | as they are; TIMESTAMP where the interval has hours |
+//! | dates | an interval | unchanged; TIMESTAMP if the interval has hours |
 //! | timestamps | an interval | microseconds at least |
-//! | times | an interval of hours | TIMESTAMP, in which a sum does not begin anew at midnight |
+//! | times | an interval of hours | TIMESTAMP, in which a sum does not wrap at midnight |
 //!
-//! `infinity` and `-infinity` among dates and moments become far ones, to which offsets can be added, and which no sum reaches.
-//! The order of the key stays, so that sorted input is not sorted again.
+//! `infinity` and `-infinity` become distant values, to which offsets can be added, and which no sum reaches.
+//! The order of the key is preserved, so that sorted input is not sorted again.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ use crate::scalar::WrittenNumber;
 use crate::sql_name;
 use crate::temporal::{IntervalFields, read_interval};
 
-/// Days from 1970 to the last moment to which an offset is added, and to what stands for `infinity`. Between them is room
-/// for two offsets of 10,000 years, and behind them room for one.
+/// Days from 1970 to the last timestamp to which an offset is added, and to the stand-in for `infinity`. There is room
+/// for two offsets of 10,000 years between them, and for one after them.
 const LAST_DAYS: i64 = 180_000 * 365;
 const ENDLESS_DAYS: i64 = 205_000 * 365;
 
@@ -49,7 +49,7 @@ const SECOND: i64 = 1_000_000;
 /// Digits before the point of the largest DOUBLE.
 const DOUBLE_WHOLE: usize = 309;
 
-/// The call of a window function whose RANGE frame adds its offsets in a type that holds the sums.
+/// Rewrites the call of a window function so that its RANGE frame adds its offsets in a type that holds the sums.
 pub(crate) fn ranged(mut call: RawWindowExpr) -> RawWindowExpr {
     let frame = &call.window_frame;
     if frame.units != WindowFrameUnits::Range {
@@ -61,19 +61,19 @@ pub(crate) fn ranged(mut call: RawWindowExpr) -> RawWindowExpr {
             | WindowFrameBound::Following(ScalarValue::Utf8(Some(text))) => Some(text.as_str()),
             _ => None,
         });
-    if let Some(offsets) = Offsets::of(texts)
+    if let Some(offsets) = Offsets::from_texts(texts)
         && let [key] = call.order_by.as_mut_slice()
     {
-        let function = ScalarUDF::from(RangeKey::of(offsets));
+        let function = ScalarUDF::from(RangeKey::new(offsets));
         key.expr = function.call(vec![key.expr.clone()]);
     }
     call
 }
 
-/// What is added to a key.
+/// The offsets added to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Offsets {
-    /// Numbers of so many digits before the point and behind it.
+    /// Numbers with this many digits before and after the point.
     Numbers {
         whole: usize,
         behind: usize,
@@ -85,7 +85,7 @@ enum Offsets {
 }
 
 impl Offsets {
-    fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Self> {
+    fn from_texts<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Self> {
         texts.fold(None, |all, text| match (all, WrittenNumber::parse(text)) {
             (None, Some(number)) => {
                 let (whole, behind) = number.places();
@@ -109,7 +109,7 @@ impl Offsets {
         })
     }
 
-    /// The type in which these are added to a key.
+    /// Returns the type in which these are added to a key.
     fn key_type(self, key: &DataType) -> Result<DataType> {
         use DataType::{
             Date32, Date64, Decimal32, Decimal64, Decimal128, Decimal256, Dictionary, Float16,
@@ -122,7 +122,7 @@ impl Offsets {
                 Float64
             }
             (Self::Numbers { whole, behind }, of) if of.is_integer() => {
-                // All 64 bits have 20 digits at most.
+                // 64 bits have at most 20 digits.
                 decimal(whole.max(20), behind)?
             }
             (
@@ -166,11 +166,11 @@ impl Offsets {
     }
 }
 
-/// A decimal that holds the sum of two values of so many digits.
+/// Returns a decimal type that holds the sum of two values with this many digits.
 fn decimal(whole: usize, behind: usize) -> Result<DataType> {
     let digits = whole + behind;
     let scale = i8::try_from(behind).unwrap_or(i8::MAX);
-    // A sum has a digit more.
+    // A sum has one more digit.
     if digits < usize::from(DECIMAL128_MAX_PRECISION) {
         return Ok(DataType::Decimal128(DECIMAL128_MAX_PRECISION, scale));
     }
@@ -191,7 +191,7 @@ struct RangeKey {
 }
 
 impl RangeKey {
-    fn of(offsets: Offsets) -> Self {
+    fn new(offsets: Offsets) -> Self {
         Self { offsets, signature: Signature::any(1, Volatility::Immutable) }
     }
 }
@@ -275,8 +275,8 @@ fn as_key(key: &ArrayRef, of: &DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(&key, of, &options)?)
 }
 
-/// A date or moment, of which `day` are a day. `infinity` and `-infinity`, which are the last value and the one before
-/// its counterpart, come near enough that offsets can be added to them, and stay further off than any sum.
+/// Moves `infinity` and `-infinity`, the last value and the one before its counterpart, near enough that offsets can be
+/// added to them, but further away than any sum. `day` is the number of units in a day.
 fn bounded(value: i64, last: i64, day: i64) -> Result<i64> {
     if value == last {
         return Ok(ENDLESS_DAYS * day);
@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     fn key(texts: &[&str], of: DataType) -> Option<DataType> {
-        Offsets::of(texts.iter().copied())?.key_type(&of).ok()
+        Offsets::from_texts(texts.iter().copied())?.key_type(&of).ok()
     }
 
     #[test]

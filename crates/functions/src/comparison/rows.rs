@@ -1,4 +1,4 @@
-//! Comparisons of row values that are made before they are compared: `(f(), b) < (c, d)`, `(a, b) = (SELECT x, y …)`.
+//! Comparisons of row values that are built before they are compared: `(f(), b) < (c, d)`, `(a, b) = (SELECT x, y …)`.
 //!
 //! ```text
 //! =            all fields are equal
@@ -6,8 +6,8 @@
 //! <, <=, …     the first fields that differ decide
 //! ```
 //!
-//! A field that is NULL makes the answer NULL, unless another one decides it. So SQL compares rows; structs are
-//! compared otherwise, with NULL as a value. A field that is a struct itself is compared as one.
+//! A NULL field makes the result NULL, unless another field decides it. That is how SQL compares rows; structs are
+//! compared differently, with NULL as a value. A field that is itself a struct is compared as a struct.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::comparison::quantified::common;
 use crate::failure::FunctionFailure;
 use crate::temporal::measured;
 
-/// The call that compares two rows, by an operator as the dialect writes it: `<`, which is not that of other values.
+/// Creates the call that compares two rows, by an operator in the dialect's form: `<`, which differs for other values.
 pub(crate) fn compared_rows(op: &str, left: &Expr, right: &Expr) -> Option<Expr> {
     let function = Arc::new(ScalarUDF::new_from_impl(ComparedRows::named(op)?));
     let args = vec![left.clone(), right.clone()];
@@ -56,7 +56,7 @@ impl ComparedRows {
         Some(Self { name, op, signature: Signature::user_defined(Volatility::Immutable) })
     }
 
-    /// The answers for rows whose fields are these.
+    /// Computes the results for rows with these fields.
     fn answers(&self, left: &[ArrayRef], right: &[ArrayRef]) -> Result<BooleanArray> {
         let pairs = || left.iter().zip(right);
         let of = |op: Operator| pairs().map(move |(left, right)| of_fields(op, left, right));
@@ -68,7 +68,7 @@ impl ComparedRows {
         all.unwrap_or_else(|| exec_err!("{} has rows without fields", self.name))
     }
 
-    /// Whether the first fields that differ are in order: `a < c OR (a = c AND rest)`, from the last ones on.
+    /// Whether the first differing fields are in order: `a < c OR (a = c AND rest)`, from the last field on.
     fn order(&self, left: &[ArrayRef], right: &[ArrayRef]) -> Result<BooleanArray> {
         let strict = match self.op {
             Operator::Lt | Operator::LtEq => Operator::Lt,
@@ -88,7 +88,7 @@ impl ComparedRows {
     }
 }
 
-/// The answers for one field of the rows.
+/// Computes the results for one field.
 fn of_fields(op: Operator, left: &ArrayRef, right: &ArrayRef) -> Result<BooleanArray> {
     if left.data_type().is_null() {
         return Ok(BooleanArray::new_null(left.len()));
@@ -99,7 +99,7 @@ fn of_fields(op: Operator, left: &ArrayRef, right: &ArrayRef) -> Result<BooleanA
         let (left, right) = (ColumnarValue::Array(left), ColumnarValue::Array(right));
         return Ok(apply_cmp(op, &left, &right)?.into_array(count)?.as_boolean().clone());
     }
-    // NULL within a nested value is the largest one, as ORDER BY has it.
+    // NULL inside a nested value is the largest, as in ORDER BY.
     let options = SortOptions { descending: false, nulls_first: false };
     let compare = make_comparator(&left, &right, options)?;
     let holds = |row: usize| {
@@ -129,7 +129,7 @@ impl ScalarUDFImpl for ComparedRows {
     fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
         let [left, right] = take_function_args(self.name, given)?;
         let (DataType::Struct(left), DataType::Struct(right)) = (left, right) else {
-            let message = "a row is compared with what is not one".to_owned();
+            let message = "cannot compare a row with a value that is not a row".to_owned();
             return Err(FunctionFailure::error("42883", message));
         };
         if left.len() != right.len() {
@@ -142,7 +142,7 @@ impl ScalarUDFImpl for ComparedRows {
         }
         let types = left.iter().zip(right).map(|(left, right)| {
             let (left, right) = (left.data_type(), right.data_type());
-            // Texts beside values of another type are such values.
+            // Texts next to values of another type are cast to it.
             match (left.is_string(), right.is_string()) {
                 (true, false) if !right.is_null() => Ok(right.clone()),
                 (false, true) if !left.is_null() => Ok(left.clone()),
@@ -169,7 +169,7 @@ impl ScalarUDFImpl for ComparedRows {
         let rows = if is_constant { 1 } else { args.number_rows };
         let (left, right) = (left.to_array(rows)?, right.to_array(rows)?);
         let mut answers = self.answers(left.as_struct().columns(), right.as_struct().columns())?;
-        // A subquery that gives no row.
+        // A subquery that returned no row.
         for side in [&left, &right] {
             if side.null_count() > 0 {
                 answers = nullif(&answers, &is_null(side)?)?.as_boolean().clone();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_beside_numbers_are_numbers() {
+    fn texts_next_to_numbers_are_numbers() {
         let row = |types: [DataType; 2]| {
             let fields = types.into_iter().map(|of| Field::new("f", of, true));
             DataType::Struct(fields.collect())

@@ -1,4 +1,4 @@
-//! The aggregate of one group, of a window frame, and of distinct values.
+//! The aggregate of one group, window frame, or set of distinct values.
 
 use std::fmt::Debug;
 
@@ -18,15 +18,15 @@ use crate::exact_sum::total::{ExactTotal, total_of};
 #[derive(Debug)]
 pub(crate) struct RunningTotal<T: ArrowNumericType<Native: Summand>, F> {
     finish: F,
-    /// Of an empty total. If it is ample, the state has no column for the wraps.
+    /// Starts with an empty total. If the headroom is ample, the state has no column for the wraps.
     headroom: Headroom,
     total: ExactTotal<T::Native>,
-    /// How many values are in the total; none makes the result null.
+    /// The number of values in the total; 0 makes the result null.
     count: u64,
 }
 
 impl<T: ArrowNumericType<Native: Summand>, F: Finish<T>> RunningTotal<T, F> {
-    /// No values yet.
+    /// Starts without values.
     pub(crate) fn new(finish: F, headroom: Headroom) -> Self {
         Self { finish, headroom, total: ExactTotal::default(), count: 0 }
     }
@@ -101,7 +101,7 @@ pub(crate) struct RunningDistinct<T: ArrowPrimitiveType<Native: Summand>, F> {
 }
 
 impl<T: ArrowPrimitiveType<Native: Summand>, F: Finish<T>> RunningDistinct<T, F> {
-    /// No values yet.
+    /// Starts without values.
     pub(crate) fn new(finish: F) -> Self {
         Self { finish, distinct: DistinctTotal::new() }
     }

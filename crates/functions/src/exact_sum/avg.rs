@@ -1,8 +1,8 @@
-//! `avg`, which fails where DataFusion's wraps and rounds where DataFusion's cuts off.
+//! `avg`, which fails instead of wrapping and rounds instead of truncating.
 //!
-//! Averages of integers and floats are DataFusion's: it adds them up as DOUBLE. Those of decimals and
-//! durations are made of exact totals, and so are those of intervals. An average of decimals has the type and the rounding of a
-//! quotient: half away from zero, with 16 digits behind the point where there is room for them.
+//! Averages of integers and floats are DataFusion's, which adds them as DOUBLE. Those of decimals,
+//! durations and intervals use exact totals. An average of decimals has the type and rounding of a
+//! quotient: half away from zero, with 16 digits after the point if there is room for them.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Default for CheckedAvg {
 }
 
 /// Evaluates to `$exact` with `$native` bound to the Arrow type of the argument, or to `$builtin`
-/// for a type of which DataFusion's averages do not wrap.
+/// for a type whose averages in DataFusion do not wrap.
 macro_rules! by_type {
     ($data_type:expr, $native:ident => $exact:expr, else $builtin:expr) => {
         by_native_type!(

@@ -48,7 +48,7 @@ where
         }
     }
 
-    /// Takes back the values of `array`, which were added before.
+    /// Removes values of `array` that were added before.
     pub(crate) fn retract(&mut self, array: &PrimitiveArray<T>) {
         for value in array.iter().flatten() {
             let Some(copies) = self.present.get_mut(&value) else { continue };

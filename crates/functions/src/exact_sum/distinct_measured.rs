@@ -1,4 +1,4 @@
-//! `array_agg(DISTINCT …)` of intervals, also within lists and structs: those that are equally long are one.
+//! `array_agg(DISTINCT …)` of intervals, also inside lists and structs: equally long ones are equal.
 
 use std::collections::BTreeMap;
 use std::mem::size_of_val;
@@ -13,19 +13,19 @@ use datafusion::logical_expr::Accumulator;
 
 use crate::temporal::measured;
 
-/// The different values of a group, in their order.
+/// The distinct values of a group, in order.
 #[derive(Debug)]
 pub(crate) struct DistinctMeasured {
     data_type: DataType,
     converter: RowConverter,
-    /// By their lengths the first of the values that are equally long, and how many there are of these.
+    /// By length: the first of the equally long values, and their number.
     values: BTreeMap<OwnedRow, (ScalarValue, u64)>,
     ignore_nulls: bool,
     bytes: usize,
 }
 
 impl DistinctMeasured {
-    /// None yet; `lengths` is the type that values have by which they are compared.
+    /// Starts empty; `lengths` is the type in which values are compared.
     pub(crate) fn new(
         values: &Field,
         lengths: DataType,
@@ -37,7 +37,7 @@ impl DistinctMeasured {
         Ok(Self { data_type, converter, values: BTreeMap::new(), ignore_nulls, bytes: 0 })
     }
 
-    /// The keys of the rows that count, with their places.
+    /// Returns the keys of the relevant rows, with their indices.
     fn keys(&self, values: &ArrayRef) -> Result<Vec<(usize, OwnedRow)>> {
         let keys = self.converter.convert_columns(&[measured(values)?])?;
         let counts = |row: &usize| !self.ignore_nulls || values.is_valid(*row);
@@ -45,7 +45,7 @@ impl DistinctMeasured {
     }
 }
 
-/// What a value takes beside its key.
+/// Memory of a value in addition to its key.
 fn bytes(key: &OwnedRow, value: &ScalarValue) -> usize {
     key.as_ref().len() + value.size() + size_of::<(OwnedRow, u64)>()
 }

@@ -22,12 +22,12 @@ pub(crate) struct GroupedTotals<T: ArrowPrimitiveType<Native: Summand>, F> {
     /// Whether the state has a column for the wraps.
     carries: bool,
     totals: GroupTotals<T>,
-    /// How many values are in each total; empty where the aggregate needs no counts.
+    /// The number of values in each total; empty if the aggregate needs no counts.
     counts: Vec<u64>,
 }
 
 impl<T: ArrowPrimitiveType<Native: Summand> + Send, F: Finish<T>> GroupedTotals<T, F> {
-    /// No groups yet. If the headroom is ample, the state has no column for the wraps.
+    /// Starts without groups. If the headroom is ample, the state has no column for the wraps.
     pub(crate) fn new(finish: F, headroom: Headroom) -> Self {
         let carries = !headroom.is_ample();
         Self { finish, carries, totals: GroupTotals::new(headroom), counts: vec![] }
@@ -37,7 +37,7 @@ impl<T: ArrowPrimitiveType<Native: Summand> + Send, F: Finish<T>> GroupedTotals<
         if F::COUNTS { emit_to.take_needed(&mut self.counts) } else { vec![] }
     }
 
-    /// The columns of a state.
+    /// Returns the columns of a state.
     fn columns(
         &self,
         counts: UInt64Array,

@@ -30,7 +30,7 @@ pub(crate) struct Emitted<N> {
     pub(crate) lows: Vec<N>,
     /// The wraps of each total, or nothing where all are 0.
     pub(crate) wraps: Vec<i64>,
-    /// The groups without any value, as nulls.
+    /// The groups without values, as nulls.
     pub(crate) nulls: Option<NullBuffer>,
 }
 
@@ -83,7 +83,7 @@ where
         });
     }
 
-    /// Adds unfinished totals: their low parts and, if they travel with them, their wraps.
+    /// Adds partial totals: their low parts and their wraps, if the states contain them.
     pub(crate) fn merge(
         &mut self,
         lows: &PrimitiveArray<T>,
@@ -99,7 +99,7 @@ where
         }
     }
 
-    /// Takes totals out, as `emit_to` says; the groups that stay move up.
+    /// Removes totals as `emit_to` says; the remaining groups move up.
     pub(crate) fn emit(&mut self, emit_to: EmitTo) -> Emitted<T::Native> {
         if !self.wraps.is_empty() {
             self.wraps.resize(self.lows.len(), 0);
@@ -137,7 +137,7 @@ mod tests {
     use datafusion::arrow::datatypes::Int64Type;
 
     #[test]
-    fn groups_that_come_after_a_wrap_have_none() {
+    fn groups_added_after_a_wrap_have_no_wraps() {
         let mut totals = GroupTotals::<Int64Type>::new(Headroom::unused());
         totals.add(&Int64Array::from(vec![i64::MAX, 1, 7]), &[0, 0, 1], None, 2);
         totals.add(&Int64Array::from(vec![5]), &[2], None, 3);

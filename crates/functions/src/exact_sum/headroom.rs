@@ -1,23 +1,23 @@
-//! Whether values can be added without looking for wraps.
+//! Whether values can be added without checking for wraps.
 
 use crate::exact_sum::summand::Summand;
 
-/// How far totals may be from the ends of their type, as far as is known without looking at them.
+/// How far totals may be from the ends of their type, as far as is known without inspecting them.
 ///
-/// A look at a batch bounds what each of its values can add ([`Summand::magnitude`], one OR per
+/// Scanning a batch bounds what each of its values can add ([`Summand::magnitude`], one OR per
 /// value, which the compiler vectorises); as long as the bounds of all batches together fit the
 /// type, no total can have wrapped, and the batch is added with plain wrapping arithmetic. In
 /// practice that is every batch: six million prices of 10^11 fill 2^-66 of a 128-bit total.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Headroom {
-    /// The type of the values rules wrapping out, see `target`.
+    /// The type of the values excludes wrapping, see `target`.
     Ample,
     /// No total is further from 0 than this, in the unit of [`Summand::magnitude`].
     Within(u128),
 }
 
 impl Headroom {
-    /// That of totals which are all 0.
+    /// The headroom of totals that are all 0.
     pub(crate) fn unused() -> Self {
         Self::Within(0)
     }
@@ -27,8 +27,8 @@ impl Headroom {
         matches!(self, Self::Ample)
     }
 
-    /// Whether no total can wrap while these values are added. Once that cannot be said, it is
-    /// never said again.
+    /// Whether no total can wrap while these values are added. Once it returns false, it always
+    /// does.
     pub(crate) fn admits<N: Summand>(&mut self, values: &[N]) -> bool {
         let Self::Within(farthest) = self else { return true };
         if *farthest > N::MAGNITUDE_MAX {

@@ -12,12 +12,12 @@ use crate::exact_sum::total::ExactTotal;
 
 /// A value that can be averaged.
 pub(crate) trait Averaged: Summand {
-    /// `total · scale / count`, of decimals rounded half away from zero, or nothing if it does not fit.
+    /// `total · scale / count`; decimals are rounded half away from zero. None if it does not fit.
     /// `count` is not 0.
     fn average(total: ExactTotal<Self>, count: u64, scale: Self) -> Option<Self>;
 }
 
-/// Durations: always exact, because an average lies between the smallest and the largest value.
+/// Durations: always exact, because an average is between the smallest and the largest value.
 impl Averaged for i64 {
     fn average(total: ExactTotal<i64>, count: u64, scale: i64) -> Option<i64> {
         let exact = (i128::from(total.wraps) << 64) + i128::from(total.low);
@@ -25,7 +25,7 @@ impl Averaged for i64 {
     }
 }
 
-/// Decimals of 128 bits: in 256 bits only where the total left them.
+/// 128-bit decimals: uses 256 bits only if the total exceeds 128.
 impl Averaged for i128 {
     fn average(total: ExactTotal<i128>, count: u64, scale: i128) -> Option<i128> {
         if total.wraps == 0
@@ -48,8 +48,8 @@ impl Averaged for i256 {
     }
 }
 
-/// The quotient and the remainder are scaled each on its own, so that only a result that does not fit
-/// overflows, and not the sum on its way there.
+/// Scales the quotient and the remainder separately, so that only a result that does not fit
+/// overflows, and not an intermediate sum.
 fn average_in_128_bits(total: i128, count: i128, scale: i128) -> Option<i128> {
     let whole = (total / count).checked_mul(scale)?;
     let rest = (total % count).checked_mul(scale)?;
@@ -67,18 +67,18 @@ fn average_in_256_bits(total: i256, count: u64, scale: i256) -> Option<i256> {
     whole.checked_add(part)?.checked_add(up)
 }
 
-/// How one aggregate's averages are made.
+/// Computes the averages of one aggregate.
 #[derive(Clone, Debug)]
 pub(crate) struct MeanSpec<N> {
     target: TotalTarget<N>,
-    /// The argument's type, which is that of the low part of a total too.
+    /// The argument's type, which is also the type of a total's low part.
     argument: DataType,
-    /// Ten to the power of the digits that the result has more behind the point than the argument.
+    /// Ten to the power of the additional fraction digits of the result.
     scale: N,
 }
 
 impl<N: Averaged> MeanSpec<N> {
-    /// The averages of `aggregate` from `argument` to `result`.
+    /// Creates the averages of `aggregate` from `argument` to `result`.
     pub(crate) fn new(aggregate: &str, argument: &DataType, result: &DataType) -> Self {
         let digits = decimal_scale(result) - decimal_scale(argument);
         let ten = <N as ArrowNativeType>::usize_as(10);
@@ -89,8 +89,8 @@ impl<N: Averaged> MeanSpec<N> {
         }
     }
 
-    /// The average, null if there are no values.
-    fn of(&self, total: ExactTotal<N>, count: u64) -> Result<Option<N>> {
+    /// Returns the average; null if there are no values.
+    fn average(&self, total: ExactTotal<N>, count: u64) -> Result<Option<N>> {
         if count == 0 {
             return Ok(None);
         }
@@ -111,7 +111,7 @@ impl<T: ArrowPrimitiveType<Native: Averaged>> Finish<T> for MeanSpec<T::Native> 
     }
 
     fn finish(&self, total: ExactTotal<T::Native>, count: u64) -> Result<Option<T::Native>> {
-        self.of(total, count)
+        self.average(total, count)
     }
 
     fn finish_all(&self, totals: Emitted<T::Native>, counts: &[u64]) -> Result<PrimitiveArray<T>> {
@@ -120,7 +120,7 @@ impl<T: ArrowPrimitiveType<Native: Averaged>> Finish<T> for MeanSpec<T::Native> 
             wraps: totals.wraps.get(group).copied().unwrap_or(0),
         };
         let groups = counts.iter().enumerate();
-        groups.map(|(group, &count)| self.of(total(group), count)).collect()
+        groups.map(|(group, &count)| self.average(total(group), count)).collect()
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
         let duration = DataType::Duration(TimeUnit::Second);
         let mean = MeanSpec::<i64>::new("avg(x)", &duration, &duration);
         let total = total_of_values(&[i64::MAX, i64::MAX, i64::MAX - 3]);
-        assert_eq!(mean.of(total, 3).unwrap(), Some(i64::MAX - 1));
+        assert_eq!(mean.average(total, 3).unwrap(), Some(i64::MAX - 1));
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         let value = i256::from_i128(10).wrapping_pow(72).wrapping_sub(i256::ONE);
         let total = total_of_values(&[value; 50]);
         let expected = value.wrapping_mul(i256::from_i128(10_000));
-        assert_eq!(mean.of(total, 50).unwrap(), Some(expected));
+        assert_eq!(mean.average(total, 50).unwrap(), Some(expected));
     }
 
     #[test]
@@ -165,13 +165,13 @@ mod tests {
         let decimal = |scale| DataType::Decimal256(50, scale);
         let mean = MeanSpec::<i256>::new("avg(x)", &decimal(0), &decimal(4));
         let total = |value| ExactTotal { low: i256::from_i128(value), wraps: 0 };
-        assert_eq!(mean.of(total(-20), 3).unwrap(), Some(i256::from_i128(-66_667)));
-        assert_eq!(mean.of(total(20), 3).unwrap(), Some(i256::from_i128(66_667)));
-        assert_eq!(mean.of(total(10), 3).unwrap(), Some(i256::from_i128(33_333)));
-        assert_eq!(mean.of(total(0), 0).unwrap(), None);
+        assert_eq!(mean.average(total(-20), 3).unwrap(), Some(i256::from_i128(-66_667)));
+        assert_eq!(mean.average(total(20), 3).unwrap(), Some(i256::from_i128(66_667)));
+        assert_eq!(mean.average(total(10), 3).unwrap(), Some(i256::from_i128(33_333)));
+        assert_eq!(mean.average(total(0), 0).unwrap(), None);
         let narrow = DataType::Decimal128(10, 0);
         let mean = MeanSpec::<i128>::new("avg(x)", &narrow, &narrow);
-        let average = |low, count| mean.of(ExactTotal { low, wraps: 0 }, count).unwrap();
+        let average = |low, count| mean.average(ExactTotal { low, wraps: 0 }, count).unwrap();
         assert_eq!([average(5, 2), average(-5, 2)], [Some(3), Some(-3)]);
         assert_eq!([average(4, 3), average(-4, 3)], [Some(1), Some(-1)]);
     }
@@ -181,7 +181,7 @@ mod tests {
         let widest = DataType::Decimal128(38, 0);
         let mean = MeanSpec::<i128>::new("avg(x)", &widest, &widest);
         for value in [10_i128.pow(38) - 1, 1 - 10_i128.pow(38)] {
-            assert_eq!(mean.of(total_of_values(&[value; 50]), 50).unwrap(), Some(value));
+            assert_eq!(mean.average(total_of_values(&[value; 50]), 50).unwrap(), Some(value));
         }
     }
 }

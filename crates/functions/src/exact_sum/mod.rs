@@ -1,14 +1,14 @@
-//! Sums and averages that are exact until they are given a type, which they must fit.
+//! Sums and averages with exact totals, checked against the result type.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `overflow` | the error, with the advice what to cast to |
+//! | `overflow` | the error, with advice on casts |
 //! | `total` | the exact total of a set of values |
 //! | `summand` | what can be summed |
-//! | `headroom` | whether values can be added without looking for wraps |
+//! | `headroom` | whether values can be added without checking for wraps |
 //! | `target` | the type a total must fit, and its check |
 //! | `groups` | one total per group |
-//! | `accumulator`, `grouped` | what DataFusion calls for one group, and for many |
+//! | `accumulator`, `grouped` | accumulators for one group, and for many |
 //! | `finish`, `mean` | from totals to results: sums, averages |
 //! | `distinct` | totals over distinct values, also in a moving window frame |
 //! | `distinct_measured` | distinct intervals as a list |

@@ -1,4 +1,4 @@
-//! The error of a sum that its type cannot hold.
+//! The error of a sum that does not fit its type.
 
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 use datafusion::error::DataFusionError;
@@ -9,16 +9,16 @@ use crate::type_name::sql_name;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{aggregate} overflows {result_type}; {advice}")]
 pub struct SumOverflow {
-    /// The aggregate as the query names it, such as `sum(lineitem.l_quantity)`.
+    /// The aggregate as written in the query, such as `sum(lineitem.l_quantity)`.
     pub aggregate: String,
-    /// The type that is too narrow, in SQL.
+    /// The SQL name of the type that is too narrow.
     pub result_type: String,
-    /// What to do about it.
+    /// The advice.
     pub advice: String,
 }
 
 impl SumOverflow {
-    /// The overflow of `aggregate`, whose result is of `data_type`.
+    /// The overflow of `aggregate`, whose result has type `data_type`.
     pub fn new(aggregate: &str, data_type: &DataType) -> Self {
         Self {
             aggregate: aggregate.to_owned(),
@@ -27,13 +27,13 @@ impl SumOverflow {
         }
     }
 
-    /// The same as DataFusion carries it.
+    /// Converts it to a DataFusionError.
     pub fn into_datafusion(self) -> DataFusionError {
         DataFusionError::External(Box::new(self))
     }
 }
 
-/// The next wider type with the same scale.
+/// Returns the next wider type with the same scale.
 fn advice(data_type: &DataType) -> String {
     let wider = match data_type {
         DataType::Int64 | DataType::UInt64 => format!("DECIMAL({DECIMAL128_MAX_PRECISION},0)"),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decimal_is_told_the_next_wider_one_of_the_same_scale() {
+    fn the_advice_for_a_decimal_is_the_next_wider_one_of_the_same_scale() {
         let advice_of = |data_type| SumOverflow::new("sum(x)", &data_type).advice;
         assert_eq!(advice_of(DataType::Decimal128(38, 4)), "cast the argument to DECIMAL(76,4)");
         assert_eq!(advice_of(DataType::Decimal64(18, 2)), "cast the argument to DECIMAL(38,2)");

@@ -1,8 +1,8 @@
-//! `sum`, which fails where DataFusion's wraps.
+//! `sum`, which fails instead of wrapping.
 //!
 //! Types, names and optimizations are DataFusion's, with one exception: its rewrite of
-//! `sum(x + 1)` to `sum(x) + 1 * count(x)` is left out, because SQL's `+` and `*` on BIGINT wrap
-//! where the sum would have failed.
+//! `sum(x + 1)` to `sum(x) + 1 * count(x)` is omitted, because SQL's `+` and `*` on BIGINT wrap
+//! where the sum would fail.
 
 use std::sync::Arc;
 
@@ -159,7 +159,7 @@ impl AggregateUDFImpl for CheckedSum {
         self.builtin.set_monotonicity(data_type)
     }
 
-    /// DataFusion adds statistics up with checks and gives up where they overflow.
+    /// DataFusion adds statistics with checks and gives up on overflow.
     fn value_from_stats(&self, statistics_args: &StatisticsArgs) -> Option<ScalarValue> {
         self.builtin.value_from_stats(statistics_args)
     }

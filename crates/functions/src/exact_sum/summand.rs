@@ -22,12 +22,12 @@ pub(crate) trait Summand: ArrowNativeTypeOp + Hash + Eq {
     /// The largest [`magnitude`](Self::magnitude) that no value of this type exceeds.
     const MAGNITUDE_MAX: u128;
 
-    /// A bound on the absolute values, in a unit of the type's own: not less than the largest, and
-    /// cheap to find.
+    /// A bound on the absolute values, in a type-specific unit: at least the largest one, and
+    /// cheap to compute.
     fn magnitude(values: &[Self]) -> u128;
 }
 
-/// Whole numbers. `bits` of a value are below the same power of two as its absolute value, and `above` them is the bound.
+/// Integers. `bits` of a value are below the same power of two as its absolute value, and `above` them is the bound.
 macro_rules! whole {
     ($($native:ty: max $max:expr, negative $negative:expr, bits $bits:expr, above $above:expr;)*) => {$(
         impl Summand for $native {
@@ -69,7 +69,7 @@ macro_rules! unsigned {
 whole! {
     i32: max i32::MAX, negative i32::is_negative, bits |it: i32| unsigned!(it, i32), above 1;
     i64: max i64::MAX, negative i64::is_negative, bits |it: i64| unsigned!(it, i64), above 1;
-    // In units of 2^64: the upper halves alone say enough, and take half the work.
+    // In units of 2^64: the upper halves suffice, and take half the work.
     i128: max i64::MAX, negative i128::is_negative,
         bits |it: i128| unsigned!((it >> 64) as i64, i64), above 1;
     // In units of 2^128.

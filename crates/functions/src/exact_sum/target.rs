@@ -1,10 +1,10 @@
-//! The type that a total must fit, and the columns in which an unfinished total travels.
+//! The type that a total must fit, and the columns of a partial total.
 //!
-//! A partial aggregation hands on the low part of each total and, in a second column, its wraps.
-//! Where the result has ten digits more than the argument (a DECIMAL of at most 28 digits, in 128
-//! bits) the second column is left out: values below 10^p need more than 10^10 rows in one
-//! partition before they reach 10^(p+10), which is less than the range of the bits that hold it.
-//! There is [`Headroom::Ample`] then, and sums are added up as fast as DataFusion's.
+//! A partial aggregation passes on the low part of each total and, in a second column, its wraps.
+//! If the result has ten digits more than the argument (a DECIMAL of at most 28 digits, in 128
+//! bits), the second column is omitted: values below 10^p need more than 10^10 rows in one
+//! partition to reach 10^(p+10), which is less than the range of the bits that hold it.
+//! [`Headroom::Ample`] then applies, and sums are added as fast as DataFusion's.
 
 use std::ops::RangeInclusive;
 
@@ -20,12 +20,12 @@ use crate::exact_sum::total::ExactTotal;
 /// Digits that DataFusion adds to a decimal argument's precision for its sum.
 const SUM_DIGITS: u8 = 10;
 
-/// Where a total goes: the aggregate's name, its result type and that type's range.
+/// The destination of a total: the aggregate's name, its result type and that type's range.
 #[derive(Clone, Debug)]
 pub(crate) struct TotalTarget<N> {
     aggregate: String,
     data_type: DataType,
-    /// The range of a decimal's digits; of every other type all bit patterns are legal.
+    /// The range of a decimal's digits; for every other type all bit patterns are valid.
     range: Option<RangeInclusive<N>>,
 }
 
@@ -44,13 +44,13 @@ impl<N: Summand> TotalTarget<N> {
         &self.data_type
     }
 
-    /// The total as a value of the result type, or the overflow.
+    /// Returns the total as a value of the result type, or the overflow.
     pub(crate) fn check(&self, total: ExactTotal<N>) -> Result<N> {
         self.check_all(&[total.low], &[total.wraps])?;
         Ok(total.low)
     }
 
-    /// Checks totals given as their low parts and their wraps; no wraps at all stand for zeros.
+    /// Checks totals given as low parts and wraps; empty wraps mean zeros.
     pub(crate) fn check_all(&self, lows: &[N], wraps: &[i64]) -> Result<()> {
         let outside = |range: &RangeInclusive<N>| !lows.iter().all(|low| range.contains(low));
         if wraps.iter().any(|&wraps| wraps != 0) || self.range.as_ref().is_some_and(outside) {
@@ -59,23 +59,23 @@ impl<N: Summand> TotalTarget<N> {
         Ok(())
     }
 
-    /// Checks that totals that travel without their wraps have none.
+    /// Checks that totals whose states omit the wraps have none.
     pub(crate) fn check_unwrapped(&self, wraps: &[i64]) -> Result<()> {
         self.check_all(&[], wraps)
     }
 
-    /// The overflow of this aggregate.
+    /// Returns the overflow error of this aggregate.
     pub(crate) fn overflow(&self) -> DataFusionError {
         SumOverflow::new(&self.aggregate, &self.data_type).into_datafusion()
     }
 }
 
-/// Whether totals of `argument` summed as `result` travel with their wraps.
+/// Whether states of `argument` summed as `result` include the wraps.
 pub(crate) fn carries_wraps(argument: &DataType, result: &DataType) -> bool {
     !headroom(argument, result).is_ample()
 }
 
-/// The headroom of totals of `argument` summed as `result`, before there are any.
+/// Returns the initial headroom of totals of `argument` summed as `result`.
 pub(crate) fn headroom(argument: &DataType, result: &DataType) -> Headroom {
     match (decimal_precision(argument), decimal_precision(result)) {
         (Some(argument), Some(result)) if result >= argument + SUM_DIGITS => Headroom::Ample,

@@ -2,13 +2,13 @@
 //!
 //! An [`ExactTotal`] is the sum modulo 2^w in the w bits of the values' own type, and how often it
 //! wrapped: exact = low + wraps · 2^w. That needs no wider arithmetic and, where there is headroom
-//! (`headroom`), not even a check per value; and it makes addition associative, so the same rows give the same total (or the same
+//! (`headroom`), not even a check per value; and it makes addition associative: the same rows give the same total (or
 //! overflow) in any order, grouping and number of partitions. Because `low` spans the whole range
 //! of the type, a total fits the type exactly when `wraps` is 0.
 //!
-//! Intervals are sums of months, days and nanoseconds, each with its own range, and one counter
-//! cannot tell them apart: there every wrap counts upwards, never back, so an interval sum that
-//! overflows on the way fails although later rows would have taken it back.
+//! Interval sums consist of months, days and nanoseconds, each with its own range, and one counter
+//! cannot distinguish them: every wrap counts upwards, never back, so an interval sum that
+//! overflows on the way fails even if later rows would reverse it.
 
 use datafusion::arrow::array::{Array, ArrowNumericType, PrimitiveArray};
 use datafusion::arrow::compute::sum;
@@ -36,7 +36,7 @@ impl<N: Summand> ExactTotal<N> {
         }
     }
 
-    /// Takes back one value that was added.
+    /// Subtracts a value that was added.
     #[inline]
     pub(crate) fn subtract(&mut self, value: N) {
         let (low, wrapped) = self.low.minus(value);
@@ -52,7 +52,7 @@ impl<N: Summand> ExactTotal<N> {
         self.wraps += other.wraps;
     }
 
-    /// Takes back a total that was added.
+    /// Subtracts a total that was added.
     pub(crate) fn retract(&mut self, other: Self) {
         self.subtract(other.low);
         self.wraps -= other.wraps;
@@ -68,8 +68,8 @@ pub(crate) fn total_of_values<N: Summand>(values: &[N]) -> ExactTotal<N> {
     total
 }
 
-/// The total of the values of `array` that are not null. With `headroom` they are added up without
-/// looking for wraps.
+/// Returns the total of the non-null values of `array`. With `headroom` they are added without
+/// checking for wraps.
 pub(crate) fn total_of<T>(
     array: &PrimitiveArray<T>,
     mut headroom: Headroom,

@@ -1,9 +1,9 @@
-//! Frames of windows without the row that they are for, or its peers: `… ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW`.
+//! Window frames without the current row or its peers: `… ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW`.
 //!
-//! DataFusion knows no EXCLUDE. The words before the parser leave a constant in its place ([`EXCLUDE`]) among those that
-//! rows are partitioned by. A function over such a frame is one of windows here: a count, a sum of whole numbers, and a sum
-//! or an average of decimals go along with the frames (`running`); other aggregates are computed anew over the rows of
-//! each frame, so that their time grows with its length.
+//! DataFusion does not support EXCLUDE. Before parsing, it is replaced by a constant ([`EXCLUDE`]) among the partition
+//! keys. A function over such a frame is a window function here: a count, a sum of integers, and a sum
+//! or an average of decimals follow the frames (`running`); other aggregates are recomputed over the rows of
+//! each frame, so their time grows with its length.
 
 mod running;
 
@@ -31,10 +31,10 @@ use datafusion::physical_expr::PhysicalExpr;
 use crate::failure::FunctionFailure;
 use running::{PartitionRows, Running, goes_along};
 
-/// What a constant begins with that stands for an EXCLUDE; its words follow.
+/// The prefix of a constant that represents EXCLUDE; its words follow.
 pub const EXCLUDE: &str = "$exclude ";
 
-/// The rows that a frame goes without.
+/// The rows that a frame excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Without {
     Current,
@@ -61,7 +61,7 @@ enum Computed {
     Nth,
 }
 
-/// The call of a window function, with what EXCLUDE leaves of its frame.
+/// Rewrites the call of a window function whose frame has an EXCLUDE.
 pub(crate) fn excluded(mut call: RawWindowExpr) -> Result<RawWindowExpr> {
     let Some(at) = call.partition_by.iter().position(|key| without_of(key).is_some()) else {
         return Ok(call);
@@ -75,7 +75,7 @@ pub(crate) fn excluded(mut call: RawWindowExpr) -> Result<RawWindowExpr> {
             "first_value" => Computed::First,
             "last_value" => Computed::Last,
             "nth_value" => Computed::Nth,
-            // These look at the whole partition.
+            // These use the whole partition.
             _ => return Ok(call),
         },
     };
@@ -89,7 +89,7 @@ pub(crate) fn excluded(mut call: RawWindowExpr) -> Result<RawWindowExpr> {
     let arguments = call.args.len();
     call.args.extend(call.filter.take().map(|filter| *filter));
     let is_distinct = std::mem::take(&mut call.distinct);
-    // Columns of plans are told apart by the names of their functions.
+    // Function names must be unique because they name plan columns.
     let distinct = if is_distinct { " DISTINCT" } else { "" };
     let filter = if has_filter { " FILTER" } else { "" };
     let (name, words) = (call.func_def.name(), without.words());
@@ -107,7 +107,7 @@ pub(crate) fn excluded(mut call: RawWindowExpr) -> Result<RawWindowExpr> {
     Ok(call)
 }
 
-/// Whether these are the arguments of `count(*)`, which DataFusion replaces only where they are alone.
+/// Whether these are the arguments of `count(*)`, which DataFusion replaces only if they are alone.
 fn is_everything(args: &[Expr]) -> bool {
     #[expect(deprecated, reason = "DataFusion marks it so and still plans it")]
     let is_star = matches!(args, [Expr::Wildcard { .. }]);
@@ -125,7 +125,7 @@ struct Excluded {
     name: String,
     computed: Computed,
     without: Without,
-    /// How many arguments there are, without the condition of a FILTER that follows them.
+    /// Returns the number of arguments, without the FILTER condition that follows them.
     arguments: usize,
     has_filter: bool,
     is_distinct: bool,
@@ -208,16 +208,16 @@ struct Frames {
     exprs: Vec<Arc<dyn PhysicalExpr>>,
     fields: Vec<FieldRef>,
     return_field: FieldRef,
-    /// Whether the aggregate goes along with the frames.
+    /// Whether the aggregate follows the frames.
     goes_along: bool,
     running: Option<Running>,
-    /// The peers of each row, itself among them.
+    /// The peers of each row, including itself.
     peers: Option<Vec<Range<usize>>>,
     row: usize,
 }
 
 impl Frames {
-    /// The ranges of rows of a frame that it goes without, for the row that is next.
+    /// Returns the ranges that the frame of the next row excludes.
     fn left_out(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<[Range<usize>; 2]> {
         let row = self.row;
         if self.without == Without::Current {
@@ -236,7 +236,7 @@ impl Frames {
         })
     }
 
-    /// The rows of a frame that are left.
+    /// Returns the remaining rows of a frame.
     fn rows(&self, values: &[ArrayRef], frame: &Range<usize>, out: &[Range<usize>]) -> Vec<u32> {
         let is_left = |at: &usize| !out.iter().any(|out| out.contains(at));
         let passes = |at: &usize| {
@@ -266,7 +266,7 @@ impl Frames {
         }
     }
 
-    /// The aggregate over a frame, into which the one before is taken along.
+    /// Evaluates the aggregate over a frame, continuing from the previous one.
     fn taken_along(
         &mut self,
         function: &AggregateUDF,
@@ -288,7 +288,7 @@ impl Frames {
         result
     }
 
-    /// The aggregate over the rows of a frame that are left.
+    /// Evaluates the aggregate over the remaining rows of a frame.
     fn computed_anew(
         &self,
         function: &AggregateUDF,
@@ -305,7 +305,7 @@ impl Frames {
         accumulator.evaluate()
     }
 
-    /// Which of the rows that are left is wanted: counted from 1 on, as `nth_value` is told for the row.
+    /// Returns which remaining row is wanted, counted from 1, as `nth_value` specifies for the row.
     fn nth(&self, values: &[ArrayRef], rows: &[u32]) -> Result<Option<u32>> {
         let nth = values[1].as_primitive::<Int64Type>();
         if nth.is_null(self.row) {
@@ -318,19 +318,19 @@ impl Frames {
     }
 }
 
-/// The error of an `nth_value` that is told to count to 0, or below.
+/// The error of an `nth_value` whose argument is not positive.
 pub(crate) fn not_positive() -> DataFusionError {
     let message = "argument of nth_value must be greater than zero".to_owned();
     FunctionFailure::error("22016", message)
 }
 
-/// The part of a range that is in another one.
+/// Intersects two ranges.
 fn within(range: Range<usize>, frame: &Range<usize>) -> Range<usize> {
     let (start, end) = (range.start.max(frame.start), range.end.min(frame.end));
     start..end.max(start)
 }
 
-/// Ranges of rows that are equal in the order; one range where there is no order.
+/// Returns ranges of rows that are equal in the order; one range without an order.
 fn peers_of(keys: &[ArrayRef], rows: usize) -> Result<Vec<Range<usize>>> {
     if keys.is_empty() {
         return Ok(vec![0..rows; rows]);

@@ -1,5 +1,5 @@
-//! An aggregate that goes along with the frames of a partition: rows that come in are added, rows that leave are taken
-//! out, and those that EXCLUDE leaves out of a frame are taken out while it is asked for its result.
+//! An aggregate that follows the frames of a partition: it adds rows that enter, retracts rows that leave, and
+//! retracts the rows that EXCLUDE removes while it evaluates a frame.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Accumulator, AggregateUDF};
 
-/// The aggregates whose accumulators give back any row, whatever came before it.
+/// Aggregates whose accumulators can retract any row, in any order.
 const GIVE_BACK: [&str; 3] = ["avg", "count", "sum"];
 
-/// Whether an aggregate of such arguments can go along: floats would be rounded otherwise than in a sum of those that
-/// are left.
+/// Whether an aggregate over these arguments can follow the frames: retracting floats would round differently from
+/// summing the remaining rows only.
 pub(super) fn goes_along<'a>(
     function: &AggregateUDF,
     is_distinct: bool,
@@ -32,8 +32,8 @@ pub(super) struct PartitionRows<'a> {
 }
 
 impl PartitionRows<'_> {
-    /// The arguments of the rows of a range that count.
-    fn of(&self, range: &Range<usize>) -> Result<Vec<ArrayRef>> {
+    /// Returns the arguments of the rows in a range that pass the filter.
+    fn filtered_arguments(&self, range: &Range<usize>) -> Result<Vec<ArrayRef>> {
         let (from, length) = (range.start, range.end.saturating_sub(range.start));
         let passes = self.filter.map(|passes| passes.slice(from, length));
         let columns = self.arguments.iter().map(|column| {
@@ -55,17 +55,17 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Over no rows yet.
+    /// Starts without rows.
     pub(super) fn new(accumulator: Box<dyn Accumulator>) -> Self {
         Self { accumulator, frame: 0..0 }
     }
 
-    /// Whether a frame can be reached: neither end goes back.
+    /// Whether it can advance to a frame: neither end moves backwards.
     pub(super) fn reaches(&self, frame: &Range<usize>) -> bool {
         frame.start >= self.frame.start && frame.end >= self.frame.end
     }
 
-    /// Goes on to a frame.
+    /// Advances to a frame.
     pub(super) fn move_to(&mut self, rows: &PartitionRows<'_>, frame: &Range<usize>) -> Result<()> {
         let before = self.frame.clone();
         self.take_out(rows, &(before.start..frame.start.min(before.end)))?;
@@ -74,7 +74,7 @@ impl Running {
         Ok(())
     }
 
-    /// The result without these rows of the frame.
+    /// Evaluates the frame without these rows.
     pub(super) fn without(
         &mut self,
         rows: &PartitionRows<'_>,
@@ -91,10 +91,18 @@ impl Running {
     }
 
     fn add(&mut self, rows: &PartitionRows<'_>, range: &Range<usize>) -> Result<()> {
-        if range.is_empty() { Ok(()) } else { self.accumulator.update_batch(&rows.of(range)?) }
+        if range.is_empty() {
+            Ok(())
+        } else {
+            self.accumulator.update_batch(&rows.filtered_arguments(range)?)
+        }
     }
 
     fn take_out(&mut self, rows: &PartitionRows<'_>, range: &Range<usize>) -> Result<()> {
-        if range.is_empty() { Ok(()) } else { self.accumulator.retract_batch(&rows.of(range)?) }
+        if range.is_empty() {
+            Ok(())
+        } else {
+            self.accumulator.retract_batch(&rows.filtered_arguments(range)?)
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `min`, `max` and `avg` of intervals: by how long they are, a month being 30 days and a day 24 hours.
+//! `min`, `max` and `avg` of intervals by length: a month is 30 days and a day is 24 hours.
 
 use std::cmp::Ordering;
 use std::mem::size_of_val;
@@ -16,15 +16,15 @@ use datafusion::logical_expr::utils::format_state_name;
 use crate::scalar::interval_times;
 use crate::temporal::interval_length;
 
-/// The type of the intervals of SQL.
+/// SQL's interval type.
 pub(crate) const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
 const NANOS: DataType = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
 
-/// The shortest or longest interval, the last of those that are equally long.
+/// The shortest or longest interval; among equally long ones the last.
 #[derive(Debug)]
 pub(crate) struct IntervalExtreme {
-    /// How a value compares to the best so far in order to take its place.
+    /// How a value must compare to the best so far to replace it.
     better: Ordering,
     best: Option<IntervalMonthDayNano>,
 }
@@ -64,7 +64,7 @@ impl Accumulator for IntervalExtreme {
     }
 }
 
-/// The sums of months, days and nanoseconds, each on its own, and how many intervals there are.
+/// Separate sums of months, days and nanoseconds, and the number of intervals.
 #[derive(Debug, Default)]
 pub(crate) struct IntervalMean {
     months: i64,

@@ -1,4 +1,4 @@
-//! `min` and `max` in the order of SQL, and aggregates of intervals.
+//! `min` and `max` in SQL's order, and aggregates of intervals.
 
 pub(crate) mod intervals;
 pub(crate) mod nested;

@@ -13,16 +13,16 @@ use datafusion::logical_expr::Accumulator;
 
 use crate::temporal::{measured, measured_type};
 
-/// The least or largest nested value, in the order in which ORDER BY puts them: by their first element
-/// that differs, NULL as the largest, and the shorter list before the longer one.
+/// The smallest or largest nested value, in the order of ORDER BY: by the first element
+/// that differs, NULL as the largest, and shorter lists first.
 ///
-/// DataFusion 55.2 compares nested values as scalars: without a place for NULL in a struct, without an
-/// order of lists of structs, and not at all if they are maps (`functions-aggregate-common/min_max.rs`;
+/// DataFusion 55.2 compares nested values as scalars: without an order for NULL in structs or for
+/// lists of structs, and not at all for maps (`functions-aggregate-common/min_max.rs`;
 /// apache/datafusion#24937).
 #[derive(Debug)]
 pub(crate) struct NestedExtreme {
     data_type: DataType,
-    /// How a value compares to the best so far in order to take its place.
+    /// How a value must compare to the best so far to replace it.
     better: Ordering,
     converter: RowConverter,
     best: Option<(OwnedRow, ScalarValue)>,
@@ -51,7 +51,7 @@ impl Accumulator for NestedExtreme {
         let values = &values[0];
         let rows = self.converter.convert_columns(&[measured(values)?])?;
         let valid = (0..values.len()).filter(|row| values.is_valid(*row));
-        // Of intervals within them that are equally long the last ones are kept, as of intervals.
+        // Among equally long intervals the last one is kept, as for plain intervals.
         let worse = self.better.reverse();
         let is_worse = |row, best| rows.row(row).cmp(&rows.row(best)) == worse;
         let best = valid.reduce(|best, row| if is_worse(row, best) { best } else { row });

@@ -1,9 +1,9 @@
-//! `min` and `max`, which order floats as SQL does when they are grouped too: NaN is the largest.
+//! `min` and `max` with SQL's order of floats, also in groups: NaN is the largest.
 //!
-//! DataFusion's grouped extremes start from the largest and smallest finite float, so that the `min`
-//! of nothing but ∞ is 1.797e308, and pass NaN over or not by where it stands
-//! (functions-aggregate/min_max.rs, 55.2; apache/datafusion#24432). Those without groups, in moving
-//! frames and of all other types are its own.
+//! DataFusion's grouped extremes start from the largest and smallest finite float, so the `min`
+//! of only ∞ is 1.797e308, and whether they skip NaN depends on its position
+//! (functions-aggregate/min_max.rs, 55.2; apache/datafusion#24432). Without groups, in moving
+//! frames and for all other types they are DataFusion's.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::extremes::intervals::{INTERVAL, IntervalExtreme};
 use crate::extremes::nested::NestedExtreme;
 use crate::masked::masked;
 
-/// Defines `$name`: DataFusion's `$builtin`, with another grouped form for floats, which keeps the
-/// values that compare as `$better` to the best so far.
+/// Defines `$name`: DataFusion's `$builtin` with a different grouped implementation for floats, which keeps
+/// the value that compares as `$better` to the best so far.
 macro_rules! extreme {
     ($(#[$doc:meta])* $name:ident, $builtin:ident, $better:expr) => {
         $(#[$doc])*
@@ -68,7 +68,7 @@ macro_rules! extreme {
                 args: AccumulatorArgs,
             ) -> Result<Box<dyn Accumulator>> {
                 let data_type = args.return_field.data_type();
-                // These give no rows back, so that each frame is computed anew (`framed`).
+                // These cannot retract rows, so each frame is recomputed (`framed`).
                 if data_type.is_nested() || *data_type == INTERVAL {
                     return self.accumulator(args);
                 }
@@ -141,13 +141,13 @@ extreme!(
     Ordering::Greater
 );
 
-/// The least or largest float of each group.
+/// The smallest or largest float of each group.
 #[derive(Debug)]
 struct GroupedExtreme<T: ArrowPrimitiveType> {
-    /// How a value compares to the best so far in order to take its place.
+    /// How a value must compare to the best so far to replace it.
     better: Ordering,
     best: Vec<T::Native>,
-    /// Which groups have seen a value.
+    /// Which groups contain a value.
     seen: NullState,
 }
 
@@ -156,7 +156,7 @@ impl<T: ArrowPrimitiveType> GroupedExtreme<T> {
         Self { better, best: vec![], seen: NullState::new() }
     }
 
-    /// What every value of the order is at least as good as.
+    /// The value that every other one replaces or equals.
     fn worst(&self) -> T::Native {
         match self.better {
             Ordering::Less => T::Native::MAX_TOTAL_ORDER,

@@ -1,4 +1,4 @@
-//! An aggregate that is computed anew for each frame.
+//! An aggregate that is recomputed for each frame.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
 use super::suffixes::Suffixes;
 
-/// Rows of a frame over which an aggregate is computed from the first one on. Where there are more, one whose states can
-/// be merged is merged of two parts.
+/// Number of frame rows up to which an aggregate is recomputed from the first row. Larger frames are merged from two
+/// parts, if the aggregate's states can be merged.
 const ROWS_MAX: usize = 1024;
 
-/// What accumulators of a call are made of.
+/// Arguments for creating a call's accumulators.
 #[derive(Debug)]
 pub(super) struct Call {
     function: AggregateUDF,
@@ -34,7 +34,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn of(function: &AggregateUDF, args: &AccumulatorArgs) -> Self {
+    pub(super) fn new(function: &AggregateUDF, args: &AccumulatorArgs) -> Self {
         Self {
             function: function.clone(),
             return_field: Arc::clone(&args.return_field),
@@ -64,17 +64,17 @@ impl Call {
     }
 }
 
-/// An aggregate that is computed anew for each frame.
+/// An aggregate that is recomputed for each frame.
 #[derive(Debug)]
 pub(super) struct Anew {
     call: Call,
-    /// The rows of the frame, as they came.
+    /// The rows of the frame, in order.
     rows: VecDeque<Vec<ArrayRef>>,
-    /// How many there are.
+    /// Number of rows.
     count: usize,
     /// Whether its states can be merged in any order.
     is_merged: bool,
-    /// The states of parts of a large frame.
+    /// The states over suffixes of a large frame.
     suffixes: Option<Suffixes>,
 }
 
@@ -87,12 +87,12 @@ impl Anew {
         Self { call, rows: VecDeque::new(), count: 0, is_merged: false, suffixes: None }
     }
 
-    /// One whose states can be merged in any order.
+    /// Creates one whose states can be merged in any order.
     pub(super) fn merged(call: Call) -> Self {
         Self { is_merged: true, ..Self::new(call) }
     }
 
-    /// Brings the rows of the frame together.
+    /// Concatenates the rows of the frame.
     fn whole(&mut self) -> Result<Option<&Vec<ArrayRef>>> {
         if self.rows.len() > 1 {
             let columns = 0..self.rows[0].len();
@@ -111,7 +111,7 @@ impl Anew {
         if self.suffixes.is_none() {
             self.whole()?;
             let rows = self.rows.front().map_or(&[][..], Vec::as_slice);
-            self.suffixes = Some(Suffixes::of(&self.call, rows)?);
+            self.suffixes = Some(Suffixes::try_new(&self.call, rows)?);
         }
         match &mut self.suffixes {
             Some(suffixes) => suffixes.evaluate(&self.call),

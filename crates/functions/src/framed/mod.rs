@@ -1,11 +1,11 @@
-//! Aggregates as window functions: over frames that lose rows, and in the order of the window.
+//! Aggregates as window functions: over frames that lose rows, and in window order.
 //!
-//! Where a frame loses rows at its begin, DataFusion takes them out of the running aggregate, and refuses those that
-//! cannot give rows back (apache/datafusion#21957). Here these keep the rows of the frame and are computed anew for
-//! each (`anew`), large frames of parts (`suffixes`). So are those that DataFusion takes rows out of by arithmetic that
-//! rounds: of 1e308 and 1 it leaves 0 when 1e308 is gone, of an infinity NaN; and `bit_xor`, of which it leaves 0 where
-//! no value is left. And where rows come in the opposite order of a window, DataFusion goes through them backwards with
-//! the aggregate's counterpart, which for lists and texts gives them backwards, too (`SlidingAggregateWindowExpr`,
+//! When a frame loses rows at its beginning, DataFusion retracts them from the running aggregate, and rejects functions
+//! that cannot retract rows (apache/datafusion#21957). Here these keep the rows of the frame and are recomputed for
+//! each frame (`anew`), for large frames from parts (`suffixes`). So are aggregates whose retraction rounds
+//! or loses information: of 1e308 and 1 DataFusion leaves 0 when 1e308 leaves, of an infinity NaN; and `bit_xor`, for
+//! which it leaves 0 if no value is left. And if rows come in the reverse of the window's order, DataFusion goes
+//! backwards with the reversed aggregate, which reverses lists and texts too (`SlidingAggregateWindowExpr`,
 //! 55.2): here they are sorted instead.
 
 mod anew;
@@ -30,7 +30,7 @@ use datafusion::logical_expr::{
 
 use anew::{Anew, Call};
 
-/// The call of a window function with an aggregate that any frame fits.
+/// Wraps an aggregate in a window call so that it supports any frame.
 pub(crate) fn framed(mut call: RawWindowExpr) -> RawWindowExpr {
     if let WindowFunctionDefinition::AggregateUDF(function) = &call.func_def {
         let loses_rows = !call.window_frame.start_bound.is_unbounded();
@@ -44,7 +44,7 @@ pub(crate) fn framed(mut call: RawWindowExpr) -> RawWindowExpr {
     call
 }
 
-/// An aggregate that any frame fits.
+/// An aggregate that supports any frame.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Framed {
     inner: AggregateUDF,
@@ -96,7 +96,7 @@ impl AggregateUDFImpl for Framed {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let call = Call::of(&self.inner, &args);
+        let call = Call::new(&self.inner, &args);
         if takes_out_inexactly(&self.inner, &args) {
             return Ok(Box::new(Anew::merged(call)));
         }
@@ -151,7 +151,7 @@ impl AggregateUDFImpl for Framed {
     }
 }
 
-/// Whether DataFusion's aggregate is another one than a new one over the rows that are left when it gave rows back.
+/// Whether DataFusion's aggregate after retracting rows may differ from a new one over the remaining rows.
 fn takes_out_inexactly(function: &AggregateUDF, args: &AccumulatorArgs) -> bool {
     let is_float = || args.expr_fields.first().is_some_and(|of| of.data_type().is_floating());
     !args.is_distinct

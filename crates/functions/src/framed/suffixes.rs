@@ -1,12 +1,12 @@
-//! The states of an aggregate over the parts of a large frame, from which rows leave without being taken out.
+//! Aggregate states over the suffixes of a large frame, so that rows can leave without being retracted.
 //!
 //! ```text
 //! rows of the frame      a  b  c  d │ e  f
 //! states                 abcd bcd cd d │ ef
 //! ```
 //!
-//! When the states are made, there is one for each row: of it and those behind it. Rows that come later are added to one
-//! more. The frame is the first of the former and the latter; when its first row leaves, so does its state.
+//! When the states are built, there is one for each row: over the row and its successors. Later rows are added to one
+//! more state. The frame is the first suffix plus the later rows; when its first row leaves, so does its state.
 
 use std::mem::size_of;
 
@@ -20,15 +20,15 @@ use super::anew::Call;
 /// The states of a frame.
 #[derive(Debug)]
 pub(super) struct Suffixes {
-    /// Of each row and those behind it; that of the first row is the last.
+    /// Over each row and its successors; the first row's state is last.
     states: Vec<Vec<ScalarValue>>,
-    /// Of the rows that came later.
+    /// Over the later rows.
     later: Box<dyn Accumulator>,
 }
 
 impl Suffixes {
-    /// The states of these rows.
-    pub(super) fn of(call: &Call, rows: &[ArrayRef]) -> Result<Self> {
+    /// Builds the states for these rows.
+    pub(super) fn try_new(call: &Call, rows: &[ArrayRef]) -> Result<Self> {
         let count = rows.first().map_or(0, |column| column.len());
         let mut suffix = call.accumulator()?;
         let mut states = Vec::with_capacity(count);
@@ -45,14 +45,14 @@ impl Suffixes {
         self.later.update_batch(rows)
     }
 
-    /// Without so many rows at the begin; none where no state is left, of which rows could leave one by one.
+    /// Drops this many rows from the start; None if no states are left to drop rows one by one.
     pub(super) fn without(mut self, gone: usize) -> Option<Self> {
         let left = self.states.len().checked_sub(gone).filter(|left| *left > 0)?;
         self.states.truncate(left);
         Some(self)
     }
 
-    /// The aggregate over the frame.
+    /// Evaluates the aggregate over the frame.
     pub(super) fn evaluate(&mut self, call: &Call) -> Result<ScalarValue> {
         let mut whole = call.accumulator()?;
         if let Some(state) = self.states.last() {

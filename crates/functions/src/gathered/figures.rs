@@ -1,4 +1,4 @@
-//! Results that are numbers: entropy, the median of distances; and the histogram.
+//! Numeric results: entropy, median absolute deviation; and the histogram.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// How often each value is there.
+/// Counts each value.
 fn histogram(groups: &Groups<'_>) -> Result<ArrayRef> {
     let DataType::Map(entries, _) = groups.result else { return internal_err!("not a map") };
     let (mut rows, mut counts, mut lengths, mut valid) = (vec![], vec![], vec![], vec![]);
@@ -89,13 +89,13 @@ fn histogram_type(given: &[DataType]) -> DataType {
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(fields), false)), false)
 }
 
-/// How many conditions are true.
+/// Counts true conditions.
 fn count_if(groups: &Groups<'_>) -> Result<ArrayRef> {
     let flags = groups.columns[0].as_boolean();
     groups.figures(|range| Ok(Some(range.filter(|row| flags.value(*row)).count() as f64)))
 }
 
-/// The same as a count, which keeps no rows.
+/// The same as a plain count, which keeps no rows.
 fn counted_if(mut function: AggregateFunction) -> Result<Expr> {
     let args = std::mem::take(&mut function.params.args);
     for condition in args {

@@ -1,4 +1,4 @@
-//! An aggregate as an entry of a table, and DataFusion's function made of it.
+//! An aggregate as a table entry, and its conversion to a DataFusion function.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use super::rows::{GroupRows, kept};
 use crate::listing::{Listing, no_function, told_apart_by_listing};
 use crate::scalar::{Arguments, GroupedForm, JSON_MARK, JSONB_MARK, is_json_field};
 
-/// What an aggregate gives for its rows.
+/// Computes an aggregate over its rows.
 pub(crate) type Finish = fn(&Groups<'_>) -> Result<ArrayRef>;
 
-/// An aggregate, as it is documented and computed.
+/// An aggregate with its documentation and implementation.
 pub(crate) struct GatheredEntry {
     pub(crate) name: &'static str,
     pub(crate) aliases: &'static [&'static str],
@@ -33,23 +33,23 @@ pub(crate) struct GatheredEntry {
     pub(crate) about: &'static str,
     pub(crate) example: &'static str,
     pub(super) takes: &'static [Arguments],
-    /// How many arguments are gathered; those behind them are constants.
+    /// Number of collected arguments; the following ones are constants.
     pub(super) gathered: usize,
-    /// The arguments that must not be NULL in a row that counts.
+    /// The arguments that must not be NULL; other rows are skipped.
     pub(super) required: &'static [usize],
     /// Whether the values may be given as WITHIN GROUP (ORDER BY values).
     pub(super) within_group: bool,
     pub(super) gives: fn(&[DataType]) -> DataType,
-    /// What it is instead outside of windows, where that needs less.
+    /// A cheaper equivalent outside of windows.
     pub(super) instead: Option<fn(AggregateFunction) -> Result<Expr>>,
     pub(super) finish: Finish,
-    /// The result of no rows, where that is not NULL.
+    /// The result over no rows, if it is not NULL.
     pub(super) of_none: Option<f64>,
-    /// The mark of its results, where they are JSON.
+    /// The mark of its results, if they are JSON.
     pub(super) mark: Option<&'static str>,
 }
 
-/// An entry as DataFusion's function.
+/// Converts an entry to a DataFusion function.
 pub(crate) struct Gathered {
     entry: &'static GatheredEntry,
     listing: Listing,
@@ -90,14 +90,14 @@ impl Gathered {
     }
 }
 
-/// The value of an argument that must be one.
+/// Returns the value of an argument that must be constant.
 fn constant(name: &str, expr: &Arc<dyn PhysicalExpr>) -> Result<ScalarValue> {
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     let none = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
     let value = expr.evaluate(&none).and_then(|value| value.into_array(1));
     match value {
         Ok(value) => ScalarValue::try_from_array(&value, 0),
-        Err(_) => plan_err!("{name}: an argument behind the values must be a constant"),
+        Err(_) => plan_err!("{name}: the arguments after the values must be constants"),
     }
 }
 
@@ -205,7 +205,7 @@ impl std::fmt::Debug for GatheredEntry {
 }
 
 impl GatheredGroups {
-    /// The rows that count.
+    /// Selects the relevant rows.
     fn wanted(
         &self,
         values: &[ArrayRef],
@@ -318,7 +318,7 @@ impl Accumulator for GatheredGroup {
 }
 
 impl GatheredEntry {
-    /// What entries leave out.
+    /// The defaults of entries.
     pub(super) const NONE: Self = Self {
         name: "",
         aliases: &[],

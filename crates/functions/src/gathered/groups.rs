@@ -1,4 +1,4 @@
-//! The rows of each group side by side, out of which results are made.
+//! The rows of each group side by side, from which results are computed.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -17,14 +17,14 @@ use super::rows::Arranged;
 use crate::scalar::GroupedForm;
 use crate::temporal::measured_rows;
 
-/// The rows of all groups, and what the aggregate was called with.
+/// The rows of all groups, and the aggregate's other arguments.
 pub(super) struct Groups<'a> {
     pub(super) columns: Vec<ArrayRef>,
     offsets: Vec<i32>,
     pub(super) result: &'a DataType,
-    /// The arguments behind those that are gathered, which are constants.
+    /// The constant arguments after the collected ones.
     pub(super) constants: &'a [ScalarValue],
-    /// Whether the values are counted from the largest on.
+    /// Whether the values are in descending order.
     pub(super) descending: bool,
     /// How values are written as JSON.
     pub(super) json: GroupedForm,
@@ -43,7 +43,7 @@ impl<'a> Groups<'a> {
         Self { columns, offsets, result, constants, descending, json, keys: OnceCell::new() }
     }
 
-    /// Where each group begins, and the last one ends.
+    /// The start of each group, and the end of the last one.
     pub(super) fn offsets(&self) -> &[i32] {
         &self.offsets
     }
@@ -53,7 +53,7 @@ impl<'a> Groups<'a> {
         self.offsets.windows(2).map(|pair| pair[0] as usize..pair[1] as usize)
     }
 
-    /// The last column as keys that compare as SQL orders values.
+    /// Converts the last column to keys that compare like SQL values.
     pub(super) fn keys(&self) -> Result<&Rows> {
         if let Some(keys) = self.keys.get() {
             return Ok(keys);
@@ -63,7 +63,7 @@ impl<'a> Groups<'a> {
         Ok(self.keys.get_or_init(|| keys))
     }
 
-    /// The rows of a group, ordered by their keys; equal ones stay in their order.
+    /// Returns the rows of a group ordered by key; stable.
     pub(super) fn sorted(&self, range: Range<usize>) -> Result<Vec<usize>> {
         let keys = self.keys()?;
         let mut rows: Vec<usize> = range.collect();
@@ -71,7 +71,7 @@ impl<'a> Groups<'a> {
         Ok(rows)
     }
 
-    /// The row that would stand at a place, were the rows of a group [`sorted`](Self::sorted); they change places.
+    /// Returns the row at an index as if the group were [`sorted`](Self::sorted); reorders the rows.
     pub(super) fn row_at(&self, rows: &mut [usize], place: usize) -> Result<usize> {
         let keys = self.keys()?;
         let order = |left: &usize, right: &usize| {
@@ -80,7 +80,7 @@ impl<'a> Groups<'a> {
         Ok(*rows.select_nth_unstable_by(place, order).1)
     }
 
-    /// A value of the first column for each group.
+    /// Builds one value of the first column per group.
     pub(super) fn pick(
         &self,
         of: impl Fn(Range<usize>) -> Result<Option<usize>>,
@@ -92,7 +92,7 @@ impl<'a> Groups<'a> {
         Ok(cast(&take(&self.columns[0], &picked.finish(), None)?, self.result)?)
     }
 
-    /// A list of values of the first column for each group.
+    /// Builds a list of values of the first column per group.
     pub(super) fn pick_lists(
         &self,
         of: impl Fn(Range<usize>) -> Result<Option<Vec<usize>>>,
@@ -112,7 +112,7 @@ impl<'a> Groups<'a> {
         Ok(cast(&lists, self.result)?)
     }
 
-    /// A number for each group.
+    /// Builds one number per group.
     pub(super) fn figures(
         &self,
         of: impl Fn(Range<usize>) -> Result<Option<f64>>,
@@ -121,7 +121,7 @@ impl<'a> Groups<'a> {
         Ok(cast(&figures?, self.result)?)
     }
 
-    /// How often each value of a group is there, with the first row that has it, in the order of values.
+    /// Counts each value of a group, with the first row that has it, in value order.
     pub(super) fn counted(&self, range: Range<usize>) -> Result<Vec<(usize, usize)>> {
         let keys = self.keys()?;
         let mut counted: Vec<(usize, usize)> = Vec::new();
@@ -136,7 +136,7 @@ impl<'a> Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// The same with each value of a group once.
+    /// The same groups with duplicates removed.
     pub(super) fn distinct(&self, result: &'a DataType) -> Result<Self> {
         let (mut rows, mut offsets) = (Vec::new(), vec![0]);
         for range in self.ranges() {

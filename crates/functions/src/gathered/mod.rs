@@ -1,15 +1,15 @@
 //! Aggregates that need all values of a group at once: `mode`, `quantile_disc`, `histogram`, `max(x, n)`.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `function` | an aggregate as an entry of a table, and DataFusion's function made of it |
-//! | `rows` | the rows of all groups, in the order in which they came |
-//! | `groups` | the rows of each group side by side, out of which results are made |
-//! | `picks` | results that are values of the group: mode, the n largest, the value at the largest other |
-//! | `quantiles` | quantiles and the median: a value of the group, or what lies between two |
-//! | `figures` | results that are numbers: entropy, the median of distances; and the histogram |
+//! | `function` | an aggregate as a table entry, and its conversion to a DataFusion function |
+//! | `rows` | the rows of all groups, in their original order |
+//! | `groups` | the rows of each group side by side, from which results are computed |
+//! | `picks` | results that are values of the group: mode, the n largest, and the value at another one's maximum |
+//! | `quantiles` | quantiles and the median: a value of the group, or an interpolation |
+//! | `figures` | numeric results: entropy, median absolute deviation; and the histogram |
 //!
-//! The rows count as memory of the query as they come, so that they spill like those of any aggregation.
+//! The query's memory accounting includes the rows, so they spill like those of any aggregation.
 
 mod figures;
 mod function;

@@ -1,4 +1,4 @@
-//! Results that are values of the group: mode, the n largest, the value at the largest other.
+//! Results that are values of the group: mode, the n largest, and the value at another one's maximum.
 
 use std::cmp::Ordering;
 
@@ -25,7 +25,7 @@ fn list_of_first(given: &[DataType]) -> DataType {
     DataType::new_list(as_first(given), true)
 }
 
-/// The value that is there most often, the first of them that came.
+/// The most frequent value; among equals the first.
 fn mode(groups: &Groups<'_>) -> Result<ArrayRef> {
     groups.pick(|range| {
         let counted = groups.counted(range)?;
@@ -36,7 +36,7 @@ fn mode(groups: &Groups<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// The row of the first column's value at the last column's first key; the first that came.
+/// The row of the first column's value at the last column's first key; among equals the first.
 fn at_first_key(groups: &Groups<'_>, wanted: Ordering) -> Result<ArrayRef> {
     let keys = groups.keys()?;
     groups.pick(|range| {
@@ -48,7 +48,7 @@ fn at_first_key(groups: &Groups<'_>, wanted: Ordering) -> Result<ArrayRef> {
     })
 }
 
-/// The first rows of a group by their keys.
+/// The first rows of a group by key.
 fn first_rows(groups: &Groups<'_>, is_largest: bool) -> Result<ArrayRef> {
     let count = match groups.constants.first() {
         Some(ScalarValue::Int64(Some(count))) if (1..1_000_000).contains(count) => *count as usize,
@@ -66,7 +66,7 @@ fn first_rows(groups: &Groups<'_>, is_largest: bool) -> Result<ArrayRef> {
     })
 }
 
-/// The values that are there most often.
+/// The most frequent values.
 fn most_frequent(groups: &Groups<'_>) -> Result<ArrayRef> {
     let count = match groups.constants.first() {
         Some(ScalarValue::Int64(Some(count))) if (1..1_000_000).contains(count) => *count as usize,
@@ -80,11 +80,11 @@ fn most_frequent(groups: &Groups<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `arg_max(x, y)` as the first x ordered by y, which keeps one row for each group.
+/// Rewrites `arg_max(x, y)` as the first x ordered by y, which keeps one row per group.
 fn first_by(mut function: AggregateFunction, is_largest: bool, keeps_null: bool) -> Result<Expr> {
     let mut args = std::mem::take(&mut function.params.args).into_iter();
     let (Some(value), Some(key)) = (args.next(), args.next()) else {
-        return exec_err!("two arguments are expected");
+        return exec_err!("expected two arguments");
     };
     let mut there = key.clone().is_not_null();
     if !keeps_null {

@@ -1,4 +1,4 @@
-//! Quantiles and the median: a value of the group, or what lies between two.
+//! Quantiles and the median: a value of the group, or an interpolation.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -28,12 +28,12 @@ const QUANTILE: &[Arguments] = &[
     Arguments::Are(&[Takes::Any]),
 ];
 
-/// Digits behind the point that what lies between two decimals has more than these, as their average has.
+/// Additional fraction digits of an interpolated decimal, as for averages.
 const MORE_DIGITS: u8 = 4;
 
 const NANOS_OF_MICRO: i64 = 1_000;
 
-/// A list where the second argument is one.
+/// Returns a list if the second argument is a list.
 fn as_asked(given: &[DataType], one: DataType) -> DataType {
     match given.get(1) {
         Some(DataType::List(_)) => DataType::new_list(one, true),
@@ -41,7 +41,7 @@ fn as_asked(given: &[DataType], one: DataType) -> DataType {
     }
 }
 
-/// The shares that quantiles are asked for, and whether there is a list of them.
+/// Returns the requested shares, and whether they are a list.
 fn shares(groups: &Groups<'_>) -> Result<(Vec<f64>, bool)> {
     let (shares, is_list) = match groups.constants.first() {
         None => (vec![0.5], false),
@@ -59,11 +59,11 @@ fn shares(groups: &Groups<'_>) -> Result<(Vec<f64>, bool)> {
     }
 }
 
-/// The place of a discrete quantile among so many values.
+/// Returns the index of a discrete quantile among this many values.
 fn place(share: f64, count: usize) -> usize {
     let from_largest = share.is_sign_negative();
     let share = share.abs();
-    // As DuckDB: the first value whose share of all is not below the quantile.
+    // As in DuckDB: the first value whose cumulative share is at least the quantile.
     let floor = (count as f64 - share * count as f64).floor() as usize;
     let at = count.saturating_sub(floor).max(1) - 1;
     if from_largest { count - 1 - at } else { at }
@@ -86,7 +86,7 @@ fn quantile_disc(groups: &Groups<'_>) -> Result<ArrayRef> {
     }
 }
 
-/// What is between the values on both sides of a quantile, of the type in which that is computed.
+/// Interpolates between the values on both sides of a quantile, in the type of the computation.
 fn quantile_cont(groups: &Groups<'_>) -> Result<ArrayRef> {
     let column = &groups.columns[0];
     let item = match groups.result {
@@ -120,7 +120,7 @@ fn quantile_cont(groups: &Groups<'_>) -> Result<ArrayRef> {
     }
 }
 
-/// For each group and share what `between` makes of the values on both sides.
+/// Applies `between` to the values on both sides for each group and share.
 fn at_shares<T: ArrowPrimitiveType>(
     groups: &Groups<'_>,
     item: &DataType,
@@ -162,8 +162,8 @@ fn at_shares<T: ArrowPrimitiveType>(
     Ok(Arc::new(ListArray::try_new(field, offsets, found, Some(valid))?))
 }
 
-/// The values on both sides of a share of some values, and how far it is from the first to the second. The values
-/// change places.
+/// Returns the values on both sides of a share, and its position between them. Reorders the
+/// values.
 fn neighbours<T: Copy>(
     values: &mut [T],
     share: f64,
@@ -190,7 +190,7 @@ fn between_floats(low: f64, high: f64, part: f64) -> f64 {
     }
 }
 
-/// A moment between two; an infinity where one of them is.
+/// Interpolates between two timestamps; infinite if one of them is.
 fn between_moments(low: i64, high: i64, part: f64) -> Result<i64> {
     match (Endless::of_moment(low), Endless::of_moment(high)) {
         _ if low == high => Ok(low),
@@ -206,7 +206,7 @@ fn between_moments(low: i64, high: i64, part: f64) -> Result<i64> {
     }
 }
 
-/// The midnights at which dates begin, in microseconds.
+/// Converts dates to timestamps in microseconds.
 fn moments_of_dates(dates: &PrimitiveArray<Date32Type>) -> Result<ArrayRef> {
     let moments = dates.try_unary::<_, Int64Type, _>(|days| match days {
         i32::MAX => Ok(i64::MAX),
@@ -218,7 +218,7 @@ fn moments_of_dates(dates: &PrimitiveArray<Date32Type>) -> Result<ArrayRef> {
     Ok(Arc::new(moments))
 }
 
-/// `low + (high - low) * part`, as PostgreSQL has it.
+/// `low + (high - low) * part`, as in PostgreSQL.
 fn between_intervals(
     low: IntervalMonthDayNano,
     high: IntervalMonthDayNano,
@@ -239,9 +239,9 @@ fn between_intervals(
     of().ok_or_else(|| FunctionFailure::error("22008", "interval out of range".to_owned()))
 }
 
-/// A decimal between two, with the digits of both, rounded to the nearest.
+/// Interpolates between two decimals, with the digits of both, rounded to the nearest.
 fn between_decimals(low: i128, high: i128, part: f64) -> Result<i128> {
-    // A double from 0 to 1 has no more digits than this that count here.
+    // A double from 0 to 1 has no more significant digits than this.
     const PARTS: f64 = (1_u64 << 53) as f64;
     let (low, parts) = (i256::from_i128(low), i256::from_i128((part * PARTS) as i128));
     let distance = i256::from_i128(high) - low;
@@ -256,8 +256,8 @@ fn between_decimals(low: i128, high: i128, part: f64) -> Result<i128> {
     between.ok_or_else(|| exec_datafusion_err!("a decimal between two is out of range"))
 }
 
-/// Dates have timestamps between them, decimals decimals, other numbers doubles. HUGEINT, whose decimals have no digits
-/// left, is among the latter.
+/// Between dates the result is a timestamp, between decimals a decimal, otherwise a double; also for HUGEINT,
+/// whose decimals have no digits left.
 fn between_type(given: &[DataType]) -> DataType {
     let one = match given.first() {
         Some(DataType::Date32 | DataType::Date64) => {
@@ -277,7 +277,7 @@ fn between_type(given: &[DataType]) -> DataType {
     as_asked(given, one)
 }
 
-/// The same; of what has nothing between two values, one of these.
+/// The same; for types without interpolation, the type itself.
 fn median_type(given: &[DataType]) -> DataType {
     match as_first(given) {
         other if has_between(&other) => between_type(&[other]),
@@ -335,7 +335,7 @@ mod tests {
                 if descending {
                     sorted.reverse();
                 }
-                // Of a list of shares each finds the values as the one before left them.
+                // Each share of a list gets the values in the order that the previous one left.
                 let mut moved = values.clone();
                 for (share, from_least) in
                     [(0.5, 0.5), (0.0, 0.0), (1.0, 1.0), (0.9, 0.9), (-0.25, 0.75)]
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_decimals_has_all_of_their_digits() {
+    fn interpolated_decimals_keep_all_digits() {
         let most = 10_i128.pow(38) - 1;
         assert_eq!(between_decimals(-most, most, 0.5).unwrap(), 0);
         assert_eq!(between_decimals(most - 3, most - 1, 0.5).unwrap(), most - 2);
@@ -362,13 +362,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_the_largest_floats_is_finite() {
+    fn interpolating_the_largest_floats_stays_finite() {
         assert_eq!(between_floats(-f64::MAX, f64::MAX, 0.5), 0.0);
         assert_eq!(between_floats(1.0, 2.0, 0.25), 1.25);
     }
 
     #[test]
-    fn a_moment_beside_an_infinity_is_that() {
+    fn interpolating_with_an_infinity_returns_it() {
         assert_eq!(between_moments(i64::MIN, 5, 0.5).unwrap(), i64::MIN);
         assert_eq!(between_moments(5, i64::MAX, 0.5).unwrap(), i64::MAX);
         assert_eq!(between_moments(0, 3_600, 0.5).unwrap(), 1_800);

@@ -1,4 +1,4 @@
-//! The rows of all groups, in the order in which they came.
+//! The rows of all groups, in their original order.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, exec_datafusion_err};
 use datafusion::logical_expr::EmitTo;
 
-/// The type in which values are kept: texts without views of batches that would be kept with them, and
+/// The type in which values are kept: texts without views, which would keep whole batches alive, and
 /// with room for more than 2 GiB.
 pub(super) fn kept(data_type: &DataType) -> DataType {
     match data_type {
@@ -22,7 +22,7 @@ pub(super) fn kept(data_type: &DataType) -> DataType {
 /// The rows of groups.
 #[derive(Debug)]
 pub(super) struct GroupRows {
-    /// Types of the columns, as they are kept.
+    /// Types of the stored columns.
     types: Vec<DataType>,
     batches: Vec<Vec<ArrayRef>>,
     /// The group of each row of all batches.
@@ -31,7 +31,7 @@ pub(super) struct GroupRows {
     bytes: usize,
 }
 
-/// Rows with those of a group side by side: columns, and where each group begins and the last one ends.
+/// Rows grouped together: columns, the start of each group and the end of the last one.
 pub(super) struct Arranged {
     pub(super) columns: Vec<ArrayRef>,
     pub(super) offsets: Vec<i32>,
@@ -48,11 +48,11 @@ impl GroupRows {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        // Once more while the rows of a group are brought together.
+        // A second copy while the rows of a group are collected.
         2 * self.bytes + self.groups.capacity() * size_of::<u32>()
     }
 
-    /// Adds the rows that `wanted` has.
+    /// Adds the rows that `wanted` selects.
     pub(super) fn add(
         &mut self,
         columns: &[ArrayRef],
@@ -108,13 +108,13 @@ impl GroupRows {
         self.add(&columns, &rows_of, None, count)
     }
 
-    /// Brings the rows of each group together, in the order in which they came; they stay here too.
+    /// Collects the rows of each group, in their original order; they stay here too.
     pub(super) fn arranged(&self) -> Result<Arranged> {
         let columns = self.columns()?;
         arranged(&columns, &self.groups, self.count)
     }
 
-    /// The same for groups that leave.
+    /// The same for groups that are removed.
     pub(super) fn take(&mut self, emit_to: EmitTo) -> Result<Arranged> {
         let columns = self.columns()?;
         let (groups, count) = (std::mem::take(&mut self.groups), self.count);
@@ -174,7 +174,7 @@ fn arranged(columns: &[ArrayRef], groups: &[u32], count: usize) -> Result<Arrang
 }
 
 impl Arranged {
-    /// A list for each group and column.
+    /// Builds a list per group and column.
     pub(super) fn into_lists(self) -> Result<Vec<ArrayRef>> {
         let offsets = OffsetBuffer::new(self.offsets.into());
         let list = |values: ArrayRef| -> Result<ArrayRef> {

@@ -1,10 +1,10 @@
-//! Functions whose result may be far larger than their arguments: `repeat('x', 1000000000)`.
+//! Functions whose result may be much larger than their arguments: `repeat('x', 1000000000)`.
 //!
-//! DataFusion's own make whatever they are told, reserve no memory for it, and do so when a statement
-//! is planned if the arguments are constants, where several copies of the value are made. Here the size
-//! of the result is reckoned before the call ([`size`]): a call that would make more than
-//! [`CALL_BYTES_MAX`] is an error, a smaller one reserves what it makes while it runs, and while a
-//! statement is optimized only small values are made: a larger one is left to be made when it runs.
+//! DataFusion's functions create results of any size without reserving memory, and if the arguments are
+//! constants, they do so during planning, which copies the value several times. Here the size
+//! of the result is estimated before the call ([`size`]): a call that would create more than
+//! [`CALL_BYTES_MAX`] fails, a smaller one reserves memory while it runs, and during
+//! optimization only small values are created: larger ones are left to execution.
 
 mod size;
 
@@ -20,22 +20,22 @@ use crate::wrapped::{Around, wrap};
 use atoll_topology::Bytes;
 use size::ResultBytes;
 
-/// Most that one call makes, for all the rows of a batch: as much as a value has in PostgreSQL.
+/// Maximum size that one call creates for all rows of a batch: PostgreSQL's maximum size of a value.
 const CALL_BYTES_MAX: u64 = 1 << 30;
 
-/// What a call makes without reserving it: a batch on its way, as any function makes them.
+/// Size that a call creates without a reservation: a batch in transit, as in any function.
 const UNRESERVED_BYTES: u64 = 16 << 20;
 
-/// Most that a call makes while a statement is optimized.
+/// Maximum size that a call creates during optimization.
 const CONSTANT_BYTES_MAX: u64 = 64 << 10;
 
 thread_local! {
     static OPTIMIZING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work`, in which constant expressions are computed, without making large values.
+/// Runs `work`, which evaluates constant expressions, without creating large values.
 pub fn without_large_constants<T>(work: impl FnOnce() -> T) -> T {
-    /// Also where the work panics.
+    /// Also if the work panics.
     struct Restored(bool);
     impl Drop for Restored {
         fn drop(&mut self) {
@@ -46,7 +46,7 @@ pub fn without_large_constants<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Puts the bounded functions in the place of those of the same name.
+/// Replaces the functions of the same name by bounded ones.
 pub(super) fn register(context: &SessionContext) {
     let pool = &context.runtime_env().memory_pool;
     for (name, size) in size::FUNCTIONS {
@@ -54,7 +54,7 @@ pub(super) fn register(context: &SessionContext) {
     }
 }
 
-/// What keeps the results of a function small.
+/// Limits the size of a function's results.
 #[derive(Debug)]
 struct Growing {
     size: ResultBytes,
@@ -72,7 +72,7 @@ fn refuse(name: &str, bytes: u64, rows: usize) -> Result<ColumnarValue> {
 
 impl Around for Growing {
     fn invoke(&self, inner: &dyn ScalarUDFImpl, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        // A constant counts for every row: most of what reads it wants a column.
+        // A constant counts for every row, because most consumers expand it to a column.
         let rows = args.number_rows;
         let bytes = (self.size)(&args.args, rows)?;
         if bytes <= CONSTANT_BYTES_MAX {
@@ -82,9 +82,9 @@ impl Around for Growing {
             return refuse(inner.name(), bytes, rows);
         }
         if OPTIMIZING.get() {
-            return exec_err!("{} is left to the execution", inner.name());
+            return exec_err!("{} is left to execution", inner.name());
         }
-        // For as long as it takes: what comes of the value then is the caller's to account for.
+        // Held during the call; afterwards the caller accounts for the result.
         let making = MemoryConsumer::new(inner.name()).register(&self.pool);
         if bytes > UNRESERVED_BYTES {
             making.try_grow(bytes as usize)?;

@@ -1,7 +1,7 @@
-//! How large the result of a call is, told from its arguments.
+//! Estimates the size of a call's result from its arguments.
 //!
-//! Sizes are those of the values, not of the arrays that hold them: near enough to keep a call from
-//! taking a machine's memory.
+//! Sizes are those of the values, not of the arrays that hold them: accurate enough to keep a call from
+//! exhausting memory.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use datafusion::logical_expr::ColumnarValue;
 
 use crate::temporal::{Endless, interval_length};
 
-/// The bytes that a call makes of these arguments for this many rows.
+/// Returns the bytes that a call creates from these arguments for this many rows.
 pub(super) type ResultBytes = fn(&[ColumnarValue], usize) -> Result<u64>;
 
-/// The functions that may make much of little, by their names. What adds up its
-/// arguments, as `concat` does, is not among them: it makes no more than it was given.
+/// Functions that may create much from little, by name. Functions that concatenate
+/// their arguments, such as `concat`, are not included: their results are as large as their arguments at most.
 pub(super) const FUNCTIONS: [(&str, ResultBytes); 9] = [
     ("repeat", repeat),
     ("lpad", pad),
@@ -33,21 +33,21 @@ pub(super) const FUNCTIONS: [(&str, ResultBytes); 9] = [
     ("array_resize", array_resize),
 ];
 
-/// Replacements are counted only where as many as there could be would be more than this.
+/// Replacements are only counted if their maximum number would exceed this.
 const REPLACED_BYTES_MIN: u64 = 64 << 20;
 
 const NANOS_OF_DAY: i64 = 86_400_000_000_000;
 
-/// A whole number for each row; a constant stands for all of them.
+/// An integer per row; a constant applies to all of them.
 struct RowSizes(Int64Array);
 
 impl RowSizes {
-    /// The argument at this place as numbers; zeros where there is none.
-    fn of(args: &[ColumnarValue], at: usize) -> Result<Self> {
+    /// Casts the argument at this index to integers; zeros if it is missing.
+    fn from_argument(args: &[ColumnarValue], at: usize) -> Result<Self> {
         Self::convert(args, at, |array| Ok(cast(&array, &DataType::Int64)?))
     }
 
-    /// The lengths of its texts in bytes or of its lists in elements; zeros where it is neither.
+    /// Lengths of texts in bytes or of lists in elements; zeros for other types.
     fn lengths(args: &[ColumnarValue], at: usize) -> Result<Self> {
         Self::convert(args, at, |array| match length(&array) {
             Ok(lengths) => Ok(cast(&lengths, &DataType::Int64)?),
@@ -68,7 +68,7 @@ impl RowSizes {
         Ok(Self(numbers(array)?.as_primitive::<Int64Type>().clone()))
     }
 
-    /// The number of a row; 0 for NULL.
+    /// Returns the number of a row; 0 for NULL.
     fn at(&self, row: usize) -> i64 {
         if self.is_null(row) { 0 } else { self.0.value(self.place(row)) }
     }
@@ -81,7 +81,7 @@ impl RowSizes {
         if self.0.len() == 1 { 0 } else { row }
     }
 
-    /// The same, and 0 for what is less.
+    /// The same, with 0 for negative numbers.
     fn count(&self, row: usize) -> u64 {
         self.at(row).max(0) as u64
     }
@@ -93,13 +93,13 @@ fn sum(rows: usize, bytes: impl Fn(usize) -> u64) -> u64 {
 
 /// `repeat(text, times)`
 fn repeat(args: &[ColumnarValue], rows: usize) -> Result<u64> {
-    let (texts, times) = (RowSizes::lengths(args, 0)?, RowSizes::of(args, 1)?);
+    let (texts, times) = (RowSizes::lengths(args, 0)?, RowSizes::from_argument(args, 1)?);
     Ok(sum(rows, |row| texts.count(row).saturating_mul(times.count(row))))
 }
 
 /// `lpad(text, characters, …)`
 fn pad(args: &[ColumnarValue], rows: usize) -> Result<u64> {
-    let characters = RowSizes::of(args, 1)?;
+    let characters = RowSizes::from_argument(args, 1)?;
     Ok(sum(rows, |row| characters.count(row)))
 }
 
@@ -125,16 +125,16 @@ fn replace(args: &[ColumnarValue], rows: usize) -> Result<u64> {
     }))
 }
 
-/// `array_repeat(element, times)`: the elements, and their places while they are copied.
+/// `array_repeat(element, times)`: the elements, and their indices while they are copied.
 fn array_repeat(args: &[ColumnarValue], rows: usize) -> Result<u64> {
-    let times = RowSizes::of(args, 1)?;
+    let times = RowSizes::from_argument(args, 1)?;
     let element = element_bytes(args.first());
     Ok(sum(rows, |row| times.count(row).saturating_mul(element)))
 }
 
 /// `array_resize(list, elements, …)`
 fn array_resize(args: &[ColumnarValue], rows: usize) -> Result<u64> {
-    let elements = RowSizes::of(args, 1)?;
+    let elements = RowSizes::from_argument(args, 1)?;
     let element = element_bytes(args.get(2));
     Ok(sum(rows, |row| elements.count(row).saturating_mul(element)))
 }
@@ -155,7 +155,7 @@ fn element_bytes(element: Option<&ColumnarValue>) -> u64 {
 /// `range(end)`, `range(start, end)`, `range(start, end, step)` over numbers, dates and times.
 fn series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
     let (start, end) = match args.len() {
-        1 => (RowSizes::of(args, 1)?, instants(args, 0)?),
+        1 => (RowSizes::from_argument(args, 1)?, instants(args, 0)?),
         _ => (instants(args, 0)?, instants(args, 1)?),
     };
     let step = match args.len() {
@@ -174,9 +174,9 @@ fn series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
     }))
 }
 
-/// `timestamp_series(start, end, step)`: the timestamps, and the room that they grow into.
+/// `timestamp_series(start, end, step)`: the timestamps, and the spare capacity while they grow.
 fn timestamp_series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
-    let (start, end) = (RowSizes::of(args, 0)?, RowSizes::of(args, 1)?);
+    let (start, end) = (RowSizes::from_argument(args, 0)?, RowSizes::from_argument(args, 1)?);
     let steps = RowSizes::convert(args, 2, |steps| {
         let steps = steps.as_primitive::<IntervalMonthDayNanoType>();
         let micros = |step| i64::try_from(interval_length(step) / 1000).unwrap_or(i64::MAX);
@@ -184,7 +184,7 @@ fn timestamp_series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
     })?;
     let has_null = |row| [&start, &end, &steps].iter().any(|of| of.is_null(row));
     Ok(sum(rows, |row| {
-        // The function refuses a step of zero itself, and series without an end.
+        // The function itself rejects a zero step and infinite series.
         let is_endless = |of: &RowSizes| Endless::of_moment(of.at(row)).is_some();
         if has_null(row) || steps.at(row) == 0 || is_endless(&start) || is_endless(&end) {
             return 0;
@@ -197,7 +197,7 @@ fn timestamp_series(args: &[ColumnarValue], rows: usize) -> Result<u64> {
     }))
 }
 
-/// Numbers as they are, dates and times in nanoseconds; NULL where that overflows.
+/// Integers unchanged, dates and times in nanoseconds; NULL on overflow.
 fn instants(args: &[ColumnarValue], at: usize) -> Result<RowSizes> {
     RowSizes::convert(args, at, |array| {
         let safe = CastOptions { safe: true, ..CastOptions::default() };
@@ -211,7 +211,7 @@ fn instants(args: &[ColumnarValue], at: usize) -> Result<RowSizes> {
     })
 }
 
-/// Numbers as they are, intervals in nanoseconds with months of 30 days.
+/// Integers unchanged, intervals in nanoseconds with months of 30 days.
 fn steps(args: &[ColumnarValue]) -> Result<RowSizes> {
     RowSizes::convert(args, 2, |array| match array.data_type() {
         DataType::Interval(IntervalUnit::MonthDayNano) => {

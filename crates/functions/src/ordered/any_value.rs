@@ -1,6 +1,6 @@
-//! `any_value`, which with an ORDER BY is the first value of that order.
+//! `any_value`, which with an ORDER BY returns the first value.
 //!
-//! DataFusion's accepts the ORDER BY and returns any value all the same
+//! DataFusion's accepts the ORDER BY but ignores it
 //! (functions-aggregate/any_value.rs, 55.2; apache/datafusion#9924).
 
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -14,7 +14,7 @@ use datafusion::logical_expr::function::{
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Documentation, Expr, Signature};
 
-/// `any_value` that heeds its ORDER BY.
+/// `any_value` that respects its ORDER BY.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct OrderedAnyValue {
     builtin: AnyValue,
@@ -58,7 +58,7 @@ impl AggregateUDFImpl for OrderedAnyValue {
     }
 }
 
-/// The first value that is not null, where there is an order; distinct values have the same first.
+/// The first non-null value in the order; DISTINCT does not change it.
 fn in_order(mut function: AggregateFunction) -> AggregateFunction {
     if !function.params.order_by.is_empty() {
         function.func = first_value_udaf();

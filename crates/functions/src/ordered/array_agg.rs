@@ -1,9 +1,9 @@
-//! `array_agg`, whose DISTINCT keeps to its ORDER BY.
+//! `array_agg`, whose DISTINCT respects its ORDER BY.
 //!
-//! Where rows come in the opposite order, DataFusion computes such an aggregate in that order and tells it so. Its own
-//! heeds that when it keeps the rows as they come, but not when it sorts distinct values itself
-//! (functions-aggregate/array_agg.rs, 55.2): they came in the opposite order. And it takes intervals for different ones that
-//! are equally long.
+//! If rows come in reverse order, DataFusion computes such an aggregate in that order and informs it. Its own
+//! aggregate respects that for rows as they come, but not when it sorts distinct values itself
+//! (functions-aggregate/array_agg.rs, 55.2): they came out reversed. And it treats equally long intervals as
+//! different.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::exact_sum::distinct_measured::DistinctMeasured;
 use crate::scalar::list_mark;
 use crate::temporal::measured_type;
 
-/// `array_agg` whose distinct values come in the order that is asked for.
+/// `array_agg` whose distinct values come in the requested order.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct OrderedArrayAgg {
     builtin: AggregateUDF,
@@ -35,7 +35,7 @@ impl Default for OrderedArrayAgg {
     }
 }
 
-/// The order in which a DISTINCT aggregate has to give its values, where the order of its rows was reversed.
+/// Returns the order in which a DISTINCT aggregate must return its values, if its row order was reversed.
 pub(crate) fn distinct_order(args: &AccumulatorArgs) -> Vec<PhysicalSortExpr> {
     let order = args.order_bys.iter();
     match args.is_distinct && args.is_reversed {

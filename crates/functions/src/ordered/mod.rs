@@ -1,4 +1,4 @@
-//! Aggregates that heed the ORDER BY of their call.
+//! Aggregates that respect the ORDER BY of their call.
 
 pub(crate) mod any_value;
 pub(crate) mod array_agg;

@@ -1,4 +1,4 @@
-//! `string_agg`, which is charged what it takes while it grows.
+//! `string_agg`, with memory accounting while it grows.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use datafusion::logical_expr::{
 
 use crate::ordered::array_agg::distinct_order;
 
-/// A text and its copy: into a place twice as large while it grows, into an array when it is done.
+/// A text and its copy: in a buffer twice as large while it grows, in an array when it is done.
 const COPIES: usize = 3;
 
-/// DataFusion's `string_agg`, whose memory is counted with its copies.
+/// DataFusion's `string_agg`, with its copies included in the memory accounting.
 ///
-/// DataFusion 55.2 counts the characters alone, so that the memory limit was passed three times over
-/// before anything was refused or spilled.
+/// DataFusion 55.2 only counts the characters, so a query exceeded the memory limit threefold
+/// before anything was rejected or spilled.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct CountedStringAgg {
     builtin: StringAgg,
@@ -51,7 +51,7 @@ impl AggregateUDFImpl for CountedStringAgg {
         Ok(Box::new(CountedText(self.builtin.accumulator(args)?)))
     }
 
-    /// The values are sorted when they are joined; rows that come in their order make that cheaper.
+    /// The values are sorted when they are joined; presorted rows make that cheaper.
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
         AggregateOrderSensitivity::SoftRequirement
     }

@@ -1,8 +1,8 @@
-//! Other names for functions that DataFusion has.
+//! Aliases of DataFusion's functions.
 
 use datafusion::prelude::SessionContext;
 
-/// A function of DataFusion, and the names that DuckDB and PostgreSQL have for it.
+/// A function of DataFusion, and its names in DuckDB and PostgreSQL.
 pub(crate) const SCALARS: &[(&str, &[&str])] = &[
     ("make_array", &["list_value", "list_pack", "array_value"]),
     ("starts_with", &["prefix", "^@"]),
@@ -32,7 +32,7 @@ pub(crate) const AGGREGATES: &[(&str, &[&str])] = &[
     ("string_agg", &["listagg", "group_concat"]),
 ];
 
-/// Registers the functions with their other names.
+/// Registers the functions under their aliases.
 pub(super) fn register(context: &SessionContext) {
     let state = context.state();
     for (name, aliases) in SCALARS {

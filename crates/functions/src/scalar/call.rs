@@ -1,4 +1,4 @@
-//! The arguments of a call as arrays, and the arrays that its rows become.
+//! The arguments of a call as arrays, and builders for its result.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ pub(crate) struct Call {
     /// The fields of the arguments.
     pub(super) fields: Vec<FieldRef>,
     pub(super) result: DataType,
-    /// Whether the result is told as JSONB.
+    /// Whether the result is marked as JSONB.
     pub(super) is_jsonb: bool,
     pub(super) config: Arc<ConfigOptions>,
-    /// Rows in which no argument is NULL.
+    /// Rows without NULL arguments.
     nulls: Option<NullBuffer>,
 }
 
@@ -52,7 +52,7 @@ impl Call {
         Ok(Self { name, rows, arrays, fields, result, is_jsonb, config, nulls })
     }
 
-    /// Makes texts of every form Utf8.
+    /// Casts all text types to Utf8.
     pub(super) fn read_views(&mut self) -> Result<()> {
         for array in &mut self.arrays {
             if matches!(array.data_type(), DataType::Utf8View | DataType::LargeUtf8) {
@@ -62,7 +62,7 @@ impl Call {
         Ok(())
     }
 
-    /// How many arguments there are.
+    /// Returns the number of arguments.
     pub(super) fn count(&self) -> usize {
         self.arrays.len()
     }
@@ -91,7 +91,7 @@ impl Call {
         self.arrays[at].as_list()
     }
 
-    /// Timestamps as microseconds of the wall clock of their zone, or times as microseconds of the day.
+    /// Returns timestamps as microseconds of local time, or times as microseconds of the day.
     pub(super) fn moments(&self, at: usize) -> Result<Moments> {
         let array = &self.arrays[at];
         Ok(Moments::new(match array.data_type() {
@@ -105,7 +105,7 @@ impl Call {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
-    /// The rows, of which those with a NULL give NULL.
+    /// Iterates over the rows, with None for rows with a NULL.
     fn each<T>(
         &self,
         value: impl Fn(usize) -> Result<Option<T>>,
@@ -113,7 +113,7 @@ impl Call {
         (0..self.rows).map(move |row| if self.is_null(row) { Ok(None) } else { value(row) })
     }
 
-    /// Values of a type with parameters of its own.
+    /// Builds values of a parameterized type.
     pub(super) fn plain<T: ArrowPrimitiveType>(
         &self,
         value: impl Fn(usize) -> Result<Option<T::Native>>,
@@ -125,7 +125,7 @@ impl Call {
         Ok(Arc::new(builder.finish()))
     }
 
-    /// Values of the type of the result.
+    /// Builds values of the result type.
     pub(super) fn primitives<T: ArrowPrimitiveType>(
         &self,
         value: impl Fn(usize) -> Result<Option<T::Native>>,
@@ -147,7 +147,7 @@ impl Call {
         self.plain::<Date32Type>(value)
     }
 
-    /// Timestamps of the wall clock, in the zone of the result.
+    /// Builds timestamps from local times, in the zone of the result.
     pub(super) fn timestamps(
         &self,
         value: impl Fn(usize) -> Result<Option<i64>>,
@@ -164,7 +164,7 @@ impl Call {
         Ok(Arc::new(values?))
     }
 
-    /// Whether the first argument passes a test, or all texts of it where it is a list.
+    /// Tests the first argument, or all of its texts if it is a list.
     pub(super) fn all_pass(&self, test: impl Fn(&str) -> bool) -> Result<ArrayRef> {
         self.flags(|row| {
             Ok(Some(match self.arrays[0].data_type() {
@@ -176,7 +176,7 @@ impl Call {
         })
     }
 
-    /// Texts, each written into a buffer; `false` for NULL.
+    /// Builds texts, each written into a buffer; `false` for NULL.
     pub(super) fn texts(
         &self,
         write: impl Fn(usize, &mut String) -> Result<bool>,
@@ -184,7 +184,7 @@ impl Call {
         self.all_texts(|row, out| Ok(!self.is_null(row) && write(row, out)?))
     }
 
-    /// The same of all rows, also those with a NULL.
+    /// The same for all rows, including those with a NULL.
     pub(super) fn all_texts(
         &self,
         write: impl Fn(usize, &mut String) -> Result<bool>,
@@ -227,7 +227,7 @@ impl Call {
         Ok(Arc::new(builder.finish()))
     }
 
-    /// Lists of texts.
+    /// Builds lists of texts.
     pub(super) fn text_lists(
         &self,
         write: impl Fn(usize, &mut ListBuilder<StringBuilder>) -> Result<bool>,
@@ -241,7 +241,7 @@ impl Call {
         Ok(Arc::new(builder.finish()))
     }
 
-    /// An error of this call with a SQLSTATE.
+    /// Returns an error of this call with a SQLSTATE.
     pub(super) fn fails_as<T>(
         &self,
         state: &'static str,
@@ -250,16 +250,16 @@ impl Call {
         Err(FunctionFailure::error(state, format!("{}: {why}", self.name)))
     }
 
-    /// An error of this call.
+    /// Returns an error of this call.
     pub(super) fn fails<T>(&self, why: impl std::fmt::Display) -> Result<T> {
         exec_err!("{}: {why}", self.name)
     }
 }
 
-/// Most text that a call makes for a batch.
+/// Maximum size of the text that a call creates for a batch.
 const BATCH_BYTES_MAX: usize = 1 << 30;
 
-/// Timestamps as microseconds of the wall clock of their zone.
+/// Returns timestamps as microseconds of local time.
 pub(super) fn wall_clock(
     array: &ArrayRef,
     config: &Arc<ConfigOptions>,

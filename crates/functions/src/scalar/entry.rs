@@ -1,4 +1,4 @@
-//! A function as an entry of a table, and DataFusion's function made of it.
+//! A function as a table entry, and its conversion to a DataFusion function.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::marks::{JSON_MARK, JSONB_MARK, UUID_MARK, is_jsonb_field, list_mark};
 use crate::listing::{Listing, no_function, told_apart_by_listing};
 use crate::scalar::nested::structs::map_type;
 
-/// Functions that give UUIDs.
+/// Functions that return UUIDs.
 const GIVES_UUID: [&str; 3] = ["uuid_checked", "try_uuid_checked", "uuidv7"];
 
-/// Functions that give JSON.
+/// Functions that return JSON.
 const GIVES_JSON: [&str; 12] = [
     "json",
     "json_array",
@@ -33,7 +33,7 @@ const GIVES_JSON: [&str; 12] = [
     "try_json_checked",
 ];
 
-/// Functions that give JSONB.
+/// Functions that return JSONB.
 const GIVES_JSONB: [&str; 12] = [
     "jsonb_build_array",
     "jsonb_build_object",
@@ -49,20 +49,20 @@ const GIVES_JSONB: [&str; 12] = [
     "try_jsonb_checked",
 ];
 
-/// Functions that give a part of JSON, or a changed one, which is JSONB where their first argument is.
+/// Functions that return a part of JSON, or changed JSON; the result is JSONB if the first argument is JSONB.
 const KEEPS_JSONB: [&str; 4] =
     ["json_at_path", "json_extract", "json_merge_patch", "json_strip_nulls"];
 
-/// What an argument may be, and what it becomes before the call.
+/// The type of an argument, and the type it is cast to before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// Anything, as it is.
+    /// Any type, not cast.
     Any,
-    /// What is not a list, struct or map, as it is.
+    /// Any scalar type, not cast.
     Plain,
     /// Text, as Utf8.
     Text,
-    /// Text that is JSON, likewise, whose field still tells of JSONB.
+    /// JSON text, likewise; its field still has the JSONB mark.
     Json,
     /// Text or bytes, as Binary.
     Bytes,
@@ -76,11 +76,11 @@ pub(crate) enum Takes {
     Number,
     /// BOOLEAN.
     Flag,
-    /// A date or timestamp, or text that is one, as TIMESTAMP in microseconds of the wall clock.
+    /// A date, timestamp or text, as TIMESTAMP in microseconds of local time.
     Moment,
-    /// A date or timestamp as it is, timestamps in microseconds.
+    /// A date, or a timestamp in microseconds.
     DateOrTimestamp,
-    /// A date or timestamp, as TIMESTAMP in microseconds; no text.
+    /// A date or timestamp, as TIMESTAMP in microseconds; not text.
     DateOrTimestampOnly,
     /// An INTERVAL.
     Interval,
@@ -99,7 +99,7 @@ pub(crate) enum Takes {
 }
 
 impl Takes {
-    /// The type that an argument of this type becomes; none where it is not taken.
+    /// Returns the type that an argument of this type is cast to; None if it is not accepted.
     fn coerced(self, given: &DataType) -> Option<DataType> {
         let as_it_is = |fits: bool| fits.then(|| given.clone());
         let is_null = given.is_null();
@@ -109,7 +109,7 @@ impl Takes {
         match self {
             Self::Any => as_it_is(true),
             Self::Plain => as_it_is(!given.is_nested()),
-            // A cast would take the mark of the field away: the call casts.
+            // A cast would remove the field's mark: the function casts.
             Self::Json if is_text => Some(given.clone()),
             Self::Text | Self::Json => (is_text || is_null).then_some(DataType::Utf8),
             Self::Bytes => (is_text || is_bytes || is_null).then_some(DataType::Binary),
@@ -170,11 +170,11 @@ fn is_list_where(given: &DataType, of: impl Fn(&DataType) -> bool) -> bool {
     }
 }
 
-/// The arguments of one way to call a function.
+/// One signature of a function.
 pub(crate) enum Arguments {
-    /// These.
+    /// Exactly these.
     Are(&'static [Takes]),
-    /// These, then any number of the last kind.
+    /// These, then any number of the last one.
     More(&'static [Takes], Takes),
 }
 
@@ -200,31 +200,31 @@ impl Arguments {
     }
 }
 
-/// What a call gives: types of the arguments, and those of them that are constants.
+/// Returns the result type for argument types and constant arguments.
 pub(crate) type Gives = fn(&[DataType], &[Option<&ScalarValue>]) -> Result<DataType>;
 
-/// The rows of a call.
+/// Computes the rows of a call.
 pub(crate) type Run = fn(&Call) -> Result<datafusion::arrow::array::ArrayRef>;
 
-/// A function, as it is documented and computed.
+/// A function with its documentation and implementation.
 pub(crate) struct Entry {
     /// Its name.
     pub(crate) name: &'static str,
     /// Its other names.
     pub(crate) aliases: &'static [&'static str],
-    /// Its arguments as the reference shows them, between the parentheses.
+    /// Its arguments in the reference, without the parentheses.
     pub(crate) arguments: &'static str,
-    /// What it does, in a sentence.
+    /// A sentence about what it does.
     pub(crate) about: &'static str,
-    /// A call, and what comes of it.
+    /// A call and its result.
     pub(crate) example: &'static str,
-    /// The ways to call it.
+    /// The signatures.
     pub(crate) takes: &'static [Arguments],
-    /// The type of its result.
+    /// The result type.
     pub(crate) gives: Gives,
-    /// Whether a call may give something else each time.
+    /// Whether each call may return another value.
     pub(crate) volatile: bool,
-    /// What computes it.
+    /// The implementation.
     pub(crate) run: Run,
 }
 
@@ -242,7 +242,7 @@ impl Entry {
     }
 }
 
-/// An entry as DataFusion's function.
+/// Converts an entry to a DataFusion function.
 struct Listed {
     entry: &'static Entry,
     listing: Listing,
@@ -291,7 +291,7 @@ impl ScalarUDFImpl for Listed {
         };
         let metadata = mark.map(|(key, mark)| (key.to_owned(), mark.to_owned()));
         let field = field.with_metadata(metadata.into_iter().collect());
-        // What many paths find is a list of JSON.
+        // Several paths return a list of JSON.
         let of_list = if field.data_type().is_nested() { list_mark(&field) } else { None };
         Ok(Arc::new(match of_list {
             Some((key, mark)) => field.with_metadata([(key.to_owned(), mark.to_owned())].into()),
@@ -319,7 +319,7 @@ impl ScalarUDFImpl for Listed {
     }
 }
 
-/// Types of results that do not depend on the arguments.
+/// Result types that do not depend on the arguments.
 macro_rules! gives {
     ($($name:ident: $data_type:expr;)*) => {$(
         pub(crate) fn $name(
@@ -343,7 +343,7 @@ gives! {
     texts: DataType::new_list(DataType::Utf8, true);
 }
 
-/// The type of the first argument.
+/// Returns the type of the first argument.
 pub(crate) fn as_first(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
     match given.first() {
         Some(first) => Ok(first.clone()),

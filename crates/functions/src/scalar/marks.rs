@@ -1,30 +1,30 @@
-//! Marks of fields whose texts are JSON, JSONB or UUIDs: types that Arrow does not have.
+//! Metadata marks for fields whose texts are JSON, JSONB or UUIDs, types that Arrow lacks.
 
 use datafusion::arrow::datatypes::Field;
 
-/// The metadata of a field whose text is JSON.
+/// The metadata of a JSON field.
 pub(crate) const JSON_MARK: (&str, &str) = ("ARROW:extension:name", "arrow.json");
-/// The mark of columns of JSONB.
+/// The mark of JSONB columns.
 pub(crate) const JSONB_MARK: &str = "atoll.pg_type.jsonb";
 
-/// What a field of UUIDs has among its metadata.
+/// The metadata of a UUID field.
 pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid");
 
-/// The marks of fields whose lists are of JSON and of UUIDs, beside those of the items.
+/// Marks of fields with lists of JSON and of UUIDs, in addition to those of their items.
 const LIST_MARKS: [(&str, &str); 3] = [
     (JSON_MARK.1, "atoll.pg_type._json"),
     (JSONB_MARK, "atoll.pg_type._jsonb"),
     (UUID_MARK.1, "atoll.pg_type._uuid"),
 ];
 
-/// What the field of a list has among its metadata, where that of its items has a mark.
+/// Returns the metadata of a list field whose items have a mark.
 pub(crate) fn list_mark(item: &Field) -> Option<(&'static str, &'static str)> {
     let mark = item.metadata().get(JSON_MARK.0)?;
     let found = LIST_MARKS.iter().find(|(of_item, _)| of_item == mark);
     found.map(|(_, of_list)| (JSON_MARK.0, *of_list))
 }
 
-/// Whether the values of a field are JSON, or the items of its lists.
+/// Whether the values of a field, or the items of its lists, are JSON.
 pub(crate) fn is_json_field(field: &Field) -> bool {
     let mark = field.metadata().get(JSON_MARK.0);
     mark.is_some_and(|mark| {

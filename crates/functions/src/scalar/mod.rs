@@ -1,18 +1,18 @@
-//! Scalar functions that DataFusion lacks, or has with another meaning: DuckDB's, by theme.
+//! Scalar functions that DataFusion lacks, or defines differently: DuckDB's, by topic.
 //!
-//! Each function is an entry of a table ([`Entry`]): its names, a sentence, an example, what it takes and
-//! gives, and the loop over its rows. `entry` makes a DataFusion function of it, `call` hands its arguments
+//! Each function is a table entry ([`Entry`]): its names, a sentence, an example, argument and
+//! result types, and the loop over its rows. `entry` converts it to a DataFusion function, `call` passes the arguments
 //! to the loop.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `marks` | what tells JSON, JSONB and UUIDs from other texts |
+//! | `marks` | marks that distinguish JSON, JSONB and UUIDs from other texts |
 //! | `alias` | other names for DataFusion's functions |
-//! | `time` | dates, times, intervals; their parts, texts and zones |
-//! | `text` | strings, their parts, how alike they are; regular expressions and SIMILAR TO; `printf` |
+//! | `time` | dates, times, intervals; their parts, formats and zones |
+//! | `text` | strings, substrings, similarity; regular expressions and SIMILAR TO; `printf` |
 //! | `binary` | bytes and bits of BLOBs, hashes, encodings, UUIDs |
-//! | `numeric` | integers, floats and decimals, angles; numbers by PostgreSQL's templates |
-//! | `nested` | lists, PostgreSQL's functions of arrays, aggregates of their elements; structs and maps |
+//! | `numeric` | integers, floats and decimals, angles; PostgreSQL's number formats |
+//! | `nested` | lists, PostgreSQL's array functions, aggregates over elements; structs and maps |
 //! | `types` | typeof, and functions about the session |
 //! | `json` | JSON |
 
@@ -47,7 +47,7 @@ pub use time::clock::StatementStart;
 pub(super) use time::extract::DATE_PART;
 pub(super) use time::intervals::interval_times;
 
-/// All entries, theme by theme.
+/// All entries, by topic.
 pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
     [
         time::parts::ENTRIES,
@@ -88,12 +88,12 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
     .flatten()
 }
 
-/// The function of this name.
+/// Finds a function by name.
 pub(super) fn named(name: &str) -> Option<Arc<ScalarUDF>> {
     entries().find(|entry| entry.name == name).map(|entry| Arc::new(entry.function()))
 }
 
-/// Registers the functions, and the other names of DataFusion's.
+/// Registers the functions, and aliases of DataFusion's.
 pub(super) fn register(context: &SessionContext) {
     alias::register(context);
     context.register_udf(text::substr::function());

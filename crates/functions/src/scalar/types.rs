@@ -1,4 +1,4 @@
-//! The types of values, and what a session is.
+//! Type names, and information about the session.
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -9,7 +9,7 @@ use super::entry::{Arguments, Entry, Takes, text};
 use super::marks::JSON_MARK;
 use crate::sql_name;
 
-/// A type as `typeof` names it.
+/// Returns a type's name as in `typeof`.
 fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Null => "\"NULL\"".to_owned(),
@@ -17,7 +17,7 @@ fn type_name(data_type: &DataType) -> String {
     }
 }
 
-/// The name that the mark of a field tells, in PostgreSQL's letters.
+/// Returns the type name in a field's mark, in PostgreSQL's spelling.
 fn marked_name(field: &Field) -> Option<String> {
     let mark = field.metadata().get(JSON_MARK.0)?;
     let name = if mark == JSON_MARK.1 { "json" } else { mark.strip_prefix("atoll.pg_type.")? };
@@ -47,7 +47,7 @@ fn constant(call: &Call, text: &str) -> Result<ArrayRef> {
     Ok(std::sync::Arc::new(datafusion::arrow::array::StringArray::from(texts)))
 }
 
-/// None where no schema of the search path exists.
+/// NULL if no schema of the search path exists.
 fn schema(call: &Call) -> Result<ArrayRef> {
     let schema = Some(call.config.catalog.default_schema.as_str()).filter(|it| !it.is_empty());
     let texts = vec![schema; call.rows];

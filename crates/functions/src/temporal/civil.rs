@@ -1,4 +1,4 @@
-//! Days since 1970 and microseconds of a day as the proleptic Gregorian calendar has them.
+//! The proleptic Gregorian calendar for days since 1970 and microseconds of a day.
 
 use atoll_topology::calendar::{civil_from_days, days_from_civil};
 use datafusion::arrow::datatypes::IntervalMonthDayNano;
@@ -10,7 +10,7 @@ pub(crate) const MICROS_OF_MINUTE: i64 = 60 * MICROS_OF_SECOND;
 pub(crate) const MICROS_OF_HOUR: i64 = 60 * MICROS_OF_MINUTE;
 pub(crate) const MICROS_OF_DAY: i64 = 24 * MICROS_OF_HOUR;
 
-/// The length of a unit that always has the same, by any of DuckDB's names for it; what counts days is a day.
+/// Returns the length of a fixed-length unit, by any of DuckDB's names; units of days are one day.
 pub(crate) fn micros_of_unit(name: &str) -> Option<i64> {
     Some(match name {
         "day" | "days" | "d" | "dayofmonth" | "dow" | "dayofweek" | "weekday" | "isodow"
@@ -33,7 +33,7 @@ pub(crate) struct Civil {
 }
 
 impl Civil {
-    /// The day that is so many days after 1970-01-01.
+    /// Returns the date this many days after 1970-01-01.
     pub(crate) fn of_days(days: i64) -> Self {
         let (year, month, day) = civil_from_days(days);
         Self { year, month, day }
@@ -44,7 +44,7 @@ impl Civil {
         days_from_civil(self.year, self.month, self.day)
     }
 
-    /// The day, where there is such a one.
+    /// Creates a date, if it exists.
     pub(crate) fn checked(year: i64, month: i64, day: i64) -> Option<Self> {
         let is_day = (-290_000..=294_000).contains(&year)
             && (1..=12).contains(&month)
@@ -56,7 +56,7 @@ impl Civil {
         self.days() - Self { month: 1, day: 1, ..self }.days() + 1
     }
 
-    /// Year and week of ISO 8601.
+    /// Returns the ISO 8601 year and week.
     pub(crate) fn iso_week(self) -> (i64, i64) {
         let days = self.days();
         let thursday = Self::of_days(days - (iso_weekday(days) - 1) + 3);
@@ -88,12 +88,12 @@ pub(crate) fn days_of_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days and microseconds of the day of a timestamp.
+/// Splits a timestamp into days and microseconds of the day.
 pub(crate) fn split(micros: i64) -> (i64, i64) {
     (micros.div_euclid(MICROS_OF_DAY), micros.rem_euclid(MICROS_OF_DAY))
 }
 
-/// A timestamp so many months later, on the last day of the month where it has no such day.
+/// Adds months to a timestamp; uses the last day of the month if the day does not exist.
 pub(crate) fn plus_months(micros: i64, months: i64) -> Option<i64> {
     let (days, of_day) = split(micros);
     let civil = Civil::of_days(days);
@@ -104,7 +104,7 @@ pub(crate) fn plus_months(micros: i64, months: i64) -> Option<i64> {
     days.checked_mul(MICROS_OF_DAY)?.checked_add(of_day)
 }
 
-/// A timestamp and an interval after it; what is endless stays so.
+/// Adds an interval to a timestamp; infinite values stay infinite.
 pub(crate) fn plus(
     moment: Result<i64, Endless>,
     by: IntervalMonthDayNano,
@@ -113,16 +113,16 @@ pub(crate) fn plus(
     let moved = plus_months(at, by.months.into())?
         .checked_add(i64::from(by.days) * MICROS_OF_DAY)?
         .checked_add(by.nanoseconds / 1000)?;
-    // A sum does not reach the ends of time.
+    // A finite sum never becomes infinite.
     Endless::of_moment(moved).is_none().then_some(Ok(moved))
 }
 
-/// The number of a moment, in microseconds.
+/// Returns the number of a timestamp in microseconds.
 pub(crate) fn number(moment: Result<i64, Endless>) -> i64 {
     moment.unwrap_or_else(Endless::moment)
 }
 
-/// From January on.
+/// Begins with January.
 pub const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -138,7 +138,7 @@ pub const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// From Sunday on.
+/// Begins with Sunday.
 pub const WEEKDAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 

@@ -1,4 +1,4 @@
-//! Whole numbers as digits.
+//! Integers to decimal digits.
 
 /// The digits of 0 to 99.
 const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\

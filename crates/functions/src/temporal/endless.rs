@@ -1,8 +1,8 @@
-//! `infinity` and `-infinity`: dates and timestamps that no arithmetic may reach.
+//! `infinity` and `-infinity`: dates and timestamps that arithmetic never reaches.
 //!
-//! Their numbers are the largest and the smallest of the type. Whatever computes with the number of a date or timestamp
-//! asks here first: for one value [`Endless::of_moment`] and [`Endless::of_days`], for arrays [`set_aside`], which keeps
-//! them from a kernel and puts them back into its results.
+//! They are the largest and the smallest numbers of the type. Code that computes with the number of a date or
+//! timestamp checks here first: single values with [`Endless::of_moment`] and [`Endless::of_days`], arrays with
+//! [`set_aside`], which removes them before a kernel runs and restores them in its results.
 
 use datafusion::arrow::array::types::{Date32Type, Int64Type};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
@@ -13,7 +13,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
-/// One end of time.
+/// Positive or negative infinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endless {
     /// `-infinity`
@@ -23,7 +23,7 @@ pub enum Endless {
 }
 
 impl Endless {
-    /// The end of time that a timestamp is, in whatever unit; none for all others.
+    /// Returns the infinity that a timestamp of any unit is; None for finite ones.
     pub fn of_moment(value: i64) -> Option<Self> {
         match value {
             i64::MIN => Some(Self::Past),
@@ -32,7 +32,7 @@ impl Endless {
         }
     }
 
-    /// The end of time that a date is, in days since 1970.
+    /// Returns the infinity that a date is, in days since 1970; None for finite ones.
     pub fn of_days(days: i32) -> Option<Self> {
         match days {
             i32::MIN => Some(Self::Past),
@@ -41,7 +41,7 @@ impl Endless {
         }
     }
 
-    /// Its number as a timestamp.
+    /// Returns its number as a timestamp.
     pub fn moment(self) -> i64 {
         match self {
             Self::Past => i64::MIN,
@@ -49,7 +49,7 @@ impl Endless {
         }
     }
 
-    /// Its number as a date.
+    /// Returns its number as a date.
     pub fn days(self) -> i32 {
         match self {
             Self::Past => i32::MIN,
@@ -57,7 +57,7 @@ impl Endless {
         }
     }
 
-    /// What it is where moments become floats.
+    /// Returns its value as a float.
     pub fn number(self) -> f64 {
         match self {
             Self::Past => f64::NEG_INFINITY,
@@ -65,7 +65,7 @@ impl Endless {
         }
     }
 
-    /// How it is written.
+    /// Returns its text.
     pub fn word(self) -> &'static str {
         match self {
             Self::Past => "-infinity",
@@ -74,26 +74,26 @@ impl Endless {
     }
 }
 
-/// Timestamps in microseconds, of which those that are endless have no number.
+/// Timestamps in microseconds, except infinite ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Moments(PrimitiveArray<TimestampMicrosecondType>);
 
 impl Moments {
-    /// The moments of an array.
+    /// Reads the timestamps of an array.
     pub(crate) fn new(moments: PrimitiveArray<TimestampMicrosecondType>) -> Self {
         Self(moments)
     }
 
-    /// Microseconds since 1970; the end of time that the moment is where it has none.
+    /// Returns microseconds since 1970, or the infinity as the error.
     pub(crate) fn at(&self, row: usize) -> Result<i64, Endless> {
         let micros = self.0.value(row);
         Endless::of_moment(micros).map_or(Ok(micros), Err)
     }
 }
 
-/// Whether any date or timestamp is endless.
+/// Whether any date or timestamp is infinite.
 pub fn has_endless(values: &dyn Array) -> bool {
-    // Values under NULL count as well; who asks then only takes the longer way.
+    // Values under NULL count as well; the caller then only takes the slower path.
     match values.data_type() {
         DataType::Date32 => {
             let days = values.as_primitive::<Date32Type>().values();
@@ -108,10 +108,10 @@ pub fn has_endless(values: &dyn Array) -> bool {
     }
 }
 
-/// The finite dates or timestamps, with NULL for the endless ones, and these; none where all are finite.
+/// Replaces infinite dates or timestamps by NULL and sets them aside; None if all are finite.
 ///
 /// # Errors
-/// When Arrow cannot cast between a type and its numbers, which it can.
+/// Never: Arrow can cast between these types and their numbers.
 pub fn set_aside(values: &dyn Array) -> Result<Option<(ArrayRef, SetAside)>, ArrowError> {
     if !has_endless(values) {
         return Ok(None);
@@ -132,18 +132,18 @@ pub fn set_aside(values: &dyn Array) -> Result<Option<(ArrayRef, SetAside)>, Arr
     Ok(Some((finite, SetAside(numbers))))
 }
 
-/// The endless dates or timestamps that a kernel must not see, beside the others.
+/// The infinite dates or timestamps that were hidden from a kernel.
 #[derive(Debug)]
 pub struct SetAside(Int64Array);
 
 impl SetAside {
-    /// The end of time that stood in a row; all rows are alike where there is one only.
+    /// The infinity in each row; a single one applies to all rows.
     pub fn endless(&self, row: usize) -> Option<Endless> {
         let at = if self.0.len() == 1 { 0 } else { row };
         self.0.is_valid(at).then(|| self.0.value(at)).and_then(Endless::of_moment)
     }
 
-    /// The dates or timestamps that became of the finite ones, with the endless ones where they were.
+    /// Restores the infinite values in the kernel's results.
     ///
     /// # Errors
     /// When the results are neither dates nor timestamps.
@@ -151,7 +151,7 @@ impl SetAside {
         self.put_back_beside(results, None)
     }
 
-    /// The same after a kernel with another operand, with NULL where that is NULL.
+    /// The same after a kernel with another operand, with NULL where that operand is NULL.
     ///
     /// # Errors
     /// When the results are neither dates nor timestamps.
@@ -184,10 +184,10 @@ impl SetAside {
     }
 }
 
-/// Arrow's cast between dates and timestamps, as of local times to instants of a time zone; the endless ones stay so.
+/// Arrow's cast between dates and timestamps, such as local times to instants; infinite values stay infinite.
 ///
 /// # Errors
-/// When a finite one does not fit, where the options want that to be an error.
+/// If a finite value does not fit and the options make that an error.
 pub fn cast_moments(
     values: &ArrayRef,
     to: &DataType,
@@ -199,7 +199,7 @@ pub fn cast_moments(
     }
 }
 
-/// Dates or timestamps after a kernel for finite ones, which gives dates or timestamps.
+/// Applies a kernel for finite values that returns dates or timestamps.
 pub(crate) fn finite_only<E: From<ArrowError>>(
     values: &ArrayRef,
     kernel: impl FnOnce(&ArrayRef) -> Result<ArrayRef, E>,
@@ -210,8 +210,8 @@ pub(crate) fn finite_only<E: From<ArrowError>>(
     }
 }
 
-/// Calls a function of dates or timestamps with NULL in place of the endless values of one argument. Where these were,
-/// the result is the endless value if it `keeps` them, and otherwise what the function returns for NULL.
+/// Calls a function of dates or timestamps with NULL instead of the infinite values of one argument. In these rows
+/// the result is the infinite value if it `keeps` them, otherwise the function's result for NULL.
 ///
 /// # Errors
 /// Those of the function.
@@ -260,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_that_is_endless_has_no_microseconds() {
+    fn an_infinite_timestamp_has_no_microseconds() {
         let moments = Moments::new(TimestampMicrosecondArray::from(vec![i64::MIN, 7, i64::MAX]));
         let at: Vec<_> = (0..3).map(|row| moments.at(row)).collect();
         assert_eq!(at, [Err(Endless::Past), Ok(7), Err(Endless::Future)]);
     }
 
     #[test]
-    fn one_that_is_set_aside_comes_back_for_all_rows_of_a_constant() {
+    fn an_infinite_constant_is_restored_in_all_rows() {
         let one = TimestampMicrosecondArray::from(vec![i64::MAX]);
         let (finite, aside) = set_aside(&one).expect("it has a number").expect("it is endless");
         assert!(finite.is_null(0));

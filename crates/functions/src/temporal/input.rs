@@ -1,4 +1,4 @@
-//! Texts of an array as dates, times, moments and intervals.
+//! Array texts to dates, times, timestamps and intervals.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,7 +21,7 @@ use super::interval::{IntervalFields, read_interval};
 use super::moment::{DAY, Moment, Reading, Zone, read_moment, read_time};
 use super::zone::local_time;
 
-/// Whether texts are read as values of the type here.
+/// Whether texts are parsed as values of the type here.
 pub fn is_read(data_type: &DataType) -> bool {
     matches!(
         data_type,
@@ -32,16 +32,16 @@ pub fn is_read(data_type: &DataType) -> bool {
     )
 }
 
-/// What `now` and `today` in a text are.
+/// The meaning of `now` and `today` in a text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StatementClock<'a> {
-    /// The session's; UTC where there is none.
+    /// The session's time zone; UTC if there is none.
     pub time_zone: Option<&'a str>,
-    /// When the statement began, in microseconds since 1970; where that is not known, it is the time of the call.
+    /// When the statement began, in microseconds since 1970; if unknown, the time of the call is used.
     pub begun: Option<i64>,
 }
 
-/// The value of a text; none where it is none of the type, or the type is another.
+/// Parses a text; None if it is not a value of the type, or if the type is not supported.
 pub fn read_scalar(text: &str, to: &DataType, clock: StatementClock<'_>) -> Option<ScalarValue> {
     if !is_read(to) {
         return None;
@@ -52,10 +52,10 @@ pub fn read_scalar(text: &str, to: &DataType, clock: StatementClock<'_>) -> Opti
     ScalarValue::try_from_array(&read, 0).ok()
 }
 
-/// The values of texts, as PostgreSQL reads them. What it does not read is left to Arrow, whose errors name it.
+/// Parses texts as PostgreSQL does. Others are left to Arrow, whose errors quote them.
 ///
 /// # Errors
-/// When a text is not a value of the type, where the options want that to be an error.
+/// If a text is not a value of the type and the options make that an error.
 pub fn read_texts(
     texts: &StringArray,
     to: &DataType,
@@ -69,33 +69,37 @@ pub fn read_texts(
         moment(read_moment(text)?, zone, clock, unit)
     };
     match to {
-        DataType::Date32 => collected.of::<Date32Type>(|text| date(read_moment(text)?, clock)),
-        DataType::Time64(TimeUnit::Nanosecond) => collected.of::<Time64NanosecondType>(read_time),
+        DataType::Date32 => collected.parse::<Date32Type>(|text| date(read_moment(text)?, clock)),
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            collected.parse::<Time64NanosecondType>(read_time)
+        }
         DataType::Time64(_) => collected
-            .of::<Time64MicrosecondType>(|text| Some(rounded(read_time(text)?.into(), 1000))),
+            .parse::<Time64MicrosecondType>(|text| Some(rounded(read_time(text)?.into(), 1000))),
         DataType::Timestamp(TimeUnit::Second, zone) => {
             let zone = zone.as_deref();
-            collected.of::<TimestampSecondType>(|text| moment(text, zone, 1_000_000_000))
+            collected.parse::<TimestampSecondType>(|text| moment(text, zone, 1_000_000_000))
         }
         DataType::Timestamp(TimeUnit::Millisecond, zone) => {
             let zone = zone.as_deref();
-            collected.of::<TimestampMillisecondType>(|text| moment(text, zone, 1_000_000))
+            collected.parse::<TimestampMillisecondType>(|text| moment(text, zone, 1_000_000))
         }
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
             let zone = zone.as_deref();
-            collected.of::<TimestampMicrosecondType>(|text| moment(text, zone, 1000))
+            collected.parse::<TimestampMicrosecondType>(|text| moment(text, zone, 1000))
         }
         DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
             let zone = zone.as_deref();
-            collected.of::<TimestampNanosecondType>(|text| moment(text, zone, 1))
+            collected.parse::<TimestampNanosecondType>(|text| moment(text, zone, 1))
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => collected
-            .of::<IntervalMonthDayNanoType>(|text| read_interval(text, IntervalFields::default())),
+            .parse::<IntervalMonthDayNanoType>(|text| {
+                read_interval(text, IntervalFields::default())
+            }),
         _ => cast_with_options(texts, to, options),
     }
 }
 
-/// Texts on their way to values.
+/// Texts to be parsed.
 struct Collected<'a> {
     texts: &'a StringArray,
     to: &'a DataType,
@@ -103,7 +107,7 @@ struct Collected<'a> {
 }
 
 impl Collected<'_> {
-    fn of<T: ArrowPrimitiveType>(
+    fn parse<T: ArrowPrimitiveType>(
         &self,
         read: impl Fn(&str) -> Option<T::Native>,
     ) -> Result<ArrayRef, ArrowError> {
@@ -158,14 +162,14 @@ impl StatementClock<'_> {
     }
 }
 
-/// So many nanoseconds in a longer unit, rounded.
+/// Converts nanoseconds to a longer unit, rounded.
 fn rounded(nanos: i128, unit: i64) -> i64 {
     let unit = i128::from(unit);
     (nanos + unit / 2).div_euclid(unit) as i64
 }
 
-/// A moment in a unit of so many nanoseconds. Without a time zone of its own it is local time of that of the type; a
-/// type without one ignores that of the text.
+/// Converts a timestamp to a unit of this many nanoseconds. Without a time zone it is local time in the type's zone; a
+/// type without a zone ignores the text's zone.
 fn moment(
     reading: Reading<'_>,
     zone: Option<&str>,
@@ -183,7 +187,7 @@ fn moment(
         Reading::At(Moment { days, nanos, zone }) => (at(days.into(), nanos), zone),
     };
     let nanos = match (zone, of_text) {
-        // It has to be a zone, whatever its clocks do then.
+        // The zone must exist, even if its offset is not needed.
         (None, Some(Zone::Named(name))) => name.parse::<Tz>().ok().map(|_| local)?,
         (None, _) => local,
         (Some(_), Some(Zone::Ahead(seconds))) => local - i128::from(seconds) * 1_000_000_000,
@@ -195,7 +199,7 @@ fn moment(
     i64::try_from((nanos + unit / 2).div_euclid(unit)).ok()
 }
 
-/// The instant of a local time; none where the zone is unknown, or the time is skipped or ambiguous in it.
+/// Converts a local time to an instant; None if the zone is unknown, or if the time is skipped or ambiguous in it.
 fn instant(local: i128, zone: &str) -> Option<i128> {
     let micros = i64::try_from(local.div_euclid(1000)).ok()?;
     let local_array = TimestampMicrosecondArray::from(vec![micros]);
@@ -223,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_of_the_clock_that_is_given() {
+    fn words_use_the_given_clock() {
         const HOUR: i64 = 3_600_000_000;
         let midnight = 1_704_153_600_000_000;
         let berlin = Some("Europe/Berlin");

@@ -1,4 +1,4 @@
-//! Texts as intervals: `1 day 02:03:04`, `1-2`, `P1DT2H`, `3 hours ago`, and `1:30` with its fields named.
+//! Text to intervals: `1 day 02:03:04`, `1-2`, `P1DT2H`, `3 hours ago`, and `1:30` with named fields.
 
 use datafusion::arrow::datatypes::IntervalMonthDayNano;
 
@@ -7,7 +7,7 @@ const MINUTE: i128 = 60 * SECOND;
 const HOUR: i128 = 60 * MINUTE;
 const DAY: i128 = 24 * HOUR;
 
-/// A part of an interval that it can be declared with: `INTERVAL '1:30' HOUR TO MINUTE`.
+/// A field in the declaration of an interval: `INTERVAL '1:30' HOUR TO MINUTE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IntervalField {
     /// Years.
@@ -24,16 +24,16 @@ pub enum IntervalField {
     Second,
 }
 
-/// The fields that an interval is declared with, and the digits of its seconds.
+/// The declared fields of an interval, and its seconds precision.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IntervalFields {
     /// The first field and the last one.
     pub range: Option<(IntervalField, IntervalField)>,
-    /// Digits of seconds behind the point.
+    /// Fraction digits of seconds.
     pub digits: Option<u32>,
 }
 
-/// The interval of a text, as PostgreSQL reads it; none where it is none or out of range.
+/// Parses an interval as PostgreSQL does; None if the text is not one, or is out of range.
 pub fn read_interval(text: &str, fields: IntervalFields) -> Option<IntervalMonthDayNano> {
     let text = text.trim();
     let sum = match text.strip_prefix('P') {
@@ -43,13 +43,13 @@ pub fn read_interval(text: &str, fields: IntervalFields) -> Option<IntervalMonth
     sum.within(fields).finish()
 }
 
-/// How long an interval is, in nanoseconds: a month has 30 days, and a day 24 hours.
+/// Returns the length of an interval in nanoseconds: a month has 30 days, and a day 24 hours.
 pub fn interval_length(interval: IntervalMonthDayNano) -> i128 {
     let days = i128::from(interval.months) * 30 + i128::from(interval.days);
     days * DAY + i128::from(interval.nanoseconds)
 }
 
-/// What the parts of an interval add up to.
+/// The sum of an interval's parts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     months: i128,
@@ -70,7 +70,7 @@ impl Sum {
         Self { months: -self.months, days: -self.days, nanos: -self.nanos }
     }
 
-    /// Adds so many of a unit; what is behind the point becomes smaller ones, as in PostgreSQL.
+    /// Adds a number of units; its fraction becomes smaller units, as in PostgreSQL.
     fn add(&mut self, number: Number, unit: Unit) {
         let Number { whole, behind } = number;
         match unit {
@@ -97,7 +97,7 @@ impl Sum {
         self.nanos += micros((days - whole) * (DAY / 1000) as f64);
     }
 
-    /// The interval without what is below its last field, and without what its first one leaves out.
+    /// Removes what is below the last declared field and above the first.
     fn within(self, fields: IntervalFields) -> Self {
         use IntervalField::{Day, Hour, Minute, Month, Second, Year};
         let mut sum = self;
@@ -124,7 +124,7 @@ impl Sum {
     }
 }
 
-/// Whole microseconds, as nanoseconds.
+/// Rounds to microseconds, in nanoseconds.
 fn micros(value: f64) -> i128 {
     value.round_ties_even() as i128 * 1000
 }
@@ -161,7 +161,7 @@ impl Unit {
         })
     }
 
-    fn of(field: IntervalField) -> Self {
+    fn from_field(field: IntervalField) -> Self {
         match field {
             IntervalField::Year => Self::Months(12),
             IntervalField::Month => Self::Months(1),
@@ -173,7 +173,7 @@ impl Unit {
     }
 }
 
-/// A number before and behind its point.
+/// A number before and after its point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Number {
     whole: i128,
@@ -181,7 +181,7 @@ struct Number {
 }
 
 impl Number {
-    /// `12`, `1.5`, `.5`, of a sign that stands before it.
+    /// Parses `12`, `1.5`, `.5`, with the preceding sign.
     fn read(text: &str, is_negative: bool) -> Option<Self> {
         const DIGITS_MAX: usize = 18;
         let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
@@ -200,15 +200,15 @@ impl Number {
     }
 }
 
-/// A part of a text.
+/// A token of a text.
 #[derive(Debug, PartialEq)]
 enum Token<'a> {
     Word(&'a str),
-    /// Digits with points, colons and dashes between them, and whether a minus stands before.
+    /// Digits with points, colons and dashes between them, and whether a minus precedes them.
     Digits(&'a str, bool),
 }
 
-/// The parts of a text; none where something else stands in it.
+/// Splits a text into tokens; None if it contains anything else.
 fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start_matches([' ', '\t', '\n', '\r', ',', '@']);
@@ -234,8 +234,8 @@ fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     Some(tokens)
 }
 
-/// Numbers with their units, times, and years with months. As PostgreSQL does, from the last one to the first: a number
-/// without a unit before a time counts days.
+/// Parses numbers with units, times, and years with months. Like PostgreSQL, goes from the last token to the first: a
+/// number without a unit before a time counts days.
 fn words(text: &str, fields: IntervalFields) -> Option<Sum> {
     let tokens = tokens(text)?;
     let mut sum = Sum::default();
@@ -285,7 +285,7 @@ fn words(text: &str, fields: IntervalFields) -> Option<Sum> {
                     let years = Number::read(years, false).filter(|years| years.behind == 0.0)?;
                     sum.months += (years.whole * 12 + months) * sign;
                 } else {
-                    let of_range = fields.range.map(|(_, last)| Unit::of(last));
+                    let of_range = fields.range.map(|(_, last)| Unit::from_field(last));
                     let unit = unit.or(of_range).unwrap_or(Unit::Nanos(SECOND));
                     sum.add(Number::read(digits, *is_negative)?, unit);
                 }
@@ -324,7 +324,7 @@ fn seconds_of(text: &str) -> Option<i128> {
     (whole <= 60).then(|| whole * SECOND + micros(behind * 1e6))
 }
 
-/// ISO 8601's forms behind the `P`: `1Y2M3DT4H5M6S`, `0001-02-03T04:05:06`.
+/// Parses ISO 8601's forms after the `P`: `1Y2M3DT4H5M6S`, `0001-02-03T04:05:06`.
 fn iso(text: &str) -> Option<Sum> {
     let (date, time) = match text.split_once('T') {
         Some((date, time)) => (date, Some(time)),
@@ -364,7 +364,7 @@ fn iso(text: &str) -> Option<Sum> {
     Some(sum)
 }
 
-/// Numbers, each before the letter of its unit.
+/// Parses numbers, each followed by the letter of its unit.
 fn designated(text: &str, sum: &mut Sum, unit: fn(char) -> Option<Unit>) -> Option<()> {
     let mut rest = text;
     while !rest.is_empty() {
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_intervals() {
+    fn other_texts_are_not_intervals() {
         for given in [
             "",
             "foo",

@@ -1,5 +1,5 @@
-//! Intervals as how long they are, also within lists and structs: what they are compared and
-//! ordered by.
+//! Lengths of intervals, also inside lists and structs, by which they are compared and
+//! ordered.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::interval::interval_length;
 /// The type of lengths: nanoseconds.
 const LENGTH: DataType = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
 
-/// The type that values have with the lengths of intervals in place of these; none where there are
+/// Replaces intervals in a type by the type of their lengths; None if there are
 /// no intervals.
 pub fn measured_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
@@ -39,10 +39,10 @@ fn measured_fields(fields: &Fields) -> Option<Fields> {
     has_some.then(|| fields.iter().map(measured).collect())
 }
 
-/// The values with the lengths of intervals in place of these.
+/// Replaces intervals in values by their lengths.
 ///
 /// # Errors
-/// When the arrays do not fit together, which they do.
+/// Never: the arrays fit together.
 pub fn measured(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(match values.data_type() {
         DataType::Interval(IntervalUnit::MonthDayNano) => {
@@ -67,10 +67,10 @@ pub fn measured(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     })
 }
 
-/// Values as keys that compare as SQL orders them.
+/// Converts values to keys that compare like SQL values.
 ///
 /// # Errors
-/// When values of the type have no order.
+/// If values of the type have no order.
 pub fn measured_rows(values: &ArrayRef, options: SortOptions) -> Result<Rows, ArrowError> {
     let values = measured(values)?;
     let field = SortField::new_with_options(values.data_type().clone(), options);

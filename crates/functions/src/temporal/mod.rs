@@ -1,15 +1,15 @@
-//! Dates, times and intervals as text, as PostgreSQL writes and reads them.
+//! PostgreSQL's text forms of dates, times and intervals.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `digits` | whole numbers as digits |
-//! | `endless` | `infinity` and `-infinity`, which no arithmetic may reach |
-//! | `write` | one date, time, moment or interval as text |
-//! | `rows` | those of an array |
-//! | `interval` | texts as intervals |
-//! | `measured` | intervals as how long they are |
-//! | `moment` | texts as dates, times and moments |
-//! | `input` | those of an array |
+//! | `digits` | integers to digits |
+//! | `endless` | `infinity` and `-infinity`, which arithmetic never reaches |
+//! | `write` | a date, time, timestamp or interval to text |
+//! | `rows` | arrays of these to text |
+//! | `interval` | text to intervals |
+//! | `measured` | lengths of intervals |
+//! | `moment` | text to dates, times and timestamps |
+//! | `input` | arrays of texts to these |
 //! | `zone` | local times and instants |
 
 pub(crate) mod civil;
@@ -39,7 +39,7 @@ pub use write::IntervalParts;
 pub(crate) use zone::{instant, local_time};
 pub use zone::{named_zone, posix_zone, zone_ahead};
 
-/// Days from 1970-01-01 to 2000-01-01, where PostgreSQL begins to count.
+/// Days from 1970-01-01 to 2000-01-01, PostgreSQL's epoch.
 pub const EPOCH_DAYS: i64 = 10_957;
 
 /// Microseconds of a second.

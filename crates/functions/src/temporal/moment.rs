@@ -1,4 +1,4 @@
-//! Texts as dates, times and moments: `2024-01-05 10:11:12.5+02`, `Jan 5 2024 10:11 PM`, `infinity`, `tomorrow`.
+//! Text to dates, times and timestamps: `2024-01-05 10:11:12.5+02`, `Jan 5 2024 10:11 PM`, `infinity`, `tomorrow`.
 
 use atoll_topology::calendar::days_from_civil;
 
@@ -10,10 +10,10 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 pub(super) const DAY: i64 = 24 * HOUR;
 
-/// Years that dates have, as in PostgreSQL.
+/// The range of years, as in PostgreSQL.
 const YEAR_MAX: i64 = 5_874_897;
 
-/// What a text says.
+/// The meaning of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Reading<'a> {
     At(Moment<'a>),
@@ -21,7 +21,7 @@ pub(super) enum Reading<'a> {
     Endless(Endless),
     /// `now`
     Now,
-    /// So many days after today, and the time of that day.
+    /// A number of days after today, and the time of that day.
     Today(Moment<'a>),
 }
 
@@ -30,20 +30,20 @@ pub(super) enum Reading<'a> {
 pub(super) struct Moment<'a> {
     /// Days since 1970, or since today.
     pub(super) days: i64,
-    /// Nanoseconds of the day, all of them for 24:00.
+    /// Nanoseconds of the day; 24:00 is the whole day.
     pub(super) nanos: i64,
     pub(super) zone: Option<Zone<'a>>,
 }
 
-/// A time zone that stands in a text.
+/// A time zone in a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Zone<'a> {
-    /// Seconds by which it is ahead.
+    /// The UTC offset in seconds.
     Ahead(i64),
     Named(&'a str),
 }
 
-/// What a text says, as PostgreSQL reads it; none where it is not a moment.
+/// Parses a text as PostgreSQL does; None if it is not a timestamp.
 pub(super) fn read_moment(text: &str) -> Option<Reading<'_>> {
     let text = text.trim();
     let word = |word: &str| text.eq_ignore_ascii_case(word);
@@ -71,7 +71,7 @@ pub(super) fn read_moment(text: &str) -> Option<Reading<'_>> {
     Some(Reading::At(Moment { days: fields.days()?, nanos, zone: fields.zone }))
 }
 
-/// Nanoseconds of a day; none where the text is not a time. A date and a time zone beside it say nothing.
+/// Parses a time of day in nanoseconds; None if the text is not a time. Ignores a date and a time zone in the text.
 pub(super) fn read_time(text: &str) -> Option<i64> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("allballs") {
@@ -85,14 +85,14 @@ pub(super) fn read_time(text: &str) -> Option<i64> {
     fields.nanos()?
 }
 
-/// What has been read of a text.
+/// What has been read so far.
 #[derive(Debug, Default)]
 struct Fields<'a> {
-    /// Whether plain digits are a time: no date stands before them.
+    /// Whether plain digits are a time, because no date precedes them.
     is_time: bool,
     date: Option<Date>,
     month: Option<i64>,
-    /// Plain numbers beside the name of a month, with their length.
+    /// Plain numbers next to a month's name, with their length.
     numbers: Vec<(i64, usize)>,
     days_from_today: Option<i64>,
     time: Option<Clock>,
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
                 b' ' | b'\t' | b'\n' | b'\r' | b',' => &rest[1..],
                 b'0'..=b'9' => self.number(rest)?,
                 b'+' | b'-' if self.time.is_some() && self.zone.is_none() => self.ahead(rest)?,
-                // As pgjdbc sends dates: `2024-01-05 +01`.
+                // pgjdbc's form of dates: `2024-01-05 +01`.
                 b'+' | b'-' if self.date.is_some() && self.zone.is_none() => {
                     let before = &text[..text.len() - rest.len()];
                     before.ends_with(' ').then(|| self.ahead(rest))??
@@ -139,7 +139,7 @@ impl<'a> Fields<'a> {
         self.date.is_some() || self.month.is_some()
     }
 
-    /// What begins with digits; the rest of the text.
+    /// Reads a token that begins with digits; returns the rest of the text.
     fn number(&mut self, text: &'a str) -> Option<&'a str> {
         let (digits, rest) = digits_of(text);
         let follows = |rest: &str| rest.as_bytes().get(1).is_some_and(u8::is_ascii_alphanumeric);
@@ -163,7 +163,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// `10:11`, `10:11:12.5`, of which the hour has been read.
+    /// Reads `10:11` or `10:11:12.5` after the hour.
     fn clock(&mut self, hour: &str, text: &'a str) -> Option<&'a str> {
         if self.time.is_some() || hour.len() > 2 {
             return None;
@@ -184,7 +184,7 @@ impl<'a> Fields<'a> {
         Some(rest)
     }
 
-    /// `2024-01-05`, `05-Jan-2024`, `01/05/2024`, `2024.005`, `2024-005`, of which the first part has been read.
+    /// Reads `2024-01-05`, `05-Jan-2024`, `01/05/2024`, `2024.005` or `2024-005` after the first part.
     fn separated(&mut self, first: &str, separator: char, text: &'a str) -> Option<&'a str> {
         let end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
         let (second, rest) = text.split_at(end);
@@ -213,7 +213,7 @@ impl<'a> Fields<'a> {
         Some(rest)
     }
 
-    /// Digits alone.
+    /// Reads digits without separators.
     fn plain(&mut self, digits: &str) -> Option<()> {
         let value: i64 = digits.parse().ok()?;
         let pair = |at: usize| digits[at..at + 2].parse::<i64>().ok();
@@ -240,7 +240,7 @@ impl<'a> Fields<'a> {
         Some(())
     }
 
-    /// `+02`, `-03:30`, `+0530`.
+    /// Reads `+02`, `-03:30` or `+0530`.
     fn ahead(&mut self, text: &'a str) -> Option<&'a str> {
         let is_west = text.starts_with('-');
         let (digits, mut rest) = digits_of(&text[1..]);
@@ -266,7 +266,7 @@ impl<'a> Fields<'a> {
         Some(rest)
     }
 
-    /// What begins with a letter.
+    /// Reads a token that begins with a letter.
     fn word(&mut self, text: &'a str) -> Option<&'a str> {
         let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (word, rest) = text.split_at(end);
@@ -301,7 +301,7 @@ impl<'a> Fields<'a> {
         Some(rest)
     }
 
-    /// `Europe/Berlin`
+    /// Reads `Europe/Berlin`.
     fn place(&mut self, text: &'a str) -> Option<&'a str> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+');
         let end = text.find(|c: char| !is_part(c)).unwrap_or(text.len());
@@ -313,7 +313,7 @@ impl<'a> Fields<'a> {
         Some(rest)
     }
 
-    /// Days since 1970.
+    /// Returns days since 1970.
     fn days(&self) -> Option<i64> {
         let (year, month, day) = match (self.date, self.month, self.numbers.as_slice()) {
             (Some(Date::Civil(year, month, day)), None, []) => (year, month, day),
@@ -341,7 +341,7 @@ impl<'a> Fields<'a> {
         is_date.then(|| days_from_civil(year, month, day))
     }
 
-    /// Nanoseconds of the day, where there is a time; none at all where it is not a time.
+    /// Returns nanoseconds of the day if there is a time; None if it is invalid.
     fn nanos(&self) -> Option<Option<i64>> {
         let Some(Clock { hour, minute, nanos }) = self.time else { return Some(None) };
         let hour = match self.is_afternoon {
@@ -355,19 +355,19 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Digits at the beginning of a text, and its rest.
+/// Splits leading digits off a text.
 fn digits_of(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// A number of one or two digits, and the rest of the text.
+/// Splits a number of one or two digits off a text.
 fn two_digits(text: &str) -> Option<(i64, &str)> {
     let (digits, rest) = digits_of(text);
     (digits.len() <= 2).then(|| Some((digits.parse().ok()?, rest)))?
 }
 
-/// Nanoseconds of the digits behind a point.
+/// Converts fraction digits to nanoseconds.
 fn fraction_nanos(digits: &str) -> Option<i64> {
     let kept = &digits[..digits.len().min(9)];
     if kept.is_empty() {
@@ -376,7 +376,7 @@ fn fraction_nanos(digits: &str) -> Option<i64> {
     Some(kept.parse::<i64>().ok()? * 10_i64.pow(9 - kept.len() as u32))
 }
 
-/// A year of two digits is one of 1970 to 2069.
+/// Expands a year of two digits to one of 1970 to 2069.
 fn full_year(year: i64, digits: &str) -> i64 {
     match digits.len() {
         1 | 2 if year < 70 => year + 2000,
@@ -401,7 +401,7 @@ fn is_weekday(name: &str) -> bool {
         || matches!(name, "tues" | "weds" | "thur" | "thurs")
 }
 
-/// Seconds by which a time zone is ahead that PostgreSQL knows by an abbreviation.
+/// Returns the UTC offset in seconds of PostgreSQL's time zone abbreviations.
 pub(crate) fn zone_named(name: &str) -> Option<i64> {
     let half_hours = match name {
         "z" | "zulu" | "utc" | "gmt" | "ut" | "wet" => 0,
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_moments() {
+    fn other_texts_are_not_timestamps() {
         for given in [
             "",
             "foo",
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_for_moments() {
+    fn words_name_dates_and_timestamps() {
         assert_eq!(read_moment("Infinity"), Some(Reading::Endless(Endless::Future)));
         assert_eq!(read_moment(" -infinity "), Some(Reading::Endless(Endless::Past)));
         assert_eq!(read_moment("now"), Some(Reading::Now));
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn times_stand_alone_or_behind_a_date() {
+    fn times_are_alone_or_after_a_date() {
         for (given, wanted) in [
             ("10:11", 10 * HOUR + 11 * MINUTE),
             ("10:11:12.5", 10 * HOUR + 11 * MINUTE + 12 * SECOND + SECOND / 2),

@@ -1,4 +1,4 @@
-//! Dates, times and intervals of an array as text.
+//! Arrays of dates, times and intervals to text.
 
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::types::{
@@ -16,13 +16,13 @@ use super::endless::Endless;
 use super::write::{IntervalParts, write_date, write_time, write_timestamp};
 use super::zone::offset;
 
-/// Microseconds, or whatever else, of each row.
+/// Reads a value, such as microseconds, from each row.
 type OfRow<'a, T> = Box<dyn Fn(usize) -> T + 'a>;
 
-/// Writes the value of a row behind what is there.
+/// Appends the value of a row.
 pub type WriteRow<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
-/// Whether values of the type are written here.
+/// Whether this module writes values of the type.
 pub fn is_temporal(data_type: &DataType) -> bool {
     matches!(
         data_type,
@@ -36,10 +36,10 @@ pub fn is_temporal(data_type: &DataType) -> bool {
     )
 }
 
-/// What writes the values of an array; none where they are not written here.
+/// Returns the writer of an array's values; None if this module does not support the type.
 ///
 /// # Errors
-/// When the time zone is unknown.
+/// If the time zone is unknown.
 pub fn temporal_writer(array: &dyn Array) -> Result<Option<WriteRow<'_>>, ArrowError> {
     Ok(Some(match array.data_type() {
         DataType::Date32 => {
@@ -63,10 +63,10 @@ pub fn temporal_writer(array: &dyn Array) -> Result<Option<WriteRow<'_>>, ArrowE
     }))
 }
 
-/// The values of an array as texts; none where they are not written here.
+/// Converts an array's values to texts; None if this module does not support the type.
 ///
 /// # Errors
-/// When the time zone is unknown.
+/// If the time zone is unknown.
 pub fn temporal_texts(array: &dyn Array) -> Result<Option<StringArray>, ArrowError> {
     let Some(write) = temporal_writer(array)? else { return Ok(None) };
     let mut texts = StringBuilder::with_capacity(array.len(), array.len() * 24);
@@ -105,18 +105,23 @@ pub fn time_micros(array: &dyn Array) -> OfRow<'_, i64> {
     }
 }
 
-/// Microseconds since 1970; those that are endless stay so.
+/// Microseconds since 1970; infinite values stay infinite.
 pub fn timestamp_micros(array: &dyn Array) -> OfRow<'_, i64> {
-    fn of<T: ArrowPrimitiveType<Native = i64>>(array: &dyn Array, times: i64) -> OfRow<'_, i64> {
+    fn scaled<T: ArrowPrimitiveType<Native = i64>>(
+        array: &dyn Array,
+        times: i64,
+    ) -> OfRow<'_, i64> {
         let values = array.as_primitive::<T>().values();
         Box::new(move |row| values[row].saturating_mul(times))
     }
     match array.data_type() {
-        DataType::Timestamp(TimeUnit::Second, _) => of::<TimestampSecondType>(array, 1_000_000),
+        DataType::Timestamp(TimeUnit::Second, _) => scaled::<TimestampSecondType>(array, 1_000_000),
         DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            of::<TimestampMillisecondType>(array, 1000)
+            scaled::<TimestampMillisecondType>(array, 1000)
         }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => of::<TimestampMicrosecondType>(array, 1),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            scaled::<TimestampMicrosecondType>(array, 1)
+        }
         _ => {
             let values = array.as_primitive::<TimestampNanosecondType>().values();
             Box::new(move |row| match values[row] {
@@ -129,13 +134,13 @@ pub fn timestamp_micros(array: &dyn Array) -> OfRow<'_, i64> {
 
 /// Nanoseconds of the microsecond.
 fn nanos(array: &dyn Array) -> OfRow<'_, u32> {
-    fn of<T: ArrowPrimitiveType<Native = i64>>(array: &dyn Array) -> OfRow<'_, u32> {
+    fn remainder<T: ArrowPrimitiveType<Native = i64>>(array: &dyn Array) -> OfRow<'_, u32> {
         let values = array.as_primitive::<T>().values();
         Box::new(move |row| values[row].rem_euclid(1000) as u32)
     }
     match array.data_type() {
-        DataType::Time64(TimeUnit::Nanosecond) => of::<Time64NanosecondType>(array),
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => of::<TimestampNanosecondType>(array),
+        DataType::Time64(TimeUnit::Nanosecond) => remainder::<Time64NanosecondType>(array),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => remainder::<TimestampNanosecondType>(array),
         _ => Box::new(|_| 0),
     }
 }
@@ -159,7 +164,7 @@ fn timestamp<'a>(array: &'a dyn Array, zone: Option<&str>) -> Result<WriteRow<'a
 
 /// Months, days and microseconds.
 pub fn interval_parts(array: &dyn Array) -> OfRow<'_, IntervalParts> {
-    fn of<T: ArrowPrimitiveType<Native = i64>>(
+    fn parts<T: ArrowPrimitiveType<Native = i64>>(
         array: &dyn Array,
         micros: impl Fn(i64) -> i64 + 'static,
     ) -> OfRow<'_, IntervalParts> {
@@ -188,14 +193,14 @@ pub fn interval_parts(array: &dyn Array) -> OfRow<'_, IntervalParts> {
             })
         }
         DataType::Duration(TimeUnit::Second) => {
-            of::<DurationSecondType>(array, |value| value.saturating_mul(1_000_000))
+            parts::<DurationSecondType>(array, |value| value.saturating_mul(1_000_000))
         }
         DataType::Duration(TimeUnit::Millisecond) => {
-            of::<DurationMillisecondType>(array, |value| value.saturating_mul(1000))
+            parts::<DurationMillisecondType>(array, |value| value.saturating_mul(1000))
         }
         DataType::Duration(TimeUnit::Microsecond) => {
-            of::<DurationMicrosecondType>(array, |value| value)
+            parts::<DurationMicrosecondType>(array, |value| value)
         }
-        _ => of::<DurationNanosecondType>(array, |value| value.div_euclid(1000)),
+        _ => parts::<DurationNanosecondType>(array, |value| value.div_euclid(1000)),
     }
 }

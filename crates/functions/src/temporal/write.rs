@@ -16,7 +16,7 @@ pub(super) fn write_date(days: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a date; whether it is before our era, which is told behind the time.
+/// Writes a date; returns whether it is BC, which is written after the time.
 fn write_year_month_day(days: i64, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil_from_days(days);
     let (year, is_before) = if year > 0 { (year, false) } else { (1 - year, true) };
@@ -39,7 +39,7 @@ fn write_year_month_day(days: i64, out: &mut Vec<u8>) -> bool {
     is_before
 }
 
-/// Writes a time of day, from microseconds since midnight and nanoseconds of the microsecond.
+/// Writes a time of day, from microseconds since midnight and additional nanoseconds.
 pub(super) fn write_time(micros: i64, nanos: u32, out: &mut Vec<u8>) {
     let seconds = micros / SECOND;
     write_pair((seconds / 3600) as u32, out);
@@ -50,7 +50,7 @@ pub(super) fn write_time(micros: i64, nanos: u32, out: &mut Vec<u8>) {
     write_fraction((micros % SECOND) as u32, nanos, out);
 }
 
-/// Writes microseconds and nanoseconds of them behind a point, without the zeros at their end.
+/// Writes microseconds and nanoseconds after a point, without trailing zeros.
 fn write_fraction(micros: u32, nanos: u32, out: &mut Vec<u8>) {
     if micros == 0 && nanos == 0 {
         return;
@@ -68,8 +68,8 @@ fn write_fraction(micros: u32, nanos: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a moment, from microseconds since 1970 and nanoseconds of the microsecond; `offset` are the seconds by which
-/// local time is ahead, where it is told.
+/// Writes a timestamp, from microseconds since 1970 and additional nanoseconds; `offset` is the UTC offset in seconds,
+/// if it is written.
 pub(super) fn write_timestamp(micros: i64, nanos: u32, offset: Option<i32>, out: &mut Vec<u8>) {
     if let Some(endless) = Endless::of_moment(micros) {
         return out.extend_from_slice(endless.word().as_bytes());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_stand_behind_microseconds() {
+    fn nanoseconds_follow_microseconds() {
         assert_eq!(text(|out| write_time(1_500_000, 120, out)), "00:00:01.50000012");
         assert_eq!(text(|out| write_time(DAY, 0, out)), "24:00:00");
         assert_eq!(text(|out| write_timestamp(1, 7, None, out)), "1970-01-01 00:00:00.000001007");

@@ -1,4 +1,4 @@
-//! Time zones: their names, how far one is ahead of UTC at an instant, and the instant of a local time.
+//! Time zones: their names, UTC offsets, and the conversion of local times to instants.
 
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::types::TimestampMicrosecondType;
@@ -7,9 +7,9 @@ use datafusion::arrow::temporal_conversions::as_datetime_with_timezone;
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-/// The name of a zone as Arrow knows it, whose letters may be of either case: `europe/berlin`.
+/// Returns Arrow's name of a zone, ignoring case: `europe/berlin`.
 pub fn named_zone(text: &str) -> Option<String> {
-    // Arrow takes offsets too, and counts them to the east.
+    // Arrow accepts offsets too, and counts them to the east.
     if !text.starts_with(|first: char| first.is_ascii_alphabetic()) {
         return None;
     }
@@ -23,8 +23,8 @@ pub fn named_zone(text: &str) -> Option<String> {
     spellings.into_iter().find(|zone| zone.parse::<Tz>().is_ok())
 }
 
-/// A zone in POSIX's form, as Arrow knows it: a name of any letters or none, and the hours to the west. `GMT+5`,
-/// `<-03>3:30`, `-02:00`. None with rules of summer time, and where it has seconds or more than a day.
+/// Converts a zone in POSIX form, an optional name and the hours to the west, to Arrow's name: `GMT+5`,
+/// `<-03>3:30`, `-02:00`. None with daylight saving rules, seconds or more than a day.
 pub fn posix_zone(text: &str) -> Option<String> {
     let rest = match text.strip_prefix('<') {
         Some(rest) => rest.split_once('>')?.1,
@@ -42,27 +42,27 @@ pub fn posix_zone(text: &str) -> Option<String> {
     (hours < 24 && minutes < 60).then(|| zone_ahead(east * (hours * 3600 + minutes * 60)))
 }
 
-/// The zone that is so many seconds ahead, to the minute.
+/// Returns the zone with this offset, to the minute.
 pub fn zone_ahead(seconds: i64) -> String {
     let minutes = seconds.unsigned_abs() / 60;
     let sign = if seconds < 0 { '-' } else { '+' };
     format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-/// Seconds by which local time is ahead at an instant, in microseconds since 1970.
+/// Returns the UTC offset in seconds at an instant, in microseconds since 1970.
 pub(crate) fn offset(micros: i64, zone: Tz) -> i32 {
     let at = as_datetime_with_timezone::<TimestampMicrosecondType>(micros, zone);
     let ahead = at.map(|at| (at.naive_local() - at.naive_utc()).num_seconds());
     ahead.and_then(|seconds| i32::try_from(seconds).ok()).unwrap_or(0)
 }
 
-/// The time in a zone at an instant, both in microseconds; none where that is out of range.
+/// Returns the local time at an instant, both in microseconds; None if it is out of range.
 pub(crate) fn local_time(micros: i64, zone: Tz) -> Option<i64> {
     micros.checked_add(i64::from(offset(micros, zone)) * SECOND)
 }
 
-/// The instant of a local time, as PostgreSQL finds it: what a change of the clocks skips is counted on from before the
-/// change, and of what there is twice the later one is meant.
+/// Returns the instant of a local time, as PostgreSQL does: a time skipped by a clock change continues from before the
+/// change, and a repeated time means the later one.
 pub(crate) fn instant(local: i64, zone: Tz) -> Option<i64> {
     let ahead = |at: i64| i64::from(offset(at, zone)) * SECOND;
     let (before, after) = (ahead(local.checked_sub(DAY)?), ahead(local.checked_add(DAY)?));

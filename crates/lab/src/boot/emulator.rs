@@ -27,7 +27,7 @@ const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 no_timer_check tsc=
 /// Unit of times in procfs on x86 (`USER_HZ`).
 const TICKS_PER_SECOND: u64 = 100;
 
-/// What is booted.
+/// The boot configuration.
 pub(super) struct Boot<'a> {
     pub(super) request: &'a RunRequest,
     pub(super) guest: &'a Guest,
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_on_cpus_is_read_behind_a_name_with_blanks() {
+    fn the_time_on_cpus_is_read_after_a_name_with_blanks() {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 1 0 9 1 1";
         assert_eq!(cpu_time(stat), Some(Duration::from_secs(3)));
         assert_eq!(cpu_time("7 (a) S x 7 7 0 -1 4194560 100 0 0 0 x 50"), None);

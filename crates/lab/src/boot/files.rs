@@ -1,5 +1,5 @@
-//! What a run and QEMU hand to each other: files without names and pairs of sockets. They are gone with
-//! the processes that have them open, whatever ends these.
+//! Shared by a run and QEMU: files without names and pairs of sockets. They are gone with
+//! the processes that have them open, however these end.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,9 +16,9 @@ const TAIL_LINES: usize = 12;
 
 /// The files of a run.
 pub(super) struct RunFiles {
-    /// What the plugin is told.
+    /// The setup of the plugin.
     pub(super) setup: File,
-    /// What it counted.
+    /// Its report.
     pub(super) report: File,
     pub(super) console: File,
     /// What QEMU and the plugin say.
@@ -40,7 +40,7 @@ impl RunFiles {
         tail(&self.qemu)
     }
 
-    /// Those that QEMU opens, beside its sockets.
+    /// Those that QEMU opens, besides its sockets.
     pub(super) fn passed_on<'a>(&'a self, packed: &'a Packed) -> [BorrowedFd<'a>; 4] {
         [&packed.archive, &self.setup, &self.report, &self.console].map(AsFd::as_fd)
     }
@@ -51,7 +51,7 @@ fn unnamed() -> Result<File, LabError> {
     crate::pack::unnamed_file()
 }
 
-/// The path under which a process that inherits a descriptor opens it once more.
+/// The path under which a process opens an inherited descriptor again.
 pub(super) fn path_of(descriptor: &impl AsRawFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()))
 }

@@ -1,7 +1,7 @@
-//! Boots a guest, runs the program in it, and sees to it that nothing stays behind.
+//! Boots a guest, runs the program in it, and cleans up.
 //!
 //! The guest has four serial ports: the kernel's console goes to a file, the program's output and
-//! errors come through sockets and are forwarded as they come, and the fourth tells how far things
+//! errors come through sockets and are forwarded as they come, and the fourth shows how far things
 //! are (`pack/init.sh`). QEMU ends with the thread that started it (`PR_SET_PDEATHSIG`); signals that
 //! ask for the end are blocked and taken one by one, so that the way out is always the same.
 
@@ -26,7 +26,7 @@ use files::{Ports, RunFiles, path_of};
 use ports::{BootProgress, follow, forward};
 use terminal::GuestTerminal;
 
-/// Signals that ask for the end, and the one that tells of it.
+/// Signals that ask for the end, and the one that announces it.
 const SIGNALS: [i32; 5] = [signal::INT, signal::TERM, signal::HUP, signal::QUIT, signal::CHLD];
 /// How often the deadline and the streams are looked at when no signal comes.
 const TICK: Duration = Duration::from_millis(50);
@@ -200,7 +200,7 @@ fn write_setup(guest: &Guest, counting: Counting, files: &RunFiles) -> Result<()
     let setup = guest.setup(counting, path_of(&files.report));
     let text = serde_json::to_vec(&setup).map_err(std::io::Error::from);
     let written = text.and_then(|text| (&files.setup).write_all(&text));
-    written.map_err(LabError::file(path_of(&files.setup), "writing what the plugin is told"))
+    written.map_err(LabError::file(path_of(&files.setup), "writing the setup of the plugin"))
 }
 
 fn read_report(files: &RunFiles) -> Result<Report, LabError> {

@@ -1,4 +1,4 @@
-//! Where a guest stands: what each of its cpus is doing, as QEMU's monitor tells.
+//! The state of a guest: what each of its cpus is doing, from QEMU's monitor.
 //!
 //! Asked when the time is over: a guest that computes, one whose cpus all wait for an interrupt that never
 //! comes and an emulator that has come to a stop itself are three different things.
@@ -12,12 +12,12 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks, after which a cpu that still is at the same instruction has not moved.
 const BETWEEN: Duration = Duration::from_millis(300);
-/// What the monitor ends an answer with.
+/// The end of an answer of the monitor.
 const PROMPT: &str = "(qemu) ";
 /// Longest answer read: that of 1024 cpus is a quarter of it.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
-/// What a cpu is doing.
+/// The activity of a cpu.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cpu {
     number: u32,
@@ -27,7 +27,7 @@ struct Cpu {
     is_halted: bool,
 }
 
-/// What the cpus of the guest behind this monitor are doing, a line each, or why that is not known.
+/// The activity of the guest's cpus, a line each, or why it is unknown.
 pub(super) fn standing(monitor: &UnixStream) -> String {
     match looks(monitor) {
         Ok((first, second)) if !second.is_empty() => describe(&first, &second),
@@ -40,7 +40,7 @@ pub(super) fn standing(monitor: &UnixStream) -> String {
 
 fn looks(mut stream: &UnixStream) -> io::Result<(Vec<Cpu>, Vec<Cpu>)> {
     stream.set_read_timeout(Some(PATIENCE))?;
-    // What it says first of all.
+    // The greeting.
     answer(&mut stream)?;
     let first = look(stream)?;
     std::thread::sleep(BETWEEN);
@@ -108,7 +108,7 @@ mod tests {
         \r\nCPU#11\r\nRIP=00007f0000001000 RFL=00000202 [-------] CPL=3 II=0 A20=1 SMM=0 HLT=0\r\n(qemu) ";
 
     #[test]
-    fn cpus_are_told_by_what_they_do() {
+    fn cpus_are_described_by_their_activity() {
         let first = parse(ANSWER);
         assert_eq!(first.iter().map(|cpu| cpu.number).collect::<Vec<_>>(), [0, 11]);
         let moved = parse(&ANSWER.replace("1000", "2000"));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_monitor_is_asked_twice_and_one_that_is_gone_is_told() {
+    fn a_monitor_is_asked_twice_and_a_missing_one_is_reported() {
         let (own, mut far) = UnixStream::pair().unwrap();
         let monitor = std::thread::spawn(move || {
             far.write_all(b"QEMU 7.2 monitor\r\n(qemu) ").unwrap();

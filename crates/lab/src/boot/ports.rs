@@ -28,7 +28,7 @@ pub(super) struct BootProgress {
     pub(super) failure: Option<String>,
 }
 
-/// Copies what comes until QEMU hangs up, in whole lines. The first error is kept.
+/// Copies output until QEMU hangs up, in whole lines. The first error is kept.
 pub(super) fn forward(
     port: &UnixStream,
     to: &mut (dyn Write + Send),
@@ -78,7 +78,7 @@ fn copy(mut from: &UnixStream, to: &mut (dyn Write + Send), patience: Duration) 
     }
 }
 
-/// Writes so many of the bytes at once, and takes them away.
+/// Writes this many of the bytes at once and removes them.
 fn write(to: &mut dyn Write, bytes: &mut Vec<u8>, count: usize) -> io::Result<()> {
     let written = bytes.drain(..count.min(bytes.len()));
     if written.as_slice().is_empty() {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_lines_tell_how_far_things_are_and_others_tell_nothing() {
+    fn control_lines_show_progress_and_others_are_ignored() {
         let mut progress = BootProgress::default();
         for line in ["", "\n", "code", "code 256", "code -1", "hello", "code x"] {
             progress.learn(line);
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(progress.failure.as_deref(), Some("no node 3"));
     }
 
-    /// Tells what each call wrote.
+    /// Returns what each call wrote.
     struct Pieces(Sender<Vec<u8>>);
 
     impl Write for Pieces {

@@ -43,7 +43,7 @@ impl QemuArguments {
 
 fn smp(guest: &Guest) -> String {
     let sockets = &guest.sockets;
-    // What `-smp` counts fills the places from the first on; where there are holes only the first cpu
+    // The cpus of `-smp` fill the places from the first on; with holes only the first cpu
     // is taken so, and the others are devices.
     let cpus = if sockets.has_holes() { 1 } else { sockets.places.len() };
     format!(

@@ -9,7 +9,7 @@ const L2: Bytes = Bytes(256 << 10);
 const LLC: Bytes = Bytes(8 << 20);
 const PRIVATE_WAYS: u32 = 8;
 const LLC_WAYS: u32 = 16;
-/// Both levels of a data TLB as one: no machine file tells of them.
+/// Both levels of a data TLB as one: no machine file describes them.
 const DTLB: TlbShape = TlbShape { sets: 128, ways: 4 };
 
 /// The caches of a guest.
@@ -18,14 +18,14 @@ pub(super) struct Model {
     pub(super) line: u64,
     pub(super) l1: CacheShape,
     pub(super) l2: Option<CacheShape>,
-    /// By domain.
+    /// Last-level caches by domain.
     pub(super) llc: Vec<CacheShape>,
     pub(super) dtlb: TlbShape,
 }
 
 impl Model {
     /// The sizes of the machine are divided already.
-    pub(super) fn of(machine: &Machine, divisor: u32, notes: &mut Vec<String>) -> Self {
+    pub(super) fn from_machine(machine: &Machine, divisor: u32, notes: &mut Vec<String>) -> Self {
         let line = line(machine);
         let mut assumed = Vec::new();
         let l1 = private(machine, 1);
@@ -72,13 +72,13 @@ fn shape(
         notes.push(format!("the size of the {name} is not declared; {assumed} assumed"));
         Bytes(assumed.0 / u64::from(divisor))
     });
-    // 0 says fully associative, which for a cache of this size stands for an unpublished hash.
+    // 0 says fully associative, which for a cache of this size means an unpublished hash.
     let ways = known.and_then(|known| known.ways).filter(|&ways| ways > 0).unwrap_or(ways);
     let sets = (size.0 / line / u64::from(ways)).clamp(1, u32::MAX.into());
     CacheShape { sets: sets as u32, ways }
 }
 
-/// The line of the largest level that tells one.
+/// The line size of the largest level that has one.
 fn line(machine: &Machine) -> u64 {
     let lines = machine.caches.iter().rev().filter_map(|cache| cache.line);
     lines
@@ -87,7 +87,7 @@ fn line(machine: &Machine) -> u64 {
         .unwrap_or(LINE)
 }
 
-/// The cache of a level that one core has for itself, unless it is the last level.
+/// The private cache of a core at a level, unless it is the last level.
 fn private(machine: &Machine, level: u32) -> Option<Known> {
     if level > 1 && is_last(machine, level) {
         return None;

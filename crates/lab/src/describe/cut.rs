@@ -1,4 +1,4 @@
-//! Which cpus and how much memory of a machine stay, and under which numbers.
+//! Cuts a machine: the cpus and memory kept, and their new numbers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,11 +24,11 @@ pub(super) const MEMORY_STEP: Bytes = Bytes(32 * MIB);
 const LINKS_ASSUMED_NODES_MAX: usize = 8;
 const PAGE: Bytes = Bytes(4096);
 const HUGE_PAGE: Bytes = Bytes(2 * MIB);
-/// Of distances between different nodes: Linux takes none that is 10 or less, and 255 means no way.
+/// Distances between different nodes: Linux rejects 10 and less, and 255 means unreachable.
 const REMOTE_DISTANCE: std::ops::RangeInclusive<u32> = 11..=254;
 const LOCAL_DISTANCE: u32 = 10;
 
-/// A cut machine and what was cut.
+/// A cut machine and its notes.
 pub(super) struct CutMachine {
     pub(super) knowledge: Knowledge,
     pub(super) notes: Vec<String>,
@@ -49,7 +49,7 @@ pub(super) fn cut(known: &Knowledge, shape: &GuestShape) -> Result<CutMachine, D
     let mut notes = Vec::new();
     let kept = kept_cpus(machine, shape);
     note_cpus(machine, &kept, &mut notes);
-    let numbers = Renumbering::of(machine, &kept);
+    let numbers = Renumbering::from_kept(machine, &kept);
     numbers.note(&mut notes);
     let mut small = numbers.machine(machine, &kept);
     cut_memory(machine, &mut small, &numbers, shape, &mut notes);
@@ -190,7 +190,7 @@ fn dense<T: Copy + Eq + std::hash::Hash + From<u32>>(
 }
 
 impl Renumbering {
-    fn of(machine: &Machine, kept: &[&Cpu]) -> Self {
+    fn from_kept(machine: &Machine, kept: &[&Cpu]) -> Self {
         let without_cpus = machine.nodes.iter().filter(|node| node.cpus.is_empty());
         let nodes = kept.iter().map(|cpu| cpu.node).chain(without_cpus.map(|node| node.id));
         Self {
@@ -315,7 +315,7 @@ impl Renumbering {
         distances
     }
 
-    /// The fact under the new numbers; none where it is about what was cut, or about a size.
+    /// The fact under the new numbers; None if it is about what was cut, or about a size.
     fn fact(&self, fact: &Fact) -> Option<Fact> {
         if matches!(fact.quantity, Quantity::Memory | Quantity::MemoryFree | Quantity::Cache) {
             return None;
@@ -334,7 +334,7 @@ impl Renumbering {
     }
 }
 
-/// Sets the memory of the nodes: in proportion to what is declared.
+/// Sets the memory of the nodes in proportion to the declared sizes.
 fn cut_memory(
     machine: &Machine,
     small: &mut Machine,

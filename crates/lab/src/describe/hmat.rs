@@ -1,4 +1,4 @@
-//! Latencies and bandwidths in the firmware's table (HMAT), where facts tell them for every path.
+//! Latencies and bandwidths in the firmware's table (HMAT), if facts give them for every path.
 
 use atoll_topology::{Knowledge, NodeId, Quantity};
 
@@ -14,7 +14,7 @@ pub(super) struct HmatEntry {
     pub(super) bandwidth: Option<u64>,
 }
 
-/// The entries, from every node with cpus to every node with memory; none where a latency is unknown.
+/// The entries, from every node with cpus to every node with memory; empty if a latency is unknown.
 /// Bandwidths are there for all paths or for none.
 pub(super) fn entries(known: &Knowledge) -> Vec<HmatEntry> {
     let machine = &known.machine;

@@ -1,4 +1,4 @@
-//! From a machine to what an emulator can be told of it: cut to the size of a laptop, then as QEMU's
+//! Describes a machine to an emulator: cut to the size of a laptop, then as QEMU's
 //! arguments and as the set-up of the simulation.
 //!
 //! | File | Owns |
@@ -7,7 +7,7 @@
 //! | `caches` | modelled caches out of declared ones |
 //! | `sockets` | where each cpu sits in QEMU's sockets, dies, cores and threads |
 //! | `arguments`, `hmat` | QEMU's arguments |
-//! | `setup` | what the plugin is told |
+//! | `setup` | the setup of the plugin |
 //!
 //! Linux numbers nodes in the order in which the firmware's tables name them: first those with cpus,
 //! in the order of the cpus, then those with memory only, and without gaps. A guest therefore has its
@@ -35,7 +35,7 @@ const MIB: u64 = 1 << 20;
 /// How large a guest is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestShape {
-    /// Most cpus of a node; without it, so many that all nodes together have 16, at least one each.
+    /// Most cpus of a node; by default all nodes together have 16, at least one each.
     pub cpus_per_node: Option<u32>,
     /// Most cpus of a core: 1 leaves simultaneous multithreading out.
     pub threads_per_core: Option<u32>,
@@ -87,7 +87,7 @@ pub enum DescribeError {
     },
 }
 
-/// A machine cut to what a laptop emulates.
+/// A machine cut to a size that a laptop emulates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guest {
     knowledge: Knowledge,
@@ -99,11 +99,14 @@ pub struct Guest {
 
 impl Guest {
     /// Cuts a machine.
-    pub fn of(knowledge: &Knowledge, shape: &GuestShape) -> Result<Self, DescribeError> {
+    pub fn try_from_knowledge(
+        knowledge: &Knowledge,
+        shape: &GuestShape,
+    ) -> Result<Self, DescribeError> {
         let cut::CutMachine { knowledge, mut notes } = cut::cut(knowledge, shape)?;
-        let sockets = Sockets::of(&knowledge.machine, &mut notes)?;
+        let sockets = Sockets::try_from_machine(&knowledge.machine, &mut notes)?;
         let cache_divisor = shape.cache_divisor.max(1);
-        let model = caches::Model::of(&knowledge.machine, cache_divisor, &mut notes);
+        let model = caches::Model::from_machine(&knowledge.machine, cache_divisor, &mut notes);
         Ok(Self { knowledge, notes, sockets, model, cache_divisor })
     }
 
@@ -113,7 +116,7 @@ impl Guest {
         &self.knowledge
     }
 
-    /// What was cut or assumed, a sentence each.
+    /// Cuts and assumptions, a sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -123,12 +126,12 @@ impl Guest {
         self.cache_divisor
     }
 
-    /// What the plugin is told; it leaves its report in that file.
+    /// The setup of the plugin, which writes its report to that file.
     pub fn setup(&self, counting: Counting, report: PathBuf) -> Setup {
         setup::setup(self, counting, report)
     }
 
-    /// What QEMU is told of the machine; nothing of devices, kernel and plugin.
+    /// QEMU's options for the machine, without devices, kernel and plugin.
     pub fn qemu_arguments(&self) -> Vec<OsString> {
         arguments::arguments(self).into_iter().map(OsString::from).collect()
     }

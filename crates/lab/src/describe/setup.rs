@@ -1,4 +1,4 @@
-//! What the simulation is built from.
+//! The setup of the simulation.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(super) fn setup(guest: &Guest, counting: Counting, report: PathBuf) -> Setup
     }
 }
 
-/// The seat of every vCPU. A hole never runs: it gets a core of its own that no other vCPU has.
+/// The seat of every vCPU. A hole never runs: it has a core that no other vCPU shares.
 fn seats(guest: &Guest) -> Vec<CpuSeat> {
     let machine = &guest.knowledge.machine;
     let mut next = machine.cores.len() as u32;

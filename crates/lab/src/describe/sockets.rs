@@ -34,7 +34,7 @@ pub(super) struct VcpuSlot {
     pub(super) thread: u32,
     /// Its node; of a hole that of the last cpu before it.
     pub(super) node: NodeId,
-    /// The cpu; none for a hole.
+    /// The cpu; None for a hole.
     pub(super) cpu: Option<CpuId>,
 }
 
@@ -42,7 +42,10 @@ pub(super) struct VcpuSlot {
 type VcpuSeat = [u32; 4];
 
 impl Sockets {
-    pub(super) fn of(machine: &Machine, notes: &mut Vec<String>) -> Result<Self, DescribeError> {
+    pub(super) fn try_from_machine(
+        machine: &Machine,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, DescribeError> {
         let exact = seats(machine, false);
         if apic_id_max(shape(&exact)) <= APIC_ID_MAX {
             return Ok(Self::around(machine, &exact));

@@ -13,14 +13,14 @@ const TRAILER: &str = "TRAILER!!!";
 /// Name and contents each end at a multiple of this.
 const ALIGN: u64 = 4;
 
-/// Who owns an entry, what may be done with it, and how old it is.
+/// Owner, mode and time of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rights {
     /// Permission bits, with those for set-user-id and such.
     pub(super) mode: u32,
     pub(super) user: u32,
     pub(super) group: u32,
-    /// When its contents changed last, in seconds since 1970: compiled forms of a file are told to be of
+    /// When its contents changed last, in seconds since 1970: compiled forms of a file are recognised as of
     /// today by it.
     pub(super) modified: u32,
 }
@@ -47,8 +47,8 @@ impl<W: Write> Archive<W> {
         self.entry(path, LINK, rights, target.len() as u64, &mut target)
     }
 
-    /// A file of exactly so many bytes: a longer one is cut, a shorter one is filled with zeros, as a
-    /// file that changes meanwhile may be either.
+    /// A file of exactly this many bytes: a longer one is cut, a shorter one is filled with zeros, as a
+    /// file that changes while it is read may be either.
     pub(super) fn file(
         &mut self,
         path: &Path,
@@ -110,7 +110,7 @@ impl<W: Write> Archive<W> {
         self.out.write_all(bytes)
     }
 
-    /// Zeros: so many, and then up to the next multiple of four.
+    /// This many zeros, then more up to a multiple of four.
     fn pad(&mut self, bytes: u64) -> io::Result<()> {
         let end = (self.bytes + bytes).next_multiple_of(ALIGN);
         let zeros = end - self.bytes;

@@ -14,7 +14,7 @@ pub(super) fn is_elf(path: &Path) -> bool {
     read.is_ok() && magic == *b"\x7fELF"
 }
 
-/// What the loader says of an ELF file.
+/// The loader's answer for an ELF file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Libraries {
     /// Its libraries and the loader itself; none of a static program.

@@ -6,7 +6,7 @@
 //! | `runtime` | the standard libraries of Python and Java, and which of several versions is meant |
 //! | `libraries` | shared libraries |
 //! | `tree` | files at the paths that they have here |
-//! | `scripts`, `init.sh` | what the guest's first process does |
+//! | `scripts`, `init.sh` | the guest's first process |
 //! | `cpio` | the archive's format |
 //!
 //! The lab's own files are in `/atoll`; all others are where they are on this machine.
@@ -37,7 +37,7 @@ const BYTES_MAX: u64 = 1400 << 20;
 const OWN: &str = "/atoll";
 /// Programs that scripts look for by name, wherever they are here; first on the guest's `$PATH`.
 const PROGRAMS: &str = "/atoll/programs";
-/// Files of this machine that programs and libraries look for, where they are there.
+/// Files of this machine that programs and libraries look for, if present.
 const COMMON: [&str; 7] = [
     "/etc/ld.so.cache",
     "/etc/passwd",
@@ -51,7 +51,7 @@ const HOSTS: &str = "127.0.0.1 localhost atoll-lab\n::1 localhost\n";
 /// The command line tools without the SQL engine.
 const AGENT: &str = "atoll-tools";
 
-/// An archive, and what is worth knowing of it.
+/// An archive and its warnings.
 #[derive(Debug)]
 pub(crate) struct Packed {
     /// Open, and without a name.
@@ -61,7 +61,7 @@ pub(crate) struct Packed {
     pub(crate) notes: Vec<String>,
 }
 
-/// Packs what a request needs. `terminal` is what `stty` is told of the terminal of a shell.
+/// Packs what a request needs. `terminal` is the arguments of `stty` for the terminal of a shell.
 pub(crate) fn pack(
     request: &RunRequest,
     installation: &Installation,
@@ -93,7 +93,7 @@ pub(crate) fn unnamed_file() -> Result<File, LabError> {
     tempfile::tempfile().map_err(LabError::file(env::temp_dir(), "making a temporary file"))
 }
 
-/// What the guest's first process needs.
+/// The settings of the guest's first process.
 fn add_own(
     request: &RunRequest,
     installation: &Installation,
@@ -118,7 +118,7 @@ fn add_own(
     Ok(())
 }
 
-/// What a file has, or a pipe such as `/dev/stdin` until its end.
+/// The contents of a file, or of a pipe such as `/dev/stdin` until its end.
 fn read(path: &Path) -> Result<Vec<u8>, LabError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(LabError::file(path, "packing"))?;
@@ -129,7 +129,7 @@ fn read(path: &Path) -> Result<Vec<u8>, LabError> {
     Ok(bytes)
 }
 
-/// The small tools beside this program where they are there, else this program: both have the
+/// The small tools next to this program if present, otherwise this program: both have the
 /// command that calibrates.
 fn agent() -> std::io::Result<PathBuf> {
     let own = env::current_exe()?;
@@ -148,12 +148,12 @@ fn add_command(request: &RunRequest, tree: &mut PackTree) -> Result<(), LabError
     let started = program::pack(&program, &request.directory, tree)?;
     for argument in arguments.iter().flat_map(|argument| values(argument)) {
         let file = request.directory.join(argument);
-        // A name too long for a file is none.
+        // A name too long for a file is not a file.
         if file.is_file() && !is_kernels_own(&file) {
             tree.add_with_libraries(&file)?;
         }
     }
-    // As it was given where it has a slash and is not a shim: programs look at their own name.
+    // As given if it has a slash and is not a shim: programs look at their own name.
     let word = match started == program && name.as_bytes().contains(&b'/') {
         true => name.clone(),
         false => OsString::from(&started),
@@ -165,7 +165,7 @@ fn add_command(request: &RunRequest, tree: &mut PackTree) -> Result<(), LabError
     Ok(())
 }
 
-/// An argument, and what stands behind its equals sign.
+/// An argument, and the part after its equals sign.
 fn values(argument: &OsStr) -> impl Iterator<Item = &OsStr> {
     let bytes = argument.as_bytes();
     let equals = bytes.iter().position(|&byte| byte == b'=');
@@ -177,7 +177,7 @@ fn is_kernels_own(file: &Path) -> bool {
     ["/proc", "/sys", "/dev"].iter().any(|directory| file.starts_with(directory))
 }
 
-/// Something at `/bin/sh`, which `system` and scripts ask for: this machine's own where it has one.
+/// Something at `/bin/sh`, which `system` and scripts ask for: this machine's own if it has one.
 fn add_shell(tree: &mut PackTree) {
     let shell = Path::new("/bin/sh");
     if shell.is_file() && tree.add_with_libraries(shell).is_ok() {

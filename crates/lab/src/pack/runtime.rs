@@ -1,6 +1,6 @@
 //! Programs of languages that have a library of their own, which they find by themselves: Python and Java.
 //!
-//! They are asked, here, where it is. What is asked may be a shim, a script that starts one of several
+//! They are asked here for its place. The program asked may be a shim, a script that starts one of several
 //! versions (pyenv, asdf): it is the version that answers.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 /// A program with its language's library.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Runtime {
-    /// The program itself, where what was asked was a shim.
+    /// The program itself, if the given one was a shim.
     pub(super) program: PathBuf,
     /// The directory of the library.
     pub(super) library: PathBuf,
@@ -22,8 +22,8 @@ const PYTHON_SAYS: &str =
 const PYTHON_LEFT_OUT: [&str; 4] = ["test", "idlelib", "site-packages", "dist-packages"];
 const JAVA_LEFT_OUT: [&str; 7] = ["jmods", "legal", "man", "docs", "demo", "include", "src.zip"];
 
-/// What a program says of itself; nothing where it is not one of these, or does not say it.
-pub(super) fn of(program: &Path) -> Option<Runtime> {
+/// Asks a program for its runtime files; None if it is not one of these or does not answer.
+pub(super) fn detect(program: &Path) -> Option<Runtime> {
     let name = program.file_name()?.to_str()?;
     let version = |rest: &str| rest.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
     if name.strip_prefix("python").is_some_and(version) {

@@ -21,7 +21,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
     ("ATOLL_LAB", "1"),
 ];
 
-/// What has to succeed before the program may start.
+/// Steps that must succeed before the program starts.
 pub(super) fn prepare(request: &RunRequest) -> Vec<u8> {
     let mut text = "set -e\n".to_owned();
     if let Some(is_on) = request.balancing {

@@ -50,7 +50,7 @@ fn has(entries: &[(Vec<u8>, Entry)], path: &Path) -> bool {
 
 fn request(command: &[&OsStr], directory: &Path) -> RunRequest {
     let known = atoll_formats::open("intel-2").unwrap();
-    let guest = Guest::of(&known, &GuestShape::default()).unwrap();
+    let guest = Guest::try_from_knowledge(&known, &GuestShape::default()).unwrap();
     let command = command.iter().map(|&word| word.to_owned()).collect();
     RunRequest { directory: directory.to_owned(), ..RunRequest::new(guest, command) }
 }
@@ -111,7 +111,7 @@ fn listed_by_cpio(archive: &[u8]) -> Option<usize> {
 }
 
 #[test]
-fn what_ldd_prints_is_read_and_a_missing_library_is_named() {
+fn the_output_of_ldd_is_read_and_a_missing_library_is_named() {
     let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tliba.so => /opt/a (b)/liba.so (0x00007f)\n\
                 \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
     let paths = ["/opt/a (b)/liba.so", "/lib64/ld-linux-x86-64.so.2"].map(PathBuf::from);
@@ -157,7 +157,7 @@ fn links_stay_links_and_what_they_lead_to_is_packed_once() {
 }
 
 #[test]
-fn a_directory_is_packed_whole_and_links_that_lead_nowhere_are_told() {
+fn a_directory_is_packed_whole_and_dangling_links_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().canonicalize().unwrap();
     let odd = OsString::from_vec(b"\xff odd\nname".to_vec());
@@ -204,7 +204,7 @@ fn a_script_comes_with_its_interpreters_libraries_and_the_files_its_arguments_na
 }
 
 #[test]
-fn what_is_no_program_is_told_before_anything_is_booted() {
+fn a_missing_program_is_reported_before_anything_is_booted() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().canonicalize().unwrap();
     let fails = |word: &str| packed(&request(&[OsStr::new(word)], &base)).err().unwrap();
@@ -244,7 +244,7 @@ fn preparing_sets_balancing_and_calibrates_only_where_asked() {
     assert!(text.ends_with("lab guest calibrate\n"));
 }
 
-/// Compiles a library or a program with these flags; false, and said so, without a compiler.
+/// Compiles a library or a program with these flags; reports a skip and returns false without a compiler.
 fn is_compiled(directory: &Path, source: &str, name: &str, flags: &[&str]) -> bool {
     let file = directory.join("source.c");
     fs::write(&file, source).unwrap();
@@ -262,7 +262,7 @@ fn is_compiled(directory: &Path, source: &str, name: &str, flags: &[&str]) -> bo
 }
 
 #[test]
-fn a_library_beside_the_real_file_is_found_through_a_link_to_it() {
+fn a_library_next_to_the_real_file_is_found_through_a_link_to_it() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().canonicalize().unwrap();
     let library = ["-shared", "-fPIC"];
@@ -347,7 +347,7 @@ fn a_shim_is_asked_which_program_it_starts_and_where_its_library_is() {
 }
 
 #[test]
-fn a_program_that_says_nothing_of_its_library_is_packed_as_any_other() {
+fn a_program_that_does_not_name_its_library_is_packed_as_any_other() {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().canonicalize().unwrap();
     for script in ["exit 3", "echo nonsense", "printf '/no/such/program\\n/no/such/library\\n'"] {

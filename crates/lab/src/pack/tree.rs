@@ -21,7 +21,7 @@ const ENTRIES_MAX: usize = 200_000;
 /// Filled in by the guest's own kernel.
 const KERNELS_OWN: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// What is packed.
+/// The tree of packed files.
 #[derive(Debug, Default)]
 pub(super) struct PackTree {
     entries: BTreeMap<PathBuf, PackEntry>,
@@ -78,7 +78,7 @@ impl PackTree {
         Ok(here)
     }
 
-    /// Adds a program, library or any other file, and its libraries where it has some.
+    /// Adds a program, library or any other file, and its libraries, if any.
     pub(super) fn add_with_libraries(&mut self, path: &Path) -> Result<PathBuf, LabError> {
         let real = self.add(path)?;
         if !self.linked.insert(real.clone()) || !libraries::is_elf(&real) {
@@ -101,7 +101,7 @@ impl PackTree {
         self.missing.iter().find(|(_, needs)| *needs == file).map(|(library, _)| library.as_str())
     }
 
-    /// What is worth knowing: links that lead nowhere, files that are none, libraries that are neither
+    /// Warnings: links that lead nowhere, missing files, libraries that are neither
     /// found nor packed.
     pub(super) fn into_notes(mut self) -> Vec<String> {
         let packed: BTreeSet<&OsStr> =

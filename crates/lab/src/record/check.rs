@@ -14,7 +14,7 @@ struct ListSizes {
 }
 
 impl RunRecord {
-    /// What is wrong with it, in words.
+    /// The fault in words.
     pub(super) fn check(&self) -> Result<(), String> {
         let setup = &self.report.setup;
         setup.check().map_err(|error| format!("its set-up is wrong: {}", error.0))?;

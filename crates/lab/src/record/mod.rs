@@ -1,4 +1,4 @@
-//! What stays of a counted run: a JSON file that tells all that its views show.
+//! The record of a counted run: a JSON file with all that its views show.
 
 mod check;
 
@@ -26,11 +26,11 @@ pub struct RunRecord {
     pub version: u32,
     /// Version of Atoll that wrote it.
     pub atoll: String,
-    /// What was run and how.
+    /// Command and settings.
     pub run: RunDescription,
     /// The machine as it was booted, as a machine file.
     pub machine: String,
-    /// What was counted.
+    /// The counts.
     pub report: Report,
     /// Time that the machine itself would take for all of it.
     pub estimate: Estimate,
@@ -38,18 +38,18 @@ pub struct RunRecord {
     pub regions: Vec<RegionTime>,
 }
 
-/// What was run, where and how.
+/// Command, machine and settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunDescription {
     /// Program and arguments.
     pub command: Vec<String>,
     /// Name of the machine.
     pub machine: String,
-    /// What was cut of the machine or assumed of it.
+    /// Parts cut from the machine, and assumptions.
     pub notes: Vec<String>,
     /// By how much the modelled caches are smaller than the machine's.
     pub cache_divisor: u32,
-    /// Automatic NUMA balancing; none where the kernel's own setting was left.
+    /// Automatic NUMA balancing; None if the kernel's own setting was left.
     pub balancing: Option<bool>,
     /// The program's exit code.
     pub code: u8,
@@ -81,7 +81,7 @@ pub enum RunRecordError {
     Read {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is not a record.
@@ -92,7 +92,7 @@ pub enum RunRecordError {
     Malformed {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// The record is of another version.
@@ -121,8 +121,8 @@ struct Versioned {
 }
 
 impl RunRecord {
-    /// The record of a run; none where nothing was counted.
-    pub fn of(
+    /// The record of a run; None if nothing was counted.
+    pub fn try_from_outcome(
         request: &RunRequest,
         outcome: &RunOutcome,
         assumptions: &Assumptions,
@@ -152,8 +152,9 @@ impl RunRecord {
         report: Report,
         assumptions: &Assumptions,
     ) -> Result<Self, RunRecordError> {
-        let costs = Costs::of(known, assumptions)?;
-        let estimate = |traffic: &Traffic| Estimate::of(&costs, &flows(&report.setup, traffic));
+        let costs = Costs::from_knowledge(known, assumptions)?;
+        let estimate =
+            |traffic: &Traffic| Estimate::from_flows(&costs, &flows(&report.setup, traffic));
         let regions = report.regions.iter().map(|region| {
             let estimate = Estimate { figures: Vec::new(), ..estimate(&region.traffic)? };
             Ok(RegionTime { number: region.number, estimate })
@@ -219,7 +220,7 @@ impl RunRecord {
         })
     }
 
-    /// The record of one region alone; none where there is no such region.
+    /// The record of one region alone; None if there is no such region.
     pub fn of_region(&self, number: u8) -> Option<Self> {
         let region = self.report.regions.iter().find(|region| region.number == number)?;
         let time = self.regions.iter().find(|time| time.number == number)?;

@@ -16,7 +16,7 @@ use crate::record::RunRecord;
 /// Two runs, measure by measure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunComparison {
-    /// In what the runs differ besides their counts.
+    /// Differences of the runs besides their counts.
     pub remarks: Vec<String>,
     /// The measures.
     pub lines: Vec<MeasureLine>,
@@ -25,17 +25,17 @@ pub struct RunComparison {
 /// A measure of both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasureLine {
-    /// Region; none for the whole run.
+    /// Region; None for the whole run.
     pub region: Option<u8>,
-    /// What is measured.
+    /// Name of the measure.
     pub name: String,
     /// Its unit.
     pub unit: MeasureUnit,
-    /// In the first run; none where it has none.
+    /// In the first run; None if missing there.
     pub a: Option<f64>,
     /// In the second run.
     pub b: Option<f64>,
-    /// The second divided by the first; none where the first is nothing.
+    /// The second divided by the first; None if the first is zero or missing.
     pub ratio: Option<f64>,
 }
 
@@ -57,8 +57,8 @@ pub enum MeasureUnit {
 type Measure = (String, MeasureUnit, Option<f64>);
 
 impl RunComparison {
-    /// Compares two records; regions of one number are taken for the same.
-    pub fn of(a: &RunRecord, b: &RunRecord) -> Self {
+    /// Compares two records; regions with the same number are taken for the same.
+    pub fn from_records(a: &RunRecord, b: &RunRecord) -> Self {
         let numbers = |record: &RunRecord| -> BTreeSet<u8> {
             record.report.regions.iter().map(|region| region.number).collect()
         };
@@ -116,7 +116,7 @@ fn side_by_side(region: Option<u8>, a: &[Measure], b: &[Measure]) -> Vec<Measure
     a.iter().chain(more).map(line).collect()
 }
 
-/// The measures of a run; none where there is no such run.
+/// The measures of a run; without values if there is no such run.
 fn measures(record: Option<&RunRecord>) -> Vec<Measure> {
     let Some(record) = record else { return Vec::new() };
     let traffic = &record.report.total;
@@ -173,31 +173,31 @@ fn counted(traffic: &Traffic) -> Vec<Measure> {
     shares.into_iter().chain(counts).collect()
 }
 
-/// In what the runs differ, so that counts may for that reason.
+/// Differences of the runs that may explain different counts.
 fn remarks(a: &RunRecord, b: &RunRecord) -> Vec<String> {
     let (run_a, run_b) = (&a.run, &b.run);
     let (setup_a, setup_b) = (&a.report.setup, &b.report.setup);
     let mut remarks = Vec::new();
-    let mut told = |differ: bool, text: String| {
+    let mut note = |differ: bool, text: String| {
         if differ {
             remarks.push(text);
         }
     };
     let names = [line(&run_a.machine), line(&run_b.machine)];
     let others = names[0] != names[1];
-    told(others, format!("different machines: {} and {}", names[0], names[1]));
+    note(others, format!("different machines: {} and {}", names[0], names[1]));
     let shape = a.machine != b.machine;
-    told(shape && !others, "the machine was cut differently, or has other facts".to_owned());
+    note(shape && !others, "the machine was cut differently, or has other facts".to_owned());
     let caches = (setup_a.l1, setup_a.l2, &setup_a.llc, setup_a.dtlb);
     let differ = caches != (setup_b.l1, setup_b.l2, &setup_b.llc, setup_b.dtlb);
-    told(differ, "different modelled caches".to_owned());
+    note(differ, "different modelled caches".to_owned());
     let figures = a.estimate.figures != b.estimate.figures;
-    told(figures, "the estimates rest on different figures".to_owned());
-    told(setup_a.counting != setup_b.counting, "counted differently: all, and regions".to_owned());
-    told(run_a.balancing != run_b.balancing, "different automatic balancing".to_owned());
-    told(run_a.command != run_b.command, "different commands".to_owned());
+    note(figures, "the estimates rest on different figures".to_owned());
+    note(setup_a.counting != setup_b.counting, "counted differently: all, and regions".to_owned());
+    note(run_a.balancing != run_b.balancing, "different automatic balancing".to_owned());
+    note(run_a.command != run_b.command, "different commands".to_owned());
     let codes = (run_a.code, run_b.code);
-    told(codes != (0, 0), format!("exit codes {} and {}", codes.0, codes.1));
+    note(codes != (0, 0), format!("exit codes {} and {}", codes.0, codes.1));
     for (name, record) in [("A", a), ("B", b)] {
         if let Some(why) = super::nothing::why_nothing(record) {
             remarks.push(format!("{name}: {why}"));

@@ -19,12 +19,12 @@ pub(super) fn total(rows: &[Vec<u64>]) -> u64 {
     sum(rows.iter().flatten())
 }
 
-/// Sum of a matrix's diagonal: what is local.
+/// Sum of a matrix's diagonal: the local accesses.
 pub(super) fn local(rows: &[Vec<u64>]) -> u64 {
     sum(rows.iter().enumerate().filter_map(|(at, row)| row.get(at)))
 }
 
-/// A part of a whole; none where there is no whole.
+/// A part of a whole; None if there is no whole.
 pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

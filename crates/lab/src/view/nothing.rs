@@ -6,7 +6,7 @@ use super::counts::{accesses, total};
 use super::words::line;
 use crate::record::RunRecord;
 
-/// Why nothing was counted; none where something was.
+/// Why nothing was counted; None if something was.
 pub(super) fn why_nothing(record: &RunRecord) -> Option<String> {
     let report = &record.report;
     if let Some(failure) = &report.calibration.failure {

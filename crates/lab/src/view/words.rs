@@ -2,7 +2,7 @@
 
 use atoll_topology::Nanos;
 
-/// What stands where there is nothing to divide by.
+/// Printed in place of a ratio without a divisor.
 pub(super) const NOTHING: &str = "-";
 /// Counts below this are written out.
 const WRITTEN_OUT: f64 = 10_000.0;

@@ -16,7 +16,7 @@ fn shipped() -> impl Iterator<Item = Knowledge> {
 }
 
 fn all() -> impl Iterator<Item = Knowledge> {
-    shipped().chain(machines::all().into_iter().map(Knowledge::of))
+    shipped().chain(machines::all().into_iter().map(Knowledge::from_machine))
 }
 
 /// The values of a flag.
@@ -26,7 +26,7 @@ fn values(guest: &Guest, flag: &str) -> Vec<String> {
     words.chunks(2).filter(|pair| pair[0] == flag).map(|pair| pair[1].clone()).collect()
 }
 
-/// `a=1,b=2` behind a first word.
+/// `a=1,b=2` after a first word.
 fn fields(value: &str) -> BTreeMap<&str, &str> {
     value.split(',').filter_map(|field| field.split_once('=')).collect()
 }
@@ -122,7 +122,7 @@ fn check_setup(guest: &Guest, setup: &Setup) {
 #[test]
 fn every_machine_is_a_guest_of_at_most_sixteen_cpus_or_one_a_node() {
     for known in all() {
-        let guest = Guest::of(&known, &GuestShape::default()).unwrap();
+        let guest = Guest::try_from_knowledge(&known, &GuestShape::default()).unwrap();
         check(&known, &guest);
         let cut = &guest.knowledge().machine;
         assert!(cut.cpus.len() <= 16.max(cut.nodes.len()), "{}", cut.name);
@@ -135,21 +135,24 @@ fn a_guest_is_as_large_as_asked_for_and_says_what_was_cut() {
     let known = atoll_formats::open("symas-8").unwrap();
     let memory_per_node = Some(Bytes(1 << 30));
     let shape = GuestShape { cpus_per_node: Some(3), memory_per_node, ..GuestShape::default() };
-    let guest = Guest::of(&known, &shape).unwrap();
+    let guest = Guest::try_from_knowledge(&known, &shape).unwrap();
     let cut = &guest.knowledge().machine;
     assert_eq!(cut.cpus.len(), 24);
     assert_eq!(cut.memory(), Bytes(8 << 30));
     assert_eq!(guest.notes()[0], "3 of 8 cpus a node");
     assert_eq!(guest.notes()[1], "1.0 GiB of 64.0 GiB memory a node");
     let whole = GuestShape { cpus_per_node: Some(100), ..GuestShape::default() };
-    assert_eq!(Guest::of(&known, &whole).unwrap().knowledge().machine.cpus.len(), 64);
+    assert_eq!(
+        Guest::try_from_knowledge(&known, &whole).unwrap().knowledge().machine.cpus.len(),
+        64
+    );
 }
 
 #[test]
 fn whole_cores_stay_and_threads_can_be_left_out() {
     let known = atoll_formats::open("westmere-ex-4").unwrap();
     let cores = |shape: &GuestShape| {
-        let guest = Guest::of(&known, shape).unwrap();
+        let guest = Guest::try_from_knowledge(&known, shape).unwrap();
         let machine = &guest.knowledge().machine;
         (machine.cores.len(), machine.cpus.len())
     };
@@ -163,17 +166,17 @@ fn whole_cores_stay_and_threads_can_be_left_out() {
 fn cut_cores_come_from_every_domain_in_turn() {
     let builder = MachineBuilder::new("wide");
     let node = NodeShape::with_cpus(NodeId(0), 4, 8, 1).memory(Bytes(1 << 30));
-    let known = Knowledge::of(builder.node(node).build().unwrap());
+    let known = Knowledge::from_machine(builder.node(node).build().unwrap());
     let shape = GuestShape { cpus_per_node: Some(4), ..GuestShape::default() };
-    let guest = Guest::of(&known, &shape).unwrap();
+    let guest = Guest::try_from_knowledge(&known, &shape).unwrap();
     assert_eq!(guest.knowledge().machine.domains.len(), 4);
     assert_eq!(fields(&values(&guest, "-smp")[0])["dies"], "4");
 }
 
 #[test]
 fn an_uneven_machine_keeps_its_shape_with_holes() {
-    let known = Knowledge::of(machines::eight_uneven_nodes());
-    let guest = Guest::of(&known, &GuestShape::default()).unwrap();
+    let known = Knowledge::from_machine(machines::eight_uneven_nodes());
+    let guest = Guest::try_from_knowledge(&known, &GuestShape::default()).unwrap();
     let cut = &guest.knowledge().machine;
     assert_eq!(cut.packages.len(), known.machine.packages.len());
     assert!(!values(&guest, "-device").is_empty());
@@ -189,7 +192,7 @@ fn divided_caches_have_fewer_sets_and_as_many_ways() {
     let known = atoll_formats::open("westmere-ex-4").unwrap();
     let setup = |cache_divisor| {
         let shape = GuestShape { cache_divisor, ..GuestShape::default() };
-        Guest::of(&known, &shape).unwrap().setup(Counting::Region, PathBuf::new())
+        Guest::try_from_knowledge(&known, &shape).unwrap().setup(Counting::Region, PathBuf::new())
     };
     let (whole, small) = (setup(1), setup(16));
     assert_eq!((whole.l1.sets, whole.l1.ways), (64, 8));
@@ -204,7 +207,9 @@ fn divided_caches_have_fewer_sets_and_as_many_ways() {
 #[test]
 fn latencies_of_all_paths_become_a_firmware_table() {
     let with = |name: &str| {
-        let guest = Guest::of(&atoll_formats::open(name).unwrap(), &GuestShape::default()).unwrap();
+        let guest =
+            Guest::try_from_knowledge(&atoll_formats::open(name).unwrap(), &GuestShape::default())
+                .unwrap();
         (values(&guest, "-machine")[0].contains("hmat=on"), values(&guest, "-numa"))
     };
     let (is_on, options) = with("cxl-2");
@@ -220,11 +225,11 @@ fn latencies_of_all_paths_become_a_firmware_table() {
 }
 
 #[test]
-fn what_cannot_be_emulated_is_refused_with_advice() {
+fn machines_that_cannot_be_emulated_are_refused_with_advice() {
     let mut without_memory = machines::one_node();
     without_memory.nodes[0].memory = Bytes(0);
     let refused = |machine: Machine, shape: &GuestShape| {
-        Guest::of(&Knowledge::of(machine), shape).unwrap_err()
+        Guest::try_from_knowledge(&Knowledge::from_machine(machine), shape).unwrap_err()
     };
     let error = refused(without_memory, &GuestShape::default());
     assert!(matches!(error, DescribeError::Without { what: "memory", .. }));
@@ -271,8 +276,8 @@ proptest! {
         cache_divisor in 0u32..100,
     ) {
         let shape = GuestShape { cpus_per_node, threads_per_core, memory_per_node, cache_divisor };
-        let known = Knowledge::of(machine);
-        if let Ok(guest) = Guest::of(&known, &shape) {
+        let known = Knowledge::from_machine(machine);
+        if let Ok(guest) = Guest::try_from_knowledge(&known, &shape) {
             check(&known, &guest);
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::sample::{Sample, busy};
 
 fn two_nodes() -> RunRecord {
-    busy(&Knowledge::of(machines::two_nodes()))
+    busy(&Knowledge::from_machine(machines::two_nodes()))
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn a_record_that_is_written_is_read_again() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("run.json");
     for machine in machines::all() {
-        let record = busy(&Knowledge::of(machine));
+        let record = busy(&Knowledge::from_machine(machine));
         std::fs::write(&file, record.json()).unwrap();
         let read = RunRecord::read(&file).unwrap();
         assert_eq!(view::text(&read), view::text(&record));
@@ -31,7 +31,7 @@ fn a_record_that_is_written_is_read_again() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_with_what_to_do() {
+fn invalid_records_are_refused_with_advice() {
     let missing = RunRecord::read("/nowhere/run.json".as_ref()).unwrap_err();
     assert!(matches!(missing, RunRecordError::Read { .. }));
     assert!(missing.to_string().contains("/nowhere/run.json: No such file"), "{missing}");
@@ -71,7 +71,8 @@ fn lists_of_other_sizes_than_the_set_up_says_are_refused_by_name() {
         assert!(error.contains(name), "{place}: {error}");
     }
     let mut other = whole.clone();
-    other["machine"] = json!(atoll_formats::toml::write(&Knowledge::of(machines::one_node())));
+    other["machine"] =
+        json!(atoll_formats::toml::write(&Knowledge::from_machine(machines::one_node())));
     let error = RunRecord::parse(&other.to_string(), "run.json").unwrap_err().to_string();
     assert!(error.contains("other nodes"), "{error}");
 }
@@ -116,7 +117,7 @@ proptest! {
         if let Ok(record) = RunRecord::parse(&changed.to_string(), "run.json") {
             view::text(&record);
             view::svg(&record);
-            view::RunComparison::of(&record, &record).text(["a", "b"]);
+            view::RunComparison::from_records(&record, &record).text(["a", "b"]);
             record.assuming(&Assumptions::default()).ok();
         }
     }
@@ -151,7 +152,8 @@ fn other_assumptions_change_the_time_and_no_count() {
 
 #[test]
 fn cpus_that_did_alike_are_busy_side_by_side() {
-    let mut sample = Sample::of(&Knowledge::of(machines::two_nodes()), Counting::User).calibrate();
+    let mut sample =
+        Sample::new(&Knowledge::from_machine(machines::two_nodes()), Counting::User).calibrate();
     sample.accesses(0, 1, 1000, 60);
     let record = sample.record();
     let setup = &record.report.setup;

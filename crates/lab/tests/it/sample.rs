@@ -22,15 +22,15 @@ const LINE: u64 = 64;
 
 impl Sample {
     /// The machine, cut as the lab cuts it, with caches an eighth of their size.
-    pub(crate) fn of(known: &Knowledge, counting: Counting) -> Self {
+    pub(crate) fn new(known: &Knowledge, counting: Counting) -> Self {
         let shape = GuestShape { cache_divisor: 8, ..GuestShape::default() };
-        let guest = Guest::of(known, &shape).unwrap();
+        let guest = Guest::try_from_knowledge(known, &shape).unwrap();
         let setup = guest.setup(counting, "/tmp/report".into());
         let simulation = Simulation::new(setup.clone()).unwrap();
         Self { known: guest.knowledge().clone(), setup, simulation, next: 1 }
     }
 
-    /// Tells where every node's memory is.
+    /// Announces where every node's memory is.
     pub(crate) fn calibrate(self) -> Self {
         let mut linear = 0;
         for (at, node) in self.setup.nodes.iter().enumerate().filter(|(_, node)| node.memory.0 > 0)
@@ -59,7 +59,7 @@ impl Sample {
         self.simulation.marker(0, marker).unwrap();
     }
 
-    /// So many loads and stores of a node's cpu, one of four a store, at random among so many lines
+    /// Loads and stores of a node's cpu, one of four a store, at random among this many lines
     /// of another node's memory.
     pub(crate) fn accesses(&mut self, from: usize, to: usize, lines: u64, count: u64) {
         let cpu = self.cpu(from);
@@ -96,7 +96,7 @@ impl Sample {
 /// Every node's cpus access their own memory most and every other node's some, in two regions, and
 /// tagged pages.
 pub(crate) fn busy(known: &Knowledge) -> RunRecord {
-    let mut sample = Sample::of(known, Counting::User).calibrate();
+    let mut sample = Sample::new(known, Counting::User).calibrate();
     let with_cpus: Vec<usize> = (0..sample.setup.nodes.len())
         .filter(|node| sample.setup.cpus.iter().any(|seat| seat.node == *node))
         .collect();

@@ -10,11 +10,11 @@ use atoll_topology::{Knowledge, Machine};
 use crate::sample::{Sample, busy};
 
 fn synthetic(text: &str) -> Knowledge {
-    Knowledge::of(Machine::synthetic(text).unwrap())
+    Knowledge::from_machine(Machine::synthetic(text).unwrap())
 }
 
 fn two_nodes() -> Knowledge {
-    Knowledge::of(machines::two_nodes())
+    Knowledge::from_machine(machines::two_nodes())
 }
 
 /// The section of a text that begins with these words.
@@ -25,7 +25,8 @@ fn section<'a>(text: &'a str, title: &str) -> &'a str {
 
 /// Machines of 1, 2, 4, 8 and 64 nodes, and odd ones.
 fn shapes() -> Vec<Knowledge> {
-    let mut shapes: Vec<Knowledge> = machines::all().into_iter().map(Knowledge::of).collect();
+    let mut shapes: Vec<Knowledge> =
+        machines::all().into_iter().map(Knowledge::from_machine).collect();
     shapes.extend(["westmere-ex-4", "cxl-2"].map(|name| atoll_formats::open(name).unwrap()));
     shapes.extend(["node:8 core:1 pu:1", "node:64(memory=1GiB) core:1 pu:1"].map(synthetic));
     shapes
@@ -54,7 +55,8 @@ fn a_record_of_any_machine_is_a_text_of_at_most_100_columns_and_a_picture_of_val
 #[test]
 fn two_runs_are_drawn_on_one_scale() {
     let run = |accesses| {
-        let mut sample = Sample::of(&atoll_formats::open("westmere-ex-4").unwrap(), Counting::User);
+        let mut sample =
+            Sample::new(&atoll_formats::open("westmere-ex-4").unwrap(), Counting::User);
         sample = sample.calibrate();
         sample.accesses(0, 1, 1 << 16, accesses);
         sample.record()
@@ -79,7 +81,7 @@ fn is_xml(text: &str) {
 
 #[test]
 fn the_matrix_has_the_accesses_of_each_node_to_each_home_and_their_share_of_the_row() {
-    let mut sample = Sample::of(&two_nodes(), Counting::User).calibrate();
+    let mut sample = Sample::new(&two_nodes(), Counting::User).calibrate();
     sample.accesses(0, 1, 1000, 30);
     sample.accesses(0, 0, 1000, 10);
     sample.accesses(1, 1, 1000, 7);
@@ -93,8 +95,8 @@ fn the_matrix_has_the_accesses_of_each_node_to_each_home_and_their_share_of_the_
 }
 
 #[test]
-fn what_cannot_be_divided_is_a_dash_and_idle_nodes_are_named_in_one_line() {
-    let mut sample = Sample::of(&synthetic("node:4 core:1 pu:1"), Counting::User).calibrate();
+fn undefined_ratios_are_dashes_and_idle_nodes_are_named_in_one_line() {
+    let mut sample = Sample::new(&synthetic("node:4 core:1 pu:1"), Counting::User).calibrate();
     sample.accesses(2, 2, 1, 5);
     let text = view::text(&sample.record());
     assert!(section(&text, "Accesses: from cpus").ends_with("nodes 0-1,3: nothing"), "{text}");
@@ -109,9 +111,9 @@ fn what_cannot_be_divided_is_a_dash_and_idle_nodes_are_named_in_one_line() {
 
 #[test]
 fn a_run_in_which_nothing_was_counted_says_why() {
-    let sample = Sample::of(&two_nodes(), Counting::Region).calibrate();
+    let sample = Sample::new(&two_nodes(), Counting::Region).calibrate();
     let record = sample.record();
-    let told = |record: &RunRecord, why: &str| {
+    let says = |record: &RunRecord, why: &str| {
         let text = view::text(record);
         assert!(text.contains(why) && !text.contains("Figures"), "{text}");
         for svg in [view::svg(record), view::svg_pair([("a", record), ("b", record)])] {
@@ -119,12 +121,12 @@ fn a_run_in_which_nothing_was_counted_says_why() {
             is_xml(&svg);
         }
     };
-    told(&record, "the program opened no region");
+    says(&record, "the program opened no region");
     sample.marker(Marker::Open(1));
-    told(&sample.record(), "no access that counts");
+    says(&sample.record(), "no access that counts");
     let mut failed = busy(&two_nodes());
     failed.report.calibration.failure = Some("nodes 0 and 1 overlap".to_owned());
-    told(&failed, "the calibration failed: nodes 0 and 1 overlap");
+    says(&failed, "the calibration failed: nodes 0 and 1 overlap");
 }
 
 #[test]
@@ -137,7 +139,7 @@ fn letters_that_steer_a_terminal_are_not_shown() {
     record.run.qemu_version = evil.to_owned();
     record.estimate.figures[0].origin = evil.to_owned();
     record.estimate.figures[0].name = evil.to_owned();
-    let comparison = RunComparison::of(&record, &busy(&two_nodes()));
+    let comparison = RunComparison::from_records(&record, &busy(&two_nodes()));
     for text in [view::text(&record), view::svg(&record), comparison.text([evil, "b"])] {
         assert!(text.contains("[31mred"), "{text}");
         assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
@@ -147,7 +149,7 @@ fn letters_that_steer_a_terminal_are_not_shown() {
 #[test]
 fn a_run_compared_with_itself_has_ratios_of_one_and_nothing_to_remark() {
     let record = busy(&atoll_formats::open("westmere-ex-4").unwrap());
-    let comparison = RunComparison::of(&record, &record);
+    let comparison = RunComparison::from_records(&record, &record);
     assert_eq!(comparison.remarks, [""; 0]);
     assert!(comparison.lines.len() > 60, "total and two regions");
     for line in &comparison.lines {
@@ -158,10 +160,10 @@ fn a_run_compared_with_itself_has_ratios_of_one_and_nothing_to_remark() {
 }
 
 #[test]
-fn runs_on_different_machines_are_compared_where_they_can_be_and_said_to_differ() {
+fn runs_on_different_machines_are_compared_with_a_remark() {
     let record = |name: &str, count| {
         let mut sample =
-            Sample::of(&atoll_formats::open(name).unwrap(), Counting::User).calibrate();
+            Sample::new(&atoll_formats::open(name).unwrap(), Counting::User).calibrate();
         sample.marker(Marker::Open(count as u8));
         sample.accesses(0, 1, 100_000, count);
         sample.record()
@@ -169,7 +171,7 @@ fn runs_on_different_machines_are_compared_where_they_can_be_and_said_to_differ(
     let (a, mut b) = (record("westmere-ex-4", 40), record("intel-2", 60));
     b.run.balancing = Some(true);
     b.run.code = 3;
-    let comparison = RunComparison::of(&a, &b);
+    let comparison = RunComparison::from_records(&a, &b);
     let said = comparison.remarks.join("; ");
     for what in ["different machines: westmere-ex-4 and intel-2", "balancing", "codes 0 and 3"] {
         assert!(said.contains(what), "{said}");

@@ -39,7 +39,7 @@ fn compile(program: &str, name: &str) -> Option<(Output, PathBuf)> {
     }
 }
 
-/// This crate's folder, as cargo tells at run time: checkouts may share a target directory.
+/// This crate's folder, from cargo at run time: checkouts may share a target directory.
 fn crate_folder() -> PathBuf {
     std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests").into()
 }

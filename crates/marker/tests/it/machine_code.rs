@@ -40,7 +40,7 @@ fn a_load_of_one_byte_follows_a_tag_and_a_witness_within_the_same_32_bytes() {
         // The same bytes may also stand among the program's data.
         let mut loads = places.map(|(at, _)| at).filter(|at| is_load(&program[at + LEN..]));
         let at = loads.next().unwrap_or_else(|| panic!("no load follows {wanted:?}"));
-        // Sections are mapped page for page, so the place in the file tells the alignment.
+        // Sections are mapped page for page, so the offset in the file gives the alignment.
         assert!(at % 32 + LEN + 5 <= 32, "at {at:#x}");
     }
 }

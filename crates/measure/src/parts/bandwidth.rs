@@ -1,9 +1,9 @@
 //! Bandwidth of a path, by number of threads: reading, writing, copying, and how many readers
 //! saturate it.
 //!
-//! Threads divide the stream among themselves; each takes its share round and round. Thread counts
-//! double up to all cpus of the node. Between the first count that reaches 95 % of the largest
-//! bandwidth and the one before it, the fewest is looked for by halving.
+//! Threads divide the stream among themselves; each loops over its share. Thread counts double up to all cpus of the
+//! node. A binary search between the first count that reaches 95 % of the largest bandwidth and the one before it finds
+//! the smallest.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const SATURATED: f64 = 0.95;
 /// Largest share of a thread is a multiple of this: a page, so that no two threads share one.
 const SHARE_UNIT: usize = 4096;
 
-/// What threads do.
+/// The operation of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AccessDirection {
     Read,

@@ -5,9 +5,9 @@
 //! word    0 ──cpu a──▶ 1 ──cpu b──▶ 0 ──cpu a──▶ 1 …
 //! ```
 //!
-//! A round is two handovers; half a round is the time one way, the same in both directions by
-//! construction, so each pair has one fact, with the smaller cpu first. Every thread spins until the
-//! word is its to change; who spins long gives way, because its partner may need the same cpu.
+//! A round is two transfers; half a round is the time one way, the same in both directions by construction, so each
+//! pair has one fact, with the smaller cpu first. Every thread spins until it is its turn to change the word; after
+//! spinning for long it yields, because its partner may need the same cpu.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -23,23 +23,23 @@ use crate::crew::bind;
 use crate::options::MeasureOptions;
 use crate::samples::Samples;
 
-/// Rounds of one batch, fewer where they take long: some 0.1 ms.
+/// Rounds of one batch, fewer if they are slow: about 0.1 ms.
 const ROUNDS: u32 = 500;
 /// Batches of a pair.
 const BATCHES: usize = 21;
-/// A pair whose cpus are busy with other work ends after this time, with the batches it has.
+/// Time limit of a pair whose cpus are busy with other work; its completed batches count.
 const PAIR_TIME_MAX: Duration = Duration::from_secs(2);
 /// Longest first batch.
 const BATCH_TIME_MAX: Duration = Duration::from_millis(20);
-/// Fewest batches that make a figure.
+/// Minimum number of batches for a figure.
 const BATCHES_MIN: usize = 3;
 /// Time of one pair, threads started and ended, for the estimate.
 const PAIR_TIME: Duration = Duration::from_millis(4);
-/// Failed attempts between two looks at the stop flag.
+/// Failed attempts between checks of the stop flag.
 const SPINS: u32 = 1 << 14;
 
-/// Cpus of which all pairs are measured: all, one of each core, or evenly spaced ones of those,
-/// whichever has no more pairs than wanted. What is left out is noted.
+/// Cpus whose pairs are all measured: all, one of each core, or an evenly spaced sample of those, whichever first has
+/// no more pairs than wanted. Adds a note about cpus that are left out.
 pub(crate) fn cpus(
     machine: &Machine,
     options: &MeasureOptions,
@@ -66,7 +66,7 @@ pub(crate) fn cpus(
     sampled
 }
 
-/// Pairs of so many cpus.
+/// Number of pairs of this number of cpus.
 pub(crate) fn pairs(cpus: usize) -> u64 {
     let cpus = cpus as u64;
     cpus * cpus.saturating_sub(1) / 2
@@ -77,10 +77,10 @@ pub(crate) fn time(pairs: u64) -> Duration {
     PAIR_TIME.saturating_mul(u32::try_from(pairs).unwrap_or(u32::MAX))
 }
 
-/// Handover times by pair, smaller cpu first.
+/// Transfer times by pair, smaller cpu first.
 pub(crate) type HandoverTimes = BTreeMap<(CpuId, CpuId), Samples>;
 
-/// Adds the handover times between one cpu and each of those after it; what failed, in words.
+/// Adds the transfer times between one cpu and each later one; returns the failures as text.
 pub(crate) fn measure_row(
     kernel: &dyn Kernel,
     options: &MeasureOptions,
@@ -98,7 +98,7 @@ pub(crate) fn measure_row(
     Ok(failures)
 }
 
-/// The facts of handover times.
+/// The facts of transfer times.
 pub(crate) fn facts(times: &HandoverTimes) -> Vec<Fact> {
     let fact = |((from, to), samples): (&(CpuId, CpuId), &Samples)| {
         let subject = Subject::CpuPair { from: *from, to: *to };
@@ -107,7 +107,7 @@ pub(crate) fn facts(times: &HandoverTimes) -> Vec<Fact> {
     times.iter().map(fact).collect()
 }
 
-/// The word that goes to and fro.
+/// The shared word.
 #[derive(Debug, Default)]
 struct Ball {
     turn: CachePadded<AtomicU32>,
@@ -124,10 +124,10 @@ impl Drop for OverOnDrop<'_> {
 }
 
 impl Ball {
-    /// Waits for the word to be `mine` and makes it `theirs`; false when the game is over.
+    /// Waits for the word to be `mine` and makes it `theirs`; false when stopped.
     fn play(&self, mine: u32, theirs: u32) -> bool {
         let swap = || {
-            // Release and acquire as a real handover of data would have them.
+            // Release and acquire as in a real transfer of data.
             let (ok, err) = (Ordering::AcqRel, Ordering::Relaxed);
             self.turn.compare_exchange(mine, theirs, ok, err).is_ok()
         };
@@ -170,7 +170,7 @@ fn pair(
     })
 }
 
-/// ns one way, batch by batch; the first batch runs warm and tells how many rounds the others have.
+/// ns one way, per batch; the first batch warms up and determines the number of rounds of the others.
 fn serve(ball: &Ball, options: &MeasureOptions) -> Result<Samples, MeasureStepError> {
     let start = Instant::now();
     let rounds = warm_up(ball);
@@ -191,8 +191,8 @@ fn serve(ball: &Ball, options: &MeasureOptions) -> Result<Samples, MeasureStepEr
     Samples::new(times).ok_or(MeasureStepError::Starved)
 }
 
-/// Plays a batch, or for [`BATCH_TIME_MAX`] where cpus are busy with other work; rounds done, one at
-/// least.
+/// Runs a batch for at most [`BATCH_TIME_MAX`] if cpus are busy with other work; returns the rounds done, at least
+/// one.
 fn warm_up(ball: &Ball) -> u32 {
     let start = Instant::now();
     let more = |_: &u32| start.elapsed() < BATCH_TIME_MAX && ball.play(0, 1);

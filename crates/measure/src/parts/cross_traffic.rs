@@ -11,7 +11,7 @@ use crate::samples::Samples;
 use crate::stream::ThreadJob;
 use crate::{MeasureStepError, seats};
 
-/// Bandwidth of the flow, a fact: its threads and what the others draw are its conditions.
+/// Bandwidth of the flow, a fact whose conditions are its threads and the load of the others.
 pub(crate) fn measure(
     context: PathContext<'_>,
     stream: &[u8],

@@ -1,8 +1,8 @@
 //! Latency of an idle path: one thread follows a chain through memory, each read waiting for the one
 //! before.
 //!
-//! A repetition is the median of many batches of a thousand reads: a batch is long against reading
-//! the clock and short against a time slice, so that interrupts and neighbours spoil few of them.
+//! A repetition is the median of many batches of a thousand reads: a batch is long compared to a clock read and short
+//! compared to a time slice, so that interrupts and other processes disturb few of them.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::options::{MeasureOptions, STARVED};
 use crate::samples::Samples;
 use crate::{MeasureStepError, seats};
 
-/// Reads between two looks at the clock: some 0.1 ms.
+/// Reads between clock reads: about 0.1 ms.
 const BATCH: usize = 1024;
 
 /// Latency of the path, a fact.
@@ -32,8 +32,8 @@ pub(crate) fn measure(
     Ok(vec![samples.fact(context.subject(), Quantity::Latency, Conditions::default())])
 }
 
-/// Latency of a read in ns, and GB/s done meanwhile by the threads of the counters, in each
-/// repetition. Runs on the calling thread.
+/// Latency of a read in ns, and the concurrent GB/s of the counters' threads, in each repetition. Runs on the calling
+/// thread.
 pub(crate) fn walks(
     lines: &LineChain,
     options: &MeasureOptions,
@@ -59,7 +59,7 @@ pub(crate) fn walks(
     Ok(walks)
 }
 
-/// Follows the chain for a time; the line reached and the ns of a read in each batch, one at least.
+/// Follows the chain for a time; returns the line reached and the ns per read of each batch, at least one.
 fn walk_for(
     lines: &LineChain,
     mut at: usize,

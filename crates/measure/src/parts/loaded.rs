@@ -11,11 +11,10 @@ use crate::samples::Samples;
 use crate::stream::ThreadJob;
 use crate::{MeasureStepError, chain, seats};
 
-/// Waits of a load thread between two blocks of 8 KiB, longest first: from some 1 GB/s a thread to
-/// all it can read.
+/// Pauses of a load thread between two blocks of 8 KiB, longest first: from about 1 GB/s per thread to the maximum.
 const PAUSES_NS: [u64; 8] = [8000, 4000, 2000, 1000, 500, 250, 100, 0];
 
-/// The waits that are visited.
+/// The pauses that are measured.
 pub(crate) fn pauses(thorough: bool) -> Vec<Duration> {
     let steps = PAUSES_NS.iter().step_by(if thorough { 1 } else { 3 });
     let mut pauses: Vec<_> = steps.copied().map(Duration::from_nanos).collect();
@@ -25,7 +24,7 @@ pub(crate) fn pauses(thorough: bool) -> Vec<Duration> {
     pauses
 }
 
-/// One fact for each load, with the load achieved as its condition.
+/// One fact per load, with the achieved load as its condition.
 pub(crate) fn measure(
     context: PathContext<'_>,
     chain: &[u8],

@@ -1,4 +1,4 @@
-//! The measurements, one file each. Each takes memory that is in place and returns facts.
+//! The measurements, one file each. Each takes placed memory and returns facts.
 
 pub(crate) mod bandwidth;
 pub(crate) mod core_to_core;
@@ -11,7 +11,7 @@ use atoll_topology::{Machine, Node, NodeId, Subject};
 
 use crate::options::MeasureOptions;
 
-/// What every measurement of a path needs to know.
+/// The context of a path's measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathContext<'a> {
     pub(crate) machine: &'a Machine,

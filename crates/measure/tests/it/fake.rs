@@ -1,4 +1,4 @@
-//! Which facts there are, on machines of every shape.
+//! The facts on machines of every shape.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use atoll_placement::Kernel;
 use atoll_testkit::machines;
 use atoll_topology::{Fact, Machine, NodeId, Quantity, Source, Subject};
 
-use crate::support::{World, brief, noted, of};
+use crate::support::{World, brief, facts_of, noted};
 
 /// Paths of these facts.
 fn paths(facts: &[&Fact]) -> BTreeSet<(NodeId, NodeId)> {
@@ -45,7 +45,7 @@ fn every_path_of_every_machine_has_a_latency() {
         let world = World::new(machine);
         let report = world.measure(&brief(&[MeasurementKind::Latency]));
         assert_well_formed(&report);
-        let facts = of(&report, Quantity::Latency);
+        let facts = facts_of(&report, Quantity::Latency);
         assert_eq!(paths(&facts), all_paths(&world.machine), "{:?}", report.notes);
         assert_eq!(facts.len(), report.facts.len());
         assert_eq!(world.kernel.mapped().0, 0);
@@ -59,7 +59,7 @@ fn every_path_has_bandwidths_by_threads_and_the_threads_that_saturate_it() {
         world.measure(&MeasureOptions { thorough: true, ..brief(&[MeasurementKind::Bandwidth]) });
     assert_well_formed(&report);
     for quantity in [Quantity::ReadBandwidth, Quantity::WriteBandwidth, Quantity::CopyBandwidth] {
-        let facts = of(&report, quantity);
+        let facts = facts_of(&report, quantity);
         assert_eq!(paths(&facts), all_paths(&world.machine));
         for path in paths(&facts) {
             let at = |fact: &&&Fact| fact.subject == Subject::Path { from: path.0, to: path.1 };
@@ -68,7 +68,7 @@ fn every_path_has_bandwidths_by_threads_and_the_threads_that_saturate_it() {
             assert!(threads.is_superset(&[Some(1), Some(2), Some(4)].into()), "{threads:?}");
         }
     }
-    let saturation = of(&report, Quantity::SaturationThreads);
+    let saturation = facts_of(&report, Quantity::SaturationThreads);
     assert_eq!(paths(&saturation), all_paths(&world.machine));
     assert!(saturation.iter().all(|fact| (1.0..=4.0).contains(&fact.value)));
 }
@@ -78,9 +78,9 @@ fn loads_and_cross_traffic_are_conditions_of_their_facts() {
     let world = World::new(machines::two_nodes());
     let report = world.measure(&brief(&[MeasurementKind::Loaded, MeasurementKind::CrossTraffic]));
     assert_well_formed(&report);
-    let loaded = of(&report, Quantity::LoadedLatency);
+    let loaded = facts_of(&report, Quantity::LoadedLatency);
     assert_eq!(loaded.len(), 4 * 4, "{:?}", report.notes);
-    let crossed = of(&report, Quantity::CrossTrafficBandwidth);
+    let crossed = facts_of(&report, Quantity::CrossTrafficBandwidth);
     assert_eq!(paths(&crossed), all_paths(&world.machine));
     assert!(crossed.iter().all(|fact| fact.conditions.threads == Some(8)));
     assert!(loaded.iter().chain(&crossed).all(|fact| fact.conditions.load.unwrap() > 0.0));

@@ -1,5 +1,5 @@
-//! The independent program beside the library: both run and print plausible figures. How far they
-//! agree depends on what else the machine does, and is for a quiet machine to tell.
+//! The independent program and the library both run and give plausible figures. How well they agree depends on the
+//! load of the machine and can only be checked on a quiet one.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,9 +10,9 @@ use atoll_placement::{Kernel, LiveKernel};
 use atoll_testkit::{Need, skip};
 use atoll_topology::{Machine, Quantity};
 
-use crate::support::{brief, of};
+use crate::support::{brief, facts_of};
 
-/// Builds and runs the program; nothing where there is no C compiler.
+/// Builds and runs the program. Returns None without a C compiler.
 fn independent(cpu: u32) -> Option<String> {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("latency");
@@ -46,6 +46,6 @@ fn the_independent_program_and_the_library_both_give_figures() {
         [("latency_ns", Quantity::Latency), ("read_gb_s", Quantity::ReadBandwidth)]
     {
         assert!(figure(&output, name) > 0.0, "{output}");
-        assert!(!of(&report, quantity).is_empty());
+        assert!(!facts_of(&report, quantity).is_empty());
     }
 }

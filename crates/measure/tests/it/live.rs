@@ -1,4 +1,4 @@
-//! The machine the tests run on: figures are there and plausible. How fast it is, is not asserted.
+//! The machine the tests run on: figures exist and are plausible. Its speed is not asserted.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use atoll_measure::{MeasurementKind, measure};
 use atoll_placement::{Kernel, LiveKernel};
 use atoll_topology::{Machine, Quantity};
 
-use crate::support::{brief, of};
+use crate::support::{brief, facts_of};
 
 #[test]
 fn the_live_machine_has_latency_bandwidth_and_handover_times() {
@@ -22,7 +22,7 @@ fn the_live_machine_has_latency_bandwidth_and_handover_times() {
         (Quantity::CopyBandwidth, 1e5),
         (Quantity::CoreToCore, 1e9),
     ] {
-        let facts = of(&report, quantity);
+        let facts = facts_of(&report, quantity);
         let expected = quantity != Quantity::CoreToCore || machine.cpus.len() > 1;
         assert_eq!(!facts.is_empty(), expected, "{quantity}: {:?}", report.notes);
         assert!(facts.iter().all(|fact| fact.value > 0.0 && fact.value < most), "{facts:?}");

@@ -1,5 +1,5 @@
-//! What `measure` promises, on fake machines with a simulated kernel (there figures mean nothing, and
-//! which facts and notes there are means everything) and on the machine the tests run on.
+//! The contract of `measure`, on fake machines with a simulated kernel (where the figures are meaningless and only the
+//! existence of facts and notes counts) and on the machine the tests run on.
 
 mod fake;
 mod independent;

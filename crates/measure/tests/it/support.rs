@@ -41,7 +41,7 @@ impl World {
 }
 
 /// Facts of a quantity.
-pub(crate) fn of(report: &MeasureReport, quantity: Quantity) -> Vec<&Fact> {
+pub(crate) fn facts_of(report: &MeasureReport, quantity: Quantity) -> Vec<&Fact> {
     report.facts.iter().filter(|fact| fact.quantity == quantity).collect()
 }
 

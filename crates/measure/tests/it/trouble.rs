@@ -1,4 +1,4 @@
-//! Refused calls, full nodes, odd options and calling off: notes instead of wrong figures.
+//! Refused calls, full nodes, odd options and cancelling: notes instead of wrong figures.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use atoll_topology::{
     Bytes, CpuTimeLimit, Machine, MachineBuilder, MemoryLimit, NodeId, NodeShape, Quantity,
 };
 
-use crate::support::{World, brief, noted, of};
+use crate::support::{World, brief, facts_of, noted};
 
 #[test]
 fn a_full_node_is_noted_and_the_others_are_measured() {
@@ -19,7 +19,7 @@ fn a_full_node_is_noted_and_the_others_are_measured() {
     world.kernel.set_free(NodeId(1), Bytes(3 << 20));
     let report = world.measure(&brief(&[MeasurementKind::Latency, MeasurementKind::Bandwidth]));
     assert!(noted(&report, "node 1: 3.0 MiB free"), "{:?}", report.notes);
-    assert_eq!(of(&report, Quantity::Latency).len(), 2);
+    assert_eq!(facts_of(&report, Quantity::Latency).len(), 2);
     assert_eq!(world.kernel.node_free(NodeId(1)), Ok(Bytes(3 << 20)));
 }
 
@@ -46,16 +46,16 @@ fn where_mbind_is_refused_the_first_touch_places_memory() {
     let world = World::new(machines::two_nodes());
     world.kernel.refuse("mbind");
     let report = world.measure(&brief(&[MeasurementKind::Latency]));
-    assert_eq!(of(&report, Quantity::Latency).len(), 4, "{:?}", report.notes);
+    assert_eq!(facts_of(&report, Quantity::Latency).len(), 4, "{:?}", report.notes);
 }
 
 #[test]
-fn memory_whose_place_is_unknown_gives_no_figure_unless_there_is_one_place_only() {
+fn memory_whose_node_is_unknown_gives_no_figure_unless_there_is_only_one_node() {
     let latencies = |machine| {
         let world = World::new(machine);
         world.kernel.refuse("move_pages");
         let report = world.measure(&brief(&[MeasurementKind::Latency]));
-        let noted = noted(&report, "cannot tell where memory is: move_pages was refused");
+        let noted = noted(&report, "cannot determine where memory is: move_pages was refused");
         (report.facts.len(), noted)
     };
     assert_eq!(latencies(machines::two_nodes()), (0, true));
@@ -63,7 +63,7 @@ fn memory_whose_place_is_unknown_gives_no_figure_unless_there_is_one_place_only(
 }
 
 #[test]
-fn every_refused_call_leaves_a_report_and_no_memory_behind() {
+fn every_refused_call_gives_a_report_and_leaks_no_memory() {
     for call in atoll_testkit::kernel::CALLS {
         let world = World::new(machines::two_nodes());
         world.kernel.refuse(call);
@@ -73,7 +73,7 @@ fn every_refused_call_leaves_a_report_and_no_memory_behind() {
 }
 
 #[test]
-fn a_measurement_called_off_ends_early_and_keeps_what_it_has() {
+fn a_cancelled_measurement_ends_early_and_keeps_its_figures() {
     let world = World::new(machines::two_nodes());
     let kernel: Arc<dyn Kernel> = world.kernel.clone();
     let options =

@@ -1,19 +1,19 @@
-//! Fits a protocol to what was measured.
+//! Fits a protocol to measurements.
 
 use atoll_topology::{Knowledge, NodeId};
 
 use super::interconnect::LINE;
 use super::{Access, AccessKind, Interconnect, Protocol, SimulationError, Waiting, Work};
 
-/// Rounds of narrowing a fitted value down: each leaves 0.618 of the interval, in all 10⁻⁹ of it.
+/// Iterations of the search: each leaves 0.618 of the interval, in total 10⁻⁹ of it.
 const ROUNDS: usize = 43;
 /// Bytes that a thread reads in a simulated measurement: any number gives the same bandwidth.
 const READ: f64 = 1e6;
 
-/// What was measured of a machine whose nodes are all linked.
+/// Measurements of a machine whose nodes are all linked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observed {
-    /// What a link carries in one direction, headers and all, GB/s: its clock times its width.
+    /// Raw bandwidth of a link in one direction, including headers, GB/s: its clock times its width.
     pub link_raw: f64,
     /// Data over one link in one direction, alone, GB/s.
     pub link: f64,
@@ -21,16 +21,15 @@ pub struct Observed {
     pub link_shared: f64,
     /// Threads on each node in the measurements below.
     pub threads: u32,
-    /// All nodes reading from all others, in all, GB/s.
+    /// Total of all nodes reading from all others, GB/s.
     pub all_remote: f64,
-    /// All nodes reading their own memory, in all, GB/s.
+    /// Total of all nodes reading their own memory, GB/s.
     pub all_local: f64,
 }
 
-/// The protocol under which the measurements come out as they did: the header from the link's data
-/// beside its raw bandwidth, what meeting costs from two flows beside one, and the snoop as the value
-/// with the least squared relative deviations of the two measurements of all nodes at once, simulated
-/// on this machine.
+/// Fits the protocol to the measurements: the header from the link's data and raw bandwidth, the loss of meeting flows
+/// from two flows and one, and the snoop by least squared relative deviations of the two measurements of all nodes at
+/// once, simulated on this machine.
 pub fn calibrate(knowledge: &Knowledge, seen: &Observed) -> Result<Protocol, SimulationError> {
     check("a link's raw bandwidth", seen.link_raw, seen.link, "more than that of its data")?;
     check("a link's bandwidth", seen.link, seen.link_shared, "more than that of a flow")?;
@@ -40,7 +39,7 @@ pub fn calibrate(knowledge: &Knowledge, seen: &Observed) -> Result<Protocol, Sim
     let meeting = (2.0 * seen.link_shared / seen.link).min(1.0);
     let with = |snoop| Protocol { header, snoop, meeting };
     let deviation = |snoop| {
-        let machine = Interconnect::of(knowledge, with(snoop))?;
+        let machine = Interconnect::from_knowledge(knowledge, with(snoop))?;
         let remote = machine.everywhere(knowledge, seen.threads, true)?;
         let local = machine.everywhere(knowledge, seen.threads, false)?;
         let squared = |simulated: f64, measured: f64| (simulated / measured - 1.0).powi(2);
@@ -61,7 +60,7 @@ fn check(
     }
 }
 
-/// Where a function of one valley is least: golden-section search.
+/// The minimum of a unimodal function, by golden-section search.
 fn least(
     function: impl Fn(f64) -> Result<f64, SimulationError>,
     mut low: f64,
@@ -79,8 +78,7 @@ fn least(
 }
 
 impl Interconnect {
-    /// GB/s of so many threads on each node that read their own node's memory, or that of all others,
-    /// the same number each.
+    /// GB/s of this number of threads on each node that read their own node's memory, or evenly that of all others.
     fn everywhere(
         &self,
         knowledge: &Knowledge,

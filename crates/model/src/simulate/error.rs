@@ -1,10 +1,10 @@
-//! Why there is no simulation.
+//! Errors of the simulation.
 
 use atoll_topology::NodeId;
 
 use crate::AssumptionError;
 
-/// Why there is no simulation.
+/// Why a simulation failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulationError {
@@ -22,23 +22,23 @@ pub enum SimulationError {
         /// The node.
         node: NodeId,
     },
-    /// A number of bytes that is none.
+    /// An invalid number of bytes.
     #[error("invalid number of bytes {bytes}")]
     Bytes {
         /// The number.
         bytes: f64,
     },
-    /// A measurement that no machine makes.
+    /// An impossible measurement.
     #[error("{what} was measured as {value} GB/s; expected {expected}")]
     Observed {
-        /// Of what.
+        /// Its name.
         what: &'static str,
         /// Its value.
         value: f64,
-        /// What it should be.
+        /// The expected value.
         expected: &'static str,
     },
-    /// An assumption that no machine fulfils.
+    /// An assumption outside of its range.
     #[error(transparent)]
     Assumption(#[from] AssumptionError),
 }

@@ -1,4 +1,4 @@
-//! What flows share: controllers, links, cores; and what each byte takes of them.
+//! The resources that flows share (controllers, links, cores), and the demand of each byte.
 
 use atoll_topology::{Knowledge, NodeId};
 
@@ -8,16 +8,16 @@ use crate::{Assumptions, Costs};
 /// Bytes of a cache line.
 pub(super) const LINE: f64 = 64.0;
 
-/// What crosses the links beside data. Bytes are those of one line's messages.
+/// Overhead on the links besides data. Bytes are those of one line's messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Protocol {
     /// Sent along with each line of data.
     pub header: f64,
-    /// Of a snoop, and of its reply: sent by the reader to each other node, and by each of these to
-    /// the home. Zero where no node is asked, as under a directory.
+    /// A snoop and its reply: sent by the reader to each other node, and by each of these to the home. Zero if no node
+    /// is asked, as with a directory.
     pub snoop: f64,
-    /// Share of its bandwidth that a controller or link keeps for each further node whose data meets
-    /// there: 1 where nothing is lost.
+    /// Share of its bandwidth that a controller or link keeps for each additional node whose data meets there: 1 means
+    /// no loss.
     pub meeting: f64,
 }
 
@@ -26,7 +26,7 @@ pub struct Protocol {
 pub enum AccessKind {
     /// They come from the home.
     Read,
-    /// They go there, whole, without being read before.
+    /// They go there as full lines, without being read before.
     Write,
 }
 
@@ -39,27 +39,27 @@ pub struct Access {
     pub home: NodeId,
     /// How many.
     pub bytes: f64,
-    /// What it does.
+    /// Its access.
     pub kind: AccessKind,
 }
 
-/// What a thread does in a step: all accesses side by side, at the same pace.
+/// The work of a thread in a step: all accesses in parallel, at the same rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
     /// Accesses to memory.
     pub accesses: Vec<Access>,
-    /// Time beside them, ns: computing, and waiting for caches.
+    /// Additional time, ns: computing, and waiting for caches.
     pub own: f64,
 }
 
-/// A machine as flows see it.
+/// The resources of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interconnect {
     nodes: Vec<NodeId>,
     /// Capacities: GB/s of each node's controller, then of each direction of each link; then each
     /// node's cores.
     pub(super) capacities: Vec<f64>,
-    /// Resources whose data of several nodes meets: those that come before the cores.
+    /// Number of resources where data of several nodes meets: those before the cores.
     pub(super) wires: usize,
     /// Directions on the way, by (from, to).
     routes: Vec<Vec<Vec<usize>>>,
@@ -69,7 +69,7 @@ pub struct Interconnect {
     pub(super) protocol: Protocol,
 }
 
-/// What a unit of work takes of everything.
+/// The demand of a unit of work.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Usage {
     /// Bytes, or ns of a core, by resource; only what is used.
@@ -78,18 +78,21 @@ pub(super) struct Usage {
     pub(super) data: Vec<usize>,
     /// Node of the thread.
     pub(super) at: usize,
-    /// Bytes in all, by which flows are compared.
+    /// Total bytes, by which flows are compared.
     pub(super) bytes: f64,
-    /// Least time, when the resource is idle, ns.
+    /// Minimum time on idle resources, ns.
     pub(super) least: f64,
 }
 
 impl Interconnect {
     /// The machine's controllers and links under a protocol. Bandwidths of links are those of data: a
-    /// link carries the headers on top. What the facts do not tell is assumed as in
+    /// link carries the headers on top. Missing facts are assumed as in
     /// [`Assumptions::default`].
-    pub fn of(knowledge: &Knowledge, protocol: Protocol) -> Result<Self, SimulationError> {
-        let costs = Costs::of(knowledge, &Assumptions::default())?;
+    pub fn from_knowledge(
+        knowledge: &Knowledge,
+        protocol: Protocol,
+    ) -> Result<Self, SimulationError> {
+        let costs = Costs::from_knowledge(knowledge, &Assumptions::default())?;
         let machine = &knowledge.machine;
         let nodes: Vec<NodeId> = machine.nodes.iter().map(|node| node.id).collect();
         let raw = 1.0 + protocol.header / LINE;
@@ -110,7 +113,7 @@ impl Interconnect {
         Ok(Self { nodes, capacities, wires, routes, latencies, in_flight, protocol })
     }
 
-    /// What work takes.
+    /// The demand of work.
     pub(super) fn usage(&self, work: &Work) -> Result<Usage, SimulationError> {
         let mut used = vec![0.0; self.capacities.len()];
         let (mut data, mut bytes, mut least, mut node) = (Vec::new(), 0.0, work.own, 0);
@@ -167,7 +170,7 @@ impl Interconnect {
     }
 }
 
-/// Positions of the directions from one node to another.
+/// Indexes of the link directions from one node to another.
 fn routed(
     knowledge: &Knowledge,
     nodes: usize,

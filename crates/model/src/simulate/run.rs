@@ -1,42 +1,41 @@
-//! Threads at work until all are through.
+//! Runs threads until all are done.
 
 use super::SimulationError;
 use super::interconnect::{Interconnect, Usage, Work};
 
-/// Parts of a flow that end within this share of a moment end together: rounding keeps equal threads
-/// apart otherwise.
+/// Flows that end within this share of a moment end together; otherwise rounding would separate equal threads.
 const TOGETHER: f64 = 1e-9;
 
 /// Whether threads wait for one another between their steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// A step starts when all are through with the one before.
+    /// A step starts when all have completed the previous one.
     Tight,
-    /// Each goes on as it can.
+    /// Each thread proceeds independently.
     Loose,
 }
 
-/// What a simulation came to.
+/// The result of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SimulationOutcome {
-    /// Time until the last thread is through, ns.
+    /// Time until the last thread is done, ns.
     pub time: f64,
-    /// Bytes read and written, in all.
+    /// Total bytes read and written.
     pub bytes: f64,
 }
 
 impl SimulationOutcome {
-    /// Bytes in a nanosecond, which are GB/s; zero where nothing was done.
+    /// Bytes per nanosecond, which are GB/s; zero if nothing was done.
     pub fn bandwidth(&self) -> f64 {
         if self.time > 0.0 { self.bytes / self.time } else { 0.0 }
     }
 }
 
-/// A thread under way.
+/// A running thread.
 struct SimulatedThread {
-    /// What its steps take, the next one last.
+    /// The demands of its steps, the next one last.
     ahead: Vec<Usage>,
-    /// Share of the current one that is left to do.
+    /// Remaining share of the current step.
     left: f64,
 }
 
@@ -68,7 +67,7 @@ impl Interconnect {
         }
     }
 
-    /// Goes on until the first of the running threads is through with its step; tells the time.
+    /// Advances until the first running thread completes its step; returns the time.
     fn advance(
         &self,
         threads: &mut [SimulatedThread],
@@ -83,7 +82,7 @@ impl Interconnect {
         let passed = running.iter().zip(&paces).map(needed).fold(f64::INFINITY, f64::min);
         for (at, pace) in running.iter().zip(&paces) {
             let it = &mut threads[*at];
-            // What takes no time is over at once, whatever has passed.
+            // Work without duration completes at once.
             it.left = if pace.is_finite() { it.left - passed * pace } else { 0.0 };
             if it.left <= TOGETHER {
                 it.ahead.pop();
@@ -93,8 +92,7 @@ impl Interconnect {
         passed
     }
 
-    /// Share of its step that each thread does in a nanosecond. Those that touch no memory only
-    /// compute.
+    /// Share of its step that each thread completes per nanosecond. Threads that access no memory only compute.
     fn paces(&self, current: &[&Usage]) -> Vec<f64> {
         let flows: Vec<&Usage> = current.iter().copied().filter(|it| it.bytes > 0.0).collect();
         let mut rates = self.rates(&flows).into_iter();

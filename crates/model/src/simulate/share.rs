@@ -2,12 +2,12 @@
 
 use super::interconnect::{Interconnect, Usage};
 
-/// Rates below this share of a capacity's smallest are none: guards against rounding.
+/// Rates below this share of the smallest capacity count as zero, which guards against rounding.
 const EPSILON: f64 = 1e-9;
 
 impl Interconnect {
-    /// Bytes in a nanosecond (GB/s) of each flow, max-min fair: all rates grow alike until a resource
-    /// is used up or a thread can do no more; those that it holds stay, the others go on.
+    /// Bytes per nanosecond (GB/s) of each flow, max-min fair: all rates grow equally until a resource is exhausted or
+    /// a thread reaches its maximum; the affected flows are fixed, the others continue.
     pub(super) fn rates(&self, flows: &[&Usage]) -> Vec<f64> {
         let mut left = self.left(flows);
         let mut rates = vec![0.0; flows.len()];
@@ -42,7 +42,7 @@ impl Interconnect {
         rates
     }
 
-    /// What each resource has to give to these flows: less where data of several nodes meets.
+    /// Capacity of each resource for these flows: reduced where data of several nodes meets.
     fn left(&self, flows: &[&Usage]) -> Vec<f64> {
         let mut met: Vec<Vec<usize>> = vec![Vec::new(); self.wires];
         for flow in flows {

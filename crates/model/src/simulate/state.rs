@@ -1,5 +1,5 @@
-//! What a thread keeps between its steps (a hash table), and what reaching it takes: near it in the
-//! caches, or behind the interconnect when the thread has moved away from it.
+//! State that a thread keeps between its steps (a hash table), and the cost of accessing it: nearby in the caches, or
+//! over the interconnect when the thread has moved away from it.
 
 use atoll_topology::{CacheKind, Knowledge, NodeId};
 
@@ -12,13 +12,13 @@ use crate::{Assumptions, Costs};
 pub struct ThreadState {
     /// Its size, bytes.
     pub bytes: f64,
-    /// Random accesses to it in a step, each of which changes what it finds.
+    /// Random read-modify-write accesses to it in a step.
     pub accesses: f64,
     /// Threads on a node, whose states share its last-level cache.
     pub threads: f64,
 }
 
-/// Sizes and latencies of caches. All nodes are taken to be like the first with cpus.
+/// Sizes and latencies of caches. All nodes are assumed to be like the first with cpus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StateCosts {
     /// Second-level cache of a core, bytes.
@@ -31,9 +31,9 @@ pub struct StateCosts {
 }
 
 impl StateCosts {
-    /// The caches of a machine; none are zero bytes large.
-    pub fn of(knowledge: &Knowledge) -> Result<Self, SimulationError> {
-        let costs = Costs::of(knowledge, &Assumptions::default())?;
+    /// The caches of a machine; missing caches have zero bytes.
+    pub fn from_knowledge(knowledge: &Knowledge) -> Result<Self, SimulationError> {
+        let costs = Costs::from_knowledge(knowledge, &Assumptions::default())?;
         let machine = &knowledge.machine;
         let node = machine.nodes_with_cpus().next();
         let second =
@@ -46,31 +46,31 @@ impl StateCosts {
         Ok(Self { l2: l2 as f64, llc: llc as f64, llc_hit, in_flight: costs.in_flight })
     }
 
-    /// Accesses that miss all caches when the state has been there before: it is as likely in them as
-    /// they are large beside it and its neighbours.
+    /// Accesses that miss all warm caches: the hit rate is the size of the caches relative to the state and its
+    /// neighbours.
     fn missed(&self, state: &ThreadState) -> f64 {
         state.accesses * (1.0 - share(self.llc, state.bytes * state.threads))
     }
 
-    /// ns of what the last-level cache serves.
+    /// ns of the accesses that the last-level cache serves.
     fn waits(&self, state: &ThreadState) -> f64 {
         let from_llc = 1.0 - share(self.l2, state.bytes);
         state.accesses * from_llc * self.llc_hit / self.in_flight
     }
 
-    /// Lines that a step touches at all, of a state that is not in the caches when it starts.
+    /// Distinct lines that a step touches, for a state that is not cached at the start.
     fn touched(&self, state: &ThreadState) -> f64 {
         let lines = (state.bytes / LINE).max(1.0);
         lines * (1.0 - (1.0 - 1.0 / lines).powf(state.accesses))
     }
 
-    /// Accesses to memory by a thread that stays with its state, and ns beside them.
+    /// Accesses to memory by a thread that stays with its state, and additional ns.
     pub fn stays(&self, state: &ThreadState, node: NodeId) -> (Vec<Access>, f64) {
         (changed(node, node, self.missed(state)), self.waits(state))
     }
 
-    /// The same of a thread that works at a node other than its state's home (or there): on arrival
-    /// nothing of the state is in that node's caches.
+    /// The same for a thread that arrives at a node, whether or not it is the state's home: none of the state is in
+    /// that node's caches.
     pub fn moves(&self, state: &ThreadState, at: NodeId, home: NodeId) -> (Vec<Access>, f64) {
         let cold = self.touched(state);
         let again = (state.accesses - cold).max(0.0);
@@ -78,7 +78,7 @@ impl StateCosts {
         (changed(at, home, cold + missed), self.waits(state))
     }
 
-    /// The same of a thread that first copies its state from where it was.
+    /// The same for a thread that first copies its state from the previous node.
     pub fn copies(&self, state: &ThreadState, at: NodeId, before: NodeId) -> (Vec<Access>, f64) {
         let (mut accesses, waits) = self.stays(state, at);
         let copy = |home, kind| Access { at, home, bytes: state.bytes, kind };
@@ -87,7 +87,7 @@ impl StateCosts {
     }
 }
 
-/// How much of something is in a cache.
+/// The cached share of something.
 fn share(cache: f64, size: f64) -> f64 {
     if size > cache { cache / size } else { 1.0 }
 }

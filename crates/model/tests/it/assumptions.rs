@@ -1,4 +1,4 @@
-//! Assumptions that no machine fulfils are refused.
+//! Assumptions outside of their range are rejected.
 
 use atoll_model::{Assumption, Assumptions, Costs};
 use atoll_topology::Knowledge;
@@ -40,15 +40,15 @@ fn fields(assumptions: &mut Assumptions) -> Vec<&mut Assumption> {
 }
 
 #[test]
-fn every_assumption_that_no_machine_fulfils_is_refused_by_name() {
-    let known = Knowledge::of(atoll_testkit::machines::two_nodes());
+fn every_assumption_outside_of_its_range_is_rejected_by_name() {
+    let known = Knowledge::from_machine(atoll_testkit::machines::two_nodes());
     let count = fields(&mut Assumptions::default()).len();
     let mut names = Vec::new();
     for field in 0..count {
         for bad in [-1.0, f64::NAN, f64::INFINITY, 1e300] {
             let mut assumptions = Assumptions::default();
             fields(&mut assumptions)[field].value = bad;
-            let error = Costs::of(&known, &assumptions).unwrap_err();
+            let error = Costs::from_knowledge(&known, &assumptions).unwrap_err();
             names.push(error.name);
             assert!(error.to_string().contains("give a number from"), "{error}");
         }
@@ -59,11 +59,11 @@ fn every_assumption_that_no_machine_fulfils_is_refused_by_name() {
 
 #[test]
 fn fewer_than_one_access_in_flight_and_no_clock_are_refused() {
-    let known = Knowledge::of(atoll_testkit::machines::one_node());
+    let known = Knowledge::from_machine(atoll_testkit::machines::one_node());
     let refused = |change: fn(&mut Assumptions)| {
         let mut assumptions = Assumptions::default();
         change(&mut assumptions);
-        Costs::of(&known, &assumptions).is_err()
+        Costs::from_knowledge(&known, &assumptions).is_err()
     };
     assert!(refused(|a| a.in_flight.value = 0.5));
     assert!(refused(|a| a.frequency.value = 0.0));

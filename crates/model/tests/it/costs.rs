@@ -1,4 +1,4 @@
-//! Facts come before assumptions, and every figure says who says so.
+//! Facts take precedence over assumptions, and every figure has its origin.
 
 use atoll_model::{Assumptions, Costs};
 use atoll_testkit::machines;
@@ -13,7 +13,7 @@ fn path(from: u32, to: u32) -> Subject {
 }
 
 fn costs(known: &Knowledge) -> Costs {
-    Costs::of(known, &Assumptions::default()).unwrap()
+    Costs::from_knowledge(known, &Assumptions::default()).unwrap()
 }
 
 fn latency(costs: &Costs, from: u32, to: u32) -> f64 {
@@ -22,7 +22,7 @@ fn latency(costs: &Costs, from: u32, to: u32) -> f64 {
 
 #[test]
 fn a_latency_is_the_fact_else_scaled_by_distance_else_assumed() {
-    let mut known = Knowledge::of(machines::four_nodes());
+    let mut known = Knowledge::from_machine(machines::four_nodes());
     let fact = |subject, value| Fact::new(subject, Quantity::Latency, value, Source::Measured, "m");
     known.facts = vec![fact(path(0, 0), 80.0), fact(path(0, 1), 131.0)];
     let told = costs(&known);
@@ -39,7 +39,7 @@ fn a_latency_is_the_fact_else_scaled_by_distance_else_assumed() {
 
 #[test]
 fn the_most_trusted_idle_latency_counts() {
-    let mut known = Knowledge::of(machines::two_nodes());
+    let mut known = Knowledge::from_machine(machines::two_nodes());
     let fact = |value, source, threads, load| Fact {
         conditions: Conditions { threads, load },
         ..Fact::new(path(0, 1), Quantity::Latency, value, source, "test")
@@ -58,7 +58,7 @@ fn the_most_trusted_idle_latency_counts() {
 
 #[test]
 fn a_controller_has_its_own_nodes_bandwidth_and_one_without_cpus_the_best_of_the_others() {
-    let mut known = Knowledge::of(machines::eight_uneven_nodes());
+    let mut known = Knowledge::from_machine(machines::eight_uneven_nodes());
     let fact = |from, to, value, threads| Fact {
         conditions: Conditions { threads: Some(threads), load: None },
         ..Fact::new(path(from, to), Quantity::ReadBandwidth, value, Source::Measured, "test")
@@ -95,9 +95,9 @@ fn the_machine_of_kiefer_has_the_latencies_of_its_platform_and_says_that_they_ar
     assert_eq!(costs.memory(NodeId(2), NodeId(2)), Some(Nanos(150.0)));
     assert_eq!(costs.memory(NodeId(2), NodeId(0)), Some(Nanos(185.0)));
     assert_eq!(costs.bandwidth(NodeId(3)), Some(24.7));
-    let of = |name: &str| costs.figures().iter().find(|figure| figure.name == name).unwrap();
-    assert_eq!(of("latency of local memory").source, Source::Assumed);
-    assert!(of("latency of local memory").origin.contains("Li 2013"));
-    assert_eq!(of("bandwidth of a link, one direction").source, Source::Declared);
-    assert_eq!(of("clock frequency").least, 2.13);
+    let figure = |name: &str| costs.figures().iter().find(|it| it.name == name).unwrap();
+    assert_eq!(figure("latency of local memory").source, Source::Assumed);
+    assert!(figure("latency of local memory").origin.contains("Li 2013"));
+    assert_eq!(figure("bandwidth of a link, one direction").source, Source::Declared);
+    assert_eq!(figure("clock frequency").least, 2.13);
 }

@@ -1,4 +1,4 @@
-//! Estimates that were reckoned by hand.
+//! Estimates that were calculated by hand.
 
 use atoll_model::{
     Assumption, Assumptions, ControllerFlow, Costs, Estimate, FlowsError, LinkFlow, Resource,
@@ -11,7 +11,7 @@ use crate::{nothing, plain, shipped};
 fn nehalem(assumptions: &Assumptions) -> Costs {
     let mut known = atoll_formats::open("nehalem-ex-4").unwrap();
     known.facts.retain(|fact| fact.quantity.name() != "frequency");
-    Costs::of(&known, assumptions).unwrap()
+    Costs::from_knowledge(&known, assumptions).unwrap()
 }
 
 fn near(found: f64, expected: f64) {
@@ -28,7 +28,7 @@ fn cpus_share_a_nodes_work_and_waiting_shrinks_with_accesses_in_flight() {
     node.clean = vec![0, 4, 2, 0];
     node.dirty = vec![0, 0, 0, 1];
     node.upgrades = 3;
-    let estimate = Estimate::of(&nehalem(&plain()), &flows).unwrap();
+    let estimate = Estimate::from_flows(&nehalem(&plain()), &flows).unwrap();
     let time = &estimate.nodes[1];
     near(time.compute.0, 2000.0);
     near(time.waits.memory_local.0, 100.0 * 150.0);
@@ -53,7 +53,7 @@ fn caches_and_walks_cost_cycles_of_the_packages_clock() {
     flows.nodes[0].l2_hits = 226;
     flows.nodes[0].llc_hits = 226;
     flows.nodes[0].dtlb_misses = 226;
-    let estimate = Estimate::of(&shipped("nehalem-ex-4"), &flows).unwrap();
+    let estimate = Estimate::from_flows(&shipped("nehalem-ex-4"), &flows).unwrap();
     let waits = estimate.nodes[0].waits;
     // 10, 40 and 30 cycles at 2.26 GHz.
     near(waits.private.0, 1000.0);
@@ -66,7 +66,7 @@ fn a_run_takes_at_least_its_slowest_part_and_at_most_cpus_and_then_the_busiest_p
     let mut flows = nothing(4, 6);
     flows.nodes[0].memory = vec![1000, 0, 0, 0];
     flows.controllers[2] = ControllerFlow { read: 2_470_000, written: 247_000 };
-    let estimate = Estimate::of(&nehalem(&plain()), &flows).unwrap();
+    let estimate = Estimate::from_flows(&nehalem(&plain()), &flows).unwrap();
     let bounds = &estimate.independent;
     near(bounds.latency.0, 15_000.0);
     near(bounds.bandwidth.0, 110_000.0);
@@ -80,7 +80,7 @@ fn a_run_takes_at_least_its_slowest_part_and_at_most_cpus_and_then_the_busiest_p
 fn each_direction_of_a_link_is_a_pipe_of_its_own() {
     let mut flows = nothing(4, 6);
     flows.links[5] = LinkFlow { forward: 109, backward: 1090 };
-    let estimate = Estimate::of(&nehalem(&plain()), &flows).unwrap();
+    let estimate = Estimate::from_flows(&nehalem(&plain()), &flows).unwrap();
     near(estimate.links[10].time.0, 10.0);
     near(estimate.independent.lower.0, 100.0);
     let (from, to) = (NodeId(3), NodeId(2));
@@ -98,7 +98,7 @@ fn a_fixed_time_per_access_takes_the_place_of_the_instructions() {
     flows.nodes[3].accesses = 100;
     flows.nodes[3].memory = vec![0, 0, 0, 100];
     let costs = nehalem(&assumptions);
-    let each = Estimate::of(&costs, &flows).unwrap().independent.per_access(100).unwrap();
+    let each = Estimate::from_flows(&costs, &flows).unwrap().independent.per_access(100).unwrap();
     near(each.lower.0, 8.0 + 15.0);
     assert!(costs.figures().iter().any(|figure| figure.origin == "solved from a measured loop"));
     assert!(!costs.figures().iter().any(|figure| figure.name == "instructions"));
@@ -110,14 +110,15 @@ fn assumed_busy_cpus_take_the_place_of_those_counted() {
     let mut flows = nothing(4, 6);
     flows.nodes[0].instructions = 800;
     flows.nodes[0].busy_cpus = 8.0;
-    let time = |a: &Assumptions| Estimate::of(&nehalem(a), &flows).unwrap().nodes[0].compute.0;
+    let time =
+        |a: &Assumptions| Estimate::from_flows(&nehalem(a), &flows).unwrap().nodes[0].compute.0;
     near(time(&plain()), 100.0);
     near(time(&Assumptions { busy_cpus, ..plain() }), 200.0);
 }
 
 #[test]
-fn nothing_counted_takes_no_time_and_nothing_is_narrow() {
-    let estimate = Estimate::of(&shipped("westmere-ex-4"), &nothing(4, 6)).unwrap();
+fn empty_counts_take_no_time_and_have_no_bottleneck() {
+    let estimate = Estimate::from_flows(&shipped("westmere-ex-4"), &nothing(4, 6)).unwrap();
     assert_eq!(estimate.independent.upper.0, 0.0);
     assert_eq!(estimate.independent.narrowest, None);
     assert_eq!(estimate.independent.per_access(0), None);
@@ -126,7 +127,7 @@ fn nothing_counted_takes_no_time_and_nothing_is_narrow() {
 #[test]
 fn counts_of_another_machine_are_refused() {
     let costs = shipped("westmere-ex-4");
-    let refused = |flows| Estimate::of(&costs, &flows).unwrap_err();
+    let refused = |flows| Estimate::from_flows(&costs, &flows).unwrap_err();
     let links = refused(nothing(4, 5));
     assert_eq!(links, FlowsError { what: "links", found: 5, expected: 6 });
     assert!(links.to_string().contains("of the same run"), "{links}");

@@ -1,4 +1,4 @@
-//! What holds of costs and estimates.
+//! Tests of costs and estimates.
 
 mod assumptions;
 mod costs;
@@ -8,12 +8,12 @@ mod simulate;
 
 use atoll_model::{Assumption, Assumptions, Costs, Flows, NodeFlow};
 
-/// The costs of a machine that ships.
+/// The costs of a shipped machine.
 fn shipped(name: &str) -> Costs {
-    Costs::of(&atoll_formats::open(name).unwrap(), &Assumptions::default()).unwrap()
+    Costs::from_knowledge(&atoll_formats::open(name).unwrap(), &Assumptions::default()).unwrap()
 }
 
-/// Assumptions that are easy to reckon with: 1 GHz, caches and walks cost nothing.
+/// Assumptions that are easy to calculate with: 1 GHz, caches and walks cost nothing.
 fn plain() -> Assumptions {
     let is = |value| Assumption::new(value, "test");
     Assumptions {

@@ -1,4 +1,4 @@
-//! What holds of any machine and any counts.
+//! Invariants for any machine and any counts.
 
 use atoll_model::{Assumptions, ControllerFlow, Costs, Estimate, Flows, LinkFlow, NodeFlow};
 use atoll_testkit::machines;
@@ -81,8 +81,8 @@ fn case() -> impl Strategy<Value = (Knowledge, Flows)> {
 proptest! {
     #[test]
     fn bounds_are_finite_ordered_and_no_shorter_for_dependent_accesses((known, flows) in case()) {
-        let costs = Costs::of(&known, &Assumptions::default()).unwrap();
-        let estimate = Estimate::of(&costs, &flows).unwrap();
+        let costs = Costs::from_knowledge(&known, &Assumptions::default()).unwrap();
+        let estimate = Estimate::from_flows(&costs, &flows).unwrap();
         for bounds in [&estimate.independent, &estimate.dependent] {
             prop_assert!(bounds.upper.0.is_finite() && bounds.lower.0 >= 0.0, "{bounds:?}");
             prop_assert!(bounds.lower.0 <= bounds.upper.0, "{bounds:?}");
@@ -105,13 +105,13 @@ proptest! {
 
     #[test]
     fn more_traffic_never_takes_less_time((known, flows) in case(), at in any::<Index>()) {
-        let costs = Costs::of(&known, &Assumptions::default()).unwrap();
-        let before = Estimate::of(&costs, &flows).unwrap();
+        let costs = Costs::from_knowledge(&known, &Assumptions::default()).unwrap();
+        let before = Estimate::from_flows(&costs, &flows).unwrap();
         let mut more = flows;
         let node = at.index(more.nodes.len());
         more.nodes[node].memory[0] = more.nodes[node].memory[0].saturating_add(1 << 20);
         more.controllers[node].written = more.controllers[node].written.saturating_add(1 << 20);
-        let after = Estimate::of(&costs, &more).unwrap();
+        let after = Estimate::from_flows(&costs, &more).unwrap();
         prop_assert!(after.independent.lower.0 >= before.independent.lower.0);
         prop_assert!(after.independent.upper.0 >= before.independent.upper.0);
     }

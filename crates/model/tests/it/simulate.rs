@@ -46,7 +46,7 @@ fn assert_near(found: f64, expected: f64, tolerance: f64) {
 
 #[test]
 fn threads_share_a_controller_and_a_link_is_no_wider_than_it_is() {
-    let machine = Interconnect::of(&nehalem(), PLAIN).unwrap();
+    let machine = Interconnect::from_knowledge(&nehalem(), PLAIN).unwrap();
     assert_near(bandwidth(&machine, &[(12, read(0, 0, 1e6))]), 24.7, 1e-9);
     assert_near(bandwidth(&machine, &[(12, read(0, 1, 1e6))]), 10.9, 1e-9);
     // Two links into node 0 and its own controller at once: they do not slow each other down.
@@ -57,7 +57,7 @@ fn threads_share_a_controller_and_a_link_is_no_wider_than_it_is() {
 
 #[test]
 fn a_thread_has_as_much_in_flight_as_its_core_and_no_more() {
-    let machine = Interconnect::of(&nehalem(), PLAIN).unwrap();
+    let machine = Interconnect::from_knowledge(&nehalem(), PLAIN).unwrap();
     for (home, latency) in [(0, 150.0), (1, 185.0)] {
         assert_near(bandwidth(&machine, &[(1, read(0, home, 1e6))]), 640.0 / latency, 1e-9);
     }
@@ -70,7 +70,7 @@ fn a_thread_has_as_much_in_flight_as_its_core_and_no_more() {
 
 #[test]
 fn shares_are_max_min_fair() {
-    let machine = Interconnect::of(&nehalem(), PLAIN).unwrap();
+    let machine = Interconnect::from_knowledge(&nehalem(), PLAIN).unwrap();
     // Twelve threads behind a link get its 10.9 GB/s; the four at home the rest of 24.7.
     let far = vec![vec![read(1, 0, 10.9e6 / 12.0)]; 12];
     let near = vec![vec![read(0, 0, 13.8e6 / 4.0)]; 4];
@@ -80,7 +80,7 @@ fn shares_are_max_min_fair() {
 
 #[test]
 fn tight_waits_for_the_slowest_of_each_step_and_loose_does_not() {
-    let machine = Interconnect::of(&nehalem(), PLAIN).unwrap();
+    let machine = Interconnect::from_knowledge(&nehalem(), PLAIN).unwrap();
     let (long, short) = (read(0, 0, 2e6), read(0, 0, 1e6));
     let threads = vec![vec![long.clone(), short.clone()], vec![short, long]];
     let time = |waiting| machine.run(&threads, waiting).unwrap().time;
@@ -90,10 +90,10 @@ fn tight_waits_for_the_slowest_of_each_step_and_loose_does_not() {
 #[test]
 fn calibration_gives_back_what_it_was_calibrated_on() {
     let protocol = calibrate(&nehalem(), &SECTION_2).unwrap();
-    let machine = Interconnect::of(&nehalem(), protocol).unwrap();
+    let machine = Interconnect::from_knowledge(&nehalem(), protocol).unwrap();
     assert_near(bandwidth(&machine, &[(12, read(0, 1, 1e6))]), 10.9, 0.01);
     let square = atoll_formats::open("intel-4-square").unwrap();
-    let square = Interconnect::of(&square, protocol).unwrap();
+    let square = Interconnect::from_knowledge(&square, protocol).unwrap();
     // Two hops, and another node's flow over the second of the links.
     let both = [(12, read(0, 3, 1e6)), (12, read(1, 3, 1e6))];
     assert_near(bandwidth(&square, &both), 10.6, 0.01);
@@ -110,7 +110,7 @@ fn calibration_gives_back_what_it_was_calibrated_on() {
 /// Figure 6: thread k = 8 s + p of 32 reads in step t from this socket.
 fn figure_6(socket_of: impl Fn(usize, usize) -> (usize, usize)) -> f64 {
     let protocol = calibrate(&nehalem(), &SECTION_2).unwrap();
-    let machine = Interconnect::of(&nehalem(), protocol).unwrap();
+    let machine = Interconnect::from_knowledge(&nehalem(), protocol).unwrap();
     let step = |k, t| {
         let (at, home) = socket_of(k, t);
         read(at as u32, home as u32, 1e6)
@@ -128,7 +128,7 @@ fn section_2_predicts_the_bars_of_figure_6_within_a_tenth() {
 
 #[test]
 fn a_state_that_outgrows_the_caches_costs_a_thread_away_from_it_more() {
-    let costs = StateCosts::of(&nehalem()).unwrap();
+    let costs = StateCosts::from_knowledge(&nehalem()).unwrap();
     let state = |bytes| ThreadState { bytes, accesses: 1e6, threads: 8.0 };
     let sum = |accesses: &[Access]| accesses.iter().map(|it| it.bytes).sum::<f64>();
     let small = state(256.0 * 1024.0);
@@ -147,14 +147,14 @@ fn a_state_that_outgrows_the_caches_costs_a_thread_away_from_it_more() {
 
 #[test]
 fn what_no_machine_has_is_an_error() {
-    let machine = Interconnect::of(&nehalem(), PLAIN).unwrap();
+    let machine = Interconnect::from_knowledge(&nehalem(), PLAIN).unwrap();
     let run = |work| machine.run(&[vec![work]], Waiting::Tight).unwrap_err();
     assert_eq!(run(read(0, 7, 1.0)), SimulationError::NoSuchNode { node: NodeId(7) });
     assert!(matches!(run(read(0, 1, f64::NAN)), SimulationError::Bytes { .. }));
     assert!(matches!(run(read(0, 1, -1.0)), SimulationError::Bytes { .. }));
     let mut unlinked = nehalem();
     unlinked.machine.links.clear();
-    let error = Interconnect::of(&unlinked, PLAIN).unwrap_err();
+    let error = Interconnect::from_knowledge(&unlinked, PLAIN).unwrap_err();
     assert!(matches!(error, SimulationError::NoRoute { .. }), "{error}");
     for wrong in [
         Observed { link_raw: 10.0, ..SECTION_2 },
@@ -169,7 +169,7 @@ fn what_no_machine_has_is_an_error() {
 
 #[test]
 fn no_threads_and_no_steps_take_no_time() {
-    let machine = Interconnect::of(&nehalem(), PLAIN).unwrap();
+    let machine = Interconnect::from_knowledge(&nehalem(), PLAIN).unwrap();
     for threads in [vec![], vec![vec![]], vec![vec![read(0, 0, 0.0)]]] {
         for waiting in [Waiting::Tight, Waiting::Loose] {
             let outcome = machine.run(&threads, waiting).unwrap();

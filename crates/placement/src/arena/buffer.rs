@@ -28,9 +28,9 @@ pub struct NodeBuffer {
     _charge: Charge,
 }
 
-// All state behind a buffer is consistent whenever a panic can unwind through it: the arena's locks
+// The state of a buffer is consistent whenever a panic can unwind through it: the arena's locks
 // are held for bookkeeping only, and a buffer has no invariant over its bytes. (The compiler cannot
-// tell because of the trait objects of kernel and budget.)
+// infer this because of the trait objects of kernel and budget.)
 impl UnwindSafe for NodeBuffer {}
 impl RefUnwindSafe for NodeBuffer {}
 
@@ -63,7 +63,7 @@ impl NodeBuffer {
     }
 
     /// The node its pages lie on, as found when they were touched. `None` for an unplaced buffer,
-    /// and where pages lie on several nodes or could not be placed nor looked up.
+    /// and if pages are on several nodes or could be neither placed nor looked up.
     pub fn home(&self) -> Option<NodeId> {
         self.home
     }
@@ -99,7 +99,7 @@ impl NodeBuffer {
         unsafe { std::slice::from_raw_parts(bytes.as_mut_ptr().cast(), bytes.len()) }
     }
 
-    /// The same as whole words of eight bytes; what is left at the end is not among them.
+    /// The same as whole words of eight bytes; a remainder at the end is not included.
     pub fn as_atomic_words(&mut self) -> &[AtomicU64] {
         let bytes = self.as_mut_slice();
         let words = bytes.len() / size_of::<AtomicU64>();

@@ -26,7 +26,7 @@ pub(super) struct Class {
 
 impl Class {
     /// The smallest class that holds `bytes`; `None` above [`BUFFER_BYTES_MAX`].
-    pub(super) fn of(bytes: usize) -> Option<Self> {
+    pub(super) fn for_bytes(bytes: usize) -> Option<Self> {
         if bytes > BUFFER_BYTES_MAX {
             return None;
         }
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_block_holds_what_was_asked_with_at_most_an_eighth_of_slack() {
         for bytes in sizes() {
-            let block = Class::of(bytes).unwrap().block_len;
+            let block = Class::for_bytes(bytes).unwrap().block_len;
             assert!(block >= bytes && block.is_multiple_of(64), "{bytes}: {block}");
             assert!(block - bytes <= (bytes / 8).max(64), "{bytes}: {block}");
         }
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn regions_are_filled_without_a_rest_and_end_at_a_page() {
         for bytes in sizes() {
-            let class = Class::of(bytes).unwrap();
+            let class = Class::for_bytes(bytes).unwrap();
             let whole = class.region_len();
             if class.blocks > 1 {
                 assert!(
@@ -84,15 +84,15 @@ mod tests {
     #[test]
     fn a_class_holds_its_own_block_exactly() {
         for bytes in sizes() {
-            let class = Class::of(bytes).unwrap();
-            assert_eq!(Class::of(class.block_len), Some(class));
+            let class = Class::for_bytes(bytes).unwrap();
+            assert_eq!(Class::for_bytes(class.block_len), Some(class));
         }
     }
 
     #[test]
     fn absurd_sizes_have_no_class() {
-        assert!(Class::of(BUFFER_BYTES_MAX).is_some());
-        assert_eq!(Class::of(BUFFER_BYTES_MAX + 1), None);
-        assert_eq!(Class::of(usize::MAX), None);
+        assert!(Class::for_bytes(BUFFER_BYTES_MAX).is_some());
+        assert_eq!(Class::for_bytes(BUFFER_BYTES_MAX + 1), None);
+        assert_eq!(Class::for_bytes(usize::MAX), None);
     }
 }

@@ -1,5 +1,5 @@
-//! What was done instead of what was asked, counted by reason: placement goes on softly, and never
-//! in silence.
+//! Fallbacks, counted by reason: placement continues if it cannot be as requested, but never
+//! silently.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::KernelError;
 
-/// Why memory was placed otherwise than asked.
+/// Why memory was placed differently than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FallbackReason {
     /// The node has no memory of its own; the nearest that has was used.
@@ -54,7 +54,7 @@ pub struct Fallback {
     pub reason: FallbackReason,
     /// How often.
     pub count: u64,
-    /// The first case in words: which node, what the kernel said.
+    /// The first case in words: the node, and the kernel's error.
     pub first: String,
 }
 

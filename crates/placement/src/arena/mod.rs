@@ -1,5 +1,5 @@
-//! [`Arena`]: memory with a home, recycled, because its first touch costs more than most work done
-//! on it (0.3 s a GB).
+//! [`Arena`]: memory with a home, recycled, because its first touch costs more than most work
+//! on it (0.3 s per GB).
 //!
 //! ```text
 //! Arena ─┬─ Pool of node 0 ─┬─ Region: one mapping, one mbind, blocks of one size ── NodeBuffer
@@ -10,7 +10,7 @@
 //! A buffer comes, in this order, from a block that is free in a region, from an unused region that
 //! was kept, or from a new mapping. Fresh blocks are touched by the calling thread, under
 //! `MPOL_PREFERRED` or, when strict, `MPOL_BIND`; then a few of their pages are looked up, so that a
-//! buffer tells the home it has and not the one it should have. On a machine with one node there is
+//! buffer reports its actual home, not the requested one. On a machine with one node there is
 //! nothing to choose, and policy and look-up are left out.
 //!
 //! Unplaced buffers (no home) on a machine with several nodes are mappings of their own, neither
@@ -51,7 +51,7 @@ pub struct ArenaOptions {
     pub kept_max: Option<Bytes>,
 }
 
-/// Hands out memory with a home. Clones share everything.
+/// Allocates memory with a home. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Arena {
     inner: Arc<ArenaShared>,
@@ -98,7 +98,7 @@ impl Arena {
         home: Option<NodeId>,
         bytes: usize,
     ) -> Result<NodeBuffer, PlacementError> {
-        let class = Class::of(bytes).ok_or(PlacementError::TooLarge {
+        let class = Class::for_bytes(bytes).ok_or(PlacementError::TooLarge {
             asked: Bytes(bytes as u64),
             limit: Bytes(BUFFER_BYTES_MAX as u64),
         })?;
@@ -116,7 +116,7 @@ impl Arena {
         }
     }
 
-    /// What was done instead of what was asked, by reason; empty when all went as asked.
+    /// Placements that differ from the requested ones, by reason; empty if there are none.
     pub fn fallbacks(&self) -> Vec<Fallback> {
         self.inner.fallbacks.list()
     }
@@ -126,7 +126,7 @@ impl Arena {
         Bytes(self.inner.pools.values().map(|pool| pool.kept().0).sum())
     }
 
-    /// Gives the memory of all unused regions back to the kernel; tells how much.
+    /// Returns the memory of all unused regions to the kernel; returns its size.
     pub fn trim(&self) -> Bytes {
         Bytes(self.inner.pools.values().map(|pool| self.inner.drain(pool)).sum())
     }

@@ -73,7 +73,7 @@ impl ArenaShared {
         self.pools.get(&node).ok_or_else(|| PlacementError::UnknownNode { node, known: known() })
     }
 
-    /// A block of this pool; none when the node is full, which only a checked call finds out.
+    /// A block of this pool. Returns None if the node is full, which only a checked call finds out.
     fn place_in(
         &self,
         pool: &NodeArena,
@@ -216,8 +216,8 @@ impl ArenaShared {
         }
     }
 
-    /// The one node on which the sampled pages of a block lie; none when they lie on several, or
-    /// cannot be looked up and no policy speaks for one.
+    /// The one node of the sampled pages of a block. Returns None if they are on several, or
+    /// cannot be looked up and no policy determines one.
     fn find_home(&self, node: NodeId, block: &ArenaBlock) -> Option<NodeId> {
         if self.only_node().is_some() {
             return Some(node);

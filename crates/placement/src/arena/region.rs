@@ -36,7 +36,7 @@ pub(super) struct Spare {
 pub(super) struct ArenaRegion {
     spare: Spare,
     class: Class,
-    /// Blocks cut so far; those behind were never handed out in this region's present class.
+    /// Number of blocks cut so far; later ones were never used in this region's present class.
     cut: u32,
     free: Vec<FreeBlock>,
 }

@@ -1,4 +1,4 @@
-//! What an arena's clones and its buffers share, and the way of memory back.
+//! State shared by an arena's clones and its buffers, and the return of memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl ArenaShared {
         unsafe { self.kernel.unmap(mapping) };
     }
 
-    /// Unmaps what a pool keeps; tells how many bytes.
+    /// Unmaps the unused regions of a pool; returns their size in bytes.
     pub(super) fn drain(&self, pool: &NodeArena) -> u64 {
         let kept = pool.drain();
         kept.into_iter().map(|mapping| (self.unmap(mapping), mapping.len() as u64).1).sum()

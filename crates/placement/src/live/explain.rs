@@ -1,4 +1,4 @@
-//! What an errno means for placement, in words that say what forbids the call and what permits it.
+//! Explains an errno of a placement call: what forbids the call and how to permit it.
 
 use std::fmt::Display;
 
@@ -48,7 +48,7 @@ pub(super) fn populate(call_error: CallError, len: usize) -> KernelError {
     error(call_error, format!("{} asked on the nodes of the policy", Bytes(len as u64)))
 }
 
-/// Of `mbind`, `EINVAL` says three things; the cpuset and the mode tell which.
+/// For `mbind`, `EINVAL` has three causes; the cpuset and the mode decide which.
 pub(super) fn mbind(call_error: CallError, mode: PolicyMode, nodes: &NodeSet) -> KernelError {
     match call_error.kind() {
         CallErrorKind::Unsupported => error(call_error, NO_NUMA),

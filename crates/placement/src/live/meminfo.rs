@@ -37,7 +37,7 @@ fn field_bytes(text: &str, field: &str) -> Option<u64> {
     })
 }
 
-/// Size of a transparent huge page; none where they are switched off or absent.
+/// Size of a transparent huge page. Returns None if they are switched off or absent.
 pub(super) fn huge_page_size(root: &Root) -> Option<usize> {
     let setting = |name: &str| {
         let name = format!("/sys/kernel/mm/transparent_hugepage/{name}");

@@ -15,7 +15,7 @@ use crate::{Kernel, KernelError, Mapping, Policy};
 /// far above the 16 at a time that the kernel itself copies.
 const HOMES_BATCH: usize = 16_384;
 
-/// The kernel this process runs on. What it is asked for in words (`mbind`, `move_pages`, …) is
+/// The kernel this process runs on. Its errors name the system call (`mbind`, `move_pages`, …).
 /// what its errors name.
 #[derive(Debug)]
 pub struct LiveKernel {

@@ -1,4 +1,4 @@
-//! Placement achieved: what the kernel says about pages and threads, beside what was wanted.
+//! Verified placement: the kernel's report of pages and threads, compared with the request.
 
 mod pages;
 mod threads;

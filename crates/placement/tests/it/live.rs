@@ -171,7 +171,7 @@ fn a_bound_thread_is_where_it_was_bound() {
 }
 
 #[test]
-fn buffers_lie_on_every_node_of_this_machine_as_the_kernel_tells() {
+fn the_kernel_confirms_buffers_on_every_node_of_this_machine() {
     for strict in [false, true] {
         let (machine, kernel) = (machine(), Arc::new(LiveKernel::new()));
         let options = ArenaOptions { strict, kept_max: None };
@@ -192,7 +192,7 @@ fn buffers_lie_on_every_node_of_this_machine_as_the_kernel_tells() {
 }
 
 #[test]
-fn on_a_machine_that_claims_nodes_linux_does_not_have_first_touch_is_used_and_told() {
+fn nodes_unknown_to_linux_fall_back_to_first_touch_and_are_reported() {
     let kernel = Arc::new(LiveKernel::new());
     let arena = Arena::new(Arc::new(machines::sparse_nodes()), kernel, None);
     let mut buffer = arena.allocate(Some(NodeId(254)), 3 * MIB).unwrap();

@@ -5,7 +5,7 @@
 //!   back, and never overlap.
 //! - `fallback`: each way placement can be denied, what is done instead, how it is counted, and the
 //!   error it is when strict.
-//! - `verify`: reports tell what the kernel says.
+//! - `verify`: reports contain what the kernel says.
 //! - `live`: the same on the Linux the tests run on.
 
 mod arena;

@@ -1,4 +1,4 @@
-//! Reports tell what the kernel says of pages and threads.
+//! Reports contain what the kernel says of pages and threads.
 
 use atoll_placement::{
     KernelError, NodeBuffer, PageRange, verify_pages, verify_pages_sampled, verify_thread,

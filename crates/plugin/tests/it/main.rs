@@ -1,5 +1,5 @@
-//! Which instructions tell by an access that their block runs. The plugin itself is linked by QEMU
-//! only; what decides is included here.
+//! Which instructions identify a run of their block by an access. Only QEMU can link the plugin itself, so its decoder
+//! is included here.
 
 #[path = "../../src/decode.rs"]
 mod decode;
@@ -14,7 +14,7 @@ fn assert_each(expected: Option<SoleAccess>, instructions: &[(&str, &[u8])]) {
 }
 
 #[test]
-fn loads_and_read_modify_writes_are_told_by_their_load() {
+fn loads_and_read_modify_writes_are_identified_by_their_load() {
     assert_each(
         Some(Load),
         &[
@@ -38,7 +38,7 @@ fn loads_and_read_modify_writes_are_told_by_their_load() {
 }
 
 #[test]
-fn plain_stores_pushes_and_calls_are_told_by_their_store() {
+fn plain_stores_pushes_and_calls_are_identified_by_their_store() {
     assert_each(
         Some(Store),
         &[
@@ -55,7 +55,7 @@ fn plain_stores_pushes_and_calls_are_told_by_their_store() {
 }
 
 #[test]
-fn what_makes_no_access_or_not_always_one_tells_nothing() {
+fn instructions_without_exactly_one_access_do_not_qualify() {
     assert_each(
         None,
         &[

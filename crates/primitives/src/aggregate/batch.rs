@@ -1,4 +1,4 @@
-//! Rows that are all there: the workers are inputs and outputs of a [`Stage`].
+//! Aggregation of rows that are all in memory: the workers are inputs and outputs of a [`Stage`].
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn expected(input: &Input, ranges: &[Option<super::KeyRange>]) -> Expected {
     Expected { rows: Some(input.rows), counted: true, keys: input.keys(ranges) }
 }
 
-/// Decides by rows from everywhere, where their keys fit words.
+/// Decides by rows from all parts, if their keys fit words.
 fn look(stage: &Stage, input: &Input) {
     let keys =
         stage.packing().and_then(|packing| Some((KeySample::sample(input, packing)?, packing)));
@@ -63,7 +63,7 @@ fn look(stage: &Stage, input: &Input) {
     }
 }
 
-/// What all workers collect, each the rows of its node first.
+/// Collects on all workers, each reading the rows of its node first.
 async fn collect(
     context: &Context,
     stage: &Arc<Stage>,
@@ -73,7 +73,7 @@ async fn collect(
     let (shared, rows) = (Arc::clone(stage), Arc::clone(input));
     let task = move |_, task: &TaskContext| one(&shared, &rows, task);
     let (ended, report) = context.on_workers("collect", task).await?;
-    phases.push(Phase::of(&report));
+    phases.push(Phase::from_report(&report));
     stage.settle(&ended)?;
     if ended.iter().all(Ended::is_finished) {
         let collected: Result<Vec<Collected>, _> = ended.into_iter().map(Ended::finish).collect();
@@ -84,11 +84,11 @@ async fn collect(
         (Some(node), task)
     });
     let (collected, report) = context.on_nodes("finish", tasks.collect()).await?;
-    phases.push(Phase::of(&report));
+    phases.push(Phase::from_report(&report));
     Ok(Gathered::new(Arc::clone(stage), collected))
 }
 
-/// What one worker collects.
+/// Collects on one worker.
 fn one(stage: &Arc<Stage>, input: &Input, task: &TaskContext) -> Result<Ended, PrimitiveError> {
     let node = task.node();
     let mut collector = Collector::new(Arc::clone(stage), Some(node));
@@ -102,7 +102,7 @@ fn one(stage: &Arc<Stage>, input: &Input, task: &TaskContext) -> Result<Ended, P
     collector.end()
 }
 
-/// The groups of all outputs.
+/// Reads the groups of all outputs.
 async fn read(
     context: &Context,
     gathered: &Arc<Gathered>,
@@ -139,7 +139,7 @@ async fn read(
     });
     let (made, report) = context.on_nodes(name, tasks.collect()).await?;
     let spent = made.iter().map(|(_, spent)| *spent).fold(Spent::default(), sum);
-    let phase = Phase::of(&report);
+    let phase = Phase::from_report(&report);
     phases.push(if name == "aggregate" { phase.with(spent) } else { phase });
     Ok(made.into_iter().flat_map(|(batches, _)| batches).collect())
 }
@@ -154,7 +154,7 @@ fn sum(mut all: Spent, more: Spent) -> Spent {
     all
 }
 
-/// The visit of one input, if it is to be made.
+/// Makes the visit of one input, if it is due.
 fn travel(outputs: &mut Outputs, input: usize, task: &TaskContext) -> Result<(), PrimitiveError> {
     match outputs.due().filter(|visit| visit.input == input) {
         Some(visit) => {
@@ -165,7 +165,7 @@ fn travel(outputs: &mut Outputs, input: usize, task: &TaskContext) -> Result<(),
     }
 }
 
-/// All that is left of an output.
+/// Reads the rest of an output.
 fn drain(
     mut outputs: Outputs,
     task: &TaskContext,

@@ -1,10 +1,10 @@
-//! Which way an aggregation goes, and why (Li 2013, section 4.3: "a query optimizer capable of
-//! predicting the expected number of distinct keys may then choose").
+//! Chooses the variant of an aggregation, with a reason (Li 2013, section 4.3: "a query optimizer capable of predicting
+//! the expected number of distinct keys may then choose").
 //!
-//! - Tables that fit the node's caches together: each worker has one of its own.
-//! - Otherwise rows are partitioned. On a machine with one node nothing is gained by going anywhere;
-//!   on others a round of visits is simulated on the machine's controllers and links, for the ring and
-//!   for both kinds of migration, and the fastest is taken.
+//! - If all tables together fit the node's caches, each worker has its own.
+//! - Otherwise rows are partitioned. On a machine with one node, neither rows nor workers need to move; on others a
+//!   round of visits is simulated on the machine's controllers and links, for the ring and for both kinds of
+//!   migration, and the fastest is taken.
 
 use atoll_model::simulate::{
     Access, AccessKind, Interconnect, Protocol, SimulationError, StateCosts, ThreadState, Waiting,
@@ -16,35 +16,34 @@ use atoll_topology::{Bytes, Knowledge, Machine, NodeId, links_assumed};
 use super::Variant;
 use crate::shuffle::{Coordination, Moved, Order, Schedule, Shuffle, Visit};
 
-/// Fewer rows than this are not worth dealing to pieces.
+/// Fewer rows than this are not worth partitioning.
 const PARTITIONED_ROWS_MIN: usize = 1 << 16;
 /// Fewer rows than this are not worth a simulation.
 const SIMULATED_ROWS_MIN: usize = 1 << 20;
-/// Most workers that are simulated: a choice takes milliseconds.
+/// Maximum number of simulated workers: a choice takes milliseconds.
 const SIMULATED_WORKERS_MAX: usize = 256;
-/// Size of a node's last-level caches where it is unknown.
+/// Assumed size of a node's last-level caches if it is unknown.
 const CACHE_ASSUMED: Bytes = Bytes(32 << 20);
-/// A key of which so many rows are is its worker's alone when workers migrate.
+/// A key with this share of the rows keeps its worker busy alone when workers migrate.
 const HOT_SHARE_MAX: f64 = 0.5;
 
-/// Coherence of a machine of which nothing was measured: a directory, which asks only who has a line.
+/// Coherence of a machine without measurements: a directory, which asks only the owner of a line.
 pub const DIRECTORY: Protocol = Protocol { header: 8.0, snoop: 0.0, meeting: 1.0 };
 
-/// What is known of an aggregation before it runs.
+/// Estimates for an aggregation before it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workload {
     /// Rows.
     pub rows: usize,
-    /// Groups that are expected.
+    /// Expected groups.
     pub groups: usize,
-    /// Words of a range that holds all keys, where that is not many more than groups: tables are
-    /// arrays then.
+    /// Size of a range that holds all keys, if it is not much larger than the number of groups: tables are arrays then.
     pub range: Option<usize>,
-    /// Bytes of a row's key and values as they are dealt.
+    /// Bytes of a row's key and values as partitioned.
     pub row_bytes: usize,
     /// Bytes of a group's key and states.
     pub group_bytes: usize,
-    /// Groups of a piece; those of a worker where it has but one piece, as in the paper.
+    /// Groups of a piece, or of a worker that has only one piece, as in the paper.
     pub piece_groups: usize,
     /// Share of the rows that the most frequent key has.
     pub hot_share: f64,
@@ -53,7 +52,7 @@ pub struct Workload {
 /// Workers on a machine.
 #[derive(Clone, Debug)]
 pub struct WorkerNodes<'a> {
-    /// The machine and what is known of it.
+    /// The machine and its measurements.
     pub knowledge: &'a Knowledge,
     /// Node of each worker.
     pub workers: Vec<NodeId>,
@@ -61,16 +60,16 @@ pub struct WorkerNodes<'a> {
     pub protocol: Protocol,
 }
 
-/// What was chosen and why.
+/// The chosen variant, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The variant, never [`Variant::Auto`].
     pub variant: Variant,
-    /// Why, in words.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// GB/s of rows that are aggregated, partitioning left out, which is the same for all.
+/// GB/s of aggregated rows without partitioning, which costs all variants the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {
     /// Along the ring.
@@ -81,7 +80,7 @@ pub struct Predicted {
     pub migrate_copy: f64,
 }
 
-/// Chooses.
+/// Chooses the variant.
 pub fn choose(work: &Workload, place: &WorkerNodes<'_>) -> Choice {
     let nodes = nodes(&place.workers);
     let per_node = place.workers.len().div_ceil(nodes.len().max(1));
@@ -133,7 +132,7 @@ impl Predicted {
     }
 }
 
-/// Nodes that workers are on.
+/// Nodes with workers.
 fn nodes(workers: &[NodeId]) -> Vec<NodeId> {
     let mut nodes = workers.to_vec();
     nodes.sort_unstable();
@@ -148,10 +147,10 @@ fn cache(machine: &Machine, node: Option<NodeId>) -> Bytes {
     if sum > 0 { Bytes(sum) } else { CACHE_ASSUMED }
 }
 
-/// Bytes of a node's local tables, and whether they are near enough: arrays are touched once for each
-/// row and prefetched, so a quarter of them may lie in memory; hash tables, whose slots are as large
-/// again and looked up first, may take an eighth of the caches: beyond it rows are dealt sooner than
-/// looked up, and the more so as the estimate of skewed keys is a lower bound.
+/// Bytes of a node's local tables, and whether they are near enough. Arrays are touched once for each row and
+/// prefetched, so a quarter of them may lie in memory. Hash tables, whose slots are as large and are looked up first,
+/// may take an eighth of the caches: beyond that, partitioning rows is faster, especially as the estimate for skewed
+/// keys is a lower bound.
 fn tables(work: &Workload, per_node: usize, cache: Bytes) -> (Bytes, bool) {
     let groups = work.range.unwrap_or(work.groups);
     let slots = if work.range.is_some() { 1 } else { 32 };
@@ -160,7 +159,7 @@ fn tables(work: &Workload, per_node: usize, cache: Bytes) -> (Bytes, bool) {
     (Bytes(bytes), bytes <= most)
 }
 
-/// Predicts the partitioned ways.
+/// Predicts the throughput of the partitioned variants.
 ///
 /// # Errors
 /// [`SimulationError`] for a machine whose links are not known and cannot be assumed.
@@ -175,8 +174,8 @@ pub fn predict(work: &Workload, place: &WorkerNodes<'_>) -> Result<Predicted, Si
         }
     };
     let simulated = Simulated {
-        interconnect: Interconnect::of(knowledge, place.protocol)?,
-        costs: StateCosts::of(knowledge)?,
+        interconnect: Interconnect::from_knowledge(knowledge, place.protocol)?,
+        costs: StateCosts::from_knowledge(knowledge)?,
         work,
         place,
     };
@@ -195,7 +194,7 @@ struct Simulated<'a> {
 }
 
 impl Simulated<'_> {
-    /// GB/s of one round of visits, as many as there are nodes: the others are like it.
+    /// GB/s of one round of visits, one per node; all rounds are alike.
     fn bandwidth(&self, variant: Variant) -> Result<f64, SimulationError> {
         let moved = if variant == Variant::Ring { Moved::Pulled } else { Moved::Threads };
         let shuffle = Shuffle { order: Order::Ring, moved, coordination: Coordination::Tight };
@@ -214,7 +213,7 @@ impl Simulated<'_> {
         Ok(rows * self.work.row_bytes as f64 / outcome.time)
     }
 
-    /// A visit: the rows that lie there, and the state that they go to.
+    /// A visit: the node of the rows, and the node of the worker's state.
     fn visit(&self, variant: Variant, schedule: &Schedule, visit: &Visit) -> Work {
         let workers = schedule.workers() as f64;
         let at = schedule.node(visit.place);
@@ -240,7 +239,7 @@ impl Simulated<'_> {
     }
 }
 
-/// Where the state of the visit's worker was before.
+/// Previous node of the visiting worker's state.
 fn before(schedule: &Schedule, visit: &Visit) -> NodeId {
     match visit.step.checked_sub(1) {
         Some(step) => schedule.node(schedule.visit(visit.actor, step).place),

@@ -1,4 +1,4 @@
-//! What a sample of the rows tells of their keys.
+//! Estimates the groups of an input from a sample of its rows.
 
 use super::input::Input;
 use super::packing::{PackScratch, Packing};
@@ -7,43 +7,43 @@ use crate::hash;
 /// Rows of a sample.
 const SAMPLE_ROWS: usize = 1 << 15;
 
-/// What is estimated of an input's keys.
+/// Estimates about the keys of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KeySample {
-    /// Groups, at most as many as rows.
+    /// Groups, no more than rows.
     pub groups: usize,
     /// Least and largest word of the sample, in the order of signed integers.
     pub(super) span: Option<(u64, u64)>,
     /// Share of the rows that the most frequent key has.
     pub hot_share: f64,
-    /// Share of rows whose key is that of the row before.
+    /// Share of rows with the same key as the row before.
     pub run_share: f64,
 }
 
 impl KeySample {
-    /// Estimates from the first words of `rows`. Where keys come in runs, as those of sorted rows do,
-    /// so many groups are expected as runs.
+    /// Estimates from the first words of `rows`. If equal keys are adjacent, as in sorted rows, it expects one group
+    /// for each run.
     pub(super) fn of_first(words: &[u64], rows: usize) -> Self {
-        let counts = Counts::of(words.to_vec());
+        let counts = Counts::from_words(words.to_vec());
         let repeats = words.windows(2).filter(|pair| pair[0] == pair[1]).count();
         let run_share = repeats as f64 / words.len().saturating_sub(1).max(1) as f64;
         let even = counts.groups(rows);
         let runs = words.len() - repeats;
-        // Each run another key: the keys to come are others as well.
+        // Each run has another key, so later keys are new as well.
         let fresh = runs == counts.seen && runs > 1;
         let signed = || words.iter().map(|word| *word as i64);
         let span = signed().min().zip(signed().max());
         let scaled = (counts.seen as f64 / words.len().max(1) as f64 * rows as f64) as usize;
         Self {
             groups: if fresh { even.max(scaled) } else { even },
-            // Rising keys go on to rise.
+            // Rising keys continue to rise.
             span: span.filter(|_| !fresh).map(|(min, max)| (min as u64, max as u64)),
             hot_share: counts.hot_share(),
             run_share,
         }
     }
 
-    /// Estimates from rows spread evenly over the input; none where a key fits no word.
+    /// Estimates from rows spread evenly over the input; returns None if a key fits no word.
     pub(super) fn sample(input: &Input, packing: &Packing) -> Option<Self> {
         let step = (input.rows / SAMPLE_ROWS).max(1);
         let mut sampled = Vec::with_capacity(input.rows / step + 1);
@@ -54,7 +54,7 @@ impl KeySample {
         for part in &input.parts {
             let (lanes, rows) = (part.rows.key_lanes(), part.rows.rows);
             loop {
-                // A row of each `step`, not always the same one: keys may come in turns.
+                // One row of each `step` at varying offsets, because keys may be periodic.
                 let at = stratum * step + hash::word(stratum as u64) as usize % step;
                 let Some(row) = at.checked_sub(before).filter(|row| *row < rows) else {
                     break;
@@ -70,7 +70,7 @@ impl KeySample {
             }
             before += rows;
         }
-        let counts = Counts::of(sampled);
+        let counts = Counts::from_words(sampled);
         Some(Self {
             groups: counts.groups(input.rows),
             span,
@@ -80,8 +80,8 @@ impl KeySample {
     }
 }
 
-/// Groups in all, if `rows` rows have shown `seen` of them and all are as frequent: the number of which so many
-/// rows are expected to show so many.
+/// Estimates all groups from the `seen` groups of `rows` rows, assuming equal frequency: finds the number of groups for
+/// which that many are expected.
 pub(super) fn even_groups(rows: usize, seen: usize) -> usize {
     let (rows, seen) = (rows as f64, seen as f64);
     let shown = |groups: f64| groups * -(-rows / groups).exp_m1();
@@ -104,11 +104,11 @@ fn largest(a: u64, b: u64) -> u64 {
     (a as i64).max(b as i64) as u64
 }
 
-/// How often a sample saw its words.
+/// How often each word occurs in a sample.
 #[derive(Debug, Default)]
 struct Counts {
     sampled: usize,
-    /// Words that differ, and how many of them were seen once, twice, and the most frequent one.
+    /// Distinct words; words seen once and twice; count of the most frequent word.
     seen: usize,
     once: usize,
     twice: usize,
@@ -116,7 +116,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(mut words: Vec<u64>) -> Self {
+    fn from_words(mut words: Vec<u64>) -> Self {
         words.sort_unstable();
         let mut counts = Self { sampled: words.len(), ..Self::default() };
         for run in words.chunk_by(|a, b| a == b) {
@@ -128,13 +128,13 @@ impl Counts {
         counts
     }
 
-    /// Share of the sample that the most frequent word has.
+    /// Share of the most frequent word in the sample.
     fn hot_share(&self) -> f64 {
         self.most as f64 / self.sampled.max(1) as f64
     }
 
-    /// Number of groups of so many rows (Chao: "Nonparametric estimation of the number of classes in a
-    /// population", 1984). It is a lower bound where the keys are skewed.
+    /// Estimates the groups of all rows (Chao: "Nonparametric estimation of the number of classes in a population",
+    /// 1984). It is a lower bound for skewed keys.
     fn groups(&self, rows: usize) -> usize {
         if self.sampled == rows {
             return self.seen;
@@ -153,7 +153,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     fn estimated(keys: impl Iterator<Item = u64>, rows: usize) -> usize {
-        Counts::of(keys.collect()).groups(rows)
+        Counts::from_words(keys.collect()).groups(rows)
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_told_from_how_many_of_them_so_many_rows_have_shown() {
+    fn groups_are_estimated_from_the_distinct_keys_of_a_prefix() {
         let mut rng = StdRng::seed_from_u64(1);
         for (groups, rows) in [(1 << 17, 169_000), (1 << 17, 1 << 20), (1 << 22, 1 << 18)] {
             let rows_seen = (0..rows).map(|_| rng.random_range(0..groups as u64));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_input_is_counted_and_no_more_groups_than_rows_are_estimated() {
+    fn a_whole_input_is_counted_exactly_and_estimates_never_exceed_rows() {
         assert_eq!(estimated(0..100, 100), 100);
         assert_eq!(estimated(0..1000, 1200), 1200);
         assert_eq!(estimated(std::iter::empty(), 0), 0);

@@ -1,52 +1,51 @@
-//! What is computed for each group.
+//! Aggregate functions and queries.
 
 use arrow_schema::{DataType, Schema};
 
 use crate::PrimitiveError;
 
-/// An aggregate function. Nulls are left out, as in SQL.
+/// An aggregate function. It ignores nulls, as in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
-    /// Rows of the group, `count(*)`; its column does not matter.
+    /// Number of rows, `count(*)`; ignores its column.
     CountRows,
     /// Values that are not null.
     Count,
-    /// Exact sum of integers and decimals; a sum that its type does not hold is an error, whatever
-    /// the order of the rows. Floats add up as they come.
+    /// Exact sum of integers and decimals; fails if the result type cannot hold it, whatever the order of the rows.
+    /// Floats are added in row order.
     Sum,
     /// Least value; of floats by IEEE 754's total order, in which NaN is the largest.
     Min,
     /// Largest value, in the same order.
     Max,
-    /// Mean. Of integers a double of the exact sum; of decimals a quotient of [`quotient_type`], rounded
-    /// half away from zero.
+    /// Mean: for integers, the exact sum as a double; for decimals, a quotient of [`quotient_type`], rounded half away
+    /// from zero.
     Avg,
 }
 
 /// A function and the position of its column in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Aggregate {
-    /// What is computed.
+    /// The function.
     pub function: Function,
-    /// Of which column.
+    /// Its column.
     pub column: usize,
 }
 
 /// `SELECT keys, aggregates FROM input GROUP BY keys`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Positions of the key columns; nulls are a key like another. Without keys all rows are one
-    /// group, and there is none without rows.
+    /// Positions of the key columns; null is a key like any other. Without keys all rows form one group, and an empty
+    /// input has none.
     pub keys: Vec<usize>,
-    /// What is computed for each group.
+    /// The aggregates of each group.
     pub aggregates: Vec<Aggregate>,
 }
 
-/// Digits behind the point that a quotient of decimals has where there is room for them: the number of
-/// significant digits that PostgreSQL gives at least.
+/// Fractional digits of a quotient of decimals, if there is room: PostgreSQL's minimum of significant digits.
 const QUOTIENT_DIGITS: i32 = 16;
 
-/// Digits behind the point that it has more than its dividend at least.
+/// Minimum of fractional digits that a quotient has beyond its dividend.
 const QUOTIENT_DIGITS_MORE: i32 = 4;
 
 /// Digits and scale of the quotient of two decimals, given as digits and scale, where decimals have up
@@ -68,10 +67,10 @@ pub fn quotient_type(digits_max: u8, dividend: (u8, i8), divisor: (u8, i8)) -> (
 const DIGITS_MAX: u8 = 38;
 
 impl Aggregate {
-    /// Type of the result, as SQL has it.
+    /// Type of the result, as in SQL.
     ///
     /// # Errors
-    /// [`PrimitiveError::Type`] where the function does not take the column's type.
+    /// [`PrimitiveError::Type`] if the function does not support the column's type.
     pub fn result_type(&self, schema: &Schema) -> Result<DataType, PrimitiveError> {
         use DataType::{Decimal128, Float32, Float64, Int64, UInt64};
         let of = match self.function {
@@ -103,7 +102,7 @@ impl Aggregate {
 }
 
 impl Aggregate {
-    /// Its name: that of its result column, and of what an overflow names.
+    /// Its name, also of its result column and in overflow errors.
     pub fn name(&self, schema: &Schema) -> String {
         match (self.function, schema.fields().get(self.column)) {
             (Function::CountRows, _) | (_, None) => self.function.name().to_owned(),
@@ -131,7 +130,7 @@ pub(super) fn column(schema: &Schema, at: usize) -> Result<&DataType, PrimitiveE
     let field = schema.fields().get(at).ok_or_else(|| PrimitiveError::Shape {
         what: "position of a column".into(),
         found: at.to_string(),
-        expected: format!("below {}", schema.fields().len()),
+        expected: format!("less than {}", schema.fields().len()),
     })?;
     Ok(field.data_type())
 }

@@ -1,4 +1,4 @@
-//! The input made ready: parts with their lanes, cut into morsels that workers take by home.
+//! The prepared input: parts with their lanes, cut into morsels that workers take by home.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,11 +12,10 @@ use super::plan::AggregatePlan;
 use super::rows::BatchRows;
 use crate::{Part, PrimitiveError};
 
-/// Rows that a worker takes at once: enough that taking costs nothing, few enough that all workers
-/// end together.
+/// Rows that a worker takes at once: enough to make taking cheap, few enough that all workers end together.
 const MORSEL_ROWS: usize = 1 << 16;
 
-/// A part whose columns are taken apart.
+/// A part with its columns as lanes.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) home: Option<NodeId>,
@@ -31,11 +30,11 @@ pub(super) struct Morsel {
     pub(super) len: usize,
 }
 
-/// All parts, and who takes which rows.
+/// All parts, and the assignment of rows to workers.
 #[derive(Debug)]
 pub(super) struct Input {
     pub(super) parts: Vec<Ready>,
-    /// Morsels by home, with how many are taken.
+    /// Morsels by home, and how many are taken.
     queues: BTreeMap<Option<NodeId>, (AtomicUsize, Vec<Morsel>)>,
     pub(super) rows: usize,
     /// Bytes of a row's keys and values.
@@ -43,10 +42,10 @@ pub(super) struct Input {
 }
 
 impl Ready {
-    /// A part's columns.
+    /// The lanes of a part's columns.
     ///
     /// # Errors
-    /// [`PrimitiveError::Shape`] where its columns are not those the query was made ready for.
+    /// [`PrimitiveError::Shape`] if its columns differ from those of the query.
     pub(super) fn new(plan: &AggregatePlan, part: &Part) -> Result<Self, PrimitiveError> {
         let columns = part.rows.num_columns();
         let last = plan.query.keys.iter().chain(plan.values.iter().map(|(at, _)| at)).max();
@@ -94,8 +93,7 @@ impl Input {
         Ok(Self { parts, queues, rows, row_bytes: used.map(width).sum() })
     }
 
-    /// The next rows for a worker on this node: its node's own first, then those whose home is not
-    /// knows, then any.
+    /// The next rows for a worker on this node: its own node's first, then those without a home, then any.
     pub(super) fn take(&self, node: NodeId) -> Option<Morsel> {
         let own = [Some(node), None].into_iter();
         let others = self.queues.keys().copied();
@@ -108,7 +106,7 @@ impl Input {
         })
     }
 
-    /// All rows are to be taken again.
+    /// Starts over with all rows.
     pub(super) fn rewind(&self) {
         for (taken, _) in self.queues.values() {
             taken.store(0, Ordering::Relaxed);
@@ -120,7 +118,7 @@ impl Input {
         plan.key_types.iter().all(lane::is_fixed)
     }
 
-    /// What is known of each key: whether it has nulls anywhere, and its range.
+    /// For each key, whether it has any nulls, and its range.
     pub(super) fn keys(&self, ranges: &[Option<KeyRange>]) -> Vec<(bool, Option<KeyRange>)> {
         let has_nulls = |key| self.parts.iter().any(|part| part.rows.has_nulls(key));
         ranges.iter().enumerate().map(|(key, range)| (has_nulls(key), *range)).collect()

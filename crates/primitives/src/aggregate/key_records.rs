@@ -1,6 +1,6 @@
-//! Rows with encoded keys on their way to a piece: hash, values and key of each, one after another in the
-//! blocks of its piece. A row is written once and in order, and read once where its group is found; so it
-//! pays for keys that come so seldom that a table for all of them would leave the caches.
+//! Rows with encoded keys, partitioned by piece: hash, values and key of each, one after another in the blocks of its
+//! piece. A row is written once, sequentially, and read once when its group is looked up. This pays for keys that
+//! repeat so rarely that a table for all of them would exceed the caches.
 //!
 //! ```text
 //! hash │ bytes of the key, which values there are │ values, a word or two each │ key │ up to a full word
@@ -20,14 +20,14 @@ use crate::partition::FanOut;
 const WORD: usize = 8;
 /// Words in front of the values.
 const HEAD: usize = 2;
-/// Bytes of a piece's first block; each is twice as long as the one before, up to a limit. Longer records
-/// have a block to themselves.
+/// Bytes of a piece's first block; each block is twice as long as the one before, up to a limit. Longer records have a
+/// block of their own.
 const BLOCK_BYTES_MIN: usize = 512;
 const BLOCK_BYTES_MAX: usize = 8 << 10;
-/// Bytes of the slabs that blocks are cut from, which grow alike.
+/// Bytes of the first slab for blocks; slabs double as well.
 const SLAB_BYTES_MIN: usize = 64 << 10;
 const SLAB_BYTES_MAX: usize = 2 << 20;
-/// Records that are taken apart at a time.
+/// Records decoded at a time.
 const TOGETHER: usize = 1024;
 
 /// One input's rows, by piece.
@@ -38,7 +38,7 @@ pub(super) struct KeyRecords {
     head: usize,
     fan_out: FanOut,
     slabs: Vec<NodeBuffer>,
-    /// The slab that blocks are cut from, and how much of it is given away.
+    /// The current slab for blocks, and how much of it is used.
     open: Option<(usize, usize)>,
     pieces: Vec<Vec<RecordBlock>>,
     rows: usize,
@@ -55,7 +55,7 @@ struct RecordBlock {
     limit: usize,
 }
 
-/// Records of a piece, taken apart.
+/// Decoded records of a piece.
 #[derive(Debug, Default)]
 pub(super) struct KeyColumns {
     columns: Vec<LaneScratch>,
@@ -68,7 +68,7 @@ struct RecordKeys<'a> {
 }
 
 impl KeyRecords {
-    /// No rows yet; those to come are dealt to so many pieces by the high bits of their hash.
+    /// An empty partitioning into this many pieces by the high bits of the hash.
     pub(super) fn new(
         layout: &RecordLayout,
         fan_out: FanOut,
@@ -89,7 +89,7 @@ impl KeyRecords {
         }
     }
 
-    /// Takes a block of so many rows.
+    /// Adds a block of rows.
     pub(super) fn push(
         &mut self,
         keys: &impl EncodedKeys,
@@ -111,7 +111,7 @@ impl KeyRecords {
         Ok(())
     }
 
-    /// Memory for a record of a piece, up to a full word.
+    /// Memory for a record of a piece, rounded up to a full word.
     #[inline(always)]
     fn room(&mut self, piece: usize, bytes: usize) -> Result<&mut [u8], PlacementError> {
         let bytes = bytes.next_multiple_of(WORD);
@@ -127,7 +127,7 @@ impl KeyRecords {
         Ok(&mut self.slabs[block.slab].as_mut_slice()[start..start + bytes])
     }
 
-    /// A block of so many bytes.
+    /// Allocates a block of this many bytes.
     #[inline(never)]
     fn block(&mut self, bytes: usize) -> Result<RecordBlock, PlacementError> {
         let has_room = |at: usize, used: usize| used + bytes <= self.slabs[at].len();
@@ -149,7 +149,7 @@ impl KeyRecords {
         self.rows
     }
 
-    /// Node of its memory.
+    /// Home node of the memory.
     pub(super) fn home(&self) -> Option<NodeId> {
         self.home
     }
@@ -159,7 +159,7 @@ impl KeyRecords {
         self.pieces[piece].iter().map(|block| block.end - block.start).sum()
     }
 
-    /// Aggregates a piece into a table of encoded keys, asking `check` now and then.
+    /// Aggregates a piece into a table of encoded keys, calling `check` now and then.
     pub(super) fn update(
         &self,
         table: &mut GroupTable,
@@ -197,12 +197,12 @@ impl KeyRecords {
     }
 }
 
-/// `least`, doubled so many times, up to `most`.
+/// `least`, doubled this many times, up to `most`.
 fn doubled(least: usize, times: usize, most: usize) -> usize {
     least << times.min((most / least).ilog2() as usize)
 }
 
-/// Writes what stands in front of a key.
+/// Writes the header in front of a key.
 #[inline(always)]
 fn put_head<'a>(
     head: &mut [u8],
@@ -236,13 +236,13 @@ fn word(record: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
 }
 
-/// Bytes of the key of the record that comes first.
+/// Length of the key of the first record.
 #[inline(always)]
 fn key_bytes(records: &[u8]) -> usize {
     word(records, 1) as u32 as usize
 }
 
-/// Whether a record has the value at a position.
+/// Whether a record has a value at this position.
 #[inline(always)]
 fn has_value(record: &[u8], at: usize) -> bool {
     word(record, 1) >> u32::BITS >> at & 1 == 1

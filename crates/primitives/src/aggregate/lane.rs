@@ -5,7 +5,7 @@ use arrow_array::{Array, UInt8Array};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
-/// How a fixed-width type lies in memory.
+/// Memory layout of a fixed-width type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Physical {
     I8,
@@ -24,7 +24,7 @@ enum Physical {
 }
 
 impl Physical {
-    fn of(data_type: &DataType) -> Option<Self> {
+    fn for_type(data_type: &DataType) -> Option<Self> {
         use DataType as T;
         Some(match data_type {
             T::Int8 => Self::I8,
@@ -46,7 +46,7 @@ impl Physical {
 
 /// Whether columns of this type are read as numbers.
 pub(crate) fn is_fixed(data_type: &DataType) -> bool {
-    Physical::of(data_type).is_some()
+    Physical::for_type(data_type).is_some()
 }
 
 /// Whether values of this type are doubles.
@@ -74,15 +74,14 @@ pub(super) enum LaneValues<'a> {
     Float(&'a [f64]),
 }
 
-/// A block of a lane: values, 0 where null, and where it has nulls one byte for each row, 1 where
-/// there is a value.
+/// A block of a lane: values, 0 for nulls, and if there are nulls one byte for each row, 1 for a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ValueBlock<'a> {
     pub(super) values: LaneValues<'a>,
     pub(super) valid: Option<&'a [u8]>,
 }
 
-/// Room for a block that is not read in place.
+/// Scratch space for a block that is not read in place.
 #[derive(Debug, Default)]
 pub(super) struct LaneScratch {
     pub(super) int: Vec<i64>,
@@ -92,9 +91,9 @@ pub(super) struct LaneScratch {
 }
 
 impl Lane {
-    /// The array's numbers; none where its type is not of fixed width.
+    /// The array's numbers; returns None if its type has no fixed width.
     pub(crate) fn new(array: &dyn Array) -> Option<Self> {
-        let physical = Physical::of(array.data_type())?;
+        let physical = Physical::for_type(array.data_type())?;
         Some(Self { data: array.to_data(), physical })
     }
 
@@ -159,7 +158,7 @@ impl Lane {
         ValueBlock { values, valid }
     }
 
-    /// Signed and narrow integers as 64-bit ones.
+    /// Sign-extends narrow integers to 64 bits.
     fn widen(&self, start: usize, len: usize, to: &mut Vec<i64>) {
         match self.physical {
             Physical::I8 => fill(to, self.slice::<i8>(start, len), i64::from),
@@ -172,7 +171,7 @@ impl Lane {
         }
     }
 
-    /// Decimals, as 64-bit integers where all of the block are.
+    /// Decimals, as 64-bit integers if all in the block fit.
     fn decimals<'a>(
         &self,
         start: usize,
@@ -202,8 +201,8 @@ impl Lane {
         self.slice(start, len)
     }
 
-    /// Strings of up to `bytes` bytes as numbers: the bytes, the first one lowest, and behind them the
-    /// length. False where a string is longer.
+    /// Strings of up to `bytes` bytes as numbers: the bytes, the first one lowest, followed by the length. Returns
+    /// false if a string is longer.
     pub(super) fn text(&self, start: usize, len: usize, bytes: u32, to: &mut Vec<u64>) -> bool {
         let mask = (1_u64 << (8 * bytes)) - 1;
         let mut longest = 0;
@@ -217,7 +216,7 @@ impl Lane {
         longest <= bytes
     }
 
-    /// Whether a word holds each value of a block.
+    /// Whether each value of a block fits a word.
     pub(super) fn fits_words(&self, start: usize, len: usize) -> bool {
         match self.physical {
             Physical::I128 => {
@@ -227,8 +226,7 @@ impl Lane {
         }
     }
 
-    /// Bits of a block's values as words; floats that are equal have equal words, and 128-bit values
-    /// give their low half.
+    /// A block's values as words; equal floats have equal words, and 128-bit values give their low half.
     pub(super) fn words<'a>(&'a self, start: usize, len: usize, to: &'a mut Vec<u64>) -> &'a [u64] {
         match self.physical {
             Physical::I64 | Physical::U64 => return self.slice::<u64>(start, len),
@@ -251,7 +249,7 @@ impl Lane {
         to
     }
 
-    /// One byte for each row of a block, 1 where there is a value; none where all are there.
+    /// One byte for each row of a block, 1 for a value; None if there are no nulls.
     pub(super) fn valid<'a>(
         &self,
         start: usize,
@@ -280,7 +278,7 @@ pub(super) fn blocks<'a>(
     both.map(|(lane, scratch)| lane.block(start, len, scratch)).collect()
 }
 
-/// The same zero for both.
+/// Maps both zeros to the same word.
 fn zero(bits: u64) -> u64 {
     if bits << 1 == 0 { 0 } else { bits }
 }
@@ -290,7 +288,7 @@ fn fill<T: Copy, V>(to: &mut Vec<V>, from: &[T], mut with: impl FnMut(T) -> V) {
     to.extend(from.iter().map(|value| with(*value)));
 }
 
-/// Zeros where there is no value, so that additions need not look.
+/// Writes zeros for nulls, so that additions need no check.
 fn mask(values: &mut [i64], valid: Option<&[u8]>) {
     for (value, valid) in values.iter_mut().zip(valid.unwrap_or_default()) {
         *value &= -i64::from(*valid);

@@ -1,8 +1,8 @@
-//! Local tables, for few groups and for keys that no word holds: each input has a table of its own, and
-//! outputs merge them. Nothing is shuffled but groups.
+//! Local tables, for few groups and for keys that fit no word: each input has its own table, and outputs merge them.
+//! Only groups are shuffled.
 //!
-//! Few groups are merged by whichever output comes first. Many are merged in pieces, for which the groups
-//! of each table were put in order, or in parts of the range of words that all tables have.
+//! The first output to arrive merges few groups. Many groups are merged in pieces, for which the groups of each table
+//! were sorted, or in parts of the range of words that all tables share.
 
 use atoll_topology::NodeId;
 
@@ -19,7 +19,7 @@ pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
     Box::new(Pull::new(Ring, output, home))
 }
 
-/// What the table for a part of all tables is, of which the largest has so many groups; none without
+/// The specification of a table for a part of all tables, the largest of which has this many groups; None without
 /// tables.
 pub(super) fn shape(
     inputs: &[Collected],
@@ -42,7 +42,7 @@ pub(super) fn shape(
     }
 }
 
-/// Adds to a table what an input has for a part.
+/// Adds an input's groups of a part to a table.
 pub(super) fn merge(
     table: &mut GroupTable,
     kept: &Kept,

@@ -1,5 +1,5 @@
-//! Migration (Li 2013, sections 3.2 and 4.3): workers go where the rows are and take nothing along.
-//! Rows are read from local memory; the table that they go to stays where its worker began.
+//! Migration (Li 2013, sections 3.2 and 4.3): workers go to the rows and take nothing along. They read rows from local
+//! memory; their tables stay where they began.
 
 use atoll_topology::NodeId;
 
@@ -9,12 +9,11 @@ use super::stream::PiecePart;
 use crate::PrimitiveError;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
-/// The shuffle that it is. In step: threads that do not wait for one another end up in convoys (section
-/// 4.1.1).
+/// Its shuffle. It synchronizes steps, because threads that do not wait for each other form convoys (section 4.1.1).
 pub(super) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Ring, moved: Moved::Threads, coordination: Coordination::Tight };
 
-/// Nothing comes along.
+/// No tables move.
 #[derive(Debug)]
 struct NoTables;
 
@@ -33,7 +32,7 @@ impl Payload for NoTables {
     }
 }
 
-/// An output with pieces of its own that reads what was dealt.
+/// An output with its own pieces that reads the partitioned rows.
 pub(super) fn reader(
     output: usize,
     home: Option<NodeId>,

@@ -1,5 +1,5 @@
-//! Migration and copy (Li 2013, section 4.3): workers go where the rows are, and before they begin
-//! there they copy their tables into that node's memory. Rows and tables are local then.
+//! Migration and copy (Li 2013, section 4.3): workers go to the rows, and first copy their tables into that node's
+//! memory. Rows and tables are then local.
 
 use atoll_topology::NodeId;
 
@@ -10,12 +10,11 @@ use super::table::GroupTable;
 use crate::PrimitiveError;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
-/// The shuffle that it is. In step: threads that do not wait for one another end up in convoys (section
-/// 4.1.1).
+/// Its shuffle. It synchronizes steps, because threads that do not wait for each other form convoys (section 4.1.1).
 pub(super) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Ring, moved: Moved::Threads, coordination: Coordination::Tight };
 
-/// The tables come along.
+/// Tables move with the worker.
 #[derive(Debug)]
 struct AllTables;
 
@@ -39,7 +38,7 @@ impl Payload for AllTables {
     }
 }
 
-/// An output with pieces of its own that reads what was dealt.
+/// An output with its own pieces that reads the partitioned rows.
 pub(super) fn reader(
     output: usize,
     home: Option<NodeId>,

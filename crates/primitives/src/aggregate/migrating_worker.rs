@@ -1,5 +1,5 @@
-//! Threads go where the rows are: each output has pieces of its own, with a table for each, and visits
-//! every input to aggregate what lies there for it.
+//! Threads go to the rows: each output has its own pieces, with a table for each, and visits every input to aggregate
+//! its rows there.
 
 use std::fmt::Debug;
 
@@ -12,16 +12,15 @@ use super::stream::{Gathered, Kept, PiecePart};
 use super::table::GroupTable;
 use crate::PrimitiveError;
 
-/// A piece with its table; none before its first row.
+/// A piece with its table; None before its first row.
 pub(super) type PieceTable = (PiecePart, Option<GroupTable>);
 
-/// What becomes of the tables of a worker that goes from node to node: what tells one migration from
-/// another.
+/// What happens to the tables of a worker that moves between nodes; this is where the two migrations differ.
 pub(super) trait Payload: Debug + Send {
-    /// Bytes that come along; none where the tables stay where they are.
+    /// Bytes that move along; None if the tables stay.
     fn bytes(&self, tables: &[PieceTable]) -> Option<usize>;
 
-    /// What is done at a node before its rows are read, where something came along.
+    /// Prepares the tables at a node before its rows are read.
     fn arrive(
         &self,
         tables: &mut [PieceTable],
@@ -30,12 +29,12 @@ pub(super) trait Payload: Debug + Send {
     ) -> Result<(), PrimitiveError>;
 }
 
-/// An output whose worker goes where the rows are.
+/// An output whose worker goes to the rows.
 #[derive(Debug)]
 pub(super) struct MigratingWorker<P> {
     payload: P,
     output: usize,
-    /// Where its tables lie.
+    /// Home of its tables.
     home: Option<NodeId>,
     tables: Vec<PieceTable>,
     /// Inputs that have been visited.
@@ -57,13 +56,13 @@ impl<P: Payload> MigratingWorker<P> {
         Self { payload, output, home, tables, turn: 0, columns, spent }
     }
 
-    /// Bytes of its tables, and where they lie, if they come along to a node.
+    /// Bytes of its tables, and their home, if they move to a node.
     fn copied(&self, to: Option<NodeId>) -> Option<(NodeId, usize)> {
         let from = self.home.filter(|home| to.is_some_and(|to| to != *home))?;
         Some((from, self.payload.bytes(&self.tables)?))
     }
 
-    /// Has its tables arrive at a node.
+    /// Moves its tables to a node.
     fn arrive(&mut self, node: NodeId, gathered: &Gathered) -> Result<(), PrimitiveError> {
         let mut watch = Watch::start();
         self.payload.arrive(&mut self.tables, node, &|| gathered.stage().check())?;
@@ -95,7 +94,7 @@ impl<P: Payload> Reader for MigratingWorker<P> {
         if let Some(visit) = self.due(gathered) {
             return Ok(ReadStep::Visit(visit));
         }
-        // A table is dropped as soon as its groups are out.
+        // Drops a table as soon as its groups are out.
         while let Some((_, table)) = self.tables.pop() {
             if let Some(table) = table {
                 return Ok(ReadStep::Groups(Groups::Own(Box::new(table))));

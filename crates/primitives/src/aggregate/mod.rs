@@ -1,19 +1,19 @@
 //! Grouping and aggregating: `SELECT keys, aggregates FROM parts GROUP BY keys`.
 //!
-//! [`aggregate`] takes rows where they lie and finds out how many groups they have; [`choose`] then
-//! picks one of the [`Variant`]s, each a file of that name beside this one, behind one trait (`reader`):
+//! [`aggregate`] takes rows where they lie and estimates the number of groups; [`choose`] then picks one of the
+//! [`Variant`]s. Each has a file of its name and implements one trait (`reader`):
 //!
 //! | variant | what crosses the machine |
 //! |---|---|
 //! | `local` | each worker's groups, at the end |
 //! | `naive` | rows; all workers at one node's memory at a time |
 //! | `ring` | rows; workers spread over all nodes |
-//! | `migrate` | workers; their tables stay behind |
+//! | `migrate` | workers; their tables stay |
 //! | `migrate_copy` | workers with their tables |
 //!
-//! The last four are those of Li et al. 2013, section 4.3. There is one engine, a [`Stage`], for rows that
-//! come batch by batch; [`aggregate`] has each worker be an input and an output of one. [`SortedGroups`] is for
-//! rows that come sorted.
+//! The last four are those of Li et al. 2013, section 4.3. One engine, a [`Stage`], handles rows that arrive batch by
+//! batch; [`aggregate`] makes each worker an input and an output of one. [`SortedGroups`] is for rows that arrive
+//! sorted.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -37,7 +37,7 @@
 //! let years = Int64Array::from(vec![2012, 2013, 2012]);
 //! let sales = Int64Array::from(vec![Some(5), None, Some(7)]);
 //! let rows = RecordBatch::try_new(schema.clone(), vec![Arc::new(years), Arc::new(sales)])?;
-//! // Of the rows that lie on each node one part or more; here their homes are unknown.
+//! // One part or more for the rows of each node; here their homes are unknown.
 //! let parts = [Part::new(None, rows)];
 //!
 //! let sum = Aggregate { function: Function::Sum, column: 1 };
@@ -99,7 +99,7 @@ pub use variant::Variant;
 
 use crate::{Context, Part, PrimitiveError};
 
-/// What an aggregation came to.
+/// Result of an aggregation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The groups, each in one batch, in no order.
@@ -116,10 +116,9 @@ pub struct Outcome {
 
 /// Groups the rows of all parts, which all have this schema, and aggregates each group.
 ///
-/// Null is a key like another; 0.0 and −0.0 are the same key, and each NaN is the key of its bits.
-/// Dictionaries come out as their values. A variant that the query does not allow (keys that no 64-bit
-/// word holds, or more values than a record has room for) runs as [`Variant::Local`], and the outcome's
-/// reason says so.
+/// Null is a key like any other; 0.0 and −0.0 are the same key, and each NaN is the key of its bits. Dictionaries are
+/// returned as their values. A variant that the query does not allow (keys that fit no 64-bit word, or more values than
+/// fit a record) runs as [`Variant::Local`], and the outcome's reason says so.
 ///
 /// # Errors
 /// [`PrimitiveError::Type`], [`PrimitiveError::Shape`] for parts of another schema,

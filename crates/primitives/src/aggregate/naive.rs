@@ -1,5 +1,5 @@
-//! The naive shuffle (Li 2013, sections 3.1.1 and 4.3): every worker reads what the first one has for
-//! it, then what the second one has, and so on. All are at one node's memory at a time.
+//! The naive shuffle (Li 2013, sections 3.1.1 and 4.3): every worker reads its rows from the first worker, then from
+//! the second, and so on. All of them use one node's memory at a time.
 
 use atoll_topology::NodeId;
 
@@ -7,7 +7,7 @@ use super::pull::{Pull, PullOrder};
 use super::reader::Reader;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
-/// The shuffle that it is.
+/// Its shuffle.
 pub(super) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Naive, moved: Moved::Pulled, coordination: Coordination::Loose };
 
@@ -21,7 +21,7 @@ impl PullOrder for Naive {
     }
 }
 
-/// An output that reads what was dealt.
+/// An output that reads the partitioned rows.
 pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
     Box::new(Pull::new(Naive, output, home))
 }

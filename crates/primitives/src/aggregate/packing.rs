@@ -1,8 +1,7 @@
-//! Several key columns as one 64-bit word.
+//! Packs several key columns into one 64-bit word.
 //!
-//! Each column takes as many bits as its values need: those of its type, or fewer where the range of
-//! its values is known. Null has a code of its own. Equal keys have equal words, and other keys
-//! others.
+//! Each column takes as many bits as its values need: those of its type, or fewer if the range of its values is known.
+//! Null has a code of its own. Words are equal exactly if the keys are.
 
 use std::sync::Arc;
 
@@ -25,8 +24,8 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// Word of the least value and distance of the largest; none where a word does not hold them.
-    fn of(self, data_type: &DataType) -> Option<(u64, u128)> {
+    /// Word of the least value and distance of the largest; None if a word does not hold them.
+    fn base_and_span(self, data_type: &DataType) -> Option<(u64, u128)> {
         let Self { min, max } = self;
         let fits = |value: i128| match data_type {
             DataType::UInt64 => u64::try_from(value).is_ok(),
@@ -51,30 +50,29 @@ struct Field {
     nullable: bool,
     /// The word of the least value.
     base: u64,
-    /// Codes take so many bits: null is 0 where it may come, the least value comes next.
+    /// Width of a code. If nulls may occur, null is 0; the least value comes next.
     bits: u32,
     shift: u32,
-    /// Strings: most bytes that are packed; 0 for numbers.
+    /// Strings: maximum length to pack; 0 for numbers.
     text: u32,
 }
 
-/// Least and largest value that a nullable 64-bit column is taken to have where it is unknown: null
-/// needs a code too. Other values are outside.
+/// Range assumed for a nullable 64-bit column of unknown range: null needs a code too. Other values are outside.
 const LIKELY: KeyRange = KeyRange { min: -(1 << 62), max: (1 << 62) - 1 };
 
-/// A key that is outside of the range that was told.
+/// A key outside of its expected range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outside;
 
 impl Packing {
-    /// Packs columns of these types (with whether they have nulls, and their range where it is
-    /// known); none where they do not fit 64 bits.
+    /// Packs columns of these types (with whether they have nulls, and their range if known); returns None if they do
+    /// not fit 64 bits.
     pub(super) fn new(columns: &[(DataType, bool, Option<KeyRange>)]) -> Option<Self> {
         let mut shift = 0;
         let mut fields = Vec::with_capacity(columns.len());
         for (data_type, nullable, range) in columns {
             let (base, span) = match range {
-                Some(range) => range.of(data_type)?,
+                Some(range) => range.base_and_span(data_type)?,
                 None => declared(data_type)?,
             };
             let codes = span + 1 + u128::from(*nullable);
@@ -86,9 +84,9 @@ impl Packing {
         (shift <= u64::BITS).then_some(Self { fields, bits: shift })
     }
 
-    /// Packs columns of rows that are still to come, any of which may be null and outside of what is
-    /// known: strings are taken to be short, and where the range is unknown, numbers to be in a
-    /// likely one. None where even such columns do not fit 64 bits.
+    /// Packs columns of rows that have not arrived, any of which may be null or outside of the expected range: strings
+    /// are assumed to be short, and numbers of unknown range to be in a likely one. Returns None if even such columns
+    /// do not fit 64 bits.
     pub(super) fn expecting(columns: &[(DataType, bool, Option<KeyRange>)]) -> Option<Self> {
         let is_text = |data_type: &DataType| *data_type == DataType::Utf8View;
         let numbers: Vec<_> = columns
@@ -105,7 +103,7 @@ impl Packing {
         if texts == 0 {
             return Some(packing);
         }
-        // Of each string so many bytes, and one for its length + 1; 0 is null.
+        // This many bytes of each string, and one for its length + 1; 0 is null.
         let bytes = ((u64::BITS - packing.bits) / texts as u32 / 8).min(8).checked_sub(1)?;
         for (at, (data_type, ..)) in columns.iter().enumerate().filter(|(_, it)| is_text(&it.0)) {
             let (bits, shift) = ((bytes + 1) * 8, packing.bits);
@@ -117,12 +115,12 @@ impl Packing {
         (bytes > 0).then_some(packing)
     }
 
-    /// Words are below two to the power of this.
+    /// Words are less than two to this power.
     pub(super) fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Whether a word is a column's value as it is, less a base: then blocks are read in place.
+    /// Whether a word is a column's value less a base: then blocks are read in place.
     fn only(&self) -> Option<&Field> {
         match &self.fields[..] {
             [field] if !field.nullable && field.base == 0 && field.bits == u64::BITS => Some(field),
@@ -139,7 +137,7 @@ impl Packing {
         scratch: &'a mut PackScratch,
     ) -> Result<&'a [u64], Outside> {
         if self.only().is_some() {
-            // A null although none was to come has no code.
+            // An unexpected null has no code.
             return match lanes[0].valid(start, len, &mut scratch.valid) {
                 None => Ok(lanes[0].words(start, len, &mut scratch.packed)),
                 Some(_) => Err(Outside),
@@ -170,7 +168,7 @@ impl Packing {
     }
 }
 
-/// Room for a block of words.
+/// Scratch space for a block of words.
 #[derive(Debug, Default)]
 pub(super) struct PackScratch {
     packed: Vec<u64>,
@@ -179,10 +177,10 @@ pub(super) struct PackScratch {
 }
 
 impl Field {
-    /// Adds the codes of a block to its words; false where a value is outside.
+    /// Adds the codes of a block to its words; returns false if a value is outside.
     fn add(&self, words: &[u64], valid: Option<&[u8]>, packed: &mut [u64]) -> bool {
         let (base, shift) = (self.base, self.shift);
-        // One more: of a string's length.
+        // One more, for a string's length.
         let first = u64::from(self.nullable) << (8 * self.text);
         if self.bits == 0 {
             return words.iter().all(|word| *word == base);
@@ -261,8 +259,7 @@ pub(super) fn values(data_type: &DataType, words: impl Iterator<Item = u64>) -> 
     }
 }
 
-/// Word of the least value of a type, and how far its largest is from it; none for types that do not
-/// fit a word.
+/// Word of the least value of a type, and the distance of its largest; None for types that do not fit a word.
 fn declared(data_type: &DataType) -> Option<(u64, u128)> {
     use DataType as T;
     let signed = |bits: u32| (((-1_i64) << (bits - 1)) as u64, (1_u128 << bits) - 1);
@@ -318,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_outside_of_its_range_is_told() {
+    fn a_value_outside_of_its_range_is_an_error() {
         let range = Some(KeyRange { min: 10, max: 20 });
         let packing = Packing::new(&[(DataType::Int64, false, range)]).unwrap();
         let mut scratch = PackScratch::default();
@@ -333,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn short_strings_come_back_and_long_ones_are_told() {
+    fn short_strings_round_trip_and_long_ones_are_errors() {
         let texts = |values: Vec<Option<&str>>| Arc::new(StringViewArray::from(values)) as ArrayRef;
         let columns = [
             texts(vec![Some("R"), None, Some(""), Some("\u{e9}")]),

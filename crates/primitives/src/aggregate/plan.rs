@@ -1,4 +1,4 @@
-//! A query made ready: which columns are read, which states are kept, what comes out.
+//! A prepared query: which columns it reads, which states it keeps, what it returns.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use crate::PrimitiveError;
 pub(super) struct AggregatePlan {
     pub(super) query: Query,
     pub(super) key_types: Vec<DataType>,
-    /// Columns that are read as values, and their types.
+    /// Columns read as values, and their types.
     pub(super) values: Vec<(usize, DataType)>,
-    /// What is kept, and of which of `values`.
+    /// The states, and the position in `values` of each.
     pub(super) states: Vec<(StateKind, usize)>,
     outputs: Vec<Output>,
     schema: SchemaRef,
 }
 
-/// A result column made of states (by position).
+/// A result column computed from states (by position).
 #[derive(Clone, Debug)]
 struct Output {
     aggregate: Aggregate,
@@ -35,16 +35,16 @@ struct Output {
     state: usize,
     /// Average: the number of values.
     count: Option<usize>,
-    /// Average of decimals: what a sum is multiplied by to have the result's scale.
+    /// Average of decimals: the factor that gives a sum the result's scale.
     factor: i128,
     what: String,
 }
 
 impl AggregatePlan {
-    /// Makes a query ready for input of this schema.
+    /// Prepares a query for input of this schema.
     ///
     /// # Errors
-    /// [`PrimitiveError::Shape`] for a column that is not there, [`PrimitiveError::Type`].
+    /// [`PrimitiveError::Shape`] for a missing column, [`PrimitiveError::Type`].
     pub(super) fn new(query: &Query, schema: &Schema) -> Result<Self, PrimitiveError> {
         let key_types: Result<Vec<DataType>, _> =
             query.keys.iter().map(|at| column(schema, *at).cloned()).collect();
@@ -164,7 +164,7 @@ impl AggregatePlan {
     }
 }
 
-/// A key column of the result: dictionaries come out as their values.
+/// A key column of the result: dictionaries are returned as their values.
 fn key(field: &Field) -> Field {
     match field.data_type() {
         DataType::Dictionary(_, values) => field.clone().with_data_type(values.as_ref().clone()),
@@ -230,7 +230,7 @@ impl Output {
     }
 }
 
-/// Ten to the power of the digits that decimals of one type have more behind the point than another's.
+/// Ten to the power of the difference in scale of two decimal types.
 fn factor(of: &DataType, result: &DataType) -> i128 {
     match (of, result) {
         (DataType::Decimal128(_, scale), DataType::Decimal128(_, more)) => {
@@ -240,8 +240,8 @@ fn factor(of: &DataType, result: &DataType) -> i128 {
     }
 }
 
-/// `sum · factor / count`, rounded half away from zero; none where it does not fit. Quotient and
-/// remainder are scaled each on its own, so that only the result needs to fit.
+/// `sum · factor / count`, rounded half away from zero; None if it does not fit. Quotient and remainder are scaled
+/// separately, so that only the result needs to fit.
 fn mean(sum: i256, count: i64, factor: i128) -> Option<i128> {
     match sum.to_i128() {
         Some(sum) => short_mean(sum, count.max(1).into(), factor),

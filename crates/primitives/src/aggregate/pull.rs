@@ -1,9 +1,9 @@
-//! Pieces come to the outputs: each takes a piece, reads in some order what all inputs have for it, and
-//! goes on with the next. No row is copied but by the partitioning.
+//! Pieces move to the outputs: each takes a piece, reads it from all inputs in some order, and continues with the next.
+//! Only partitioning copies rows.
 //!
-//! A piece's table stays in the second-level cache while the piece is read, so an output turns to all
-//! inputs for each piece. Pieces are taken from one list by all outputs, the largest first, so that they
-//! end together; a piece that is far too large is read in parts, and the last reader joins them.
+//! A piece's table stays in the second-level cache while the piece is read, so an output reads all inputs for each
+//! piece. All outputs take pieces from one list, the largest first, so that they end together; a piece that is far too
+//! large is read in parts, and the last reader merges them.
 
 use std::fmt::Debug;
 
@@ -18,10 +18,9 @@ use super::stream::{Gathered, Kept, PiecePart};
 use super::table::GroupTable;
 use crate::PrimitiveError;
 
-/// The order in which outputs turn to the inputs: what tells one shuffle from another.
+/// The order in which outputs read the inputs: this is where the shuffles differ.
 pub(super) trait PullOrder: Debug + Send {
-    /// The input that an output reads in a step of a piece. Both count from 0; beyond the last input it goes
-    /// on with the first.
+    /// The input that an output reads in a step of a piece. Both count from 0; after the last input comes the first.
     fn input_at(&self, step: usize, output: usize) -> usize;
 }
 
@@ -38,7 +37,7 @@ pub(super) struct Pull<O> {
     spent: Spent,
 }
 
-/// The part that is read.
+/// The current part.
 #[derive(Debug)]
 struct OpenPiece {
     part: PiecePart,
@@ -48,7 +47,7 @@ struct OpenPiece {
 }
 
 impl<O: PullOrder> Pull<O> {
-    /// An output that turns to the inputs in this order.
+    /// Creates an output that reads the inputs in this order.
     pub(super) fn new(order: O, output: usize, home: Option<NodeId>) -> Self {
         let (columns, keys) = (RecordColumns::default(), KeyColumns::default());
         let spent = Spent::default();
@@ -149,7 +148,7 @@ fn bytes(kept: &Kept, of: PiecePart) -> usize {
 }
 
 impl DealtRecords {
-    /// Aggregates a part of a piece into a table; tells what that took.
+    /// Aggregates a part of a piece into a table; returns the time spent.
     pub(super) fn update(
         &self,
         table: &mut GroupTable,

@@ -1,5 +1,5 @@
-//! Ranges of keys that 64 bits may hold although their types do not say so: they are looked up, which
-//! takes one reading of the keys and saves every row from being encoded.
+//! Finds the ranges of keys that may fit 64 bits although their types do not say so. It takes one pass over the keys
+//! and saves encoding every row.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::packing::KeyRange;
 use super::report::Phase;
 use crate::{Context, PrimitiveError};
 
-/// Ranges by key; none where a key is a float or has no values.
+/// Ranges by key; None for a key that is a float or has no values.
 type Ranges = Vec<Option<KeyRange>>;
 
 /// The range of each key of the input.
@@ -41,7 +41,7 @@ pub(super) async fn find(
             *all = both(*all, range);
         }
     }
-    Ok((all, Phase::of(&report)))
+    Ok((all, Phase::from_report(&report)))
 }
 
 fn both(a: Option<KeyRange>, b: Option<KeyRange>) -> Option<KeyRange> {
@@ -63,12 +63,12 @@ fn extend(
     for (lane, range) in lanes.iter().zip(ranges) {
         for start in (morsel.start..end).step_by(block_rows) {
             let block = lane.block(start, block_rows.min(end - start), scratch);
-            *range = both(*range, of(block));
+            *range = both(*range, range_of_block(block));
         }
     }
 }
 
-fn of(block: ValueBlock<'_>) -> Option<KeyRange> {
+fn range_of_block(block: ValueBlock<'_>) -> Option<KeyRange> {
     match block.values {
         LaneValues::Int(values) => range(values, block.valid, i64::MAX, i64::MIN),
         LaneValues::Wide(values) => range(values, block.valid, i128::MAX, i128::MIN),

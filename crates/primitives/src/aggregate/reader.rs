@@ -1,4 +1,4 @@
-//! What an output does to get its groups.
+//! How an output gets its groups.
 
 use std::fmt::Debug;
 
@@ -9,34 +9,32 @@ use super::stream::Gathered;
 use super::table::GroupTable;
 use crate::PrimitiveError;
 
-/// A way to read what the inputs have collected: one of those of Li et al. 2013, section 4.3, or the
-/// merging of tables. Each has a file: [`local`](super::local), [`naive`](super::naive),
-/// [`ring`](super::ring), [`migrate`](super::migrate), [`migrate_copy`](super::migrate_copy).
+/// A way to read the collected rows: one of Li et al. 2013, section 4.3, or the merging of tables. Each has a file:
+/// [`local`](super::local), [`naive`](super::naive), [`ring`](super::ring), [`migrate`](super::migrate),
+/// [`migrate_copy`](super::migrate_copy).
 ///
-/// 1. [`next`](Self::next) tells which input is to be read, as [`due`](Self::due) does. Both tell the same
-///    until that is done.
-/// 2. [`visit`](Self::visit) reads it, by a thread on the node that has the rows where the visit says so.
-/// 3. Groups of which all rows have been read come as a table of their own, and no other table of any
-///    output has them.
-/// 4. No output waits for another: what outputs share is finished by the one that comes last.
+/// 1. [`next`](Self::next) and [`due`](Self::due) return the input to read. Both return the same one until it is read.
+/// 2. [`visit`](Self::visit) reads it, on a thread at the node that has the rows if the visit asks for that.
+/// 3. Groups whose rows have all been read are returned in a table of their own; no other table has them.
+/// 4. No output waits for another: the last reader completes what outputs share.
 pub(super) trait Reader: Debug + Send {
-    /// The input that is to be read before any more groups are complete.
+    /// The input to read before more groups are complete.
     fn due(&mut self, gathered: &Gathered) -> Option<Visit>;
 
-    /// What is to be done next.
+    /// The next step.
     fn next(&mut self, gathered: &Gathered) -> Result<ReadStep, PrimitiveError>;
 
     /// Reads the input that is [`due`](Self::due).
     fn visit(&mut self, gathered: &Gathered) -> Result<(), PrimitiveError>;
 
-    /// Takes back a table whose groups are out.
+    /// Takes back a table whose groups are out, for reuse.
     fn reuse(&mut self, _: GroupTable) {}
 
-    /// What the visits took.
+    /// Time spent in visits.
     fn spent(&self) -> Spent;
 }
 
-/// What is to be done next.
+/// The next step of an output.
 #[derive(Debug)]
 pub(super) enum ReadStep {
     Visit(Visit),
@@ -44,25 +42,25 @@ pub(super) enum ReadStep {
     End,
 }
 
-/// Rows or groups of one input are to be read.
+/// Rows or groups of one input to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
     /// The input.
     pub input: usize,
-    /// Home of what is read.
+    /// Home of its rows.
     pub home: Option<NodeId>,
     /// Its bytes.
     pub bytes: usize,
-    /// Whether the thread goes to it.
+    /// Whether the thread moves there.
     pub travels: bool,
-    /// Bytes of tables that come along, and where they lie before.
+    /// Bytes of tables that move along, and their previous home.
     pub copied: Option<(NodeId, usize)>,
 }
 
-/// Groups that are complete.
+/// Complete groups.
 #[derive(Debug)]
 pub(super) enum Groups {
     Own(Box<GroupTable>),
-    /// Those of an input's table.
+    /// The groups of an input's table.
     Input(usize),
 }

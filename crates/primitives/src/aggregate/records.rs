@@ -1,8 +1,7 @@
-//! Rows on their way to a partition: one word for the key, one for each value.
+//! Rows partitioned by piece: one word for the key, one for each value.
 //!
-//! Blocks with nulls, or with integers that 64 bits do not hold, are kept apart as records that also
-//! have a word of flags and two words for each value that may need them. The others, nearly all,
-//! stay narrow.
+//! Blocks with nulls, or with integers beyond 64 bits, are stored separately, as wide records with a word of flags and
+//! two words for each value that may need them. Nearly all others are narrow.
 
 use std::fmt;
 
@@ -14,12 +13,12 @@ use super::plan::AggregatePlan;
 use crate::kernel::scatter::Scatter;
 use crate::partition::{FanOut, Pieces};
 
-/// Most words of a record.
+/// Maximum number of words of a record.
 pub(super) const WORDS_MAX: usize = 16;
-/// Most values whose flags one word holds.
+/// Maximum number of values whose flags fit one word.
 pub(super) const VALUES_MAX: usize = 64;
 
-/// What a value is when it comes back.
+/// Type of a value when it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueSlot {
     Int,
@@ -29,7 +28,7 @@ pub(super) enum ValueSlot {
 }
 
 impl ValueSlot {
-    /// Words of it where integers of any size have room.
+    /// Words of it in a wide record.
     pub(super) fn words(self) -> usize {
         if self == Self::Wide { 2 } else { 1 }
     }
@@ -42,7 +41,7 @@ pub(super) struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// The layout of a query; none where its records would be too long.
+    /// The layout of a query; None if its records would be too long.
     pub(super) fn new(plan: &AggregatePlan) -> Option<Self> {
         let slots: Vec<ValueSlot> = plan
             .values
@@ -73,7 +72,7 @@ impl RecordLayout {
     }
 }
 
-/// One worker's records, dealt to pieces.
+/// One worker's records, partitioned into pieces.
 pub(super) struct InputRecords {
     layout: RecordLayout,
     narrow: Box<dyn RecordScatter>,
@@ -115,7 +114,7 @@ impl InputRecords {
         })
     }
 
-    /// Takes a block: the piece, the key's word and the values of each row.
+    /// Adds a block: the piece, the key's word and the values of each row.
     pub(super) fn push(
         &mut self,
         digits: &[u32],
@@ -207,7 +206,7 @@ fn wide_columns(slot: ValueSlot, block: &ValueBlock<'_>, to: &mut Vec<Vec<u64>>)
     }
 }
 
-/// A block of records taken apart again.
+/// A decoded block of records.
 #[derive(Debug, Default)]
 pub(super) struct RecordColumns {
     pub(super) words: Vec<u64>,
@@ -268,8 +267,7 @@ impl DealtRecords {
         self.narrow.rows(piece) * self.layout.words() * 8 + wide * self.layout.wide_words() * 8
     }
 
-    /// Takes a piece apart, some `rows` rows at a time; blocks `part` of `parts` (counted in turn)
-    /// where several workers share it.
+    /// Decodes a piece, `rows` rows at a time; if several workers share it, only blocks `part` of `parts`, in turn.
     pub(super) fn read<E>(
         &self,
         piece: usize,
@@ -319,7 +317,7 @@ trait RecordStore: Send + Sync {
 
 impl<const W: usize> RecordScatter for Scatter<W> {
     fn push(&mut self, digits: &[u32], columns: &[&[u64]]) -> Result<(), PlacementError> {
-        // Records are padded with the key to a length that there is code for.
+        // Pads records with the key to a length for which there is code.
         let columns = std::array::from_fn(|at| columns.get(at).copied().unwrap_or(columns[0]));
         self.extend_columns(digits, columns)
     }
@@ -375,7 +373,7 @@ impl<const W: usize> RecordStore for Pieces<W> {
     }
 }
 
-/// A scatter of records of at least so many words.
+/// A scatter of records of at least this many words.
 fn sink(
     words: usize,
     arena: &Arena,

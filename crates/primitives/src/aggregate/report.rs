@@ -1,4 +1,4 @@
-//! What an aggregation tells of itself.
+//! Report of an aggregation.
 
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
@@ -14,23 +14,23 @@ pub struct Phase {
     pub time: Duration,
     /// Bytes of input, pieces and copied tables that were read, by (reader's node, home).
     pub bytes: ByteMatrix,
-    /// What the workers did with their time, where it can be told apart.
+    /// How the workers spent their time, if it is known.
     pub spent: Option<Spent>,
 }
 
-/// Time of all workers of a phase added up, by what they did (Li 2013, figure 11).
+/// Total time of all workers of a phase, by activity (Li 2013, figure 11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Reading pieces.
     pub read: Duration,
     /// Updating tables.
     pub update: Duration,
-    /// Copying tables to where the worker goes.
+    /// Copying tables to the worker's next node.
     pub copy: Duration,
 }
 
 impl Phase {
-    pub(super) fn of(report: &StepReport) -> Self {
+    pub(super) fn from_report(report: &StepReport) -> Self {
         let (name, bytes) = (report.name.clone(), report.bytes.clone());
         Self { name, time: report.time, bytes, spent: None }
     }
@@ -48,7 +48,7 @@ impl AddAssign for Spent {
     }
 }
 
-/// Tells the time since it was last asked.
+/// Measures the time since its last reading.
 pub(super) struct Watch(Instant);
 
 impl Watch {

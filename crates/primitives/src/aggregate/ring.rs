@@ -1,5 +1,5 @@
-//! The ring shuffle (Li 2013, sections 3.1.2 and 4.3): workers read what all have for them round a
-//! circle, each one place ahead of the one before, so that they spread over all nodes' memory.
+//! The ring shuffle (Li 2013, sections 3.1.2 and 4.3): workers read their rows from all others around a circle, each
+//! one place ahead of the one before, so that they spread over all nodes' memory.
 
 use atoll_topology::NodeId;
 
@@ -7,7 +7,7 @@ use super::pull::{Pull, PullOrder};
 use super::reader::Reader;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
-/// The shuffle that it is.
+/// Its shuffle.
 pub(super) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Ring, moved: Moved::Pulled, coordination: Coordination::Loose };
 
@@ -21,7 +21,7 @@ impl PullOrder for Ring {
     }
 }
 
-/// An output that reads what was dealt.
+/// An output that reads the partitioned rows.
 pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
     Box::new(Pull::new(Ring, output, home))
 }

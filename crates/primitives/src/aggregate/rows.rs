@@ -1,4 +1,4 @@
-//! A batch taken apart.
+//! The columns of a batch as keys and values.
 
 use std::sync::OnceLock;
 
@@ -14,19 +14,19 @@ use crate::PrimitiveError;
 pub(super) struct BatchRows {
     pub(super) rows: usize,
     keys: Vec<ArrayRef>,
-    /// Keys as numbers; none where one is neither a number nor a string of which short ones are.
+    /// Keys as numbers; None if one is neither a number nor a string column with short strings.
     key_lanes: Option<Vec<Lane>>,
-    /// Keys to be encoded, once that was asked for.
+    /// Keys to be encoded, once requested.
     key_columns: OnceLock<Vec<KeyColumn>>,
     /// Values.
     pub(super) lanes: Vec<Lane>,
 }
 
 impl BatchRows {
-    /// A batch's rows.
+    /// The rows of a batch.
     ///
     /// # Errors
-    /// [`PrimitiveError::Shape`] where its values are not those the query was made ready for.
+    /// [`PrimitiveError::Shape`] if its values differ from those of the query.
     pub(super) fn new(plan: &AggregatePlan, batch: &RecordBatch) -> Result<Self, PrimitiveError> {
         let keys = plan.keys(batch);
         let key_lanes = keys.iter().map(|key| Lane::key(key)).collect();
@@ -34,7 +34,7 @@ impl BatchRows {
         Ok(Self { rows, keys, key_lanes, key_columns: OnceLock::new(), lanes })
     }
 
-    /// Keys as numbers; nothing where they are not all.
+    /// Keys as numbers; None if some are not.
     pub(super) fn key_lanes(&self) -> &[Lane] {
         self.key_lanes.as_deref().unwrap_or_default()
     }

@@ -1,7 +1,7 @@
-//! Rows that come grouped: all rows of a key one after another, as sorted rows do. A group ends where
-//! its key ends, so nothing is hashed, and groups go out while rows come in.
+//! Rows whose equal keys are adjacent, as in sorted rows. A group ends where its key ends, so nothing is hashed, and
+//! groups go out while rows come in.
 //!
-//! Ranges of keys are what is expected: from a key outside of them on, keys are encoded and looked up.
+//! Ranges of keys are expectations: from the first key outside of them on, keys are encoded and hashed.
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
@@ -15,7 +15,7 @@ use super::plan::AggregatePlan;
 use super::table::{GroupTable, TableShape};
 use crate::{Context, PrimitiveError};
 
-/// Groups that go out together, about.
+/// Approximate number of groups that go out together.
 const BATCH_GROUPS: usize = 1 << 13;
 
 /// Aggregates grouped rows.
@@ -24,10 +24,10 @@ pub struct SortedGroups {
     context: Context,
     plan: AggregatePlan,
     packing: Packing,
-    /// Once a key has come that its packing does not hold.
+    /// Set once a key does not fit its packing.
     encoder: Option<Encoder>,
     table: GroupTable,
-    /// The key whose run is open.
+    /// The key of the open run.
     last: Option<u64>,
     keys: packing::PackScratch,
     block: KeyBlock,
@@ -35,8 +35,8 @@ pub struct SortedGroups {
 }
 
 impl SortedGroups {
-    /// An aggregation of grouped rows of this schema; none where its keys are not expected to fit 64
-    /// bits. `keys` tells for each key whether it may be null, and its likely range.
+    /// An aggregation of grouped rows of this schema; None if its keys are not expected to fit 64 bits. `keys` has for
+    /// each key whether it may be null, and its likely range.
     ///
     /// # Errors
     /// As [`aggregate`](super::aggregate).
@@ -63,7 +63,7 @@ impl SortedGroups {
         }))
     }
 
-    /// Whether keys of these types, with what is known of them, are expected to fit 64 bits.
+    /// Whether keys of these types and ranges are expected to fit 64 bits.
     pub fn fits(types: &[DataType], keys: &[(bool, Option<KeyRange>)]) -> bool {
         packing(types, keys).is_some()
     }
@@ -73,8 +73,7 @@ impl SortedGroups {
         self.plan.schema()
     }
 
-    /// Takes a batch whose first rows may go on with the last key; groups that are complete and many
-    /// enough go out.
+    /// Adds a batch whose first rows may continue the last key; returns complete groups once there are enough.
     ///
     /// # Errors
     /// [`PrimitiveError::Memory`], [`PrimitiveError::Overflow`], [`PrimitiveError::Cancelled`].
@@ -117,7 +116,7 @@ impl SortedGroups {
         Ok(out)
     }
 
-    /// The groups that are left.
+    /// Returns the remaining groups.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -129,8 +128,7 @@ impl SortedGroups {
         self.table.batch(&self.plan, Some(&self.packing), &all).map(Some)
     }
 
-    /// Takes a block by its encoded keys. Those of the groups so far are encoded first where they are
-    /// not yet.
+    /// Adds a block by its encoded keys, after encoding those of the groups so far.
     fn take_encoded(
         &mut self,
         keys: &[ArrayRef],
@@ -156,7 +154,7 @@ impl SortedGroups {
         Ok(())
     }
 
-    /// All groups of encoded keys but the last one, which may go on.
+    /// All groups of encoded keys except the last, which may continue.
     fn ended(&mut self) -> Result<RecordBatch, PrimitiveError> {
         let Some(encoder) = &self.encoder else { unreachable!("asked of encoded keys") };
         let last = self.table.groups() - 1;
@@ -181,7 +179,7 @@ fn packing(types: &[DataType], keys: &[(bool, Option<KeyRange>)]) -> Option<Pack
     Packing::new(&described).filter(|_| described.len() == types.len())
 }
 
-/// Rows of the block that still belong to the key before it; none where the block holds no other.
+/// Number of first rows in the block that continue the previous key; None if all do.
 fn first_end(last: Option<u64>, words: &[u64]) -> Option<usize> {
     let last = last?;
     words.iter().position(|word| *word != last)

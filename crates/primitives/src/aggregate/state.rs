@@ -1,4 +1,4 @@
-//! What a table keeps for each group and aggregate.
+//! The states that a table keeps for each group and aggregate.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::PrimitiveError;
 use crate::kernel::groups::GroupIds;
 use crate::kernel::placed_vec::{PlacedVec, Plain};
 
-/// What is kept.
+/// Kind of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum StateKind {
     /// Rows.
@@ -49,11 +49,11 @@ enum Kept {
     WideExtreme { values: PlacedVec<i128>, largest: bool },
 }
 
-/// Which groups have had a value: all of them until a null comes.
+/// Which groups have had a value: all of them until the first null.
 #[derive(Debug)]
 struct Seen {
     flags: Option<PlacedVec<u8>>,
-    /// Never filled: tells where flags go when the first null comes.
+    /// Never filled: its home is where flags go at the first null.
     spare: PlacedVec<u8>,
     groups: usize,
 }
@@ -61,9 +61,9 @@ struct Seen {
 /// Which groups had rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Touched<'a> {
-    /// Those with a 1.
+    /// The groups with a 1.
     Flags(&'a [u8]),
-    /// Those below.
+    /// The groups below.
     Below(usize),
 }
 
@@ -99,7 +99,7 @@ impl GroupStates {
         Self { kept, seen }
     }
 
-    /// Room for so many groups.
+    /// Adds room for groups.
     pub(super) fn grow(&mut self, groups: usize) -> Result<(), PlacementError> {
         match &mut self.kept {
             Kept::Rows(counts) | Kept::Count(counts) => counts.grow(groups, 0)?,
@@ -111,7 +111,7 @@ impl GroupStates {
         self.seen.grow(groups)
     }
 
-    /// No groups again; memory stays.
+    /// Removes all groups; keeps the memory.
     pub(super) fn clear(&mut self) {
         match &mut self.kept {
             Kept::Rows(values) | Kept::Count(values) | Kept::Extreme { values, .. } => {
@@ -125,7 +125,7 @@ impl GroupStates {
         self.seen.groups = 0;
     }
 
-    /// Takes the values of a block, one for each of `ids`; `touched` are those that had rows before.
+    /// Adds the values of a block, one for each of `ids`; `touched` groups had rows before.
     pub(super) fn update(
         &mut self,
         ids: &GroupIds,
@@ -164,8 +164,7 @@ impl GroupStates {
         self.seen.update(ids, block.valid, touched)
     }
 
-    /// Takes another table's states: those of its groups `from`, which have rows, one for each of
-    /// `ids`.
+    /// Adds another table's states: those of its groups `from`, which have rows, one for each of `ids`.
     pub(super) fn merge(
         &mut self,
         ids: &GroupIds,
@@ -235,7 +234,7 @@ impl GroupStates {
     pub(super) fn float_sum(&self, group: usize) -> f64 {
         match &self.kept {
             Kept::FloatSum(sums) => sums.as_slice()[group],
-            Kept::Sum(totals) => match totals.of(group) {
+            Kept::Sum(totals) => match totals.get(group) {
                 Some(sum) => sum as f64,
                 None => unreachable!("128 bits hold sums of integers"),
             },
@@ -251,8 +250,7 @@ impl GroupStates {
         }
     }
 
-    /// Sum, least or largest value of the chosen groups as a column of this type, null where there
-    /// was no value.
+    /// Sum, least or largest value of the chosen groups as a column of this type, null without a value.
     pub(super) fn column(
         &self,
         chosen: &[u32],
@@ -266,7 +264,7 @@ impl GroupStates {
         let values = match &self.kept {
             Kept::Sum(totals) => match totals.narrow().filter(|_| *data_type == DataType::Int64) {
                 Some(narrow) => gather(chosen, arena, home, |group| Some(narrow[group])),
-                None => cast(chosen, data_type, arena, home, |group| totals.of(group)),
+                None => cast(chosen, data_type, arena, home, |group| totals.get(group)),
             },
             Kept::FloatSum(sums) => {
                 gather(chosen, arena, home, |group| Some(sums.as_slice()[group]))
@@ -300,7 +298,7 @@ impl GroupStates {
         array(data_type, chosen.len(), values?.ok_or_else(overflow)?, self.seen.nulls(chosen))
     }
 
-    /// Nulls where a group had no value.
+    /// Nulls for groups without a value.
     pub(super) fn nulls(&self, chosen: &[u32]) -> Option<NullBuffer> {
         self.seen.nulls(chosen)
     }
@@ -317,7 +315,7 @@ pub(super) fn array(
     Ok(make_array(builder.build()?))
 }
 
-/// Values of the chosen groups in placed memory; nothing where one does not fit.
+/// Values of the chosen groups in placed memory; None if one does not fit.
 pub(super) fn gather<T: Plain>(
     chosen: &[u32],
     arena: &Arena,
@@ -335,7 +333,7 @@ pub(super) fn gather<T: Plain>(
     Ok(Some(room.into_buffer()))
 }
 
-/// Integers of the chosen groups as values of a type; nothing where one does not fit it.
+/// Integers of the chosen groups as values of a type; None if one does not fit it.
 pub(super) fn cast(
     chosen: &[u32],
     data_type: &DataType,
@@ -346,7 +344,7 @@ pub(super) fn cast(
     cast_seen(chosen, data_type, arena, home, value, |_| true)
 }
 
-/// The same, where groups that are not seen hold anything and give 0.
+/// The same; groups without a value may hold anything and give 0.
 fn cast_seen(
     chosen: &[u32],
     data_type: &DataType,
@@ -425,7 +423,7 @@ impl Seen {
     }
 }
 
-/// Larger than no value where the largest is looked for, and the other way round.
+/// The neutral value: larger than all values for the least, smaller for the largest.
 fn least(largest: bool) -> i64 {
     if largest { i64::MIN } else { i64::MAX }
 }
@@ -454,7 +452,7 @@ fn merge_extreme<T: Copy + Ord>(
     }
 }
 
-/// Values as integers of the same order, and what changes nothing where there is no value.
+/// Values as integers of the same order, with the neutral value for nulls.
 fn ordered<'a>(values: LaneValues<'a>, valid: Option<&[u8]>, largest: bool) -> Cow<'a, [i64]> {
     let mut ordered = match values {
         LaneValues::Int(values) => Cow::Borrowed(values),
@@ -487,7 +485,7 @@ fn to_order(value: f64) -> i64 {
     bits ^ ((bits >> 63) as u64 >> 1) as i64
 }
 
-/// Back from [`to_order`], which is its own inverse but for the type.
+/// The inverse of [`to_order`]: the same computation with other types.
 fn from_order(order: i64) -> f64 {
     f64::from_bits((order ^ ((order >> 63) as u64 >> 1) as i64) as u64)
 }

@@ -1,9 +1,8 @@
 //! Exact sums of integers by group.
 //!
-//! Sums are kept in 64 bits as long as no order of the rows could overflow them: a bound on their
-//! absolute values grows with every block. Before it leaves 63 bits they are moved to 128 bits, and
-//! before these leave 127 bits, which takes decimals of many digits, to 256 bits. So a sum costs what a
-//! plain addition costs, and none ever wraps.
+//! Sums are kept in 64 bits as long as no order of the rows could overflow them: a bound on their absolute values grows
+//! with every block. Before the bound exceeds 63 bits they are moved to 128 bits, and before it exceeds 127 bits, which
+//! takes decimals of many digits, to 256 bits. So a sum costs as little as a plain addition, and none ever wraps.
 
 use arrow_buffer::i256;
 use atoll_placement::{Arena, PlacementError};
@@ -13,32 +12,32 @@ use super::lane::LaneValues;
 use crate::kernel::groups::GroupIds;
 use crate::kernel::placed_vec::PlacedVec;
 
-/// Blocks whose bound is above this go to 128 bits at once: moving the 64-bit sums is worth it only
-/// when many blocks fit between two moves.
+/// Blocks with a larger bound are added to the 128-bit sums directly: moving the 64-bit sums is worth it only if many
+/// blocks fit between two moves.
 const BLOCK_BOUND_MAX: u64 = 1 << 55;
-/// The same of 128-bit sums and 256 bits.
+/// The same for 128-bit sums and 256 bits.
 const WIDE_BOUND_MAX: u128 = 1 << 119;
-/// Several 64-bit sums for each group while they all fit this, bytes: half a first-level cache.
+/// Several 64-bit sums for each group while they all fit this size in bytes: half a first-level cache.
 const COPIES_BYTES: usize = 16 << 10;
 
 /// A sum for each group.
 #[derive(Debug)]
 pub(super) struct Totals {
-    /// Sums of 64 bits, `2^copies` for each group; what a group's sum is beyond `wide`.
+    /// 64-bit sums, `2^copies` for each group; they add to `wide`.
     narrow: PlacedVec<i64>,
     copies: u32,
-    /// No 64-bit sum has a larger absolute value.
+    /// Upper bound for the absolute value of every 64-bit sum.
     bound: u64,
-    /// Sums of 128 bits; what a group's sum is beyond `huge`.
+    /// 128-bit sums; they add to `huge`.
     wide: Option<PlacedVec<i128>>,
-    /// No 128-bit sum has a larger absolute value.
+    /// Upper bound for the absolute value of every 128-bit sum.
     wide_bound: u128,
     huge: Option<PlacedVec<i256>>,
     groups: usize,
 }
 
 impl Totals {
-    /// No groups yet, and not many more than `expected` later.
+    /// No groups yet, with room for about `expected`.
     pub(super) fn new(arena: &Arena, home: Option<NodeId>, expected: usize) -> Self {
         let fit = COPIES_BYTES / 8 / expected.max(1);
         let copies = fit.max(1).ilog2().min(2);
@@ -111,7 +110,7 @@ impl Totals {
         Ok(())
     }
 
-    /// Adds another's sums: those of its groups `from`, one for each of `ids`.
+    /// Adds another table's sums: those of its groups `from`, one for each of `ids`.
     pub(super) fn merge(
         &mut self,
         ids: &GroupIds,
@@ -143,8 +142,8 @@ impl Totals {
         self.huge.as_mut().map_or(Ok(()), |huge| huge.move_to(home))
     }
 
-    /// Sum of a group where 128 bits hold it.
-    pub(super) fn of(&self, group: usize) -> Option<i128> {
+    /// Sum of a group; None if 128 bits do not hold it.
+    pub(super) fn get(&self, group: usize) -> Option<i128> {
         match self.huge {
             None if self.wide_bound <= WIDE_BOUND_MAX => Some(self.wide_of(group)),
             _ => self.exact(group).to_i128(),
@@ -159,7 +158,7 @@ impl Totals {
         huge.wrapping_add(i256::from_i128(wide)).wrapping_add(narrow)
     }
 
-    /// Sum of a group of which 256 bits hold nothing, and whose bound leaves room for the 64-bit sum.
+    /// Sum of a group that has no 256-bit part, and whose bound leaves room for the 64-bit sum.
     fn wide_of(&self, group: usize) -> i128 {
         let wide = self.wide.as_ref().map_or(0, |wide| wide.as_slice()[group]);
         wide + i128::from(self.narrow_of(group))
@@ -171,7 +170,7 @@ impl Totals {
         self.narrow.memory_bytes() + wide + self.huge.as_ref().map_or(0, PlacedVec::memory_bytes)
     }
 
-    /// The sums of 64 bits where there are no others: one for each group.
+    /// The 64-bit sums if there are no others: one for each group.
     pub(super) fn narrow(&self) -> Option<&[i64]> {
         let alone = self.wide.is_none() && self.huge.is_none();
         (alone && self.copies == 0).then(|| self.narrow.as_slice())
@@ -182,8 +181,7 @@ impl Totals {
         copies.iter().fold(0, |sum, copy| sum.wrapping_add(*copy))
     }
 
-    /// The 128-bit sums, each of which may change by `bound` in either direction, at most
-    /// [`WIDE_BOUND_MAX`].
+    /// The 128-bit sums, each of which may change by up to `bound` (at most [`WIDE_BOUND_MAX`]) in either direction.
     fn wide_within(&mut self, bound: u128) -> Result<&mut [i128], PlacementError> {
         if self.wide_bound + bound > i128::MAX as u128 {
             self.widen_wide()?;
@@ -231,7 +229,7 @@ impl Totals {
     }
 }
 
-/// What a group's sum can change by with these values, in either direction, at most.
+/// Maximum change of a group's sum by these values, in either direction.
 fn bound(values: &[i64]) -> u64 {
     let mut bits = 0;
     for value in values {
@@ -242,7 +240,7 @@ fn bound(values: &[i64]) -> u64 {
     each.saturating_mul(values.len() as u64)
 }
 
-/// The same of 128-bit values; saturates where 127 bits do not hold it.
+/// The same for 128-bit values; saturates if 127 bits do not hold it.
 fn wide_bound(values: &[i128]) -> u128 {
     let mut bits = 0;
     for value in values {

@@ -1,4 +1,4 @@
-//! The ways in which an aggregation runs.
+//! Variants of aggregation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// How an aggregation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// Whichever is expected to be fastest: see [`choose`](super::choose).
+    /// The variant expected to be fastest: see [`choose`](super::choose).
     Auto,
     /// A table for each worker, merged at the end.
     Local,
@@ -14,14 +14,14 @@ pub enum Variant {
     Naive,
     /// Partitioned; pieces are read along the ring.
     Ring,
-    /// Partitioned; workers go where the pieces are, and their tables stay.
+    /// Partitioned; workers go to the pieces, and their tables stay.
     Migrate,
-    /// Partitioned; workers go where the pieces are and copy their tables there.
+    /// Partitioned; workers go to the pieces and copy their tables there.
     MigrateCopy,
 }
 
 impl Variant {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 6] =
         [Self::Auto, Self::Local, Self::Naive, Self::Ring, Self::Migrate, Self::MigrateCopy];
 

@@ -10,12 +10,11 @@ use atoll_runtime::WorkerId;
 use super::{JoinInput, JoinKind, Joined, Matches, Payload, hash_join};
 use crate::{Context, PrimitiveError};
 
-/// Most rows of a batch of the result.
+/// Maximum number of rows of a result batch.
 const BATCH_ROWS: usize = 8192;
 
-/// Joins two sides and gathers the columns of both: the left ones, then the right ones; a semi or anti
-/// join has those of its own side only. The batches come in no particular order, and lie in memory of
-/// the general allocator.
+/// Joins two sides and gathers the columns of both: the left ones, then the right ones; a semi or anti join returns
+/// those of its own side only. The batches are in no particular order, in memory of the general allocator.
 ///
 /// # Errors
 /// As [`hash_join`]; [`PrimitiveError::Shape`] for a side without parts, whose columns are unknown.
@@ -58,7 +57,7 @@ pub async fn hash_join_batches(
     Ok(Joined { consumers: batches.collect(), report })
 }
 
-/// Columns by which a result is gathered.
+/// Columns from which a result is gathered.
 #[derive(Debug)]
 struct Gather {
     left: Option<GatherSide>,
@@ -68,9 +67,9 @@ struct Gather {
 
 #[derive(Debug)]
 struct GatherSide {
-    /// Number of the first row of each part, and of the row after the last.
+    /// Number of the first row of each part, and of the end of the last.
     firsts: Vec<u64>,
-    /// For each column its arrays by part, and behind them one null.
+    /// The arrays of each column by part, followed by one null.
     columns: Vec<Vec<ArrayRef>>,
 }
 
@@ -95,7 +94,7 @@ impl Gather {
         Ok(Self { left, right, schema: Arc::new(Schema::new(fields)) })
     }
 
-    /// Some rows of the result; a side that is not given is null.
+    /// Some rows of the result; a missing side is null.
     fn batch(
         &self,
         left: Option<&[u64]>,
@@ -119,7 +118,7 @@ impl GatherSide {
             return Err(PrimitiveError::Shape {
                 what: format!("{name} side of a join"),
                 found: "no parts".into(),
-                expected: "one part at least, of whose columns the result is made".into(),
+                expected: "at least one part".into(),
             });
         };
         let schema = first.rows.schema();
@@ -159,7 +158,7 @@ impl GatherSide {
         Ok(())
     }
 
-    /// Part of a row, and its place there.
+    /// Part and offset of a row.
     fn place(&self, number: u64) -> (usize, usize) {
         let part = self.firsts.partition_point(|first| *first <= number) - 1;
         (part, (number - self.firsts[part]) as usize)

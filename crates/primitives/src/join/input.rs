@@ -1,17 +1,17 @@
-//! One side of a join, as its caller gives it.
+//! One side of a join.
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use crate::{Part, PrimitiveError};
 
-/// What a join delivers of a row.
+/// What a join returns for a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Payload {
-    /// Its number: rows are counted from 0 through all parts in their order.
+    /// Its number: rows are counted from 0 through all parts in order.
     #[default]
     Row,
-    /// The bits of a column, by position: of a 64-bit type without nulls. For keys that fit 64 bits.
+    /// The bits of a column, by position: of a 64-bit type without nulls. Requires keys that fit 64 bits.
     Column(usize),
 }
 
@@ -22,17 +22,17 @@ pub struct JoinInput {
     pub parts: Vec<Part>,
     /// Key columns, by position.
     pub on: Vec<usize>,
-    /// What is delivered of a row.
+    /// What is returned for a row.
     pub payload: Payload,
 }
 
 impl JoinInput {
-    /// These rows by these key columns; delivers row numbers.
+    /// These rows and key columns; the join returns row numbers.
     pub fn new(parts: Vec<Part>, on: impl Into<Vec<usize>>) -> Self {
         Self { parts, on: on.into(), payload: Payload::Row }
     }
 
-    /// The same, delivering a column.
+    /// The same, with a column as payload.
     pub fn with_payload(self, column: usize) -> Self {
         Self { payload: Payload::Column(column), ..self }
     }
@@ -42,7 +42,7 @@ impl JoinInput {
         self.parts.iter().map(|part| part.rows.num_rows()).sum()
     }
 
-    /// Types of the key columns; none without parts.
+    /// Types of the key columns; None without parts.
     pub(super) fn key_types(&self, side: &str) -> Result<Option<Vec<DataType>>, PrimitiveError> {
         let Some(first) = self.parts.first() else { return Ok(None) };
         let columns = self.columns(side, first)?;
@@ -73,6 +73,6 @@ pub(super) fn column(side: &str, part: &Part, at: usize) -> Result<ArrayRef, Pri
     columns.get(at).cloned().ok_or_else(|| PrimitiveError::Shape {
         what: format!("a column of the {side} side"),
         found: format!("position {at}"),
-        expected: format!("one below {}", columns.len()),
+        expected: format!("less than {}", columns.len()),
     })
 }

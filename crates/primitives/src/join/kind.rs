@@ -1,6 +1,6 @@
-//! Which rows a join delivers.
+//! Kinds of joins.
 
-/// Which rows a join delivers, in SQL's words.
+/// Which rows a join returns, in SQL's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JoinKind {
     /// Pairs of equal keys.
@@ -21,7 +21,7 @@ pub enum JoinKind {
     RightAnti,
 }
 
-/// Which rows of one side are delivered alone, without a partner.
+/// Which rows of one side are returned without a partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnmatchedRows {
     None,
@@ -42,7 +42,7 @@ impl JoinKind {
         Self::RightAnti,
     ];
 
-    /// Whether pairs are delivered.
+    /// Whether pairs are returned.
     pub fn has_pairs(self) -> bool {
         matches!(self, Self::Inner | Self::Left | Self::Right | Self::Full)
     }

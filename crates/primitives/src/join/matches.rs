@@ -1,46 +1,46 @@
-//! Who takes what a join finds.
+//! Consumers of a join's matches.
 
 use crate::PrimitiveError;
 
-/// Takes what one worker finds, block by block, in no particular order. Which payloads come is the
-/// [`Payload`](super::Payload) of each side: row numbers, or the words of a column.
+/// Consumes the matches of one worker, block by block, in no particular order. The [`Payload`](super::Payload) of each
+/// side determines the payloads: row numbers, or the words of a column.
 pub trait Matches: Send {
-    /// Payloads of pairs of rows with equal keys; both slices are equally long.
+    /// Payloads of pairs of rows with equal keys; both slices have the same length.
     ///
     /// # Errors
-    /// Whatever ends the join.
+    /// Any error ends the join.
     fn pairs(&mut self, left: &[u64], right: &[u64]) -> Result<(), PrimitiveError>;
 
-    /// Payloads of left rows without a partner: those of an outer or anti join that have no match,
-    /// those of a semi join that have one.
+    /// Payloads of left rows without a partner: for an outer or anti join those without a match, for a semi join those
+    /// with one.
     ///
     /// # Errors
-    /// Whatever ends the join.
+    /// Any error ends the join.
     fn left_alone(&mut self, left: &[u64]) -> Result<(), PrimitiveError> {
         let _ = left;
         Ok(())
     }
 
-    /// The same of right rows.
+    /// The same for right rows.
     ///
     /// # Errors
-    /// Whatever ends the join.
+    /// Any error ends the join.
     fn right_alone(&mut self, right: &[u64]) -> Result<(), PrimitiveError> {
         let _ = right;
         Ok(())
     }
 }
 
-/// Keeps what it is given: the payloads of pairs, and of rows alone.
+/// Stores the payloads of pairs and of single rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowPairs {
     /// Left payloads of pairs.
     pub left: Vec<u64>,
     /// Right payloads of pairs.
     pub right: Vec<u64>,
-    /// Payloads of left rows alone.
+    /// Payloads of single left rows.
     pub left_alone: Vec<u64>,
-    /// Payloads of right rows alone.
+    /// Payloads of single right rows.
     pub right_alone: Vec<u64>,
 }
 

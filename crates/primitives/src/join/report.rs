@@ -1,8 +1,8 @@
-//! What a join tells of itself.
+//! Report of a join.
 
 use atoll_runtime::StepReport;
 
-/// Which side the tables are built of; the other one probes them.
+/// The build side; the other one probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuildSide {
     /// The left one.
@@ -11,10 +11,10 @@ pub enum BuildSide {
     Right,
 }
 
-/// How a hash join was done.
+/// Variant of a hash join.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JoinVariant {
-    /// An array of payloads by key, over so many keys.
+    /// An array of payloads by key, over this many keys.
     Direct {
         /// From the least key to the greatest.
         keys: u64,
@@ -25,30 +25,29 @@ pub enum JoinVariant {
     Pieces {
         /// Number of pieces of each side.
         pieces: usize,
-        /// Share of a sample of probing rows that the filter of build keys let through, where the
-        /// filter was used.
+        /// Share of a sample of probe rows that passed the filter of build keys, if the filter was used.
         passed: Option<f64>,
     },
 }
 
-/// What a join did.
+/// Report of a join's execution.
 #[derive(Clone, Debug)]
 pub struct JoinReport {
-    /// How it was done.
+    /// The variant.
     pub variant: JoinVariant,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Which side the tables were built of: the one with fewer rows.
+    /// The build side: the one with fewer rows.
     pub build: BuildSide,
-    /// Its steps in their order, with time and traffic.
+    /// Its steps in order, with time and traffic.
     pub steps: Vec<StepReport>,
 }
 
-/// What a join came to.
+/// Result of a join.
 #[derive(Clone, Debug)]
 pub struct Joined<C> {
-    /// What the workers' [`Matches`](super::Matches) were told, by worker.
+    /// The workers' [`Matches`](super::Matches), by worker.
     pub consumers: Vec<C>,
-    /// What it did.
+    /// The report.
     pub report: JoinReport,
 }

@@ -1,4 +1,4 @@
-//! Arrow arrays copied into memory with a home.
+//! Copies Arrow arrays into memory with a home.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::PrimitiveError;
 /// Alignment of every buffer: a cache line, which is also what Arrow recommends.
 const ALIGNMENT: usize = 64;
 
-/// What the arrays show in one buffer on a node, written past the caches of who copies; and its size.
+/// Copies the visible values of arrays into one buffer on a node, bypassing the caches; returns its size as well.
 pub(crate) fn placed(
     arrays: &[ArrayRef],
     arena: &Arena,
@@ -28,9 +28,8 @@ pub(crate) fn placed(
     Ok((arrays, Bytes(cut.iter().map(bytes).sum::<usize>() as u64)))
 }
 
-/// Copies arrays with all that their buffers hold into one buffer on a node, or under the task's own policy.
-/// Each Arrow buffer is one of its own over its part of that memory: a slice of a large one would be
-/// charged with the whole of it.
+/// Copies arrays into one buffer on a node, or under the task's own policy. Each Arrow buffer covers only its part of
+/// that memory: a slice of a large buffer would be charged with all of it.
 pub fn place_arrays(
     arrays: &[ArrayData],
     arena: &Arena,
@@ -55,22 +54,21 @@ fn copied(
     Ok((arrays, memory))
 }
 
-/// The data of an array without what it does not show, and so without an offset.
+/// The data of an array without invisible values, and so without an offset.
 pub fn trimmed_data(array: &ArrayRef) -> ArrayData {
     cut_array(array)
 }
 
 fn cut_array(array: &ArrayRef) -> ArrayData {
     match array.data_type() {
-        // Views of short strings hold on to buffers of long ones.
+        // Views of short strings may keep buffers of long ones alive.
         DataType::Utf8View => cut(&array.as_string_view().gc().to_data()),
         DataType::BinaryView => cut(&array.as_binary_view().gc().to_data()),
         _ => cut(&array.to_data()),
     }
 }
 
-/// The array without what it does not show: bits from an offset, values before and after those that
-/// its offsets name.
+/// The array without invisible values: bits before an offset, values outside of the range of its offsets.
 fn cut(data: &ArrayData) -> ArrayData {
     match data.data_type() {
         DataType::Boolean => {
@@ -107,7 +105,7 @@ fn cut_child<O: ArrowNativeType>(data: &ArrayData) -> ArrayData {
     )
 }
 
-/// Offsets that begin at zero, where they began, and how much they name.
+/// Offsets rebased to zero, their original start, and the length they cover.
 fn from_zero<O: ArrowNativeType>(data: &ArrayData) -> (Buffer, usize, usize) {
     if data.buffers()[0].is_empty() {
         return (Buffer::from_vec(vec![O::default()]), 0, 0);
@@ -130,8 +128,8 @@ fn rebuilt(
         .nulls(data.nulls().cloned())
         .buffers(buffers)
         .child_data(children);
-    // SAFETY: the array is valid, and what is left out of its buffers and children is what no row of
-    // it refers to; offsets are moved by as much as the values before them are cut.
+    // SAFETY: the array is valid, and only values that no row refers to are cut from its buffers and children; offsets
+    // are reduced by the number of values cut in front of them.
     unsafe { builder.build_unchecked() }
 }
 
@@ -139,7 +137,7 @@ fn aligned(len: usize) -> usize {
     len.next_multiple_of(ALIGNMENT)
 }
 
-/// Room that an array takes.
+/// Space that an array needs.
 fn bytes(data: &ArrayData) -> usize {
     let own: usize = data.buffers().iter().map(|buffer| aligned(buffer.len())).sum();
     let nulls = data.nulls().map_or(0, |nulls| aligned(nulls.len().div_ceil(8)));
@@ -159,7 +157,7 @@ fn write(data: &ArrayData, memory: &mut [u8], end: &mut usize, copy: fn(&[u8], &
     data.child_data().iter().for_each(|child| write(child, memory, end, copy));
 }
 
-/// The array over the buffers that were written.
+/// The array over the written buffers.
 fn over(data: &ArrayData, memory: &Arc<NodeBuffer>, start: &mut usize) -> ArrayData {
     let mut next = |len: usize| {
         let part = buffer(memory, *start, len);

@@ -1,16 +1,16 @@
-//! Copies of any length to memory that is not read soon, past the caches.
+//! Copies of any length, bypassing the caches, to memory that is not read soon.
 
 use super::stream;
 
 /// Bytes that streaming copies work on at a time.
 const LINE: usize = 64;
 
-/// Copies bytes with streaming stores, but for the ends that do not fill a cache line of the target.
+/// Copies bytes with streaming stores, except for the ends that do not fill a cache line of the target.
 ///
 /// # Panics
 /// When the lengths differ.
 pub(crate) fn past_caches(from: &[u8], to: &mut [u8]) {
-    assert_eq!(from.len(), to.len(), "a copy is as long as what it is of");
+    assert_eq!(from.len(), to.len(), "source and target have the same length");
     let head = to.as_ptr().align_offset(LINE).min(to.len());
     let (from_head, from) = from.split_at(head);
     let (to_head, to) = to.split_at_mut(head);
@@ -23,7 +23,7 @@ pub(crate) fn past_caches(from: &[u8], to: &mut [u8]) {
     stream::fence();
 }
 
-/// Copies whole lines to the start of a line.
+/// Copies whole lines to a line-aligned target.
 fn lines(from: &[u8], to: &mut [u8]) {
     #[cfg(target_feature = "avx2")]
     if stream::is_used() {

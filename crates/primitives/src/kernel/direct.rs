@@ -1,6 +1,5 @@
-//! A join's build side whose keys are dense and unique: an array of payloads by key. One access finds
-//! a row, without a hash and without comparing keys. Payloads that span less than 32 bits are kept
-//! in 32.
+//! A join's build side with dense, unique keys: an array of payloads by key. One access finds a row, without hashing or
+//! comparing keys. Payloads that span less than 32 bits take 32.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -10,12 +9,12 @@ use atoll_topology::NodeId;
 use super::stream::prefetch;
 use super::table::{PROBE_ROWS, ProbeRows, ProbeScratch};
 
-/// Payloads by key. Workers fill and probe it together.
+/// Payloads by key. Workers fill and probe it concurrently.
 #[derive(Debug)]
 pub(crate) struct Direct {
-    /// For each key its payload less `base`, or all ones where no row has it.
+    /// For each key its payload less `base`, or all ones without a row.
     payloads: NodeBuffer,
-    /// Marks of keys that have found a match, where asked for.
+    /// Marks of matched keys, if requested.
     marks: Option<NodeBuffer>,
     wide: bool,
     key_min: u64,
@@ -23,10 +22,10 @@ pub(crate) struct Direct {
     base: u64,
 }
 
-/// Where a payload stands.
+/// An entry for a payload.
 trait PayloadCell: Sync {
     fn get(&self) -> u64;
-    /// Puts a value where there was none; false where there was one.
+    /// Stores a value in an empty entry; returns false if it is taken.
     fn put(&self, value: u64) -> bool;
 }
 
@@ -57,8 +56,8 @@ impl PayloadCell for AtomicU32 {
 }
 
 impl Direct {
-    /// Room for keys from `key_min` on, `len` of them, with payloads from `payload.0` to `payload.1`;
-    /// none where those take all of 64 bits. It has to be [cleared](Self::clear).
+    /// Allocates entries for `len` keys from `key_min` on, with payloads from `payload.0` to `payload.1`; returns None
+    /// if those take all 64 bits. Call [`clear`](Self::clear) before use.
     pub(crate) fn new(
         arena: &Arena,
         home: Option<NodeId>,
@@ -84,7 +83,7 @@ impl Direct {
         }
     }
 
-    /// Takes rows; false when one of them has the key of another, or lies outside of what was promised.
+    /// Adds rows; returns false if two have the same key, or one is outside of the ranges.
     #[must_use]
     pub(crate) fn insert(&self, input: impl ProbeRows) -> bool {
         if self.wide {
@@ -112,7 +111,7 @@ impl Direct {
     }
 
     /// As [`JoinTable::probe`](super::table::JoinTable::probe), for the rows of `input` from `start` on, up to
-    /// [`PROBE_ROWS`] of them. Those behind are prefetched, `ahead` rows ahead.
+    /// [`PROBE_ROWS`] of them. Later rows are prefetched, `ahead` rows ahead.
     #[inline(always)]
     pub(crate) fn probe<const PAIRS: bool, const FOUND: bool, R: ProbeRows, E>(
         &self,
@@ -177,7 +176,7 @@ impl Direct {
         Ok(())
     }
 
-    /// Payloads of the rows, with the mark of each: false where it has none.
+    /// Payloads of the rows, each flagged if it is marked.
     pub(crate) fn marked_payloads(&self) -> impl Iterator<Item = (u64, bool)> {
         let marks = self.marks();
         let value = |at: usize| match self.wide {

@@ -1,4 +1,4 @@
-//! How many pieces rows are dealt to.
+//! Number of pieces of a partitioning.
 
 /// A power of two of pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct FanOut {
 }
 
 impl FanOut {
-    /// The largest fan-out of one pass: beyond it a pass's buffers leave the second-level cache.
+    /// The largest fan-out of one pass: beyond it a pass's buffers exceed the second-level cache.
     pub const BITS_MAX: u32 = 14;
 
     /// 2^`bits` pieces, at most 2^[`BITS_MAX`](Self::BITS_MAX).
@@ -15,12 +15,12 @@ impl FanOut {
         Self { bits: bits.min(Self::BITS_MAX) }
     }
 
-    /// At least so many pieces, up to the largest fan-out.
+    /// At least this many pieces, up to the largest fan-out.
     pub fn at_least(pieces: usize) -> Self {
         Self::of_bits(pieces.max(1).next_power_of_two().ilog2())
     }
 
-    /// Binary digits of a piece's number.
+    /// Bits of a piece's number.
     pub fn bits(self) -> u32 {
         self.bits
     }

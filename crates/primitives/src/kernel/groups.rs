@@ -1,8 +1,7 @@
-//! Groups of a block of rows, and adding values up by group: the inner loops of aggregation.
+//! Groups of a block of rows, and aggregation by group: the inner loops of aggregation.
 //!
-//! [`GroupIds`] holds for each row of a block the number of its group and promises that every number
-//! is below [`GroupIds::groups`]. So loops over it look up a table's entries without a check for each
-//! row, after one check for each block.
+//! [`GroupIds`] holds the group number of each row of a block and guarantees that every number is less than
+//! [`GroupIds::groups`]. So loops over it need one bounds check per block instead of one per row.
 
 use super::stream::prefetch;
 use crate::hash;
@@ -10,59 +9,59 @@ use crate::hash;
 /// Marks an empty slot of a hash table.
 pub(crate) const EMPTY: u32 = 0;
 
-/// For each row of a block its group; all are below `groups`.
+/// The group of each row of a block; all are less than `groups`.
 #[derive(Debug, Default)]
 pub(crate) struct GroupIds {
     ids: Vec<u32>,
     groups: usize,
-    /// Rows whose group is not found yet, between `look_up` and `settle`.
+    /// Rows without a group yet, between `look_up` and `settle`.
     missing: Vec<u32>,
 }
 
 impl GroupIds {
-    /// No row's group is this or above.
+    /// Exclusive upper bound of the groups.
     pub(crate) fn groups(&self) -> usize {
         self.groups
     }
 
-    /// The groups 0, 1, 2 … of so many rows.
+    /// The groups 0, 1, 2 … for this many rows.
     pub(crate) fn number(&mut self, rows: u32) {
         self.ids.clear();
         self.ids.extend(0..rows);
         self.groups = rows as usize;
     }
 
-    /// All rows to one group.
+    /// Assigns all rows to one group.
     pub(crate) fn all_of(&mut self, group: u32, rows: usize) {
         self.ids.clear();
         self.ids.resize(rows, group);
         self.groups = group as usize + 1;
     }
 
-    /// Takes these groups, of which none is `groups` or above.
+    /// Takes these groups, all of which must be less than `groups`.
     ///
     /// # Panics
-    /// When one is.
+    /// When one is not.
     pub(crate) fn take(&mut self, ids: impl Iterator<Item = u32>, groups: usize) {
         self.ids.clear();
         self.ids.extend(ids);
         let max = self.ids.iter().copied().max();
-        assert!(max.is_none_or(|max| (max as usize) < groups), "a group is below their number");
+        assert!(max.is_none_or(|max| (max as usize) < groups), "groups are less than their number");
         self.groups = groups;
     }
 
-    /// Takes the group of each word, of which none is below the one before.
+    /// Takes the group of each word; groups must not decrease.
     pub(crate) fn count_up(&mut self, words: &[u64], group: impl FnMut(u64) -> u32) {
         self.ids.clear();
         self.ids.extend(words.iter().copied().map(group));
         let last = self.ids.last().copied();
         let rising = self.ids.is_sorted();
-        assert!(rising, "groups of runs rise");
+        assert!(rising, "groups of runs do not decrease");
         self.groups = last.map_or(0, |last| last as usize + 1);
     }
 
-    /// The group of a word is its distance from `min`. False, and no groups, where a distance is
-    /// `2^bits` or more; `bits` is at most 31.
+    /// The group of a word is its distance from `min`. Returns false, without groups, if a distance is `2^bits` or
+    /// more; `bits` is at most 31.
     pub(crate) fn dense(&mut self, words: &[u64], min: u64, bits: u32) -> bool {
         self.ids.resize(words.len(), 0);
         let mut all = 0;
@@ -80,11 +79,10 @@ impl GroupIds {
         inside
     }
 
-    /// Looks the words up where they would be without collisions. `slots` (a power of two of them)
-    /// hold a group's number + 1, `keys` the word of each group. Rows that are elsewhere or new are
-    /// left missing.
+    /// Looks the words up in their first slots. `slots` (a power of two of them) hold a group's number + 1, `keys` the
+    /// word of each group. Rows that are elsewhere or new stay missing.
     pub(crate) fn look_up(&mut self, words: &[u64], slots: &[u32], keys: &[u64]) {
-        assert!(slots.len().is_power_of_two(), "a hash table has a power of two of slots");
+        assert!(slots.len().is_power_of_two(), "the number of slots is a power of two");
         let mask = slots.len() - 1;
         self.ids.resize(words.len(), 0);
         self.missing.resize(words.len(), 0);
@@ -109,8 +107,8 @@ impl GroupIds {
         self.missing.truncate(missing);
     }
 
-    /// Gives each missing row the group that `find` tells, which gives new words a group of their
-    /// own. `groups` is how many there are then.
+    /// Gives each missing row the group that `find` returns, which adds groups for new words. `groups` is the resulting
+    /// number of groups.
     pub(crate) fn settle<E>(
         &mut self,
         mut find: impl FnMut(u32) -> Result<u32, E>,
@@ -125,8 +123,7 @@ impl GroupIds {
         Ok(())
     }
 
-    /// Prefetches the entries of a table that the next loop will use, where the table is larger than
-    /// the second-level cache.
+    /// Prefetches the entries of a table that the next loop will use, if the table exceeds the second-level cache.
     #[inline(always)]
     fn ahead<T>(&self, row: usize, by: usize, table: &[T]) {
         if by > 0 {
@@ -162,8 +159,7 @@ impl GroupIds {
         }
     }
 
-    /// `table[group] = with(table[group], values[from])` for each row, whose value is that of group
-    /// `from` of another table.
+    /// `table[group] = with(table[group], values[from])` for each row, where `from` is a group of another table.
     ///
     /// # Panics
     /// When a row has no `from`, or that has no value.
@@ -196,8 +192,8 @@ impl GroupIds {
         }
     }
 
-    /// Sums of 64-bit numbers into `2^copies` sums for each group (`table[group << copies | copy]`),
-    /// which rows of one group take in turn: an addition does not wait for the one before.
+    /// Adds 64-bit numbers to `2^copies` sums for each group (`table[group << copies | copy]`), which rows of one group
+    /// use in turn: an addition does not wait for the one before.
     #[inline]
     pub(crate) fn add_in_turn(&self, table: &mut [i64], values: &[i64], copies: u32) {
         assert!(self.groups << copies <= table.len(), "the table has entries for every group");

@@ -1,5 +1,4 @@
-//! The fence around `unsafe`: loops without bounds checks, streaming stores and prefetches, each
-//! behind an interface that cannot be misused.
+//! The only `unsafe` code: loops without bounds checks, streaming stores and prefetches, each with a safe interface.
 
 pub(crate) mod arrays;
 pub(crate) mod copy;

@@ -1,4 +1,4 @@
-//! What a partitioner leaves: for each partition a chain of blocks.
+//! The result of a partitioner: for each partition a chain of blocks.
 
 use atoll_placement::NodeBuffer;
 use atoll_topology::NodeId;
@@ -43,7 +43,7 @@ impl<const W: usize> Pieces<W> {
         self.fan_out
     }
 
-    /// Node that was asked to hold the rows.
+    /// Requested home of the rows.
     pub fn home(&self) -> Option<NodeId> {
         self.home
     }
@@ -58,7 +58,7 @@ impl<const W: usize> Pieces<W> {
         (0..self.chains.len()).map(|piece| self.rows(piece)).sum()
     }
 
-    /// Bytes of memory it holds, rows and room.
+    /// Bytes of memory it holds, including free space.
     pub fn memory_bytes(&self) -> usize {
         self.slabs.iter().map(NodeBuffer::capacity).sum()
     }
@@ -74,13 +74,13 @@ impl<const W: usize> Pieces<W> {
         block_rows(&self.slabs[block.slab], block)
     }
 
-    /// Rows of a piece, block by block, in the order in which they were given.
+    /// Rows of a piece, block by block, in insertion order.
     pub fn blocks(&self, piece: usize) -> impl Iterator<Item = &[[u64; W]]> {
         self.chains[piece].iter().map(|block| block_rows(&self.slabs[block.slab], block))
     }
 }
 
-/// The rows of a block, out of its slab.
+/// The rows of a block in its slab.
 fn block_rows<'a, const W: usize>(slab: &'a NodeBuffer, block: &PieceBlock) -> &'a [[u64; W]] {
     let bytes = &slab.as_slice()[block.offset..][..block.rows * W * 8];
     words::rows(bytes)

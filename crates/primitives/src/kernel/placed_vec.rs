@@ -1,4 +1,4 @@
-//! Growing arrays in memory with a home.
+//! Growable arrays in memory with a home.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -8,7 +8,7 @@ use arrow_buffer::{Buffer, i256};
 use atoll_placement::{Arena, NodeBuffer, PlacementError};
 use atoll_topology::NodeId;
 
-/// Numbers of which any bits are a valid value.
+/// Numbers for which any bits are a valid value.
 ///
 /// # Safety
 /// Any bits are a valid value, there is no padding, and the alignment is at most 64.
@@ -43,17 +43,17 @@ pub(crate) struct PlacedVec<T> {
 }
 
 impl<T: Plain> PlacedVec<T> {
-    /// An empty one.
+    /// An empty vector.
     pub(crate) fn new(arena: &Arena, home: Option<NodeId>) -> Self {
         Self { arena: arena.clone(), home, memory: None, len: 0, of: PhantomData }
     }
 
-    /// An empty one of other numbers in the same place.
+    /// An empty vector of other numbers with the same home.
     pub(crate) fn beside<V: Plain>(&self) -> PlacedVec<V> {
         PlacedVec::new(&self.arena, self.home)
     }
 
-    /// Makes it at least `len` long; what is new holds `fill`.
+    /// Makes it at least `len` long; new elements are `fill`.
     pub(crate) fn grow(&mut self, len: usize, fill: T) -> Result<(), PlacementError> {
         if len > self.len {
             self.reserve(len)?;
@@ -63,12 +63,12 @@ impl<T: Plain> PlacedVec<T> {
         Ok(())
     }
 
-    /// Makes it empty; its memory stays for what comes next.
+    /// Makes it empty and keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Makes it at most `len` long.
+    /// Truncates it to `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
@@ -100,7 +100,7 @@ impl<T: Plain> PlacedVec<T> {
         Ok(())
     }
 
-    /// Memory for so many values in all.
+    /// Reserves memory for this many values in total.
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), PlacementError> {
         let room = self.memory.as_ref().map_or(0, |memory| memory.len() / size_of::<T>());
         if len <= room {
@@ -138,7 +138,7 @@ impl<T: Plain> PlacedVec<T> {
         unsafe { std::slice::from_raw_parts(start, self.len) }
     }
 
-    /// The values, to be written.
+    /// The values, for writing.
     #[inline]
     pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
         let start = match &mut self.memory {

@@ -1,8 +1,8 @@
-//! Radix scatter with software write-combining: rows wait in a small buffer for each partition until
-//! whole cache lines of them go out as streaming stores (Balkesen, Teubner, Alonso, Özsu: "Main-memory
-//! hash joins on multi-core CPUs", ICDE 2013, section 5; Polychroniou and Ross, SIGMOD 2014).
+//! Radix scatter with software write-combining: rows wait in a small buffer for each partition until they are written
+//! as whole cache lines with streaming stores (Balkesen, Teubner, Alonso, Özsu: "Main-memory hash joins on multi-core
+//! CPUs", ICDE 2013, section 5; Polychroniou and Ross, SIGMOD 2014).
 //!
-//! Rows go to chains of blocks, so that they need not be counted beforehand.
+//! Rows go to chains of blocks, so that they need not be counted in advance.
 
 use std::ptr;
 
@@ -15,8 +15,7 @@ use super::stream;
 
 /// Size of the last and largest blocks of a chain, bytes; a chain's blocks double up to it.
 const BLOCK_BYTES_MAX: usize = 16 << 10;
-/// Size of a slab from which blocks are cut, bytes, where the number of rows is unknown. Slabs
-/// double.
+/// Size of a slab from which blocks are cut, bytes, if the number of rows is unknown. Slabs double.
 const SLAB_BYTES_MIN: usize = 64 << 10;
 /// Largest slab, bytes.
 const SLAB_BYTES_MAX: usize = 64 << 20;
@@ -28,21 +27,20 @@ pub(crate) struct Scatter<const W: usize> {
     fan_out: FanOut,
     /// Rows of a write-combining buffer, a power of two from 8 to 64: whatever `W`, whole lines.
     buffer_rows: usize,
-    /// Rows waiting for each partition.
+    /// Number of buffered rows of each partition.
     waiting: Vec<u32>,
     /// Write-combining buffers, one for each partition.
     buffers: NodeBuffer,
-    /// Where the next rows of each partition go.
+    /// Next write position of each partition.
     heads: Vec<Head>,
     /// Blocks of each partition, the open one last.
     chains: Vec<Vec<PieceBlock>>,
     slabs: Slabs,
-    /// Whether full buffers go out as streaming stores.
+    /// Whether full buffers are written with streaming stores.
     is_streaming: bool,
 }
 
-/// Address of the next row in the open block of a partition, and of the block's end; both null before
-/// the first.
+/// Address of the next row in the open block of a partition, and of the block's end; both null before the first.
 #[derive(Clone, Copy)]
 struct Head {
     next: *mut u64,
@@ -57,14 +55,14 @@ struct Slabs {
     arena: Arena,
     home: Option<NodeId>,
     memory: Vec<NodeBuffer>,
-    /// Bytes handed out of the last slab.
+    /// Used bytes of the last slab.
     used: usize,
     next: usize,
 }
 
 impl<const W: usize> Scatter<W> {
-    /// A scatter whose rows lie on `home`, by the calling thread's first touch where that is none.
-    /// `rows` is how many are expected.
+    /// A scatter with rows on `home`, or without one, where the calling thread's first touch puts them. `rows` is the
+    /// expected number of rows.
     pub(crate) fn new(
         arena: &Arena,
         home: Option<NodeId>,
@@ -75,7 +73,7 @@ impl<const W: usize> Scatter<W> {
         let buffer_rows = buffer_rows.clamp(8, 64).next_power_of_two();
         let partitions = fan_out.partitions();
         let buffers = arena.allocate(home, partitions * buffer_rows * W * 8)?;
-        // Half-full blocks at the ends of the chains come on top of the rows.
+        // Half-full blocks at the ends of the chains take extra space.
         let expected = rows.saturating_mul(W * 8 + W * 2);
         Ok(Self {
             fan_out,
@@ -95,8 +93,8 @@ impl<const W: usize> Scatter<W> {
         })
     }
 
-    /// Takes `rows` rows: for each its partition (higher bits are cut off) and its words. After an
-    /// error the scatter holds the rows before.
+    /// Adds `rows` rows: for each its partition (higher bits are cut off) and its words. After an error the scatter
+    /// holds the rows before.
     #[inline]
     pub(crate) fn extend(
         &mut self,
@@ -128,7 +126,7 @@ impl<const W: usize> Scatter<W> {
         Ok(())
     }
 
-    /// Takes rows whose words lie in columns, and the partition of each.
+    /// Adds rows whose words are in columns, and the partition of each.
     ///
     /// # Panics
     /// When a column does not have a word for each row.
@@ -149,12 +147,12 @@ impl<const W: usize> Scatter<W> {
         })
     }
 
-    /// Sends a full buffer to its chain.
+    /// Writes a full buffer to its chain.
     #[inline]
     fn flush(&mut self, digit: usize) -> Result<(), PlacementError> {
         let words = self.buffer_rows * W;
         if self.heads[digit].next == self.heads[digit].end {
-            // The row that filled the buffer is taken back on an error, so that it can be given again.
+            // On an error the row that filled the buffer is removed, so that it can be added again.
             self.open(digit).inspect_err(|_| self.waiting[digit] -= 1)?;
         }
         let head = &mut self.heads[digit];
@@ -182,7 +180,7 @@ impl<const W: usize> Scatter<W> {
         Ok(())
     }
 
-    /// What came, by partition.
+    /// Returns the rows by partition.
     pub(crate) fn finish(mut self) -> Result<Pieces<W>, PlacementError> {
         stream::fence();
         for digit in 0..self.chains.len() {
@@ -205,8 +203,7 @@ impl<const W: usize> Scatter<W> {
         }
     }
 
-    /// Appends the rows that wait for a partition to its chain, in a block of their own where the
-    /// last one is full.
+    /// Appends the buffered rows of a partition to its chain, in a new block if the last one is full.
     fn append(&mut self, digit: usize) -> Result<(), PlacementError> {
         let bytes = self.waiting[digit] as usize * W * 8;
         if bytes == 0 {
@@ -226,7 +223,7 @@ impl<const W: usize> Scatter<W> {
 }
 
 impl Slabs {
-    /// The next block of so many bytes, a multiple of a line, and its first byte.
+    /// The next block of this size, a multiple of a line, and its first byte.
     fn cut(&mut self, bytes: usize) -> Result<(PieceBlock, *mut u8), PlacementError> {
         let room = self.memory.last().map_or(0, |slab| slab.len() - self.used);
         if room < bytes {

@@ -1,9 +1,9 @@
-//! Stores that go to memory without reading the line first and without taking room in the caches.
+//! Stores that write memory without reading the line first and without filling the caches.
 
 use std::sync::LazyLock;
 
-/// Whether they are used: where the program is compiled for processors that have them. With
-/// `ATOLL_KERNELS=portable` they are not, so that tests run what all other processors run.
+/// Whether they are used: if the program is compiled for processors that have them. `ATOLL_KERNELS=portable` disables
+/// them, so that tests run the code of all other processors.
 pub(super) fn is_used() -> bool {
     static IS_USED: LazyLock<bool> = LazyLock::new(|| {
         let kernels = std::env::var_os("ATOLL_KERNELS");
@@ -12,7 +12,7 @@ pub(super) fn is_used() -> bool {
     *IS_USED
 }
 
-/// Copies `words` 64-bit words, with streaming stores where `is_used`.
+/// Copies `words` 64-bit words, with streaming stores if `is_used`.
 ///
 /// # Safety
 /// Both ranges are valid for `words` words and do not overlap; `to` is a multiple of 64, `words` of 8.
@@ -38,7 +38,7 @@ pub(super) unsafe fn copy(from: *const u64, to: *mut u64, words: usize, is_used:
     unsafe { std::ptr::copy_nonoverlapping(from, to, words) };
 }
 
-/// Makes streaming stores visible to threads that are told of them afterwards.
+/// Makes streaming stores visible to threads that synchronize with this one afterwards.
 #[inline]
 pub(super) fn fence() {
     #[cfg(target_feature = "sse2")]
@@ -48,7 +48,7 @@ pub(super) fn fence() {
     }
 }
 
-/// Asks for the cache line at an address. Any address will do: a prefetch never faults.
+/// Prefetches the cache line at an address. Any address will do: a prefetch never faults.
 #[inline(always)]
 pub(crate) fn prefetch<T>(at: *const T) {
     #[cfg(target_feature = "sse2")]

@@ -1,8 +1,7 @@
-//! The hash table of a join: rows in the order of their slots, and a directory of where each slot's
-//! rows begin (Birler, Schmidt, Fent, Neumann: "Simple, efficient, and robust hash tables for join
-//! processing", DaMoN 2024, without its tags). Rows of one key lie side by side however many there
-//! are, and a probe of a block of keys goes over it several times without branches that depend on
-//! the data.
+//! The hash table of a join: rows in the order of their slots, and a directory of where each slot's rows begin (Birler,
+//! Schmidt, Fent, Neumann: "Simple, efficient, and robust hash tables for join processing", DaMoN 2024, without its
+//! tags). Rows of one key are adjacent, however many there are, and a probe scans a block of keys several times without
+//! data-dependent branches.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -13,16 +12,16 @@ use super::stream::prefetch;
 use super::words;
 use crate::hash;
 
-/// Rows that one call of a probe takes at most.
+/// Maximum number of rows of one probe.
 pub(crate) const PROBE_ROWS: usize = 512;
-/// Pairs that wait at most before they go to the consumer.
+/// Maximum number of buffered pairs.
 const PAIRS_MAX: usize = 2 * PROBE_ROWS;
-/// Below so many rows with candidates left, each of them is followed to its end by itself.
+/// With fewer rows left than this, each is followed to its end separately.
 const FEW: usize = 32;
 
-/// Rows to be probed: key and payload of each.
+/// Probe rows: key and payload of each.
 pub(crate) trait ProbeRows: Copy {
-    /// How many.
+    /// Number of rows.
     fn len(self) -> usize;
     /// Key and payload of a row.
     ///
@@ -89,13 +88,13 @@ impl Pairs {
         Self { build: vec![0; PAIRS_MAX], probe: vec![0; PAIRS_MAX], count: 0 }
     }
 
-    /// Hands all pairs over.
+    /// Passes all pairs to the consumer.
     fn flush<E>(&mut self, to: &mut impl FnMut(&[u64], &[u64]) -> Result<(), E>) -> Result<(), E> {
         let count = std::mem::take(&mut self.count);
         if count == 0 { Ok(()) } else { to(&self.build[..count], &self.probe[..count]) }
     }
 
-    /// Makes room for `rows` more.
+    /// Makes room for `rows` more pairs.
     #[inline(always)]
     pub(super) fn reserve<E>(
         &mut self,
@@ -106,14 +105,14 @@ impl Pairs {
         if self.count + rows > PAIRS_MAX { self.flush(to) } else { Ok(()) }
     }
 
-    /// A place to write pairs to; what it has written counts after [`close`](Self::close).
+    /// A writer of pairs; its pairs count after [`close`](Self::close).
     #[inline(always)]
     pub(super) fn open(&mut self) -> OpenPairs {
         let (build, probe) = (self.build.as_mut_ptr(), self.probe.as_mut_ptr());
         OpenPairs { build, probe, count: self.count }
     }
 
-    /// Takes what was written.
+    /// Takes the written pairs.
     #[inline(always)]
     pub(super) fn close(&mut self, open: OpenPairs) {
         assert!(open.count <= PAIRS_MAX);
@@ -121,7 +120,7 @@ impl Pairs {
     }
 }
 
-/// Pairs being written: kept in registers while a loop runs.
+/// A write position, kept in registers while a loop runs.
 pub(super) struct OpenPairs {
     build: *mut u64,
     probe: *mut u64,
@@ -129,7 +128,7 @@ pub(super) struct OpenPairs {
 }
 
 impl OpenPairs {
-    /// Writes a pair, which counts where `keep` says so.
+    /// Writes a pair, which counts if `keep` is true.
     ///
     /// # Safety
     /// There is room, made by [`reserve`](Pairs::reserve), and the pairs still exist and are not used
@@ -145,7 +144,7 @@ impl OpenPairs {
     }
 }
 
-/// A row with candidates left: those at positions `at` to `end`.
+/// A row with remaining candidates at positions `at` to `end`.
 #[derive(Clone, Copy, Debug, Default)]
 struct ProbeCursor {
     row: u32,
@@ -153,7 +152,7 @@ struct ProbeCursor {
     end: u32,
 }
 
-/// What a worker probes with, reused from block to block.
+/// Scratch space of a worker's probes, reused between blocks.
 #[derive(Debug)]
 pub(crate) struct ProbeScratch {
     cursors: Vec<ProbeCursor>,
@@ -171,12 +170,12 @@ impl ProbeScratch {
         }
     }
 
-    /// For each row of the last block that was probed with `FOUND`, 1 where it has a match.
+    /// For each row of the last block probed with `FOUND`, 1 if it has a match.
     pub(crate) fn found(&self) -> &[u8] {
         &self.found
     }
 
-    /// Hands over the pairs that wait.
+    /// Passes the buffered pairs to the consumer.
     pub(crate) fn flush<E>(
         &mut self,
         mut to: impl FnMut(&[u64], &[u64]) -> Result<(), E>,
@@ -190,17 +189,17 @@ impl ProbeScratch {
 pub(crate) struct JoinTable {
     directory: NodeBuffer,
     rows: NodeBuffer,
-    /// Marks of rows that have found a match, where asked for.
+    /// Marks of matched rows, if requested.
     marks: Option<NodeBuffer>,
     mask: usize,
     len: usize,
 }
 
 impl JoinTable {
-    /// Most rows.
+    /// Maximum number of rows.
     pub(crate) const ROWS_MAX: usize = (u32::MAX / 2) as usize;
 
-    /// Bytes that a table of so many rows takes, marks aside.
+    /// Bytes of a table of this many rows, without marks.
     pub(crate) fn bytes(rows: usize) -> usize {
         rows * 16 + slots(rows) * 4
     }
@@ -218,7 +217,7 @@ impl JoinTable {
         Ok(Self { directory, rows, marks, mask: 0, len: 0 })
     }
 
-    /// Bytes of the rows and slots it is filled with.
+    /// Bytes of its rows and slots.
     pub(crate) fn bytes_filled(&self) -> usize {
         Self::bytes(self.len)
     }
@@ -228,7 +227,7 @@ impl JoinTable {
         self.rows.len() / 16 - 1
     }
 
-    /// Fills it anew with the rows of these blocks, which is given twice.
+    /// Refills it with the rows of these blocks, which the caller passes twice.
     ///
     /// # Panics
     /// When there are more rows than it has room for.
@@ -259,7 +258,7 @@ impl JoinTable {
         }
     }
 
-    /// Its rows, with the mark of each: false where it has none.
+    /// Its rows, each flagged if it is marked.
     pub(crate) fn marked_rows(&self) -> impl Iterator<Item = (&[u64; 2], bool)> {
         let marks = self.marks();
         let rows = &words::rows::<2>(self.rows.as_slice())[..self.len];
@@ -275,10 +274,9 @@ impl JoinTable {
         Some(unsafe { std::slice::from_raw_parts(marks.as_ptr().cast::<AtomicU8>(), self.len) })
     }
 
-    /// Finds the matches of up to [`PROBE_ROWS`] rows and hands their pairs of payloads over, in blocks;
-    /// the last ones wait in the scratch. Candidates of equal keys count where `same` says so.
-    /// `PAIRS`: pairs are wanted; `FOUND`: which rows have a match; `far`: the table lies beyond the
-    /// second-level cache.
+    /// Finds the matches of up to [`PROBE_ROWS`] rows and passes their pairs of payloads to the consumer, in blocks;
+    /// the last ones stay in the scratch. Candidates with equal words match if `same` returns true. `PAIRS`: pairs are
+    /// wanted; `FOUND`: matched rows are wanted; `far`: the table exceeds the second-level cache.
     #[inline(always)]
     pub(crate) fn probe<const PAIRS: bool, const FOUND: bool, R: ProbeRows, E>(
         &self,
@@ -400,7 +398,7 @@ impl JoinTable {
     }
 }
 
-/// Slots for so many rows: two to four for each.
+/// Slots for this many rows: two to four each.
 fn slots(rows: usize) -> usize {
     (rows * 2).next_power_of_two().max(16)
 }

@@ -1,6 +1,6 @@
-//! Bytes of a [`NodeBuffer`](atoll_placement::NodeBuffer) as 64-bit words and rows of them.
+//! Views the bytes of a [`NodeBuffer`](atoll_placement::NodeBuffer) as 64-bit words and rows of them.
 
-/// Rows of `W` words in these bytes; what is left at the end is not among them.
+/// Rows of `W` words in these bytes; excludes a remainder at the end.
 ///
 /// # Panics
 /// When the bytes do not start at a multiple of eight, as those of a `NodeBuffer` do.
@@ -11,7 +11,7 @@ pub(crate) fn rows<const W: usize>(bytes: &[u8]) -> &[[u64; W]] {
     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / (8 * W)) }
 }
 
-/// The same, to be written.
+/// The same, for writing.
 ///
 /// # Panics
 /// As [`rows`].

@@ -1,8 +1,7 @@
-//! Radix partitioning: rows of 64-bit words dealt to pieces by some bits of a hash, or of the key
-//! itself.
+//! Radix partitioning: splits rows of 64-bit words into pieces by some bits of a hash, or of the key itself.
 //!
-//! One worker partitions with a [`Partitioner`]. Rows keep their order inside a piece. The rows of a
-//! piece are not counted beforehand: pieces are chains of blocks.
+//! One worker partitions with a [`Partitioner`]. Rows keep their order inside a piece. The rows of a piece are not
+//! counted in advance: pieces are chains of blocks.
 
 mod partitioner;
 

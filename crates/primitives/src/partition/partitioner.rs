@@ -8,8 +8,7 @@ use super::{FanOut, Pieces};
 use crate::kernel::scatter::Scatter;
 use crate::{Context, PrimitiveError};
 
-/// Deals rows of `W` 64-bit words to pieces. Each worker has one of its own; its pieces lie on the
-/// worker's node.
+/// Partitions rows of `W` 64-bit words. Each worker has its own; its pieces are on the worker's node.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -34,8 +33,8 @@ use crate::{Context, PrimitiveError};
 pub struct Partitioner<const W: usize>(Scatter<W>, FanOut);
 
 impl<const W: usize> Partitioner<W> {
-    /// A partitioner whose pieces lie on a node; without one, where the calling thread's memory comes
-    /// from. `rows` is how many rows are expected, 0 if unknown.
+    /// A partitioner with pieces on a node, or without one, where the calling thread's memory is. `rows` is the
+    /// expected number of rows, 0 if unknown.
     ///
     /// # Errors
     /// [`PrimitiveError::Memory`].
@@ -54,11 +53,11 @@ impl<const W: usize> Partitioner<W> {
         self.1
     }
 
-    /// Takes `rows` rows; `row` tells the piece and the words of each, once and in order. Bits of the
-    /// piece's number beyond the fan-out are cut off.
+    /// Adds `rows` rows; `row` returns the piece and the words of each, called once and in order. Bits of the piece's
+    /// number beyond the fan-out are cut off.
     ///
     /// # Errors
-    /// [`PrimitiveError::Memory`]; some of the rows are taken then.
+    /// [`PrimitiveError::Memory`]; some of the rows were added then.
     #[inline]
     pub fn extend(
         &mut self,
@@ -68,7 +67,7 @@ impl<const W: usize> Partitioner<W> {
         Ok(self.0.extend(rows, row)?)
     }
 
-    /// The pieces.
+    /// Returns the pieces.
     ///
     /// # Errors
     /// [`PrimitiveError::Memory`], for the last rows of each piece.

@@ -10,19 +10,17 @@ use super::{Moved, Schedule, ShuffleReport, Shuffled};
 use crate::kernel::arrays;
 use crate::{Context, Part, PrimitiveError};
 
-/// Hands every worker the batches that are meant for it.
+/// Delivers to every worker its batches.
 ///
-/// `pieces` are by source, then by whom they are meant for: as many of both as there are workers. The
-/// result is by whom they are meant for, then by source, whatever the order of the shuffle: who needs
-/// the rows of a source together has them together.
+/// `pieces` are indexed by source, then by recipient: as many of both as there are workers. The result is indexed by
+/// recipient, then by source, whatever the order of the shuffle, so that a source's rows stay together.
 ///
-/// Pulled batches, and those that threads go to, are handed over as they are, without reading them;
-/// their homes are those of the pieces. Pushed ones are copied into memory on the node of whom they
-/// are meant for, only the rows that they show, and what is read for that is counted.
+/// Pulled batches, and those that threads go to, are passed on without reading them; their homes are those of the
+/// pieces. Pushed ones are copied into memory on the recipient's node, visible rows only, and these reads are counted.
 ///
 /// # Errors
-/// [`PrimitiveError::Shape`] where the pieces are not workers × workers, [`PrimitiveError::Memory`]
-/// where there is no room for pushed ones, and [`PrimitiveError::Cancelled`].
+/// [`PrimitiveError::Shape`] if the pieces are not workers × workers, [`PrimitiveError::Memory`] if pushed ones do not
+/// fit, and [`PrimitiveError::Cancelled`].
 pub async fn batches(
     context: &Context,
     schedule: &Schedule,

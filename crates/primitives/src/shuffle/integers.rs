@@ -1,5 +1,4 @@
-//! The paper's experiment (section 4.1): pieces of 64-bit integers, of which each worker computes
-//! the mean.
+//! The paper's experiment (section 4.1): pieces of 64-bit integers, of which each worker computes the mean.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +11,10 @@ use super::{Moved, Schedule, ShuffleReport, Shuffled};
 use crate::kernel::{copy, words};
 use crate::{Context, PrimitiveError, hash};
 
-/// Blocks of the tuning that are read between two looks at the cancel token: reading is faster than
-/// any other work on rows.
+/// Tuning blocks between two cancellation checks: reading is faster than any other work on rows.
 const BLOCKS_UNCHECKED: usize = 8;
 
-/// N workers' integers, of each worker N pieces in one buffer on its node. Clones share them.
+/// Integers of N workers, with N pieces of each worker in one buffer on its node. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Integers {
     held: Arc<[NodeBuffer]>,
@@ -24,7 +22,7 @@ pub struct Integers {
     counts: Arc<[usize]>,
 }
 
-/// Room for all pieces, on the nodes of whom they are meant for.
+/// Space for all pieces, on their recipients' nodes.
 #[derive(Clone, Debug)]
 pub struct Inbox {
     /// By worker, then source.
@@ -32,7 +30,7 @@ pub struct Inbox {
     workers: usize,
 }
 
-/// A sum and how many were added up.
+/// A sum and the number of its terms.
 #[derive(Clone, Copy, Debug, Default)]
 struct RunningMean {
     sum: u128,
@@ -40,7 +38,7 @@ struct RunningMean {
 }
 
 impl Integers {
-    /// `count` random integers, dealt evenly to the workers, each of which writes its own.
+    /// `count` random integers, split evenly among the workers, each of which writes its own.
     pub async fn random(
         context: &Context,
         count: usize,
@@ -72,17 +70,17 @@ impl Integers {
         self.held.len()
     }
 
-    /// Size of all.
+    /// Total size.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.counts.iter().map(|count| 8 * *count as u64).sum())
     }
 
-    /// Home of what a worker holds, as found; none if unknown.
+    /// Observed home of a worker's data; None if unknown.
     pub fn home(&self, source: WorkerId) -> Option<NodeId> {
         self.held[source.index()].home()
     }
 
-    /// All that one worker holds.
+    /// All integers of a worker.
     pub fn held(&self, source: WorkerId) -> &[u64] {
         integers(&self.held[source.index()])
     }
@@ -107,8 +105,8 @@ impl Integers {
         &self.bytes_held(source)[8 * start..8 * end]
     }
 
-    /// The mean of each worker's pieces, none where they are empty, each piece read where the
-    /// schedule says; pushed ones are written into an [`Inbox`] first and read there.
+    /// The mean of each worker's pieces, None if they are empty. Each piece is read where the schedule says; pushed
+    /// ones are first written into an [`Inbox`] and read there.
     pub async fn means(
         &self,
         context: &Context,
@@ -132,8 +130,7 @@ impl Integers {
         Ok((states.iter().map(RunningMean::value).collect(), report))
     }
 
-    /// Writes each piece into the inbox of whom it is meant for: a schedule that pushes has its holder
-    /// do it, any other one whom it is meant for.
+    /// Writes each piece into its recipient's inbox: the holder writes it if the schedule pushes, else the recipient.
     pub async fn push(
         &self,
         context: &Context,
@@ -156,7 +153,7 @@ impl Integers {
         Ok(visited.await?.report)
     }
 
-    /// Homes as found, else as they should be.
+    /// Observed homes, or the intended ones.
     fn homes(&self, schedule: &Schedule) -> Vec<NodeId> {
         let workers = (0..self.workers() as u32).map(WorkerId);
         workers.map(|worker| self.home(worker).unwrap_or(schedule.home(worker))).collect()
@@ -164,7 +161,7 @@ impl Integers {
 }
 
 impl Inbox {
-    /// Room for these pieces, allocated by whom they are meant for.
+    /// Allocates space for these pieces, by their recipients.
     pub async fn new(context: &Context, integers: &Integers) -> Result<Self, PrimitiveError> {
         let (arena, integers) = (context.arena().clone(), integers.clone());
         let workers = integers.workers();
@@ -182,7 +179,7 @@ impl Inbox {
         Ok(Self { pieces: rooms.into_iter().flatten().collect(), workers })
     }
 
-    /// The mean of each worker's pieces, none where they are empty.
+    /// The mean of each worker's pieces, None if they are empty.
     pub async fn means(&self, context: &Context) -> Result<Vec<Option<f64>>, PrimitiveError> {
         let inbox = self.clone();
         let block = BLOCKS_UNCHECKED * context.tuning().block_rows.max(1);
@@ -208,7 +205,7 @@ fn integers(buffer: &NodeBuffer) -> &[u64] {
     words::rows::<1>(buffer.as_slice()).as_flattened()
 }
 
-/// Which of `count` go to one of so many.
+/// The share of `count` for one of this many workers.
 fn share(count: usize, parts: usize, part: usize) -> Range<usize> {
     let start = |part: usize| (count as u128 * part as u128 / parts as u128) as usize;
     start(part)..start(part + 1)
@@ -234,9 +231,9 @@ impl RunningMean {
     }
 }
 
-/// The sum of fewer than 2³² integers: modulo 2⁶⁴, and of the high halves alone, which says how often
-/// the first has wrapped (carries would hold up every addition). In four streams: a core's prefetchers
-/// follow several at a time, and read a third more a second than along one.
+/// The sum of fewer than 2³² integers: modulo 2⁶⁴, and of the high halves alone, which gives the number of wraps
+/// (carries would delay every addition). It uses four streams: a core's prefetchers follow several at a time, and read
+/// a third more per second than along one.
 fn sum(integers: &[u64]) -> u128 {
     let quarter = integers.len() / 4;
     let (a, rest) = integers.split_at(quarter);
@@ -249,7 +246,7 @@ fn sum(integers: &[u64]) -> u128 {
         high += (a >> 32) + (b >> 32) + (c >> 32) + (d >> 32);
     }
     let high = u128::from(high) << 32;
-    // What is missing are the low halves, whose sum is below 2⁶⁴.
+    // The low halves remain; their sum is less than 2⁶⁴.
     let sum = high + u128::from(all.wrapping_sub(high as u64));
     rest.iter().fold(sum, |sum, integer| sum + u128::from(*integer))
 }

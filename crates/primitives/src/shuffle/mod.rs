@@ -1,15 +1,13 @@
-//! Shuffle: every worker gets from every worker the piece that is meant for it (Li et al. 2013,
-//! section 3).
+//! Shuffle: every worker gets its piece from every worker (Li et al. 2013, section 3).
 //!
-//! N workers hold N pieces each. A [`Shuffle`] says in which [`Order`] each worker takes its turns,
-//! what is [`Moved`] (the data, or the threads to the data), and whether all wait for one another
-//! between the steps ([`Coordination`]). A [`Schedule`] is the shuffle on a machine: for each worker
-//! and step the [`Visit`] to be made. It is pure, so that it can be counted ([`Wiring`]: readers at
-//! each memory controller and transfers over each link), simulated, and run ([`Schedule::run`]) with
-//! any closure for a visit: aggregation and the sort-merge join go through it.
+//! N workers hold N pieces each. A [`Shuffle`] has the [`Order`] of each worker's turns, what is [`Moved`] (the data,
+//! or the threads to the data), and whether all wait for each other between steps ([`Coordination`]). A [`Schedule`] is
+//! the shuffle on a machine: the [`Visit`] of each worker in each step. It is pure, so that it can be counted
+//! ([`Wiring`]: readers at each memory controller and transfers over each link), simulated, and run ([`Schedule::run`])
+//! with any closure for a visit: aggregation and the sort-merge join use it.
 //!
-//! Two shuffles are ready made: of 64-bit integers ([`Integers`], the paper's experiment) and of
-//! Arrow batches ([`batches`]).
+//! Two shuffles are included: of 64-bit integers ([`Integers`], the paper's experiment) and of Arrow batches
+//! ([`batches`]).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,7 +24,7 @@
 //! let context = Context::new(runtime.clone(), Arena::new(machine, kernel, None));
 //! let ring =
 //!     Shuffle { order: Order::Ring, moved: Moved::Pulled, coordination: Coordination::Tight };
-//! let schedule = Schedule::of(&runtime, ring);
+//! let schedule = Schedule::for_runtime(&runtime, ring);
 //! let (means, report) = runtime.block_on(async {
 //!     let integers = Integers::random(&context, 100_000, 7).await?;
 //!     integers.means(&context, &schedule).await
@@ -57,28 +55,27 @@ pub use wiring::{LinkBound, LinkLoad, StepLoad, Wiring};
 /// What crosses the machine in a shuffle (Li et al. 2013, section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Moved {
-    /// The data: whom a piece is meant for reads it where it lies.
+    /// The data: the recipient of a piece reads it in place.
     Pulled,
-    /// The data: who holds a piece writes it into the memory of whom it is meant for.
+    /// The data: the holder of a piece writes it into the recipient's memory.
     Pushed,
-    /// The threads: whom a piece is meant for goes on where it lies. Its state stays where it was
-    /// allocated unless the visit copies it.
+    /// The threads: the recipient of a piece moves to it. Its state stays in place unless the visit copies it.
     Threads,
 }
 
-/// A shuffle: one of each.
+/// A shuffle: order, what moves, and coordination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shuffle {
-    /// In which order each worker takes its turns.
+    /// The order of each worker's turns.
     pub order: Order,
     /// What crosses the machine.
     pub moved: Moved,
-    /// Whether the workers wait for one another between the steps.
+    /// Whether the workers wait for each other between steps.
     pub coordination: Coordination,
 }
 
 impl Moved {
-    /// All of them.
+    /// All shuffles.
     pub const ALL: [Self; 3] = [Self::Pulled, Self::Pushed, Self::Threads];
 
     /// Its name on command lines and in reports.

@@ -1,26 +1,26 @@
-//! What a shuffle came to.
+//! Report of a shuffle.
 
 use std::time::Duration;
 
 use atoll_runtime::{ByteMatrix, StepReport};
 
-/// A shuffle that went through.
+/// Result of a shuffle.
 #[derive(Debug)]
 pub struct Shuffled<S> {
     /// The state of each worker after its last visit, by worker.
     pub states: Vec<S>,
-    /// What was done.
+    /// The report.
     pub report: ShuffleReport,
 }
 
-/// What a shuffle did.
+/// How a shuffle ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShuffleReport {
     /// From its start to the end of its last visit.
     pub time: Duration,
-    /// One report for each step; a single one for all without waiting (loose).
+    /// One report for each step, or a single one for all without waiting (loose).
     pub steps: Vec<StepReport>,
-    /// In a loose migration the arrivals of a thread at a place where another one still was.
+    /// In a loose migration, how often a thread arrived at a place where another one still was.
     pub convoys: u64,
 }
 

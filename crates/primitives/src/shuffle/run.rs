@@ -14,16 +14,16 @@ use atoll_runtime::{
 use super::{Moved, Schedule, ShuffleReport, Shuffled, Visit};
 use crate::{Context, PrimitiveError};
 
-/// What all tasks of a shuffle share.
+/// State that all tasks of a shuffle share.
 struct ShuffleRun<S, V> {
     schedule: Schedule,
     visit: V,
-    /// State of each actor; none while its visit is under way.
+    /// State of each actor; None during its visit.
     states: Vec<Mutex<Option<S>>>,
     places: WorkerPlaces,
 }
 
-/// Who is where.
+/// Positions of the threads.
 struct WorkerPlaces {
     /// Threads at each worker's place.
     present: Vec<AtomicU32>,
@@ -31,19 +31,16 @@ struct WorkerPlaces {
 }
 
 impl Schedule {
-    /// Makes all visits, each once: `visit` gets the state of the worker whose turn it is
-    /// ([`Visit::actor`]), the visit and the task's context, and works through the piece. It asks
-    /// [`TaskContext::check`] before each block and counts what it reads with
-    /// [`TaskContext::count_read`]; it runs on the node of [`Visit::place`].
+    /// Makes all visits, each once: `visit` gets the state of the worker whose turn it is ([`Visit::actor`]), the visit
+    /// and the task's context, and processes the piece. It calls [`TaskContext::check`] before each block and reports
+    /// what it reads with [`TaskContext::count_read`]; it runs on the node of [`Visit::place`].
     ///
-    /// Each worker's visits come one after another, in the order of the steps. Tight: a step starts
-    /// when the one before has ended. Loose: no waiting. When threads move, it is the state that
-    /// goes from place to place.
+    /// Each worker makes its visits one after another, in the order of the steps. Tight: a step starts when the one
+    /// before has ended. Loose: no waiting. When threads move, the state moves from place to place.
     ///
     /// # Errors
-    /// The first error of a visit, after which none is started; [`PrimitiveError::Cancelled`];
-    /// [`PrimitiveError::Shape`] where the schedule, the states and the context's workers are not as
-    /// many.
+    /// The first error of a visit, after which no visit starts; [`PrimitiveError::Cancelled`];
+    /// [`PrimitiveError::Shape`] if the numbers of the schedule, the states and the context's workers differ.
     pub async fn run<S, V>(
         &self,
         context: &Context,
@@ -90,7 +87,7 @@ where
     fn take(&self, actor: WorkerId) -> Result<S, PrimitiveError> {
         let state =
             self.states[actor.index()].lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Gone only when a visit of the same worker has failed.
+        // Missing only if a visit of the same worker has failed.
         state.ok_or(PrimitiveError::Cancelled(Cancelled))
     }
 
@@ -115,7 +112,7 @@ where
     }
 }
 
-/// A step for each of the schedule's, each visit a task at its place.
+/// One step for each of the schedule's, with each visit as a task at its place.
 async fn tight<S, V>(
     context: &Context,
     name: &str,
@@ -169,7 +166,7 @@ where
     workers.map(task).collect()
 }
 
-/// All visits of a worker, where it is.
+/// All visits of a worker, on its own node.
 async fn stays<S, V>(
     run: Arc<ShuffleRun<S, V>>,
     actor: WorkerId,
@@ -188,7 +185,7 @@ where
     Ok(())
 }
 
-/// All visits of a worker, each at its place: the state goes there and comes back.
+/// All visits of a worker, each at its place: the state moves there and comes back.
 async fn travels<S, V>(
     run: Arc<ShuffleRun<S, V>>,
     actor: WorkerId,
@@ -235,7 +232,7 @@ impl WorkerPlaces {
     }
 }
 
-/// Lets others on this worker go first, once.
+/// Yields once to other tasks of this worker.
 async fn give_way() {
     let mut gave = false;
     poll_fn(|cx| match std::mem::replace(&mut gave, true) {

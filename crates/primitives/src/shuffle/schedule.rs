@@ -9,28 +9,28 @@ use super::order::{self, Turns};
 use super::wiring::Wiring;
 use super::{Moved, Shuffle, wiring};
 
-/// A turn of a worker: one piece goes to whom it is meant for.
+/// A turn of a worker: one piece goes to its recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Visit {
     /// The step it belongs to.
     pub step: usize,
-    /// Whose turn it is, and whose state it works on: who gets the piece, or, when pushed, who holds
-    /// it.
+    /// The worker whose turn it is, and whose state it updates: the recipient of the piece, or, when pushed, its
+    /// holder.
     pub actor: WorkerId,
-    /// Whom the piece is meant for.
+    /// The recipient of the piece.
     pub worker: WorkerId,
-    /// Who holds the piece.
+    /// The holder of the piece.
     pub source: WorkerId,
-    /// On whose place it runs: the actor's, but that of the source when threads move.
+    /// The worker on whose node it runs: the actor, or the source when threads move.
     pub place: WorkerId,
 }
 
-/// The way of a piece's bytes.
+/// Route of a piece's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transfer {
-    /// Node in whose memory the bytes lie.
+    /// Home of the bytes.
     pub from: NodeId,
-    /// Node of the cpus that read them, or, when pushed, of the memory that they are written to.
+    /// Node of the cpus that read them, or, when pushed, of the memory they are written to.
     pub to: NodeId,
 }
 
@@ -40,24 +40,23 @@ pub struct Schedule {
     shuffle: Shuffle,
     /// Node of each worker.
     nodes: Vec<NodeId>,
-    /// Home of what each worker holds.
+    /// Home of each worker's data.
     homes: Vec<NodeId>,
     turns: Arc<dyn Turns>,
 }
 
 impl Schedule {
     /// The shuffle of a runtime's workers.
-    pub fn of(runtime: &Runtime, shuffle: Shuffle) -> Self {
+    pub fn for_runtime(runtime: &Runtime, shuffle: Shuffle) -> Self {
         let nodes = runtime.workers().iter().map(|worker| worker.node).collect();
         Self::new(runtime.machine(), nodes, shuffle)
     }
 
-    /// The shuffle of workers on these nodes of a machine. What a worker holds lies on its node, or,
-    /// where that has no memory, on the nearest node that has some.
+    /// The shuffle of workers on these nodes of a machine. A worker's data is on its node, or, if that has no memory,
+    /// on the nearest node that has some.
     ///
-    /// A ring is the paper's where all nodes have as many workers and a link to every other; on any
-    /// other machine nodes are put on the circle in an order that was found to load its links least
-    /// (see [`Wiring`]).
+    /// The ring is the paper's if all nodes have as many workers and a link to every other; on any other machine the
+    /// order of nodes on the circle is the one found to load its links least (see [`Wiring`]).
     pub fn new(machine: &Machine, nodes: Vec<NodeId>, shuffle: Shuffle) -> Self {
         let home = |node: &NodeId| machine.nearest_with_memory(*node).map_or(*node, |home| home.id);
         let homes: Vec<NodeId> = nodes.iter().map(home).collect();
@@ -73,7 +72,7 @@ impl Schedule {
         self.shuffle
     }
 
-    /// Number of workers, which is that of the steps and of each worker's pieces.
+    /// Number of workers, of steps, and of each worker's pieces.
     pub fn workers(&self) -> usize {
         self.nodes.len()
     }
@@ -83,12 +82,12 @@ impl Schedule {
         self.nodes[worker.index()]
     }
 
-    /// Home of what a worker holds.
+    /// Home of a worker's data.
     pub fn home(&self, worker: WorkerId) -> NodeId {
         self.homes[worker.index()]
     }
 
-    /// The turn of a worker in a step, both below [`workers`](Self::workers).
+    /// The turn of a worker in a step, both less than [`workers`](Self::workers).
     pub fn visit(&self, actor: WorkerId, step: usize) -> Visit {
         let other = WorkerId(self.turns.other(actor.index(), step) as u32);
         let (worker, source, place) = match self.shuffle.moved {
@@ -109,7 +108,7 @@ impl Schedule {
         (0..self.workers()).map(move |step| self.visit(actor, step))
     }
 
-    /// The way of the piece's bytes in a visit.
+    /// The route of the piece's bytes in a visit.
     pub fn transfer(&self, visit: &Visit) -> Transfer {
         let from = self.home(visit.source);
         match self.shuffle.moved {
@@ -118,8 +117,8 @@ impl Schedule {
         }
     }
 
-    /// What the visits load, counted over the machine's links, or, where they are not known, those
-    /// that its distances suggest.
+    /// The load of the visits, counted over the machine's links, or, if they are unknown, over those that its distances
+    /// suggest.
     pub fn wiring(&self, machine: &Machine) -> Wiring {
         Wiring::new(machine, self.nodes.iter().chain(&self.homes).copied())
     }

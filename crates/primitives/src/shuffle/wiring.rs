@@ -1,4 +1,4 @@
-//! What a schedule loads, counted over routes; and the ring that loads a machine's links least.
+//! The load of a schedule, counted over routes; and the ring that loads a machine's links least.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use atoll_topology::{Knowledge, LinkId, Machine, NodeId, links_assumed};
 use super::order::{Circle, RingOrder, Turns};
 use super::{Moved, Schedule, Transfer};
 
-/// Most workers whose ring is searched for: the search counts every visit of every candidate.
+/// Maximum number of workers for the search: it counts every visit of every candidate.
 const WORKERS_SEARCHED_MAX: usize = 256;
-/// Most nodes whose order is searched for. Machines with more have no interconnect of single links.
+/// Maximum number of nodes for the search. Machines with more have no interconnect of single links.
 const NODES_SEARCHED_MAX: usize = 16;
-/// Rounds of exchanging nodes on the circle. Two or three find the best of what exchanges find.
+/// Rounds of exchanging nodes on the circle. Two or three find the best that exchanges can find.
 const ROUNDS_MAX: usize = 8;
 
 /// The routes between a machine's nodes.
@@ -20,16 +20,16 @@ const ROUNDS_MAX: usize = 8;
 pub struct Wiring {
     /// Both directions of each link: the link, its ends, its bandwidth relative to the narrowest.
     directions: Vec<(LinkId, NodeId, NodeId, f64)>,
-    /// Directions crossed from one node to another; none where no route is known.
+    /// Directions crossed from one node to another; absent if no route is known.
     routes: BTreeMap<(NodeId, NodeId), Option<Vec<usize>>>,
 }
 
-/// What one step loads.
+/// The load of one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepLoad {
     /// Workers at each memory controller: readers, or, when pushed, writers.
     pub controllers: BTreeMap<NodeId, usize>,
-    /// Transfers over each direction of each link, also where there are none.
+    /// Transfers over each direction of each link, including zeros.
     pub links: Vec<LinkLoad>,
     /// Transfers between nodes with no known route between them.
     pub unrouted: usize,
@@ -40,44 +40,44 @@ pub struct StepLoad {
 pub struct LinkLoad {
     /// The link.
     pub link: LinkId,
-    /// Where they come from.
+    /// Source of the transfers.
     pub from: NodeId,
-    /// Where they go.
+    /// Target of the transfers.
     pub to: NodeId,
     /// How many.
     pub transfers: usize,
 }
 
-/// How far a schedule is from the best that any could do on one direction of a link.
+/// How close a schedule is to the optimum on one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkBound {
     /// The link.
     pub link: LinkId,
-    /// Where the transfers come from.
+    /// Source of the transfers.
     pub from: NodeId,
-    /// Where they go.
+    /// Target of the transfers.
     pub to: NodeId,
-    /// Most transfers in a step.
+    /// Maximum number of transfers in a step.
     pub most: usize,
-    /// Fewest that the busiest step of any schedule has: all transfers over it ÷ steps, rounded up.
+    /// Lower bound for the busiest step of any schedule: all transfers over it ÷ steps, rounded up.
     pub least: usize,
     /// Pairs of nodes whose route crosses it.
     pub pairs: usize,
 }
 
 impl Wiring {
-    /// The routes between these nodes, over the machine's links or, where it has none, over those that
-    /// its distances suggest.
+    /// The routes between these nodes, over the machine's links or, if it has none, over those that its distances
+    /// suggest.
     pub(super) fn new(machine: &Machine, nodes: impl Iterator<Item = NodeId>) -> Self {
         let mut machine = machine.clone();
         if machine.links.is_empty() {
             machine.links = links_assumed(&machine);
         }
-        Self::of(&Knowledge::of(machine), nodes)
+        Self::from_knowledge(&Knowledge::from_machine(machine), nodes)
     }
 
-    /// The routes between these nodes over what is known of a machine's links.
-    pub fn of(knowledge: &Knowledge, nodes: impl Iterator<Item = NodeId>) -> Self {
+    /// The routes between these nodes over a machine's known links.
+    pub fn from_knowledge(knowledge: &Knowledge, nodes: impl Iterator<Item = NodeId>) -> Self {
         let mut nodes: Vec<NodeId> = nodes.collect();
         nodes.sort();
         nodes.dedup();
@@ -113,7 +113,7 @@ impl Wiring {
         others.into_iter().all(|(_, route)| route.as_ref().is_some_and(|route| route.len() == 1))
     }
 
-    /// What a step of a schedule loads.
+    /// The load of a step of a schedule.
     pub fn load(&self, schedule: &Schedule, step: usize) -> StepLoad {
         let mut load = StepLoad::default();
         let mut transfers = vec![0; self.directions.len()];
@@ -133,7 +133,7 @@ impl Wiring {
         load
     }
 
-    /// The busiest step on each direction of each link, and the bound for it.
+    /// The busiest step on each direction of each link, and its lower bound.
     pub fn bounds(&self, schedule: &Schedule) -> Vec<LinkBound> {
         let steps = schedule.workers();
         let mut most = vec![0; self.directions.len()];
@@ -179,8 +179,8 @@ pub(super) fn ring(
     Arc::new(search.best(plain, nodes))
 }
 
-/// Looks for the order of nodes on the circle whose steps take the least time in all: a step takes
-/// as long as its busiest link. No order takes less than the link with most to carry does.
+/// Searches for the order of nodes on the circle with the least total time of steps: a step takes as long as its
+/// busiest link. The busiest link overall is a lower bound.
 struct Search<'a> {
     wiring: &'a Wiring,
     workers: &'a [NodeId],
@@ -242,7 +242,7 @@ impl Search<'_> {
         (0..count).map(step).sum()
     }
 
-    /// Time of the link that has most to carry over all steps, whatever their order.
+    /// Time of the busiest link over all steps, whatever their order.
     fn least(&self) -> f64 {
         let mut loads = vec![0.0; self.wiring.directions.len()];
         for actor in 0..self.workers.len() {
@@ -259,7 +259,7 @@ impl Search<'_> {
         }
     }
 
-    /// The way of what crosses the machine: the piece, or the state of a thread.
+    /// The route of what moves: the piece, or the state of a thread.
     fn way(&self, actor: usize, other: usize) -> Transfer {
         match self.moved {
             Moved::Pulled => Transfer { from: self.homes[other], to: self.workers[actor] },

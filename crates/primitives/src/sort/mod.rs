@@ -1,8 +1,8 @@
 //! Sorting: runs of rows by a 64-bit word ([`sort_rows`]), and whole inputs by a column ([`sort`]).
 //!
-//! Values of a column are sorted as words whose order as unsigned numbers is that of the values
-//! (`order.rs`). A whole input is dealt to ranges by splitters from a sample; each range is sorted by
-//! one worker and becomes a [`SortedRun`] on its node, so that nothing has to be merged.
+//! Values of a column are sorted as words whose unsigned order is that of the values (`order.rs`). A whole input is
+//! partitioned into ranges by splitters from a sample; one worker sorts each range into a [`SortedRun`] on its node, so
+//! that nothing has to be merged.
 
 mod order;
 mod parallel;

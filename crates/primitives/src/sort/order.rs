@@ -1,4 +1,4 @@
-//! Values as words whose order is that of the values.
+//! Maps values to words of the same order.
 
 use std::ops::Range;
 
@@ -15,12 +15,11 @@ use crate::PrimitiveError;
 /// The column to sort by, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortBy {
-    /// Position of the column: of an integer, float, date, time, decimal of up to 64 bits or
-    /// precision 18.
+    /// Position of the column: an integer, float, date, time, or decimal of up to 64 bits or precision 18.
     pub column: usize,
-    /// From the greatest to the least.
+    /// Sorts from the greatest to the least.
     pub descending: bool,
-    /// Nulls before all values instead of behind them.
+    /// Puts nulls before all values instead of after them.
     pub nulls_first: bool,
     /// Whether rows of equal values keep their order.
     pub stable: bool,
@@ -64,7 +63,7 @@ pub(super) enum OrderedColumn {
 }
 
 impl OrderedColumn {
-    pub(super) fn of(column: &ArrayRef) -> Result<Self, PrimitiveError> {
+    pub(super) fn try_from_array(column: &ArrayRef) -> Result<Self, PrimitiveError> {
         let width = column.data_type().primitive_width();
         Ok(match column.data_type() {
             DataType::Float16 => Self::Float16(values::<Float16Type>(column)),
@@ -103,7 +102,7 @@ impl OrderedColumn {
             Self::Signed64(column) => {
                 words.extend(column[rows].iter().map(|value| integer_word(*value)));
             }
-            // Precision 18 fits 64 bits; what does not is not a value of that type.
+            // Precision 18 fits 64 bits; larger numbers are not values of that type.
             Self::Signed128(column) => {
                 words.extend(column[rows].iter().map(|value| integer_word(*value as i64)));
             }

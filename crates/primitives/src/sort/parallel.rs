@@ -1,4 +1,4 @@
-//! A whole input sorted by a column.
+//! Sorts a whole input by a column.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::partition::{FanOut, Partitioner, Pieces};
 use crate::work::{Chunks, NumberQueue};
 use crate::{Context, Part, PrimitiveError};
 
-/// Ranges for each worker: enough that the last one done is not waited for long.
+/// Ranges for each worker: enough to avoid a long wait for the last one.
 const RANGES_PER_WORKER: usize = 16;
-/// Ranges in all, at most: each takes a buffer of each worker.
+/// Maximum number of ranges: each takes a buffer of each worker.
 const RANGES_MAX: usize = 4096;
 /// Rows of the sample for each range.
 const SAMPLE_PER_RANGE: usize = 64;
@@ -24,16 +24,15 @@ const SAMPLE_PER_RANGE: usize = 64;
 /// A sorted input.
 #[derive(Debug)]
 pub struct Sorted {
-    /// Runs in their order: all rows of one come before all of the next. A row's key is the word it was
-    /// sorted by (0 where it is null), its payload its number: rows are counted from 0 through all
-    /// parts.
+    /// Runs in order: all rows of one come before all of the next. A row's key is its sort word (0 for null), its
+    /// payload its number: rows are counted from 0 through all parts.
     pub runs: Vec<SortedRun>,
     /// Steps, with time and traffic.
     pub steps: Vec<StepReport>,
 }
 
 impl Sorted {
-    /// Numbers of the rows, in their order.
+    /// Numbers of the rows in sorted order.
     pub fn row_numbers(&self) -> impl Iterator<Item = u64> {
         self.runs.iter().flat_map(|run| run.rows()).map(|[_, number]| *number)
     }
@@ -42,8 +41,8 @@ impl Sorted {
 /// Sorts the rows of some parts by a column.
 ///
 /// # Errors
-/// [`PrimitiveError::Type`] for a column whose values do not fit 64 bits, [`PrimitiveError::Shape`] for
-/// one that is not there, [`PrimitiveError::Memory`] and [`PrimitiveError::Cancelled`].
+/// [`PrimitiveError::Type`] for a column whose values do not fit 64 bits, [`PrimitiveError::Shape`] for a missing
+/// column, [`PrimitiveError::Memory`] and [`PrimitiveError::Cancelled`].
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -96,11 +95,11 @@ impl SortInput {
             let column = columns.get(by.column).ok_or_else(|| PrimitiveError::Shape {
                 what: "the column to sort by".into(),
                 found: format!("position {}", by.column),
-                expected: format!("one below {}", columns.len()),
+                expected: format!("less than {}", columns.len()),
             })?;
             let valid = column.logical_nulls().filter(|valid| valid.null_count() > 0);
             let row_bytes = column.data_type().primitive_width().unwrap_or(8);
-            let (rows, ordered) = (column.len(), OrderedColumn::of(column)?);
+            let (rows, ordered) = (column.len(), OrderedColumn::try_from_array(column)?);
             let before = first;
             first += rows as u64;
             let home = part.home;
@@ -109,7 +108,7 @@ impl SortInput {
         Ok(Self { parts: parts.collect::<Result<_, PrimitiveError>>()?, by })
     }
 
-    /// Words of some rows of a part, in the order asked for.
+    /// Sort words of some rows of a part.
     fn words(&self, part: &InputPart, rows: Range<usize>, words: &mut Vec<u64>) {
         part.column.read(rows, words);
         if self.by.descending {
@@ -130,18 +129,18 @@ impl SortInput {
                 }
             }
         }
-        Splitters::of(sample, ranges)
+        Splitters::from_sample(sample, ranges)
     }
 }
 
-/// Deals rows to ranges; nulls are a range of their own, the first or the last.
+/// Partitions rows into ranges; nulls are a separate range, the first or the last.
 async fn deal(
     context: &Context,
     input: &Arc<SortInput>,
     splitters: Splitters,
 ) -> Result<(Vec<Pieces<2>>, StepReport), PrimitiveError> {
     let parts = input.parts.iter().map(|part| (part.home, part.rows));
-    let chunks = Chunks::of(parts, context.tuning().block_rows);
+    let chunks = Chunks::new(parts, context.tuning().block_rows);
     let (input, own) = (Arc::clone(input), context.clone());
     let nulls = if input.by.nulls_first { 0 } else { splitters.ranges() };
     let shift = usize::from(input.by.nulls_first);
@@ -173,7 +172,7 @@ async fn deal(
     context.on_workers("deal to ranges", move |_, task| deal(task)).await
 }
 
-/// Sorts each range; the runs in their order.
+/// Sorts each range; returns the runs in order.
 async fn sort_pieces(
     context: &Context,
     pieces: Vec<Pieces<2>>,

@@ -1,21 +1,21 @@
-//! Rows sorted by their first word: a radix sort from the highest digit down, whose digits follow the
-//! range of the keys at hand, so that keys close together cost no empty passes.
+//! Sorts rows by their first word: a radix sort from the highest digit down, whose digits follow the actual range of
+//! the keys, so that close keys cost no empty passes.
 //!
-//! Measured against the standard library's stable and unstable sorts on rows of two words with random
-//! keys; the crates for radix sorting take whole types, not rows by a word.
+//! Faster than the standard library's stable and unstable sorts on rows of two words with random keys; the crates for
+//! radix sorting take whole types, not rows by a word.
 
-/// Rows up to which insertion is the fastest way.
+/// Rows up to which insertion sort is fastest.
 const FEW: usize = 24;
-/// Binary digits of one pass over rows that fit the second-level cache.
+/// Bits of one pass over rows that fit the second-level cache.
 const NEAR_BITS_MAX: u32 = 11;
-/// The same over more: every part being written takes a line of the first-level cache.
+/// The same for more rows: every part being written takes a line of the first-level cache.
 const FAR_BITS: u32 = 8;
-/// Rows that are taken to fit the second-level cache.
+/// Rows assumed to fit the second-level cache.
 const NEAR_ROWS: usize = 1 << 14;
 
-/// Sorts rows by their first word; rows of equal words keep their order. `scratch` is as long as `rows`,
-/// and is left with anything. `check` is asked before each pass over many rows: its error ends the
-/// sort, and leaves the rows in any order, some of them twice.
+/// Sorts rows by their first word; rows of equal words keep their order. `scratch` must be as long as `rows`; its
+/// contents are undefined afterwards. `check` is called before each pass over many rows: its error ends the sort, and
+/// leaves the rows in any order, some of them twice.
 ///
 /// # Errors
 /// Those of `check`.
@@ -40,7 +40,7 @@ pub fn sort_rows<const W: usize, E>(
     sort_to(rows, scratch, false, check)
 }
 
-/// Sorts rows, to where they lie or to the other place.
+/// Sorts rows in place or into the other buffer.
 fn sort_to<const W: usize, E>(
     rows: &mut [[u64; W]],
     other: &mut [[u64; W]],
@@ -53,7 +53,7 @@ fn sort_to<const W: usize, E>(
         if rows.len() > NEAR_ROWS {
             check()?;
         }
-        let keys = KeyTraits::of(rows);
+        let keys = KeyTraits::from_rows(rows);
         if !keys.sorted {
             return pass(rows, other, to_other, keys, check);
         }
@@ -64,7 +64,7 @@ fn sort_to<const W: usize, E>(
     Ok(())
 }
 
-/// What the keys of some rows are like.
+/// Properties of the keys of some rows.
 struct KeyTraits {
     min: u64,
     max: u64,
@@ -72,7 +72,7 @@ struct KeyTraits {
 }
 
 impl KeyTraits {
-    fn of<const W: usize>(rows: &[[u64; W]]) -> Self {
+    fn from_rows<const W: usize>(rows: &[[u64; W]]) -> Self {
         let mut keys = Self { min: u64::MAX, max: 0, sorted: true };
         let mut before = 0;
         for row in rows {
@@ -85,7 +85,7 @@ impl KeyTraits {
     }
 }
 
-/// Deals rows by their highest digit to the other place, and sorts what has the same.
+/// Moves rows by their highest digit to the other buffer, and sorts each part.
 fn pass<const W: usize, E>(
     rows: &mut [[u64; W]],
     other: &mut [[u64; W]],
@@ -93,7 +93,7 @@ fn pass<const W: usize, E>(
     keys: KeyTraits,
     check: &mut impl FnMut() -> Result<(), E>,
 ) -> Result<(), E> {
-    // Not sorted, so that there are two keys at least, and one bit.
+    // Not sorted, so there are at least two keys, and one bit.
     let bits = u64::BITS - (keys.max - keys.min).leading_zeros();
     let digits = bits.min(digit_bits(rows.len()));
     let shift = bits - digits;
@@ -121,7 +121,7 @@ fn pass<const W: usize, E>(
     Ok(())
 }
 
-/// Digits of a pass over so many rows: few are left in each part of those that fit a cache.
+/// Bits of a pass over this many rows: each part of rows that fit a cache gets few.
 fn digit_bits(rows: usize) -> u32 {
     if rows > NEAR_ROWS { FAR_BITS } else { rows.ilog2().saturating_sub(2).clamp(3, NEAR_BITS_MAX) }
 }

@@ -22,13 +22,13 @@ impl SortedRun {
         words::rows(self.memory.as_slice())
     }
 
-    /// Node that was asked to hold it.
+    /// Requested home node.
     pub fn home(&self) -> Option<NodeId> {
         self.home
     }
 
-    /// Collects a piece from what all workers have dealt, onto the task's node, and sorts it. With
-    /// `by_payload`, rows of equal keys are sorted by payload.
+    /// Collects a piece from all workers' partitions onto the task's node, and sorts it. With `by_payload`, rows of
+    /// equal keys are sorted by payload.
     pub(crate) fn collect(
         context: &Context,
         task: &TaskContext,

@@ -1,13 +1,13 @@
-//! Where a range of keys is cut, so that every part has about as much work.
+//! Cuts a range of keys into parts of about equal work.
 
-/// Keys that part ranges: a key belongs to the range numbered by how many of them it is not below.
+/// Lower bounds of ranges: a key belongs to the range numbered by how many of them do not exceed it.
 #[derive(Clone, Debug)]
 pub(crate) struct Splitters(Vec<u64>);
 
 impl Splitters {
-    /// Cuts a sample of (key, weight) into up to `ranges` ranges of about equal weight. A key with more
-    /// than a range's weight gets one of its own.
-    pub(crate) fn of(mut sample: Vec<(u64, f64)>, ranges: usize) -> Self {
+    /// Cuts a sample of (key, weight) into up to `ranges` ranges of about equal weight. A key with more than a range's
+    /// weight gets a range of its own.
+    pub(crate) fn from_sample(mut sample: Vec<(u64, f64)>, ranges: usize) -> Self {
         sample.sort_unstable_by_key(|(key, _)| *key);
         let all: f64 = sample.iter().map(|(_, weight)| weight).sum();
         let share = all / ranges.max(1) as f64;
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn ranges_share_the_weight_and_a_hot_key_has_one_for_itself() {
         let sample = (0..1000).map(|key| (key, 1.0)).chain([(500, 1000.0)]).collect();
-        let splitters = Splitters::of(sample, 4);
+        let splitters = Splitters::from_sample(sample, 4);
         assert!(splitters.ranges() <= 4);
         assert_ne!(splitters.range(499), splitters.range(500));
         assert!(splitters.range(0) < splitters.range(999));
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn an_empty_sample_is_one_range() {
-        let splitters = Splitters::of(Vec::new(), 8);
+        let splitters = Splitters::from_sample(Vec::new(), 8);
         assert_eq!((splitters.ranges(), splitters.range(7)), (1, 0));
     }
 }

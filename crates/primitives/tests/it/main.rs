@@ -1,4 +1,4 @@
-//! Primitives against slow readable references, on machines of many shapes.
+//! Primitives against slow, readable references, on machines of many shapes.
 
 mod aggregate;
 mod join;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use atoll_topology::NodeId;
 
-/// Bytes by node; on no node where it is not known on which.
+/// Bytes by node; under no node if the node is unknown.
 pub type NodeBytes = BTreeMap<Option<NodeId>, u64>;
 
 pub(super) fn add(sum: &mut NodeBytes, node: Option<NodeId>, bytes: u64) {

@@ -1,9 +1,9 @@
-//! Positions drawn at random and yet spread evenly.
+//! Positions drawn at random but spread evenly.
 
 use atoll_sys::SplitMix64;
 
-/// Positions out of so many laid end to end: one of each of as many strips as are wanted, in rising
-/// order. As many strips as positions give every one of them.
+/// Draws one position from each of the requested number of equal strips of a range, in rising
+/// order. With as many strips as positions, it returns every position.
 pub(super) struct StripSample {
     pages: u64,
     strips: u64,

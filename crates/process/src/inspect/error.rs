@@ -1,20 +1,20 @@
-//! Why a process cannot be looked at.
+//! Why a process cannot be inspected.
 
 use std::path::PathBuf;
 
 use atoll_sys::{CallError, RootError};
 
-/// Why a process cannot be looked at, or a part of it.
+/// Why a process, or a part of it, cannot be inspected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InspectError {
-    /// No such process, or no longer.
+    /// The process does not exist, or no longer.
     #[error("process {pid} does not exist: it has ended, or the number is from another container")]
     NoProcess {
         /// Its number.
         pid: u32,
     },
-    /// No process of that name.
+    /// No process has this name.
     #[error(
         "no process is named '{name}'; a name is that of `ps -o comm` or the file name of the \
          program, in full"
@@ -29,7 +29,7 @@ pub enum InspectError {
         /// Its directory.
         path: String,
     },
-    /// No such control group.
+    /// The control group does not exist.
     #[error("control group {path} was not found: no cgroup.procs in {looked}")]
     NoGroup {
         /// As named.
@@ -37,16 +37,16 @@ pub enum InspectError {
         /// The directories tried.
         looked: String,
     },
-    /// A file of the kernel says something that cannot be understood.
+    /// A file of the kernel cannot be parsed.
     #[error("{}:{line}: expected {expected}, found '{found}'", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What should stand there.
+        /// What was expected.
         expected: &'static str,
-        /// What does, its first 60 characters.
+        /// What was found, its first 60 characters.
         found: String,
     },
     /// A file that cannot be read.
@@ -58,7 +58,7 @@ pub enum InspectError {
 }
 
 impl InspectError {
-    /// Whether it only says that a process or thread has ended.
+    /// Whether it only means that a process or thread has ended.
     pub fn is_end(&self) -> bool {
         matches!(self, Self::NoProcess { .. })
     }

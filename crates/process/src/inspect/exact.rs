@@ -9,7 +9,7 @@ use super::process_memory::{Method, ProcessMemory};
 use super::read::{Unread, field, text_if_readable};
 use super::status::Status;
 
-/// Reads it. Both files are read side by side, line by line, so that memory stays bounded however
+/// Reads it. Both files are read in parallel, line by line, so that memory stays bounded however
 /// many mappings there are.
 pub(super) fn read(
     root: &Root,
@@ -25,7 +25,7 @@ pub(super) fn read(
         while mapping.as_ref().is_some_and(|mapping| mapping.end <= pages.start) {
             mapping = maps.next()?;
         }
-        // A mapping that came between the two readings is known by its pages only.
+        // Only the pages of a mapping created between the two readings are known.
         let known: Option<&ProcessMapping> =
             mapping.as_ref().filter(|mapping| mapping.start <= pages.start);
         let kind = match (pages.kind, known) {

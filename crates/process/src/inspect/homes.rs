@@ -3,24 +3,24 @@
 use atoll_sys::{CallError, CallErrorKind, page_nodes_of};
 use atoll_topology::NodeId;
 
-/// Why homes are not told.
+/// Why homes cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PagesError {
     /// The process has ended.
     Ended,
-    /// The caller may not look into it.
+    /// The caller may not trace it.
     Denied,
     /// The kernel has no such call, or a container forbids it.
     Unsupported(String),
 }
 
-/// What no file tells: the home of a page at an address of a process.
+/// Finds the home of the page at an address of a process, which no file shows.
 pub trait PageHomes {
-    /// For each address the node of its page; nothing for a page that is not resident.
+    /// Returns the node of the page at each address; `None` for a page that is not resident.
     fn homes(&self, pid: u32, addresses: &[u64]) -> Result<Vec<Option<NodeId>>, PagesError>;
 }
 
-/// The running kernel. Takes the right to trace the process.
+/// The running kernel. Needs the right to trace the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LivePages;
 

@@ -1,19 +1,19 @@
-//! Automatic NUMA balancing: on or off, and what it has done since the machine started.
+//! Automatic NUMA balancing: whether it is on, and its counters since the machine started.
 
 use atoll_sys::Root;
 
 use super::read::text_if_readable;
 
-/// Automatic NUMA balancing of the whole machine. Nothing where the kernel does not tell.
+/// Automatic NUMA balancing of the whole machine. Fields are `None` if the kernel does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Balancing {
     /// `/proc/sys/kernel/numa_balancing`: 0 off, 1 on, 2 for memory tiers.
     pub mode: Option<u32>,
-    /// Page table entries unmapped to see who touches the page.
+    /// Page table entries unmapped to find out who touches the page.
     pub pte_updates: Option<u64>,
-    /// Touches seen.
+    /// Hinting faults.
     pub hint_faults: Option<u64>,
-    /// Of these, by a cpu of the page's own node.
+    /// Hinting faults by a cpu of the page's own node.
     pub hint_faults_local: Option<u64>,
     /// Pages moved.
     pub pages_migrated: Option<u64>,

@@ -1,4 +1,4 @@
-//! `/proc/PID/maps`: the mappings and what each is for.
+//! `/proc/PID/maps`: the mappings and their kinds.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::read::{FileLines, Unread};
 
 const EXPECTED: &str = "'START-END PERMISSIONS OFFSET DEVICE INODE PATH'";
 
-/// What a mapping is for.
+/// The kind of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MappingKind {
@@ -26,7 +26,7 @@ pub enum MappingKind {
     SharedAnonymous,
     /// `memfd_create`.
     SharedMemfd,
-    /// Shared memory of any sort, where only the sum is known.
+    /// Shared memory of any kind, if only the sum is known.
     Shared,
     /// Explicit huge pages, shared or private.
     HugePages,
@@ -34,12 +34,12 @@ pub enum MappingKind {
     Program,
     /// Other files.
     File,
-    /// Not told: only the sum is known.
+    /// Unknown kind: only the sum is known.
     Unknown,
 }
 
 impl MappingKind {
-    /// For people.
+    /// The kind, for people.
     pub fn words(self) -> &'static str {
         match self {
             Self::Heap => "heap",
@@ -53,11 +53,11 @@ impl MappingKind {
             Self::HugePages => "huge pages (explicit)",
             Self::Program => "program, libraries",
             Self::File => "files",
-            Self::Unknown => "not told apart",
+            Self::Unknown => "unknown",
         }
     }
 
-    /// For programs: as in JSON and in metrics.
+    /// The kind, for programs: as in JSON and in metrics.
     pub fn key(self) -> &'static str {
         match self {
             Self::Heap => "heap",
@@ -75,7 +75,7 @@ impl MappingKind {
         }
     }
 
-    /// Whether it is shared memory, which several processes use as one.
+    /// Whether it is shared memory, which several processes map as one.
     pub fn is_shared(self) -> bool {
         matches!(
             self,
@@ -88,7 +88,7 @@ impl MappingKind {
     }
 }
 
-/// What several processes map as one: the device and the inode.
+/// An object that several processes map: its device and its inode.
 pub(super) type SegmentId = (u32, u32, u64);
 
 /// A mapping.
@@ -96,19 +96,19 @@ pub(super) type SegmentId = (u32, u32, u64);
 pub(super) struct ProcessMapping {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Whether it can be read, written or executed: what cannot is reserved, and never touched.
+    /// Whether it can be read, written or executed: other mappings are reserved, and never touched.
     pub(super) usable: bool,
     pub(super) kind: MappingKind,
-    /// What it is a view of; none for private memory and what may hold private copies.
+    /// The mapped object; `None` for private memory and mappings that may hold private copies.
     pub(super) segment: Option<SegmentId>,
-    /// Where in it the mapping begins, in bytes.
+    /// Offset of the mapping in the object, in bytes.
     pub(super) offset: u64,
 }
 
-/// Mappings in the order of their addresses.
+/// Mappings in address order.
 pub(super) struct Maps {
     lines: FileLines,
-    /// The file that was started, of which parts are mapped without the right to execute.
+    /// The executable, parts of which are mapped without the right to execute.
     program: Option<PathBuf>,
 }
 
@@ -119,7 +119,7 @@ impl Maps {
         Ok(Self { lines, program })
     }
 
-    /// The next mapping; none behind the last.
+    /// The next mapping; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<ProcessMapping>, Unread> {
         let Some(line) = self.lines.next()? else { return Ok(None) };
         match parse(&line, self.program.as_deref()) {
@@ -180,7 +180,7 @@ fn kind(path: &str, is_program: bool, is_shared: bool) -> MappingKind {
     }
 }
 
-/// The kind of what has a name. Huge pages are recognised by the usual mount point: `numa_maps`
+/// The kind of a named mapping. Huge pages are recognised by the usual mount point: `numa_maps`
 /// marks them whatever their name.
 pub(super) fn file_kind(path: &str, is_program: bool) -> MappingKind {
     let file = path.strip_suffix(" (deleted)").unwrap_or(path);

@@ -17,9 +17,9 @@ use super::read::Unread;
 use super::segment::ObjectKey;
 use super::{InspectError, exact, sample, status};
 
-/// The memory of several processes together. What they map as one counts once: as much as `united`
-/// says, and where that says nothing for each node the most that any of them has resident, which is
-/// at least what is there of it.
+/// The memory of several processes together. Shared objects count once: with the amount in `united`,
+/// or without it, for each node, with the largest amount that any process has resident, which is
+/// a lower bound.
 pub(super) fn together<'a>(
     all: impl IntoIterator<Item = &'a ProcessMemory>,
     united: &BTreeMap<ObjectKey, NodeBytes>,
@@ -31,7 +31,7 @@ pub(super) fn together<'a>(
             add_all(sum.entry(*kind).or_default(), bytes);
         }
         for (key, segment) in memory.segments() {
-            // Its share of the sum is taken out here, and that of all put back below.
+            // Its share of the sum is subtracted here, and the shared total is added below.
             let part = sum.entry(key.0).or_default();
             let (processes, largest) = segments.entry(*key).or_default();
             *processes += 1;
@@ -72,7 +72,7 @@ pub fn read(
         false => sample::read(root, homes, pid, page_size, options, &status),
     };
     let read = match read {
-        // It may have ended in the middle.
+        // It may have ended meanwhile.
         Err(_) if !is_there(root, pid) => return Err(InspectError::NoProcess { pid }),
         read => read,
     };
@@ -102,7 +102,7 @@ pub(super) fn end_or(unread: Unread, root: &Root, pid: u32) -> InspectError {
     }
 }
 
-/// The sums that every user may read. With one node in the machine they are on it.
+/// The sums that every user may read. On a machine with one node they are on that node.
 fn totals(
     status: &status::Status,
     nodes: &NodeMap,

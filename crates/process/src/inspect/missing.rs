@@ -1,16 +1,16 @@
-//! What a look could not read.
+//! Information that could not be read.
 
-/// Something that could not be read, and what it takes.
+/// Information that could not be read, and how to get it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Missing {
-    /// What is missing.
+    /// The missing information.
     pub what: String,
-    /// What it takes to have it.
+    /// What is needed to read it.
     pub need: String,
 }
 
 impl Missing {
-    /// What takes the right to trace the process.
+    /// Information that requires the right to trace the process.
     pub(super) fn rights(what: &str) -> Self {
         let need = "the right to trace the process: run as its user, as root, or with \
                     CAP_SYS_PTRACE (where a container or hidepid forbids it, outside)";

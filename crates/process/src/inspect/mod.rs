@@ -1,16 +1,16 @@
-//! Processes looked at: where their threads run and where their memory is.
+//! Inspecting processes: where their threads run and where their memory is.
 //!
-//! [`find`] turns what a user names ([`Target`]) into processes; a [`Watcher`] looks at them as often
-//! as asked and returns a [`Snapshot`] each time; [`skew::warnings`] says what is wrong with one and
-//! which command mends it. [`ThreadReader`] and [`memory::read`] are the two halves of a look, for
-//! who needs only one of them.
+//! [`find`] turns a user's [`Target`] into processes; a [`Watcher`] inspects them as often
+//! as requested and returns a [`Snapshot`] each time; [`skew::warnings`] reports problems and
+//! the commands that fix them. [`ThreadReader`] and [`memory::read`] are the two halves of a snapshot, for
+//! callers that need only one.
 //!
-//! All is read through [`Root`](atoll_sys::Root), so a copied or written `/proc` serves as well as the
-//! live one, and through [`PageHomes`], the one question that no file answers.
+//! Everything is read through [`Root`](atoll_sys::Root), so a copied or synthetic `/proc` works as well as the
+//! live one, and through [`PageHomes`], for the one question that no file answers.
 //!
 //! | File | Reads | Finds |
 //! |---|---|---|
-//! | `target` | `/proc/*/{stat,cmdline}`, `cgroup.procs` | the processes meant |
+//! | `target` | `/proc/*/{stat,cmdline}`, `cgroup.procs` | the target processes |
 //! | `stat`, `status` | `/proc/PID/{stat,status}` | name, state, start time, cpu, resident bytes |
 //! | `sched` | `/proc/PID/task/TID/{sched,schedstat}` | time on cpus, migrations |
 //! | `threads` | all of these for each thread | [`Thread`] |
@@ -19,9 +19,9 @@
 //! | `segment`, `union` | the same pages in several processes, by `move_pages` | [`Union`] |
 //! | `kernel` | `/proc/sys/kernel/numa_balancing`, `/proc/vmstat` | [`Balancing`] |
 //!
-//! Resident is not accessed: all that is said of memory is where its pages are, not who reads them.
-//! A process may end while it is read, threads come and go: what vanished is left out, and a number
-//! that now belongs to another process (its start time differs) is not taken for the old one.
+//! Resident does not mean accessed: memory figures show where pages are, not who reads them.
+//! Processes may end and threads may come and go during a reading: those that vanished are left out, and a number
+//! reused by another process (with a different start time) is not mistaken for the old one.
 
 mod bytes;
 mod draw;

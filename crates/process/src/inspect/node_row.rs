@@ -1,4 +1,4 @@
-//! What lives on each node.
+//! Threads and memory of each node.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use super::bytes::NodeBytes;
 use super::nodes::NodeMap;
 use super::threads::Thread;
 
-/// What lives on a node.
+/// Threads and memory of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeRow {
-    /// The node; none for threads and memory of which the node is not known.
+    /// The node; `None` for threads and memory whose node is unknown.
     pub node: Option<NodeId>,
     /// Its cpus.
     pub cpus: CpuSet,
     /// Threads that last ran on it.
     pub threads: u64,
-    /// Cpus' worth of time that they use.
+    /// Cpu usage of these threads, in cpus.
     pub cpu_share: f64,
     /// Bytes resident on it.
     pub bytes: u64,
-    /// Of all that is resident: what a thread that runs here has locally. Resident, not accessed.
+    /// Local share of the resident bytes of threads that run here. Resident, not accessed.
     pub share: f64,
 }
 
-/// Every node, with those of the threads and bytes that are on it.
+/// Every node, with its threads and bytes.
 pub(super) fn rows<'a>(
     threads: impl Iterator<Item = &'a Thread>,
     bytes: &NodeBytes,
@@ -52,7 +52,7 @@ pub(super) fn rows<'a>(
         row.bytes = *bytes;
         row.share = *bytes as f64 / total;
     }
-    // What is not known comes last.
+    // Unknown nodes come last.
     let mut rows: Vec<NodeRow> = rows.into_values().collect();
     rows.sort_by_key(|row| (row.node.is_none(), row.node));
     rows

@@ -1,4 +1,4 @@
-//! The node of a cpu, also of cpus that this process may not use itself.
+//! The node of a cpu, including cpus that this process may not use itself.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,8 +7,8 @@ use atoll_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
 
 const NODES: &str = "/sys/devices/system/node";
 
-/// Nodes and their cpus. A process that is looked at may run where the one who looks may not, so a
-/// [`Machine`], which is bounded by what its own process may use, is not enough.
+/// Nodes and their cpus. An inspected process may run where the inspecting one may not, so a
+/// [`Machine`], which is limited to what its own process may use, is not enough.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeMap {
     nodes: HashMap<CpuId, NodeId>,
@@ -17,7 +17,7 @@ pub struct NodeMap {
 }
 
 impl NodeMap {
-    /// The machine's nodes, and those sysfs lists beyond.
+    /// The machine's nodes, and further nodes in sysfs.
     pub fn read(root: &Root, machine: &Machine) -> Self {
         let mut map = Self::of_machine(machine);
         for node in online(root) {
@@ -66,7 +66,7 @@ impl NodeMap {
         &self.memory
     }
 
-    /// The nodes of which a set has a cpu.
+    /// The nodes with a cpu in a set.
     pub fn nodes_of(&self, cpus: &CpuSet) -> NodeSet {
         cpus.iter().filter_map(|cpu| self.node(cpu)).collect()
     }

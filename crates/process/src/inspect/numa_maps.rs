@@ -1,8 +1,8 @@
 //! `/proc/PID/numa_maps`: for each mapping its policy and its resident pages by node.
 //!
 //! The kernel walks every page table entry to write it, so a process with much memory is sampled
-//! instead. A mapping without a policy of its own is shown with that of the process's first thread,
-//! and under `/proc/PID/task/TID` with that of the thread.
+//! instead. A mapping without a policy of its own shows that of the process's first thread,
+//! and under `/proc/PID/task/TID` that of the thread.
 
 use atoll_sys::Root;
 use atoll_topology::NodeId;
@@ -11,9 +11,9 @@ use super::maps::{MappingKind, file_kind};
 use super::read::{FileLines, Unread};
 
 const EXPECTED: &str = "'ADDRESS POLICY [KEY=VALUE] …' as in numa(7)";
-/// Words behind the policy that are not `KEY=VALUE`.
+/// Words after the policy that are not `KEY=VALUE`.
 const FLAGS: [&str; 3] = ["heap", "stack", "huge"];
-/// Keys behind the policy, beside `N` and a number. A policy may hold `=` too (`bind=static:0`).
+/// Keys after the policy, except `N` and a number. A policy may contain `=` too (`bind=static:0`).
 const KEYS: [&str; 10] = [
     "file",
     "anon",
@@ -32,15 +32,15 @@ const KEYS: [&str; 10] = [
 pub(super) struct MappingPages {
     pub(super) start: u64,
     pub(super) policy: String,
-    /// What it is for, as far as this file tells.
+    /// Its kind, as far as this file shows it.
     pub(super) kind: MappingKind,
     /// Resident pages by node, of the mapping's own page size.
     pub(super) by_node: Vec<(NodeId, u64)>,
-    /// Size of a page in bytes, where the kernel tells.
+    /// Page size in bytes, if the kernel reports it.
     pub(super) page_size: Option<u64>,
 }
 
-/// Mappings in the order of their addresses.
+/// Mappings in address order.
 pub(super) struct NumaMaps {
     lines: FileLines,
 }
@@ -50,7 +50,7 @@ impl NumaMaps {
         Ok(Self { lines: FileLines::open(root, &format!("/proc/{pid}/numa_maps"))? })
     }
 
-    /// The next mapping; none behind the last.
+    /// The next mapping; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<MappingPages>, Unread> {
         let Some(line) = self.lines.next()? else { return Ok(None) };
         match parse(&line) {
@@ -63,7 +63,7 @@ impl NumaMaps {
     }
 }
 
-/// The policy in a line: what stands between the address and the first key. Two policies have a
+/// The policy in a line: the text between the address and the first key. Two policies have a
 /// space in their name (`prefer (many)`, `weighted interleave`).
 pub(super) fn policy_in(line: &str) -> Option<String> {
     let words: Vec<&str> = words_of(line).skip(1).take_while(|word| !is_key(word)).collect();

@@ -1,22 +1,22 @@
-//! How much may be read in one look: watching must cost less than it is worth.
+//! The budget of one look: watching must cost less than it is worth.
 //!
-//! Threads are read in turn until the look's share of cpu time is spent, the rest in the next looks.
-//! What is read at once (the list of threads, the memory) is read again only when enough time has
-//! passed that its cost, as measured the last time, stays below its share.
+//! Threads are read in turn until the look's cpu budget is spent, the rest in the next looks.
+//! Data read as a whole (the list of threads, the memory) is read again only when enough time has
+//! passed that its cost, as last measured, stays within its share.
 
 use std::time::Duration;
 
 use atoll_sys::thread_cpu_time;
 
-/// Time on cpus that a look may still spend.
+/// Cpu time that a look may still spend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purse {
     end: Option<Duration>,
 }
 
 impl Purse {
-    /// So much from now on; everything where there is no bound.
-    pub(super) fn of(time: Option<Duration>) -> Self {
+    /// A budget from now on; unlimited if `None`.
+    pub(super) fn new(time: Option<Duration>) -> Self {
         Self { end: time.map(|time| thread_cpu_time() + time) }
     }
 
@@ -25,7 +25,7 @@ impl Purse {
     }
 }
 
-/// When something is to be read again.
+/// When something is read again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
     next: Duration,
@@ -36,7 +36,7 @@ impl Pace {
         at >= self.next
     }
 
-    /// Does it, and sets the next time such that it takes `share` of a cpu on average.
+    /// Runs `work`, and schedules the next run so that it takes `share` of a cpu on average.
     pub(super) fn run<T>(
         &mut self,
         at: Duration,

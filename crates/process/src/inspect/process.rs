@@ -1,4 +1,4 @@
-//! What one look found of a process.
+//! A process in a snapshot.
 
 use std::time::Duration;
 
@@ -17,30 +17,30 @@ pub struct Process {
     pub id: ProcessId,
     /// Its name: any bytes.
     pub name: String,
-    /// One letter, as `ps` has them.
+    /// One letter, as in `ps`.
     pub state: char,
     /// Its user's number.
     pub user: Option<u32>,
     /// Nodes it may allocate from (its cpuset).
     pub nodes_allowed: NodeSet,
-    /// Threads it has.
+    /// Number of threads.
     pub threads_total: u64,
-    /// Those that were read, ordered by number.
+    /// The threads read, ordered by number.
     pub threads: Vec<Thread>,
-    /// Where its memory is; none where that was not asked or cannot be told.
+    /// Where its memory is; `None` if not requested or unknown.
     pub memory: Option<ProcessMemory>,
-    /// How long before this look the memory was read: reading is paced by what it costs.
+    /// Time since the memory was read: its cost limits how often it is read.
     pub memory_age: Duration,
 }
 
 impl Process {
-    /// Every node, with what of the process lives on it.
+    /// Every node, with the threads and memory of the process on it.
     pub fn nodes(&self, nodes: &NodeMap) -> Vec<NodeRow> {
         let bytes = self.memory.as_ref().map(ProcessMemory::by_node).unwrap_or_default();
         rows(self.threads.iter(), &bytes, nodes)
     }
 
-    /// Cpus' worth of time that its threads use.
+    /// Cpu usage of its threads, in cpus.
     pub fn cpu_share(&self) -> f64 {
         self.threads.iter().filter_map(|thread| thread.cpu_share).sum()
     }

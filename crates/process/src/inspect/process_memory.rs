@@ -1,4 +1,4 @@
-//! Where a process's memory is, and how that is to be read.
+//! Where a process's memory is, and how to read that.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use super::bytes::{NodeBytes, add, add_all};
 use super::maps::{MappingKind, ProcessMapping, SegmentId};
 use super::segment::{ObjectKey, Segment};
 
-/// Resident bytes up to which a process is read exactly unless told otherwise: 10 to 20 ms.
+/// Default limit of resident bytes for reading a process exactly: 10 to 20 ms.
 const EXACT_BYTES_MAX: u64 = 4 << 30;
-/// Most segments told apart in one process.
+/// Maximum number of segments distinguished in one process.
 const SEGMENTS_MAX: usize = 4096;
-/// Most policies told apart in one process.
+/// Maximum number of policies distinguished in one process.
 const POLICIES_MAX: usize = 64;
 
-/// How to read.
+/// Options for reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOptions {
     /// Count every page however many there are.
     pub is_exact: bool,
-    /// Pages to look up in a process that is sampled.
+    /// Pages to look up in a sampled process.
     pub sample_pages: u64,
     /// Resident bytes up to which a process is not sampled.
     pub exact_bytes_max: u64,
-    /// What the choice of pages is drawn from.
+    /// Seed of the choice of pages.
     pub seed: u64,
 }
 
@@ -59,12 +59,12 @@ pub enum Method {
     Totals,
 }
 
-/// A policy and what it governs.
+/// A policy and the mappings under it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PolicyUse {
     /// The policy in the kernel's words, such as `default` or `interleave:0-3`.
     pub policy: String,
-    /// Mappings under it.
+    /// Number of mappings under it.
     pub mappings: u64,
     /// Their resident bytes.
     pub bytes: u64,
@@ -77,17 +77,17 @@ pub struct ProcessMemory {
     pub method: Method,
     /// Resident bytes by kind and node.
     pub by_kind: BTreeMap<MappingKind, NodeBytes>,
-    /// Policies in force; nothing where the process was sampled.
+    /// Policies in force; empty if the process was sampled.
     pub policies: Option<Vec<PolicyUse>>,
-    /// Bytes in transparent huge pages, where they were counted.
+    /// Bytes in transparent huge pages, if counted.
     pub huge_transparent: Option<u64>,
-    /// The kernel's PSS, where every page was counted: each page divided by the number of processes
+    /// The kernel's PSS, if every page was counted: each page divided by the number of processes
     /// of the machine that map it, so that sums over processes count no page twice. Explicit huge
-    /// pages are not in it.
+    /// pages are not included.
     pub proportional: Option<u64>,
     /// Bytes swapped out.
     pub swapped: u64,
-    /// What of it other processes may map as well.
+    /// Segments that other processes may map as well.
     segments: BTreeMap<ObjectKey, Segment>,
 }
 
@@ -118,8 +118,8 @@ impl ProcessMemory {
         }
     }
 
-    /// A mapping that may be a view of what other processes map as well. Comes before what is
-    /// [added](Self::add) of it.
+    /// A mapping of an object that other processes may map as well. Called before its pages are
+    /// [added](Self::add).
     pub(super) fn view(&mut self, kind: MappingKind, mapping: &ProcessMapping, page_size: u64) {
         let Some(key) = mapping.segment.map(|id| (kind, id)) else { return };
         if self.segments.len() < SEGMENTS_MAX || self.segments.contains_key(&key) {

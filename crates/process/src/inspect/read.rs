@@ -1,4 +1,4 @@
-//! Reading the files of a process, which may end or be out of reach at any moment.
+//! Reading the files of a process, which may end or become inaccessible at any moment.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -9,19 +9,19 @@ use atoll_sys::{Root, RootError};
 
 use super::InspectError;
 
-/// Longest line: a path of 4096 bytes in which each is written as `\ooo`, and room.
+/// Longest line: a path of 4096 bytes, each written as `\ooo`, and some slack.
 const LINE_BYTES_MAX: u64 = 32 << 10;
 /// Most lines of one file: 250 times the kernel's default limit of mappings.
 const LINES_MAX: u64 = 1 << 24;
-/// The kernel's answer to reading a file whose process has ended since it was opened.
+/// The kernel's error for reading a file whose process has ended since it was opened.
 const ESRCH: i32 = 3;
 
-/// Why a file of a process has nothing to say.
+/// Why a file of a process could not be read.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// The file is not there: the process or thread has ended, or the kernel has no such file.
+    /// The file does not exist: the process or thread has ended, or the kernel has no such file.
     Absent,
-    /// It takes rights that the caller lacks.
+    /// The caller lacks the rights.
     Denied,
     /// Anything else.
     Failed(InspectError),
@@ -55,19 +55,19 @@ impl Unread {
     }
 }
 
-/// The text of a small file. Names may hold any bytes: what is not UTF-8 is replaced.
+/// The text of a small file. Names may contain any bytes: invalid UTF-8 is replaced.
 pub(super) fn text(root: &Root, name: &str) -> Result<String, Unread> {
     let bytes = root.read_bytes(name)?;
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// The same; nothing where it cannot be read.
+/// The same; `None` if it cannot be read.
 pub(super) fn text_if_readable(root: &Root, name: &str) -> Option<String> {
     text(root, name).ok()
 }
 
-/// An error for a line that is not what it should be.
+/// An error for a malformed line.
 pub(super) fn malformed(
     path: &Path,
     line: u64,
@@ -97,7 +97,7 @@ impl FileLines {
         }
     }
 
-    /// The next line without its end; none behind the last.
+    /// The next line without its end; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Cow<'_, str>>, Unread> {
         self.buffer.clear();
         let mut limited = (&mut self.reader).take(LINE_BYTES_MAX);
@@ -118,7 +118,7 @@ impl FileLines {
         Ok(Some(String::from_utf8_lossy(&self.buffer)))
     }
 
-    /// The line just read is not what it should be.
+    /// An error for the line just read.
     pub(super) fn malformed(&self, expected: &'static str, found: &str) -> InspectError {
         malformed(&self.path, self.number, expected, found)
     }

@@ -4,9 +4,9 @@
 //! The kernel counts resident bytes in four groups (`RssAnon`, `RssFile`, `RssShmem`,
 //! `HugetlbPages`), which is known without a walk. Each group is cut into as many strips of address
 //! space as it gets samples, and one page is drawn from each strip, so that the sample is spread
-//! evenly and yet has no period that could fall in step with interleaved pages. Every resident page of
-//! a group is as likely to be drawn as any other; the group's bytes are then shared out in the
-//! proportion found. Where little of the address space is resident, more is drawn.
+//! evenly but has no period that could match interleaved pages. Every resident page of
+//! a group is equally likely to be drawn; the group's bytes are then distributed in the
+//! proportion found. If little of the address space is resident, more is drawn.
 
 use std::collections::BTreeMap;
 
@@ -21,25 +21,25 @@ use super::process_memory::{MemoryOptions, Method, ProcessMemory};
 use super::read::Unread;
 use super::status::Status;
 
-/// Groups that the kernel counts.
+/// Groups counted by the kernel.
 const GROUPS: usize = 4;
-/// Rounds at most, each drawing four times as many as the last.
+/// Maximum number of rounds, each drawing four times as many as the last.
 const ROUNDS_MAX: u32 = 3;
-/// Fewest pages drawn of a group that has any.
+/// Minimum number of pages drawn from a group that has any.
 const GROUP_PAGES_MIN: u64 = 256;
-/// A group has been seen well enough once this share of its samples was resident: one in so many.
+/// A group is sampled well enough once this share of its samples was resident: one in this many.
 const RESIDENT_WANTED: u64 = 4;
-/// Addresses handed to the kernel at a time.
+/// Addresses passed to the kernel at a time.
 const BATCH: usize = 4096;
 /// Half the width of a 95 % interval, in standard deviations.
 const DEVIATIONS: f64 = 1.96;
 
-/// What was found of one group.
+/// The result for one group.
 #[derive(Default)]
 struct GroupSample {
     looked: u64,
     resident: u64,
-    /// Whether every page of it was looked at.
+    /// Whether every page of it was looked up.
     is_whole: bool,
     found: BTreeMap<(MappingKind, Option<SegmentId>, NodeId), u64>,
 }
@@ -86,7 +86,7 @@ fn drawn(sample: u64, bytes: u64, total: u64, factor: u64) -> u64 {
     (share as u64).max(GROUP_PAGES_MIN).saturating_mul(factor)
 }
 
-/// Pages of address space of each group; tells `memory` what other processes may map as well.
+/// Pages of address space of each group; adds to `memory` what other processes may map as well.
 fn address_space(
     root: &Root,
     pid: u32,
@@ -139,9 +139,9 @@ impl DrawnPages {
 }
 
 /// Looks up the pages drawn. The mappings are read again rather than kept, so that memory is bounded
-/// by the batch however many there are; what was mapped or unmapped in between shifts the draw a
-/// little and biases nothing.
-#[expect(clippy::too_many_arguments, reason = "one call site; the arguments are what a look is")]
+/// by the batch however many there are; mappings changed in between shift the draw a
+/// little but bias nothing.
+#[expect(clippy::too_many_arguments, reason = "one call site; a look needs all arguments")]
 fn look(
     root: &Root,
     homes: &dyn PageHomes,
@@ -178,7 +178,7 @@ fn look(
     batch.flush(seen)
 }
 
-/// Addresses on their way to the kernel.
+/// Addresses to be passed to the kernel.
 struct AddressBatch<'a> {
     homes: &'a dyn PageHomes,
     pid: u32,
@@ -219,7 +219,7 @@ impl AddressBatch<'_> {
     }
 }
 
-/// The kernel's sums, shared out in the proportions found.
+/// The kernel's sums, distributed in the proportions found.
 fn share_out(
     seen: &[GroupSample; GROUPS],
     sizes: &[u64; GROUPS],

@@ -1,5 +1,5 @@
 //! `/proc/PID/task/TID/{schedstat,sched}`: time on cpus to the nanosecond, and migrations. Kernels
-//! may lack either; what they do not tell is not known.
+//! may lack either; the fields are then unknown.
 
 use atoll_sys::Root;
 
@@ -10,18 +10,18 @@ use super::read::{field, text_if_readable};
 pub(super) struct SchedStat {
     /// Nanoseconds on cpus.
     pub(super) nanos: u64,
-    /// Times it was put on one.
+    /// Times it was scheduled.
     pub(super) turns: u64,
 }
 
-/// `sched`: the kernel writes some forty lines for it.
+/// `sched`: some forty lines, which the kernel formats for each reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sched {
     /// Moves from cpu to cpu.
     pub(super) migrations: Option<u64>,
     /// Pages that automatic balancing moved for it.
     pub(super) pages_migrated: Option<u64>,
-    /// The node on which automatic balancing wants it; none where it has no opinion.
+    /// The node on which automatic balancing wants it; `None` if it has no preference.
     pub(super) node_preferred: Option<u32>,
 }
 

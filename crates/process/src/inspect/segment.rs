@@ -1,20 +1,20 @@
-//! An object in memory that several processes may map, as one of them sees it.
+//! An object in memory that several processes may map, as seen by one of them.
 
 use super::bytes::NodeBytes;
 use super::maps::{MappingKind, ProcessMapping, SegmentId};
 
-/// Which object. The kind is part of it: the kernel numbers System V segments by themselves, on the
+/// An object. The kind is part of its key: the kernel numbers System V segments separately, on the
 /// same device as other shared memory.
 pub(super) type ObjectKey = (MappingKind, SegmentId);
 
-/// Most mappings of one object by one process that are kept.
+/// Maximum number of mappings of one object by one process that are kept.
 const VIEWS_MAX: usize = 1024;
 
-/// A range of an object, at an address of the process.
+/// A range of an object, at an address in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MappedRange {
     pub(super) start: u64,
-    /// Where it begins in the object, in bytes.
+    /// Its offset in the object, in bytes.
     pub(super) offset: u64,
     pub(super) length: u64,
 }
@@ -25,16 +25,16 @@ impl MappedRange {
     }
 }
 
-/// What a process has of an object.
+/// A process's mappings of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Segment {
     /// Resident bytes.
     pub(super) bytes: NodeBytes,
-    /// Where it is mapped.
+    /// Its mappings.
     pub(super) views: Vec<MappedRange>,
-    /// Whether that is everywhere it is mapped.
+    /// Whether these are all its mappings.
     pub(super) is_whole: bool,
-    /// Bytes of a page of it, where it is not a base page.
+    /// Page size in bytes, if it is not the base page.
     pub(super) page_size: u64,
 }
 
@@ -43,7 +43,7 @@ impl Segment {
         Self { bytes: NodeBytes::new(), views: Vec::new(), is_whole: true, page_size }
     }
 
-    /// One mapping more. What goes on where the last ended is one with it.
+    /// Adds a mapping. One that continues the last is merged with it.
     pub(super) fn view(&mut self, mapping: &ProcessMapping) {
         let ProcessMapping { start, offset, .. } = *mapping;
         let length = mapping.end - start;

@@ -1,4 +1,4 @@
-//! What is wrong with where a process lives, and the command that mends it.
+//! Problems with where a process runs, and the commands that fix them.
 
 use atoll_topology::{CpuSet, NodeId, NodeSet};
 
@@ -7,29 +7,29 @@ use super::maps::MappingKind;
 use super::nodes::NodeMap;
 use super::snapshot::Snapshot;
 
-/// Less memory than this is nothing to warn of.
+/// Less memory than this is never reported.
 const BYTES_MIN: u64 = 64 << 20;
-/// The share of memory on one node from which it counts as lying there.
+/// Share of memory on one node from which the memory counts as being there.
 const ONE_NODE: f64 = 0.8;
-/// The share of local memory below which threads count as far from it.
+/// Share of local memory below which threads count as far from it.
 const FAR: f64 = 0.2;
-/// The share of all cpu time from which a node's threads count.
+/// Share of all cpu time from which a node's threads count.
 const BUSY: f64 = 0.05;
-/// Most numbers of processes in one command.
+/// Maximum number of process ids in one command.
 const PIDS_MAX: usize = 8;
 
-/// Something odd.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Warning {
     /// Stable name of the rule.
     pub rule: &'static str,
-    /// What is odd.
+    /// The problem.
     pub what: String,
-    /// The command or commands that mend it.
+    /// The command or commands that fix it.
     pub mend: Vec<String>,
 }
 
-/// What is odd about where these processes live; nothing on a machine with one node.
+/// The problems of these processes; empty on a machine with one node.
 pub fn warnings(snapshot: &Snapshot, nodes: &NodeMap) -> Vec<Warning> {
     if nodes.nodes().count() < 2 || snapshot.processes.is_empty() {
         return Vec::new();
@@ -39,7 +39,7 @@ pub fn warnings(snapshot: &Snapshot, nodes: &NodeMap) -> Vec<Warning> {
     rules.iter().filter_map(|rule| rule(&view)).collect()
 }
 
-/// What the rules look at.
+/// The input of the rules.
 struct SkewInput<'a> {
     snapshot: &'a Snapshot,
     nodes: &'a NodeMap,
@@ -54,7 +54,7 @@ fn is_own(kind: MappingKind) -> bool {
     !matches!(kind, MappingKind::Program | MappingKind::File | MappingKind::Unknown)
 }
 
-/// The node with the most of it and its share of what has a node.
+/// The node with the largest part, and its share of the parts with a known node.
 fn fullest(bytes: &NodeBytes) -> Option<(NodeId, f64, u64)> {
     let known = || bytes.iter().filter_map(|(node, bytes)| Some(((*node)?, *bytes)));
     let total: u64 = known().map(|(_, bytes)| bytes).sum();
@@ -78,8 +78,8 @@ impl<'a> SkewInput<'a> {
         self.snapshot.processes.iter().map(|process| process.id.pid).collect()
     }
 
-    /// The command that takes the pages of a node to the node where the threads run; none where that
-    /// is several, since `migratepages` takes all pages of a node to one other.
+    /// The command that moves the pages of a node to the node where the threads run. Returns no command if
+    /// there are several such nodes, since `migratepages` moves all pages of a node to one other.
     fn pages_to_threads(&self, node: NodeId) -> Vec<String> {
         match self.running.first().filter(|_| self.running.len() == 1) {
             Some(to) => vec![self.for_each(|pid| format!("migratepages {pid} {node} {to}"))],
@@ -100,7 +100,7 @@ impl<'a> SkewInput<'a> {
     }
 }
 
-/// Nodes whose threads use a share of the time that counts; where nothing runs, those of all threads.
+/// Nodes whose threads use a significant share of the time; if nothing runs, those of all threads.
 fn running(snapshot: &Snapshot) -> NodeSet {
     let total: f64 = snapshot.nodes.iter().map(|row| row.cpu_share).sum();
     let rows = snapshot.nodes.iter().filter(|row| row.threads > 0);
@@ -128,7 +128,7 @@ fn one_node(view: &SkewInput<'_>) -> Option<Warning> {
     } else {
         ""
     };
-    // Only a restart spreads pages: migratepages takes each node to one other and no node to several.
+    // Only a restart spreads pages: migratepages moves each node's pages to one other node, not to several.
     let mend = vec!["atoll run -i all -- COMMAND   # restart it with its pages interleaved".into()];
     Some(Warning {
         rule: "memory_on_one_node",
@@ -141,7 +141,7 @@ fn one_node(view: &SkewInput<'_>) -> Option<Warning> {
     })
 }
 
-/// Whether nothing but the default is in force, as far as known.
+/// Whether only the default policy is in force, as far as known.
 fn is_default(view: &SkewInput<'_>) -> bool {
     let memories = view.snapshot.processes.iter().filter_map(|process| process.memory.as_ref());
     let mut policies = memories.filter_map(|memory| memory.policies.as_ref()).flatten();
@@ -157,7 +157,7 @@ fn far_threads(view: &SkewInput<'_>) -> Option<Warning> {
     if local >= FAR || view.running.is_empty() || share < ONE_NODE {
         return None;
     }
-    // Which says more, and mends the same.
+    // That rule says more, and has the same fix.
     if excluded_node(view).is_some() {
         return None;
     }
@@ -231,7 +231,7 @@ fn cpuset(view: &SkewInput<'_>) -> Option<Warning> {
     })
 }
 
-/// Automatic balancing that moves pages placed on purpose, or is at work.
+/// Automatic balancing that is active, or moves pages placed on purpose.
 fn balancing(view: &SkewInput<'_>) -> Option<Warning> {
     let mode = view.snapshot.balancing.mode.filter(|mode| *mode != 0)?;
     if view.running.len() < 2 || view.bytes < BYTES_MIN {

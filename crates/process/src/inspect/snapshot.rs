@@ -1,4 +1,4 @@
-//! What one look found.
+//! The result of one look.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use super::target::ProcessId;
 use super::threads::Thread;
 use super::union::{Union, United};
 
-/// What one look found.
+/// The result of one look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// The processes, ordered by number.
     pub processes: Vec<Process>,
-    /// Those that ended since the look before.
+    /// Processes that ended since the previous look.
     pub ended: Vec<ProcessId>,
-    /// Memory of all processes by kind and node; what they map as one counts once.
+    /// Memory of all processes by kind and node; shared objects count once.
     pub memory: BTreeMap<MappingKind, NodeBytes>,
-    /// How that was counted.
+    /// How the shared objects were counted.
     pub union: Union,
-    /// Every node, with what lives on it.
+    /// Every node, with its threads and memory.
     pub nodes: Vec<NodeRow>,
-    /// Threads read in this look; the others are as they were read before.
+    /// Number of threads read in this look; the others are from earlier looks.
     pub threads_read: u64,
     /// Automatic balancing.
     pub balancing: Balancing,
-    /// What could not be read.
+    /// Information that could not be read.
     pub missing: Vec<Missing>,
 }
 
@@ -47,13 +47,13 @@ impl Snapshot {
         self.nodes.iter().map(|row| row.bytes).sum()
     }
 
-    /// PSS of all processes; none where it is not known of each.
+    /// PSS of all processes; `None` unless it is known for each.
     pub fn proportional(&self) -> Option<u64> {
         let memories = self.processes.iter().filter_map(|process| process.memory.as_ref());
         memories.map(|memory| memory.proportional).sum()
     }
 
-    /// Age of the oldest figures on memory.
+    /// Age of the oldest memory figures.
     pub fn memory_age(&self) -> Duration {
         self.processes.iter().map(|process| process.memory_age).max().unwrap_or_default()
     }
@@ -65,7 +65,7 @@ impl Snapshot {
             .flat_map(|process| process.threads.iter().map(move |thread| (process, thread)))
     }
 
-    /// Resident bytes by node, of the kinds chosen.
+    /// Resident bytes by node, of the chosen kinds.
     pub fn bytes_of(&self, chosen: impl Fn(MappingKind) -> bool) -> NodeBytes {
         let mut sum = NodeBytes::new();
         for (kind, bytes) in &self.memory {
@@ -76,7 +76,7 @@ impl Snapshot {
         sum
     }
 
-    /// Adds up what the processes have.
+    /// Sums over the processes.
     pub(super) fn sum_up(&mut self, nodes: &NodeMap, united: &United) {
         let memories = self.processes.iter().filter_map(|process| process.memory.as_ref());
         self.memory = together(memories, &united.bytes);

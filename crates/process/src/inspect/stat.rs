@@ -7,7 +7,7 @@ use super::read::{self, Unread};
 
 const EXPECTED: &str = "'PID (NAME) STATE …' with the 39 fields of proc(5)";
 
-/// What is used of it.
+/// The fields used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     /// `comm`: any bytes but 0, parentheses and line ends among them.
@@ -17,16 +17,16 @@ pub(super) struct Stat {
     pub(super) parent: u32,
     /// Time on cpus in the kernel's ticks.
     pub(super) ticks: u64,
-    /// Its threads: also when the first of them has ended, which makes the state Z, others may go on.
+    /// Number of threads: other threads may continue after the first has ended (state Z).
     pub(super) threads: u64,
-    /// When it started, in ticks since the machine did: tells a number used again from the old one.
+    /// When it started, in ticks since the machine did: distinguishes a reused number from the old one.
     pub(super) start: u64,
     /// The cpu it last ran on.
     pub(super) cpu: CpuId,
 }
 
 impl Stat {
-    /// Whether it has ended, and only its parent has not asked how.
+    /// Whether it has ended and its parent has not waited for it.
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
@@ -45,7 +45,7 @@ pub(super) fn read(root: &Root, name: &str) -> Result<Stat, Unread> {
 }
 
 fn parse(text: &str) -> Option<Stat> {
-    // The name ends at the last parenthesis: no field behind it has one.
+    // The name ends at the last parenthesis: no later field contains one.
     let (_, rest) = text.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;
     // proc(5) counts from 1, and the state is its field 3.
@@ -66,7 +66,7 @@ fn parse(text: &str) -> Option<Stat> {
 mod tests {
     use super::*;
 
-    /// Fields 4 to 39 as zeros but those that are read.
+    /// Fields 4 to 39, zero except those that are read.
     fn line(name: &str) -> String {
         let mut fields = vec!["0"; 36];
         for (field, value) in [(4, "1"), (14, "30"), (15, "12"), (22, "991"), (39, "5")] {

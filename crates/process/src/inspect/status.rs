@@ -5,7 +5,7 @@ use atoll_topology::{CpuSet, NodeSet};
 
 use super::read::{self, Unread, field};
 
-/// What is used of it. Sizes in bytes; zero for kernel threads and zombies, which have no memory.
+/// The fields used. Sizes in bytes; zero for kernel threads and zombies, which have no memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Status {
     pub(super) anonymous: u64,
@@ -27,7 +27,7 @@ impl Status {
     }
 }
 
-/// What is used of a thread's.
+/// The fields used for a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThreadStatus {
     pub(super) cpus_allowed: CpuSet,
@@ -44,7 +44,7 @@ pub(super) fn read(root: &Root, pid: u32) -> Result<Status, Unread> {
     let bytes = |key| kilobytes(root, &name, &text, key);
     let resident = bytes("VmRSS")?;
     let (files, shared) = (bytes("RssFile")?, bytes("RssShmem")?);
-    // Kernels before 4.5 tell only the sum.
+    // Kernels before 4.5 report only the sum.
     let anonymous = match field(&text, "RssAnon") {
         Some(_) => bytes("RssAnon")?,
         None => resident.saturating_sub(files.saturating_add(shared)),
@@ -74,7 +74,7 @@ pub(super) fn read_thread(root: &Root, name: &str) -> Result<ThreadStatus, Unrea
     })
 }
 
-/// A size; zero where the line is not there.
+/// A size; zero if the line does not exist.
 fn kilobytes(root: &Root, name: &str, text: &str, key: &str) -> Result<u64, Unread> {
     let Some(value) = field(text, key) else { return Ok(0) };
     let number = value.strip_suffix("kB").and_then(|number| number.trim().parse::<u64>().ok());
@@ -84,7 +84,7 @@ fn kilobytes(root: &Root, name: &str, text: &str, key: &str) -> Result<u64, Unre
     }
 }
 
-/// A set; empty where the line is not there.
+/// A set; empty if the line does not exist.
 fn set<T>(
     root: &Root,
     name: &str,

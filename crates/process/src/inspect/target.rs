@@ -1,4 +1,4 @@
-//! Which processes are meant: by number, by name, by control group.
+//! Target processes: by number, by name, by control group.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use atoll_sys::Root;
 use super::read::{text, text_if_readable};
 use super::{InspectError, memory, stat};
 
-/// Directories of control groups that are searched at most.
+/// Maximum number of control group directories searched.
 const GROUPS_MAX: usize = 1 << 16;
 /// Where cgroup v2 and the v1 controllers that hold all processes are mounted.
 const MOUNTS: [&str; 5] = [
@@ -18,7 +18,7 @@ const MOUNTS: [&str; 5] = [
     "/sys/fs/cgroup/memory",
 ];
 
-/// What a user names.
+/// A target named by a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A number.
@@ -36,7 +36,7 @@ impl Target {
     }
 }
 
-/// A process, which is its number and the time it started: numbers are used again.
+/// A process, identified by its number and its start time, because numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessId {
     /// Its number.
@@ -45,7 +45,7 @@ pub struct ProcessId {
     pub start: u64,
 }
 
-/// The process that has this number now; one that has ended has none, whether its parent has asked how or not.
+/// The process that has this number now. Returns an error if it has ended, even if its parent has not waited for it.
 pub fn identify(root: &Root, pid: u32) -> Result<ProcessId, InspectError> {
     let stat = stat::read(root, &format!("/proc/{pid}/stat"))
         .map_err(|unread| memory::end_or(unread, root, pid))?;
@@ -55,7 +55,7 @@ pub fn identify(root: &Root, pid: u32) -> Result<ProcessId, InspectError> {
     Ok(ProcessId { pid, start: stat.start })
 }
 
-/// The processes meant, ordered by number. `besides` is left out when found by name: the one who asks.
+/// The target processes, ordered by number. `besides` is left out of searches by name: the process that asks.
 pub fn find(
     root: &Root,
     target: &Target,
@@ -81,7 +81,7 @@ pub fn find(
     }
 }
 
-/// Those of the processes that are still there.
+/// The processes that still exist.
 fn identified(root: &Root, pids: impl Iterator<Item = u32>) -> Vec<ProcessId> {
     pids.filter_map(|pid| identify(root, pid).ok()).collect()
 }
@@ -103,7 +103,7 @@ fn is_named(root: &Root, pid: u32, name: &str) -> bool {
     program.rsplit('/').next() == Some(name)
 }
 
-/// Processes with all that descend from them.
+/// Processes with all their descendants.
 pub fn descendants(root: &Root, ancestors: &[ProcessId]) -> Result<Vec<ProcessId>, InspectError> {
     let mut children: BTreeMap<u32, Vec<ProcessId>> = BTreeMap::new();
     for pid in pids(root)? {

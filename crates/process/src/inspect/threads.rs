@@ -1,4 +1,4 @@
-//! The threads of a process: where each runs, where it may, and how much.
+//! The threads of a process: where each runs, where it may run, and its cpu usage.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -18,14 +18,14 @@ use super::sched::{self, SchedStat};
 use super::stat::{self, Stat};
 use super::status;
 
-/// Ticks in a second, which the kernel shows to programs whatever its own clock (`USER_HZ`).
+/// Ticks per second in the kernel's interface, whatever its own clock (`USER_HZ`).
 const TICKS: f64 = 100.0;
-/// How long a thread that does not run keeps what was read of it: its affinity may be changed.
+/// Maximum age of the data of an idle thread: its affinity may be changed.
 const KEPT: Duration = Duration::from_secs(60);
-/// Bytes read for a thread's policy. The kernel stops behind the mapping that fills them, and the
+/// Bytes read for a thread's policy. The kernel stops after the mapping that fills them, and the
 /// first is the program's text: reading more would walk the page tables of the heap.
 const POLICY_BYTES: usize = 64;
-/// Affinities told apart before they are forgotten and met anew.
+/// Maximum number of cached affinities.
 const SETS_MAX: usize = 4096;
 
 /// A thread.
@@ -35,7 +35,7 @@ pub struct Thread {
     pub tid: u32,
     /// Its name: any bytes.
     pub name: Arc<str>,
-    /// One letter, as `ps` has them.
+    /// One letter, as in `ps`.
     pub state: char,
     /// The cpu it last ran on.
     pub cpu: CpuId,
@@ -45,13 +45,13 @@ pub struct Thread {
     pub cpus_allowed: Arc<CpuSet>,
     /// Its own memory policy, where it can be read.
     pub policy: Option<Arc<str>>,
-    /// Share of one cpu used since it was last read, 1 being all of it; none after one reading.
+    /// Share of one cpu used since it was last read, at most 1; `None` after one reading.
     pub cpu_share: Option<f64>,
     /// Moves from cpu to cpu since it started.
     pub migrations: Option<u64>,
-    /// Times it gave its cpu up.
+    /// Voluntary context switches.
     pub switches_voluntary: Option<u64>,
-    /// Times its cpu was taken.
+    /// Involuntary context switches.
     pub switches_involuntary: Option<u64>,
     /// Pages that automatic balancing moved for it.
     pub pages_migrated: Option<u64>,
@@ -59,7 +59,7 @@ pub struct Thread {
     pub node_preferred: Option<NodeId>,
 }
 
-/// What is kept of a thread from look to look.
+/// Data of a thread kept between looks.
 #[derive(Debug)]
 struct TrackedThread {
     thread: Thread,
@@ -70,24 +70,24 @@ struct TrackedThread {
     kept_since: Duration,
 }
 
-/// Reads the threads of one process, again and again.
+/// Reads the threads of one process repeatedly.
 #[derive(Debug)]
 pub struct ThreadReader {
     pid: u32,
-    /// Every thread listed; nothing yet of those that were not read.
+    /// Every thread listed; `None` for those not read yet.
     threads: BTreeMap<u32, Option<TrackedThread>>,
-    /// The thread after which the next look goes on.
+    /// The thread after which the next look continues.
     last: u32,
     sets: HashMap<CpuSet, Arc<CpuSet>>,
 }
 
 impl ThreadReader {
-    /// Of this process.
+    /// Reads the threads of this process.
     pub fn new(pid: u32) -> Self {
         Self { pid, threads: BTreeMap::new(), last: 0, sets: HashMap::new() }
     }
 
-    /// Lists the threads: those that ended are forgotten, those that came are known by number.
+    /// Lists the threads: ended threads are dropped, new threads are added unread.
     pub fn list(&mut self, root: &Root) -> Result<(), InspectError> {
         let directory = format!("/proc/{}/task", self.pid);
         let names = root.list(&directory).map_err(|error| end_or(error.into(), root, self.pid))?;
@@ -100,10 +100,10 @@ impl ThreadReader {
 
     /// Reads every thread listed. `at` is the time since a moment of the caller's choice.
     pub fn read(&mut self, root: &Root, nodes: &NodeMap, at: Duration) -> Result<(), InspectError> {
-        self.read_some(root, nodes, at, Purse::of(None)).map(|_| ())
+        self.read_some(root, nodes, at, Purse::new(None)).map(|_| ())
     }
 
-    /// Reads threads in turn until the purse is empty; tells how many.
+    /// Reads threads in turn until the budget is spent; returns their number.
     pub(super) fn read_some(
         &mut self,
         root: &Root,
@@ -146,7 +146,7 @@ impl ThreadReader {
                 self.threads.insert(tid, Some(tracked));
                 Ok(())
             }
-            // It has ended, which is why it is no longer in the list.
+            // It has ended, so it is no longer in the list.
             Err(Unread::Absent) => Ok(()),
             Err(unread) => Err(end_or(unread, root, self.pid)),
         }
@@ -163,7 +163,7 @@ impl ThreadReader {
     ) -> Result<TrackedThread, Unread> {
         let directory = format!("/proc/{}/task/{tid}", self.pid);
         let stat = stat::read(root, &format!("{directory}/stat"))?;
-        // Another thread of that number is not the old one.
+        // Another thread with the same number is not the old one.
         let old = old.filter(|old| old.start == stat.start);
         let status = status::read_thread(root, &format!("{directory}/status"))?;
         let sched = sched::read(root, &directory);
@@ -196,7 +196,7 @@ impl ThreadReader {
         })
     }
 
-    /// Most threads may run where all the others may.
+    /// Most threads have the same affinity.
     fn interned(&mut self, cpus: CpuSet) -> Arc<CpuSet> {
         if self.sets.len() >= SETS_MAX {
             self.sets.clear();
@@ -211,12 +211,12 @@ impl ThreadReader {
         }
     }
 
-    /// The threads that were read, ordered by number.
+    /// The threads read so far, ordered by number.
     pub fn threads(&self) -> impl Iterator<Item = &Thread> {
         self.threads.values().flatten().map(|tracked| &tracked.thread)
     }
 
-    /// Threads listed, read or not.
+    /// Number of threads listed, read or not.
     pub fn len(&self) -> usize {
         self.threads.len()
     }
@@ -227,13 +227,13 @@ impl ThreadReader {
     }
 }
 
-/// Whether a thread has not run since it was read, so that nothing of it has changed but what others
-/// may have set.
+/// Whether a thread has not run since it was read, so that nothing has changed except settings made by
+/// others.
 fn is_asleep(old: &TrackedThread, run: Option<SchedStat>, at: Duration) -> bool {
     run.is_some() && old.run == run && at.saturating_sub(old.kept_since) < KEPT
 }
 
-/// Share of a cpu between two readings, from nanoseconds where the kernel counts them.
+/// Cpu usage between two readings, from nanoseconds if the kernel counts them.
 fn share(old: &TrackedThread, run: Option<SchedStat>, stat: &Stat, at: Duration) -> Option<f64> {
     let elapsed = at.saturating_sub(old.read_at).as_secs_f64();
     let used = match (old.run, run) {
@@ -250,7 +250,7 @@ fn policy(root: &Root, directory: &str) -> Option<Arc<str>> {
     let mut buffer = [0; POLICY_BYTES];
     let length = std::fs::File::open(path).and_then(|mut file| file.read(&mut buffer)).ok()?;
     let text = String::from_utf8_lossy(&buffer[..length]);
-    // The last word may be cut: a policy is whole only if something follows it.
+    // The last word may be cut off: a policy is complete only if something follows it.
     let line = text.split_once('\n').map(|(line, _)| line);
     let line = line.or_else(|| text.rsplit_once(' ').map(|(whole, _)| whole))?;
     policy_in(line).map(Into::into)

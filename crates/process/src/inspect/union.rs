@@ -1,13 +1,13 @@
-//! What several processes map as one, counted once: every page that any of them has in its page
+//! Objects that several processes map, counted once: every page that any of the processes has in its page
 //! table.
 //!
 //! A page is known by its offset in the object, since processes may map it at different addresses.
-//! The homes of all offsets are asked for through the process that has most of the object, those
-//! that it does not map through the next, and so on. Where that takes too many questions, offsets are
-//! drawn, the same for all processes, and what is found of them is scaled up.
+//! The homes of all offsets are requested from the process that maps most of the object, those
+//! that it does not map from the next one, and so on. If that takes too many requests, offsets are
+//! drawn, the same for all processes, and the result is scaled up.
 //!
-//! What no page table holds is not seen: pages that only processes touched which have ended, or that
-//! were written through a file.
+//! Pages in no page table are not seen: those touched only by processes that have ended, or
+//! written through a file.
 
 use std::collections::BTreeMap;
 
@@ -24,25 +24,25 @@ use super::segment::{MappedRange, ObjectKey, Segment};
 
 /// Pages looked up in one round, which bounds memory however large an object is.
 const BATCH: usize = 16_384;
-/// Questions that may be asked, for each page that is looked up in a process that is sampled.
+/// Maximum number of requests for each page looked up in a sampled process.
 const QUESTIONS_PER_SAMPLE: u64 = 64;
 /// The same while watching, so that the figures are not minutes old: some 25 ms' worth.
 const QUESTIONS_PER_SAMPLE_WATCHED: u64 = 8;
-/// Questions that may be asked where every page is to be counted: some ten seconds' worth.
+/// Maximum number of requests if every page is to be counted: some ten seconds' worth.
 const QUESTIONS_MAX: u64 = 1 << 26;
-/// Fewest pages drawn of an object.
+/// Minimum number of pages drawn from an object.
 const DRAWN_MIN: u64 = 64;
 /// Half the width of a 95 % interval, in standard deviations.
 const DEVIATIONS: f64 = 1.96;
 
-/// How the memory that several processes map as one was counted.
+/// How shared objects were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 #[serde(tag = "method", rename_all = "snake_case")]
 pub enum Union {
-    /// There is none.
+    /// There are none.
     #[default]
     None,
-    /// Every page that a living process has mapped, once.
+    /// Every page mapped by a living process, once.
     Exact,
     /// Some pages were looked up, drawn at random, in all processes.
     Sampled {
@@ -53,10 +53,10 @@ pub enum Union {
         /// Half the width of the 95 % confidence interval of the bytes on a node.
         error_bytes: u64,
     },
-    /// The pages of some of it cannot be asked for: of that, for each node the most that any one
-    /// process has, which is at least what is there.
+    /// The pages of some objects cannot be looked up: for those, for each node, the largest amount of any one
+    /// process, which is a lower bound.
     Maximum,
-    /// Some processes may not be looked into: what they map as one counts in each of them.
+    /// Some processes may not be traced: their shared objects count in each of them.
     Each,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct United {
     pub(super) missing: Vec<Missing>,
 }
 
-/// What is asked: an object with the processes that map it, those first that have most of it.
+/// A request: an object with the processes that map it, those that map most of it first.
 struct SharedObject<'a> {
     key: ObjectKey,
     parts: Vec<(u32, &'a Segment)>,
@@ -77,8 +77,8 @@ struct SharedObject<'a> {
 }
 
 impl United {
-    /// Counts what these processes map as one, with fewer questions where that is to be done again
-    /// and again.
+    /// Counts the shared objects of these processes, with fewer requests if the count is to be
+    /// repeated.
     pub(super) fn read(
         homes: &dyn PageHomes,
         page_size: u64,
@@ -121,7 +121,7 @@ impl United {
     }
 }
 
-/// Whether sums are all that is known of one of several processes.
+/// Whether only sums are known of one of several processes.
 fn counts_in_each(processes: &[Process]) -> bool {
     let mut memories = processes.iter().filter_map(|process| process.memory.as_ref());
     processes.len() > 1
@@ -137,7 +137,7 @@ fn questions(options: &MemoryOptions, is_watched: bool) -> u64 {
     options.sample_pages.saturating_mul(per_sample)
 }
 
-/// What more than one process maps.
+/// Objects mapped by more than one process.
 fn objects(processes: &[Process], page_size: u64) -> Vec<SharedObject<'_>> {
     let mut parts: BTreeMap<ObjectKey, Vec<(u32, &Segment)>> = BTreeMap::new();
     for process in processes {
@@ -152,14 +152,14 @@ fn objects(processes: &[Process], page_size: u64) -> Vec<SharedObject<'_>> {
         parts.sort_by_key(|(_, segment)| std::cmp::Reverse(has(segment)));
         let page = parts.iter().map(|(_, segment)| segment.page_size).max();
         let views = parts.iter().flat_map(|(_, segment)| &segment.views);
-        let ranges = ObjectRanges::of(views, page.unwrap_or(page_size).max(page_size));
+        let ranges = ObjectRanges::from_views(views, page.unwrap_or(page_size).max(page_size));
         objects.push(SharedObject { key, parts, ranges, drawn: 0 });
     }
     objects
 }
 
-/// Says how many pages of each object are looked up, such that all the questions stay within their
-/// bound: small objects whole, what they leave for the larger ones.
+/// Decides how many pages of each object are looked up so that all requests stay within their
+/// bound: small objects completely, larger ones from the remainder.
 fn allot(objects: &mut [SharedObject<'_>], questions: u64) {
     let asked =
         |object: &SharedObject<'_>| object.ranges.pages.saturating_mul(object.parts.len() as u64);
@@ -175,7 +175,7 @@ fn allot(objects: &mut [SharedObject<'_>], questions: u64) {
 }
 
 impl SharedObject<'_> {
-    /// Pages by node among those drawn.
+    /// Drawn pages by node.
     fn look(&self, homes: &dyn PageHomes, seed: u64) -> Result<BTreeMap<NodeId, u64>, Missing> {
         if self.parts.iter().any(|(_, segment)| !segment.is_whole) {
             return Err(missing("fewer mappings: one process maps it in too many places"));
@@ -197,7 +197,7 @@ impl SharedObject<'_> {
         }
     }
 
-    /// The bytes of all pages, where the share of those drawn is the share of all.
+    /// The bytes of all pages, with the proportions of the drawn ones.
     fn scaled(&self, found: &BTreeMap<NodeId, u64>) -> NodeBytes {
         let ObjectRanges { pages, page_size, .. } = self.ranges;
         let mut bytes = NodeBytes::new();
@@ -208,8 +208,8 @@ impl SharedObject<'_> {
         bytes
     }
 
-    /// The variance of the bytes on a node, of the node of which it is largest. After Agresti and
-    /// Coull (1998), so that a share of nothing or of all has one too. Strips make it smaller.
+    /// The variance of the bytes on a node, for the node with the largest variance. After Agresti and
+    /// Coull (1998), so that shares of 0 and 1 have one too. Strips make it smaller.
     fn variance(&self, found: &BTreeMap<NodeId, u64>) -> f64 {
         if self.drawn >= self.ranges.pages {
             return 0.0;
@@ -224,7 +224,7 @@ impl SharedObject<'_> {
     }
 }
 
-/// Asks a process for those of the offsets, in rising order, that it maps here; leaves the
+/// Looks up those of the offsets, in rising order, that a process maps; keeps the
 /// others.
 fn ask(
     homes: &dyn PageHomes,
@@ -270,16 +270,16 @@ fn missing(need: &str) -> Missing {
     Missing { what: WHAT.to_owned(), need: need.to_owned() }
 }
 
-/// The parts of an object that are mapped anywhere, laid end to end.
+/// The mapped parts of an object, laid end to end.
 struct ObjectRanges {
-    /// First offset in the object, and pages that come before it in the order.
+    /// First offset in the object, and number of pages before it in the order.
     parts: Vec<(u64, u64)>,
     pages: u64,
     page_size: u64,
 }
 
 impl ObjectRanges {
-    fn of<'a>(views: impl Iterator<Item = &'a MappedRange>, page_size: u64) -> Self {
+    fn from_views<'a>(views: impl Iterator<Item = &'a MappedRange>, page_size: u64) -> Self {
         let page = |offset: u64| offset / page_size;
         let mut ranges: Vec<(u64, u64)> =
             views.map(|view| (page(view.offset), view.end().div_ceil(page_size))).collect();
@@ -296,7 +296,7 @@ impl ObjectRanges {
         Self { parts, pages, page_size }
     }
 
-    /// The offset of a page, by its place in the order.
+    /// The offset of a page, by its index in the order.
     fn offset(&self, page: u64) -> u64 {
         let behind = self.parts.partition_point(|(_, before)| *before <= page);
         let Some((offset, before)) = self.parts[..behind].last() else { return 0 };

@@ -1,4 +1,4 @@
-//! Looks at processes as often as asked, and keeps what makes two looks a rate.
+//! Inspects processes repeatedly, and keeps the data from which two looks yield a rate.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use super::threads::ThreadReader;
 use super::union::{Union, United};
 use super::{InspectError, stat, status};
 
-/// Of the time that watching may cost, the parts of the list of threads, of the threads themselves,
-/// of the memory, and of what several processes map as one. The rest is for showing what was found.
+/// Parts of the watching budget for the list of threads, for the threads themselves,
+/// for the memory, and for shared objects. The rest is for displaying the results.
 const SHARE_LIST: f64 = 0.1;
 const SHARE_THREADS: f64 = 0.35;
 const SHARE_MEMORY: f64 = 0.2;
 const SHARE_UNION: f64 = 0.1;
 
-/// What is read from.
+/// The sources.
 #[derive(Clone, Copy)]
 pub struct ProcessSource<'a> {
     /// procfs and sysfs.
@@ -36,7 +36,7 @@ pub struct ProcessSource<'a> {
     pub homes: &'a dyn PageHomes,
     /// The node of every cpu.
     pub nodes: &'a NodeMap,
-    /// Bytes of a base page.
+    /// Base page size in bytes.
     pub page_size: u64,
 }
 
@@ -52,17 +52,17 @@ impl<'a> ProcessSource<'a> {
     }
 }
 
-/// What to look at and at what cost.
+/// What to inspect and at what cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WatchOptions {
     /// How memory is read.
     pub memory: MemoryOptions,
-    /// Share of one cpu that looking may cost on average, and the time between two looks; no bound
-    /// where none.
+    /// Average share of one cpu that looking may cost, and the time between two looks; unlimited
+    /// if `None`.
     pub budget: Option<(f64, Duration)>,
 }
 
-/// What is kept of a process.
+/// Data of a process kept between looks.
 struct TrackedProcess {
     threads: ThreadReader,
     list: Pace,
@@ -72,18 +72,18 @@ struct TrackedProcess {
     missing: Vec<Missing>,
 }
 
-/// Looks at processes.
+/// Inspects processes repeatedly.
 pub struct Watcher {
     options: WatchOptions,
     processes: BTreeMap<ProcessId, TrackedProcess>,
-    /// The process after which threads are read first in the next look.
+    /// The process whose threads are read first in the next look is the one after this.
     last: Option<ProcessId>,
     united: United,
     union_pace: Pace,
 }
 
 impl Watcher {
-    /// At these processes.
+    /// Watches these processes.
     pub fn new(processes: &[ProcessId], options: WatchOptions) -> Self {
         let mut watcher = Self {
             options,
@@ -96,7 +96,7 @@ impl Watcher {
         watcher
     }
 
-    /// At these too.
+    /// Adds processes.
     pub fn follow(&mut self, processes: &[ProcessId]) {
         for id in processes {
             self.processes.entry(*id).or_insert_with(|| TrackedProcess {
@@ -110,18 +110,18 @@ impl Watcher {
         }
     }
 
-    /// The processes that are looked at.
+    /// The watched processes.
     pub fn processes(&self) -> Vec<ProcessId> {
         self.processes.keys().copied().collect()
     }
 
-    /// Reads every thread whatever it costs, and no memory, so that the next look knows how much they
-    /// run. `at` is the time since a moment of the caller's choice, here and in [`look`](Self::look).
+    /// Reads every thread regardless of cost, and no memory, so that the next look knows their cpu
+    /// usage. `at` is the time since a moment of the caller's choice, here and in [`look`](Self::look).
     pub fn prime(&mut self, source: &ProcessSource<'_>, at: Duration) -> Result<(), InspectError> {
         self.read_threads(source, at, None).map(|_| ())
     }
 
-    /// Looks. Processes that ended are in the snapshot by number, and are not looked at again.
+    /// Takes a snapshot. Processes that ended are listed by number, and are not inspected again.
     pub fn look(
         &mut self,
         source: &ProcessSource<'_>,
@@ -158,7 +158,7 @@ impl Watcher {
         Ok(snapshot)
     }
 
-    /// Counts what several processes map as one, if it is time.
+    /// Counts shared objects, if it is time.
     fn unite(&mut self, source: &ProcessSource<'_>, at: Duration, processes: &[Process]) {
         if self.union_pace.is_due(at) {
             let share = self.options.budget.map(|(share, _)| share * SHARE_UNION);
@@ -169,7 +169,7 @@ impl Watcher {
         }
     }
 
-    /// Part of the budget that each process gets, as a share of a cpu.
+    /// Each process's part of the budget, as a share of a cpu.
     fn share_each(&self, part: f64) -> Option<f64> {
         let (share, _) = self.options.budget?;
         Some(share * part / self.processes.len().max(1) as f64)
@@ -183,7 +183,7 @@ impl Watcher {
     ) -> Result<(u64, Vec<ProcessId>), InspectError> {
         let list_share = self.share_each(SHARE_LIST);
         let (ids, mut ended) = self.listed(source, at, list_share)?;
-        let purse = Purse::of(budget);
+        let purse = Purse::new(budget);
         let mut read = 0;
         for id in ids {
             let Some(tracked) = self.processes.get_mut(&id) else { continue };
@@ -201,7 +201,7 @@ impl Watcher {
         Ok((read, ended))
     }
 
-    /// The processes that are still there with their threads listed, beginning with the one whose
+    /// The processes that still exist, with their threads listed, starting with the one whose
     /// turn it is; and those that have ended.
     fn listed(
         &mut self,
@@ -221,7 +221,7 @@ impl Watcher {
         Ok((there, ended))
     }
 
-    /// The processes, beginning with the one whose turn it is.
+    /// The processes, starting with the one whose turn it is.
     fn in_turn(&self) -> Vec<ProcessId> {
         let mut ids: Vec<ProcessId> = self.processes.keys().copied().collect();
         let first = ids.iter().position(|id| Some(*id) > self.last).unwrap_or(0);
@@ -293,10 +293,10 @@ impl TrackedProcess {
     }
 }
 
-/// Its state; an error once it has ended, also where another process has got its number.
+/// Its state. Returns an error once it has ended, even if another process has its number.
 fn still_there(root: &Root, id: ProcessId) -> Result<stat::Stat, InspectError> {
     let pid = id.pid;
-    // That of the first thread: the kernel adds up all threads for the one of the process.
+    // The state of the first thread: the kernel sums over all threads for that of the process.
     let stat = stat::read(root, &format!("/proc/{pid}/task/{pid}/stat"))
         .map_err(|unread| end_or(unread, root, pid))?;
     if stat.start == id.start { Ok(stat) } else { Err(InspectError::NoProcess { pid }) }

@@ -1,4 +1,4 @@
-//! The calls that a placement consists of, behind a trait so that tests can answer as any kernel.
+//! The system calls of a placement, as a trait so that tests can simulate any kernel.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use super::policy::MemoryPolicy;
 /// Share of a node's memory below which it counts as nearly full: 1 / 20.
 const FULL_BELOW: u64 = 20;
 
-/// What is asked of the kernel, for the calling thread and all it starts from then on.
+/// Calls that apply to the calling thread and everything it starts afterwards.
 pub trait PlacementCalls: Send + Sync {
     /// `sched_setaffinity`.
     fn set_affinity(&self, cpus: &CpuSet) -> Result<(), CallError>;
@@ -22,7 +22,7 @@ pub trait PlacementCalls: Send + Sync {
     /// `set_mempolicy`.
     fn set_policy(&self, policy: &MemoryPolicy) -> Result<(), CallError>;
 
-    /// File cache of a node, which the kernel gives up for memory bound to it; zero where unknown.
+    /// File cache of a node, which the kernel reclaims for memory bound to it; zero if unknown.
     fn reclaimable(&self, node: NodeId) -> Bytes;
 }
 
@@ -48,13 +48,13 @@ impl PlacementCalls for LiveCalls {
     }
 }
 
-/// Numbers of a set are below the bitmap's bound, which is the same.
+/// Numbers of a set are below the limit of the bitmap, which is the same.
 fn bitmap(numbers: impl Iterator<Item = u32>) -> Bitmap {
     Bitmap::from_numbers(numbers.filter(|n| *n <= sys::BITMAP_NUMBER_MAX)).unwrap_or_default()
 }
 
-/// Asks the kernel for an instance's cpus and policy, for the calling thread. What is refused is
-/// returned; the rest holds.
+/// Applies an instance's cpus and policy to the calling thread. Returns what is refused;
+/// the rest takes effect.
 pub fn apply(instance: &InstancePlan, calls: &dyn PlacementCalls) -> Vec<Obstacle> {
     let affinity = instance.cpus.as_ref().and_then(|cpus| {
         let refused = calls.set_affinity(cpus).err()?;
@@ -67,9 +67,9 @@ pub fn apply(instance: &InstancePlan, calls: &dyn PlacementCalls) -> Vec<Obstacl
     affinity.into_iter().chain(policy).collect()
 }
 
-/// What stands in the way of a plan: what the plan itself found, nodes that are nearly full, and what
-/// the kernel refuses when it is asked by a thread that ends at once. Filters and capabilities cannot
-/// be known in any other way.
+/// The obstacles of a plan: those that the plan itself found, nodes that are nearly full, and calls that
+/// the kernel refuses in a short-lived thread. There is no other way to find out about filters and
+/// capabilities.
 pub fn probe(machine: &Machine, plan: &LaunchPlan, calls: &dyn PlacementCalls) -> Vec<Obstacle> {
     let mut found = plan.obstacles.clone();
     let is_several = plan.instances.len() > 1;
@@ -88,8 +88,8 @@ fn tried(instance: &InstancePlan, calls: &dyn PlacementCalls) -> Vec<Obstacle> {
     std::thread::scope(|scope| scope.spawn(|| apply(instance, calls)).join().unwrap_or_default())
 }
 
-/// Nodes that single-node and bound memory goes to and that have next to nothing left. Interleaved
-/// memory passes a full node over.
+/// Nodes with almost no free memory that single-node or bound memory goes to. Interleaved
+/// memory skips a full node.
 fn full_nodes(machine: &Machine, plan: &LaunchPlan, calls: &dyn PlacementCalls) -> Vec<Obstacle> {
     use sys::PolicyMode::{Bind, Preferred, PreferredMany};
     let mut seen = HashSet::new();

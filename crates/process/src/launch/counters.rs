@@ -1,10 +1,10 @@
-//! What the kernel counts for the whole machine: pages migrated and automatic balancing's faults.
+//! Counters of the whole machine: pages migrated and automatic balancing's faults.
 
 use std::collections::BTreeMap;
 
 use atoll_sys::Root;
 
-/// Counters of `/proc/vmstat`, those that tell of placement.
+/// Counters of `/proc/vmstat` about placement.
 const NAMES: [&str; 8] = [
     "numa_hit",
     "numa_miss",
@@ -16,7 +16,7 @@ const NAMES: [&str; 8] = [
     "pgmigrate_success",
 ];
 
-/// Values of the counters that this kernel has, by the kernel's names.
+/// Counters of this kernel, by the kernel's names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(transparent)]
 pub struct MachineCounters {
@@ -24,7 +24,7 @@ pub struct MachineCounters {
 }
 
 impl MachineCounters {
-    /// Reads `/proc/vmstat`; empty where it cannot be read.
+    /// Reads `/proc/vmstat`; empty if it cannot be read.
     pub fn read(root: &Root) -> Self {
         let text = root.read_text("/proc/vmstat").unwrap_or_default();
         let value = |name: &str| {
@@ -34,7 +34,7 @@ impl MachineCounters {
         Self { values: NAMES.iter().filter_map(|name| Some((*name, value(name)?))).collect() }
     }
 
-    /// How far each counter came since then.
+    /// The increase of each counter since then.
     pub fn since(&self, then: &Self) -> Self {
         let before = |name| then.values.get(name).copied().unwrap_or(0);
         let values =

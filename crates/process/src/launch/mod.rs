@@ -2,17 +2,17 @@
 //!
 //! Affinity and memory policy belong to a thread and are inherited over fork and exec. So a thread of
 //! Atoll asks the kernel for both and then becomes the program ([`replace`]) or starts it
-//! ([`supervise`]); nothing is done to a program that runs.
+//! ([`supervise`]); running programs are not changed.
 //!
 //! | Step | Where |
 //! |---|---|
-//! | what is asked for: strategy or numactl's flags, and how many instances | [`LaunchRequest`] |
-//! | what that means on a machine: cpus and policy of each instance | [`LaunchPlan`] |
-//! | what stands in its way, found before or met on the way | [`Obstacle`], [`probe`] |
-//! | the calls, behind a trait that tests answer | [`PlacementCalls`], [`LiveCalls`] |
-//! | the program of an instance, `{i}` and the like filled in | [`Program`] |
+//! | the request: strategy or numactl's flags, and number of instances | [`LaunchRequest`] |
+//! | the plan on a machine: cpus and policy of each instance | [`LaunchPlan`] |
+//! | obstacles, found before or during the start | [`Obstacle`], [`probe`] |
+//! | the system calls, as a trait that tests implement | [`PlacementCalls`], [`LiveCalls`] |
+//! | the program of an instance, with `{i}` and other placeholders replaced | [`Program`] |
 //! | started, watched, stopped together | [`supervise`], [`LaunchOutcome`] |
-//! | where its pages were meanwhile, and what the machine counted | [`Sampled`], [`MachineCounters`] |
+//! | where its pages were, and the machine's counters | [`Sampled`], [`MachineCounters`] |
 
 mod calls;
 mod counters;

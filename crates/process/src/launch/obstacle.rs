@@ -1,11 +1,11 @@
-//! What stands in the way of a placement, with its cause and what would remove it.
+//! Obstacles to a placement, with their causes and remedies.
 
 use atoll_sys::{CallError, CallErrorKind, PolicyMode};
 use atoll_topology::{Bytes, CpuSet, IdSet, Machine, NodeId, NodeSet, ResolvedSet};
 
 use super::policy::{MemoryPolicy, mode_name};
 
-/// Why the kernel does not, or may not, do what was asked.
+/// Why the kernel does not, or may not, carry out a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObstacleCause {
@@ -21,34 +21,34 @@ pub enum ObstacleCause {
     Forbidden,
     /// The kernel lacks the call or the mode.
     KernelTooOld,
-    /// The node has next to no memory left.
+    /// The node has almost no free memory.
     NodeFull,
-    /// The kernel's word for it is in the message.
+    /// The kernel's error is in the message.
     Other,
 }
 
 impl ObstacleCause {
-    /// Whether the machine has no node or cpu of that name.
+    /// Whether the node or cpu does not exist.
     pub fn is_no_such(self) -> bool {
         matches!(self, Self::NoSuchNode | Self::NoSuchCpu)
     }
 
-    /// Whether this machine or kernel can never do it, whatever the rights.
+    /// Whether this machine or kernel can never do it, regardless of rights.
     pub fn is_not_here(self) -> bool {
         matches!(self, Self::NoSuchNode | Self::NoSuchCpu | Self::NothingThere | Self::KernelTooOld)
     }
 }
 
-/// A part of a placement that is refused, impossible or in danger.
+/// A part of a placement that is refused, impossible or at risk.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Obstacle {
-    /// The instance; `None` where it concerns all.
+    /// The instance; `None` if it concerns all.
     pub instance: Option<usize>,
-    /// The system call that is refused, or that is not made because of it.
+    /// The system call that is refused, or omitted because of the obstacle.
     pub call: &'static str,
-    /// Why.
+    /// The cause.
     pub cause: ObstacleCause,
-    /// What, why, and what would help.
+    /// The problem, the cause, and the remedy.
     pub message: String,
 }
 
@@ -86,7 +86,7 @@ where
     if set.len() == 1 { one } else { several }
 }
 
-/// What nodes are to give.
+/// The resource that nodes provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Give {
     Cpus,
@@ -101,7 +101,7 @@ impl Give {
         }
     }
 
-    /// Nodes that have some that may be used.
+    /// The usable nodes that have the resource.
     fn nodes(self, machine: &Machine) -> NodeSet {
         match self {
             Self::Cpus => machine.nodes_with_cpus().map(|node| node.id).collect(),
@@ -110,7 +110,7 @@ impl Give {
     }
 }
 
-/// What of a set of nodes cannot be used.
+/// The unusable part of a set of nodes.
 pub(super) fn of_nodes(machine: &Machine, set: &ResolvedSet<NodeId>, give: Give) -> Vec<Obstacle> {
     let known: NodeSet = machine.nodes.iter().map(|node| node.id).collect();
     let empty = set.forbidden.intersection(&known).difference(&machine.hidden.nodes);
@@ -136,8 +136,8 @@ fn of_missing_nodes(missing: &NodeSet, all: &NodeSet, give: Give) -> Obstacle {
     obstacle(give.call(), ObstacleCause::NoSuchNode, message)
 }
 
-/// Nodes that have none of what they are to give, as far as can be seen: which node a cpu outside of
-/// the affinity mask belongs to is not known.
+/// Nodes without the resource, as far as known: the node of a cpu outside of
+/// the affinity mask is unknown.
 fn of_empty_nodes(machine: &Machine, empty: &NodeSet, give: Give) -> Obstacle {
     let (those, have) = (nodes_text(empty), by_number(empty, "has", "have"));
     let allowed: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
@@ -174,7 +174,7 @@ pub(super) fn of_outside_nodes(machine: &Machine, outside: &NodeSet, give: Give)
     obstacle(give.call(), ObstacleCause::NotAllowed, message)
 }
 
-/// What of a set of cpus cannot be used.
+/// The unusable part of a set of cpus.
 pub(super) fn of_cpus(
     machine: &Machine,
     set: &ResolvedSet<atoll_topology::CpuId>,
@@ -198,7 +198,7 @@ pub(super) fn of_cpus(
     found
 }
 
-/// The kernel's answer to `sched_setaffinity`.
+/// The obstacle for an error of `sched_setaffinity`.
 pub(super) fn of_affinity(error: CallError, cpus: &CpuSet) -> Obstacle {
     let (cause, reason) = match (error.kind(), error.errno_name()) {
         (_, "EINVAL") => (
@@ -219,7 +219,7 @@ pub(super) fn of_affinity(error: CallError, cpus: &CpuSet) -> Obstacle {
 const SECCOMP: &str = "a seccomp filter forbids the call or a capability is missing; permit it \
                        (Docker: --cap-add SYS_NICE), or run outside of the container";
 
-/// The kernel's answer to `set_mempolicy`.
+/// The obstacle for an error of `set_mempolicy`.
 pub(super) fn of_policy(error: CallError, policy: &MemoryPolicy) -> Obstacle {
     let (cause, reason) = match (error.kind(), error.errno_name()) {
         (_, "EINVAL") => match since(policy) {
@@ -245,7 +245,7 @@ pub(super) fn of_policy(error: CallError, policy: &MemoryPolicy) -> Obstacle {
     obstacle(POLICY, cause, message)
 }
 
-/// The Linux that brought a mode which a kernel of today may lack.
+/// The Linux version that introduced a mode which a current kernel may lack.
 fn since(policy: &MemoryPolicy) -> Option<&'static str> {
     match policy.mode {
         PolicyMode::WeightedInterleave => Some("6.9"),
@@ -255,7 +255,7 @@ fn since(policy: &MemoryPolicy) -> Option<&'static str> {
     }
 }
 
-/// A node that has `left` of its memory.
+/// The obstacle for a node with `left` bytes of free memory.
 pub(super) fn of_full_node(
     policy: &MemoryPolicy,
     node: NodeId,
@@ -267,7 +267,7 @@ pub(super) fn of_full_node(
             "beyond that the kernel kills the program (OOM); free some, or prefer \
                              the node instead of binding to it"
         }
-        _ => "what is beyond that goes to other nodes; free some, or choose another node",
+        _ => "the rest goes to other nodes; free some, or choose another node",
     };
     let mode = mode_name(policy.mode);
     let message = format!("node {node} is nearly full: {left} of {of} for {mode} memory; {then}");

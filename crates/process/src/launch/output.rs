@@ -1,4 +1,4 @@
-//! Where the output of instances goes: through, marked with the instance's number, or into logs.
+//! The output of instances: passed through, marked with the instance's number, or written to logs.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,25 +10,25 @@ use std::thread;
 
 use super::error::LaunchError;
 
-/// Longest piece of output without a line's end that is held back.
+/// Longest incomplete line that is held back.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// A stream that several instances write whole lines to.
 pub type SharedWrite = Arc<Mutex<dyn Write + Send>>;
 
-/// Where output goes.
+/// The destination of output.
 #[derive(Clone)]
 pub enum OutputSink {
-    /// To Atoll's own stdout and stderr, untouched.
+    /// Atoll's own stdout and stderr, unchanged.
     Through,
     /// Line by line to these two, each line after `[i] `.
     Marked {
-        /// For what instances write to stdout.
+        /// For the instances' stdout.
         stdout: SharedWrite,
-        /// For what they write to stderr.
+        /// For the instances' stderr.
         stderr: SharedWrite,
     },
-    /// To `i.log` in this directory, stdout and stderr together. What was there is written over.
+    /// `i.log` in this directory, stdout and stderr together. Existing files are overwritten.
     Logs(PathBuf),
 }
 
@@ -43,7 +43,7 @@ impl std::fmt::Debug for OutputSink {
 }
 
 impl OutputSink {
-    /// Sets where a program that is to start writes to.
+    /// Sets the destination of a program that is about to start.
     pub(super) fn attach(&self, command: &mut Command, instance: usize) -> Result<(), LaunchError> {
         match self {
             Self::Through => {}
@@ -58,7 +58,7 @@ impl OutputSink {
         Ok(())
     }
 
-    /// Copies what a started program writes, in threads that each hold `done` until its end.
+    /// Copies the output of a started program, in threads that each hold `done` until its end.
     pub(super) fn copy(&self, child: &mut Child, instance: usize, done: &Sender<()>) {
         let Self::Marked { stdout, stderr } = self else { return };
         if let Some(from) = child.stdout.take() {
@@ -94,8 +94,8 @@ fn copy_in_thread(
     let _ = thread::Builder::new().name(format!("output-{instance}")).spawn(copy);
 }
 
-/// Copies line by line until the end. When the reader is gone it goes on reading, so that the
-/// program does not stand still.
+/// Copies line by line until the end. After the reader is gone it keeps reading, so that the
+/// program does not block.
 fn copy_marked(from: impl Read, to: &SharedWrite, mark: &str) {
     let mut from = BufReader::new(from);
     let mut line = mark.as_bytes().to_vec();

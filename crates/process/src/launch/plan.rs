@@ -1,4 +1,4 @@
-//! What a request means on a machine. Pure: nothing is asked of the kernel.
+//! The plan of a request on a machine. Pure: makes no system calls.
 
 use atoll_placement::{MemoryHome, Policy, Strategy};
 use atoll_sys::PolicyMode;
@@ -10,14 +10,14 @@ use super::policy::MemoryPolicy;
 use super::request::{LaunchRequest, MemoryFlag};
 use super::seats::{InstanceSeat, seats};
 
-/// What will be asked of the kernel.
+/// What the kernel will be asked for.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LaunchPlan {
-    /// Each instance; one for the program alone.
+    /// The instances; one if the program runs alone.
     pub instances: Vec<InstancePlan>,
-    /// What was asked for and cannot be part of the plan.
+    /// Requested parts that the plan cannot include.
     pub obstacles: Vec<Obstacle>,
-    /// What has no effect, as a sentence each.
+    /// Requests without effect, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -28,11 +28,11 @@ pub struct InstancePlan {
     pub index: usize,
     /// Node it belongs to.
     pub node: NodeId,
-    /// Domain it belongs to, where there is one instance for each.
+    /// Domain it belongs to, if there is one instance per domain.
     pub domain: Option<DomainId>,
-    /// Cpus its threads are bound to; `None` leaves them as they are.
+    /// Cpus its threads are bound to; `None` leaves the affinity unchanged.
     pub cpus: Option<CpuSet>,
-    /// Its memory policy; `None` leaves it as it is.
+    /// Its memory policy; `None` leaves it unchanged.
     pub memory: Option<MemoryPolicy>,
 }
 
@@ -67,7 +67,7 @@ impl LaunchPlan {
         Ok(Self { instances, obstacles: planner.obstacles, notes })
     }
 
-    /// Whether nothing is asked of the kernel.
+    /// Whether the plan makes no system calls.
     pub fn is_empty(&self) -> bool {
         self.instances.iter().all(|it| it.cpus.is_none() && it.memory.is_none())
     }
@@ -84,7 +84,7 @@ fn effective(request: &LaunchRequest) -> Result<Option<Strategy>, LaunchPlanErro
     }
 }
 
-/// `same` is what the other flag with nodes says: there are two at most, `-N` and a policy.
+/// `same` is the set of the other flag with nodes: there are at most two, `-N` and a policy.
 fn with_same_replaced(request: &LaunchRequest) -> Result<LaunchRequest, LaunchPlanError> {
     let mut request = request.clone();
     if request.cpus == Some(SetSpec::Same) {
@@ -111,7 +111,7 @@ struct LaunchPlanner<'a> {
 }
 
 impl LaunchPlanner<'_> {
-    /// The strategy, or the default one where it prefers a node that may not be used.
+    /// The strategy, or the default one if it prefers a node that may not be used.
     fn allowed(&mut self, strategy: Strategy) -> Strategy {
         match strategy {
             Strategy::Preferred(node) if self.machine.hidden.nodes.contains(node) => {
@@ -127,7 +127,7 @@ impl LaunchPlanner<'_> {
         }
     }
 
-    /// The nodes of `-N` that have cpus; `None` where it is not given or nothing of it is there.
+    /// The nodes of `-N` that have cpus; `None` if it is not given or none of them is usable.
     fn cpu_nodes(&mut self) -> Result<Option<NodeSet>, LaunchPlanError> {
         let Some(spec) = &self.request.cpu_nodes else { return Ok(None) };
         let allowed = self.machine.nodes_with_cpus().map(|node| node.id).collect();
@@ -178,7 +178,7 @@ impl LaunchPlanner<'_> {
         self.request.memory.as_ref().is_some_and(|memory| memory.mode == PolicyMode::Bind)
     }
 
-    /// What can be used of a set. A set of which nothing can be used is not asked for at all.
+    /// The usable part of a set. A set without a usable part is not requested at all.
     fn kept<T>(
         &mut self,
         spec: &SetSpec,
@@ -201,8 +201,8 @@ impl LaunchPlanner<'_> {
     }
 }
 
-/// Cpus and policy of an instance by its strategy; `nodes` are those of `-N`. A program alone under
-/// interleave is all parts at once: its threads are on all nodes, as its memory is.
+/// Cpus and policy of an instance by its strategy; `nodes` are those of `-N`. A single program under
+/// interleave comprises all parts: its threads are on all nodes, and so is its memory.
 fn homes(
     machine: &Machine,
     request: &LaunchRequest,
@@ -230,7 +230,7 @@ fn cpus_of(machine: &Machine, nodes: &NodeSet) -> CpuSet {
     chosen.fold(CpuSet::new(), |cpus, node| cpus.union(&node.cpus))
 }
 
-/// A strategy's policy as a call; the default is not asked for, so that what is inherited stays.
+/// A strategy's policy as a call; the default policy is not set, so that an inherited one stays.
 fn memory_policy(policy: Policy) -> Option<MemoryPolicy> {
     let (mode, nodes) = match policy {
         Policy::Default => return None,

@@ -8,16 +8,16 @@ use super::obstacle::Obstacle;
 /// Why a request has no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchPlanError {
-    /// The strategy has no answer.
+    /// The strategy is not applicable.
     #[error(transparent)]
     Strategy(#[from] StrategyError),
-    /// Copies on every node are made by the program that holds the data.
+    /// Only the program that holds the data can copy it to every node.
     #[error(
         "replicate is not supported for other programs: only a program itself can keep a copy of \
          its data on every node; try aligned with --instances nodes, or interleave"
     )]
     Replicate,
-    /// No node that may be used has cpus.
+    /// No usable node has cpus.
     #[error("no node of machine '{machine}' that may be used has cpus; check -N and the cpuset")]
     NoCpus {
         /// Name of the machine.
@@ -36,32 +36,32 @@ pub enum LaunchPlanError {
         /// Its cpus by node, domain or strategy.
         seat: CpuSet,
     },
-    /// `--preferred` takes one node.
+    /// `--preferred` with other than one node.
     #[error("'{set}' is not one node: --preferred takes exactly one; see --preferred-many")]
     NotOneNode {
         /// The set as given.
         set: SetSpec,
     },
     /// `same` without another set of nodes.
-    #[error("'same' stands for the nodes of another flag, and no other flag names nodes")]
+    #[error("'same' means the nodes of another flag, but no other flag names nodes")]
     SameAsNothing,
-    /// `!` of everything.
-    #[error("'{set}' leaves no node or cpu of those that may be used")]
+    /// `!` of the whole set.
+    #[error("'{set}' leaves no usable node or cpu")]
     EmptySet {
         /// The set as given.
         set: SetSpec,
     },
-    /// Nothing of `-N` can be used, and instances or a strategy were to be dealt out over it.
-    #[error("nothing can be started there: {}", listed(.obstacles))]
+    /// No node of `-N` is usable, and instances or a strategy need one.
+    #[error("no node of -N is usable: {}", listed(.obstacles))]
     NowhereToStart {
-        /// Why each of its nodes cannot be used.
+        /// Why each of its nodes is unusable.
         obstacles: Vec<Obstacle>,
     },
-    /// Nodes or cpus that the machine does not have, or of which none has what it is to give: a
-    /// mistake in the command, where a placement that is refused may still be done without.
+    /// Nodes or cpus that the machine does not have, or that lack the requested resource: a
+    /// mistake in the command, whereas a refused placement can be skipped.
     #[error("{}", listed(.obstacles))]
     NotThere {
-        /// What is not there.
+        /// The missing nodes or cpus.
         obstacles: Vec<Obstacle>,
     },
     /// The strategy chooses its nodes itself.

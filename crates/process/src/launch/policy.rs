@@ -5,13 +5,13 @@ use std::fmt;
 use atoll_sys::PolicyMode;
 use atoll_topology::NodeSet;
 
-/// A memory policy for a thread and all it starts.
+/// A memory policy for a thread and everything it starts.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct MemoryPolicy {
     /// The kernel's mode.
     #[serde(serialize_with = "as_name")]
     pub mode: PolicyMode,
-    /// Its nodes; empty for modes without.
+    /// Its nodes; empty for modes without nodes.
     pub nodes: NodeSet,
     /// Whether automatic NUMA balancing stays on among the nodes.
     pub balancing: bool,

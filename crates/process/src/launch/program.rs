@@ -1,4 +1,4 @@
-//! The program to start, and what stands for an instance's own values in it.
+//! The program to start, with placeholders for an instance's own values.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,21 +10,21 @@ use atoll_topology::{CpuSet, Machine};
 use super::error::LaunchError;
 use super::plan::InstancePlan;
 
-/// A program with its arguments and additions to its environment.
+/// A program with its arguments and additional environment variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Name or path.
     pub name: OsString,
     /// Arguments.
     pub arguments: Vec<OsString>,
-    /// Variables it has beside those of Atoll.
+    /// Environment variables in addition to Atoll's own.
     pub environment: Vec<(OsString, OsString)>,
 }
 
 impl Program {
     /// The program of an instance: in its arguments and environment `{i}`, `{node}`, `{domain}` and
-    /// `{cpus}` are replaced by the instance's number, node, domain, and list of cpus (all that may
-    /// be used, where its threads are free). Other braces stay.
+    /// `{cpus}` are replaced by the instance's number, node, domain, and list of cpus (all usable ones,
+    /// if its threads are free). Other braces stay.
     pub fn of_instance(
         &self,
         machine: &Machine,
@@ -66,8 +66,8 @@ pub fn replace(program: &Program) -> LaunchError {
 
 type Values<'a> = [(&'a str, Option<String>)];
 
-/// The text with every placeholder replaced, from left to right; what was put in is not looked at
-/// again.
+/// Replaces every placeholder in the text, from left to right; replacements are not
+/// searched again.
 fn filled(text: &OsStr, values: &Values<'_>) -> Result<OsString, LaunchError> {
     let mut rest = text.as_bytes();
     let mut out = Vec::with_capacity(rest.len());

@@ -1,4 +1,4 @@
-//! What is asked for, in the words of the command line.
+//! A launch request, in terms of the command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,19 +7,19 @@ use atoll_placement::Strategy;
 use atoll_sys::PolicyMode;
 use atoll_topology::SetSpec;
 
-/// Most instances of one launch: each has a process, a thread and up to two pipes.
+/// Maximum number of instances of a launch: each has a process, a thread and up to two pipes.
 pub const INSTANCES_MAX: u32 = 1024;
 
-/// A placement as asked for. Everything that is not given is left as it is.
+/// A requested placement. Everything that is `None` is left unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchRequest {
-    /// Which instances; `None` is the program alone.
+    /// Which instances to start; `None` for the program alone.
     pub instances: Option<Instances>,
     /// Where threads and memory go. Instances without a strategy are [`Strategy::Aligned`].
     pub strategy: Option<Strategy>,
-    /// Nodes whose cpus are used (`-N`); under a strategy and for instances, the nodes to deal out.
+    /// Nodes whose cpus are used (`-N`); under a strategy and for instances, the nodes to choose from.
     pub cpu_nodes: Option<SetSpec>,
-    /// Cpus that are used, of those that the rest leaves (`-C`).
+    /// Cpus to use, out of those selected otherwise (`-C`).
     pub cpus: Option<SetSpec>,
     /// The memory policy, instead of the strategy's.
     pub memory: Option<MemoryFlag>,
@@ -27,19 +27,19 @@ pub struct LaunchRequest {
     pub balancing: bool,
 }
 
-/// A memory policy as asked for.
+/// A requested memory policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryFlag {
     /// The kernel's mode.
     pub mode: PolicyMode,
-    /// Its nodes; `None` for modes without.
+    /// Its nodes; `None` for modes without nodes.
     pub nodes: Option<SetSpec>,
 }
 
 /// Which instances to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instances {
-    /// So many, dealt out over the nodes with cpus in turn.
+    /// This many, assigned in turn to the nodes with cpus.
     Count(u32),
     /// One for each node with cpus (Kiefer 2013, section 4).
     Nodes,
@@ -47,7 +47,7 @@ pub enum Instances {
     Domains,
 }
 
-/// Why a text does not say which instances.
+/// The text is not a valid set of instances.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "invalid number of instances '{text:.40}'; expected 1 to {INSTANCES_MAX}, nodes or \

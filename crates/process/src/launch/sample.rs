@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use atoll_sys::Root;
 use atoll_topology::{Bytes, NodeId};
 
-/// Most processes of a tree that are looked at.
+/// Maximum number of processes of a tree that are inspected.
 const PROCESSES_MAX: usize = 4096;
-/// Most threads whose migrations are read in one look.
+/// Maximum number of threads whose migrations are read in one look.
 const THREADS_MAX: usize = 1024;
-/// Most threads whose migrations are remembered.
+/// Maximum number of threads whose migrations are remembered.
 const THREADS_KEPT_MAX: usize = 1 << 16;
-/// Most bytes of one file: some millions of mappings.
+/// Maximum size of one file in bytes: some millions of mappings.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Memory on one node.
@@ -31,14 +31,14 @@ pub struct NodePages {
     pub bytes: Bytes,
 }
 
-/// What was seen of a process and its descendants.
+/// Observations of a process and its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Sampled {
-    /// Times it was looked at and alive.
+    /// Number of looks at which it was alive.
     pub samples: u32,
-    /// Most processes at once.
+    /// Maximum number of processes at once.
     pub processes_max: usize,
-    /// Memory by node at the look that saw the most.
+    /// Memory by node at the look with the most memory.
     pub pages_peak: Vec<NodePages>,
     /// Memory by node at the last look.
     pub pages_last: Vec<NodePages>,
@@ -46,8 +46,8 @@ pub struct Sampled {
     pub policies_last: BTreeMap<String, Bytes>,
     /// Cpus its first thread may run on, at the last look.
     pub cpus_last: Option<String>,
-    /// Moves from cpu to cpu of the threads seen, up to the last look at each; `None` where the
-    /// kernel does not tell.
+    /// Migrations between cpus of the threads seen, up to the last look at each; `None` if the
+    /// kernel does not report them.
     pub migrations: Option<u64>,
     /// Pages that automatic NUMA balancing moved for the threads seen.
     pub pages_migrated: Option<u64>,
@@ -59,7 +59,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// All memory at the look that saw the most.
+    /// Total memory at the look with the most memory.
     pub fn bytes_peak(&self) -> Bytes {
         Bytes(self.pages_peak.iter().fold(0, |sum, it| sum.saturating_add(it.bytes.0)))
     }
@@ -69,13 +69,13 @@ fn as_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S:
     serializer.serialize_f64(time.as_secs_f64())
 }
 
-/// Looks at one process tree, again and again.
+/// Inspects one process tree repeatedly.
 #[derive(Debug)]
 pub(super) struct Sampler {
     root: Root,
     pid: i32,
     start: Instant,
-    /// Moves and migrated pages of each thread when last seen.
+    /// Migrations and migrated pages of each thread when last seen.
     threads: HashMap<i32, [Option<u64>; 2]>,
     found: Sampled,
 }
@@ -86,7 +86,7 @@ impl Sampler {
         Self { root, pid, start: Instant::now(), threads, found }
     }
 
-    /// Looks once. A process that has ended is passed over.
+    /// Looks once. A process that has ended is skipped.
     pub(super) fn look(&mut self) {
         let tree = self.tree();
         let mut tally = PageTally::default();
@@ -113,7 +113,7 @@ impl Sampler {
         self.found.last = self.start.elapsed();
     }
 
-    /// All that was seen.
+    /// The observations so far.
     pub(super) fn found(&self) -> Sampled {
         let sum = |at: usize| {
             let known = self.threads.values().filter_map(|counts| counts[at]);
@@ -147,7 +147,7 @@ impl Sampler {
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// Adds the pages of a process; false where they may not be read.
+    /// Adds the pages of a process. Returns false if they may not be read.
     fn tally(&self, pid: i32, tally: &mut PageTally) -> bool {
         let Ok(path) = self.root.path(&format!("/proc/{pid}/numa_maps")) else { return false };
         let file = match File::open(path) {
@@ -155,7 +155,7 @@ impl Sampler {
             Err(error) => return error.kind() != std::io::ErrorKind::PermissionDenied,
         };
         let lines = BufReader::new(file.take(FILE_BYTES_MAX)).split(b'\n');
-        // Reading fails with ESRCH when the process ends meanwhile.
+        // Reading fails with ESRCH if the process ends meanwhile.
         for line in lines.map_while(Result::ok) {
             tally.add(&String::from_utf8_lossy(&line));
         }
@@ -195,7 +195,7 @@ fn counter(text: &str, key: &str) -> Option<u64> {
 #[derive(Debug, Default)]
 struct PageTally {
     private: BTreeMap<NodeId, u64>,
-    /// By file and address; of several processes the one that maps the most.
+    /// By file and address; of several processes the one that maps the most counts.
     shared: HashMap<(String, String), BTreeMap<NodeId, u64>>,
     policies: BTreeMap<String, Bytes>,
     unread: usize,
@@ -203,7 +203,7 @@ struct PageTally {
 
 impl PageTally {
     /// Adds a line of `numa_maps`: `ADDRESS POLICY [file=…] … N0=12 N1=3 kernelpagesize_kB=4`.
-    /// Words that are not understood are passed over.
+    /// Unknown words are skipped.
     fn add(&mut self, line: &str) {
         let Some((address, rest)) = line.split_once(' ') else { return };
         let page =

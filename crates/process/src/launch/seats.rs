@@ -1,11 +1,11 @@
-//! Which node, or domain, each instance belongs to.
+//! The node, or domain, of each instance.
 
 use atoll_topology::{CpuSet, DomainId, Machine, NodeId, NodeSet};
 
 use super::plan_error::LaunchPlanError;
 use super::request::Instances;
 
-/// The place of an instance before any strategy says what that means.
+/// The place of an instance, before a strategy is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InstanceSeat {
     pub(super) node: NodeId,
@@ -14,7 +14,7 @@ pub(super) struct InstanceSeat {
     pub(super) cpus: CpuSet,
 }
 
-/// Seats on these nodes, or on all with cpus; the program alone sits on the first.
+/// Seats on these nodes, or on all with cpus; a program alone sits on the first.
 pub(super) fn seats(
     machine: &Machine,
     instances: Option<Instances>,

@@ -20,13 +20,13 @@ use super::output::OutputSink;
 use super::plan::InstancePlan;
 use super::program::Program;
 
-/// How an instance is started.
+/// How to start an instance.
 pub(super) struct Start {
     pub(super) instance: InstancePlan,
     pub(super) program: Program,
     pub(super) sink: OutputSink,
     pub(super) calls: Arc<dyn PlacementCalls>,
-    /// Refuse to start when a part of the placement is refused.
+    /// Refuse to start if a part of the placement is refused.
     pub(super) is_strict: bool,
     /// Whether it is the only one: it then shares Atoll's terminal and process group.
     pub(super) is_alone: bool,
@@ -34,7 +34,7 @@ pub(super) struct Start {
     pub(super) mask: SignalMask,
 }
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 pub(super) struct StartedProgram {
     pub(super) child: Child,
@@ -64,7 +64,7 @@ fn in_thread(start: Start, answer: &Sender<StartAnswer>, held: &Receiver<()>) {
     let result = started(&start);
     let is_running = result.is_ok();
     if answer.send(result).is_ok() && is_running {
-        // Nothing is ever sent: this returns when the other end is dropped.
+        // No message is ever sent: this returns when the other end is dropped.
         let _ = held.recv();
     }
 }

@@ -1,13 +1,13 @@
-//! Instances started together, watched, and stopped together.
+//! Instances that are started, watched and stopped together.
 //!
 //! One loop takes signals one by one (they are blocked, so nothing happens in between) and does the
-//! next thing that is due:
+//! next due action:
 //!
-//! | What comes | The program alone | Instances |
+//! | Event | The program alone | Instances |
 //! |---|---|---|
 //! | `SIGCHLD` | its end is Atoll's end | a failure stops all |
 //! | `SIGINT`, `SIGTERM`, `SIGHUP`, `SIGQUIT` sent by a process | passed on | stops all; a second time kills all |
-//! | the same from the terminal's keys | the program has them already | as above |
+//! | the same from the terminal's keys | the program has received them already | as above |
 //! | `SIGUSR1`, `SIGUSR2`, `SIGWINCH` | passed on | passed on |
 //! | Ctrl-Z | stops both, as one job of the shell | stops all, `fg` continues all |
 //!
@@ -30,28 +30,28 @@ use super::program::Program;
 use super::sample::{Sampled, Sampler};
 use super::start::{Start, start};
 
-/// Longest wait for a signal: what another thread of the process took by mistake is then noticed.
+/// Longest wait for a signal: bounds the delay if another thread of the process took one by mistake.
 const WAIT_MAX: Duration = Duration::from_millis(200);
-/// First look at the pages, and the most time between two; in between it doubles.
+/// First look at the pages, and the longest time between two looks; the interval doubles in between.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
-/// In the long run a look is followed by so many times its own time on the cpu without one: at most
+/// In the long run, the pause after a look is this many times its cpu time: at most
 /// 1 % of a cpu.
 const LOOK_COST: u32 = 99;
-/// In the beginning it may cost more: at most 10 % of a cpu.
+/// In the beginning, looking may cost more: at most 10 % of a cpu.
 const LOOK_COST_FIRST: u32 = 9;
-/// How long output is waited for after the last instance: a process that was left behind may hold a
-/// pipe open for ever.
+/// How long to wait for output after the last instance: an orphaned process may hold a
+/// pipe open forever.
 const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
 /// How programs are watched.
 #[derive(Debug)]
 pub struct Supervision {
-    /// Where output goes.
+    /// The destination of output.
     pub sink: OutputSink,
-    /// Start nothing when a part of the placement is refused.
+    /// Start nothing if a part of the placement is refused.
     pub is_strict: bool,
-    /// Whether it is the program alone, in Atoll's place, and not instances.
+    /// Whether it is the program alone, in Atoll's place, not instances.
     pub is_alone: bool,
     /// Look at the pages while it runs.
     pub is_sampled: bool,
@@ -59,7 +59,7 @@ pub struct Supervision {
     pub grace: Duration,
 }
 
-/// How it all went.
+/// The outcome of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchOutcome {
     /// Each instance.
@@ -70,16 +70,16 @@ pub struct LaunchOutcome {
     pub stopped_by: Option<i32>,
 }
 
-/// How an instance went.
+/// The outcome of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceOutcome {
     /// What was planned.
     pub plan: InstancePlan,
     /// Its process.
     pub pid: i32,
-    /// What the kernel refused.
+    /// The obstacles met at its start.
     pub obstacles: Vec<Obstacle>,
-    /// How it ended and what it used.
+    /// How it ended, and the resources it used.
     pub ended: EndedChild,
     /// Time from its start to its end.
     pub elapsed: Duration,
@@ -88,8 +88,8 @@ pub struct InstanceOutcome {
 }
 
 impl LaunchOutcome {
-    /// The code to end with: that of the instance that failed first, 128 + the signal that ended it
-    /// or that stopped all, 0 when none failed.
+    /// The exit code: that of the instance that failed first, 128 + the signal that ended it
+    /// or that stopped all, 0 if none failed.
     pub fn code(&self) -> u8 {
         let code = |ending| match ending {
             Ending::Code(code) => code,
@@ -106,7 +106,7 @@ impl LaunchOutcome {
 }
 
 /// Starts the instances of a plan, each with the program at the same position, and watches them to
-/// their end. `tell` hears of what is refused while others already run. To be called before the
+/// their end. Calls `tell` for obstacles while others already run. Call it before the
 /// process has other threads, or these take signals that are meant for it.
 pub fn supervise(
     plan: &LaunchPlan,
@@ -151,12 +151,12 @@ fn watch(
     }
     drop(done);
     watch.until_all_ended(taken)?;
-    // Nothing is ever sent: this returns when the last copying thread has dropped its end.
+    // No message is ever sent: this returns when the last copying thread has dropped its end.
     let _ = copied.recv_timeout(OUTPUT_WAIT);
     Ok(watch.outcome())
 }
 
-/// What Atoll takes instead of what would happen to it; not what it was told to ignore (`nohup`).
+/// Signals that Atoll handles itself, except those that it ignores (`nohup`).
 fn taken_signals(is_alone: bool) -> Vec<i32> {
     use signal::{CHLD, HUP, INT, QUIT, TERM, TSTP, USR1, USR2, WINCH};
     let mut taken = vec![HUP, INT, QUIT, TERM, USR1, USR2, WINCH];
@@ -168,7 +168,7 @@ fn taken_signals(is_alone: bool) -> Vec<i32> {
     taken
 }
 
-/// An instance that was started.
+/// A started instance.
 struct RunningInstance {
     plan: InstancePlan,
     pid: i32,
@@ -176,17 +176,17 @@ struct RunningInstance {
     start: Instant,
     sampler: Option<Sampler>,
     ended: Option<(EndedChild, Duration)>,
-    /// Keeps the thread that started it.
+    /// Keeps the thread that started it alive.
     _hold: Sender<()>,
 }
 
-/// The instances and what is due.
+/// The instances and the due actions.
 struct InstanceWatch<'a> {
     supervision: &'a Supervision,
     instances: Vec<RunningInstance>,
     failed: Option<usize>,
     stopped_by: Option<i32>,
-    /// When those that were asked to end are killed.
+    /// When instances that were asked to end are killed.
     kill_at: Option<Instant>,
     is_killed: bool,
     look_at: Instant,
@@ -194,8 +194,8 @@ struct InstanceWatch<'a> {
     begin: Instant,
 }
 
-/// How long after a look, which took `cost`, the next one is due; `elapsed` is the time since the
-/// start. Never longer than that, unless looking would take more than a tenth of a cpu: the last look
+/// The time from a look, which took `cost`, to the next one; `elapsed` is the time since the
+/// start. At most that long, unless looking would take more than a tenth of a cpu: the last look
 /// at a program is then in the second half of its life, however long a look takes.
 fn pause(regular: Duration, elapsed: Duration, cost: Duration) -> Duration {
     let affordable = (cost * LOOK_COST).min(elapsed);
@@ -224,7 +224,7 @@ impl<'a> InstanceWatch<'a> {
         tell: &mut dyn FnMut(&Obstacle),
     ) -> Result<(), LaunchError> {
         let (plan, sink) = (begin.instance.clone(), begin.sink.clone());
-        // Before the start: the program's own time counts from its first instruction.
+        // Before the start, because the program's time counts from its first instruction.
         let at = Instant::now();
         let mut started = start(begin)?;
         started.obstacles.iter().for_each(tell);
@@ -304,7 +304,7 @@ impl<'a> InstanceWatch<'a> {
         self.look_at = Instant::now() + pause;
     }
 
-    /// Until the next thing is due.
+    /// The time until the next due action.
     fn wait(&self) -> Duration {
         let look = self.supervision.is_sampled.then_some(self.look_at);
         let kill = self.kill_at.filter(|_| !self.is_killed);
@@ -316,7 +316,7 @@ impl<'a> InstanceWatch<'a> {
         match taken.number {
             signal::CHLD => {}
             number if self.supervision.is_alone => {
-                // The terminal signals the whole job, and so the program too.
+                // The terminal signals the whole job, including the program.
                 if taken.is_sent {
                     self.send(number);
                 }
@@ -338,7 +338,7 @@ impl<'a> InstanceWatch<'a> {
         self.send(signal::CONT);
     }
 
-    /// A group may be gone while its leader's end was not taken yet.
+    /// A group may be gone although its leader has not been waited for.
     fn send(&self, number: i32) {
         for instance in self.instances.iter().filter(|instance| instance.ended.is_none()) {
             let _ = match self.supervision.is_alone {

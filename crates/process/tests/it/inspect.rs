@@ -26,7 +26,7 @@ fn ids(found: &[ProcessId]) -> Vec<u32> {
 
 /// One process with a thread on cpu 0 and one on the first cpu of the last node.
 fn two_threads() -> Tree {
-    let tree = Tree::of(&machines::four_nodes());
+    let tree = Tree::from_machine(&machines::four_nodes());
     tree.process(PID, "server", 1, 77);
     tree.thread(PID, &FakeThread { tid: PID, cpu: 0, cpus: "0-15", nanos: 1_000 });
     tree.thread(PID, &FakeThread { tid: 101, cpu: 12, cpus: "12-15", nanos: 1_000 });
@@ -296,7 +296,7 @@ fn each_skew_is_warned_of_with_the_command_that_mends_it() {
 
 #[test]
 fn one_node_has_nothing_to_warn_of() {
-    let tree = Tree::of(&machines::one_node());
+    let tree = Tree::from_machine(&machines::one_node());
     tree.process(PID, "server", 1, 77);
     tree.thread(PID, &FakeThread { tid: PID, cpu: 0, cpus: "0-3", nanos: 1 });
     maps_of(&tree, "30000-90000000 rw-p 0 00:00 0\n", "30000 default N0=60000\n");

@@ -1,4 +1,4 @@
-//! This process, looked at, beside what the kernel says of it elsewhere.
+//! Inspects this process and compares the result with other sources of the kernel.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -158,7 +158,7 @@ fn every_thread_is_found_by_name() {
 }
 
 #[test]
-fn a_child_that_ends_between_two_looks_is_told() {
+fn a_child_that_ends_between_two_looks_is_reported() {
     let mut child =
         Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     with_source(|source| {

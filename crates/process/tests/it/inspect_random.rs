@@ -22,7 +22,7 @@ const KERNELS_OWN_MAX: u64 = 8 * KIB;
 
 /// Compiles the program that is such a tree; none, and said so, without a compiler.
 fn program(directory: &Path) -> Option<PathBuf> {
-    let crate_root = std::env::var("CARGO_MANIFEST_DIR").expect("cargo tells the directory");
+    let crate_root = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     let program = directory.join("tree");
     let mut compiler = Command::new("cc");
     compiler.arg(Path::new(&crate_root).join("tests/tree.c")).arg("-o").arg(&program);

@@ -24,7 +24,7 @@ pub(crate) struct FakeThread {
 }
 
 impl Tree {
-    pub(crate) fn of(machine: &Machine) -> Self {
+    pub(crate) fn from_machine(machine: &Machine) -> Self {
         let directory = tempfile::tempdir().unwrap();
         atoll_testkit::machines::write_sysfs(machine, directory.path()).unwrap();
         let root = Root::at(directory.path());
@@ -57,7 +57,7 @@ impl Tree {
         self.status(pid, "");
     }
 
-    /// Lines of `status` beside those that every process has.
+    /// Lines of `status` in addition to those that every process has.
     pub(crate) fn status(&self, pid: u32, lines: &str) {
         let text = format!("Name:\tx\nUid:\t7\t7\t7\t7\nThreads:\t1\n{lines}");
         self.write(&format!("/proc/{pid}/status"), text);

@@ -57,7 +57,7 @@ impl<F: Fn(u32, u64) -> bool> Shared<F> {
 
     /// Two processes that map it, with what the kernel would write of them.
     fn tree(&self) -> Tree {
-        let tree = Tree::of(&machines::four_nodes());
+        let tree = Tree::from_machine(&machines::four_nodes());
         for (pid, start, skipped) in [(FIRST, FIRST_START, 0), (SECOND, SECOND_START, SKIPPED)] {
             tree.process(pid, "server", 1, 77);
             // Two mappings, as a change of policy in the middle makes them, and memory of its own.

@@ -1,4 +1,4 @@
-//! What stands in the way, on kernels that answer as told.
+//! Obstacles, on simulated kernels.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! From where a task wants to go to the group that gets it.
+//! Assigns tasks to groups by their addresses.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::StepError;
 use super::task::{Task, TaskBody, TaskTarget};
 use crate::{Runtime, WorkerId};
 
-/// A step whose tasks have their groups.
+/// A step whose tasks are assigned to groups.
 pub(super) struct DealtStep<T, E> {
     pub(super) name: String,
     pub(super) tasks: Vec<DealtTask<T, E>>,
@@ -20,13 +20,13 @@ pub(super) struct DealtStep<T, E> {
 pub(super) struct DealtTask<T, E> {
     /// Position of the group in the runtime.
     pub(super) group: usize,
-    /// The worker it is addressed to; none when it is addressed to a node.
+    /// The worker it is addressed to; `None` if it is addressed to a node.
     pub(super) worker: Option<WorkerId>,
     pub(super) body: TaskBody<T, E>,
 }
 
 /// Deals a step's tasks. Those for a node take turns over its groups, from the first in each step,
-/// so that a task finds in its domain's cache what the same task of the step before has left there.
+/// so that a task finds in its domain's cache what the same task of the previous step left there.
 pub(super) fn deal<T, E>(
     runtime: &Runtime,
     name: String,
@@ -45,13 +45,13 @@ pub(super) fn deal<T, E>(
 
 struct Dealer<'a> {
     runtime: &'a Runtime,
-    /// Tasks each pool has got.
+    /// Number of tasks assigned to each pool.
     places: BTreeMap<NodeId, usize>,
     rehomed: usize,
 }
 
 impl Dealer<'_> {
-    /// Group and worker of a target, or the node that the machine does not have.
+    /// Group and worker of a target. Returns the node as an error if the machine does not have it.
     fn group(&mut self, target: TaskTarget) -> Result<(usize, Option<WorkerId>), NodeId> {
         match target {
             TaskTarget::Node(node) => {

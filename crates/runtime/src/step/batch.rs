@@ -1,8 +1,8 @@
 //! Runs the tasks of one or several steps to their join.
 //!
 //! Every group gets runners, tokio tasks that take job after job from the queues until none is
-//! left within reach. A runner never waits for another one; who waits is the future returned by
-//! [`run`], at the join. States and races: `README.md` of this crate.
+//! left within reach. A runner never waits for another one; only the future returned by
+//! [`run`] waits, at the join. States and races: `README.md` of this crate.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,27 +27,27 @@ use crate::{ByteCounters, CancelToken, Runtime, WorkerId};
 /// yield, which costs about a microsecond: less than a percent of it.
 const YIELD_AFTER: Duration = Duration::from_micros(200);
 
-/// What a caller may set on a step or a sequence.
+/// Options of a step or a sequence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepSettings {
     pub(super) steal: Steal,
     pub(super) cancel: CancelToken,
 }
 
-/// What comes back: results by step and task, or why not; a report of each step in any case.
+/// The result: results by step and task, or an error; a report of each step in any case.
 pub(super) struct BatchEnd<T, E> {
     pub(super) result: Result<Vec<Vec<T>>, StepError<E>>,
     pub(super) reports: Vec<StepReport>,
 }
 
-/// A task that waits.
+/// A waiting task.
 struct QueuedTask<T, E> {
     step: usize,
     task: usize,
     body: TaskBody<T, E>,
 }
 
-/// What a runner takes at once: a task, and those of the same worker in later steps after it.
+/// The unit of work of a runner: a task, and those of the same worker in later steps.
 struct RunnerJob<T, E> {
     first: QueuedTask<T, E>,
     rest: Vec<QueuedTask<T, E>>,
@@ -65,7 +65,7 @@ struct StepBatch<T, E> {
     submitted: Instant,
 }
 
-/// What a runner brings to the join.
+/// The result of a runner at the join.
 struct RunnerEnd<T, E> {
     results: Vec<(usize, usize, T)>,
     failures: Vec<(usize, TaskFailure<E>)>,
@@ -120,7 +120,7 @@ where
     BatchEnd { result: result(end, &reports, &sizes), reports }
 }
 
-/// Makes jobs of tasks: one of each task, but one of all tasks of a worker over several steps.
+/// Makes jobs from tasks: one per task, or one for all tasks of a worker over several steps.
 fn jobs<T, E>(steps: &mut [DealtStep<T, E>]) -> Vec<(usize, RunnerJob<T, E>)> {
     let chained = steps.len() > 1;
     let mut jobs: Vec<(usize, RunnerJob<T, E>)> = Vec::new();
@@ -207,7 +207,7 @@ where
     end
 }
 
-/// Runs a task to its end, whatever that is, and says when it came.
+/// Runs a task to its end, whatever that is, and records when it arrived.
 async fn run_task<T, E>(
     batch: &StepBatch<T, E>,
     shared: &Arc<RunnerShared>,
@@ -237,7 +237,7 @@ async fn run_task<T, E>(
     ended
 }
 
-/// Runs a task's body and future; a panic in either becomes its message.
+/// Runs a task's body and future; a panic in either is returned as its message.
 async fn caught<T, E>(body: impl FnOnce() -> TaskFuture<T, E>) -> Result<Result<T, E>, String> {
     let mut future: Pin<Box<_>> = guarded(body)?;
     std::future::poll_fn(|cx| match guarded(|| future.as_mut().poll(cx)) {
@@ -301,7 +301,7 @@ fn reports<T, E>(
     .collect()
 }
 
-/// Results in the order of steps and tasks, or the first failure, or the cancel.
+/// Results in the order of steps and tasks, or the first failure, or the cancellation.
 fn result<T, E>(
     end: RunnerEnd<T, E>,
     reports: &[StepReport],

@@ -12,7 +12,7 @@ pub enum StepError<E> {
         step: String,
         /// The task, counted from 0 in the order given.
         task: usize,
-        /// What it said.
+        /// The panic message.
         message: String,
     },
     /// A task returned an error; the others were cancelled.
@@ -22,7 +22,7 @@ pub enum StepError<E> {
         step: String,
         /// The task, counted from 0 in the order given.
         task: usize,
-        /// What it returned.
+        /// The returned error.
         #[source]
         error: E,
     },
@@ -43,7 +43,7 @@ pub enum StepError<E> {
         step: String,
         /// The task, counted from 0 in the order given.
         task: usize,
-        /// Where it was to go.
+        /// The requested node.
         node: NodeId,
         /// The machine's nodes.
         nodes: NodeSet,

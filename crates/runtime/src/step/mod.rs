@@ -1,8 +1,8 @@
 //! Steps: sets of tasks run to completion, whose join is the barrier.
 //!
-//! `task` is what runs and what it is told, `address` turns where a task wants to go into a group,
-//! `queues` holds what waits, `steal` says who may take it, `batch` runs tasks to their join, `report` and
-//! `error` are what comes back, `single` and `sequence` are what a caller holds.
+//! `task` is a unit of work and its context, `address` assigns tasks to groups,
+//! `queues` holds waiting jobs, `steal` decides who may take them, `batch` runs tasks to their join, `report` and
+//! `error` are the results, `single` and `sequence` are the caller's interface.
 
 mod address;
 mod batch;

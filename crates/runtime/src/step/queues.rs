@@ -1,4 +1,4 @@
-//! What waits to run, and who takes it.
+//! Queues of waiting jobs, and who takes them.
 //!
 //! `cargo xtask loom` runs this file in every order that threads may take (loom/src/queues_models.rs),
 //! so it names nothing but std and the lock.
@@ -10,15 +10,15 @@ use parking_lot::Mutex;
 /// One queue per group of the runtime.
 pub(super) struct Queues<J> {
     queues: Vec<Mutex<TaskQueue<J>>>,
-    /// For each group, how many runners it needs.
+    /// For each group, the number of runners it needs.
     runners: Vec<usize>,
-    /// For each group, whom it may steal from, nearest first.
+    /// For each group, the groups it may steal from, nearest first.
     victims: Vec<Vec<usize>>,
 }
 
 struct TaskQueue<J> {
     jobs: VecDeque<J>,
-    /// Runners of the group that have not come yet. Each finds a job that was not stolen.
+    /// Runners of the group that have not started yet. Each finds a job that was not stolen.
     awaited: usize,
 }
 
@@ -30,7 +30,7 @@ impl<J> TaskQueue<J> {
 
 impl<J> Queues<J> {
     /// Fills the queues with jobs and their groups; jobs of a group keep their order. For each group,
-    /// how many workers it has and whom it may steal from, nearest first.
+    /// the number of its workers and the groups it may steal from, nearest first.
     pub(super) fn new(workers: &[usize], victims: Vec<Vec<usize>>, jobs: Vec<(usize, J)>) -> Self {
         let mut waiting: Vec<VecDeque<J>> = workers.iter().map(|_| VecDeque::new()).collect();
         for (group, job) in jobs {
@@ -44,14 +44,14 @@ impl<J> Queues<J> {
         Self { queues: queues.collect(), runners: runners(&sizes, workers, &victims), victims }
     }
 
-    /// How many runners a group needs.
+    /// Number of runners of a group.
     pub(super) fn runners(&self, group: usize) -> usize {
         self.runners[group]
     }
 
     /// A job for a runner of this group, and the group the job was dealt to: its own oldest, or the
     /// newest of the nearest group that can spare one, so that owner and thief work towards each
-    /// other. `first` tells that the runner has not come before.
+    /// other. `first` means that this is the runner's first job.
     pub(super) fn take(&self, group: usize, first: bool) -> Option<(usize, J)> {
         let own = {
             let mut queue = self.queues[group].lock();

@@ -1,10 +1,10 @@
-//! What a step tells of itself.
+//! The report of a step.
 
 use std::time::Duration;
 
 use crate::ByteMatrix;
 
-/// What a step did, also when it failed.
+/// The report of a step, also if it failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepReport {
     /// Its name.
@@ -17,13 +17,13 @@ pub struct StepReport {
     pub queued: Duration,
     /// Bytes read by (reader's node, home node), as counted by its tasks.
     pub bytes: ByteMatrix,
-    /// Tasks it was given.
+    /// Number of tasks.
     pub tasks: usize,
     /// Tasks that returned a result.
     pub tasks_finished: usize,
-    /// Tasks that ran in another domain than the one they were dealt to.
+    /// Tasks that ran in another domain than they were assigned to.
     pub tasks_stolen: usize,
-    /// Of the stolen tasks, those that ran on another node.
+    /// Stolen tasks that ran on another node.
     pub tasks_stolen_remote: usize,
     /// Tasks for a node without workers, dealt to the nearest node that has some.
     pub tasks_rehomed: usize,
@@ -31,7 +31,7 @@ pub struct StepReport {
     pub panics: usize,
 }
 
-/// What one runner saw of one step; merged at the join. Times count from the batch's submission.
+/// Measurements of one runner for one step; merged at the join. Times count from the batch's submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StepTally {
     pub(super) span: Option<(Duration, Duration)>,

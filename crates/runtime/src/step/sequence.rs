@@ -25,11 +25,11 @@ pub struct Sequence<T, E> {
     settings: StepSettings,
 }
 
-/// What a sequence came to.
+/// The outcome of a sequence.
 #[derive(Debug)]
 #[must_use = "a step may have failed"]
 pub struct SequenceOutcome<T, E> {
-    /// Results by step and task, or why there are none.
+    /// Results by step and task, or the error.
     pub result: Result<Vec<Vec<T>>, StepError<E>>,
     /// One report for each step that was started, also when it failed.
     pub reports: Vec<StepReport>,
@@ -48,13 +48,13 @@ impl Runtime {
 }
 
 impl<T: Send + 'static, E: Send + 'static> Sequence<T, E> {
-    /// Adds a step behind the others.
+    /// Adds a step after the others.
     pub fn then(mut self, name: impl Into<String>, tasks: Vec<Task<T, E>>) -> Self {
         self.steps.push((name.into(), tasks));
         self
     }
 
-    /// How far waiting tasks may be stolen; inside their node unless set. In a loose sequence a
+    /// How far waiting tasks may be stolen; within their node by default. In a loose sequence a
     /// worker's tasks are stolen together.
     pub fn steal(mut self, steal: Steal) -> Self {
         self.settings.steal = steal;

@@ -1,4 +1,4 @@
-//! A step by itself.
+//! A single step.
 
 use super::batch::{self, StepSettings};
 use super::{Steal, StepError, StepReport, Task, address};
@@ -14,13 +14,13 @@ pub struct Step<T, E> {
     settings: StepSettings,
 }
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Debug)]
 #[must_use = "a step may have failed"]
 pub struct StepOutcome<T, E> {
-    /// The tasks' results in the order of the tasks, or why there are none.
+    /// The tasks' results in the order of the tasks, or the error.
     pub result: Result<Vec<T>, StepError<E>>,
-    /// What it did, also when it failed.
+    /// The report, also if the step failed.
     pub report: StepReport,
 }
 
@@ -37,7 +37,7 @@ impl Runtime {
 }
 
 impl<T: Send + 'static, E: Send + 'static> Step<T, E> {
-    /// How far waiting tasks may be stolen; inside their node unless set.
+    /// How far waiting tasks may be stolen; within their node by default.
     pub fn steal(mut self, steal: Steal) -> Self {
         self.settings.steal = steal;
         self
@@ -49,10 +49,10 @@ impl<T: Send + 'static, E: Send + 'static> Step<T, E> {
         self
     }
 
-    /// Runs all tasks and returns when the last has ended, also after a failure or a cancel.
+    /// Runs all tasks and returns when the last has ended, also after a failure or a cancellation.
     ///
-    /// When the future is dropped before, the tasks are cancelled and end by themselves: those that
-    /// run at their next check, those that wait never start.
+    /// If the future is dropped earlier, the tasks are cancelled and end on their own: running tasks
+    /// at their next check, waiting tasks never start.
     pub async fn run(self) -> StepOutcome<T, E> {
         let Self { runtime, name, tasks, settings } = self;
         let mut report =

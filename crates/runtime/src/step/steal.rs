@@ -1,8 +1,8 @@
-//! How far tasks may go from where they were dealt.
+//! How far tasks may move from where they were assigned.
 
 use crate::Runtime;
 
-/// How far from where it was dealt a waiting task may be taken. A thief takes its own
+/// How far a waiting task may be stolen. A thief takes its own
 /// domain's tasks first, then those of its node, then by distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Steal {
@@ -16,13 +16,13 @@ pub enum Steal {
 }
 
 impl Steal {
-    /// For each group of the runtime, whom it may steal from, nearest first.
+    /// For each group of the runtime, the groups it may steal from, nearest first.
     pub(super) fn victims(self, runtime: &Runtime) -> Vec<Vec<usize>> {
         (0..runtime.groups().len()).map(|group| victims(runtime, self, group)).collect()
     }
 }
 
-/// Groups to steal from, nearest first; among equals each thief starts behind itself, so that
+/// Groups to steal from, nearest first; among equals each thief starts after its own position, so that
 /// thieves do not all meet at one victim.
 fn victims(runtime: &Runtime, steal: Steal, group: usize) -> Vec<usize> {
     let (groups, machine) = (runtime.groups(), runtime.machine());

@@ -1,4 +1,4 @@
-//! A task: what runs, where it wants to run, and what it is told.
+//! A task: its work, its address and its context.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use atoll_topology::{Bytes, DomainId, NodeId};
 
 use crate::{ByteCounters, CancelToken, Cancelled, Runtime, WorkerId};
 
-/// Where a task is addressed to.
+/// The address of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskTarget {
     Node(NodeId),
@@ -28,7 +28,7 @@ pub struct Task<T, E> {
 }
 
 impl<T, E> Task<T, E> {
-    /// A task for any worker of a node; the nearest node that has workers where it has none.
+    /// A task for any worker of a node, or of the nearest node that has workers if it has none.
     pub fn on_node<F, R>(node: NodeId, body: F) -> Self
     where
         F: FnOnce(TaskContext) -> R + Send + 'static,
@@ -57,7 +57,7 @@ impl<T, E> std::fmt::Debug for Task<T, E> {
     }
 }
 
-/// What the tasks of one runner share.
+/// State shared by the tasks of one runner.
 #[derive(Debug)]
 pub(super) struct RunnerShared {
     pub(super) runtime: Runtime,
@@ -70,7 +70,7 @@ pub(super) struct RunnerShared {
     pub(super) counters: Arc<Vec<ByteCounters>>,
 }
 
-/// What a task is told and may tell.
+/// The context of a running task.
 #[derive(Clone, Debug)]
 pub struct TaskContext {
     pub(super) shared: Arc<RunnerShared>,
@@ -84,13 +84,13 @@ impl TaskContext {
         self.task
     }
 
-    /// The runtime, for what the task spawns and for steps of its own.
+    /// The runtime, for futures spawned by the task and for steps of its own.
     pub fn runtime(&self) -> &Runtime {
         &self.shared.runtime
     }
 
     /// Worker it runs on. Another one of the same group may go on with it after an await; on a
-    /// thread that took a worker's place (`block_in_place`), the first of the group.
+    /// thread that replaces a worker (`block_in_place`), the first of the group.
     pub fn worker(&self) -> WorkerId {
         let group = self.runtime().group(self.shared.group);
         self.runtime().current_worker().unwrap_or_else(|| group.workers()[0].id)

@@ -199,7 +199,7 @@ fn a_failed_step_leaves_its_callers_token_alone() {
 }
 
 #[test]
-fn a_panic_after_a_cancel_is_still_told() {
+fn a_panic_after_a_cancel_is_still_reported() {
     let runtime = start(even(1, 1));
     let token = CancelToken::new();
     let cancel = token.clone();

@@ -10,7 +10,7 @@
 //!   returns.
 //! - `sequences`: what tight and loose promise.
 //! - `confine`: workers that are left only some of their cpus, while they work.
-//! - `live`: the affinity of the worker threads as procfs tells it.
+//! - `live`: the affinity of the worker threads according to procfs.
 
 mod confine;
 mod failures;

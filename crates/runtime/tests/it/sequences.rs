@@ -14,7 +14,7 @@ use crate::support::{even, machine, node, run, start};
 /// (step, worker) of a task, noted as it runs.
 type Note = (usize, u32);
 
-/// Runs one task per worker in each of so many steps; tells the notes in their order, and what the
+/// Runs one task per worker in each of so many steps; returns the notes in their order, and what the
 /// sequence came to.
 fn noted(
     coordination: Coordination,

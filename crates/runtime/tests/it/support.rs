@@ -23,7 +23,7 @@ pub(crate) enum Mood {
     Lying,
     /// Cuts every mask down to these cpus, as a cpuset does.
     Cutting(CpuSet),
-    /// Binds, and does not tell the mask.
+    /// Binds, but does not report the mask.
     Secretive,
 }
 

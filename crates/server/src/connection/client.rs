@@ -1,4 +1,4 @@
-//! The client of a session: messages from it, messages to it, and what ends a statement before its time.
+//! The client of a session: its input and output, and the interruption of its statements.
 
 use std::future::{Future, pending};
 use std::io;
@@ -15,13 +15,13 @@ use super::failure::{End, Failure};
 use super::stream::ClientStream;
 use crate::wire::{ErrorFields, FrontendMessage, Output, next_kind, take_message};
 
-/// Bytes of messages that wait while a statement runs. A client that sends more is read again afterwards.
+/// Bytes of messages that queue while a statement runs. The rest stays in the socket until it has ended.
 const WAITING_MAX: usize = 1 << 20;
 
-/// Bytes that are written before they are sent.
+/// Output bytes that are buffered before they are sent.
 const SEND_MIN: usize = 64 << 10;
 
-/// Room for what is read next: for a statement while a client may begin one, and for the rest of a long message.
+/// Sizes of the next read: for a new statement, and for the rest of a long message.
 const READ_FIRST: usize = 512;
 const READ_MORE: usize = 64 << 10;
 
@@ -38,7 +38,7 @@ impl Channel {
         Self { stream, input: BytesMut::new(), output: Output::default() }
     }
 
-    /// Reads more; an error where the client is gone.
+    /// Reads more; an error if the client disconnected.
     pub(crate) async fn read(&mut self) -> Result<(), End> {
         let room = if self.input.is_empty() { READ_FIRST } else { READ_MORE };
         self.input.reserve(room);
@@ -48,7 +48,7 @@ impl Channel {
         }
     }
 
-    /// Reads more where that is allowed; an error where the client is gone, which is found out in any case.
+    /// Reads more if `may_read`; detects a disconnected client in any case.
     async fn heed(&mut self, may_read: bool) -> Result<(), End> {
         if may_read {
             return self.read().await;
@@ -57,7 +57,7 @@ impl Channel {
         Err(End::Gone)
     }
 
-    /// Sends all that is written.
+    /// Sends all output.
     pub(crate) async fn send(&mut self) -> Result<(), End> {
         while !self.output.unsent().is_empty() {
             let sent = self.stream.write(self.output.unsent()).await;
@@ -69,7 +69,7 @@ impl Channel {
         self.stream.flush().await.map_err(|_: io::Error| End::Gone)
     }
 
-    /// Sends what is written, where it is much.
+    /// Sends the output if there is much of it.
     pub(crate) async fn send_much(&mut self) -> Result<(), End> {
         if self.has_much() { self.send().await } else { Ok(()) }
     }
@@ -78,7 +78,7 @@ impl Channel {
         self.output.unsent().len() >= SEND_MIN
     }
 
-    /// The next message that has come.
+    /// The next message in the input.
     pub(crate) fn take(&mut self) -> Result<Option<FrontendMessage>, End> {
         Ok(take_message(&mut self.input)?)
     }
@@ -89,11 +89,11 @@ impl Channel {
 pub(crate) struct Client {
     pub(crate) channel: Channel,
     pub(crate) active: ActiveSession,
-    /// When the statement has run too long.
+    /// The deadline of the statement.
     pub(crate) deadline: Option<Instant>,
-    /// Raised when the server stops: sessions end where they wait for their clients.
+    /// Cancelled when the server stops: idle sessions end.
     pub(crate) stopping: CancellationToken,
-    /// Rows that the statement gave or changed.
+    /// Rows that the statement returned or changed.
     rows: u64,
 }
 
@@ -106,13 +106,13 @@ impl Client {
         Self { channel, active, deadline: None, stopping, rows: 0 }
     }
 
-    /// Tells that a statement is done, in the words of its tag.
+    /// Sends the tag of a completed statement.
     pub(crate) fn complete(&mut self, tag: &str) {
         self.rows += rows_of_tag(tag);
         self.channel.output.command_complete(tag);
     }
 
-    /// Counts rows of a statement that is not done.
+    /// Counts rows of a suspended statement.
     pub(crate) fn add_rows(&mut self, rows: usize) {
         self.rows += rows as u64;
     }
@@ -122,7 +122,7 @@ impl Client {
         self.rows
     }
 
-    /// Another statement begins.
+    /// Starts another statement.
     pub(crate) fn forget_rows(&mut self) {
         self.rows = 0;
     }
@@ -131,7 +131,7 @@ impl Client {
         &mut self.channel.output
     }
 
-    /// The next message. While none comes the session can be ended, and ends with the server.
+    /// The next message. While waiting for it, the session can be terminated, and ends when the server stops.
     pub(crate) async fn message(
         &mut self,
         idle_until: Option<Instant>,
@@ -153,7 +153,7 @@ impl Client {
         }
     }
 
-    /// The next message of data that is copied in.
+    /// The next message of COPY data.
     pub(crate) async fn copy_message(&mut self) -> Result<FrontendMessage, Failure> {
         loop {
             if let Some(message) = self.channel.take()? {
@@ -170,13 +170,12 @@ impl Client {
         }
     }
 
-    /// The kind of the message that comes next, where it is there.
+    /// The kind of the next message, if it has arrived.
     pub(crate) fn next_kind(&self) -> Option<u8> {
         next_kind(&self.channel.input)
     }
 
-    /// Waits for work of a statement. It ends, and is dropped, when the client goes, when it is cancelled, or
-    /// when it runs too long.
+    /// Runs a statement's work. It is dropped when the client disconnects, when it is cancelled, or when it times out.
     pub(crate) async fn unless_ended<T>(
         &mut self,
         work: impl Future<Output = T>,
@@ -194,12 +193,12 @@ impl Client {
         }
     }
 
-    /// Sends what is written, where it is much.
+    /// Sends the output if there is much of it.
     pub(crate) async fn send_much(&mut self) -> Result<(), Failure> {
         if self.channel.has_much() { self.send().await } else { Ok(()) }
     }
 
-    /// Sends what is written. A client that does not read can be cancelled.
+    /// Sends the output. While the client does not read, the statement can be cancelled.
     pub(crate) async fn send(&mut self) -> Result<(), Failure> {
         let _waits = self.active.watch().waiting(StatementWait::Client);
         tokio::select! {
@@ -211,12 +210,12 @@ impl Client {
     }
 }
 
-/// The rows that a tag such as `INSERT 0 3` counts.
+/// The row count in a tag such as `INSERT 0 3`.
 pub(crate) fn rows_of_tag(tag: &str) -> u64 {
     tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or_default()
 }
 
-/// Waits for a deadline, for ever where there is none.
+/// Waits for a deadline; forever if there is none.
 pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
@@ -231,12 +230,12 @@ fn interrupted(interrupt: Interrupt) -> Failure {
     }
 }
 
-/// A statement was cancelled.
+/// The error of a cancelled statement.
 pub(crate) fn canceled() -> ErrorFields {
     ErrorFields::error("57014", "canceling statement due to user request")
 }
 
-/// A statement ran too long.
+/// The error of a statement that timed out.
 pub(crate) fn timed_out() -> ErrorFields {
     ErrorFields::error("57014", "canceling statement due to statement timeout")
 }

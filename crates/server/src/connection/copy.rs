@@ -9,7 +9,7 @@ use crate::insertion::Insertion;
 use crate::wire::{ErrorFields, FrontendMessage, Output};
 
 impl Connection {
-    /// Carries out a COPY. `start` is the character of what was sent at which it begins, from 0.
+    /// Runs a COPY that begins at character `start`, counted from 0, of the client's text.
     pub(super) async fn copy(&mut self, copy: &CopyStatement, start: usize) -> Result<(), Failure> {
         let format = &copy.format;
         match &copy.direction {
@@ -69,7 +69,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives the data to its end. Where the statement has failed, the rest of it is passed over.
+    /// Receives all of the data. If the statement has failed, the rest is discarded.
     async fn receive(
         &mut self,
         reader: &mut CopyReader,
@@ -102,7 +102,7 @@ impl Connection {
     }
 }
 
-/// That rows of so many columns follow, all in one format.
+/// Announces rows with this many columns, all in one format.
 fn answer(output: &mut Output, kind: u8, format: &CopyFormat, columns: usize) {
     output.message(kind, |body| {
         body.push(format.code());

@@ -1,4 +1,4 @@
-//! Cursors of SQL: DECLARE, FETCH, MOVE and CLOSE. A cursor is a portal that has begun, under its name.
+//! SQL cursors: DECLARE, FETCH, MOVE and CLOSE. A cursor is a started portal under its name.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ fn no_cursor(name: &str) -> Failure {
 }
 
 impl Connection {
-    /// Runs a statement about cursors as a text. `start` is the character of what was sent at which it begins, from 0.
+    /// Runs a cursor statement from the simple protocol; it begins at character `start`, counted from 0, of the
+    /// client's text.
     pub(super) async fn cursor(
         &mut self,
         statement: &CursorStatement,
@@ -34,7 +35,7 @@ impl Connection {
         self.declare((name, *holds), &Arc::new(query), &[]).await
     }
 
-    /// Runs a query under the name of a cursor, which may hold beyond its transaction.
+    /// Runs a query as a named cursor, which may outlive its transaction.
     pub(super) async fn declare(
         &mut self,
         (name, holds): (&str, bool),
@@ -61,13 +62,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs FETCH, MOVE or CLOSE. Rows come in these forms; as text, with what the columns are, where none are told.
+    /// Runs FETCH, MOVE or CLOSE. Rows come in these formats; without formats, as text after a description of the
+    /// columns.
     pub(super) async fn run_cursor(
         &mut self,
         statement: &CursorStatement,
         formats: Option<&[i16]>,
     ) -> Result<(), Failure> {
-        // A query that has failed since the last FETCH tells why itself.
+        // A query that has failed since the last FETCH reports its own error.
         let tells = matches!(statement, CursorStatement::Fetch { name, .. } if self.portals.contains_key(name));
         if !tells && self.session.transaction_state() == TransactionState::Failed {
             let message =

@@ -1,4 +1,4 @@
-//! Statements about cursors, told from their words.
+//! Parses statements about cursors.
 
 use atoll_sql::begins_with;
 use atoll_sql::datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
@@ -9,18 +9,17 @@ use crate::wire::ErrorFields;
 /// A statement about cursors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CursorStatement {
-    /// A query is run under a name. It begins at this byte of the statement. WITH HOLD it stays when its transaction
-    /// ends.
+    /// DECLARE. The query begins at this byte of the statement. A cursor WITH HOLD outlives its transaction.
     Declare { name: String, query: usize, holds: bool },
-    /// The next rows come, or are passed over; all where no count is there.
+    /// FETCH or MOVE: returns or skips the next rows; all if there is no count.
     Fetch { name: String, count: Option<usize>, moves: bool },
-    /// A cursor ends, or all of them.
+    /// CLOSE of one cursor, or of all.
     Close { name: Option<String> },
 }
 
 impl CursorStatement {
-    /// The statement of a text; none where it is another.
-    pub(super) fn of(sql: &str) -> Result<Option<Self>, ErrorFields> {
+    /// Parses a text; None for any other statement.
+    pub(super) fn parse(sql: &str) -> Result<Option<Self>, ErrorFields> {
         if !begins_with(sql, &["declare", "fetch", "move", "close"]) {
             return Ok(None);
         }
@@ -41,7 +40,7 @@ impl CursorStatement {
     }
 }
 
-/// A statement's tokens, and how many of them are read.
+/// A statement's tokens, and how many of them have been read.
 struct CursorWords {
     tokens: Vec<TokenWithSpan>,
     at: usize,
@@ -56,8 +55,8 @@ impl CursorWords {
                 "insensitive" | "asensitive" => {}
                 "no" if self.take("scroll") => {}
                 "cursor" => break,
-                "scroll" => return Err(unsupported("SCROLL", "leave it out")),
-                "binary" => return Err(unsupported("BINARY", "leave it out")),
+                "scroll" => return Err(unsupported("SCROLL", "omit it")),
+                "binary" => return Err(unsupported("BINARY", "omit it")),
                 _ => return Err(self.unexpected("CURSOR")),
             }
         }
@@ -109,7 +108,7 @@ impl CursorWords {
         Ok(CursorStatement::Close { name })
     }
 
-    /// The next word in small letters; empty where there is another token, which is passed over.
+    /// Reads the next token, and returns it in lower case if it is a word, or else an empty text.
     fn word(&mut self) -> String {
         self.at += 1;
         match self.tokens.get(self.at - 1).map(|it| &it.token) {
@@ -146,7 +145,7 @@ impl CursorWords {
         }
     }
 
-    /// That something else was expected than the token that was read last.
+    /// The error for the token that was read last.
     fn unexpected(&self, wanted: &str) -> ErrorFields {
         let found = self.tokens.get(self.at - 1).map(|it| it.token.to_string());
         let found = found.unwrap_or_else(|| "the end".to_owned());
@@ -154,7 +153,7 @@ impl CursorWords {
     }
 }
 
-/// Words of FETCH that go anywhere but forward.
+/// Directions of FETCH other than forward.
 const BACKWARD: [&str; 6] = ["backward", "prior", "first", "last", "absolute", "relative"];
 
 fn is(word: &atoll_sql::datafusion::sql::sqlparser::tokenizer::Word, name: &str) -> bool {
@@ -170,7 +169,7 @@ fn backward() -> ErrorFields {
     error.hint("use FETCH NEXT, FETCH n, FETCH ALL or FETCH FORWARD")
 }
 
-/// The byte of a text at a line and a column, which count characters from 1.
+/// The byte offset of a line and column, which count characters from 1.
 fn byte_of(sql: &str, place: Location) -> usize {
     let line = usize::try_from(place.line).unwrap_or(1).saturating_sub(1);
     let before: usize = sql.split_inclusive('\n').take(line).map(str::len).sum();
@@ -184,8 +183,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_about_cursors_are_told_apart() {
-        let of = |sql: &str| CursorStatement::of(sql).unwrap_or_else(|error| panic!("{error:?}"));
+    fn cursor_statements_are_parsed() {
+        let parse =
+            |sql: &str| CursorStatement::parse(sql).unwrap_or_else(|error| panic!("{error:?}"));
         let fetch = |name: &str, count, moves| {
             Some(CursorStatement::Fetch { name: name.to_owned(), count, moves })
         };
@@ -200,19 +200,19 @@ mod tests {
             ("CLOSE c", Some(CursorStatement::Close { name: Some("c".to_owned()) })),
             ("SELECT 1", None),
         ] {
-            assert_eq!(of(sql), wanted, "{sql}");
+            assert_eq!(parse(sql), wanted, "{sql}");
         }
         let sql = "DECLARE \"ä\" INSENSITIVE NO SCROLL CURSOR\n WITHOUT HOLD FOR\n  SELECT 'ä;'";
-        let Some(CursorStatement::Declare { name, query, holds }) = of(sql) else {
+        let Some(CursorStatement::Declare { name, query, holds }) = parse(sql) else {
             panic!("{sql}")
         };
         assert_eq!((name.as_str(), &sql[query..], holds), ("ä", "SELECT 'ä;'", false));
-        let held = of("DECLARE c CURSOR WITH HOLD FOR SELECT 1");
+        let held = parse("DECLARE c CURSOR WITH HOLD FOR SELECT 1");
         assert!(matches!(held, Some(CursorStatement::Declare { holds: true, .. })), "{held:?}");
     }
 
     #[test]
-    fn what_cursors_cannot_do_is_refused() {
+    fn unsupported_cursor_options_are_refused() {
         for (sql, state) in [
             ("DECLARE c SCROLL CURSOR FOR SELECT 1", "0A000"),
             ("DECLARE c CURSOR WITH FOR SELECT 1", "42601"),
@@ -226,7 +226,7 @@ mod tests {
             ("FETCH", "42601"),
             ("CLOSE", "42601"),
         ] {
-            let error = CursorStatement::of(sql).expect_err(sql);
+            let error = CursorStatement::parse(sql).expect_err(sql);
             assert_eq!(error.state, state, "{sql}: {error:?}");
         }
     }

@@ -1,8 +1,7 @@
-//! The extended protocol: statements are prepared, bound to values, and run in portions.
+//! The extended query protocol: prepares statements, binds values, and returns rows in portions.
 //!
-//! A group of messages ends with Sync. Where it has one Execute, that statement is a transaction of its own, and
-//! takes the fast ways of prepared statements; where the client has already sent more than that, the group is one
-//! transaction.
+//! A group of messages ends with Sync. A group with a single Execute is a transaction of its own and takes the fast
+//! path of prepared statements; if the client has already sent more, the whole group is one transaction.
 
 use std::sync::Arc;
 
@@ -22,12 +21,12 @@ use crate::value::{Format, arrow_type, parameter, row_description};
 use crate::wire::{BindMessage, ErrorFields, FrontendMessage, Target};
 
 impl Connection {
-    /// Answers a message of the extended protocol.
+    /// Handles a message of the extended protocol.
     pub(super) async fn extended(&mut self, message: FrontendMessage) -> Result<(), Failure> {
         self.begun = Instant::now();
         match message {
             FrontendMessage::Parse { name, sql, types } => {
-                // What is refused when it is prepared is told of; what is not, when it is executed.
+                // A statement refused at Parse is logged here; others are logged at Execute.
                 let text = self.server.logs.has_audit().then(|| sql.clone());
                 let parsed = self.parse(name, sql, types).await;
                 if let (Some(text), Err(_)) = (text, &parsed) {
@@ -60,12 +59,12 @@ impl Connection {
                     FrontendMessage::Password(_) => "a password",
                     _ => "this message",
                 };
-                Err(ErrorFields::error("08P01", format!("{kind} is not expected here")).into())
+                Err(ErrorFields::error("08P01", format!("unexpected {kind}")).into())
             }
         }
     }
 
-    /// The end of a group of messages.
+    /// Ends a group of messages.
     pub(super) async fn sync(&mut self) -> Result<(), End> {
         self.is_skipping = false;
         match self.end_group().await {
@@ -90,10 +89,10 @@ impl Connection {
         }
         let kind = if statements == 0 {
             PreparedKind::Empty
-        } else if let Some(copy) = CopyStatement::of(&sql)? {
+        } else if let Some(copy) = CopyStatement::parse(&sql)? {
             PreparedKind::Copy(copy)
         } else {
-            match CursorStatement::of(&sql)? {
+            match CursorStatement::parse(&sql)? {
                 Some(CursorStatement::Declare { name, query, holds }) => {
                     let start = sql[..query].chars().count();
                     let query = self.prepare(&sql[query..], &declared, start).await?;
@@ -118,7 +117,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Prepares a statement, which begins at character `start` of what was sent, from 0.
+    /// Prepares a statement that begins at character `start`, counted from 0, of the client's text.
     pub(super) async fn prepare(
         &mut self,
         sql: &str,
@@ -175,7 +174,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What the columns of a statement are; those of FETCH are its cursor's.
+    /// Describes the columns of a statement; FETCH has those of its cursor.
     fn describe(&mut self, prepared: &Prepared, formats: &[i16]) {
         let Self { portals, client, .. } = self;
         let columns = match &prepared.kind {
@@ -241,7 +240,7 @@ impl Connection {
             }
             PortalState::Bound => {
                 let values = std::mem::take(&mut portal.values);
-                let control = Control::of(&prepared.sql);
+                let control = Control::from_sql(&prepared.sql);
                 if control != Control::None {
                     let Self { client, session, is_implicit, .. } = self;
                     Self::control(client, session, is_implicit, control, &prepared.sql).await?;
@@ -261,19 +260,19 @@ impl Connection {
                 let result = self.client.unless_ended(statement.execute(&values)).await?;
                 let result = result.map_err(|error| error_fields(&error, &prepared.sql, 0))?;
                 let formats = self.portals.get(name).map_or(&[][..], |portal| &portal.formats);
-                Box::new(PortalRows::of(result, &prepared, formats)?)
+                Box::new(PortalRows::try_new(result, &prepared, formats)?)
             }
         };
         self.fetch(name, rows, rows_max).await
     }
 
-    /// Whether more of a group may follow: a statement behind which the client has sent Sync is one by itself, and
-    /// needs no transaction around it.
+    /// Whether the group may have more statements: if the client has already sent Sync after this one, it needs no
+    /// transaction around it.
     fn is_group(&self) -> bool {
         self.client.next_kind() != Some(b'S')
     }
 
-    /// Sends rows of a portal, at most so many, all where that is 0.
+    /// Sends at most this many rows of a portal; 0 means all.
     async fn fetch(
         &mut self,
         name: &str,
@@ -282,7 +281,7 @@ impl Connection {
     ) -> Result<(), Failure> {
         let Some(portal) = self.portals.get_mut(name) else { return Err(no_portal(name)) };
         let client = &mut self.client;
-        // The portal may have begun in a statement before this one.
+        // The portal may have been started by an earlier statement.
         client.active.watch().follow(rows.result.progress());
         let formats = (!rows.result.is_told_by_tag()).then_some(portal.formats.as_slice());
         let has_rows = formats.is_some();
@@ -324,7 +323,7 @@ fn values(
         );
         return Err(ErrorFields::error("08P01", message).into());
     }
-    // A text may be `today`, and a moment is a text or a time by the clocks of the session's time zone.
+    // Text may be `today`, and a timestamp may become text or local time, so these need the session's time zone.
     let is_day =
         |of: &DataType| of.is_nested() || matches!(of, DataType::Date32 | DataType::Timestamp(..));
     let is_clock = |of: &DataType| of.is_string() || matches!(of, DataType::Time64(_));
@@ -334,7 +333,7 @@ fn values(
         if wanted.iter().zip(&prepared.types).any(has_zone) { time_zone() } else { None };
     let each = bind.values.iter().zip(wanted).zip(&prepared.types).enumerate();
     let values = each.map(|(at, ((bytes, wanted), oid))| {
-        let format = Format::of(&bind.formats, at);
+        let format = Format::for_column(&bind.formats, at);
         parameter(bytes.as_deref(), format, *oid, wanted, time_zone.as_deref()).map_err(|error| {
             let message = format!("parameter ${}: {error}", at + 1);
             ErrorFields::error(error.state(), message).into()

@@ -1,31 +1,31 @@
-//! What ends a statement, and what ends a connection.
+//! How statements fail and connections end.
 
 use atoll_sql::arrow::error::ArrowError;
 
 use crate::wire::{ErrorFields, ProtocolError};
 
-/// Why a statement did not come to its end.
+/// Why a statement did not complete.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// It failed.
     Statement(Box<ErrorFields>),
-    /// The connection ends with it.
+    /// Its connection ended.
     Ends(End),
 }
 
 /// Why a connection ends.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// The client said so.
+    /// The client sent Terminate.
     Asked,
-    /// The client is gone.
+    /// The client disconnected.
     Gone,
-    /// The client is told why.
+    /// The server ends it with this error.
     Told(Box<ErrorFields>),
 }
 
 impl End {
-    /// The SQLSTATE of a statement that ends with the connection.
+    /// The SQLSTATE of a statement that ended with the connection.
     pub(crate) fn state(&self) -> &'static str {
         match self {
             Self::Asked | Self::Gone => "08006",
@@ -39,7 +39,7 @@ impl End {
     }
 
     pub(crate) fn stopped() -> Self {
-        let message = "terminating connection because the server stops";
+        let message = "terminating connection because the server is shutting down";
         Self::Told(Box::new(ErrorFields::fatal("57P01", message)))
     }
 
@@ -79,6 +79,6 @@ impl From<ProtocolError> for End {
 
 impl From<ArrowError> for Failure {
     fn from(error: ArrowError) -> Self {
-        ErrorFields::error("XX000", format!("a column cannot be sent: {error}")).into()
+        ErrorFields::error("XX000", format!("cannot send a column: {error}")).into()
     }
 }

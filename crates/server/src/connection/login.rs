@@ -1,4 +1,4 @@
-//! Who a client is: by the operating system over a Unix socket, by a password (SCRAM-SHA-256), as the rules say.
+//! Authentication: by the operating system's user over a Unix socket, or by password (SCRAM-SHA-256), as the rules say.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::shared::Shared;
 use crate::tls::Tls;
 use crate::wire::{ErrorFields, FrontendMessage, MESSAGE_MAX, sasl_initial, text};
 
-/// The method, and the one that is bound to the server's certificate.
+/// The mechanism, and the one with channel binding to the server's certificate.
 const PLAIN: &str = "SCRAM-SHA-256";
 const BOUND: &str = "SCRAM-SHA-256-PLUS";
 
-/// How often the passwords of roles that do not exist are hashed.
+/// Iterations of the password hash for roles that do not exist.
 const ITERATIONS: u32 = 4096;
 
-/// The user of the operating system who does what superusers do.
+/// The operating system's superuser.
 const ROOT: u32 = 0;
 
-/// Finds out whether a client is the user that it names. The session's number comes later.
+/// Authenticates a client. The session's number comes later.
 pub(super) async fn log_in(
     channel: &mut Channel,
     server: &Arc<Shared>,
@@ -60,7 +60,7 @@ pub(super) async fn log_in(
             tried.did_not_fail();
             Ok(identity(false))
         }
-        // As psql does, which asks for the password then and comes again.
+        // psql disconnects, asks for the password and then reconnects.
         Err(Refusal::Ends(end)) => {
             tried.did_not_fail();
             Err(end)
@@ -69,7 +69,7 @@ pub(super) async fn log_in(
     }
 }
 
-/// Whether the client over a Unix socket may do everything, where its user of the operating system is this role.
+/// Whether the client over a Unix socket has all rights; its operating system user must match the role.
 fn peer(stream: &ClientStream, server: &Shared, role: &str) -> Option<bool> {
     let ClientStream::Unix(stream) = stream else { return None };
     let peer = stream.peer_cred().ok()?;
@@ -81,31 +81,31 @@ fn peer(stream: &ClientStream, server: &Shared, role: &str) -> Option<bool> {
     (is_owner || may_log_in).then_some(is_owner)
 }
 
-/// The user of the operating system is not the role that the client names, or the role may not log in.
+/// The error if the operating system user is not the role that the client names, or the role may not log in.
 fn wrong_peer(user: &str) -> ErrorFields {
     ErrorFields::fatal("28000", format!("peer authentication failed for user \"{user}\""))
-        .hint("connect as the role of your user name on this machine")
+        .hint("connect as the role with your user name on this machine")
 }
 
-/// Too many log-ins from an address have failed for another one to be looked at.
+/// The error after too many failed log-ins from an address.
 pub(crate) fn refused_unseen() -> ErrorFields {
     let message = "too many log-ins from this address have failed";
     ErrorFields::fatal("28000", message).hint("wait a minute")
 }
 
-/// Name or password is wrong.
+/// The error for a wrong name or password.
 pub(crate) fn wrong_password(user: &str) -> ErrorFields {
     let message = format!("password authentication failed for user \"{user}\"");
     ErrorFields::fatal("28P01", message)
 }
 
-/// What checks the password of a role that may log in.
+/// The password verifier of a role that may log in.
 pub(crate) fn verifier_of(server: &Shared, user: &str) -> Option<ScramVerifier> {
     let role = server.database.role(user).filter(|role| role.can_login);
     role.and_then(|role| role.verifier)
 }
 
-/// Checks a password that was sent; what checks it, where it is right. It is hashed for roles that do not exist too.
+/// Checks a password; returns the verifier if it is right. Roles that do not exist take the same time.
 pub(crate) fn check_password(server: &Shared, user: &str, password: &str) -> Option<ScramVerifier> {
     let verifier = verifier_of(server, user);
     let is_known = verifier.is_some();
@@ -113,11 +113,11 @@ pub(crate) fn check_password(server: &Shared, user: &str, password: &str) -> Opt
     (verifier.matches(password) && is_known).then_some(verifier)
 }
 
-/// Why a client may not log in.
+/// Why authentication failed.
 enum Refusal {
-    /// The client sent no password, or was gone before it did.
+    /// The client sent no password, or disconnected first.
     Ends(End),
-    /// Name or password is wrong; the client is not told which.
+    /// The name or password is wrong; the error does not say which.
     Wrong,
 }
 
@@ -178,7 +178,7 @@ async fn password_message(channel: &mut Channel) -> Result<bytes::Bytes, End> {
                 let message = "expected an answer to the authentication request";
                 return Err(End::Told(Box::new(ErrorFields::fatal("08P01", message))));
             }
-            // A stranger's message is not waited for beyond what a log-in may need.
+            // An unauthenticated client's message may not be longer than a log-in needs.
             None if channel.input.len() > MESSAGE_MAX => return Err(End::Gone),
             None => channel.read().await?,
         }
@@ -194,7 +194,7 @@ fn secret(of: ScramVerifier) -> ScramSecret {
     }
 }
 
-/// Stands for a role that does not exist, which gets the same salt each time.
+/// The verifier of a role that does not exist, with the same salt each time.
 fn made_up(user: &str, seed: &[u8; 32]) -> ScramVerifier {
     let hash = Sha256::new().chain_update(seed).chain_update(user).finalize();
     ScramVerifier {
@@ -205,7 +205,7 @@ fn made_up(user: &str, seed: &[u8; 32]) -> ScramVerifier {
     }
 }
 
-/// Where failures of log-ins are counted.
+/// The source under which failed log-ins are counted.
 fn source(stream: &ClientStream) -> LoginSource {
     let address = match stream {
         ClientStream::Tcp(stream) => stream.peer_addr(),
@@ -219,7 +219,7 @@ fn source(stream: &ClientStream) -> LoginSource {
     address.map_or(LoginSource::Unknown, |address| LoginSource::Address(address.ip()))
 }
 
-/// Where rules say that such a client is.
+/// The client's origin for the rules.
 fn origin(stream: &ClientStream, source: LoginSource) -> Result<ClientOrigin, End> {
     match (stream, source) {
         (ClientStream::Unix(_), _) => Ok(ClientOrigin::Local),
@@ -233,7 +233,7 @@ fn own_user() -> Option<u32> {
     std::fs::metadata("/proc/self").ok().map(|process| process.uid())
 }
 
-/// The name of a user of the operating system.
+/// The name of an operating system user.
 fn peer_name(user: u32) -> Option<String> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let mut users = users.lines().filter_map(|line| {

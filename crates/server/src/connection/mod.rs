@@ -7,9 +7,9 @@
 //!                ◀── ready ──┘
 //! ```
 //!
-//! One task reads and writes. While a statement runs it reads on: that is how it learns that the client is gone,
-//! which drops the statement's result and so cancels it. Results are written batch by batch and sent before the
-//! next batch is taken, so a client that reads slowly slows its query, and takes no memory.
+//! One task reads and writes. While a statement runs it keeps reading, so it notices when the client disconnects and
+//! cancels the statement by dropping its result. Results are sent batch by batch before the next batch is read, so a
+//! slow client slows its query down and takes no memory.
 
 mod client;
 mod copy;
@@ -49,21 +49,21 @@ struct Connection {
     client: Client,
     session: Session,
     server: Arc<Shared>,
-    /// When the statement began.
+    /// The start of the statement.
     begun: Instant,
-    /// The text of the statement that runs, where slow ones are logged.
+    /// The running statement's text, if slow statements are logged.
     running: Option<Box<str>>,
     prepared: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
-    /// Whether the open transaction was begun for a group of statements, not by BEGIN: it ends with the group.
+    /// Whether the open transaction is implicit, begun for a group of statements: it ends with the group.
     is_implicit: bool,
-    /// Whether it is served by the threads of a node.
+    /// Whether a node's threads serve it.
     is_at_home: bool,
-    /// Whether messages are passed over up to the next Sync, because one before it failed.
+    /// Whether messages are skipped until the next Sync, because an earlier one failed.
     is_skipping: bool,
 }
 
-/// Serves a connection to its end.
+/// Serves a connection until it ends.
 pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
     server.metrics.connected();
     let mut channel = Channel::new(stream);
@@ -110,8 +110,8 @@ pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
 }
 
 impl Connection {
-    /// Converses on the threads of the session's home; how it ends, none where it goes on elsewhere. None at all
-    /// where that ended in a panic.
+    /// Serves the session on the threads of its home. Returns how the connection ended, or None if it moves to other
+    /// threads; the outer None means a panic.
     async fn converse_at_home(mut self: Box<Self>) -> Option<(Box<Self>, Option<End>)> {
         let home = self.session.home();
         match self.server.homes.threads(&self.server.database, home) {
@@ -142,8 +142,8 @@ impl Connection {
         self.client.channel.stream.adopt()
     }
 
-    /// Answers messages until the connection ends, or the session's home is another one. `node` is that of the
-    /// threads that do so.
+    /// Handles messages until the connection ends, or until the session's home differs from `node`, whose threads run
+    /// this.
     async fn converse(&mut self, home: Option<NodeId>, node: Option<NodeId>) -> Option<End> {
         self.client.active.watch().set_node(node);
         loop {
@@ -157,14 +157,14 @@ impl Connection {
                 Ok(message) => message,
                 Err(end) => return Some(end),
             };
-            // In memory of its own, so that a connection that waits takes no room for it.
+            // Boxed, so that an idle connection takes no room for it.
             if let Err(end) = Box::pin(self.answer_all(message)).await {
                 return Some(end);
             }
         }
     }
 
-    /// Answers a message and those that have come with it, such as Bind, Execute and Sync.
+    /// Handles a message and those that came with it, such as Bind, Execute and Sync.
     async fn answer_all(&mut self, first: FrontendMessage) -> Result<(), End> {
         let home = self.session.home();
         let mut next = Some(first);
@@ -180,7 +180,7 @@ impl Connection {
             FrontendMessage::Terminate => Err(End::Asked),
             FrontendMessage::Sync => self.sync().await,
             FrontendMessage::Query(text) if !self.is_skipping => self.simple(&text).await,
-            // What is left of a copy that failed.
+            // The rest of a failed COPY.
             FrontendMessage::CopyData(_)
             | FrontendMessage::CopyDone
             | FrontendMessage::CopyFail(_) => Ok(()),
@@ -197,7 +197,7 @@ impl Connection {
         }
     }
 
-    /// Tells that a statement failed. No portal goes on, but for cursors WITH HOLD of transactions that are committed.
+    /// Sends a statement's error and closes all portals except cursors WITH HOLD of committed transactions.
     fn failed(&mut self, error: &crate::wire::ErrorFields) {
         self.drop_portals();
         self.session.fail_transaction();
@@ -205,7 +205,7 @@ impl Connection {
         self.ended(Some(error.state));
     }
 
-    /// A statement begins; it may take as long as the session allows.
+    /// Begins a statement and sets its deadline.
     fn begin(&mut self, sql: &str) {
         self.client.active.begin(sql);
         self.client.forget_rows();
@@ -214,20 +214,20 @@ impl Connection {
         self.limit_time(self.begun);
     }
 
-    /// A statement that begins now may take as long as the session allows by now.
+    /// Sets the deadline of a statement that begins now.
     fn limit_time(&mut self, begun: Instant) {
         let timeout = self.session.statement_timeout();
         self.client.deadline = timeout.map(|timeout| begun + timeout);
     }
 
-    /// It has ended, perhaps with an error of this state.
+    /// Ends a statement, with its SQLSTATE if it failed.
     fn ended(&mut self, error: Option<&'static str>) {
         self.client.active.end(error);
         self.server.metrics.ended(self.begun.elapsed(), error);
         self.log_slow(error);
     }
 
-    /// Tells of the statement that has ended, where it took long.
+    /// Logs the statement that has ended if it was slow.
     fn log_slow(&mut self, error: Option<&str>) {
         if let Some(statement) = self.running.take() {
             let (took, rows) = (self.begun.elapsed(), self.client.rows());
@@ -236,7 +236,7 @@ impl Connection {
         }
     }
 
-    /// Tells of a statement, where it is one that the audit log is to have.
+    /// Logs a statement if its class is audited.
     fn audit(&self, sql: &str, ran: &Result<(), Failure>) {
         let error = ran.as_ref().err().map(Failure::state);
         if let Some(state) = error {
@@ -254,7 +254,7 @@ impl Connection {
         tell(&AuditedClient { role: &client.user, address: &client.address, session });
     }
 
-    /// The session has ended, perhaps in the midst of a statement.
+    /// Ends the session, perhaps in the middle of a statement.
     fn log_out(&mut self, end: &End, after: Duration) {
         if self.client.active.end(Some(end.state())) {
             self.server.metrics.ended(self.begun.elapsed(), Some(end.state()));
@@ -266,12 +266,12 @@ impl Connection {
         self.server.logs.say(LogLevel::Debug, format_args!("session {number} has ended"));
     }
 
-    /// Ends all portals but for those that outlive their transaction.
+    /// Closes all portals except those that outlive their transaction.
     fn drop_portals(&mut self) {
         self.portals.retain(|_, portal| portal.holds && portal.is_committed);
     }
 
-    /// After a statement that ended a transaction: what it held stays where it was committed.
+    /// Closes portals after a transaction; cursors WITH HOLD stay if it was committed.
     fn transaction_ended(&mut self, sql: &str) {
         if !begins_with(sql, &["rollback", "abort"]) {
             let held = self.portals.values_mut().filter(|portal| portal.holds);
@@ -280,7 +280,7 @@ impl Connection {
         self.drop_portals();
     }
 
-    /// Tells the client of settings that statements have changed.
+    /// Reports the settings that statements have changed to the client.
     fn tell_changes(&mut self) {
         for (name, value) in self.session.changed_parameters() {
             if name == "application_name" {
@@ -290,7 +290,7 @@ impl Connection {
         }
     }
 
-    /// The end of a group of statements: its transaction ends, and the client may send the next.
+    /// Ends a group of statements and its transaction; the client may send the next.
     async fn ready(&mut self) -> Result<(), End> {
         if self.session.transaction_state() == TransactionState::Idle {
             self.drop_portals();

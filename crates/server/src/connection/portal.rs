@@ -1,4 +1,4 @@
-//! Prepared statements and portals: statements with their values, and how far they are.
+//! Prepared statements, and portals: bound statements and their progress.
 
 use std::sync::Arc;
 
@@ -16,32 +16,32 @@ use crate::error_fields::error_fields;
 use crate::value::{Format, RowColumns};
 use crate::wire::{ErrorFields, Routine};
 
-/// A statement that a client prepared.
+/// A client's prepared statement.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) sql: String,
     pub(super) kind: PreparedKind,
-    /// Types of the parameters as the client knows them, by PostgreSQL's numbers.
+    /// The client's types of the parameters, as OIDs.
     pub(super) types: Vec<u32>,
 }
 
-/// What a prepared text is.
+/// The kinds of prepared text.
 #[derive(Debug)]
 pub(super) enum PreparedKind {
-    /// There is nothing in it.
+    /// An empty text.
     Empty,
-    /// Rows to or from the client.
+    /// COPY to or from the client.
     Copy(CopyStatement),
     /// FETCH, MOVE or CLOSE.
     Cursor(CursorStatement),
-    /// A query that runs under the name of a cursor, which may hold beyond its transaction.
+    /// DECLARE: a query that runs as a named cursor, which may outlive its transaction.
     Declare { name: String, holds: bool, query: Arc<Prepared> },
     /// Anything else.
     Statement(Box<PreparedStatement>),
 }
 
 impl Prepared {
-    /// The statement that takes parameters, if one is there.
+    /// The statement that takes parameters, if there is one.
     pub(super) fn statement(&self) -> Option<&PreparedStatement> {
         match &self.kind {
             PreparedKind::Statement(statement) => Some(statement),
@@ -50,7 +50,7 @@ impl Prepared {
         }
     }
 
-    /// The columns of the rows that it gives by itself.
+    /// The columns of its rows, unless they are a cursor's.
     pub(super) fn columns(&self) -> Option<RowColumns<'_>> {
         match &self.kind {
             PreparedKind::Statement(statement) => {
@@ -62,40 +62,40 @@ impl Prepared {
     }
 }
 
-/// A statement with its values.
+/// A statement with bound values.
 #[derive(Debug)]
 pub(super) struct Portal {
     pub(super) prepared: Arc<Prepared>,
     pub(super) values: Vec<ScalarValue>,
-    /// The form of each column of the result.
+    /// The format of each result column.
     pub(super) formats: Vec<i16>,
     pub(super) state: PortalState,
-    /// Whether it stays when its transaction is committed, as a cursor WITH HOLD does.
+    /// Whether it outlives its transaction, as a cursor WITH HOLD does.
     pub(super) holds: bool,
-    /// Whether that transaction is committed, or there was none.
+    /// Whether that transaction was committed, or there was none.
     pub(super) is_committed: bool,
 }
 
-/// How far a portal is.
+/// The progress of a portal.
 #[derive(Debug)]
 pub(super) enum PortalState {
-    /// It has not begun.
+    /// Not started.
     Bound,
-    /// It gives rows.
+    /// Returning rows.
     Running(Box<PortalRows>),
-    /// It has given all its rows; what is told of no more of them.
+    /// All rows are returned; holds the tag for further requests.
     Exhausted(String),
-    /// It has done what it does, or failed.
+    /// Completed or failed.
     Done,
 }
 
-/// The rows of a portal that has begun.
+/// The rows of a started portal.
 #[derive(Debug)]
 pub(super) struct PortalRows {
     pub(super) result: QueryResult,
-    /// The columns as the client was told of them.
+    /// The columns as they were described to the client.
     columns: SchemaRef,
-    /// What is left of the last batch.
+    /// The rest of the last batch.
     rest: Option<RecordBatch>,
 }
 
@@ -105,11 +105,11 @@ impl PortalRows {
         Self { result, columns, rest: None }
     }
 
-    /// The rows of a statement, in the types that were told of it.
+    /// The rows of a statement, in the types that were described.
     ///
     /// # Errors
-    /// When its table was altered since, so that a client could not read them.
-    pub(super) fn of(
+    /// If its table was altered since, so that the client could not read them.
+    pub(super) fn try_new(
         result: QueryResult,
         prepared: &Prepared,
         formats: &[i16],
@@ -130,7 +130,7 @@ impl PortalRows {
         Ok(rows)
     }
 
-    /// What is told of so many rows at the end: PostgreSQL counts those of the last portion.
+    /// The tag for this many rows: PostgreSQL counts those of the last portion.
     pub(super) fn tag(&self, count: usize) -> String {
         let tag = self.result.tag();
         match tag.rsplit_once(' ') {
@@ -139,7 +139,7 @@ impl PortalRows {
         }
     }
 
-    /// Sends at most so many rows in these forms; how many there were. Where no forms are told they are passed over.
+    /// Sends at most this many rows in these formats; returns their number. Without formats, they are skipped.
     pub(super) async fn send(
         &mut self,
         client: &mut Client,
@@ -170,11 +170,11 @@ impl PortalRows {
     }
 }
 
-/// Whether rows of these columns are read by a client that was told of others.
+/// Whether a client can read rows of these columns if others were described.
 fn are_read(told: &Schema, sent: &Schema, formats: &[i16]) -> bool {
     let is_same = |(at, (told, sent)): (usize, (&FieldRef, &FieldRef))| {
-        let oid = |field: &Field| PgType::of(field.data_type()).oid;
-        Format::of(formats, at) == Format::Text || oid(told) == oid(sent)
+        let oid = |field: &Field| PgType::from_data_type(field.data_type()).oid;
+        Format::for_column(formats, at) == Format::Text || oid(told) == oid(sent)
     };
     let columns = told.fields().iter().zip(sent.fields()).enumerate();
     told.fields().len() == sent.fields().len() && columns.into_iter().all(is_same)

@@ -1,4 +1,4 @@
-//! The simple protocol: a text of statements, all of them one transaction.
+//! The simple query protocol: a text of statements, run in one transaction.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Connection {
             let start = at.map_or(searched, |at| searched + at);
             searched = start + sql.len();
             if start > 0 {
-                // It may take as long as those before it have set.
+                // Earlier statements may have changed the timeout.
                 self.limit_time(Instant::now());
             }
             let ran = self.run_any(sql, text[..start].chars().count(), is_group).await;
@@ -63,9 +63,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs a statement that begins at character `start` of what was sent, from 0, perhaps as one of several.
+    /// Runs a statement that begins at character `start`, counted from 0, of the client's text, and may be one of
+    /// several.
     async fn run_any(&mut self, sql: &str, start: usize, is_group: bool) -> Result<(), Failure> {
-        let control = Control::of(sql);
+        let control = Control::from_sql(sql);
         if control != Control::None {
             let Self { client, session, is_implicit, .. } = self;
             Self::control(client, session, is_implicit, control, sql).await?;
@@ -80,16 +81,16 @@ impl Connection {
         if is_group {
             self.begin_group().await?;
         }
-        if let Some(copy) = CopyStatement::of(sql)? {
+        if let Some(copy) = CopyStatement::parse(sql)? {
             self.copy(&copy, start).await
-        } else if let Some(cursor) = CursorStatement::of(sql)? {
+        } else if let Some(cursor) = CursorStatement::parse(sql)? {
             self.cursor(&cursor, sql, start).await
         } else {
             self.run_one(sql, start).await
         }
     }
 
-    /// How many statements there are in a text.
+    /// Counts the statements in a text.
     pub(super) fn count(&self, text: &str) -> Result<usize, Failure> {
         match only_statement(text) {
             Some(_) => Ok(1),
@@ -102,13 +103,13 @@ impl Connection {
             return Ok(vec![Statement { text: sql.to_owned(), line: 1, complete: true }]);
         }
         let failed = |error| Failure::from(error_fields(&error, text, 0));
-        let mut splitter = Splitter::of(&self.session);
+        let mut splitter = Splitter::for_session(&self.session);
         let mut statements = splitter.push(text).map_err(failed)?;
         statements.extend(splitter.finish().map_err(failed)?);
         Ok(statements)
     }
 
-    /// Runs a statement that is a query or changes something.
+    /// Runs a query or a statement that changes something.
     async fn run_one(&mut self, sql: &str, start: usize) -> Result<(), Failure> {
         let Self { client, session, .. } = self;
         let failed = |error| error_fields(&error, sql, start);
@@ -129,7 +130,7 @@ impl Connection {
     }
 }
 
-/// The statement of a text that is plainly one, without a look at all its tokens.
+/// The statement of a text that clearly contains only one, without tokenizing it.
 fn only_statement(text: &str) -> Option<&str> {
     let text = text.trim();
     let sql = text.strip_suffix(';').unwrap_or(text).trim_end();
@@ -137,8 +138,7 @@ fn only_statement(text: &str) -> Option<&str> {
     is_plain.then_some(sql)
 }
 
-/// Sends the rows of a batch, whose columns are described as those of `schema`, but for the last ones, which wait for
-/// more.
+/// Sends the rows of a batch whose columns were described by `schema`, except the last ones, which wait for more.
 pub(super) async fn send_rows(
     client: &mut Client,
     batch: &RecordBatch,
@@ -162,7 +162,7 @@ mod tests {
     use super::only_statement;
 
     #[test]
-    fn one_statement_is_known_without_its_tokens() {
+    fn single_statements_are_recognized_without_tokens() {
         assert_eq!(only_statement(" SELECT 1 ; "), Some("SELECT 1"));
         assert_eq!(only_statement("SELECT 'a'"), Some("SELECT 'a'"));
         for text in ["", ";", "SELECT 1; SELECT 2", "SELECT ';'", "-- SELECT 1", "SELECT 1;;"] {

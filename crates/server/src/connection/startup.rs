@@ -1,4 +1,4 @@
-//! From the first byte of a connection to its session.
+//! Starts sessions: from the first byte of a connection to its first statement.
 
 use std::sync::Arc;
 
@@ -15,27 +15,27 @@ use crate::shared::Shared;
 use crate::tls::Tls;
 use crate::wire::{ErrorFields, FirstMessage, ProtocolError, StartupMessage, take_first, text};
 
-/// Names of databases that are this one, beside the user's own name.
+/// Names of this server's database, along with the user's name.
 const DATABASES: [&str; 2] = ["atoll", "postgres"];
 
-/// What the audit log calls PostgreSQL's protocol.
+/// The PostgreSQL protocol's name in the audit log.
 const OVER: &str = "postgres";
 
-/// A session that has begun.
+/// A session that has started.
 pub(super) struct Begun {
     pub(super) session: Session,
     pub(super) active: ActiveSession,
-    /// Its place among the connections.
+    /// Its permit among the connections.
     pub(super) place: OwnedSemaphorePermit,
 }
 
-/// Begins the session of a connection; none where its client only wanted to cancel a statement of another.
+/// Starts the session of a connection; None if the client only cancelled a statement of another connection.
 pub(super) async fn begin(
     channel: &mut Channel,
     server: &Arc<Shared>,
 ) -> Result<Option<Begun>, End> {
     let told = |state, message: String| End::Told(Box::new(ErrorFields::fatal(state, message)));
-    // Connections before their log-in are counted apart, so that they cannot use up `max_connections`.
+    // Connections before log-in are counted separately, so that they cannot use up `max_connections`.
     let is_remote = matches!(channel.stream, ClientStream::Tcp(_));
     let stranger = is_remote.then(|| server.strangers.try_acquire()).transpose();
     let _stranger =
@@ -60,7 +60,7 @@ pub(super) async fn begin(
     negotiate(channel, &startup);
     let user = startup.parameter("user").filter(|user| !user.is_empty());
     let Some(user) = user else {
-        return Err(told("28000", "the startup message names no user".to_owned()));
+        return Err(told("28000", "the startup message has no user".to_owned()));
     };
     let begun = begin_session(channel, server, &startup, tls.as_deref(), user).await;
     let (address, is_encrypted) = (address(&channel.stream), tls.is_some());
@@ -79,7 +79,7 @@ pub(super) async fn begin(
     begun.map(Some)
 }
 
-/// Counts and tells of a client that is not let in.
+/// Counts and logs a refused client.
 fn refused(server: &Shared, client: &AuditedClient<'_>, is_encrypted: bool, error: &ErrorFields) {
     if error.state.starts_with("28") {
         server.metrics.login_failed();
@@ -91,7 +91,7 @@ fn refused(server: &Shared, client: &AuditedClient<'_>, is_encrypted: bool, erro
     server.logs.say(LogLevel::Info, told);
 }
 
-/// Begins the session of a client that has said who it is, and may be.
+/// Starts the session of an authenticated client.
 async fn begin_session(
     channel: &mut Channel,
     server: &Arc<Shared>,
@@ -107,7 +107,7 @@ async fn begin_session(
     }
     let identity = log_in(channel, server, tls, user).await?;
     let place = Arc::clone(&server.places).try_acquire_owned();
-    let place = place.map_err(|_| told("53300", "there are too many connections".to_owned()))?;
+    let place = place.map_err(|_| told("53300", "too many connections".to_owned()))?;
     let client = ClientInfo {
         user: user.to_owned(),
         address: address(&channel.stream),
@@ -120,7 +120,7 @@ async fn begin_session(
     session.set_connections_max(server.options.connections_max);
     server.begin_as_role(&session);
     channel.output.message(b'R', |body| body.extend_from_slice(&[0; 4]));
-    // The encoding is one that is known by more names here.
+    // Drivers know the encoding under several names.
     let settings = startup.parameters.iter().filter(|(name, _)| name != "client_encoding");
     for (name, value) in settings {
         let set = session.set_parameter(name, value);
@@ -137,7 +137,7 @@ async fn begin_session(
     Ok(Begun { session, active, place })
 }
 
-/// Sets what the parameter `options` asks for.
+/// Applies the settings in the parameter `options`.
 async fn set_options(startup: &StartupMessage, session: &Session) -> Result<(), End> {
     let told = |state, message| End::Told(Box::new(ErrorFields::fatal(state, message)));
     let settings = startup.options().map_err(|message| told("42601", message))?;
@@ -148,7 +148,7 @@ async fn set_options(startup: &StartupMessage, session: &Session) -> Result<(), 
         }
         let is_name = |char: char| char.is_ascii_alphanumeric() || "._".contains(char);
         if !name.chars().all(is_name) {
-            return Err(told("42704", format!("'{name}' is not the name of a setting")));
+            return Err(told("42704", format!("unknown setting '{name}'")));
         }
         let sql = format!("SET {name} = '{}'", value.replace('\'', "''"));
         if let Err(error) = session.run(&sql).await {
@@ -158,15 +158,15 @@ async fn set_options(startup: &StartupMessage, session: &Session) -> Result<(), 
     Ok(())
 }
 
-/// Encrypts a connection over TCP, where the server has a certificate; with what.
+/// Encrypts a TCP connection if the server has a certificate; returns the TLS settings.
 async fn encrypt(channel: &mut Channel, server: &Shared) -> Result<Option<Arc<Tls>>, End> {
     let tls = server.tls().filter(|_| matches!(channel.stream, ClientStream::Tcp(_)));
     channel.output.byte(if tls.is_some() { b'S' } else { b'N' });
     channel.send().await?;
     let Some(tls) = tls else { return Ok(None) };
     if !channel.input.is_empty() {
-        // An attacker in between could have put it there.
-        let message = "the client sent data in the clear behind its request for TLS".to_owned();
+        // A man in the middle could have injected it.
+        let message = "the client sent unencrypted data after its request for TLS".to_owned();
         return Err(ProtocolError(message).into());
     }
     let stream = std::mem::replace(&mut channel.stream, ClientStream::Closed(tokio::io::empty()));
@@ -176,7 +176,7 @@ async fn encrypt(channel: &mut Channel, server: &Shared) -> Result<Option<Arc<Tl
     Ok(Some(tls))
 }
 
-/// Tells a client of a later protocol which of it is spoken here.
+/// Tells a client with a newer protocol which version the server speaks.
 fn negotiate(channel: &mut Channel, startup: &StartupMessage) {
     let names = startup.parameters.iter().map(|(name, _)| name);
     let unknown: Vec<&String> = names.filter(|name| name.starts_with("_pq_.")).collect();
@@ -204,7 +204,7 @@ fn check(startup: &StartupMessage, user: &str) -> Result<(), End> {
     let database = startup.parameter("database").unwrap_or(user);
     if database != user && !DATABASES.contains(&database) {
         let message = format!("database \"{database}\" does not exist");
-        return Err(refused("3D000", message, "the database of this server is called atoll"));
+        return Err(refused("3D000", message, "the database of this server is atoll"));
     }
     let encoding = startup.parameter("client_encoding").unwrap_or("UTF8");
     let plain: String = encoding.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -228,7 +228,7 @@ fn address(stream: &ClientStream) -> String {
     }
 }
 
-/// The settings that clients keep in mind.
+/// The settings that are reported to clients.
 fn tell_settings(channel: &mut Channel, user: &str, session: &Session) {
     let mut tell = |name: &str, value: &str| channel.output.parameter_status(name, value);
     for (name, value) in session.reported_parameters() {

@@ -1,4 +1,4 @@
-//! One statement of either protocol, and the transaction around it.
+//! Runs one statement of either protocol, and manages the transaction around it.
 
 use atoll_sql::{Session, TransactionState, begins_with};
 
@@ -7,22 +7,22 @@ use super::{Client, Connection};
 use crate::error_fields::error_fields;
 use crate::wire::{ErrorFields, Severity};
 
-/// Rows of a batch that are written before it is looked whether they are to be sent.
+/// Rows of a batch to write before checking whether to send.
 pub(super) const ROWS: usize = 1024;
 
-/// What a statement does to transactions.
+/// How a statement controls transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
     /// It begins one.
     Begin,
     /// It ends one.
     End,
-    /// It is one of the statements within, or alone.
+    /// Any other statement.
     None,
 }
 
 impl Control {
-    pub(crate) fn of(sql: &str) -> Self {
+    pub(crate) fn from_sql(sql: &str) -> Self {
         if begins_with(sql, &["begin", "start"]) {
             Self::Begin
         } else if begins_with(sql, &["commit", "end", "rollback", "abort"]) && !has_savepoint(sql) {
@@ -40,7 +40,7 @@ fn has_savepoint(sql: &str) -> bool {
 }
 
 impl Connection {
-    /// Runs a command about transactions, which PostgreSQL warns about where it changes nothing.
+    /// Runs a transaction command; like PostgreSQL, warns if it has no effect.
     pub(super) async fn control(
         client: &mut Client,
         session: &Session,
@@ -51,7 +51,7 @@ impl Connection {
         let is_open = session.transaction_state() != TransactionState::Idle;
         match control {
             Control::Begin if *is_implicit => {
-                // What ran before in the group is part of the transaction.
+                // Earlier statements of the group are part of the transaction.
                 *is_implicit = false;
                 client.output().command_complete("BEGIN");
                 return Ok(());
@@ -77,8 +77,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Forgets statements that were prepared by the protocol, as DEALLOCATE and DISCARD ALL ask for it; whether that
-    /// is all there is to do.
+    /// Deallocates protocol-level prepared statements on DEALLOCATE and DISCARD ALL; returns whether nothing else is
+    /// left to do.
     pub(super) fn deallocate(&mut self, sql: &str) -> bool {
         if !begins_with(sql, &["deallocate", "discard"]) {
             return false;
@@ -133,21 +133,21 @@ impl Connection {
     }
 }
 
-/// Warns, and goes on.
+/// Sends a warning.
 fn warn(client: &mut Client, session: &Session, state: &'static str, message: &str) {
     if !session.tells_warnings() {
         return;
     }
-    let warning = ErrorFields::of(Severity::Warning, state, message);
+    let warning = ErrorFields::new(Severity::Warning, state, message);
     client.output().error(&warning);
 }
 
-/// Tells what a statement did. What a tag says beyond PostgreSQL's words is a notice.
+/// Sends the tag of a statement. Text beyond PostgreSQL's tag becomes a notice.
 pub(super) fn complete(client: &mut Client, session: &Session, tag: &str) {
     match tag.split_once(": ") {
         Some((tag, rest)) => {
             for notice in rest.lines().filter(|_| session.tells_notices()) {
-                client.output().error(&ErrorFields::of(Severity::Notice, "00000", notice));
+                client.output().error(&ErrorFields::new(Severity::Notice, "00000", notice));
             }
             client.complete(tag);
         }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_about_transactions_are_known_by_their_first_word() {
+    fn transaction_commands_are_recognized_by_their_first_word() {
         for (sql, control) in [
             ("BEGIN", Control::Begin),
             ("  -- x\n/* y */ start transaction", Control::Begin),
@@ -172,7 +172,7 @@ mod tests {
             ("--", Control::None),
             ("", Control::None),
         ] {
-            assert_eq!(Control::of(sql), control, "{sql}");
+            assert_eq!(Control::from_sql(sql), control, "{sql}");
         }
     }
 }

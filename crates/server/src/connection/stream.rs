@@ -1,4 +1,4 @@
-//! The bytes of a connection: over TCP or a Unix socket, with TLS or without.
+//! The byte stream of a connection: TCP or Unix socket, with or without TLS.
 
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, Empty, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
 
-/// A client is asked after two minutes without a word whether it is there still, and given up half a minute later; one
-/// that does not acknowledge what it was sent, after as long.
+/// TCP keep-alive: an idle client is probed after two minutes and given up half a minute later; so is one that does not
+/// acknowledge data.
 const KEEP_ALIVE: KeepAlive =
     KeepAlive { idle_s: 120, interval_s: 10, count: 3, unacknowledged_ms: 150_000 };
 
@@ -25,11 +25,11 @@ pub(crate) enum ClientStream {
     Tls(Box<TlsStream<TcpStream>>),
     /// Over a Unix socket.
     Unix(UnixStream),
-    /// Over nothing any more.
+    /// Closed.
     Closed(Empty),
 }
 
-/// Does the same with whichever stream it is.
+/// Calls the same method on any of the streams.
 macro_rules! each {
     ($self:ident, $stream:ident => $does:expr) => {
         match $self.get_mut() {
@@ -41,11 +41,11 @@ macro_rules! each {
     };
 }
 
-/// How often it is looked whether a client is there that is not read.
+/// How often to check whether a client that is not read is still connected.
 const LOOKED_EACH: Duration = Duration::from_millis(50);
 
 impl ClientStream {
-    /// Has the calling thread's group tell what comes. An encrypted stream stays where it began.
+    /// Moves the socket to the current thread's runtime. An encrypted stream stays where it began.
     pub(crate) fn adopt(&mut self) -> io::Result<()> {
         *self = match std::mem::replace(self, Self::Closed(tokio::io::empty())) {
             Self::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream.into_std()?)?),
@@ -55,10 +55,10 @@ impl ClientStream {
         Ok(())
     }
 
-    /// Waits until the client has closed the connection, whatever it has sent before.
+    /// Waits until the client closes the connection, without reading its data.
     pub(crate) async fn closed(&self) {
         loop {
-            // While there is something to read the socket is ready all the time: what else it is has to be looked up.
+            // With unread data, the socket is always ready to read, so its state has to be polled.
             tokio::time::sleep(LOOKED_EACH).await;
             let ready = match self {
                 Self::Tcp(stream) => stream.ready(Interest::READABLE).await,
@@ -118,9 +118,9 @@ impl AsyncWrite for ClientStream {
     }
 }
 
-/// Sets what all connections over TCP have.
+/// Sets the options of TCP connections.
 pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
-    // Answers are written whole: waiting for more to send with them only delays them.
+    // Responses are written whole: Nagle's algorithm only delays them.
     stream.set_nodelay(true)?;
     let kept = set_keep_alive(stream.as_fd(), KEEP_ALIVE);
     kept.map_err(|error| io::Error::from_raw_os_error(error.errno))

@@ -1,4 +1,4 @@
-//! Requests and answers as JSON.
+//! Requests and responses as JSON.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// An answer.
+/// A response.
 pub(super) struct Answer(pub(super) Value);
 
 impl IntoResponse for Answer {
@@ -22,36 +22,36 @@ impl IntoResponse for Answer {
     }
 }
 
-/// Why a request is not answered.
+/// An error response.
 #[derive(Debug)]
 pub(super) struct ApiError {
     status: StatusCode,
     error: Box<ErrorFields>,
-    /// What was done before.
+    /// Results of earlier statements.
     results: Vec<Value>,
 }
 
 impl ApiError {
     pub(super) fn new(status: StatusCode, state: &'static str, message: impl Into<String>) -> Self {
-        Self::of(status, ErrorFields::error(state, message))
+        Self::from_fields(status, ErrorFields::error(state, message))
     }
 
-    pub(super) fn of(status: StatusCode, error: ErrorFields) -> Self {
+    pub(super) fn from_fields(status: StatusCode, error: ErrorFields) -> Self {
         Self { status, error: Box::new(error), results: Vec::new() }
     }
 
-    /// A request that is not one.
+    /// A malformed request.
     pub(super) fn bad(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "08P01", message)
     }
 
-    /// With the results of the statements before the one that failed.
+    /// Adds the results of the statements before the failed one.
     pub(super) fn after(self, results: Vec<Value>) -> Self {
         Self { results, ..self }
     }
 }
 
-/// A statement that failed. Its state tells whose fault it is.
+/// A failed statement. Its SQLSTATE determines the HTTP status.
 impl From<ErrorFields> for ApiError {
     fn from(error: ErrorFields) -> Self {
         let status = match error.state.get(..2) {
@@ -59,7 +59,7 @@ impl From<ErrorFields> for ApiError {
             Some("58" | "XX") => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
-        Self::of(status, error)
+        Self::from_fields(status, error)
     }
 }
 
@@ -94,16 +94,16 @@ impl FromRequest<Arc<Shared>> for Fields {
 impl Fields {
     pub(super) fn text(&self, name: &str) -> Result<&str, ApiError> {
         let text = self.0.get(name).and_then(Value::as_str);
-        text.ok_or_else(|| ApiError::bad(format!("expected the field '{name}' with a text")))
+        text.ok_or_else(|| ApiError::bad(format!("expected a text in the field '{name}'")))
     }
 
     pub(super) fn number(&self, name: &str) -> Result<u64, ApiError> {
         let number = self.0.get(name).and_then(Value::as_u64);
-        let expected = || ApiError::bad(format!("expected the field '{name}' with a whole number"));
+        let expected = || ApiError::bad(format!("expected an integer in the field '{name}'"));
         number.ok_or_else(expected)
     }
 
-    /// False where it is not there.
+    /// False if the field is missing.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or_default()
     }

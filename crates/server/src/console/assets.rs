@@ -1,4 +1,4 @@
-//! The files of the page, which are part of the binary.
+//! The page's files, embedded in the binary.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Path, type and contents.
+/// Path, content type and contents.
 const FILES: [(&str, &str, &str); 11] = [
     ("/", HTML, include_str!("assets/index.html")),
     ("/console/console.css", CSS, include_str!("assets/console.css")),
@@ -29,7 +29,7 @@ const FILES: [(&str, &str, &str); 11] = [
 
 pub(super) fn routes() -> Router<Arc<Shared>> {
     FILES.into_iter().fold(Router::new(), |router, (path, of_type, text)| {
-        // Another version of the server may answer next.
+        // Another version of the server may respond next.
         let headers = [(CONTENT_TYPE, of_type), (CACHE_CONTROL, "no-cache")];
         router.route(path, get(move || async move { (headers, text) }))
     })

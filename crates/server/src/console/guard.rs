@@ -1,4 +1,4 @@
-//! What is refused before anything is looked at: requests that another site made a browser send.
+//! Refuses requests that another site made a browser send, before anything else is examined.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,10 +12,10 @@ use axum::response::{IntoResponse, Response};
 
 use super::answer::ApiError;
 
-/// The header of the console's own requests. A page of another site may not set it without being allowed to.
+/// The header of the console's own requests, which a page of another site may not set without permission.
 const OWN_HEADER: &str = "x-atoll-console";
 
-/// What a browser may do with the page: nothing from elsewhere, and no frame around it.
+/// The content security policy: nothing from elsewhere, and no framing.
 const HEADERS: [(HeaderName, &str); 5] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -28,8 +28,8 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// Answers only those who call the server by an address or name of this machine: any other name could be made to point
-/// here by its owner, whose page would then count as ours.
+/// Accepts only requests that address the server by an address or name of this machine: the owner of any other name
+/// could point it here (DNS rebinding), and its page would count as the console's.
 pub(super) async fn guard(request: Request, next: Next) -> Response {
     let mut response = match text(request.headers(), &HOST) {
         Some(host) if is_loopback(host) => next.run(request).await,
@@ -44,7 +44,7 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     response
 }
 
-/// Answers only what the console's page asks.
+/// Accepts only requests of the console's page.
 pub(super) async fn ours(request: Request, next: Next) -> Response {
     let headers = request.headers();
     let host = text(headers, &HOST).unwrap_or_default();
@@ -62,7 +62,7 @@ pub(super) async fn ours(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// The port in the Host header, by which cookies of several servers are told apart.
+/// The port in the Host header, which separates the cookies of several servers.
 pub(super) fn port(headers: &HeaderMap) -> u16 {
     let port = text(headers, &HOST).and_then(|host| host.rsplit_once(':')?.1.parse().ok());
     port.unwrap_or(80)
@@ -72,7 +72,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether a Host header names this machine as only this machine can be named.
+/// Whether a Host header names this machine by a name that no other machine can have.
 fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.parse::<u16>().is_ok() => name,

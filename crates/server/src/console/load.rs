@@ -1,4 +1,5 @@
-//! How busy cpus are, and what passes between last-level caches and memory: between two looks at the kernel's counters.
+//! The load of cpus, and the traffic between last-level caches and memory, between two readings of the kernel's
+//! counters.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,10 +8,10 @@ use atoll_elastic::monitor::{Traffic, traffic_by_cache};
 use atoll_sys::Root;
 use parking_lot::Mutex;
 
-/// Two looks that are nearer to each other than this are one.
+/// Readings closer together than this are shared.
 const APART_MIN: Duration = Duration::from_millis(500);
 
-/// Looks at the counters for all who ask.
+/// Reads the counters for all clients.
 #[derive(Debug, Default)]
 pub(super) struct LoadMeter(Mutex<LoadState>);
 
@@ -20,12 +21,12 @@ struct LoadState {
     load: MachineLoad,
 }
 
-/// How busy the machine is, whatever keeps it busy.
+/// The load of the machine, whatever causes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MachineLoad {
-    /// The share of time that each cpu was busy; none before the second look.
+    /// Each cpu's share of busy time; None before the second reading.
     pub(super) cpus: BTreeMap<u32, f64>,
-    /// Bytes a second to and from memory by each last-level cache, and those of its own node; none without resctrl.
+    /// Bytes per second between each last-level cache and all memory, and its own node's; None without resctrl.
     pub(super) caches: BTreeMap<u32, (f64, f64)>,
 }
 
@@ -33,13 +34,13 @@ pub(super) struct MachineLoad {
 #[derive(Debug)]
 struct Counters {
     at: Instant,
-    /// Ticks that each cpu was busy, and all of its ticks.
+    /// Busy and total ticks of each cpu.
     cpus: BTreeMap<u32, (u64, u64)>,
     caches: BTreeMap<u32, Traffic>,
 }
 
 impl LoadMeter {
-    /// The load since the last look.
+    /// The load since the last reading.
     pub(super) fn look(&self, root: &Root) -> MachineLoad {
         let mut state = self.0.lock();
         let state = &mut *state;
@@ -72,18 +73,18 @@ fn between(last: &Counters, now: &Counters) -> MachineLoad {
     MachineLoad { cpus: cpus.collect(), caches: caches.collect() }
 }
 
-/// Of the lines `cpuN user nice system idle iowait irq softirq steal …`: ticks that are not idle, and all.
+/// Parses the lines `cpuN user nice system idle iowait irq softirq steal …` into busy and total ticks.
 fn ticks(stat: &str) -> BTreeMap<u32, (u64, u64)> {
     let line = |line: &str| {
         let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
         let cpu = fields.next()?.parse().ok()?;
-        // What guests take is part of user and nice.
+        // Guest time is part of user and nice.
         let ticks: Vec<u64> = fields.take(8).map_while(|ticks| ticks.parse().ok()).collect();
         let all = ticks.iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
         let idle = ticks.get(3)?.saturating_add(*ticks.get(4)?);
         Some((cpu, (all.saturating_sub(idle), all)))
     };
-    // The line of all cpus has a blank where the others have a number.
+    // The line for all cpus has a space in place of a number.
     stat.lines().filter(|line| !line.starts_with("cpu ")).filter_map(line).collect()
 }
 
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn two_looks_at_once_are_one() {
+    fn concurrent_readings_are_shared() {
         let (meter, root) = (LoadMeter::default(), Root::live());
         assert_eq!(meter.look(&root), MachineLoad::default());
         assert_eq!(meter.look(&root), MachineLoad::default());

@@ -1,4 +1,4 @@
-//! Who asks: logged in by name and password, known by a cookie after that.
+//! Authentication: a log-in with name and password sets a cookie that identifies later requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::log_ins::{LASTS, NAME_MAX, OWNER, RefusalKind, TokenClient};
 use crate::rules::LoginMethod;
 use crate::shared::Shared;
 
-/// What the audit log calls the console.
+/// The console's name in the audit log.
 const OVER: &str = "console";
 
-/// Who asks.
+/// The client of a request.
 pub(super) struct Caller {
     pub(super) user: Arc<str>,
     is_owner: bool,
@@ -29,7 +29,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Whose the session of this number is.
+    /// The owner of the session with this number.
     pub(super) fn identity(&self, number: u32) -> Identity {
         let (user, column_names) = (Arc::clone(&self.user), ColumnNames::Text);
         Identity { user, is_owner: self.is_owner, number, column_names }
@@ -42,7 +42,7 @@ impl FromRequestParts<Arc<Shared>> for Caller {
     async fn from_request_parts(parts: &mut Parts, server: &Arc<Shared>) -> Result<Self, ApiError> {
         if server.stopping.is_cancelled() {
             let status = StatusCode::SERVICE_UNAVAILABLE;
-            return Err(ApiError::new(status, "57P01", "the server stops"));
+            return Err(ApiError::new(status, "57P01", "the server is shutting down"));
         }
         let known = parts.extensions.get::<ConnectInfo<SocketAddr>>();
         let address = known.map(|known| known.0).ok_or_else(|| ApiError::bad("unknown address"))?;
@@ -76,7 +76,7 @@ pub(super) async fn log_in(
 ) -> Result<impl IntoResponse, ApiError> {
     let (user, password) = (fields.text("user")?.to_owned(), fields.text("password")?.to_owned());
     if user.len() > NAME_MAX || password.len() > NAME_MAX {
-        return Err(ApiError::bad(format!("a name or password is longer than {NAME_MAX} bytes")));
+        return Err(ApiError::bad(format!("name or password is longer than {NAME_MAX} bytes")));
     }
     let logged_in =
         client(&user, address).log_in(&server, &server.console().log_ins, password).await;
@@ -87,7 +87,7 @@ pub(super) async fn log_in(
             RefusalKind::Unseen => StatusCode::TOO_MANY_REQUESTS,
             RefusalKind::Wrong => StatusCode::UNAUTHORIZED,
         };
-        ApiError::of(status, refused.error)
+        ApiError::from_fields(status, refused.error)
     })?;
     let cookie = cookie(&headers, &token, LASTS.as_secs());
     Ok(([(SET_COOKIE, cookie)], Answer(json!({ "user": user }))))
@@ -111,8 +111,8 @@ fn client(role: &str, address: SocketAddr) -> TokenClient<'_> {
     TokenClient { role, address, is_encrypted: false, over: OVER, application: OVER }
 }
 
-/// What the browser keeps, out of reach of scripts and of other sites. Cookies belong to a host and not to a port, so
-/// the port is part of the name.
+/// The cookie, out of reach of scripts and other sites. Browsers share cookies between the ports of a host, so the port
+/// is part of the name.
 fn cookie(headers: &HeaderMap, token: &str, seconds: u64) -> String {
     let name = cookie_name(headers);
     format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}")

@@ -1,4 +1,4 @@
-//! `/api/machine` and `/console/machine.svg`: the machine, how busy it is, and its picture.
+//! `/api/machine` and `/console/machine.svg`: the machine's picture and load.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) async fn picture(State(server): State<Arc<Shared>>, _: Caller) -> imp
     (headers, svg(server.database.knowledge()))
 }
 
-/// Nodes and links, and how busy they are.
+/// Nodes and links with their load.
 pub(super) async fn machine(
     State(server): State<Arc<Shared>>,
     caller: Caller,
@@ -38,7 +38,7 @@ pub(super) async fn machine(
     Ok(Answer(all.into()))
 }
 
-/// The cpus of a node with their load, and the traffic of its caches where it is counted.
+/// A node's cpus with their load, and its caches' memory traffic if it is counted.
 fn of_node(node: &Node, load: &MachineLoad, root: &Root) -> Value {
     let cpus = node.cpus.iter().map(|cpu| json!([cpu.0, load.cpus.get(&cpu.0)]));
     let cpus: Value = cpus.collect();

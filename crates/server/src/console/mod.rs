@@ -1,7 +1,7 @@
-//! The console: a web page about the server, and the answers that it asks for.
+//! The console: a web page about the server, and its API.
 //!
 //! ```text
-//! browser ──▶ guard ──▶ assets    the page itself: files that are part of the binary
+//! browser ──▶ guard ──▶ assets    the page itself: embedded files
 //!             Host      ours ──▶  login   who asks, by a cookie
 //!                       header,   query   statements, in a session of their own
 //!                       Origin    plan    EXPLAIN as a tree
@@ -9,9 +9,9 @@
 //!                                 machine load and traffic
 //! ```
 //!
-//! It is on loopback only: the connection is not encrypted, and the password passes in it. What a page of another
-//! site can make a browser do is refused by the guard: names that point here (`Host`), requests without the
-//! console's own header, and those with another `Origin`.
+//! It is available on loopback only: the connection is not encrypted, and carries the password. The guard refuses
+//! requests that another site's page can make a browser send: foreign names that resolve to this machine (`Host`),
+//! requests without the console's own header, and those with another `Origin`.
 
 mod answer;
 mod assets;
@@ -39,10 +39,10 @@ use crate::shared::Shared;
 use answer::ApiError;
 use load::LoadMeter;
 
-/// Bytes of a request.
+/// Bytes of a request, at most.
 const REQUEST_MAX: usize = 1 << 20;
 
-/// What the console keeps between requests.
+/// The console's state between requests.
 #[derive(Debug, Default)]
 pub(crate) struct ConsoleState {
     log_ins: LogIns,
@@ -50,7 +50,7 @@ pub(crate) struct ConsoleState {
 }
 
 impl Shared {
-    /// What the console keeps.
+    /// The console's state.
     fn console(&self) -> Arc<ConsoleState> {
         let Ok(state) =
             self.extensions.get_or_try_init(|| Ok::<_, Infallible>(ConsoleState::default()));
@@ -58,7 +58,7 @@ impl Shared {
     }
 }
 
-/// The page and what it asks for, where the server listens on loopback; else a word that it is not there.
+/// The routes of the page and its API if the server listens on loopback; otherwise a notice that the console is off.
 pub(crate) fn routes(listens_on: Option<SocketAddr>) -> Router<Arc<Shared>> {
     if !listens_on.is_some_and(|address| address.ip().is_loopback()) {
         return Router::new().route("/", get(elsewhere));
@@ -77,20 +77,20 @@ pub(crate) fn routes(listens_on: Option<SocketAddr>) -> Router<Arc<Shared>> {
         .layer(DefaultBodyLimit::max(REQUEST_MAX))
         .layer(from_fn(guard::ours));
     let page = assets::routes().route("/console/machine.svg", get(machine::picture));
-    // The guard stands before routes only: unknown paths are answered with 404 by the server.
+    // The guard applies to routes only: the server returns 404 for unknown paths.
     page.nest("/api", api).route_layer(from_fn(guard::guard))
 }
 
 async fn elsewhere() -> (StatusCode, &'static str) {
-    let told = "The console is served on loopback only: start the server with --http 127.0.0.1:PORT, and reach it from \
-                another machine by ssh -L PORT:127.0.0.1:PORT. /metrics, /healthz and /readyz are here.\n";
+    let told = "The console is served on loopback only: start the server with --http 127.0.0.1:PORT, and connect from \
+                another machine through ssh -L PORT:127.0.0.1:PORT. This address serves /metrics, /healthz and /readyz.\n";
     (StatusCode::FORBIDDEN, told)
 }
 
 async fn unknown() -> ApiError {
-    ApiError::new(StatusCode::NOT_FOUND, "08P01", "there is no such path")
+    ApiError::new(StatusCode::NOT_FOUND, "08P01", "the path does not exist")
 }
 
 async fn wrong_method() -> ApiError {
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "08P01", "this path has another method")
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "08P01", "the path does not support this method")
 }

@@ -1,8 +1,8 @@
-//! `/api/explain`: a plan as a tree, read from the text of EXPLAIN, which stays beside it.
+//! `/api/explain`: a plan as a tree, parsed from the text of EXPLAIN, which is returned too.
 //!
 //! ```text
 //! GroupExec: gby=[a], homes=[0,1], variant=local, metrics=[output_rows=7, elapsed_compute=1.2ms]
-//! └ two blanks for each level, then  NAME[: detail, key=value, …][, metrics=[name=value, …]]
+//! └ two spaces per level, then  NAME[: detail, key=value, …][, metrics=[name=value, …]]
 //! ```
 
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::login::Caller;
 use super::run::{RequestSession, Results};
 use crate::shared::Shared;
 
-/// Keys of a node that are shown apart from its details.
+/// Keys of a node that are shown separately from its details.
 const SHOWN_APART: [&str; 3] = ["homes", "variant", "reason"];
 
-/// Plans a statement, or runs it to see what it does (`analyze`).
+/// Plans a statement; with `analyze`, also runs it.
 pub(super) async fn explain(
     State(server): State<Arc<Shared>>,
     caller: Caller,
@@ -33,7 +33,7 @@ pub(super) async fn explain(
     };
     let session = RequestSession::begin(&server, &caller, sql)?;
     if session.count(sql)? != 1 {
-        return Err(ApiError::bad("expected one statement: select the one whose plan is wanted"));
+        return Err(ApiError::bad("expected one statement; select the one to explain"));
     }
     let mut results = Results::default();
     let ran = session.run(&format!("{before}{sql}"), &mut results).await;
@@ -55,7 +55,7 @@ pub(super) async fn explain(
     })))
 }
 
-/// The nodes of a plan, each after the one that it is below of.
+/// The nodes of a plan, each after its parent.
 fn nodes(text: &str) -> Vec<Value> {
     let mut lines: Vec<(usize, String)> = Vec::new();
     for line in text.lines() {
@@ -65,7 +65,7 @@ fn nodes(text: &str) -> Vec<Value> {
         let name = bare.split([':', ',']).next().unwrap_or_default();
         let is_node = depth <= deepest && is_operator(name);
         match lines.last_mut() {
-            // The rest of a text with line ends.
+            // The rest of a text that contains line breaks.
             Some((_, last)) if !is_node => {
                 last.push('\n');
                 last.push_str(line);
@@ -76,7 +76,7 @@ fn nodes(text: &str) -> Vec<Value> {
     lines.iter().map(|(depth, line)| node(*depth, line)).collect()
 }
 
-/// Whether it is the name of an operator, which all end alike.
+/// Whether this is the name of an operator: they share a suffix.
 fn is_operator(name: &str) -> bool {
     name.ends_with("Exec")
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
@@ -106,7 +106,7 @@ fn node(depth: usize, line: &str) -> Value {
     node.into()
 }
 
-/// What stands between commas that are not inside of brackets or quotes.
+/// Splits at commas outside of brackets and quotes.
 fn parts(text: &str) -> Vec<&str> {
     let (mut parts, mut start) = (Vec::new(), 0);
     let (mut open, mut quote) = (0_usize, None);
@@ -154,7 +154,7 @@ GroupExec: gby=[a, b], aggr=[count(1)], homes=[0,1], variant=local, reason=7 gro
     }
 
     #[test]
-    fn any_text_is_read() {
+    fn any_text_is_parsed() {
         for text in
             ["", "\n\n", "  ", "metrics=[", "a: ]]]', metrics=[[", "X:", "ä\n  ä", "X, metrics=[=]"]
         {

@@ -1,4 +1,4 @@
-//! `/api/query`: statements of the editor.
+//! `/api/query`: runs the editor's statements.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::login::Caller;
 use super::run::{RequestSession, Results};
 use crate::shared::Shared;
 
-/// Runs the statements of a text, one after the other; each is committed by itself unless the text says BEGIN.
+/// Runs the statements of a text in order; each commits on its own unless the text says BEGIN.
 pub(super) async fn query(
     State(server): State<Arc<Shared>>,
     caller: Caller,

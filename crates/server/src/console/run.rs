@@ -1,4 +1,4 @@
-//! Statements of one request: in a session of their own, bounded in time, rows and bytes.
+//! Runs a request's statements in their own session, with limits on time, rows and bytes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,22 +19,22 @@ use crate::shared::Shared;
 use crate::value::{plain, text_cells};
 use crate::wire::ErrorFields;
 
-/// Rows of a result that are shown.
+/// Rows of a result that are returned, at most.
 pub(super) const ROWS_MAX: usize = 1000;
 
-/// Bytes of all values of an answer.
+/// Bytes of all values of a response, at most.
 const BYTES_MAX: usize = 8 << 20;
 
-/// Bytes of a value.
+/// Bytes of a value, at most.
 const VALUE_MAX: usize = 10_000;
 
 /// How long the statements of a request may take.
 const TIME_MAX: Duration = Duration::from_secs(600);
 
-/// What the console calls itself among the sessions.
+/// The console's application name.
 const APPLICATION: &str = "console";
 
-/// The session of a request. Dropping it ends its statement, as the end of a connection does.
+/// The session of a request. Dropping it ends its statement, as closing a connection does.
 pub(super) struct RequestSession {
     session: Session,
     active: ActiveSession,
@@ -45,7 +45,7 @@ pub(super) struct RequestSession {
 }
 
 impl RequestSession {
-    /// Begins; `sql` is what others see of it.
+    /// Begins the session; `sql` is what other sessions see of it.
     pub(super) fn begin(
         server: &Arc<Shared>,
         caller: &Caller,
@@ -53,7 +53,7 @@ impl RequestSession {
     ) -> Result<Self, ApiError> {
         let error = |state, message: String| ApiError::from(ErrorFields::error(state, message));
         let place = Arc::clone(&server.places).try_acquire_owned();
-        let place = place.map_err(|_| error("53300", "there are too many clients".to_owned()))?;
+        let place = place.map_err(|_| error("53300", "too many connections".to_owned()))?;
         let address = caller.address.to_string();
         let client = ClientInfo {
             user: caller.user.to_string(),
@@ -70,12 +70,12 @@ impl RequestSession {
         Ok(Self { session, active, begun: Instant::now(), address, server, _place: place })
     }
 
-    /// How many statements a text has.
+    /// Counts the statements in a text.
     pub(super) fn count(&self, text: &str) -> Result<usize, ErrorFields> {
         Ok(split(&self.session, text)?.len())
     }
 
-    /// Runs all statements of a text. Those before one that fails are done.
+    /// Runs all statements of a text. Those before a failed one take effect.
     pub(super) async fn run(
         self,
         text: &str,
@@ -92,7 +92,7 @@ impl RequestSession {
             }),
             () = tokio::time::sleep(TIME_MAX) => Err(timed_out()),
             () = self.server.stopping.cancelled() => {
-                Err(ErrorFields::error("57P01", "the server stops"))
+                Err(ErrorFields::error("57P01", "the server is shutting down"))
             }
         };
         let (took, state) = (self.begun.elapsed(), ran.as_ref().err().map(|error| error.state));
@@ -119,13 +119,14 @@ impl RequestSession {
         if session.transaction_state() != TransactionState::Idle {
             let undone = session.run("ROLLBACK").await;
             undone.map_err(|error| error_fields(&error, "ROLLBACK", 0))?;
-            let told = "the transaction was still open and is rolled back: run its COMMIT together with its BEGIN";
+            let told =
+                "the open transaction was rolled back: run its COMMIT together with its BEGIN";
             results.all.push(json!({ "tag": "ROLLBACK", "notice": told }));
         }
         Ok(())
     }
 
-    /// Tells of a statement, where it is one that the audit log is to have.
+    /// Logs a statement if its class is audited.
     fn audit(&self, sql: &str, ran: &Result<(), ErrorFields>) {
         let error = ran.as_ref().err().map(|error| error.state);
         let (role, session) = (&self.session.identity().user, Some(self.active.number()));
@@ -134,25 +135,25 @@ impl RequestSession {
     }
 }
 
-/// Results, and how much there is of them.
+/// Results, and their size.
 #[derive(Default)]
 pub(super) struct Results {
     pub(super) all: Vec<Value>,
-    /// Rows that the statements gave or changed.
+    /// Rows that the statements returned or changed.
     rows: u64,
     bytes: usize,
 }
 
-/// The statements of a text, as a session splits it.
+/// The statements of a text, split as in a session.
 fn split(session: &Session, text: &str) -> Result<Vec<Statement>, ErrorFields> {
     let failed = |error| error_fields(&error, text, 0);
-    let mut splitter = Splitter::of(session);
+    let mut splitter = Splitter::for_session(session);
     let mut statements = splitter.push(text).map_err(failed)?;
     statements.extend(splitter.finish().map_err(failed)?);
     Ok(statements)
 }
 
-/// Runs a statement that begins at character `start` of what was sent, from 0.
+/// Runs a statement that begins at character `start`, counted from 0, of the request's text.
 async fn run_one(
     session: &Session,
     sql: &str,
@@ -167,7 +168,7 @@ async fn run_one(
     let mut result = session.run(sql).await.map_err(failed)?;
     let has_rows = !result.is_told_by_tag();
     let mut table = ShownRows::default();
-    // What only reads need not be read to its end.
+    // A read-only statement need not run to completion.
     let only_reads = result.tag().starts_with("SELECT");
     while let Some(batch) = result.next().await.map_err(failed)? {
         let is_whole = !has_rows || table.add(&batch, ROWS_MAX, &mut results.bytes)?;
@@ -203,12 +204,12 @@ pub(super) fn columns(schema: &Schema) -> Value {
 #[derive(Default)]
 pub(super) struct ShownRows {
     pub(super) rows: Vec<Value>,
-    /// Whether there are others.
+    /// Whether there are more rows.
     pub(super) more: bool,
 }
 
 impl ShownRows {
-    /// Adds rows of a batch, so many at most; false where not all of them were added.
+    /// Adds rows of a batch up to a limit; returns whether all were added.
     pub(super) fn add(
         &mut self,
         batch: &RecordBatch,
@@ -216,11 +217,11 @@ impl ShownRows {
         bytes: &mut usize,
     ) -> Result<bool, ErrorFields> {
         let failed =
-            |error| ErrorFields::error("XX000", format!("a column cannot be shown: {error}"));
+            |error| ErrorFields::error("XX000", format!("cannot format a column: {error}"));
         let room = rows_max.saturating_sub(self.rows.len()).min(batch.num_rows());
         let is_whole = room == batch.num_rows();
         self.more |= !is_whole;
-        // The rest is not written as text only to be left out.
+        // Rows beyond the limit are not formatted at all.
         let batch = &batch.slice(0, room);
         let arrays = batch.columns().iter().map(plain);
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, _>>().map_err(failed)?;
@@ -248,7 +249,7 @@ impl ShownRows {
     }
 }
 
-/// A value, or its beginning.
+/// A value, truncated if it is long.
 fn beginning(text: &[u8]) -> String {
     match text.get(..VALUE_MAX) {
         Some(start) if text.len() > VALUE_MAX => {

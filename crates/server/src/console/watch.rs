@@ -1,5 +1,5 @@
-//! `/api/watch/…`: what the page shows of the system tables, and what it does about it. These statements are the
-//! console's own: they are not listed among those that run.
+//! `/api/watch/…`: system tables for the page, and the page's actions. These statements are not listed among the
+//! running ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::log::AuditedClient;
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// Rows of a system table that are shown.
+/// Rows of a system table that are returned, at most.
 const ROWS_MAX: usize = 4000;
 
-/// How long it may take to read them.
+/// How long reading them may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Names and queries of a section.
+/// The sections, with names and queries.
 type Queries = &'static [(&'static str, &'static str)];
 
 const ACTIVITY: Queries = &[
@@ -59,7 +59,7 @@ const TABLES: Queries = &[
 
 const SCANS: Queries = &[("scans", "SELECT * FROM atoll.scans ORDER BY table_name")];
 
-/// What is shown of the machine beside its load.
+/// The machine's data along with its load.
 pub(super) const MACHINE: Queries = &[
     ("nodes", "SELECT * FROM atoll.nodes ORDER BY node"),
     ("links", "SELECT * FROM atoll.links ORDER BY link"),
@@ -87,7 +87,7 @@ pub(super) async fn watch(
     Ok(Answer(rows_of(&server, &caller, queries).await?.into()))
 }
 
-/// Cancels the statement of a session, where the role may.
+/// Cancels the statement of a session if the role may.
 pub(super) async fn cancel(
     State(server): State<Arc<Shared>>,
     caller: Caller,
@@ -104,7 +104,7 @@ pub(super) async fn cancel(
     Ok(Answer(json!({ "cancelled": found["rows"][0][0] == "t" })))
 }
 
-/// The rows of each query, by its name.
+/// The rows of each query by its name.
 pub(super) async fn rows_of(
     server: &Arc<Shared>,
     caller: &Caller,

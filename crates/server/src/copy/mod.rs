@@ -3,8 +3,8 @@
 //! | file | what |
 //! |---|---|
 //! | `statement` | the statement and its options |
-//! | `read_text`, `read_binary` | rows out of a format, in pieces of any size |
-//! | `write_text`, `write_binary` | rows in a format |
+//! | `read_text`, `read_binary` | read rows from a format, in pieces of any size |
+//! | `write_text`, `write_binary` | write rows in a format |
 
 mod read_binary;
 mod read_text;
@@ -23,12 +23,12 @@ use read_text::TextCopyReader;
 pub(crate) use statement::{CopyDirection, CopyStatement};
 use write_binary::BinaryCopyWriter;
 
-/// How rows are written.
+/// The format of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CopyFormat {
-    /// Text or CSV, a line for each row.
+    /// Text or CSV, one line per row.
     Text(CopyForm),
-    /// Values as the types define their binary form.
+    /// PostgreSQL's binary format.
     Binary,
 }
 
@@ -39,30 +39,30 @@ impl CopyFormat {
     }
 }
 
-/// How lines of text and CSV are written.
+/// The options of text and CSV.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyForm {
     is_csv: bool,
     delimiter: u8,
-    /// What stands for NULL.
+    /// The representation of NULL.
     null: Vec<u8>,
-    /// What the first line is.
+    /// The kind of the first line.
     header: CopyHeader,
     quote: u8,
-    /// What stands before a quote within quotes.
+    /// The escape before a quote within quotes.
     escape: u8,
-    /// Whether all values but NULL are written in quotes.
+    /// Whether all values except NULL are quoted.
     quotes_all: bool,
 }
 
-/// What the first line of text and CSV is.
+/// The first line of text and CSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyHeader {
     /// A row.
     None,
-    /// The names of the columns, which are not looked at when they are read.
+    /// The column names, which are ignored when reading.
     Names,
-    /// The names of the columns, in their order: other ones are refused.
+    /// The column names, which must match when reading.
     Match,
 }
 
@@ -82,13 +82,13 @@ impl CopyForm {
         }
     }
 
-    /// How its values are told from one another.
+    /// The delimiter between values.
     fn values(&self) -> CsvForm {
         let Self { delimiter, quote, escape, .. } = *self;
         CsvForm { delimiter, quote, escape, null: self.null.clone() }
     }
 
-    /// PostgreSQL's CSV: nothing for NULL.
+    /// PostgreSQL's CSV: an empty value for NULL.
     fn csv() -> Self {
         let null = Vec::new();
         let header = CopyHeader::None;
@@ -104,26 +104,26 @@ impl CopyForm {
     }
 }
 
-/// Rows of a batch that is read.
+/// Rows per batch.
 const ROWS: usize = 8192;
 
-/// Bytes after which a batch that is read ends sooner.
+/// Bytes after which a batch ends early.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// Bytes of a row.
+/// Bytes of a row, at most.
 const ROW_MAX: usize = 64 << 20;
 
 /// Reads rows that a client sends.
 #[derive(Debug)]
 pub(crate) enum CopyReader {
-    /// Out of text and CSV.
+    /// From text and CSV.
     Text(Box<TextCopyReader>),
-    /// Out of the binary format.
+    /// From the binary format.
     Binary(Box<BinaryCopyReader>),
 }
 
 impl CopyReader {
-    /// A reader of rows for columns of these types.
+    /// Creates a reader for columns of these types.
     pub(crate) fn new(format: &CopyFormat, table: &Schema) -> Self {
         match format {
             CopyFormat::Text(form) => Self::Text(TextCopyReader::new(form.clone(), table).into()),
@@ -139,7 +139,7 @@ impl CopyReader {
         }
     }
 
-    /// Reads a piece; the batches that it fills.
+    /// Reads a piece; returns the batches that it completes.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<RecordBatch>, ErrorFields> {
         match self {
             Self::Text(reader) => reader.push(piece),
@@ -166,7 +166,7 @@ pub(crate) enum CopyWriter {
 }
 
 impl CopyWriter {
-    /// A writer of this format.
+    /// Creates a writer for this format.
     pub(crate) fn new(format: &CopyFormat) -> Self {
         match format {
             CopyFormat::Text(form) => Self::Text(form.clone()),
@@ -174,7 +174,7 @@ impl CopyWriter {
         }
     }
 
-    /// What stands before the rows.
+    /// The output before the rows.
     pub(crate) fn begin(&self, schema: &Schema, output: &mut Output) {
         if let Self::Text(form) = self {
             write_text::write_header(schema, form, output);
@@ -193,7 +193,7 @@ impl CopyWriter {
         }
     }
 
-    /// What stands behind the rows.
+    /// The output after the rows.
     pub(crate) fn end(&mut self, output: &mut Output) {
         if let Self::Binary(writer) = self {
             writer.end(output);

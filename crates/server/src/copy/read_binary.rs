@@ -1,4 +1,4 @@
-//! Rows out of PostgreSQL's binary format, which arrive in pieces of any size.
+//! Reads rows from PostgreSQL's binary format, which arrive in pieces of any size.
 //!
 //! ```text
 //! PGCOPY\n\xff\r\n\0, flags (4 bytes), length of what follows in the header (4), that
@@ -16,13 +16,13 @@ use super::{BATCH_BYTES, ROW_MAX, ROWS};
 use crate::value::{Format, PgType, parameter, type_of_values};
 use crate::wire::ErrorFields;
 
-/// How the data begins.
+/// The signature at the start of the data.
 pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
 /// Bytes of the header without its extension.
 const HEADER: usize = SIGNATURE.len() + 8;
 
-/// The flag of rows that begin with an OID, which PostgreSQL wrote until version 11.
+/// The flag for rows with OIDs, which PostgreSQL wrote until version 11.
 const WITH_OIDS: u32 = 1 << 16;
 
 /// Reads rows.
@@ -30,16 +30,16 @@ const WITH_OIDS: u32 = 1 << 16;
 pub(crate) struct BinaryCopyReader {
     columns: Vec<BinaryColumn>,
     schema: SchemaRef,
-    /// What has come and is not read.
+    /// Input that is not read yet.
     open: Vec<u8>,
     next: BinaryPart,
     rows: usize,
     bytes: usize,
-    /// The number of the row that comes next, from 1.
+    /// The number of the next row, from 1.
     row: u64,
 }
 
-/// What comes next.
+/// The next part of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BinaryPart {
     Header,
@@ -50,14 +50,14 @@ enum BinaryPart {
 /// The values of a column.
 #[derive(Debug)]
 struct BinaryColumn {
-    /// Of which type of PostgreSQL they come.
+    /// Their PostgreSQL type.
     oid: u32,
     data_type: DataType,
     values: Vec<ScalarValue>,
 }
 
 impl BinaryCopyReader {
-    /// A reader of rows for columns of these types.
+    /// Creates a reader for columns of these types.
     pub(super) fn new(table: &Schema) -> Self {
         let column = |field: &Arc<Field>| {
             let oid = PgType::of_field(field).oid;
@@ -103,14 +103,14 @@ impl BinaryCopyReader {
     }
 
     pub(super) fn finish(&mut self) -> Result<Option<RecordBatch>, ErrorFields> {
-        // Rows may end without the mark of the end, as PostgreSQL accepts it too.
+        // PostgreSQL accepts data without a trailer too.
         if self.next == BinaryPart::Header || !self.open.is_empty() {
             return Err(self.failed("unexpected end of the COPY data"));
         }
         if self.rows == 0 { Ok(None) } else { self.batch().map(Some) }
     }
 
-    /// Reads what comes next; what is behind it. None where it has not come as a whole.
+    /// Reads the next part and returns the rest; None if the part is incomplete.
     fn part<'a>(&mut self, open: &'a [u8]) -> Result<Option<&'a [u8]>, ErrorFields> {
         match self.next {
             BinaryPart::Header => self.header(open),
@@ -124,7 +124,7 @@ impl BinaryCopyReader {
         let seen = open.len().min(SIGNATURE.len());
         if open[..seen] != SIGNATURE[..seen] {
             let error = self.failed("the COPY data does not begin with the signature PGCOPY");
-            return Err(error.hint("send the binary format, or leave FORMAT binary out"));
+            return Err(error.hint("send the binary format, or omit FORMAT binary"));
         }
         let Some((header, behind)) = open.split_at_checked(HEADER) else { return Ok(None) };
         let field = |at: usize| header[at..].first_chunk().map_or(0, |it| u32::from_be_bytes(*it));
@@ -132,7 +132,7 @@ impl BinaryCopyReader {
         if flags & WITH_OIDS != 0 {
             return Err(self.failed("COPY data WITH OIDS is not supported"));
         }
-        // The lower half of the flags may be passed over.
+        // The lower half of the flags may be ignored.
         if flags >> 16 != 0 {
             return Err(self.failed("unknown critical flags in the header of the COPY data"));
         }
@@ -172,8 +172,8 @@ impl BinaryCopyReader {
         Ok(Some(behind))
     }
 
-    /// The bytes of a row's values, and what is behind them; none where they have not all come.
-    #[expect(clippy::type_complexity, reason = "values and rest, each where they have come")]
+    /// The bytes of a row's values, and the rest; None if the row is incomplete.
+    #[expect(clippy::type_complexity, reason = "values and rest, or None")]
     fn values<'a>(
         &self,
         mut open: &'a [u8],
@@ -211,7 +211,7 @@ impl BinaryCopyReader {
         batch.map_err(|error| self.error("XX000", &error.to_string()))
     }
 
-    /// That the data is not in the format.
+    /// The error for data that is not in the format.
     fn failed(&self, what: &str) -> ErrorFields {
         self.error("22P04", what)
     }
@@ -220,7 +220,7 @@ impl BinaryCopyReader {
         ErrorFields { detail: self.place(None), ..ErrorFields::error(state, what) }
     }
 
-    /// Where the data is read.
+    /// The current position in the data, for errors.
     fn place(&self, column: Option<usize>) -> Option<String> {
         let name = column.map(|at| format!(", column \"{}\"", self.schema.field(at).name()));
         match self.next {

@@ -1,4 +1,4 @@
-//! Rows out of PostgreSQL's text and CSV, which arrive in pieces of any size.
+//! Reads rows from PostgreSQL's text and CSV, which arrive in pieces of any size.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) struct TextCopyReader {
     form: CopyForm,
     columns: Vec<CopyColumn>,
     schema: SchemaRef,
-    /// What of a row has come.
+    /// The incomplete row.
     open: Vec<u8>,
     /// Bytes of it that were searched for its end, and whether they end within quotes.
     searched: usize,
@@ -31,12 +31,12 @@ pub(crate) struct TextCopyReader {
 #[derive(Debug)]
 enum CopyColumn {
     Text(StringViewBuilder),
-    /// Bytes, which come as `\x` and digits.
+    /// Bytes, written as `\x` and digits.
     Bytes(BinaryViewBuilder),
 }
 
 impl TextCopyReader {
-    /// A reader of rows for columns of these types.
+    /// Creates a reader for columns of these types.
     pub(super) fn new(form: CopyForm, table: &Schema) -> Self {
         let is_bytes = |field: &Field| {
             matches!(
@@ -103,13 +103,13 @@ impl TextCopyReader {
         if self.rows == 0 { Ok(None) } else { self.batch().map(Some) }
     }
 
-    /// Where the row that begins at `begin` ends: at a line's end that no quotes surround.
+    /// The end of the row that starts at `begin`: the end of a line outside of quotes.
     fn line_end(&mut self, open: &[u8], begin: usize) -> Option<usize> {
         let CopyForm { is_csv, quote, escape, .. } = self.form;
         let mut at = self.searched.max(begin);
         while let Some(byte) = open.get(at) {
             if is_csv && self.is_quoted && escape != quote && *byte == escape {
-                // What it escapes may still come.
+                // The escaped character may still come.
                 if at + 1 == open.len() {
                     break;
                 }
@@ -150,7 +150,7 @@ impl TextCopyReader {
         read
     }
 
-    /// Refuses a line that has other names than the columns.
+    /// Refuses a header line whose names differ from the columns.
     fn check_header(&mut self, line: &[u8]) -> Result<(), ErrorFields> {
         let names = || CopyColumn::Text(StringViewBuilder::new());
         let mut found: Vec<CopyColumn> = self.columns.iter().map(|_| names()).collect();
@@ -291,7 +291,7 @@ impl CopyColumn {
     }
 }
 
-/// Where the first value of a line ends; a delimiter behind a backslash is part of it.
+/// The end of a line's first value; a delimiter after a backslash is part of it.
 fn value_end(line: &[u8], delimiter: u8) -> usize {
     let mut at = 0;
     while at < line.len() && line[at] != delimiter {
@@ -306,7 +306,7 @@ mod tests {
 
     use super::*;
 
-    /// The rows of a text that comes byte by byte, with `|` between values.
+    /// The rows of a text that arrives byte by byte, with `|` between values.
     fn rows(form: &CopyForm, columns: usize, text: &str) -> Result<Vec<String>, String> {
         let fields = (0..columns).map(|at| Field::new(format!("c{at}"), DataType::Int32, true));
         let mut reader =
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_have_to_match_are_those_of_the_columns() {
+    fn header_match_checks_the_column_names() {
         let csv = CopyForm { header: CopyHeader::Match, ..CopyForm::csv() };
         let text = CopyForm { header: CopyHeader::Match, ..CopyForm::text() };
         assert_eq!(rows(&csv, 2, "c0,\"c1\"\n1,2\n").expect("rows"), ["1|2"]);

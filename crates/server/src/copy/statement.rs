@@ -1,4 +1,4 @@
-//! The statement, in PostgreSQL's forms.
+//! The COPY statement in PostgreSQL's syntax.
 //!
 //! ```text
 //! COPY t (a, b) FROM STDIN WITH (FORMAT csv, HEADER)      COPY (SELECT …) TO STDOUT
@@ -19,18 +19,18 @@ pub(crate) struct CopyStatement {
     pub(crate) format: CopyFormat,
 }
 
-/// Which way rows go.
+/// The direction of a COPY.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CopyDirection {
-    /// Into these columns of a table, all where there are none.
+    /// Into these columns of a table; no columns means all.
     In { table: String, columns: Vec<String> },
     /// Out of a query.
     Out { query: String },
 }
 
 impl CopyStatement {
-    /// The statement of a text; none where it is another, or a COPY of files.
-    pub(crate) fn of(sql: &str) -> Result<Option<Self>, ErrorFields> {
+    /// Parses a text; None for any other statement and for COPY with files.
+    pub(crate) fn parse(sql: &str) -> Result<Option<Self>, ErrorFields> {
         if !begins_with(sql, &["copy"]) {
             return Ok(None);
         }
@@ -42,7 +42,7 @@ impl CopyStatement {
     }
 }
 
-/// A statement's tokens, and how many of them are read.
+/// A statement's tokens, and how many of them have been read.
 struct CopyTokens {
     tokens: Vec<Token>,
     at: usize,
@@ -116,7 +116,7 @@ impl CopyTokens {
         }
     }
 
-    /// Name and value of the next option; the value is empty where there is none.
+    /// Reads the next option's name and value; the value is empty if there is none.
     fn option(&mut self) -> Result<(String, String), ErrorFields> {
         let name = self.word();
         match name.as_str() {
@@ -144,7 +144,7 @@ impl CopyTokens {
         }
     }
 
-    /// The star that comes next; empty where there is none.
+    /// Reads a star; empty if there is none.
     fn star(&mut self) -> String {
         match self.peek() {
             Some(Token::Mul) => self.next().map(text).unwrap_or_default(),
@@ -169,7 +169,7 @@ impl CopyTokens {
         self.tokens.get(self.at - 1)
     }
 
-    /// The next word in small letters; empty where there is another token, which is passed over.
+    /// Reads the next token, and returns it in lower case if it is a word, or else an empty text.
     fn word(&mut self) -> String {
         match self.next() {
             Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_lowercase(),
@@ -184,7 +184,7 @@ impl CopyTokens {
         }
     }
 
-    /// A name with its schema, as it is written.
+    /// A possibly qualified name, verbatim.
     fn name(&mut self) -> String {
         let mut name = String::new();
         while let Some(token) = self.peek() {
@@ -198,7 +198,7 @@ impl CopyTokens {
         name
     }
 
-    /// What stands between the parenthesis that comes next and its end, as it is written.
+    /// The text within the next parentheses, verbatim.
     fn within_parentheses(&mut self) -> String {
         self.next();
         let (mut inner, mut depth) = (String::new(), 1);
@@ -218,7 +218,7 @@ impl CopyTokens {
     }
 }
 
-/// Whether a word is the value of an option rather than the next option.
+/// Whether a word is the option's value rather than the next option.
 fn is_value(option: &str, word: &str) -> bool {
     match option {
         "format" | "encoding" => true,
@@ -268,7 +268,7 @@ fn set(form: &mut CopyForm, name: &str, value: &str) -> Result<(), ErrorFields> 
         "escape" => form.escape = byte("ESCAPE", value)?,
         "encoding" if is_utf8(value) => {}
         "force_quote" if value == "*" && form.is_csv => form.quotes_all = true,
-        // Rows are never frozen here, and seen at once all the same.
+        // FREEZE has no effect: rows are visible at once anyway.
         "freeze" => {}
         other => {
             let message = format!("option {} of COPY is not supported", other.to_uppercase());
@@ -297,34 +297,34 @@ fn syntax(message: &str) -> ErrorFields {
 mod tests {
     use super::*;
 
-    fn of(sql: &str) -> Option<CopyStatement> {
-        CopyStatement::of(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"))
+    fn parse(sql: &str) -> Option<CopyStatement> {
+        CopyStatement::parse(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"))
     }
 
     #[test]
-    fn tables_columns_and_queries_are_told_apart() {
+    fn tables_columns_and_queries_are_parsed() {
         let into = |table: &str, columns: &[&str]| CopyDirection::In {
             table: table.to_owned(),
             columns: columns.iter().map(ToString::to_string).collect(),
         };
-        assert_eq!(of("COPY t FROM STDIN").map(|it| it.direction), Some(into("t", &[])));
-        let statement = of("copy \"S\".t (a, \"B c\") from stdin with (freeze on);");
+        assert_eq!(parse("COPY t FROM STDIN").map(|it| it.direction), Some(into("t", &[])));
+        let statement = parse("copy \"S\".t (a, \"B c\") from stdin with (freeze on);");
         assert_eq!(statement.map(|it| it.direction), Some(into("\"S\".t", &["a", "\"B c\""])));
         let out = |query: &str| CopyDirection::Out { query: query.to_owned() };
-        let statement = of("COPY (SELECT ')' FROM (SELECT 1) t) TO STDOUT");
+        let statement = parse("COPY (SELECT ')' FROM (SELECT 1) t) TO STDOUT");
         assert_eq!(statement.map(|it| it.direction), Some(out("SELECT ')' FROM (SELECT 1) t")));
-        let statement = of("COPY t(a, b) TO STDOUT");
+        let statement = parse("COPY t(a, b) TO STDOUT");
         assert_eq!(statement.map(|it| it.direction), Some(out("SELECT a, b FROM t")));
-        assert_eq!(of("COPY t TO STDIN").map(|it| it.direction), Some(out("SELECT * FROM t")));
-        assert_eq!(of("COPY t FROM STDOUT").map(|it| it.direction), Some(into("t", &[])));
+        assert_eq!(parse("COPY t TO STDIN").map(|it| it.direction), Some(out("SELECT * FROM t")));
+        assert_eq!(parse("COPY t FROM STDOUT").map(|it| it.direction), Some(into("t", &[])));
         for other in ["COPY t FROM 'file.csv'", "COPY t TO '/tmp/x'", "SELECT 1", "COPY"] {
-            assert_eq!(of(other), None, "{other}");
+            assert_eq!(parse(other), None, "{other}");
         }
     }
 
     #[test]
-    fn options_are_understood_in_both_forms() {
-        let form = |sql: &str| match of(sql).expect("it is one").format {
+    fn options_are_parsed_in_both_forms() {
+        let form = |sql: &str| match parse(sql).expect("it is one").format {
             CopyFormat::Text(form) => form,
             CopyFormat::Binary => panic!("{sql} is in binary format"),
         };
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(form("COPY t FROM STDIN WITH CSV HEADER DELIMITER AS ';'"), wanted);
         assert_eq!(form("COPY t FROM STDIN WITH DELIMITER E'\\t' NULL ''").null, b"");
         for sql in ["COPY t FROM STDIN (FORMAT binary)", "COPY t TO STDOUT WITH BINARY"] {
-            assert_eq!(of(sql).map(|it| it.format), Some(CopyFormat::Binary), "{sql}");
+            assert_eq!(parse(sql).map(|it| it.format), Some(CopyFormat::Binary), "{sql}");
         }
         let wanted = CopyForm { quotes_all: true, ..CopyForm::csv() };
         assert_eq!(form("COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE *)"), wanted);
@@ -343,13 +343,13 @@ mod tests {
             "COPY t TO STDOUT (FORCE_QUOTE *)",
             "COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE (a))",
         ] {
-            assert!(CopyStatement::of(refused).is_err(), "{refused}");
+            assert!(CopyStatement::parse(refused).is_err(), "{refused}");
         }
-        assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT binary, HEADER)").is_err());
-        assert!(CopyStatement::of("COPY t FROM STDIN (FORMAT parquet)").is_err());
-        assert!(CopyStatement::of("COPY t FROM STDIN (DELIMITER 'ab')").is_err());
+        assert!(CopyStatement::parse("COPY t FROM STDIN (FORMAT binary, HEADER)").is_err());
+        assert!(CopyStatement::parse("COPY t FROM STDIN (FORMAT parquet)").is_err());
+        assert!(CopyStatement::parse("COPY t FROM STDIN (DELIMITER 'ab')").is_err());
         assert_eq!(form("COPY t FROM STDIN (HEADER match)").header, CopyHeader::Match);
-        assert!(CopyStatement::of("COPY t TO STDOUT (HEADER match)").is_err());
-        assert!(CopyStatement::of("COPY t FROM STDIN (HEADER 'maybe')").is_err());
+        assert!(CopyStatement::parse("COPY t TO STDOUT (HEADER match)").is_err());
+        assert!(CopyStatement::parse("COPY t FROM STDIN (HEADER 'maybe')").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Rows in PostgreSQL's binary format, a message each.
+//! Writes rows in PostgreSQL's binary format, one message each.
 
 use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::error::ArrowError;
@@ -37,7 +37,7 @@ impl BinaryCopyWriter {
         Ok(())
     }
 
-    /// What stands behind the rows.
+    /// The trailer.
     pub(super) fn end(&mut self, output: &mut Output) {
         output.message(b'd', |body| {
             self.begin(body);
@@ -45,7 +45,7 @@ impl BinaryCopyWriter {
         });
     }
 
-    /// The header, which drivers expect in the message of the first row: no flags, and no extension.
+    /// The header, which drivers expect in the message of the first row: no flags and no extension.
     fn begin(&mut self, body: &mut Vec<u8>) {
         if !std::mem::replace(&mut self.has_begun, true) {
             body.extend_from_slice(SIGNATURE);

@@ -1,4 +1,4 @@
-//! Rows as PostgreSQL's text and CSV, a message each.
+//! Writes rows as PostgreSQL's text and CSV, one message each.
 
 use atoll_sql::CsvForm;
 use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
@@ -9,7 +9,7 @@ use super::{CopyForm, CopyHeader};
 use crate::value::{TextCells, plain, text_cells};
 use crate::wire::Output;
 
-/// The names of the columns, where the form has them.
+/// The header line, if the format has one.
 pub(super) fn write_header(schema: &Schema, form: &CopyForm, output: &mut Output) {
     if form.header == CopyHeader::None {
         return;
@@ -57,7 +57,7 @@ pub(super) fn write_rows(
     Ok(())
 }
 
-/// Makes what stands behind `start` one value.
+/// Escapes or quotes the value after `start`.
 fn escape(form: &CopyForm, values: &CsvForm, start: usize, quotes: bool, body: &mut Vec<u8>) {
     match form.is_csv {
         true => values.quote(start, quotes, body),

@@ -1,4 +1,4 @@
-//! A statement with the values of its parameters.
+//! A statement with its parameter values.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::connection::rows_of_tag;
 use crate::error_fields::error_fields;
 use crate::wire::ErrorFields;
 
-/// What statements begin with that only read.
+/// First words of read-only statements.
 const READS: [&str; 12] = [
     "select",
     "with",
@@ -42,7 +42,7 @@ pub(super) struct BoundStatement {
     parameters: Parameters,
 }
 
-/// What a statement did: how many rows it changed, and those that it gives.
+/// The outcome of a statement: how many rows it changed, and the rows that it returns.
 struct Outcome {
     count: i64,
     /// The columns as they are sent.
@@ -58,13 +58,12 @@ impl BoundStatement {
         Ok(Self { session, sql: sql.into(), statement, types, parameters })
     }
 
-    /// With these values. A statement that says nothing of its parameters' types takes those of the client.
+    /// Binds values. If the statement does not determine its parameters' types, the client's types are used.
     pub(super) async fn bind(self, parameters: Parameters) -> Result<Self, ErrorFields> {
         let types = parameters.types();
         let (given, wanted) = (types.len(), self.statement.parameter_types().len());
         if given != wanted {
-            let message =
-                format!("{given} values are bound, but the statement has {wanted} parameters");
+            let message = format!("expected {wanted} parameter values, found {given}");
             return Err(ErrorFields::error("08P01", message));
         }
         let statement = match types == self.types {
@@ -74,14 +73,14 @@ impl BoundStatement {
         Ok(Self { statement, types, parameters, ..self })
     }
 
-    /// The columns of its rows as they are sent; none where it has no rows.
+    /// The columns of its rows as they are sent; None if it returns no rows.
     pub(super) fn columns(&self) -> SchemaRef {
         self.statement
             .columns()
             .map_or_else(|| Arc::new(Schema::empty()), |columns| sent_schema(columns))
     }
 
-    /// Its rows, to be fetched. What changes something is carried out now: clients that expect no rows fetch none.
+    /// Its rows, to be fetched. A statement that changes something runs now: clients that expect no rows fetch none.
     pub(super) async fn waiting(self) -> Result<Waiting, ErrorFields> {
         let schema = self.columns();
         let is_query = begins_with(&self.sql, &READS) || self.sql.trim_start().starts_with('(');
@@ -95,7 +94,7 @@ impl BoundStatement {
         Ok(Waiting { session: self.session, sql: self.sql, schema, rows })
     }
 
-    /// Carries it out; how many rows it changed.
+    /// Runs it; returns how many rows it changed.
     pub(super) async fn update(&self) -> Result<i64, ErrorFields> {
         Ok(self.carry_out().await?.count)
     }
@@ -117,7 +116,7 @@ impl BoundStatement {
         running.finish(carrying_out).await
     }
 
-    /// Runs it for all rows in one transaction, which is undone where it does not come to its end.
+    /// Runs it for all rows in one transaction, which is rolled back unless it completes.
     async fn run_as_one(&self, engine: &Session) -> Result<Outcome, ErrorFields> {
         let failed = |error: SqlError| error_fields(&error, &self.sql, 0);
         engine.run("BEGIN").await.map_err(failed)?;
@@ -158,13 +157,13 @@ impl Outcome {
     }
 }
 
-/// How many rows a tag tells of.
+/// The row count in a tag.
 pub(super) fn affected(tag: &str) -> i64 {
     let words = tag.split_once(": ").map_or(tag, |(words, _)| words);
     i64::try_from(rows_of_tag(words)).unwrap_or(i64::MAX)
 }
 
-/// Runs a text to its end; how many rows it changed.
+/// Runs a text to completion; returns how many rows it changed.
 pub(super) async fn update(session: &Arc<FlightSession>, sql: &str) -> Result<i64, ErrorFields> {
     refuse_control(sql)?;
     let running = session.begin(sql)?;
@@ -180,7 +179,7 @@ pub(super) async fn update(session: &Arc<FlightSession>, sql: &str) -> Result<i6
     running.finish(updating).await
 }
 
-/// Plans a statement. Types are those that its client has for its parameters.
+/// Plans a statement. `types` are the client's types of its parameters.
 async fn plan(
     session: &Arc<FlightSession>,
     sql: &str,

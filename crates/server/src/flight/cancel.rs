@@ -1,4 +1,4 @@
-//! Statements that are no longer wanted, by their tickets.
+//! Cancels statements by their tickets.
 
 use arrow_flight::sql::{ActionCancelQueryResult, Any, Command, TicketStatementQuery};
 use arrow_flight::{CancelFlightInfoRequest, CancelFlightInfoResult, CancelStatus, FlightInfo};
@@ -9,10 +9,10 @@ use super::login::Caller;
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// The action that cancels what GetFlightInfo began.
+/// The action that cancels a query that GetFlightInfo created.
 pub(super) const CANCEL_FLIGHT_INFO: &str = "CancelFlightInfo";
 
-/// Carries out the action CancelFlightInfo; its answer.
+/// Runs the action CancelFlightInfo.
 pub(super) fn cancel_flight_info(
     server: &Shared,
     caller: &Caller,
@@ -23,18 +23,18 @@ pub(super) fn cancel_flight_info(
     Ok(CancelFlightInfoResult::new(status).encode_to_vec().into())
 }
 
-/// Carries out the action CancelQuery, which is older.
+/// Runs the older action CancelQuery.
 pub(super) fn cancel_query(
     server: &Shared,
     caller: &Caller,
     info: Bytes,
 ) -> Result<ActionCancelQueryResult, ErrorFields> {
     let info = FlightInfo::decode(info).map_err(|error| bad(&error))?;
-    // The numbers of both results are the same.
+    // Both results have the same numbers.
     Ok(ActionCancelQueryResult { result: cancel(server, caller, &info).into() })
 }
 
-/// Cancels what waits or runs.
+/// Cancels a pending or running statement.
 fn cancel(server: &Shared, caller: &Caller, info: &FlightInfo) -> CancelStatus {
     let mut status = CancelStatus::NotCancellable;
     let tickets = info.endpoint.iter().filter_map(|endpoint| endpoint.ticket.as_ref());
@@ -52,7 +52,7 @@ fn cancel(server: &Shared, caller: &Caller, info: &FlightInfo) -> CancelStatus {
     status
 }
 
-/// The handle of a statement in its ticket.
+/// The statement's handle in a ticket.
 fn handle(ticket: &[u8]) -> Option<Bytes> {
     match Command::try_from(Any::decode(ticket).ok()?).ok()? {
         Command::TicketStatementQuery(TicketStatementQuery { statement_handle }) => {
@@ -63,5 +63,5 @@ fn handle(ticket: &[u8]) -> Option<Bytes> {
 }
 
 fn bad(error: &prost::DecodeError) -> ErrorFields {
-    ErrorFields::error("08P01", format!("the action cannot be read: {error}"))
+    ErrorFields::error("08P01", format!("cannot decode the action: {error}"))
 }

@@ -1,4 +1,4 @@
-//! A connection of a client, and all that was made over it: it ends with the connection.
+//! A client's connection and the objects created over it, which end with the connection.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,13 +19,13 @@ use crate::log_ins::LogInKey;
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// Statements of a connection that wait to be fetched, and those that are prepared.
+/// Pending and prepared statements of a connection, at most.
 const STATEMENTS_MAX: usize = 1000;
 
-/// Transactions of a connection.
+/// Transactions of a connection, at most.
 const TRANSACTIONS_MAX: usize = 100;
 
-/// Log-ins over one connection: a proxy may carry several clients over it.
+/// Log-ins over one connection, at most: a proxy may carry several clients over it.
 const LOG_INS_MAX: usize = 100;
 
 /// The open connections, by their numbers.
@@ -46,20 +46,20 @@ pub(super) struct FlightConnection {
     number: u64,
     pub(super) address: SocketAddr,
     pub(super) is_encrypted: bool,
-    /// Raised when it is to end, or has ended.
+    /// Cancelled when the connection is to end, or has ended.
     pub(super) ended: CancellationToken,
     admission: Mutex<Admission>,
-    /// Requests that are not answered to their end.
+    /// Requests in progress.
     requests: watch::Sender<usize>,
     sessions: Mutex<HashMap<LogInKey, Arc<FlightSession>>>,
     pub(super) tickets: Handles<Waiting>,
-    /// Statements whose rows are fetched, by the secrets of their tickets.
+    /// Statements whose rows are being fetched, by the secrets of their tickets.
     pub(super) running: Handles<CancellationToken>,
     pub(super) prepared: Handles<Arc<FlightPrepared>>,
     pub(super) transactions: Handles<Arc<FlightTransaction>>,
 }
 
-/// A request that is not answered to its end.
+/// A request in progress.
 pub(super) struct OpenRequest(Arc<FlightConnection>);
 
 impl Drop for OpenRequest {
@@ -68,16 +68,16 @@ impl Drop for OpenRequest {
     }
 }
 
-/// What a connection counts as.
+/// How a connection is counted.
 enum Admission {
-    /// One that has not logged in.
+    /// Before its first log-in.
     Stranger { _place: OwnedSemaphorePermit },
-    /// One of the server's connections.
+    /// As one of the server's connections.
     Client { _place: OwnedSemaphorePermit },
 }
 
 impl Connections {
-    /// A connection has come; `ended` is raised when it is to end.
+    /// Registers a new connection; `ended` is cancelled when it is to end.
     pub(super) fn enter(
         &self,
         (address, is_encrypted): (SocketAddr, bool),
@@ -102,7 +102,7 @@ impl Connections {
         connection
     }
 
-    /// It has ended, and with it what was made over it.
+    /// Unregisters the connection and drops everything created over it.
     pub(super) fn leave(&self, connection: &FlightConnection) {
         self.open.lock().remove(&connection.number);
         connection.ended.cancel();
@@ -114,7 +114,7 @@ impl Connections {
         drop(sessions);
     }
 
-    /// The connection over which a handle was made, and the handle's secret.
+    /// The connection over which a handle was created, and the handle's secret.
     pub(super) fn of_handle(&self, handle: &[u8]) -> Option<(Arc<FlightConnection>, Secret)> {
         let (number, secret) = parts(handle)?;
         let connection = self.open.lock().get(&number).cloned()?;
@@ -128,18 +128,18 @@ impl FlightConnection {
         matches!(*self.admission.lock(), Admission::Stranger { .. })
     }
 
-    /// A client has logged in over it: it takes a place among the server's connections.
+    /// Counts the connection as one of the server's after its first log-in.
     pub(super) fn admit(&self, server: &Shared) -> Result<(), ErrorFields> {
         let mut admission = self.admission.lock();
         if matches!(*admission, Admission::Stranger { .. }) {
             let place = Arc::clone(&server.places).try_acquire_owned();
-            let full = |_| ErrorFields::error("53300", "there are too many connections");
+            let full = |_| ErrorFields::error("53300", "too many connections");
             *admission = Admission::Client { _place: place.map_err(full)? };
         }
         Ok(())
     }
 
-    /// A request has come.
+    /// Counts a request.
     pub(super) fn request(self: &Arc<Self>) -> OpenRequest {
         self.requests.send_modify(|count| *count += 1);
         OpenRequest(Arc::clone(self))
@@ -147,11 +147,11 @@ impl FlightConnection {
 
     /// Waits until all requests are answered.
     pub(super) async fn answered(&self) {
-        // The sender is this connection's.
+        // The sender belongs to this connection.
         let _ = self.requests.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    /// The session of a log-in over it, which `open` begins where there is none.
+    /// The session of a log-in over this connection; `open` creates it if there is none.
     pub(super) fn session(
         &self,
         of: LogInKey,
@@ -162,7 +162,7 @@ impl FlightConnection {
             return Ok(Arc::clone(session));
         }
         if sessions.len() >= LOG_INS_MAX {
-            let message = format!("{LOG_INS_MAX} log-ins already use this connection");
+            let message = format!("the connection already has {LOG_INS_MAX} log-ins");
             return Err(ErrorFields::error("53300", message).hint("open another connection"));
         }
         let session = open()?;
@@ -170,7 +170,7 @@ impl FlightConnection {
         Ok(session)
     }
 
-    /// The session of a log-in ends; its next statement begins another one.
+    /// Ends the session of a log-in; its next statement opens another one.
     pub(super) fn end_session(&self, of: &LogInKey) {
         let ended = self.sessions.lock().remove(of);
         drop(ended);

@@ -1,4 +1,5 @@
-//! What stands before all requests: who asks, whether the server stops, and that a defect is an error of its request.
+//! Checks before every request: authenticates the caller, refuses requests while the server stops, and turns a panic
+//! into an error of its request.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -18,7 +19,7 @@ use super::service::SqlService;
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// The service behind the guard.
+/// The service that the guard protects.
 pub(super) struct GuardedService {
     server: Arc<Shared>,
     sql: SqlService,
@@ -29,7 +30,7 @@ impl GuardedService {
         Self { sql: SqlService::new(Arc::clone(&server)), server }
     }
 
-    /// The request of a client that has logged in, while the server does not stop.
+    /// The request of a logged-in client, unless the server is stopping.
     fn admit<T>(&self, mut request: Request<T>) -> Result<(Request<T>, OpenRequest), Status> {
         self.not_stopping()?;
         identify(&self.server, &mut request)?;
@@ -39,13 +40,13 @@ impl GuardedService {
 
     fn not_stopping(&self) -> Result<(), Status> {
         match self.server.stopping.is_cancelled() {
-            true => Err(ErrorFields::error("57P01", "the server stops").into()),
+            true => Err(ErrorFields::error("57P01", "the server is shutting down").into()),
             false => Ok(()),
         }
     }
 }
 
-/// What an answer is, or an error where it is not found because of a defect.
+/// A response; a panic becomes an error.
 pub(super) async fn caught<T>(
     answer: impl Future<Output = Result<T, Status>>,
 ) -> Result<T, Status> {
@@ -55,11 +56,11 @@ pub(super) async fn caught<T>(
     }
 }
 
-/// What is said of a defect.
+/// The error message for a panic.
 pub(super) fn panicked(panic: &(dyn Any + Send)) -> ErrorFields {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    ErrorFields::error("XX000", format!("the request failed because of a defect: {text}"))
+    ErrorFields::error("XX000", format!("internal error: {text}"))
 }
 
 #[tonic::async_trait]
@@ -85,7 +86,7 @@ impl FlightService for GuardedService {
         request: Request<Criteria>,
     ) -> Result<Response<Self::ListFlightsStream>, Status> {
         self.admit(request)?;
-        let message = "there are no flights but those of statements";
+        let message = "only flights of statements are supported";
         Err(ErrorFields::error("0A000", message).hint("use Flight SQL's CommandGetTables").into())
     }
 
@@ -101,7 +102,7 @@ impl FlightService for GuardedService {
         &self,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<PollInfo>, Status> {
-        // A statement runs when its rows are fetched: there is nothing to wait for before.
+        // A statement runs when its rows are fetched, so there is nothing to poll for.
         let info = self.get_flight_info(request).await?.into_inner();
         Ok(Response::new(PollInfo::new().with_info(info)))
     }

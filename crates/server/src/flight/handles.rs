@@ -1,4 +1,4 @@
-//! Handles: random numbers by which a client names what the server keeps for it.
+//! Handles: random numbers that identify what the server keeps for a client.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,20 +9,20 @@ use parking_lot::Mutex;
 use crate::log_ins::LogInKey;
 use crate::wire::ErrorFields;
 
-/// The part of a handle that cannot be guessed.
+/// The secret part of a handle.
 pub(super) type Secret = [u8; 16];
 
-/// What a client made over one connection, by the secrets of its handles.
+/// A connection's objects of one kind, by the secrets of their handles.
 pub(super) struct Handles<T> {
     connection: u64,
-    /// What it is called in messages.
+    /// The kind's name in messages.
     kind: &'static str,
     most: usize,
     held: Mutex<HashMap<Secret, Held<T>>>,
 }
 
 struct Held<T> {
-    /// Whose it is.
+    /// The log-in that owns it.
     of: LogInKey,
     until: Option<Instant>,
     value: T,
@@ -39,7 +39,7 @@ impl<T> Handles<T> {
         Self { connection, kind, most, held: Mutex::default() }
     }
 
-    /// Keeps something for a log-in; its handle. What lasts for some time only makes room for others of its kind.
+    /// Stores an object for a log-in and returns its handle. Only objects that expire are evicted for new ones.
     pub(super) fn keep(
         &self,
         of: LogInKey,
@@ -67,16 +67,16 @@ impl<T> Handles<T> {
 
     fn full(&self) -> ErrorFields {
         let Self { kind, most, .. } = self;
-        let message = format!("there are already {most} {kind} of this connection");
+        let message = format!("the connection already has {most} {kind}");
         ErrorFields::error("53400", message).hint(format!("end {kind} that are no longer needed"))
     }
 
-    /// Keeps something under a secret that names something else of this log-in.
+    /// Stores an object under the secret of another object of this log-in.
     pub(super) fn keep_as(&self, secret: Secret, of: LogInKey, value: T) {
         self.held.lock().insert(secret, Held { of, until: None, value });
     }
 
-    /// What a log-in keeps under a secret, which it keeps no longer.
+    /// Removes and returns a log-in's object.
     pub(super) fn take(&self, of: &LogInKey, secret: &Secret) -> Option<T> {
         let mut held = self.held.lock();
         held.get(secret).filter(|it| it.of == *of)?;
@@ -85,13 +85,13 @@ impl<T> Handles<T> {
         taken.is_there(Instant::now()).then_some(taken.value)
     }
 
-    /// Forgets what is kept under a secret.
+    /// Removes an object.
     pub(super) fn forget(&self, secret: &Secret) {
         let forgotten = self.held.lock().remove(secret);
         drop(forgotten);
     }
 
-    /// Forgets all.
+    /// Removes all objects.
     pub(super) fn clear(&self) {
         let all = std::mem::take(&mut *self.held.lock());
         drop(all);
@@ -99,7 +99,7 @@ impl<T> Handles<T> {
 }
 
 impl<T: Clone> Handles<T> {
-    /// What a log-in keeps under a secret.
+    /// A log-in's object by its secret.
     pub(super) fn get(&self, of: &LogInKey, secret: &Secret) -> Option<T> {
         let (held, now) = (self.held.lock(), Instant::now());
         let found = held.get(secret).filter(|it| it.of == *of && it.is_there(now))?;
@@ -107,7 +107,7 @@ impl<T: Clone> Handles<T> {
     }
 }
 
-/// The number of the connection in a handle, and its secret.
+/// The connection's number and the secret in a handle.
 pub(super) fn parts(handle: &[u8]) -> Option<(u64, Secret)> {
     let (connection, secret) = handle.split_first_chunk()?;
     Some((u64::from_be_bytes(*connection), secret.try_into().ok()?))
@@ -121,7 +121,7 @@ mod tests {
     const BOB: LogInKey = [2; 32];
 
     #[test]
-    fn a_handle_is_known_to_its_log_in_alone() {
+    fn a_handle_works_for_its_log_in_only() {
         let handles = Handles::new(7, "tickets", 10);
         let handle = handles.keep(ANN, None, "x").expect("random numbers");
         let (connection, secret) = parts(&handle).expect("a handle");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lasts_for_some_time_makes_room() {
+    fn handles_that_expire_are_evicted() {
         let (lasting, hour) =
             (Handles::new(0, "prepared statements", 2), Duration::from_secs(3600));
         let first = lasting.keep(ANN, Some(hour), 1).expect("room");

@@ -1,4 +1,4 @@
-//! What the server can do, as drivers ask for it.
+//! The server's capabilities (GetSqlInfo).
 
 use std::sync::LazyLock;
 
@@ -14,17 +14,17 @@ use atoll_sql::arrow::ARROW_VERSION;
 use super::metadata::failed;
 use crate::wire::ErrorFields;
 
-/// Names without quotes are in lower case; for those within, which stay as they are, there is no ordinal.
+/// Unquoted identifiers are folded to lower case; case-preserving quoted ones have no ordinal.
 const LOWERCASE: i32 = SqlSupportedCaseSensitivity::SqlCaseSensitivityLowercase as i32;
 const AS_QUOTED: i32 = SqlSupportedCaseSensitivity::SqlCaseSensitivityUnknown as i32;
 
 const READ_COMMITTED: i32 = SqlTransactionIsolationLevel::SqlTransactionReadCommitted as i32;
 
-/// What is told, made once.
+/// The info, built once.
 static INFO: LazyLock<Result<SqlInfoData, ErrorFields>> =
     LazyLock::new(|| builder().build().map_err(failed));
 
-/// What is told.
+/// The server's capabilities.
 pub(super) fn info() -> Result<&'static SqlInfoData, ErrorFields> {
     INFO.as_ref().map_err(Clone::clone)
 }
@@ -90,7 +90,7 @@ fn builder() -> SqlInfoDataBuilder {
     info
 }
 
-/// Sets, as numbers whose bits are their members.
+/// Enumeration sets as bitmasks.
 fn masks(info: &mut SqlInfoDataBuilder) {
     let bits = |members: &[i32]| members.iter().fold(0, |bits, member| bits | 1 << member);
     let levels = [

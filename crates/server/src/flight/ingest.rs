@@ -1,4 +1,4 @@
-//! Bulk ingestion: batches of a client into a table, which is made where it is asked for; all of them or none.
+//! Bulk ingestion: inserts a client's batches into a table, creating it on request; all of them or none.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,24 +22,24 @@ use crate::error_fields::error_fields;
 use crate::insertion::Insertion;
 use crate::wire::ErrorFields;
 
-/// The code of a table that does not exist.
+/// The SQLSTATE for a table that does not exist.
 const NO_TABLE: &str = "42P01";
 
-/// What an ingestion is to do.
+/// The options of an ingestion.
 struct Ingestion {
-    /// The table as SQL names it.
+    /// The table's name in SQL.
     table: String,
     if_there: TableExistsOption,
     if_missing: TableNotExistOption,
 }
 
-/// Ingests what the client sends; how many rows there were.
+/// Ingests the client's batches; returns the number of rows.
 pub(super) async fn ingest(
     session: &Arc<FlightSession>,
     command: &CommandStatementIngest,
     messages: PeekableFlightDataStream,
 ) -> Result<i64, ErrorFields> {
-    let ingestion = Ingestion::of(command)?;
+    let ingestion = Ingestion::try_from_command(command)?;
     let is_own = command.transaction_id.as_ref().is_none_or(|id| id.is_empty());
     let running = session.begin(&format!("INGEST INTO {}", ingestion.table))?;
     let ingesting = async {
@@ -56,9 +56,9 @@ pub(super) async fn ingest(
 }
 
 impl Ingestion {
-    fn of(command: &CommandStatementIngest) -> Result<Self, ErrorFields> {
+    fn try_from_command(command: &CommandStatementIngest) -> Result<Self, ErrorFields> {
         let unknown = |option: &str| {
-            let expected = "expected what to do where the table is there, and where it is not";
+            let expected = "specify what to do if the table exists, and if it does not";
             ErrorFields::error("22023", format!("the ingestion has no {option}")).hint(expected)
         };
         let options: TableDefinitionOptions =
@@ -82,7 +82,7 @@ impl Ingestion {
         Ok(Self { table, if_there, if_missing })
     }
 
-    /// Makes the table ready and inserts into it.
+    /// Prepares the table and inserts into it.
     async fn run(
         &self,
         session: &FlightSession,
@@ -120,7 +120,7 @@ impl Ingestion {
         let table = &self.table;
         let is_there = match engine.prepare(&format!("SELECT * FROM {table}")).await {
             Ok(_) => true,
-            // It is there as well where the role may not read it.
+            // The table exists even if the role may not read it.
             Err(error) => error.state.code() != NO_TABLE,
         };
         match (is_there, self.if_there, self.if_missing) {
@@ -141,7 +141,7 @@ impl Ingestion {
         }
     }
 
-    /// The statement that makes the table.
+    /// The statement that creates the table.
     fn definition(&self, schema: &SchemaRef) -> String {
         let column =
             |field: &Arc<Field>| format!("{} {}", quoted(field.name()), type_of(field.data_type()));
@@ -150,10 +150,10 @@ impl Ingestion {
     }
 }
 
-/// The type of a column for values of this type.
+/// The column type for values of this type.
 fn type_of(data_type: &DataType) -> String {
     match data_type {
-        // It may get others than NULL later.
+        // Values other than NULL may come later.
         DataType::Null => "VARCHAR".to_owned(),
         DataType::Timestamp(TimeUnit::Nanosecond, None) => "TIMESTAMP_NS".to_owned(),
         other => column_type(other),
@@ -161,7 +161,7 @@ fn type_of(data_type: &DataType) -> String {
 }
 
 async fn run(engine: &Session, sql: &str) -> Result<(), ErrorFields> {
-    // A place is one of a statement that the client did not send.
+    // The error's position refers to a statement that the client did not send.
     let failed = |error: SqlError| ErrorFields { position: None, ..error_fields(&error, "", 0) };
     engine.run(sql).await.map(drop).map_err(failed)
 }
@@ -190,7 +190,7 @@ async fn push_all(
             }
             DecodedPayload::None => {}
             DecodedPayload::RecordBatch(_) | DecodedPayload::Schema(_) => {
-                let message = "the columns change in the midst of the batches";
+                let message = "the columns change between batches";
                 return Err(ErrorFields::error("08P01", message));
             }
         }

@@ -1,4 +1,5 @@
-//! Keys of tables: primary ones. Foreign keys are told by `information_schema` alone: nothing is exported or imported here.
+//! Primary keys of tables. Foreign keys are available only in `information_schema`: the lists of exported and imported
+//! keys are empty.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use atoll_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use super::metadata::{CATALOG, failed, rows};
 use crate::wire::ErrorFields;
 
-/// Columns of the primary keys of tables of a name, in their order, in the schema that is given or in any.
+/// The primary key columns of tables with a name, in order, in the given schema or in any.
 const PRIMARY: &str = "\
     SELECT k.table_schema, k.column_name, k.constraint_name, k.ordinal_position \
     FROM information_schema.key_column_usage k JOIN information_schema.table_constraints c \
@@ -18,7 +19,7 @@ const PRIMARY: &str = "\
     WHERE c.constraint_type = 'PRIMARY KEY' AND k.table_name = $1 AND ($2 IS NULL OR k.table_schema = $2) \
     ORDER BY k.table_schema, k.ordinal_position";
 
-/// The columns that tell of primary keys.
+/// The result columns for primary keys.
 pub(super) fn primary_schema() -> SchemaRef {
     let text = |name, is_nullable| Field::new(name, DataType::Utf8, is_nullable);
     Arc::new(Schema::new(vec![
@@ -31,7 +32,7 @@ pub(super) fn primary_schema() -> SchemaRef {
     ]))
 }
 
-/// The columns that tell of keys between tables.
+/// The result columns for foreign keys.
 pub(super) fn foreign_schema() -> SchemaRef {
     let text = |name, is_nullable| Field::new(name, DataType::Utf8, is_nullable);
     Arc::new(Schema::new(vec![

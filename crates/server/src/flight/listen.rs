@@ -1,4 +1,4 @@
-//! Connections: accepted, encrypted where they begin with TLS, and handed to the gRPC server.
+//! Connections: accepts them, encrypts those that begin with TLS, and hands them to the gRPC server.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -21,33 +21,33 @@ use super::guard::GuardedService;
 use crate::connection::{ClientStream, prepare};
 use crate::shared::Shared;
 
-/// Bytes of a message of a client: clients send the batches that they have.
+/// Bytes of a client's message, at most: clients send batches of any size.
 const MESSAGE_MAX: usize = 64 << 20;
 
-/// Bytes that a client may send ahead over a stream, and over a connection.
+/// Flow-control windows: bytes that a client may send ahead on a stream, and on a connection.
 const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 
-/// Bytes of a frame that clients may send, at most. A small one costs a system call on either side.
+/// Bytes of a client's frame, at most. Each small frame costs a system call on either side.
 const FRAME_MAX: u32 = 1 << 20;
 
 /// Requests at the same time over one connection.
 const REQUESTS_MAX: u32 = 256;
 
-/// How often a connection that is silent is asked whether its client is there, and how long the answer may take.
+/// How often a silent connection gets a keep-alive ping, and how long the reply may take.
 const ASKED_EACH: Duration = Duration::from_secs(30);
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long a client without requests may take to go when the server stops.
+/// How long an idle client may take to disconnect when the server stops.
 const TOLD_WITHIN: Duration = Duration::from_millis(500);
 
-/// How long to wait when there are no more file descriptors.
+/// The pause when file descriptors run out.
 const EXHAUSTED: Duration = Duration::from_millis(50);
 
-/// The first byte of a connection that begins with TLS.
+/// The first byte of a TLS connection.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// Serves until the server stops: then connections end once their requests have. Those that are left end with this.
+/// Serves until the server stops: then connections end once their requests have. Dropping this ends the rest.
 pub(crate) async fn serve_flight(listener: TcpListener, server: Arc<Shared>) {
     let killed = CancellationToken::new();
     let _killed = killed.clone().drop_guard();
@@ -67,11 +67,11 @@ pub(crate) async fn serve_flight(listener: TcpListener, server: Arc<Shared>) {
         .http2_keepalive_timeout(Some(ANSWERED_WITHIN))
         .add_service(service)
         .serve_with_incoming_shutdown(incoming, stopping);
-    // It only fails where connections cannot be taken, of which their clients hear.
+    // Fails only if connections cannot be accepted, which their clients notice.
     let _ = serving.await;
 }
 
-/// Accepts connections until the server stops. Each begins in a task of its own, so that none waits for another.
+/// Accepts connections until the server stops. Each starts in its own task, so that none waits for another.
 async fn accept_all(
     listener: TcpListener,
     server: Arc<Shared>,
@@ -96,14 +96,14 @@ async fn accept_all(
         let accepted = accepted.clone();
         beginning.spawn(async move {
             if let Some(stream) = begin(stream, address, &server, &killed).await {
-                // The server may stop.
+                // The server may be stopping.
                 let _ = accepted.send(Ok(stream)).await;
             }
         });
     }
 }
 
-/// Begins a connection; none where it is refused, or is not ready in time.
+/// Sets up a connection; None if it is refused or not ready in time.
 async fn begin(
     stream: TcpStream,
     address: SocketAddr,
@@ -121,7 +121,7 @@ async fn begin(
     Some(FlightStream { stream, connection, ended, server: Arc::clone(server) })
 }
 
-/// The stream with TLS, where the client begins with it; none where TLS is required and the client does not.
+/// The stream, encrypted if the client starts TLS; None if TLS is required and the client does not.
 async fn encrypted(stream: TcpStream, server: &Shared) -> Option<ClientStream> {
     let mut first = [0];
     if stream.peek(&mut first).await.ok()? == 0 {
@@ -134,8 +134,8 @@ async fn encrypted(stream: TcpStream, server: &Shared) -> Option<ClientStream> {
     Some(ClientStream::Tls(Box::new(stream)))
 }
 
-/// Ends a connection over which no client logs in. Once the server stops it ends when its requests are answered: its
-/// client is told to go, and is not waited for longer than that takes.
+/// Ends a connection over which no client logs in. When the server stops, the connection ends once its requests are
+/// answered: its client gets GOAWAY, and a limited time to leave.
 async fn watch(connection: Arc<FlightConnection>, server: Arc<Shared>) {
     let no_log_in = async {
         tokio::time::sleep(server.options.login_timeout).await;
@@ -155,7 +155,7 @@ async fn watch(connection: Arc<FlightConnection>, server: Arc<Shared>) {
     }
 }
 
-/// The bytes of a connection. Dropping it ends all that was made over the connection.
+/// The bytes of a connection. Dropping it ends everything that was created over the connection.
 struct FlightStream {
     stream: ClientStream,
     connection: Arc<FlightConnection>,

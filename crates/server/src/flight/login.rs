@@ -1,4 +1,4 @@
-//! Who asks: logged in by name and password in a handshake, known by the token that it answers with after that.
+//! Authentication: a handshake with name and password returns a token that identifies later requests.
 
 use std::sync::Arc;
 
@@ -19,53 +19,53 @@ use crate::rules::LoginMethod;
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// What the audit log calls Flight SQL.
+/// Flight SQL's name in the audit log.
 const OVER: &str = "flight";
 
-/// The header with credentials, and what stands before them.
+/// The authorization header and its two schemes.
 const AUTHORIZATION: &str = "authorization";
 const BASIC: &str = "basic ";
 const BEARER: &str = "bearer ";
 
-/// Base64 with the signs that fill it up or, as Go's clients send it, without.
+/// Base64 with padding or, as Go's clients send it, without.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The key of those who need not log in, and did not.
+/// The key of clients that need no log-in and did none.
 const ANYONE: LogInKey = [0; 32];
 
-/// Characters of what a client calls itself.
+/// Characters of a client's application name, at most.
 const AGENT_MAX: usize = 200;
 
-/// The answer to a handshake.
+/// The response stream of a handshake.
 pub(super) type HandshakeStream = BoxStream<'static, Result<HandshakeResponse, Status>>;
 
-/// Who asks.
+/// The client of a request.
 #[derive(Clone)]
 pub(super) struct Caller {
     pub(super) user: Arc<str>,
     is_owner: bool,
     pub(super) key: LogInKey,
     pub(super) connection: Arc<FlightConnection>,
-    /// What the client calls itself.
+    /// The client's application name.
     pub(super) agent: String,
 }
 
 impl Caller {
-    /// Whose the session of this number is.
+    /// The owner of the session with this number.
     pub(super) fn identity(&self, number: u32) -> Identity {
         let (user, column_names) = (Arc::clone(&self.user), ColumnNames::Text);
         Identity { user, is_owner: self.is_owner, number, column_names }
     }
 
-    /// As a log-in tells of it.
+    /// The event of its log-in.
     pub(super) fn client(&self) -> TokenClient<'_> {
         client(&self.connection, &self.user, &self.agent)
     }
 
-    /// Whether it is let in without a log-in.
+    /// Whether it is accepted without a log-in.
     pub(super) fn is_anyone(&self) -> bool {
         self.key == ANYONE
     }
@@ -76,13 +76,13 @@ impl Caller {
     }
 }
 
-/// Who asks, as the guard found out.
+/// The caller that the guard identified.
 pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     let found = request.extensions().get::<Caller>().cloned();
-    found.ok_or_else(|| ErrorFields::error("28000", "the request has no log-in").into())
+    found.ok_or_else(|| ErrorFields::error("28000", "the request is not authenticated").into())
 }
 
-/// Finds out who asks.
+/// Identifies the caller.
 pub(super) fn identify<T>(server: &Arc<Shared>, request: &mut Request<T>) -> Result<(), Status> {
     let connection = connection(request.extensions())?;
     let headers = request.metadata();
@@ -94,9 +94,9 @@ pub(super) fn identify<T>(server: &Arc<Shared>, request: &mut Request<T>) -> Res
         Some((log_in, is_owner)) => (log_in.user.into(), log_in.key, is_owner),
         None if matches!(method(OWNER), Ok(LoginMethod::Trust)) => (OWNER.into(), ANYONE, true),
         None => {
-            let error =
-                ErrorFields::error("28000", "the request has no token of a log-in that lasts");
-            let hint = "log in with name and password (Handshake), and send the token that it answers with";
+            let error = ErrorFields::error("28000", "the request has no valid token");
+            let hint =
+                "log in with name and password (Handshake), and send the token from the response";
             return Err(error.hint(hint).into());
         }
     };
@@ -106,7 +106,7 @@ pub(super) fn identify<T>(server: &Arc<Shared>, request: &mut Request<T>) -> Res
     Ok(())
 }
 
-/// Checks name and password; a token for the requests that follow.
+/// Checks name and password; returns a token for later requests.
 pub(super) async fn handshake(
     server: &Arc<Shared>,
     request: Request<Streaming<HandshakeRequest>>,
@@ -118,7 +118,7 @@ pub(super) async fn handshake(
         None => named_in_message(request.into_inner()).await?,
     };
     if user.len() > NAME_MAX || password.len() > NAME_MAX {
-        let message = format!("a name or password is longer than {NAME_MAX} bytes");
+        let message = format!("name or password is longer than {NAME_MAX} bytes");
         return Err(ErrorFields::error("28000", message).into());
     }
     let user = if user.is_empty() { OWNER } else { &user };
@@ -140,7 +140,7 @@ fn client<'a>(connection: &FlightConnection, role: &'a str, agent: &'a str) -> T
     TokenClient { role, address, is_encrypted, over: OVER, application: agent }
 }
 
-/// What a client calls itself.
+/// The client's application name.
 fn agent(headers: &MetadataMap) -> String {
     let agent = headers.get("user-agent").and_then(|agent| agent.to_str().ok());
     agent.unwrap_or_default().chars().take(AGENT_MAX).collect()
@@ -151,14 +151,14 @@ fn connection(extensions: &Extensions) -> Result<Arc<FlightConnection>, Status> 
     found.ok_or_else(|| Status::internal("the request has no connection"))
 }
 
-/// What stands behind a word in the header with credentials.
+/// The credentials after a scheme in the authorization header.
 fn credentials<'a>(headers: &'a MetadataMap, word: &str) -> Option<&'a str> {
     let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (found, credentials) = header.split_at_checked(word.len())?;
     found.eq_ignore_ascii_case(word).then(|| credentials.trim())
 }
 
-/// Name and password in the header, as most clients send them.
+/// Name and password from the header, as most clients send them.
 fn named(headers: &MetadataMap) -> Result<Option<(String, String)>, ErrorFields> {
     let Some(encoded) = credentials(headers, BASIC) else { return Ok(None) };
     let decoded = BASE64.decode(encoded).ok();
@@ -169,14 +169,14 @@ fn named(headers: &MetadataMap) -> Result<Option<(String, String)>, ErrorFields>
     named.map(Some).ok_or_else(|| ErrorFields::error("28000", expected))
 }
 
-/// Name and password in the handshake's first message, as older clients send them; none where it is empty.
+/// Name and password from the handshake's first message, as older clients send them; None if it is empty.
 async fn named_in_message(
     mut messages: Streaming<HandshakeRequest>,
 ) -> Result<(String, String), Status> {
     let payload = messages.message().await?.unwrap_or_default().payload;
     let named = BasicAuth::decode(payload);
     let named = named.map_err(|_| {
-        let expected = "expected name and password in the handshake, in a header or as BasicAuth";
+        let expected = "expected name and password in a header or as BasicAuth";
         ErrorFields::error("28000", expected)
     })?;
     Ok((named.username, named.password))
@@ -186,7 +186,7 @@ async fn named_in_message(
 mod tests {
     use super::*;
 
-    fn of(header: &str) -> Result<Option<(String, String)>, ErrorFields> {
+    fn named_by(header: &str) -> Result<Option<(String, String)>, ErrorFields> {
         let mut headers = MetadataMap::new();
         headers.insert(AUTHORIZATION, header.parse().expect("a header"));
         named(&headers)
@@ -195,11 +195,11 @@ mod tests {
     #[test]
     fn credentials_are_those_of_basic_authentication() {
         let ann = Some(("ann".to_owned(), "pen:cil".to_owned()));
-        assert_eq!(of("Basic YW5uOnBlbjpjaWw=").expect("it is right"), ann);
-        assert_eq!(of("basic YW5uOnBlbjpjaWw").expect("neither case nor filling matters"), ann);
-        assert_eq!(of("Bearer x").expect("something else"), None);
+        assert_eq!(named_by("Basic YW5uOnBlbjpjaWw=").expect("it is right"), ann);
+        assert_eq!(named_by("basic YW5uOnBlbjpjaWw").expect("case and padding are ignored"), ann);
+        assert_eq!(named_by("Bearer x").expect("something else"), None);
         for wrong in ["Basic", "Basic x", "Basic YW5u", "Basic /w=="] {
-            assert!(!matches!(of(wrong), Ok(Some(_))), "{wrong}");
+            assert!(!matches!(named_by(wrong), Ok(Some(_))), "{wrong}");
         }
     }
 }

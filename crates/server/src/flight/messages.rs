@@ -6,10 +6,10 @@ use futures::future::ready;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use tonic::Status;
 
-/// The messages of a client that have data, to an end that the client itself has told.
+/// A client's data messages, up to the end of stream that the client itself sent.
 ///
-/// When a client gives a request up, tonic ends its messages as if all had come (`tonic/src/codec/decode.rs`, 0.14). What
-/// serves such a request is dropped by hyper as soon as it waits, so it waits here, before anything is made of half of the
+/// When a client abandons a request, tonic ends its stream as if it were complete (`tonic/src/codec/decode.rs`, 0.14).
+/// hyper drops the handler of such a request as soon as it waits, so this waits before anything acts on half of the
 /// messages.
 pub(super) fn whole(
     messages: PeekableFlightDataStream,

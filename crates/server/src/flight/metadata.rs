@@ -1,4 +1,4 @@
-//! Catalogs, schemas and tables, as drivers ask for them.
+//! Catalogs, schemas and tables, as drivers request them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,25 +18,25 @@ use crate::connection::timed_out;
 use crate::error_fields::error_fields;
 use crate::wire::ErrorFields;
 
-/// The name of the database, and the only catalog.
+/// The name of the database, the only catalog.
 pub(super) const CATALOG: &str = "atoll";
 
 /// Kinds of tables.
 pub(super) const TABLE_TYPES: [&str; 3] = ["SYSTEM TABLE", "TABLE", "VIEW"];
 
-/// How long it may take to read them.
+/// How long reading them may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
 const SCHEMAS: &str = "SELECT nspname FROM pg_catalog.pg_namespace";
 
-/// Tables and views whose schema and name are like the parameters, where these are given.
+/// Tables and views whose schema and name match the given patterns.
 const TABLES: &str = "\
     SELECT n.nspname, c.relname, CASE WHEN n.nspname IN ('pg_catalog', 'information_schema', 'atoll') \
     THEN 'SYSTEM TABLE' WHEN c.relkind = 'v' THEN 'VIEW' ELSE 'TABLE' END \
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'v') AND ($1 IS NULL OR n.nspname LIKE $1) AND ($2 IS NULL OR c.relname LIKE $2)";
 
-/// Names of a column's metadata, as Flight SQL has them.
+/// Flight SQL's keys of column metadata.
 const CATALOG_NAME: &str = "ARROW:FLIGHT:SQL:CATALOG_NAME";
 const SCHEMA_NAME: &str = "ARROW:FLIGHT:SQL:SCHEMA_NAME";
 const TABLE_NAME: &str = "ARROW:FLIGHT:SQL:TABLE_NAME";
@@ -88,7 +88,7 @@ pub(super) async fn tables(
     builder.build().map_err(failed)
 }
 
-/// The columns of a table; none where the role may not read it.
+/// The columns of a table; None if the role may not read it.
 async fn columns(engine: &Session, schema: &str, table: &str) -> Schema {
     let sql = format!("SELECT * FROM {}.{}", quoted(schema), quoted(table));
     let Ok(statement) = engine.prepare(&sql).await else { return Schema::empty() };
@@ -108,7 +108,7 @@ async fn columns(engine: &Session, schema: &str, table: &str) -> Schema {
     Schema::new(named.collect::<Vec<Field>>())
 }
 
-/// The rows of a query of texts, with these values of its parameters.
+/// The rows of a query over text columns, with these parameters.
 pub(super) async fn rows<const COLUMNS: usize>(
     engine: &Session,
     sql: &str,
@@ -138,7 +138,7 @@ fn text(column: &ArrayRef) -> Result<StringArray, ErrorFields> {
     Ok(text.as_string::<i32>().clone())
 }
 
-/// What cannot be answered, by a defect.
+/// An internal error.
 pub(super) fn failed(error: FlightError) -> ErrorFields {
-    ErrorFields::error("XX000", format!("the metadata cannot be sent: {error}"))
+    ErrorFields::error("XX000", format!("cannot send metadata: {error}"))
 }

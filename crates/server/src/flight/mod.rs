@@ -3,23 +3,23 @@
 //! ```text
 //! listen ──▶ guard ──▶ service ──▶ bound        statements, with the values of their parameters
 //! TCP, TLS   log-in    commands    query        rows, once they are fetched
-//!                                  prepared     statements that are kept
+//!                                  prepared     prepared statements
 //!                                  transaction  begin, commit, savepoints
 //!                                  ingest       batches into a table
-//!                                  cancel       statements that are no longer wanted
-//!                                  metadata     catalogs, tables, keys, types, what the server can do
-//!                                  messages     what clients stream, whole or not at all
+//!                                  cancel       cancellation of statements
+//!                                  metadata     catalogs, tables, keys, types, capabilities
+//!                                  messages     the client's streams, complete or not at all
 //! ```
 //!
-//! A request names its log-in by a token, and a connection may carry several log-ins. A session is that of a log-in over
-//! a connection: its settings and temporary tables and views last as long as the connection. Transactions, prepared statements and
-//! tickets are known by random handles; they belong to the log-in that made them and end with the connection over which
-//! they were made, so that nothing is left of a client that is gone.
+//! A request identifies its log-in by a token, and a connection may carry several log-ins. Each log-in has a session
+//! per connection: its settings, temporary tables and views last as long as the connection. Transactions, prepared
+//! statements and tickets have random handles; they belong to the log-in that created them and end with their
+//! connection, so that a client that disconnects leaves nothing.
 //!
-//! A query is planned when its ticket is made, and runs when its rows are fetched; what changes something is carried out
-//! at once, since clients that expect no rows fetch none. A task of the query reads the engine's batches, cuts and
-//! encodes them, and waits for the client whenever a few messages are ahead of it. It ends, and the query with it, when
-//! the client drops the stream.
+//! A query is planned when its ticket is created, and runs when its rows are fetched; a statement that changes
+//! something runs at once, since clients that expect no rows fetch none. The query's task reads the engine's batches,
+//! cuts and encodes them, and waits whenever the client is a few messages behind. When the client drops the stream, the
+//! task and the query end.
 
 mod bound;
 mod cancel;
@@ -52,7 +52,7 @@ use std::sync::Arc;
 use crate::log_ins::LogIns;
 use crate::shared::Shared;
 
-/// What all connections of Flight SQL have in common.
+/// The state that all connections of Flight SQL share.
 #[derive(Debug, Default)]
 pub(crate) struct FlightState {
     log_ins: LogIns,
@@ -60,7 +60,7 @@ pub(crate) struct FlightState {
 }
 
 impl Shared {
-    /// What all connections of Flight SQL have in common.
+    /// The state that all connections of Flight SQL share.
     fn flight(&self) -> Arc<FlightState> {
         let Ok(state) =
             self.extensions.get_or_try_init(|| Ok::<_, Infallible>(FlightState::default()));

@@ -1,4 +1,4 @@
-//! Values of parameters, as batches of a client: a row for each time that a statement runs.
+//! Parameter values from a client's batches, one row per execution of the statement.
 
 use std::sync::Arc;
 
@@ -14,23 +14,22 @@ use super::messages::whole;
 use super::status::unreadable;
 use crate::wire::ErrorFields;
 
-/// Bytes of all values of a statement.
+/// Bytes of all values of a statement, at most.
 const BYTES_MAX: usize = 256 << 20;
 
-/// Rows of values.
+/// Rows of values, at most.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parameters(Arc<[RecordBatch]>);
 
 impl Parameters {
-    /// Reads what a client sends; none where it sends no columns.
+    /// Reads a client's batches; None if they have no columns.
     pub(super) async fn read(messages: PeekableFlightDataStream) -> Result<Self, ErrorFields> {
         let mut stream = batches(messages);
         let (mut all, mut bytes) = (Vec::new(), 0_usize);
         while let Some(batch) = stream.try_next().await.map_err(|error| unreadable(&error))? {
             bytes = bytes.saturating_add(batch.get_array_memory_size());
             if bytes > BYTES_MAX {
-                let message =
-                    format!("the values of the parameters take more than {BYTES_MAX} bytes");
+                let message = format!("the parameter values take more than {BYTES_MAX} bytes");
                 let hint = "bind fewer rows at a time, or insert them as a bulk ingestion";
                 return Err(ErrorFields::error("53200", message).hint(hint));
             }
@@ -46,7 +45,7 @@ impl Parameters {
         self.0.is_empty()
     }
 
-    /// How often the statement runs: once where it has no values.
+    /// How often the statement runs: once if it has no values.
     pub(super) fn runs(&self) -> usize {
         match self.is_empty() {
             true => 1,
@@ -54,7 +53,7 @@ impl Parameters {
         }
     }
 
-    /// The types that the client has for them; none where it only has NULL.
+    /// The client's types of the parameters; None for those that are always NULL.
     pub(super) fn types(&self) -> Vec<Option<DataType>> {
         let Some(batch) = self.0.first() else { return Vec::new() };
         let known = |data_type: &DataType| match data_type {
@@ -71,7 +70,7 @@ impl Parameters {
     }
 }
 
-/// Rows of values that are left.
+/// The remaining rows of values.
 pub(super) struct ParameterRows {
     all: Parameters,
     batch: usize,
@@ -106,7 +105,7 @@ fn values(batch: &RecordBatch, row: usize) -> Result<Vec<ScalarValue>, ErrorFiel
     batch.columns().iter().map(value).collect()
 }
 
-/// The batches in what a client sends. A message that only names the command has none.
+/// The batches in a client's messages. A message that only names the command has none.
 fn batches(messages: PeekableFlightDataStream) -> FlightRecordBatchStream {
     FlightRecordBatchStream::new_from_flight_data(whole(messages).map_err(FlightError::from))
 }

@@ -1,4 +1,4 @@
-//! Prepared statements: their parameters come apart from them, one row for each time that they run.
+//! Prepared statements. Their parameters arrive separately, one row per execution.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::session::FlightSession;
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// A statement that a client prepared, with the values that it bound last.
+/// A prepared statement with the values that were bound last.
 pub(super) struct FlightPrepared(Mutex<BoundStatement>);
 
 impl FlightPrepared {
@@ -26,7 +26,7 @@ impl FlightPrepared {
         Ok(Self(Mutex::new(BoundStatement::plan(session, sql).await?)))
     }
 
-    /// The prepared statement of a handle.
+    /// The prepared statement with a handle.
     pub(super) fn find(
         server: &Shared,
         caller: &Caller,
@@ -37,12 +37,12 @@ impl FlightPrepared {
             found.and_then(|(connection, secret)| connection.prepared.get(&caller.key, &secret));
         found.ok_or_else(|| {
             let message = "the prepared statement does not exist";
-            let hint = "it may be closed, of another log-in, or of a connection that has ended";
+            let hint = "it may be closed, or belong to another log-in or an ended connection";
             ErrorFields::error("26000", message).hint(hint)
         })
     }
 
-    /// What the client is told of it.
+    /// The response to its client.
     pub(super) fn described(
         &self,
         handle: Bytes,
@@ -58,7 +58,7 @@ impl FlightPrepared {
         })
     }
 
-    /// The statement with the values that are bound.
+    /// The statement with its bound values.
     pub(super) fn bound(&self) -> BoundStatement {
         self.0.lock().clone()
     }
@@ -71,13 +71,13 @@ impl FlightPrepared {
     }
 }
 
-/// A schema as a message of Arrow's format; nothing where it has no columns.
+/// A schema as an Arrow IPC message; empty if it has no columns.
 fn schema_bytes(schema: &Schema) -> Result<Bytes, ErrorFields> {
     if schema.fields().is_empty() {
         return Ok(Bytes::new());
     }
     let options = IpcWriteOptions::default();
     let message: Result<IpcMessage, _> = SchemaAsIpc::new(schema, &options).try_into();
-    let failed = |error| ErrorFields::error("XX000", format!("columns cannot be sent: {error}"));
+    let failed = |error| ErrorFields::error("XX000", format!("cannot send columns: {error}"));
     message.map(|IpcMessage(bytes)| bytes).map_err(failed)
 }

@@ -1,4 +1,4 @@
-//! Rows on their way to a client: of statements that were planned when their tickets were made and run now, or at hand.
+//! Rows on their way to a client: from planned statements that run when fetched, or from memory.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -34,7 +34,7 @@ use crate::wire::ErrorFields;
 /// How long a statement waits for its rows to be fetched.
 pub(super) const TICKET_LASTS: Duration = Duration::from_secs(300);
 
-/// Messages that wait for the client; the query waits behind them.
+/// Messages in the queue, at most; the query waits when it is full.
 const MESSAGES: usize = 2;
 
 /// Rows that wait to be fetched.
@@ -46,15 +46,15 @@ pub(super) struct Waiting {
     pub(super) rows: WaitingRows,
 }
 
-/// Where they come from.
+/// The source of the rows.
 pub(super) enum WaitingRows {
-    /// A statement that runs once they are fetched.
+    /// A statement that runs when they are fetched.
     Planned(Arc<PreparedStatement>, Parameters),
-    /// They are there.
+    /// A batch in memory.
     Ready(Vec<RecordBatch>),
 }
 
-/// A statement whose rows are fetched, known by its ticket until it ends.
+/// A statement whose rows are being fetched, known by its ticket until it ends.
 pub(super) struct Fetched {
     pub(super) of: LogInKey,
     pub(super) connection: Arc<FlightConnection>,
@@ -62,7 +62,7 @@ pub(super) struct Fetched {
 }
 
 impl Fetched {
-    /// It runs, until the token is raised.
+    /// Running; the token cancels it.
     fn runs(&self, cancelled: CancellationToken) {
         self.connection.running.keep_as(self.secret, self.of, cancelled);
     }
@@ -74,8 +74,7 @@ impl Drop for Fetched {
     }
 }
 
-/// The rows of what waits, which a task of their own reads, encodes and hands over. The request is open until all of them
-/// are sent.
+/// The pending rows as a stream, which a task reads and encodes. The request counts as open until all of them are sent.
 pub(super) fn fetch(
     waiting: Waiting,
     fetched: Option<Fetched>,
@@ -100,19 +99,19 @@ pub(super) fn fetch(
     Ok(futures::stream::poll_fn(next).boxed())
 }
 
-/// Sends all rows, and the error where the statement fails. It ends when the client is gone.
+/// Sends all rows, and the error if the statement fails. Stops when the client disconnects.
 async fn send(
     waiting: Waiting,
     running: Option<RunningStatement>,
     sender: &Sender<Result<FlightData, Status>>,
 ) {
     let session = Arc::clone(&waiting.session);
-    // Until a statement has begun it is not known what it does.
+    // What a statement does is unknown until it has begun.
     let only_reads = Arc::new(AtomicBool::new(running.is_none()));
     let count = running.as_ref().map_or_else(Arc::default, |running| Arc::clone(&running.rows));
     let watched = Watched { only_reads: Arc::clone(&only_reads), count };
     let sending = send_all(waiting, watched, sender);
-    // A task that ended without a word would pass for the end of the rows.
+    // A task that ended silently would look like the end of the rows.
     let sending = AssertUnwindSafe(sending).catch_unwind();
     let sending = sending.map(|sent| sent.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))));
     let sent = tokio::select! {
@@ -128,7 +127,7 @@ async fn send(
             // The client may be gone.
             let _ = sender.send(Err(error.into())).await;
         }
-        // A query may be given up, what writes was perhaps not carried out.
+        // A query may be abandoned; a write may be incomplete.
         None if !only_reads.load(Ordering::Acquire) => session.engine.fail_transaction(),
         None => {}
     }
@@ -144,9 +143,9 @@ async fn unless_ended(
     }
 }
 
-/// What is known of a statement while its rows are sent.
+/// The state of a statement while its rows are sent.
 struct Watched {
-    /// Raised once it is known that it changes nothing.
+    /// Cancelled once the statement is known to be read-only.
     only_reads: Arc<AtomicBool>,
     /// Its rows so far.
     count: Arc<AtomicU64>,
@@ -160,7 +159,7 @@ async fn send_all(
     let mut messages = encoded(waiting, watched);
     while let Some(message) = messages.next().await {
         if sender.send(Ok(message.map_err(of_flight)?)).await.is_err() {
-            // The client is gone, which the caller waits for too.
+            // The client is gone, which the caller notices too.
             return std::future::pending().await;
         }
     }
@@ -172,7 +171,7 @@ fn encoded(waiting: Waiting, watched: Watched) -> FlightDataEncoder {
     let Waiting { sql, schema, rows, .. } = waiting;
     let encoder = FlightDataEncoderBuilder::new()
         .with_schema(Arc::clone(&schema))
-        // They are cut, and their dictionaries taken out, already.
+        // The batches are already cut and their dictionaries decoded.
         .with_max_flight_data_size(usize::MAX)
         .with_dictionary_handling(DictionaryHandling::Resend);
     let (pieces, source) = match rows {
@@ -185,14 +184,14 @@ fn encoded(waiting: Waiting, watched: Watched) -> FlightDataEncoder {
     encoder.build(try_unfold(rows, SentRows::next))
 }
 
-/// Rows, of a statement for one row of parameters after the other.
+/// Rows of a statement that runs for one row of parameters after the other.
 struct SentRows {
     schema: SchemaRef,
     sql: Arc<str>,
-    /// The statement that gives more.
+    /// The statement with the remaining parameters.
     source: Option<(Arc<PreparedStatement>, ParameterRows)>,
     result: Option<QueryResult>,
-    /// Those that come next.
+    /// The current rows.
     pieces: VecDeque<RecordBatch>,
     watched: Watched,
 }
@@ -227,7 +226,7 @@ impl SentRows {
     }
 }
 
-/// An error of a statement on its way through the encoder.
+/// A statement's error, passed through the encoder.
 #[derive(Debug)]
 struct RowsError(ErrorFields);
 
@@ -250,7 +249,7 @@ fn of_sql(error: &SqlError, sql: &str) -> FlightError {
 }
 
 fn of_flight(error: FlightError) -> ErrorFields {
-    let other = |message| ErrorFields::error("XX000", format!("rows cannot be sent: {message}"));
+    let other = |message| ErrorFields::error("XX000", format!("cannot send rows: {message}"));
     match error {
         FlightError::ExternalError(error) => match error.downcast::<RowsError>() {
             Ok(error) => error.0,

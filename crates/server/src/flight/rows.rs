@@ -1,7 +1,7 @@
-//! Rows as Arrow messages: plain types, in messages that clients accept.
+//! Rows as Arrow messages of plain types and acceptable size.
 //!
-//! The engine's batches go out as they are, but for two kinds of columns: views of text and bytes, which older clients
-//! cannot read and whose buffers are larger than what a batch shows of them, and dictionaries. Nothing is converted row
+//! The engine's batches go out unchanged, except two kinds of columns: views of text and bytes, which older clients
+//! cannot read and whose buffers are larger than the batch's part of them, and dictionaries. Nothing is converted row
 //! by row, and nothing is compressed.
 
 use std::collections::VecDeque;
@@ -17,15 +17,14 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use tonic::Status;
 
-/// Bytes of the rows of a message. Clients accept 4 MiB unless they are told otherwise; a row that is larger is a
-/// message by itself.
+/// Bytes of rows per message. Clients accept 4 MiB by default; a larger row is a message alone.
 const MESSAGE_BYTES: usize = 2 << 20;
 
 /// Rows on their way to a client.
 pub(super) type MessageStream = BoxStream<'static, Result<FlightData, Status>>;
 
-/// The columns of a result as they are sent. Any of them may hold NULL: what is announced before a statement runs may
-/// know less than its rows.
+/// The columns of a result as they are sent. All are nullable: the schema before a statement runs may be less precise
+/// than its rows.
 pub(super) fn sent_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| sent_field(field).with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
@@ -35,7 +34,7 @@ fn sent_field(field: &FieldRef) -> Field {
     field.as_ref().clone().with_data_type(sent_type(field.data_type()))
 }
 
-/// The plain type in place of one that only some clients read.
+/// The plain type for one that not all clients read.
 fn sent_type(data_type: &DataType) -> DataType {
     let inner = |field: &FieldRef| Arc::new(sent_field(field));
     match data_type {
@@ -51,14 +50,14 @@ fn sent_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// A batch with these columns.
+/// Converts a batch to these columns.
 pub(super) fn sent_batch(
     schema: &SchemaRef,
     batch: &RecordBatch,
 ) -> Result<RecordBatch, ArrowError> {
     if schema.fields().len() != batch.num_columns() {
         let (wanted, found) = (schema.fields().len(), batch.num_columns());
-        let message = format!("{wanted} columns were announced, and there are {found}");
+        let message = format!("expected {wanted} columns, found {found}");
         return Err(ArrowError::SchemaError(message));
     }
     let columns = schema.fields().iter().zip(batch.columns());
@@ -77,7 +76,7 @@ fn plain(column: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(column, wanted, &options)
 }
 
-/// Cuts a batch into pieces for one message each.
+/// Cuts a batch into pieces of one message each.
 pub(super) fn pieces(batch: RecordBatch) -> VecDeque<RecordBatch> {
     let mut pieces = VecDeque::new();
     cut(batch, MESSAGE_BYTES, &mut pieces);
@@ -96,7 +95,7 @@ fn cut(batch: RecordBatch, most: usize, pieces: &mut VecDeque<RecordBatch>) {
     cut(batch.slice(half, rows - half), most, pieces);
 }
 
-/// Bytes of a column's rows as they are sent, whatever else its buffers hold.
+/// Bytes of a column's rows as they are sent, without unused parts of its buffers.
 fn bytes(column: &ArrayRef) -> usize {
     let rows = column.len();
     // The lower half of a view is the length of its value.
@@ -136,7 +135,7 @@ fn bytes(column: &ArrayRef) -> usize {
     }
 }
 
-/// Messages of rows that are at hand.
+/// Messages for a batch in memory.
 pub(super) fn messages(batch: RecordBatch) -> MessageStream {
     let encoder = FlightDataEncoderBuilder::new().with_schema(batch.schema());
     let batches = futures::stream::iter([Ok(batch)]);
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_cut_by_what_their_rows_take() {
+    fn batches_are_cut_by_the_size_of_their_rows() {
         let texts: StringViewArray = (0..1000).map(|_| Some("x".repeat(1000))).collect();
         let numbers: Int64Array = (0..1000).collect();
         let flags: BooleanArray = (0..1000).map(|at| Some(at % 2 == 0)).collect();
@@ -191,7 +190,7 @@ mod tests {
         let mut cut_rows = VecDeque::new();
         cut(rows.clone(), 300_000, &mut cut_rows);
         assert_eq!(cut_rows.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [250; 4]);
-        // A slice of much is little.
+        // A slice of a large array is small.
         assert_eq!(pieces(rows.slice(10, 5)).len(), 1);
         let mut single = VecDeque::new();
         cut(rows.slice(0, 3), 10, &mut single);

@@ -1,4 +1,4 @@
-//! The commands of Flight SQL, each handed to the file that carries it out.
+//! The commands of Flight SQL, dispatched to the files that implement them.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ use super::{info, ingest, keys, metadata, transaction, types};
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// Carries out the commands of clients that have logged in.
+/// Handles the commands of logged-in clients.
 pub(super) struct SqlService {
     server: Arc<Shared>,
 }
@@ -57,7 +57,7 @@ impl SqlService {
         Self { server }
     }
 
-    /// The columns that a command would give, without its ticket.
+    /// The columns of a command's result, without creating a ticket.
     pub(super) async fn schema(
         &self,
         request: Request<FlightDescriptor>,
@@ -73,7 +73,7 @@ impl SqlService {
                 let handle = &command.prepared_statement_handle;
                 FlightPrepared::find(&self.server, &caller, handle)?.bound().columns()
             }
-            // What is left does nothing when its ticket is made.
+            // The remaining commands have no effect when their ticket is created.
             _ => {
                 let info = self.get_flight_info(request).await?.into_inner();
                 return Ok(SchemaResult { schema: info.schema });
@@ -93,7 +93,7 @@ impl SqlService {
     }
 }
 
-/// A ticket for rows that wait.
+/// A ticket for pending rows.
 fn ticket(caller: &Caller, waiting: Waiting, request: Request<FlightDescriptor>) -> InfoResult {
     let schema = Arc::clone(&waiting.schema);
     let tickets = &caller.connection.tickets;
@@ -101,7 +101,7 @@ fn ticket(caller: &Caller, waiting: Waiting, request: Request<FlightDescriptor>)
     flight_info(&TicketStatementQuery { statement_handle }, &schema, request)
 }
 
-/// Where rows of these columns are: a command that carries no rights is its own ticket.
+/// The endpoint of rows with these columns: a command that carries no rights is its own ticket.
 fn flight_info(
     command: &impl ProstMessageExt,
     schema: &Schema,
@@ -240,8 +240,7 @@ impl FlightSqlService for SqlService {
         });
         let (waiting, fetched) = found.ok_or_else(|| {
             let message = "the ticket is unknown";
-            let hint =
-                "it is good for one DoGet within five minutes, of the log-in that asked for it";
+            let hint = "a ticket is valid for one DoGet within five minutes by the same log-in";
             ErrorFields::error("34000", message).hint(hint)
         })?;
         Ok(Response::new(fetch(waiting, Some(fetched), caller.connection.request())?))
@@ -371,7 +370,7 @@ impl FlightSqlService for SqlService {
         let handle = &command.prepared_statement_handle;
         let prepared = FlightPrepared::find(&self.server, &caller, handle)?;
         prepared.bind(Parameters::read(request.into_inner()).await?).await?;
-        // The handle stays.
+        // The handle stays the same.
         Ok(DoPutPreparedStatementResult { prepared_statement_handle: None })
     }
 

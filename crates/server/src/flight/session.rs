@@ -1,4 +1,4 @@
-//! Sessions of clients, and their statements that run.
+//! Clients' sessions and their running statements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,25 +17,25 @@ use crate::log::{AuditEvent, AuditedClient, LogLevel, SlowStatement};
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// A session of a client, or a transaction of one.
+/// A client's session, or one of its transactions.
 pub(super) struct FlightSession {
     pub(super) engine: Session,
     pub(super) active: Arc<ActiveSession>,
     client: ClientInfo,
     work: watch::Sender<SessionWork>,
-    /// Raised when it has ended: with its connection, by an administrator, or because the transaction has.
+    /// Cancelled when it has ended: with its connection, by an administrator, or with its transaction.
     pub(super) ended: CancellationToken,
     server: Arc<Shared>,
 }
 
-/// What a session does.
+/// A session's activity.
 #[derive(Clone, Copy, Debug)]
 struct SessionWork {
-    /// Statements that run.
+    /// The number of running statements.
     running: usize,
-    /// Whether one of them is listed under the session's own number; the others are listed beside it.
+    /// Whether one of them is listed under the session's own number; the others get their own entries.
     has_first: bool,
-    /// When the last one ended.
+    /// When the last statement ended.
     since: Instant,
 }
 
@@ -53,31 +53,31 @@ impl FlightSession {
             engine.map_err(|error| ErrorFields::error("58000", error.message().into_owned()))?;
         engine.set_connections_max(server.options.connections_max);
         server.begin_as_role(&engine);
-        // Any text is a name.
+        // Any text is a valid application name.
         let _ = engine.set_parameter("application_name", &client.application);
         if caller.is_anyone() {
-            // Others were told of when they logged in.
+            // Other log-ins were already logged.
             let (is_encrypted, application) = (caller.connection.is_encrypted, &*caller.agent);
             let over = caller.client().over;
             let event = AuditEvent::LogIn { over, is_encrypted, application };
             caller.client().audit(server, &event);
         }
         let ended = caller.connection.ended.child_token();
-        let session = Arc::new(Self::of(server, engine, active, client, ended));
+        let session = Arc::new(Self::new(server, engine, active, client, ended));
         tokio::spawn(watch_session(Arc::clone(&session), caller.clone()));
         Ok(session)
     }
 
-    /// A session in which a transaction runs, beside others of the same client.
+    /// A session for a transaction, next to the client's others.
     pub(super) fn transaction(&self) -> Result<Arc<Self>, ErrorFields> {
         let active = enter(&self.server, &self.client)?;
         let engine = self.engine.with_own_transaction().watched_as(active.number());
         let ended = self.ended.child_token();
-        let session = Self::of(&self.server, engine, active, self.client.clone(), ended);
+        let session = Self::new(&self.server, engine, active, self.client.clone(), ended);
         Ok(Arc::new(session))
     }
 
-    fn of(
+    fn new(
         server: &Arc<Shared>,
         engine: Session,
         active: ActiveSession,
@@ -89,7 +89,7 @@ impl FlightSession {
         Self { engine, active, client, work, ended, server: Arc::clone(server) }
     }
 
-    /// Ends a transaction that waits for its client for too long, or that has to end, until it is over.
+    /// Ends a transaction that is idle for too long or has to end; stops when the transaction is over.
     pub(super) fn watch_transaction(
         self: &Arc<Self>,
         over: CancellationToken,
@@ -98,7 +98,7 @@ impl FlightSession {
         tokio::spawn(watch_transaction(Arc::clone(self), over, forget));
     }
 
-    /// A statement begins.
+    /// Begins a statement.
     pub(super) fn begin(self: &Arc<Self>, sql: &str) -> Result<RunningStatement, ErrorFields> {
         if self.ended.is_cancelled() {
             return Err(terminated());
@@ -133,12 +133,12 @@ impl FlightSession {
         })
     }
 
-    /// Tells the audit log of what it did.
+    /// Writes an event to the audit log.
     pub(super) fn audit(&self, event: &AuditEvent<'_>) {
         self.server.logs.audit(&self.audited(), event);
     }
 
-    /// Tells the audit log of a statement, where it is one that the log is to have.
+    /// Writes a statement to the audit log if its class is audited.
     pub(super) fn audit_statement(&self, sql: &str, error: Option<&str>) {
         self.server.logs.audit_statement(&self.audited(), sql, error);
     }
@@ -148,7 +148,7 @@ impl FlightSession {
         AuditedClient { role: user, address, session: Some(self.active.number()) }
     }
 
-    /// Waits until it has done nothing for as long as a transaction may wait for its client.
+    /// Waits until the session has been idle for as long as a transaction may be.
     pub(super) async fn idle_too_long(&self) {
         let mut work = self.work.subscribe();
         loop {
@@ -157,38 +157,38 @@ impl FlightSession {
             let deadline = limit.map(|limit: Duration| since + limit);
             tokio::select! {
                 () = until(deadline) => return,
-                // The sender is this session's.
+                // The sender belongs to this session.
                 _ = work.changed() => {}
             }
         }
     }
 }
 
-/// A session of a client is listed.
+/// An entry in the list of sessions.
 fn enter(server: &Shared, client: &ClientInfo) -> Result<ActiveSession, ErrorFields> {
     let secret = getrandom::u32();
     let secret = secret.map_err(|error| ErrorFields::error("58000", error.to_string()))?;
     Ok(server.database.activity().enter(client.clone(), secret))
 }
 
-/// A statement that runs. Where it is dropped before its end it counts as cancelled.
+/// A running statement. Dropping it before its end counts as cancelling it.
 pub(super) struct RunningStatement {
     pub(super) session: Arc<FlightSession>,
     active: Arc<ActiveSession>,
     is_first: bool,
     begun: Instant,
     deadline: Option<Instant>,
-    /// What the logs may have to tell of it.
+    /// The statement's text, for the logs.
     text: Option<Box<str>>,
-    /// Rows that it gave or changed.
+    /// Rows that it returned or changed.
     pub(super) rows: Arc<AtomicU64>,
-    /// Raised when its client no longer wants it.
+    /// Cancelled when its client no longer wants it.
     pub(super) cancelled: CancellationToken,
     is_ended: bool,
 }
 
 impl RunningStatement {
-    /// Waits for work of the statement, which ends when it is cancelled, when it runs too long, or with its session.
+    /// Runs the statement's work until it is cancelled, times out, or its session ends.
     pub(super) async fn unless_ended<T>(
         &self,
         work: impl Future<Output = Result<T, ErrorFields>>,
@@ -206,7 +206,7 @@ impl RunningStatement {
         }
     }
 
-    /// Runs the statement to its end. A transaction in which it fails has failed.
+    /// Runs the statement to completion. A failure fails its transaction.
     pub(super) async fn finish<T>(
         self,
         work: impl Future<Output = Result<T, ErrorFields>>,
@@ -216,7 +216,7 @@ impl RunningStatement {
         done
     }
 
-    /// It has ended, perhaps with an error.
+    /// Ends the statement, with its error if it failed.
     pub(super) fn end(mut self, error: Option<&ErrorFields>) {
         if error.is_some() {
             self.session.engine.fail_transaction();
@@ -224,7 +224,7 @@ impl RunningStatement {
         self.close(error.map(|error| error.state), true);
     }
 
-    /// It was only planned, for a client that is about to run it.
+    /// Ends a statement that was only planned, for a client that is about to run it.
     pub(super) fn planned(mut self) {
         self.close(None, false);
     }
@@ -248,7 +248,7 @@ impl RunningStatement {
 }
 
 impl RunningStatement {
-    /// Counts it, and tells the logs.
+    /// Counts and logs the statement.
     fn tell(&self, error: Option<&str>) {
         let (took, server) = (self.begun.elapsed(), &self.session.server);
         server.metrics.ended(took, error);
@@ -271,7 +271,7 @@ impl Drop for RunningStatement {
     }
 }
 
-/// The session was ended by another one, or its connection has ended.
+/// The error of a session that an administrator or its connection ended.
 fn terminated() -> ErrorFields {
-    ErrorFields::error("57P01", "the session has ended, by an administrator or with its connection")
+    ErrorFields::error("57P01", "the session was ended by an administrator or with its connection")
 }

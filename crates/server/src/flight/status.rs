@@ -1,4 +1,4 @@
-//! Errors as gRPC tells them: a code by the class of their SQLSTATE, the message, and the SQLSTATE itself.
+//! Errors as gRPC statuses: a code by the class of the SQLSTATE, the message, and the SQLSTATE itself.
 
 use arrow_flight::error::FlightError;
 use tonic::metadata::{MetadataMap, MetadataValue};
@@ -6,10 +6,10 @@ use tonic::{Code, Status};
 
 use crate::wire::ErrorFields;
 
-/// The key under which the SQLSTATE stands in a status.
+/// The metadata key of the SQLSTATE in a status.
 const STATE_KEY: &str = "x-sqlstate";
 
-/// Bytes of a message: it travels in a header, and clients refuse those of more than 8 KiB.
+/// Bytes of a message: it is sent in a header, and clients refuse headers of more than 8 KiB.
 const MESSAGE_MAX: usize = 2000;
 
 impl From<ErrorFields> for Status {
@@ -30,7 +30,7 @@ impl From<ErrorFields> for Status {
     }
 }
 
-/// Cuts a message between two characters.
+/// Truncates a message at a character boundary.
 fn cut(message: &mut String) {
     if message.len() > MESSAGE_MAX {
         let end = (0..=MESSAGE_MAX).rev().find(|end| message.is_char_boundary(*end));
@@ -56,9 +56,9 @@ fn code(state: &str) -> Code {
     }
 }
 
-/// What a client sent that cannot be read.
+/// The error for a client's message that cannot be decoded.
 pub(super) fn unreadable(error: &FlightError) -> ErrorFields {
-    ErrorFields::error("08P01", format!("the client's Arrow data cannot be read: {error}"))
+    ErrorFields::error("08P01", format!("cannot decode the client's Arrow data: {error}"))
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(status.code(), Code::NotFound);
         let wanted = "relation 'x' does not exist at character 15; create it (SQLSTATE 42P01)";
         assert_eq!(status.message(), wanted);
-        assert_eq!(status.metadata().get(STATE_KEY).expect("it is there"), "42P01");
+        assert_eq!(status.metadata().get(STATE_KEY).expect("the SQLSTATE"), "42P01");
         let long = Status::from(ErrorFields::error("22P02", "ä".repeat(9000)));
         assert!(long.message().len() < MESSAGE_MAX + 40, "{}", long.message().len());
     }

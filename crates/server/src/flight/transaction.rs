@@ -1,4 +1,4 @@
-//! Transactions: each in a session of its own, beside the statements that commit by themselves.
+//! Transactions, each in its own session, next to statements in autocommit mode.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::error_fields::error_fields;
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 
-/// Bytes of the handle of a transaction.
+/// Bytes of a transaction's handle.
 const HANDLE: usize = 24;
 
 /// Numbers of `EndTransaction`.
@@ -25,14 +25,14 @@ const ROLLBACK: i32 = 2;
 const RELEASE: i32 = 1;
 const ROLLBACK_TO: i32 = 2;
 
-/// A transaction of a client. Its last reference undoes what it did, unless it was committed.
+/// A client's transaction. Dropping the last reference rolls it back unless it was committed.
 pub(super) struct FlightTransaction {
     pub(super) session: Arc<FlightSession>,
-    /// Ends the watch over it.
+    /// Stops the task that watches it.
     _over: DropGuard,
 }
 
-/// Begins a transaction; its handle.
+/// Begins a transaction; returns its handle.
 pub(super) async fn begin(server: &Arc<Shared>, caller: &Caller) -> Result<Bytes, ErrorFields> {
     let session = caller.session(server)?.transaction()?;
     run(&session, "BEGIN").await?;
@@ -47,18 +47,18 @@ pub(super) async fn begin(server: &Arc<Shared>, caller: &Caller) -> Result<Bytes
     Ok(handle)
 }
 
-/// Refuses statements that begin and end transactions: a client may have several at a time, and names each.
+/// Refuses BEGIN, COMMIT and the like: a client may have several transactions at a time, and names each by its handle.
 pub(super) fn refuse_control(sql: &str) -> Result<(), ErrorFields> {
-    if Control::of(sql) == Control::None {
+    if Control::from_sql(sql) == Control::None {
         return Ok(());
     }
-    let message = "transactions do not begin and end by statements over Flight SQL";
+    let message = "transaction statements are not supported over Flight SQL";
     let hint =
         "use BeginTransaction and EndTransaction, as drivers do when autocommit is switched off";
     Err(ErrorFields::error("0A000", message).hint(hint))
 }
 
-/// The transaction of a handle.
+/// The transaction with a handle.
 pub(super) fn find(
     server: &Shared,
     caller: &Caller,
@@ -69,7 +69,7 @@ pub(super) fn find(
     found.ok_or_else(unknown)
 }
 
-/// The session in which a statement runs: that of the transaction it names, else that of its log-in.
+/// The session for a statement: that of the named transaction, or else that of the log-in.
 pub(super) fn session_of(
     server: &Arc<Shared>,
     caller: &Caller,
@@ -81,7 +81,7 @@ pub(super) fn session_of(
     }
 }
 
-/// Ends a transaction. One in which a statement failed cannot be committed.
+/// Ends a transaction. One with a failed statement cannot be committed.
 pub(super) async fn end(
     server: &Shared,
     caller: &Caller,
@@ -91,20 +91,20 @@ pub(super) async fn end(
     let sql = match action {
         COMMIT => "COMMIT",
         ROLLBACK => "ROLLBACK",
-        _ => return Err(ErrorFields::error("22023", "expected to commit or to roll back")),
+        _ => return Err(ErrorFields::error("22023", "expected commit or rollback")),
     };
     let found = server.flight().connections.of_handle(handle);
     let taken = found.and_then(|(on, secret)| on.transactions.take(&caller.key, &secret));
     let transaction = taken.ok_or_else(unknown)?;
     let tag = run(&transaction.session, sql).await?;
     if tag != sql {
-        let message = "the transaction is rolled back, because one of its statements failed";
+        let message = "the transaction was rolled back because one of its statements failed";
         return Err(ErrorFields::error("25P02", message));
     }
     Ok(())
 }
 
-/// Sets a savepoint of this name; its handle.
+/// Sets a named savepoint; returns its handle.
 pub(super) async fn begin_savepoint(
     server: &Shared,
     caller: &Caller,
@@ -116,7 +116,7 @@ pub(super) async fn begin_savepoint(
     Ok([handle, name.as_bytes()].concat().into())
 }
 
-/// Releases a savepoint, or goes back to it.
+/// Releases a savepoint, or rolls back to it.
 pub(super) async fn end_savepoint(
     server: &Shared,
     caller: &Caller,
@@ -126,7 +126,7 @@ pub(super) async fn end_savepoint(
     let words = match action {
         RELEASE => "RELEASE SAVEPOINT",
         ROLLBACK_TO => "ROLLBACK TO SAVEPOINT",
-        _ => return Err(ErrorFields::error("22023", "expected to release or to roll back")),
+        _ => return Err(ErrorFields::error("22023", "expected release or rollback")),
     };
     let (handle, name) = handle.split_at_checked(HANDLE).ok_or_else(unknown)?;
     let name = std::str::from_utf8(name).map_err(|_| unknown())?;
@@ -135,7 +135,7 @@ pub(super) async fn end_savepoint(
     Ok(())
 }
 
-/// Runs a statement about transactions; its tag.
+/// Runs a transaction control statement; returns its tag.
 async fn run(session: &Arc<FlightSession>, sql: &str) -> Result<String, ErrorFields> {
     let running = session.begin(sql)?;
     let failed = |error: SqlError| error_fields(&error, sql, 0);
@@ -143,13 +143,13 @@ async fn run(session: &Arc<FlightSession>, sql: &str) -> Result<String, ErrorFie
     running.finish(ran).await
 }
 
-/// A name in SQL.
+/// A quoted identifier.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn unknown() -> ErrorFields {
     let message = "the transaction does not exist";
-    let hint = "it may have ended, waited for too long, or be one of another log-in or connection";
+    let hint = "it may have ended, timed out, or belong to another log-in or connection";
     ErrorFields::error("25P01", message).hint(hint)
 }

@@ -1,4 +1,4 @@
-//! The types of columns, as drivers ask for them.
+//! The column types, as drivers request them.
 
 use std::sync::LazyLock;
 
@@ -8,11 +8,11 @@ use arrow_flight::sql::{Nullable, Searchable, XdbcDataType, XdbcDatetimeSubcode}
 use super::metadata::failed;
 use crate::wire::ErrorFields;
 
-/// What is told, made once.
+/// The types, built once.
 static TYPES: LazyLock<Result<XdbcTypeInfoData, ErrorFields>> =
     LazyLock::new(|| builder().build().map_err(failed));
 
-/// Numbers: name, type, digits and the base of their digits.
+/// Numeric types: name, type, precision and radix.
 const NUMBERS: [(&str, XdbcDataType, i32, i32); 8] = [
     ("tinyint", XdbcDataType::XdbcTinyint, 8, 2),
     ("smallint", XdbcDataType::XdbcSmallint, 16, 2),
@@ -24,7 +24,7 @@ const NUMBERS: [(&str, XdbcDataType, i32, i32); 8] = [
     ("decimal", XdbcDataType::XdbcDecimal, 76, 10),
 ];
 
-/// Types that are written between quotes: name, type, what part of a date or time they are.
+/// Quoted types: name, type, date or time code.
 const QUOTED: [(&str, XdbcDataType, Option<XdbcDatetimeSubcode>); 8] = [
     ("varchar", XdbcDataType::XdbcVarchar, None),
     ("text", XdbcDataType::XdbcLongvarchar, None),

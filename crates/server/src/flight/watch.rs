@@ -1,4 +1,4 @@
-//! What ends sessions and transactions whose clients wait.
+//! Ends sessions and idle transactions.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use super::login::Caller;
 use super::session::FlightSession;
 use crate::log::AuditEvent;
 
-/// Ends a session when an administrator does, until its connection has ended; then it is told that it has.
+/// Ends a session if an administrator terminates it; stops when its connection has ended.
 pub(super) async fn watch_session(session: Arc<FlightSession>, caller: Caller) {
     let begun = Instant::now();
     tokio::select! {
@@ -22,8 +22,8 @@ pub(super) async fn watch_session(session: Arc<FlightSession>, caller: Caller) {
     session.audit(&AuditEvent::LogOut { after: Some(begun.elapsed()) });
 }
 
-/// Ends a transaction when its client lets it wait for too long, when an administrator ends it, or with its session;
-/// `over` is raised once there is nothing to watch. What it changed is undone with its last reference.
+/// Ends a transaction that is idle for too long, that an administrator terminates, or whose session ends; `over` stops
+/// the watch. Dropping the last reference rolls it back.
 pub(super) async fn watch_transaction(
     session: Arc<FlightSession>,
     over: CancellationToken,

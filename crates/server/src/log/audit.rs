@@ -1,4 +1,4 @@
-//! Who did what: log-ins, log-outs, and statements that change definitions, rights, roles or other sessions, or copy
+//! The audit log: log-ins, log-outs, and statements that change definitions, rights, roles or other sessions, or copy
 //! the database.
 
 use std::time::{Duration, SystemTime};
@@ -9,30 +9,30 @@ use serde_json::{Value, json};
 
 use super::{Logs, TEXT_MAX, timestamp};
 
-/// Who did it.
+/// The client in an audit record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuditedClient<'a> {
     pub(crate) role: &'a str,
     /// An address with its port, or `local`.
     pub(crate) address: &'a str,
-    /// The number of its session; none before it has one.
+    /// The session's number; None before it has one.
     pub(crate) session: Option<u32>,
 }
 
-/// What was done.
+/// An audited event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AuditEvent<'a> {
-    /// A client has logged in, by this protocol.
+    /// A client logged in over this protocol.
     LogIn { over: &'a str, is_encrypted: bool, application: &'a str },
-    /// It was not let in: the SQLSTATE and message that it was told.
+    /// A log-in was refused with this SQLSTATE and message.
     Refused { over: &'a str, is_encrypted: bool, state: &'a str, reason: &'a str },
-    /// Its session has ended.
+    /// A session ended.
     LogOut { after: Option<Duration> },
-    /// A statement has ended, perhaps with an error of this SQLSTATE.
+    /// A statement ended, with this SQLSTATE if it failed.
     Statement { class: AuditClass, statement: &'a str, error: Option<&'a str> },
 }
 
-/// Statements that are told of.
+/// Classes of audited statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuditClass {
     /// CREATE, ALTER, DROP, TRUNCATE, COMMENT.
@@ -51,8 +51,8 @@ pub(crate) enum AuditClass {
 const KILLS: [&str; 2] = ["pg_terminate_backend", "pg_cancel_backend"];
 
 impl AuditClass {
-    /// The class of a statement; none where it is not told of. What is prepared by PREPARE is told of then.
-    pub(crate) fn of(sql: &str) -> Option<Self> {
+    /// The class of a statement; None if it is not audited. A PREPARE has the class of the statement that it prepares.
+    pub(crate) fn from_sql(sql: &str) -> Option<Self> {
         let (first, rest) = split_first_word(sql);
         let is_role = || begins_with(rest, &["role", "user", "group"]);
         match first.to_ascii_lowercase().as_str() {
@@ -61,7 +61,7 @@ impl AuditClass {
             "grant" | "revoke" => Some(Self::Grant),
             "backup" | "export" | "import" => Some(Self::Backup),
             "kill" => Some(Self::Kill),
-            "prepare" => prepared(rest).and_then(Self::of),
+            "prepare" => prepared(rest).and_then(Self::from_sql),
             _ => has_any(sql, &KILLS).then_some(Self::Kill),
         }
     }
@@ -77,7 +77,7 @@ impl AuditClass {
     }
 }
 
-/// What `PREPARE name [(types)] AS` prepares.
+/// The statement that `PREPARE name [(types)] AS` prepares.
 fn prepared(rest: &str) -> Option<&str> {
     let at = rest.as_bytes().windows(4).position(|window| {
         window[0].is_ascii_whitespace()
@@ -87,7 +87,7 @@ fn prepared(rest: &str) -> Option<&str> {
     rest.get(at + 4..)
 }
 
-/// Whether a text has one of some words in it, in any case.
+/// Whether a text contains any of the words, ignoring case.
 fn has_any(sql: &str, words: &[&str]) -> bool {
     let is_at = |word: &[u8], at: &[u8]| at.eq_ignore_ascii_case(word);
     let mut words = words.iter().map(|word| word.as_bytes());
@@ -95,12 +95,12 @@ fn has_any(sql: &str, words: &[&str]) -> bool {
 }
 
 impl Logs {
-    /// Whether it is told who did what.
+    /// Whether there is an audit log.
     pub(crate) fn has_audit(&self) -> bool {
         self.audit.is_some()
     }
 
-    /// Tells who did what, where that is wanted.
+    /// Logs an event if there is an audit log.
     pub(crate) fn audit(&self, client: &AuditedClient<'_>, event: &AuditEvent<'_>) {
         let Some(sink) = &self.audit else { return };
         let mut line = json!({
@@ -115,7 +115,7 @@ impl Logs {
         self.write(sink, &line);
     }
 
-    /// Tells of a statement, where it is one of those that are told of.
+    /// Logs a statement if its class is audited.
     pub(crate) fn audit_statement(
         &self,
         client: &AuditedClient<'_>,
@@ -125,7 +125,7 @@ impl Logs {
         if !self.has_audit() {
             return;
         }
-        if let Some(class) = AuditClass::of(sql) {
+        if let Some(class) = AuditClass::from_sql(sql) {
             let statement = without_passwords(sql, TEXT_MAX);
             self.audit(client, &AuditEvent::Statement { class, statement, error });
         }
@@ -150,7 +150,7 @@ impl AuditEvent<'_> {
         }
     }
 
-    /// Adds what is told of this event alone.
+    /// Adds the fields that only this event has.
     fn add(&self, line: &mut Value) {
         match *self {
             Self::LogIn { over, is_encrypted, application } => {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_told_apart_by_their_first_words() {
+    fn statements_are_classified_by_their_first_words() {
         for (sql, class) in [
             ("CREATE TABLE t (a INT)", Some(AuditClass::Definition)),
             ("/* x */ alter -- y\n ROLE ann PASSWORD 'x'", Some(AuditClass::Role)),
@@ -192,7 +192,7 @@ mod tests {
             ("INSERT INTO t VALUES (1)", None),
             ("", None),
         ] {
-            assert_eq!(AuditClass::of(sql), class, "{sql}");
+            assert_eq!(AuditClass::from_sql(sql), class, "{sql}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! What the server tells its operator: messages, statements that took long, and who did what.
+//! The server's logs for its operator: messages, slow statements, and the audit log.
 //!
 //! | log | goes to | what |
 //! |---|---|---|
-//! | messages | stderr, as text or JSON lines | listening, stopping, what was read anew, what went wrong |
-//! | [`slow`] | a file or stdout, JSON lines | statements that took at least so long |
+//! | messages | stderr, as text or JSON lines | start, stop, reloads, problems |
+//! | [`slow`] | a file or stdout, JSON lines | statements that took at least the configured time |
 //! | [`audit`] | a file or stdout, JSON lines | log-ins and log-outs, definitions, grants, roles, backups, KILL |
 //!
-//! Files are opened for appending, for their owner alone, and opened anew at SIGHUP, so that logrotate can rename them.
-//! What stands behind the word PASSWORD in a statement is in none of them, and neither are messages of errors, which
-//! may quote a statement: errors are told by their SQLSTATE.
+//! Files are opened for appending, readable by their owner only, and reopened at SIGHUP, so that logrotate can rename
+//! them. No log contains the value after the word PASSWORD in a statement, nor error messages, which may quote a
+//! statement: errors are logged by their SQLSTATE.
 
 mod audit;
 mod sink;
@@ -28,54 +28,54 @@ pub(crate) use audit::{AuditEvent, AuditedClient};
 use sink::LogSink;
 pub(crate) use slow::SlowStatement;
 
-/// Characters of a statement in a log.
+/// Characters of a statement that a log keeps.
 const TEXT_MAX: usize = 16 << 10;
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// What is logged, and where.
+/// Log options.
 #[derive(Clone, Debug, Default)]
 pub struct LogOptions {
-    /// The form of messages.
+    /// The format of messages.
     pub format: LogFormat,
-    /// The least important messages that are told.
+    /// The least important level that is logged.
     pub level: LogLevel,
-    /// Where statements go that took at least so long; none where they are not logged.
+    /// The destination of slow statements and their minimum time; None turns the log off.
     pub slow: Option<(Duration, LogTarget)>,
-    /// Where it is told who did what; none where it is not.
+    /// The destination of the audit log; None turns it off.
     pub audit: Option<LogTarget>,
 }
 
-/// The form of messages.
+/// The format of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Lines for people. They have no time: a terminal needs none, and systemd's journal adds its own.
+    /// Lines for people, without a time: a terminal needs none, and systemd's journal adds its own.
     #[default]
     Text,
-    /// A JSON object on each line, with its time.
+    /// One JSON object per line, with its time.
     Json,
 }
 
-/// How important a message is.
+/// The level of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Something cannot be done.
+    /// Something failed.
     Error,
-    /// Something is not as it should be; the server goes on.
+    /// Something is wrong, but the server goes on.
     #[default]
     Warning,
-    /// What the server does, and log-ins that are refused.
+    /// What the server does, and refused log-ins.
     Info,
     /// Connections, and statements that fail.
     Debug,
 }
 
-/// Where lines go.
+/// The destination of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogTarget {
     /// To stdout, which the server uses for nothing else.
     Stdout,
-    /// To the end of a file.
+    /// Appended to a file.
     File(PathBuf),
 }
 
@@ -86,12 +86,12 @@ pub struct Logs {
     level: LogLevel,
     slow: Option<(Duration, LogSink)>,
     audit: Option<LogSink>,
-    /// Whether the last line of a file could not be written: that is told once.
+    /// Whether the last write to a file failed: only the first failure is reported.
     is_failing: AtomicBool,
 }
 
 impl LogLevel {
-    /// Its name.
+    /// The level's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -126,14 +126,14 @@ impl Logs {
         })
     }
 
-    /// Opens the files anew; those that cannot be opened stay as they are.
+    /// Reopens the files; those that cannot be opened stay as they are.
     pub(crate) fn reopen(&self) -> Result<(), ServerError> {
         let slow = self.slow.as_ref().map_or(Ok(()), |(_, sink)| sink.reopen());
         let audit = self.audit.as_ref().map_or(Ok(()), LogSink::reopen);
         slow.and(audit)
     }
 
-    /// Tells a message on stderr, where it is important enough.
+    /// Writes a message to stderr if its level is logged.
     pub fn say(&self, level: LogLevel, message: impl fmt::Display) {
         if level > self.level {
             return;
@@ -146,17 +146,16 @@ impl Logs {
             (LogFormat::Text, LogLevel::Info) => message.to_string(),
             (LogFormat::Text, _) => format!("{}: {message}", level.name()),
         };
-        // Where stderr is closed there is nowhere left to say so.
+        // If stderr is closed, there is nowhere left to report it.
         let _ = writeln!(std::io::stderr(), "{line}");
     }
 
-    /// Writes a line to a log, or tells once that it cannot.
+    /// Writes a line to a log; reports the first failure.
     fn write(&self, sink: &LogSink, line: &serde_json::Value) {
         match sink.write(&line.to_string()) {
             Ok(()) => self.is_failing.store(false, Ordering::Relaxed),
             Err(error) if !self.is_failing.swap(true, Ordering::Relaxed) => {
-                let message =
-                    format!("{} cannot be written: {error}; lines are lost", sink.target());
+                let message = format!("cannot write {}: {error}; lines are lost", sink.target());
                 self.say(LogLevel::Error, message);
             }
             Err(_) => {}
@@ -164,7 +163,7 @@ impl Logs {
     }
 }
 
-/// A moment as RFC 3339 writes it in UTC, to the millisecond.
+/// A time in RFC 3339 format, UTC, with milliseconds.
 fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! Where lines go: to stdout, or to the end of a file.
+//! Log destinations: stdout or a file that is appended to.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 use super::LogTarget;
 use crate::error::ServerError;
 
-/// For the owner alone: statements and names of roles are not for everyone.
+/// Only for the owner: statements and role names are not for everyone.
 const MODE: u32 = 0o600;
 
 /// An open log.
 #[derive(Debug)]
 pub(super) struct LogSink {
     target: LogTarget,
-    /// None for stdout.
+    /// None writes to stdout.
     file: Mutex<Option<File>>,
 }
 
@@ -27,14 +27,14 @@ impl LogSink {
         Ok(Self { target: target.clone(), file })
     }
 
-    /// Opens the file that has the name now.
+    /// Reopens the file by its name.
     pub(super) fn reopen(&self) -> Result<(), ServerError> {
         let file = file_of(&self.target)?;
         *self.file.lock() = file;
         Ok(())
     }
 
-    /// Writes a line with one call, so that lines of other processes do not come between.
+    /// Writes a line in one call, so that lines of other processes cannot interleave.
     pub(super) fn write(&self, line: &str) -> io::Result<()> {
         let line = format!("{line}\n");
         match &mut *self.file.lock() {

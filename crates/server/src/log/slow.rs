@@ -1,4 +1,4 @@
-//! Statements that took long.
+//! The log of slow statements.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::{Logs, TEXT_MAX, timestamp};
 
-/// What is told of a statement that has ended.
+/// A statement that has ended, for the log.
 #[derive(Debug)]
 pub(crate) struct SlowStatement<'a> {
     pub(crate) took: Duration,
-    /// Rows that it gave or changed.
+    /// Rows that it returned or changed.
     pub(crate) rows: u64,
     /// The SQLSTATE of its error.
     pub(crate) error: Option<&'a str>,
@@ -19,12 +19,12 @@ pub(crate) struct SlowStatement<'a> {
 }
 
 impl Logs {
-    /// What is to be kept of a statement until it has ended; none where slow statements are not logged.
+    /// The text to keep until the statement ends; None if slow statements are not logged.
     pub(crate) fn slow_text(&self, statement: &str) -> Option<Box<str>> {
         self.slow.as_ref().map(|_| without_passwords(statement, TEXT_MAX).into())
     }
 
-    /// Tells of a statement, where it took long.
+    /// Logs a statement if it was slow.
     pub(crate) fn slow(&self, active: &ActiveSession, ended: &SlowStatement<'_>) {
         let Some((least, sink)) = &self.slow else { return };
         if ended.took < *least {

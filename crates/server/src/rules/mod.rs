@@ -1,4 +1,4 @@
-//! Who may try to log in from where, and how it is proved: rules as in PostgreSQL's `pg_hba.conf`.
+//! Login rules, as in PostgreSQL's `pg_hba.conf`: who may log in from where, by which method.
 //!
 //! ```toml
 //! [[login]]                            # users of this machine, over the Unix socket, as roles of their names
@@ -12,8 +12,8 @@
 //! method = "scram"
 //! ```
 //!
-//! The first rule that matches decides; a client that none matches is refused. Everything that lets clients in asks
-//! [`login_method`]: PostgreSQL's protocol, the console, Flight SQL.
+//! The first rule that matches decides; a client without a matching rule is refused. All protocols ask
+//! [`login_method`]: PostgreSQL's, the console and Flight SQL.
 
 mod range;
 mod read;
@@ -27,27 +27,27 @@ use atoll_sql::Database;
 use crate::wire::ErrorFields;
 use range::AddressRange;
 
-/// Rules for log-ins, in their order.
+/// Login rules, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoginRules {
-    /// The file that they are from, for messages.
+    /// The rules' file, for messages.
     file: String,
     rules: Vec<LoginRule>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LoginRule {
-    /// Where it begins in the file.
+    /// The rule's position in the file.
     line: usize,
     from: Vec<FromPattern>,
     roles: Vec<RolePattern>,
-    /// With TLS only, without only, or both.
+    /// Only with TLS, only without, or both (None).
     tls: Option<bool>,
-    /// How a log-in is proved; none where it is refused.
+    /// The login method; None refuses the log-in.
     method: Option<LoginMethod>,
 }
 
-/// Where clients come from.
+/// The origin of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum FromPattern {
     Anywhere,
@@ -55,29 +55,29 @@ enum FromPattern {
     Range(AddressRange),
 }
 
-/// Roles as which clients log in.
+/// The roles that clients log in as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum RolePattern {
     All,
     Named(String),
-    /// The members of a role, directly or through others, and this role.
+    /// A role and its direct and indirect members.
     MembersOf(String),
 }
 
-/// How a client proves that it is the role that it names.
+/// How a client proves its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoginMethod {
     /// By its password.
     Password,
-    /// By being a user of the operating system of the role's name, at the other end of a Unix socket.
+    /// By the operating system's user at the other end of a Unix socket, which must have the role's name.
     Peer,
-    /// By that where it is so, else as without rules.
+    /// By peer if the names match, otherwise as without rules.
     PeerFirst,
-    /// Not at all: it may do everything.
+    /// Without proof: the client has all rights.
     Trust,
 }
 
-/// A client that wants to log in.
+/// A client that attempts to log in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoginAttempt<'a> {
     pub(crate) role: &'a str,
@@ -85,7 +85,7 @@ pub(crate) struct LoginAttempt<'a> {
     pub(crate) is_encrypted: bool,
 }
 
-/// Where a client is.
+/// A client's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientOrigin {
     /// On this machine, over the Unix socket.
@@ -93,8 +93,8 @@ pub(crate) enum ClientOrigin {
     Address(IpAddr),
 }
 
-/// How a client has to prove who it is, or what it is told when it may not even try. A client that is not over the Unix
-/// socket gets neither [`LoginMethod::Peer`] nor [`LoginMethod::PeerFirst`].
+/// The login method for a client, or the error if a rule refuses it. Only clients over the Unix socket get
+/// [`LoginMethod::Peer`] or [`LoginMethod::PeerFirst`].
 pub(crate) fn login_method(
     rules: Option<&LoginRules>,
     trusts_all: bool,
@@ -127,7 +127,7 @@ fn refusal(what: &str, attempt: &LoginAttempt<'_>) -> ErrorFields {
     ErrorFields::fatal("28000", format!("{what} host \"{host}\", user \"{role}\", {encryption}"))
 }
 
-/// Whether a role is a group, or in it, or in one that is.
+/// Whether a role is the group or a direct or indirect member.
 fn is_member(database: &Database, role: &str, group: &str) -> bool {
     let mut seen = BTreeSet::from([role.to_owned()]);
     let mut waiting = vec![role.to_owned()];
@@ -142,12 +142,12 @@ fn is_member(database: &Database, role: &str, group: &str) -> bool {
 }
 
 impl LoginRules {
-    /// How many there are.
+    /// The number of rules.
     pub fn count(&self) -> usize {
         self.rules.len()
     }
 
-    /// Refuses rules that trust clients where the server does not.
+    /// Refuses rules that trust clients if the server does not.
     pub(crate) fn check(&self, trusts_all: bool) -> Result<(), FormatError> {
         let trusting = self.rules.iter().find(|rule| rule.method == Some(LoginMethod::Trust));
         match trusting.filter(|_| !trusts_all) {
@@ -155,7 +155,7 @@ impl LoginRules {
             Some(rule) => Err(FormatError {
                 file: self.file.clone(),
                 line: Some(rule.line),
-                found: "a rule with method = \"trust\", which lets clients in without a password"
+                found: "a rule with method = \"trust\", which admits clients without a password"
                     .into(),
                 expected: "\"scram\", or a server on loopback with insecure_no_password = true"
                     .into(),

@@ -1,17 +1,17 @@
-//! Ranges of addresses, as `10.1.0.0/16` writes them (CIDR, RFC 4632).
+//! Address ranges such as `10.1.0.0/16` (CIDR, RFC 4632).
 
 use std::net::IpAddr;
 
-/// Addresses whose first bits are the same.
+/// Addresses that share their first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AddressRange {
     first: IpAddr,
-    /// How many bits are the same.
+    /// The length of the prefix.
     bits: u32,
 }
 
 impl AddressRange {
-    /// Reads `address/bits`, or an address alone; else says what was expected.
+    /// Parses `address/bits` or a single address; an error says what was expected.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let expected =
             "an address such as 10.0.0.7, or a range such as 10.0.0.0/8 or 2001:db8::/32";
@@ -22,22 +22,22 @@ impl AddressRange {
         let first: IpAddr = address.parse().map_err(|_| expected.to_owned())?;
         let most = if first.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Ok(most), str::parse).ok().filter(|bits| *bits <= most);
-        let bits = bits.ok_or_else(|| format!("at most {most} bits behind the slash"))?;
+        let bits = bits.ok_or_else(|| format!("at most {most} bits after the slash"))?;
         let least = masked(first, bits);
         if least != first {
-            return Err(format!("{least}/{bits}, where the range begins, or {first}/{most}"));
+            return Err(format!("{least}/{bits}, the start of the range, or {first}/{most}"));
         }
         Ok(Self { first, bits })
     }
 
-    /// Whether an address is in it. One of IPv4 that is written as one of IPv6 is one of IPv4.
+    /// Whether the range contains an address. An IPv4-mapped IPv6 address counts as IPv4.
     pub(super) fn contains(self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_ipv4() == self.first.is_ipv4() && masked(address, self.bits) == self.first
     }
 }
 
-/// The address with only its first bits.
+/// Clears all bits of the address after the first ones.
 fn masked(address: IpAddr, bits: u32) -> IpAddr {
     match address {
         IpAddr::V4(address) => {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_has_the_addresses_that_begin_like_it() {
+    fn a_range_contains_addresses_with_its_prefix() {
         for (range, inside, outside) in [
             ("10.1.0.0/16", "10.1.255.255", "10.2.0.0"),
             ("0.0.0.0/0", "203.0.113.7", "::1"),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_range_is_refused_with_what_is_expected() {
+    fn errors_say_what_range_is_expected() {
         for (text, expected) in [
             ("", "10.0.0.0/8"),
             ("office", "10.0.0.0/8"),
@@ -79,7 +79,7 @@ mod tests {
             ("::/129", "at most 128"),
             ("10.0.0.0/-1", "at most 32"),
             ("10.0.0.0/", "at most 32"),
-            ("10.0.0.1/8", "10.0.0.0/8, where the range begins, or 10.0.0.1/32"),
+            ("10.0.0.1/8", "10.0.0.0/8, the start of the range, or 10.0.0.1/32"),
         ] {
             let error = AddressRange::parse(text).expect_err(text);
             assert!(error.contains(expected), "{text}: {error}");

@@ -1,4 +1,4 @@
-//! Rules out of a file's `[[login]]` tables, with the line of every mistake.
+//! Reads rules from a file's `[[login]]` tables; errors name the line.
 
 use atoll_formats::FormatError;
 use atoll_formats::toml::reader::{TomlItem, TomlTable};
@@ -7,13 +7,13 @@ use atoll_topology::nearest_name;
 use super::range::AddressRange;
 use super::{FromPattern, LoginMethod, LoginRule, LoginRules, RolePattern};
 
-/// The key of the rules.
+/// The key of the rules' tables.
 const LOGIN: &str = "login";
 
 /// The keys of a rule.
 const KEYS: [&str; 4] = ["from", "roles", "tls", "method"];
 
-/// The names of methods.
+/// Method names.
 const METHODS: [(&str, Option<LoginMethod>); 4] = [
     ("scram", Some(LoginMethod::Password)),
     ("peer", Some(LoginMethod::Peer)),
@@ -22,10 +22,10 @@ const METHODS: [(&str, Option<LoginMethod>); 4] = [
 ];
 
 impl LoginRules {
-    /// The rules of a document; none where it has none.
+    /// The rules of a document; None if it has none.
     ///
     /// # Errors
-    /// With the line of a rule that cannot be understood.
+    /// Names the line of an invalid rule.
     pub fn read(top: &TomlTable<'_>) -> Result<Option<Self>, FormatError> {
         let rules = top.tables(LOGIN)?.iter().map(rule).collect::<Result<Vec<_>, _>>()?;
         let file = top.document.file.to_owned();
@@ -53,7 +53,7 @@ fn rule(table: &TomlTable<'_>) -> Result<LoginRule, FormatError> {
     Ok(LoginRule { line: table.line(), from, roles, tls, method })
 }
 
-/// A list with at least one item.
+/// A list of at least one item.
 fn listed<T>(
     item: TomlItem<'_>,
     what: &str,
@@ -61,7 +61,7 @@ fn listed<T>(
 ) -> Result<Vec<T>, FormatError> {
     let all = item.items(what)?.map(read).collect::<Result<Vec<_>, _>>()?;
     match all.is_empty() {
-        true => Err(item.wrong(format!("at least one of {what}; leave the key out for all"))),
+        true => Err(item.wrong(format!("at least one of {what}; omit the key for all"))),
         false => Ok(all),
     }
 }
@@ -110,7 +110,7 @@ mod tests {
     use atoll_formats::toml::reader::read_document;
 
     #[test]
-    fn a_file_without_rules_has_none() {
+    fn a_file_without_rules_returns_none() {
         for text in ["", "login = []\n"] {
             let rules = read_document(text, "x", |top| LoginRules::read(&top));
             assert_eq!(rules, Ok(None), "{text}");

@@ -1,4 +1,4 @@
-//! The collector of OpenTelemetry to which spans are sent.
+//! The OpenTelemetry collector that receives the spans.
 
 use std::fmt;
 use std::io;
@@ -19,17 +19,17 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::error::ServerError;
 
-/// Where spans go.
+/// A collector.
 #[derive(Clone)]
 pub struct Collector {
-    /// The address with its port, as HTTP names it.
+    /// The address and port for the Host header.
     authority: String,
     path: String,
-    /// For `https`.
+    /// Set for `https`.
     tls: Option<CollectorTls>,
 }
 
-/// How a connection to a collector is encrypted, and whose certificate it has to show.
+/// TLS settings of a collector: the configuration and the expected server name.
 #[derive(Clone)]
 struct CollectorTls {
     connector: TlsConnector,
@@ -37,11 +37,11 @@ struct CollectorTls {
 }
 
 impl Collector {
-    /// The collector at a URL such as `http://127.0.0.1:4318` or `https://collector.example:4318`, whose certificate
-    /// is checked with those in the file `authorities` (PEM), or else with those that the operating system trusts.
+    /// The collector at a URL such as `http://127.0.0.1:4318` or `https://collector.example:4318`. Its certificate is
+    /// checked against the file `authorities` (PEM) or, without one, against those that the operating system trusts.
     ///
     /// # Errors
-    /// For any other URL, and for `https` when there is no certificate to check with.
+    /// For any other URL, and for `https` if there is no certificate to check against.
     pub fn parse(url: &str, authorities: Option<&Path>) -> Result<Self, ServerError> {
         let wrong = || ServerError::Collector(url.to_owned());
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
@@ -53,7 +53,7 @@ impl Collector {
         }
         let tls = match scheme {
             "http" => None,
-            "https" => Some(CollectorTls::of(host, authorities)?.ok_or_else(wrong)?),
+            "https" => Some(CollectorTls::for_host(host, authorities)?.ok_or_else(wrong)?),
             _ => return Err(wrong()),
         };
         let path = match path.trim_end_matches('/') {
@@ -64,12 +64,12 @@ impl Collector {
         Ok(Self { authority: authority.to_owned(), path, tls })
     }
 
-    /// The address, as messages name it.
+    /// The address for messages.
     pub(super) fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// Sends spans, as JSON.
+    /// Sends spans as JSON.
     pub(super) async fn send(&self, body: String) -> io::Result<()> {
         let stream = TcpStream::connect(&self.authority).await?;
         match &self.tls {
@@ -103,8 +103,8 @@ impl Collector {
 }
 
 impl CollectorTls {
-    /// None where `host` is neither a name nor an address.
-    fn of(host: &str, authorities: Option<&Path>) -> Result<Option<Self>, ServerError> {
+    /// None if `host` is neither a name nor an address.
+    fn for_host(host: &str, authorities: Option<&Path>) -> Result<Option<Self>, ServerError> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let Ok(name) = ServerName::try_from(bare.unwrap_or(host).to_owned()) else {
             return Ok(None);
@@ -118,7 +118,7 @@ impl CollectorTls {
     }
 }
 
-/// The certificates of those who vouch for others.
+/// The certificates of trusted authorities.
 fn roots(authorities: Option<&Path>) -> Result<RootCertStore, ServerError> {
     let mut roots = RootCertStore::empty();
     match authorities {
@@ -130,17 +130,17 @@ fn roots(authorities: Option<&Path>) -> Result<RootCertStore, ServerError> {
                 roots.add(certificate).map_err(|error| failed(error.to_string()))?;
             }
             if roots.is_empty() {
-                return Err(failed("there is no certificate in it".to_owned()));
+                return Err(failed("it contains no certificate".to_owned()));
             }
         }
         None => {
-            // One that cannot be read vouches for no one, and the others do.
+            // A certificate that cannot be read is skipped; the others remain.
             let found = rustls_native_certs::load_native_certs();
             roots.add_parsable_certificates(found.certs);
             if roots.is_empty() {
                 let errors = found.errors.iter().map(|error| format!(": {error}"));
                 return Err(ServerError::CollectorTls(format!(
-                    "this machine has no certificates to check the collector's with{}",
+                    "this machine has no certificates to verify the collector's{}",
                     errors.collect::<String>()
                 )));
             }

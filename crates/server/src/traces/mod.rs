@@ -1,11 +1,11 @@
-//! Traces of statements for a collector of OpenTelemetry, by OTLP over HTTP or HTTPS as JSON.
+//! Traces of statements for an OpenTelemetry collector, as OTLP JSON over HTTP or HTTPS.
 //!
 //! ```text
 //! a statement ends ──▶ queue ──▶ task: batches ──▶ POST /v1/traces
-//!                        └─ full: the statement is not told of, and goes on
+//!                        └─ full: the statement is not traced, and goes on
 //! ```
 //!
-//! A statement is a span, with its steps and its operators as spans below it; one whose text has a comment such as
+//! A statement is a span, with its steps and operators as child spans. A statement with a comment such as
 //! `/*traceparent='00-…-…-01'*/` is part of its client's trace.
 
 mod collector;
@@ -25,23 +25,23 @@ use crate::log::{LogLevel, Logs};
 pub use collector::Collector;
 use spans::Spans;
 
-/// Statements that wait to be sent.
+/// Statements in the queue, at most.
 const WAITING_MAX: usize = 4096;
 
-/// Statements that are sent at once.
+/// Statements in a batch, at most.
 const BATCH_MAX: usize = 512;
 
-/// How long a statement waits for others to be sent with, and how long the collector may take.
+/// How long a statement waits for a batch to fill, and how long the collector may take.
 const BATCH_WAIT: Duration = Duration::from_millis(500);
 const SEND_MAX: Duration = Duration::from_secs(10);
 
-/// How long the last ones may take when the server stops.
+/// How long the last batches may take when the server stops.
 const LAST_MAX: Duration = Duration::from_secs(2);
 
-/// What the task is told.
+/// A message to the task.
 enum Told {
     Statement(Box<(StatementInfo, StatementSteps)>),
-    /// What has come before is to be sent now.
+    /// Send everything queued so far.
     Flush(oneshot::Sender<()>),
 }
 
@@ -50,7 +50,7 @@ enum Told {
 pub(crate) struct Traces(mpsc::Sender<Told>);
 
 impl Traces {
-    /// Tells a collector of the statements of a database from now on.
+    /// Starts sending the spans of a database's statements to a collector.
     pub(crate) fn start(collector: Collector, activity: &Activity, logs: Arc<Logs>) -> Self {
         let (sender, told) = mpsc::channel(WAITING_MAX);
         let lost = Arc::new(AtomicU64::new(0));
@@ -64,7 +64,7 @@ impl Traces {
         Self(sender)
     }
 
-    /// Sends what is left, for a short time.
+    /// Sends the remaining spans, within a short time limit.
     pub(crate) async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
         let flushed = async {
@@ -83,7 +83,7 @@ async fn export(
     logs: Arc<Logs>,
 ) {
     let (mut spans, mut batch) = (Spans::new(), Vec::new());
-    // What went wrong last, so that it is told of once.
+    // The last error, so that a repeated one is reported once.
     let mut failing: Option<String> = None;
     while told.recv_many(&mut batch, BATCH_MAX).await > 0 {
         if !batch.iter().any(|told| matches!(told, Told::Flush(_))) {
@@ -117,11 +117,11 @@ async fn export(
         match &failed {
             Some(error) if failing.as_ref() != Some(error) => logs.say(
                 LogLevel::Warning,
-                format_args!("traces of {count} statements are lost: {at}: {error}"),
+                format_args!("lost the traces of {count} statements: {at}: {error}"),
             ),
             None if count > 0 => logs.say(
                 LogLevel::Warning,
-                format_args!("traces of {count} statements are lost: {at} is too slow for them"),
+                format_args!("lost the traces of {count} statements: {at} is too slow"),
             ),
             _ => {}
         }
@@ -129,7 +129,7 @@ async fn export(
             failing = failed;
         }
         for done in flushed {
-            // Who asked waits no longer than it can.
+            // The receiver may have stopped waiting.
             let _ = done.send(());
         }
     }

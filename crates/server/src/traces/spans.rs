@@ -1,4 +1,4 @@
-//! Statements as OTLP's spans, in JSON.
+//! Statements as OTLP spans in JSON.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,19 +7,19 @@ use atoll_sql::{OperatorSteps, StatementSteps};
 use atoll_sys::SplitMix64;
 use serde_json::{Value, json};
 
-/// Kinds of spans: within the process, and of a request to it.
+/// Span kinds: internal, and server (a request to the process).
 const INTERNAL: u32 = 1;
 const SERVER: u32 = 2;
 
-/// The status of what failed.
+/// The status code of a failed span.
 const FAILED: u32 = 2;
 
-/// Makes spans, with numbers of their own.
+/// Builds spans and generates their ids.
 pub(super) struct Spans {
     random: SplitMix64,
 }
 
-/// A span's place in its trace.
+/// A span's trace and parent.
 #[derive(Clone, Copy)]
 struct Place {
     trace: u128,
@@ -28,12 +28,12 @@ struct Place {
 
 impl Spans {
     pub(super) fn new() -> Self {
-        // Without the kernel's random numbers the clock seeds it, which differs between processes too.
+        // Without random numbers from the kernel, the clock is the seed, which differs between processes too.
         let seed = getrandom::u64().unwrap_or_else(|_| nanoseconds(SystemTime::now()));
         Self { random: SplitMix64::new(seed) }
     }
 
-    /// What is sent for these statements.
+    /// The request body for these statements.
     pub(super) fn request(&mut self, statements: &[(StatementInfo, StatementSteps)]) -> String {
         let mut spans = Vec::new();
         statements.iter().for_each(|(statement, steps)| self.add(statement, steps, &mut spans));
@@ -112,7 +112,7 @@ fn of_operator(
     number_of: u64,
     within: (SystemTime, SystemTime),
 ) -> Value {
-    // An operator without times of its own has those of what it belongs to.
+    // An operator without times takes those of its parent.
     let begun = operator.begun.unwrap_or(within.0);
     let ended = operator.ended.unwrap_or(within.1).max(begun);
     let mut span = span(&operator.name, place, number_of, (begun, ended));
@@ -160,7 +160,7 @@ fn verb(statement: &str) -> String {
     if word.is_empty() { "STATEMENT".to_owned() } else { word.to_ascii_uppercase() }
 }
 
-/// The place in its client's trace that a comment tells: `traceparent='00-trace-span-01'`.
+/// The client's trace and span in a comment: `traceparent='00-trace-span-01'`.
 fn of_client(statement: &str) -> Option<Place> {
     let (_, rest) = statement.split_once("traceparent='00-")?;
     let (trace, rest) = rest.split_once('-')?;
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_places_are_read_from_the_text() {
+    fn first_words_and_traceparents_are_parsed() {
         assert_eq!(verb("  /* a */ select 1"), "SELECT");
         assert_eq!((verb("(SELECT 1)"), verb("/* a")), ("STATEMENT".into(), "STATEMENT".into()));
         let comment = "/*traceparent='00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'*/";

@@ -1,4 +1,4 @@
-//! Lists as parameters: `{1,NULL,"a b"}` and their binary form.
+//! List parameters: `{1,NULL,"a b"}` and their binary form.
 
 use atoll_sql::array_items;
 use atoll_sql::arrow::datatypes::DataType;
@@ -38,7 +38,7 @@ pub(super) fn binary_list(bytes: &[u8], item: u32) -> Result<ScalarValue, Parame
         Ok::<i32, ParameterError>(i32::from_be_bytes(bytes))
     };
     let (dimensions, _, of) = (number(next(4)?)?, next(4)?, number(next(4)?)? as u32);
-    // Items that are lists would be read by a call for each level, and a message has room for millions.
+    // Nested lists would take one call per level, and a message has room for millions.
     if !(0..=1).contains(&dimensions) || PgType::item_of(of).is_some() {
         return Err(ParameterError("lists of several dimensions are not supported".to_owned()));
     }

@@ -1,4 +1,4 @@
-//! Values in the binary form of PostgreSQL's types.
+//! Values in PostgreSQL's binary form.
 
 use atoll_sql::arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type,
@@ -41,7 +41,7 @@ pub(crate) fn binary_column<'a>(
     }
 }
 
-/// The texts of an array; none where it is of another type.
+/// The texts of an array; None if it has another type.
 fn texts<'a>(array: &'a ArrayRef) -> Option<Box<dyn Fn(usize) -> &'a str + 'a>> {
     Some(match array.data_type() {
         DataType::Utf8View => {
@@ -56,7 +56,7 @@ fn texts<'a>(array: &'a ArrayRef) -> Option<Box<dyn Fn(usize) -> &'a str + 'a>> 
     })
 }
 
-/// JSONB, which is text behind the number of its version.
+/// JSONB: its version number, then text.
 fn versioned(array: &ArrayRef) -> Option<WriteValue<'_>> {
     let text = texts(array)?;
     Some(Box::new(move |row, out| {
@@ -65,7 +65,7 @@ fn versioned(array: &ArrayRef) -> Option<WriteValue<'_>> {
     }))
 }
 
-/// UUIDs, which are texts; none where the array is of another type.
+/// UUIDs, which are stored as text; None if the array has another type.
 fn uuids(array: &ArrayRef) -> Result<Option<WriteValue<'_>>, ArrowError> {
     let Some(text) = texts(array) else { return Ok(None) };
     let nulls = array.logical_nulls();
@@ -79,13 +79,13 @@ fn uuids(array: &ArrayRef) -> Result<Option<WriteValue<'_>>, ArrowError> {
     Ok(Some(Box::new(move |row, out| out.extend_from_slice(&values[row]))))
 }
 
-/// The bytes of a UUID. A text beside a column of UUIDs, in a UNION, may be none.
+/// The bytes of a UUID. A UNION may put arbitrary text into a UUID column, which is an error.
 fn uuid(text: &str) -> Result<[u8; 16], ArrowError> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
     let bytes = hex(&digits).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
     bytes.ok_or_else(|| {
         ArrowError::InvalidArgumentError(format!(
-            "invalid input syntax for type uuid: '{text}'; a cast of the column says what it is: CAST(… AS TEXT)"
+            "invalid input syntax for type uuid: '{text}'; cast the column to text: CAST(… AS TEXT)"
         ))
     })
 }
@@ -150,7 +150,7 @@ fn binary_cells(array: &ArrayRef) -> Result<TextCells<'_>, ArrowError> {
             })
         }
         other if is_list(other) => list(array, None)?,
-        // Texts and JSON are the same in both forms.
+        // Text and JSON are the same in both formats.
         _ => return text_cells(array),
     };
     Ok(TextCells { nulls: array.logical_nulls(), write })
@@ -161,7 +161,7 @@ fn is_list(data_type: &DataType) -> bool {
         data_type,
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
     );
-    is_list && PgType::of(data_type).oid != JSON
+    is_list && PgType::from_data_type(data_type).oid != JSON
 }
 
 fn by<T: ArrowPrimitiveType, const N: usize>(
@@ -178,8 +178,8 @@ fn date(days: i64) -> [u8; 4] {
     (days as i32).to_be_bytes()
 }
 
-/// Dimensions, whether there are nulls, the type, then length and first index, then the items. `marked` is what these
-/// are, where their type does not tell.
+/// Writes dimensions, a null flag, the type, then length and first index, then the items. `marked` is the items' field,
+/// for types that are marked by metadata.
 fn list<'a>(array: &'a ArrayRef, marked: Option<&Field>) -> Result<WriteValue<'a>, ArrowError> {
     let (
         Some(values),
@@ -222,7 +222,7 @@ fn write_list(cells: &TextCells<'_>, items: std::ops::Range<usize>, oid: u32, ou
     }
 }
 
-/// Writes a value behind its length; -1 is null.
+/// Writes a value after its length; -1 is null.
 pub(crate) fn write_sized(cells: &TextCells<'_>, row: usize, out: &mut Vec<u8>) {
     if cells.is_null(row) {
         return out.extend_from_slice(&(-1_i32).to_be_bytes());
@@ -239,7 +239,7 @@ mod tests {
     use super::uuid;
 
     #[test]
-    fn texts_that_are_no_uuid_are_errors() {
+    fn invalid_uuids_are_errors() {
         let bytes = uuid("00000000-0000-0000-0000-0000000000ff").expect("it is one");
         assert_eq!((bytes[0], bytes[15]), (0, 255));
         assert!(uuid("x").is_err() && uuid("").is_err());

@@ -1,18 +1,18 @@
-//! The two forms of values.
+//! The two formats of values.
 
-/// The form of values.
+/// The format of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// As people read them.
+    /// Text for people.
     #[default]
     Text,
-    /// As PostgreSQL's types define it.
+    /// PostgreSQL's binary form.
     Binary,
 }
 
 impl Format {
-    /// The form of column `at`, as clients ask for it: none for all as text, one for all alike, or one for each.
-    pub(crate) fn of(formats: &[i16], at: usize) -> Self {
+    /// The format of column `at`. A client sends no format (all text), one for all columns, or one per column.
+    pub(crate) fn for_column(formats: &[i16], at: usize) -> Self {
         let code = match formats {
             [all] => Some(all),
             each => each.get(at),

@@ -11,11 +11,11 @@ use super::{WriteValue, items, items_of, plain};
 /// How a text is written as JSON.
 #[derive(Clone, Copy)]
 enum JsonForm {
-    /// As it is.
+    /// Verbatim.
     Plain,
-    /// `t` and `f`.
+    /// A Boolean, from `t` and `f`.
     Flag,
-    /// As it is; `NaN` and its kin in quotes.
+    /// Verbatim, but `NaN` and infinities in quotes.
     Number,
     /// In quotes.
     Quoted,
@@ -100,7 +100,7 @@ fn lists(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
     }))
 }
 
-/// A column whose dictionary, if it has one, is replaced by its values for each value that is written.
+/// A column whose dictionary, if any, is resolved for each value.
 enum Column<'a> {
     Cells(TextCells<'a>),
     Encoded(&'a ArrayRef),
@@ -175,7 +175,7 @@ impl<'a> JsonColumn<'a> {
     }
 }
 
-/// Puts the text behind `start` in quotes.
+/// Quotes the text after `start`.
 fn quote(start: usize, out: &mut Vec<u8>) {
     let text = out.split_off(start);
     out.push(b'"');

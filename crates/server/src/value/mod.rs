@@ -1,13 +1,13 @@
-//! Values as PostgreSQL's protocol has them: in text and in binary form, out and in.
+//! Values in PostgreSQL's protocol: text and binary form, out and in.
 //!
 //! | file | what |
 //! |---|---|
-//! | `types` | which type of PostgreSQL a column has |
-//! | `format` | the two forms |
-//! | `rows` | batches as messages, a row each |
+//! | `types` | the types of columns and parameters |
+//! | `format` | the two formats |
+//! | `rows` | batches as messages, one per row |
 //! | `text`, `number`, `json` | values as text |
 //! | `binary`, `numeric` | values in binary form |
-//! | `parameter`, `array` | values of parameters, from both |
+//! | `parameter`, `array` | parameter values from both |
 
 mod array;
 mod binary;
@@ -32,10 +32,10 @@ use atoll_sql::arrow::compute::cast;
 use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::arrow::error::ArrowError;
 
-/// Writes the value of a row behind what is there.
+/// Appends the value of a row.
 type WriteValue<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
-/// The array, dictionaries and runs replaced by their values.
+/// The array with its dictionaries and runs decoded.
 pub(crate) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         DataType::Dictionary(_, values) => cast(array, values),
@@ -44,7 +44,7 @@ pub(crate) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// Where the items of a list are among those of all rows.
+/// The range of a list's items among those of all rows.
 fn items_of(array: &dyn Array, row: usize) -> std::ops::Range<usize> {
     use atoll_sql::arrow::array::AsArray;
     let (start, end) = match array.data_type() {

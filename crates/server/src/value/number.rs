@@ -5,7 +5,7 @@ use std::io::Write;
 
 use atoll_sql::temporal::write_u64;
 
-/// Writes a decimal whose value is that of these digits, without their sign, by ten to the power of `scale`.
+/// Writes a decimal: these digits, without their sign, times ten to the power of `scale`.
 pub(super) fn write_decimal(is_negative: bool, digits: &str, scale: i8, out: &mut Vec<u8>) {
     if is_negative {
         out.push(b'-');
@@ -34,7 +34,7 @@ pub(super) fn write_decimal(is_negative: bool, digits: &str, scale: i8, out: &mu
     }
 }
 
-/// Writes a decimal of at most 18 digits, which most are.
+/// Writes a decimal of at most 18 digits, the common case.
 pub(super) fn write_short_decimal(value: i64, scale: u32, out: &mut Vec<u8>) {
     if value < 0 {
         out.push(b'-');
@@ -46,31 +46,31 @@ pub(super) fn write_short_decimal(value: i64, scale: u32, out: &mut Vec<u8>) {
         out.push(b'.');
         let start = out.len();
         write_u64(value % unit + unit, out);
-        // The one in front kept the zeros.
+        // The marker digit in front kept the zeros.
         out.remove(start);
     }
 }
 
-/// From this power of ten on floats have an exponent.
+/// Floats from this power of ten on have an exponent.
 const FLOAT4_END: f64 = 1e6;
 const FLOAT8_END: f64 = 1e15;
 
-/// Below this one too, but for zero.
+/// So do floats below this one, except zero.
 const PLAIN_MIN: f64 = 1e-4;
 
-/// Writes a float of eight bytes as PostgreSQL does: the shortest digits that give it back.
+/// Writes a double as PostgreSQL does: with the shortest digits that parse back to it.
 pub(super) fn write_f64(value: f64, out: &mut Vec<u8>) {
     write_float(value, value, FLOAT8_END, out);
 }
 
-/// Writes a float of four bytes likewise.
+/// Writes a float in the same way.
 pub(super) fn write_f32(value: f32, out: &mut Vec<u8>) {
     write_float(value, value.into(), FLOAT4_END, out);
 }
 
 fn write_float(digits: impl Display + LowerExp, value: f64, end: f64, out: &mut Vec<u8>) {
     let magnitude = value.abs();
-    // A Vec takes everything.
+    // Writing to a Vec cannot fail.
     if magnitude == 0.0 || (PLAIN_MIN..end).contains(&magnitude) {
         let _ = write!(out, "{digits}");
     } else if value.is_finite() {
@@ -83,7 +83,7 @@ fn write_float(digits: impl Display + LowerExp, value: f64, end: f64, out: &mut 
     }
 }
 
-/// `e7` at the end as `e+07`.
+/// Turns a final `e7` into `e+07`.
 fn pad_exponent(out: &mut Vec<u8>) {
     let Some(at) = out.iter().rposition(|byte| *byte == b'e') else { return };
     let exponent = std::str::from_utf8(&out[at + 1..]).ok().and_then(|text| text.parse().ok());
@@ -103,7 +103,7 @@ mod tests {
         String::from_utf8(out.split_off(1)).expect("it is text")
     }
 
-    /// PostgreSQL's answers.
+    /// PostgreSQL's output.
     #[test]
     fn floats_are_written_as_in_postgresql() {
         let of = |value: f64| text(|out| write_f64(value, out));

@@ -1,20 +1,19 @@
-//! NUMERIC in binary form: digits to the base 10,000.
+//! NUMERIC in binary form: base-10,000 digits.
 
 const POSITIVE: u16 = 0;
 const NEGATIVE: u16 = 0x4000;
 
-/// Groups of digits before the point that are written; a number of more is beyond all types.
+/// Base-10,000 digits before the point, at most; no type holds a larger number.
 const GROUPS_MAX: i32 = 20;
 
-/// Writes a decimal: the number of digits, the weight of the first one, the sign, the places behind the point, the
-/// digits.
+/// Writes a decimal: number of digits, weight of the first one, sign, display scale, digits.
 pub(super) fn write_numeric(is_negative: bool, digits: &str, scale: i8, out: &mut Vec<u8>) {
     let places = usize::try_from(scale).unwrap_or(0);
     let mut text = digits.trim_start_matches('0').to_owned();
     if !text.is_empty() && scale < 0 {
         text.extend(std::iter::repeat_n('0', scale.unsigned_abs().into()));
     }
-    // Digits before and behind the point, filled up to whole groups of four.
+    // Digits before and after the point, padded to whole groups of four.
     let padded_places = places.div_ceil(4) * 4;
     text.extend(std::iter::repeat_n('0', padded_places - places));
     let front = text.len().next_multiple_of(4) - text.len();
@@ -37,7 +36,7 @@ pub(super) fn write_numeric(is_negative: bool, digits: &str, scale: i8, out: &mu
     groups.iter().for_each(|group| out.extend_from_slice(&group.to_be_bytes()));
 }
 
-/// The text of a decimal in binary form; none where it is none, or `NaN` and its kin.
+/// The text of a decimal in binary form; None if it is invalid or special, such as `NaN`.
 pub(super) fn numeric_text(bytes: &[u8]) -> Option<String> {
     let mut fields = bytes.chunks_exact(2).map(|field| u16::from_be_bytes([field[0], field[1]]));
     let count = usize::from(fields.next()?);
@@ -46,7 +45,7 @@ pub(super) fn numeric_text(bytes: &[u8]) -> Option<String> {
     if groups.len() != count || bytes.len() != 8 + 2 * count || groups.iter().any(|it| *it > 9999) {
         return None;
     }
-    // Zeros before the first digit say nothing. A few bytes may claim a hundred thousand of them.
+    // Leading zeros are dropped: a few bytes may claim a hundred thousand of them.
     let (groups, weight) = match groups.iter().position(|group| *group != 0) {
         Some(first) => (&groups[first..], i32::from(weight) - first as i32),
         None => (&groups[..0], -1),
@@ -68,7 +67,7 @@ pub(super) fn numeric_text(bytes: &[u8]) -> Option<String> {
         text.push('.');
         let start = text.len();
         let mut at = weight + 1;
-        // Groups that are not there stand before the first one.
+        // Missing groups come before the first one.
         while text.len() - start < places.into() {
             text += &format!("{:04}", group(at));
             at += 1;
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_come_back_as_they_were() {
+    fn decimals_round_trip() {
         for text in ["1", "-1", "1234.5678", "0.00012345", "100000000", "-12345678901234567890.5"] {
             let back = round(text);
             let plain = back.trim_start_matches('-').trim_start_matches('0');
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_that_a_client_claims_are_not_written() {
+    fn leading_zeros_are_dropped() {
         assert_eq!(numeric_text(b"\0\0\x7f\xff\0\0\0\x02").as_deref(), Some("0.00"));
         let zeros = b"\0\x03\0\x02\0\0\0\0\0\0\0\0\0\x07";
         assert_eq!(numeric_text(zeros).as_deref(), Some("0007"));
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_numbers_are_none() {
+    fn damaged_numbers_return_none() {
         assert_eq!(numeric_text(b""), None);
         assert_eq!(numeric_text(b"\0\x01\0\0\0\0\0\0"), None);
         assert_eq!(numeric_text(b"\0\0\0\0\xc0\0\0\0"), None);

@@ -1,4 +1,4 @@
-//! Values of parameters, from text and from binary form.
+//! Parameter values, from text and binary form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use super::types::{
     UUID, VARCHAR, XID, arrow_type,
 };
 
-/// Bytes that cannot be text: they are not UTF-8, or one is zero, which PostgreSQL's texts never have.
+/// The bytes are not valid text: not UTF-8, or with a zero byte, which PostgreSQL never allows.
 const NO_TEXT: &str = "invalid byte sequence for encoding \"UTF8\"";
 
-/// Why bytes are not a value.
+/// Why bytes are not a valid value.
 #[derive(Debug)]
 pub(crate) struct ParameterError(pub(crate) String);
 
@@ -39,8 +39,8 @@ impl fmt::Display for ParameterError {
     }
 }
 
-/// The value of a parameter. `declared` is the number of the type that the client named, 0 where it named none;
-/// `wanted` is the type that the statement has for it, `time_zone` that of which `today` is.
+/// Reads a parameter. `declared` is the type OID that the client sent, 0 for none; `wanted` is the type that the
+/// statement expects, and `time_zone` determines the date of `today`.
 pub(crate) fn parameter(
     bytes: Option<&[u8]>,
     format: Format,
@@ -52,14 +52,14 @@ pub(crate) fn parameter(
     if let Some(number) = plain_integer(bytes, format, declared, wanted) {
         return Ok(number);
     }
-    // A text where a list is wanted is one in its text form.
+    // Text where a list is expected is a list in text form.
     let is_text_of_list = matches!(wanted, DataType::List(_))
         && matches!(declared, TEXT | VARCHAR | BPCHAR | NAME | UNKNOWN);
     if is_text_of_list {
-        let list = from_text(bytes, PgType::of(wanted).oid, wanted, time_zone)?;
+        let list = from_text(bytes, PgType::from_data_type(wanted).oid, wanted, time_zone)?;
         return cast(list, wanted, time_zone);
     }
-    let oid = if declared == 0 { PgType::of(wanted).oid } else { declared };
+    let oid = if declared == 0 { PgType::from_data_type(wanted).oid } else { declared };
     let value = match format {
         Format::Text => from_text(bytes, oid, wanted, time_zone)?,
         Format::Binary => from_binary(bytes, oid)?,
@@ -72,7 +72,7 @@ pub(crate) fn parameter(
     cast(value, wanted, time_zone)
 }
 
-/// Whether a moment is wanted as the time that clocks show then, which those of the session's time zone do.
+/// Whether a timestamp with time zone is converted to local time in the session's time zone.
 fn is_local(of: &DataType, wanted: &DataType) -> bool {
     let is_clock = |it: &DataType| {
         matches!(it, DataType::Timestamp(_, None) | DataType::Date32 | DataType::Time64(_))
@@ -80,7 +80,7 @@ fn is_local(of: &DataType, wanted: &DataType) -> bool {
     matches!(of, DataType::Timestamp(_, Some(_))) && is_clock(wanted)
 }
 
-/// The text of a day, moment or interval, which a statement's own cast would give.
+/// The text of a date, timestamp or interval, as a cast in SQL gives it.
 fn temporal_text(
     value: ScalarValue,
     of: DataType,
@@ -100,8 +100,8 @@ fn temporal_text(
     Ok(ScalarValue::Utf8View(Some(utf8(&text)?.to_owned())))
 }
 
-/// The value of plain digits where a whole number is wanted, as most parameters are: without the arrays of a cast.
-/// None where a cast has to say what it is.
+/// The fast path for plain digits where an integer is expected, without the arrays of a cast. None if a cast has to
+/// decide.
 fn plain_integer(
     bytes: &[u8],
     format: Format,
@@ -126,7 +126,7 @@ fn plain_integer(
         DataType::Int64 => Some(ScalarValue::Int64(Some(number))),
         _ => return None,
     };
-    // What is declared as a wider number is compared as one.
+    // A value declared as a wider number is compared as one.
     fitting.or((declared != 0).then_some(ScalarValue::Int64(Some(number))))
 }
 
@@ -191,7 +191,7 @@ fn binary(bytes: Vec<u8>) -> ScalarValue {
     ScalarValue::BinaryView(Some(bytes))
 }
 
-/// JSONB, of whose texts each value has one.
+/// JSONB in its canonical text.
 fn jsonb(text: &str) -> Result<ScalarValue, ParameterError> {
     match canonical_jsonb(text) {
         Ok(text) => Ok(ScalarValue::Utf8View(Some(text.into_owned()))),
@@ -199,7 +199,7 @@ fn jsonb(text: &str) -> Result<ScalarValue, ParameterError> {
     }
 }
 
-/// The bytes of hexadecimal digits; none where there are others.
+/// Decodes hexadecimal digits; None if there are other characters.
 pub(crate) fn hex(digits: &[u8]) -> Option<Vec<u8>> {
     let pairs = digits.chunks_exact(2);
     if !pairs.remainder().is_empty() {
@@ -248,12 +248,12 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
         UUID => text(uuid(number(bytes, "UUID")?)),
         JSONB => match bytes {
             [1, json @ ..] => jsonb(utf8(json)?)?,
-            _ => return Err(ParameterError("unknown version of a JSONB".to_owned())),
+            _ => return Err(ParameterError("unknown version of JSONB".to_owned())),
         },
         TEXT | VARCHAR | BPCHAR | NAME | CHAR | UNKNOWN | JSON => text(utf8(bytes)?.to_owned()),
         other => {
             return Err(ParameterError(format!(
-                "the binary form of type {other} is not known; send the parameter as text"
+                "no binary form for type {other}; send the parameter as text"
             )));
         }
     })
@@ -266,7 +266,7 @@ fn number<const N: usize>(bytes: &[u8], what: &str) -> Result<[u8; N], Parameter
     })
 }
 
-/// A decimal with the places that it is written with, in the narrowest type that holds it.
+/// A decimal with the scale that it was written with, in the narrowest type that holds it.
 fn decimal(text: String) -> Result<ScalarValue, ParameterError> {
     let (whole, places) = text.split_once('.').unwrap_or((&text, ""));
     let digits = whole.trim_start_matches(['-', '0']).len() + places.len();
@@ -288,7 +288,7 @@ fn time_of_day(bytes: &[u8]) -> Result<i64, ParameterError> {
     }
 }
 
-/// Microseconds since 1970.
+/// Microseconds since the Unix epoch.
 fn moment(bytes: &[u8]) -> Result<i64, ParameterError> {
     let micros = i64::from_be_bytes(number(bytes, "TIMESTAMP")?);
     if matches!(micros, i64::MIN | i64::MAX) {
@@ -316,7 +316,7 @@ fn uuid(bytes: [u8; 16]) -> String {
     parts.join("-")
 }
 
-/// The type in which items of a list are collected.
+/// The type in which the items of a list are collected.
 pub(super) fn item_type(oid: u32) -> DataType {
     match arrow_type(oid) {
         Some(DataType::Timestamp(_, zone)) => DataType::Timestamp(TimeUnit::Microsecond, zone),
@@ -336,7 +336,7 @@ pub(super) fn list_of(
     Ok(ScalarValue::List(ScalarValue::new_list_nullable(&items, of)))
 }
 
-/// The type of a list's items, where it is a list.
+/// The type of a list's items; None if it is not a list.
 pub(super) fn items_wanted(wanted: &DataType) -> Option<Arc<DataType>> {
     match wanted {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {

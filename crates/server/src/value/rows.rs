@@ -1,4 +1,4 @@
-//! Batches as messages, a row each. They are written straight into the output, column by column within a row.
+//! Batches as messages, one per row, written straight into the output, column by column within a row.
 
 use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::datatypes::Schema;
@@ -16,7 +16,7 @@ use crate::wire::{Output, text};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowColumns<'r> {
     pub(crate) schema: &'r Schema,
-    /// Where they come from.
+    /// The columns' tables.
     pub(crate) origins: Option<&'r ColumnOrigins>,
 }
 
@@ -26,7 +26,7 @@ impl RowColumns<'_> {
     }
 }
 
-/// What the columns of a result are.
+/// Describes the columns of a result.
 pub(crate) fn row_description(columns: RowColumns<'_>, formats: &[i16], output: &mut Output) {
     let schema = columns.schema;
     output.message(b'T', |body| {
@@ -40,12 +40,12 @@ pub(crate) fn row_description(columns: RowColumns<'_>, formats: &[i16], output: 
             body.extend_from_slice(&of.oid.to_be_bytes());
             body.extend_from_slice(&of.length.to_be_bytes());
             body.extend_from_slice(&of.modifier.to_be_bytes());
-            body.extend_from_slice(&Format::of(formats, at).code().to_be_bytes());
+            body.extend_from_slice(&Format::for_column(formats, at).code().to_be_bytes());
         }
     });
 }
 
-/// The rows of a batch, whose columns are described as those of `schema`.
+/// Writes the rows of a batch whose columns were described by `schema`.
 pub(crate) fn write_rows(
     batch: &RecordBatch,
     schema: &Schema,
@@ -53,10 +53,11 @@ pub(crate) fn write_rows(
     output: &mut Output,
 ) -> Result<(), ArrowError> {
     let arrays: Vec<ArrayRef> = batch.columns().iter().map(plain).collect::<Result<_, _>>()?;
-    let columns = arrays.iter().enumerate().map(|(at, array)| match Format::of(formats, at) {
-        Format::Text => text_column(schema.field(at), array),
-        Format::Binary => binary_column(schema.field(at), array),
-    });
+    let columns =
+        arrays.iter().enumerate().map(|(at, array)| match Format::for_column(formats, at) {
+            Format::Text => text_column(schema.field(at), array),
+            Format::Binary => binary_column(schema.field(at), array),
+        });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let count = (columns.len() as u16).to_be_bytes();
     for row in 0..batch.num_rows() {

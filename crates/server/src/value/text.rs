@@ -1,4 +1,4 @@
-//! Values as text, as PostgreSQL writes them: `t`, `\x00ff`, `{1,NULL,"a b"}`.
+//! Values as text in PostgreSQL's format: `t`, `\x00ff`, `{1,NULL,"a b"}`.
 
 use atoll_sql::arrow::array::types::{
     ArrowPrimitiveType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
@@ -17,19 +17,19 @@ use super::number::{write_decimal, write_f32, write_f64, write_short_decimal};
 use super::types::{INT2VECTOR, JSON, OIDVECTOR, PgType};
 use super::{WriteValue, items, items_of};
 
-/// The values of a column, to be written as text.
+/// The values of a column, for writing as text.
 pub(crate) struct TextCells<'a> {
     pub(super) nulls: Option<NullBuffer>,
     pub(super) write: WriteValue<'a>,
 }
 
 impl TextCells<'_> {
-    /// Whether there is no value.
+    /// Whether the value is null.
     pub(crate) fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
-    /// Writes the value of a row, which is not null.
+    /// Writes the value of a row that is not null.
     pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>) {
         (self.write)(row, out);
     }
@@ -48,7 +48,7 @@ pub(super) fn text_column<'a>(
     }
 }
 
-/// Numbers with blanks between them.
+/// Numbers separated by spaces.
 fn vector(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
     let Some(values) = items(array) else { return Ok(Box::new(|_, _| {})) };
     let cells = text_cells(values)?;
@@ -105,11 +105,11 @@ fn writer(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
         other if is_temporal(other) => {
             temporal_writer(array.as_ref())?.unwrap_or_else(|| Box::new(|_, _| {}))
         }
-        other if PgType::of(other).oid == JSON => json_cells(array)?,
+        other if PgType::from_data_type(other).oid == JSON => json_cells(array)?,
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => list(array)?,
         _ => {
             let format = FormatOptions::new();
-            // What arrow knows and PostgreSQL does not is text.
+            // Arrow types without a PostgreSQL counterpart are text.
             ArrayFormatter::try_new(array, &format)?;
             Box::new(move |row, out| {
                 let text = ArrayFormatter::try_new(array, &FormatOptions::new())
@@ -120,7 +120,7 @@ fn writer(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
     })
 }
 
-/// Values of a native type, written by a function.
+/// Values of a native type, with the function that writes them.
 fn by<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     write: impl Fn(T::Native, &mut Vec<u8>) + 'static,
@@ -162,7 +162,7 @@ fn write_hex(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Digits that 64 bits always hold.
+/// The number of digits that always fit in 64 bits.
 const SHORT_DIGITS: u8 = 18;
 
 fn decimal(array: &ArrayRef) -> WriteValue<'_> {
@@ -182,12 +182,12 @@ fn decimal(array: &ArrayRef) -> WriteValue<'_> {
     })
 }
 
-/// Sign, digits and places of a decimal.
+/// Sign, digits and scale of a decimal.
 pub(super) type DecimalDigits = (bool, String, i8);
 
-/// The digits of decimals, by their rows.
+/// The digits of decimals by row.
 pub(super) fn decimal_digits(array: &ArrayRef) -> Box<dyn Fn(usize) -> DecimalDigits + '_> {
-    fn of<T: ArrowPrimitiveType>(
+    fn digits<T: ArrowPrimitiveType>(
         array: &ArrayRef,
         scale: i8,
     ) -> Box<dyn Fn(usize) -> DecimalDigits + '_>
@@ -204,11 +204,11 @@ pub(super) fn decimal_digits(array: &ArrayRef) -> Box<dyn Fn(usize) -> DecimalDi
         })
     }
     match array.data_type() {
-        DataType::Decimal32(_, scale) => of::<Decimal32Type>(array, *scale),
-        DataType::Decimal64(_, scale) => of::<Decimal64Type>(array, *scale),
-        DataType::Decimal256(_, scale) => of::<Decimal256Type>(array, *scale),
-        DataType::Decimal128(_, scale) => of::<Decimal128Type>(array, *scale),
-        _ => of::<UInt64Type>(array, 0),
+        DataType::Decimal32(_, scale) => digits::<Decimal32Type>(array, *scale),
+        DataType::Decimal64(_, scale) => digits::<Decimal64Type>(array, *scale),
+        DataType::Decimal256(_, scale) => digits::<Decimal256Type>(array, *scale),
+        DataType::Decimal128(_, scale) => digits::<Decimal128Type>(array, *scale),
+        _ => digits::<UInt64Type>(array, 0),
     }
 }
 
@@ -233,7 +233,7 @@ fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
     }))
 }
 
-/// Quotes the item of a list behind `start`, where it could be read as something else.
+/// Quotes the list item after `start` if it could be misread.
 fn quote_item(start: usize, out: &mut Vec<u8>) {
     let item = &out[start..];
     let is_special =

@@ -1,4 +1,4 @@
-//! Which type of Arrow a type of PostgreSQL is; the way back is [`PgType`].
+//! The Arrow types of PostgreSQL's types; [`PgType`] is the reverse.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ pub(crate) use atoll_sql::type_oid::{
     TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, XID,
 };
 
-/// Digits and places of a number whose type does not tell: as many as DECIMAL has, half of them behind the point.
+/// Precision and scale of a number whose type has neither: DECIMAL's maximum, half of it after the point.
 const NUMERIC_DIGITS: (u8, i8) = (38, 9);
 
-/// The type of values that a client declares by this number; none where it says nothing or is not known.
+/// The type that a client declares with this OID; None if it is unspecified or unknown.
 pub(crate) fn arrow_type(oid: u32) -> Option<DataType> {
     Some(match oid {
         BOOL => DataType::Boolean,
@@ -37,8 +37,8 @@ pub(crate) fn arrow_type(oid: u32) -> Option<DataType> {
     })
 }
 
-/// The type in which values are read for a column of this number and type: text where they have the form of a text,
-/// which the column makes its own of when it is inserted.
+/// The type in which values for a column of this OID and type are read: text if they come as text, which the insert
+/// then casts.
 pub(crate) fn type_of_values(oid: u32, column: &DataType) -> DataType {
     match arrow_type(oid) {
         Some(of @ (DataType::Utf8View | DataType::BinaryView)) => of,

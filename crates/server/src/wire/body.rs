@@ -1,14 +1,14 @@
-//! A message's fields, and how long it may be.
+//! The fields of a message, and its maximum length.
 
 use std::fmt;
 
-/// Bytes of a message that carries a statement, values or rows.
+/// Bytes of a message with a statement, values or rows, at most.
 pub(crate) const LONG_MESSAGE_MAX: usize = 256 << 20;
 
-/// Bytes of any other message.
+/// Bytes of any other message, at most.
 pub(crate) const MESSAGE_MAX: usize = 64 << 10;
 
-/// What a client sent that is not the protocol.
+/// A violation of the protocol by the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProtocolError(pub(crate) String);
 
@@ -18,7 +18,7 @@ impl fmt::Display for ProtocolError {
     }
 }
 
-/// The rest of a message that is read.
+/// The unread rest of a message.
 pub(super) struct Body<'a>(pub(super) &'a [u8]);
 
 impl<'a> Body<'a> {
@@ -28,7 +28,7 @@ impl<'a> Body<'a> {
                 self.0 = rest;
                 Ok(bytes)
             }
-            None => Err(ProtocolError("a message ends within one of its fields".to_owned())),
+            None => Err(ProtocolError("a message ends within a field".to_owned())),
         }
     }
 
@@ -58,10 +58,10 @@ impl<'a> Body<'a> {
         Ok(i32::from_be_bytes(self.array()?))
     }
 
-    /// A text that ends with a zero byte.
+    /// A zero-terminated text.
     pub(super) fn text(&mut self) -> Result<String, ProtocolError> {
         let Some(end) = self.0.iter().position(|byte| *byte == 0) else {
-            return Err(ProtocolError("a text in a message has no end".to_owned()));
+            return Err(ProtocolError("a text in a message is not terminated".to_owned()));
         };
         let text = self.bytes(end + 1)?;
         match std::str::from_utf8(&text[..end]) {
@@ -70,7 +70,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// As many values as the count before them says.
+    /// A count, and as many values.
     pub(super) fn list<T>(
         &mut self,
         mut value: impl FnMut(&mut Self) -> Result<T, ProtocolError>,

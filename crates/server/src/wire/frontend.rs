@@ -7,31 +7,31 @@ use super::body::{Body, LONG_MESSAGE_MAX, MESSAGE_MAX, ProtocolError};
 /// A message from a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FrontendMessage {
-    /// Statements, to be run at once.
+    /// Run these statements.
     Query(String),
-    /// A statement to be prepared under a name, with types of its parameters, 0 where the client does not say.
+    /// Prepare a statement under a name, with the types of its parameters, 0 for unspecified ones.
     Parse { name: String, sql: String, types: Vec<u32> },
-    /// Values for a prepared statement.
+    /// Bind values to a prepared statement.
     Bind(BindMessage),
-    /// What the columns or parameters are?
+    /// Describe the columns or parameters.
     Describe(Target),
-    /// Rows of a portal, all of them where the number is 0.
+    /// Return rows of a portal, all if the number is 0.
     Execute { portal: String, rows_max: u32 },
-    /// A prepared statement or portal is no longer needed.
+    /// Close a prepared statement or portal.
     Close(Target),
-    /// Send what there is.
+    /// Send pending output.
     Flush,
-    /// The end of a group of messages.
+    /// End a group of messages.
     Sync,
-    /// Data to be copied in.
+    /// Data for COPY FROM STDIN.
     CopyData(Bytes),
-    /// The end of it.
+    /// The end of the COPY data.
     CopyDone,
-    /// The client has failed to send all of it.
+    /// The client could not send all of the COPY data.
     CopyFail(String),
-    /// A step of the log-in.
+    /// A step of the authentication.
     Password(Bytes),
-    /// The connection ends.
+    /// End the connection.
     Terminate,
 }
 
@@ -40,29 +40,29 @@ pub(crate) enum FrontendMessage {
 pub(crate) struct BindMessage {
     pub(crate) portal: String,
     pub(crate) statement: String,
-    /// None for all as text, one for all alike, or one for each: 0 is text, 1 binary.
+    /// The parameters' formats, 0 for text and 1 for binary: none (all text), one for all, or one each.
     pub(crate) formats: Vec<i16>,
     pub(crate) values: Vec<Option<Bytes>>,
-    /// Those of the columns of the result, likewise.
+    /// The formats of the result's columns, likewise.
     pub(crate) result_formats: Vec<i16>,
 }
 
-/// What a message is about.
+/// The object of a Describe or Close.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The prepared statement of a name.
+    /// A named prepared statement.
     Statement(String),
-    /// The portal of a name.
+    /// A named portal.
     Portal(String),
 }
 
-/// The kind of the next message, where all of it is there.
+/// The kind of the next message; None if it is incomplete.
 pub(crate) fn next_kind(input: &BytesMut) -> Option<u8> {
     let (kind, length) = header(input)?;
     (input.len() > length).then_some(kind)
 }
 
-/// Takes the next message; none where it is not all there yet.
+/// Takes the next message; None if it is incomplete.
 pub(crate) fn take_message(input: &mut BytesMut) -> Result<Option<FrontendMessage>, ProtocolError> {
     let Some((kind, length)) = header(input) else { return Ok(None) };
     check_length(kind, length)?;
@@ -74,7 +74,7 @@ pub(crate) fn take_message(input: &mut BytesMut) -> Result<Option<FrontendMessag
     decode(kind, message.freeze()).map(Some)
 }
 
-/// Kind and length of the next message; the length counts itself.
+/// Kind and length of the next message; the length includes itself.
 fn header(input: &BytesMut) -> Option<(u8, usize)> {
     let header: [u8; 5] = input.get(..5)?.try_into().ok()?;
     let [kind, length @ ..] = header;
@@ -85,7 +85,7 @@ fn check_length(kind: u8, length: usize) -> Result<(), ProtocolError> {
     let max = match kind {
         b'Q' | b'P' | b'B' | b'd' => LONG_MESSAGE_MAX,
         b'D' | b'E' | b'C' | b'H' | b'S' | b'c' | b'f' | b'p' | b'X' => MESSAGE_MAX,
-        _ => return Err(ProtocolError(format!("a message of the unknown kind {kind:#04x}"))),
+        _ => return Err(ProtocolError(format!("unknown message kind {kind:#04x}"))),
     };
     match (4..=max).contains(&length) {
         true => Ok(()),
@@ -139,12 +139,12 @@ fn bind(body: &mut Body<'_>, message: &Bytes) -> Result<BindMessage, ProtocolErr
     Ok(BindMessage { portal, statement, formats, values, result_formats })
 }
 
-/// The method that a client chose for its log-in, and its first step.
+/// The chosen SASL mechanism, and the initial response.
 pub(crate) fn sasl_initial(message: &Bytes) -> Result<(String, Bytes), ProtocolError> {
     let mut body = Body(message);
     let method = body.text()?;
     let length = usize::try_from(body.i32()?)
-        .map_err(|_| ProtocolError("a log-in begins without its first step".to_owned()))?;
+        .map_err(|_| ProtocolError("the SASL initial response is missing".to_owned()))?;
     let first = message.slice_ref(body.bytes(length)?);
     body.end()?;
     Ok((method, first))
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_taken_once_it_is_all_there() {
+    fn a_message_is_taken_once_it_is_complete() {
         let whole = framed(b'Q', b"SELECT 1\0");
         let mut input = BytesMut::new();
         for byte in &whole[..whole.len() - 1] {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_lie_are_refused() {
+    fn wrong_lengths_are_refused() {
         let of = |bytes: &[u8]| take_message(&mut BytesMut::from(bytes));
         assert!(of(b"Q\xff\xff\xff\xff").is_err());
         assert!(of(b"Q\0\0\0\x03").is_err());
@@ -194,8 +194,8 @@ mod tests {
         assert!(of(b"!\0\0\0\x04").is_err());
     }
 
-    /// Each byte of each message is cut off and changed: an answer or an error, never a panic, and never a byte
-    /// of the message that follows.
+    /// Truncates and changes each message at each byte: the result is a message or an error, never a panic, and never
+    /// consumes a byte of the next message.
     #[test]
     fn damaged_messages_are_errors_within_their_bounds() {
         let bind = b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x01x\xff\xff\xff\xff\0\x01\0\0";

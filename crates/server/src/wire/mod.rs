@@ -1,7 +1,7 @@
 //! Messages of PostgreSQL's protocol 3, as bytes.
 //!
-//! The decoders of the crate pgwire read beyond the end of a message that is shorter than it says, into the
-//! next one or past the buffer, and panic there. Those here know where their message ends.
+//! The decoders of the crate pgwire read beyond the end of a message that is shorter than its fields, into the next one
+//! or past the buffer, and panic there. These stop at the end of their message.
 
 mod body;
 mod frontend;

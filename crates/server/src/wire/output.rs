@@ -1,31 +1,31 @@
-//! Messages to clients, written one behind the other into a buffer.
+//! Messages to clients, appended to a buffer.
 
 use atoll_sql::ViolatedConstraint;
 
-/// What is written to a client, and how much of it is sent.
+/// The output to a client, and how much of it is sent.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     bytes: Vec<u8>,
     sent: usize,
 }
 
-/// Bytes of a buffer that a connection keeps while it waits.
+/// Bytes of the buffer that an idle connection keeps.
 const KEPT: usize = 4 << 10;
 
-/// How bad it is.
+/// The severity of an error or notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
     /// The connection ends.
     Fatal,
     /// The statement ends.
     Error,
-    /// It went on.
+    /// The statement continued.
     Warning,
     /// For information.
     Notice,
 }
 
-/// What is said of an error, or of what was noticed.
+/// The fields of an error or notice.
 #[derive(Clone, Debug)]
 pub(crate) struct ErrorFields {
     pub(crate) severity: Severity,
@@ -36,33 +36,33 @@ pub(crate) struct ErrorFields {
     /// Character of the statement, from 1.
     pub(crate) position: Option<usize>,
     pub(crate) violated: Option<Box<ViolatedConstraint>>,
-    /// Where drivers know the error by that.
+    /// The source routine, for drivers that identify the error by it.
     pub(crate) routine: Option<Routine>,
 }
 
-/// A function of PostgreSQL that tells of errors.
+/// PostgreSQL's function that reports the error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Routine {
     RevalidateCachedQuery,
 }
 
 impl ErrorFields {
-    /// An error without anything beside its message.
+    /// An error with a message only.
     pub(crate) fn error(state: &'static str, message: impl Into<String>) -> Self {
-        Self::of(Severity::Error, state, message)
+        Self::new(Severity::Error, state, message)
     }
 
     /// An error after which the connection ends.
     pub(crate) fn fatal(state: &'static str, message: impl Into<String>) -> Self {
-        Self::of(Severity::Fatal, state, message)
+        Self::new(Severity::Fatal, state, message)
     }
 
-    /// With what to do next.
+    /// Adds a hint.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    pub(crate) fn of(severity: Severity, state: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(severity: Severity, state: &'static str, message: impl Into<String>) -> Self {
         Self {
             severity,
             state,
@@ -92,12 +92,12 @@ impl Output {
         self.message(kind, |_| {});
     }
 
-    /// An answer of one byte, without kind and length.
+    /// A one-byte response, without kind and length.
     pub(crate) fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
 
-    /// A setting that clients keep in mind.
+    /// A setting that is reported to clients.
     pub(crate) fn parameter_status(&mut self, name: &str, value: &str) {
         self.message(b'S', |body| {
             text(body, name);
@@ -105,12 +105,12 @@ impl Output {
         });
     }
 
-    /// The end of a statement, with what it did.
+    /// The end of a statement, with its tag.
     pub(crate) fn command_complete(&mut self, tag: &str) {
         self.message(b'C', |body| text(body, tag));
     }
 
-    /// The end of a group of messages: `I` outside of a transaction, `T` in one, `E` in one that failed.
+    /// Ready for the next messages: `I` outside of a transaction, `T` in one, `E` in a failed one.
     pub(crate) fn ready(&mut self, status: u8) {
         self.message(b'Z', |body| body.push(status));
     }
@@ -148,12 +148,12 @@ impl Output {
         });
     }
 
-    /// What is not sent yet.
+    /// The bytes that are not sent yet.
     pub(crate) fn unsent(&self) -> &[u8] {
         &self.bytes[self.sent..]
     }
 
-    /// Counts bytes as sent.
+    /// Marks bytes as sent.
     pub(crate) fn advance(&mut self, count: usize) {
         self.sent += count;
         if self.sent == self.bytes.len() {
@@ -162,7 +162,7 @@ impl Output {
         }
     }
 
-    /// Gives back the memory of a large buffer that is sent.
+    /// Frees the memory of a large buffer that has been sent.
     pub(crate) fn shrink(&mut self) {
         if self.bytes.is_empty() && self.bytes.capacity() > KEPT {
             self.bytes = Vec::new();
@@ -170,7 +170,7 @@ impl Output {
     }
 }
 
-/// A text and the zero byte that ends it, which it cannot contain.
+/// A zero-terminated text, which must not contain a zero byte.
 pub(crate) fn text(body: &mut Vec<u8>, text: &str) {
     body.extend(text.bytes().filter(|byte| *byte != 0));
     body.push(0);

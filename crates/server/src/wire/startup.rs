@@ -1,39 +1,39 @@
-//! The first message of a connection, which has no kind.
+//! The first message of a connection, which has no kind byte.
 
 use bytes::{Buf, BytesMut};
 
 use super::body::{Body, ProtocolError};
 
-/// Numbers that stand where a version is expected.
+/// Request codes in place of a version.
 const CANCEL: u32 = 80_877_102;
 const TLS: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;
 
-/// What stands where a length is expected, of a client that ends a connection before it has begun a session.
+/// A Terminate message in place of the length, from a client that disconnects before its session begins.
 const TERMINATE: u32 = u32::from_be_bytes(*b"X\0\0\0");
 
-/// Bytes of a first message.
+/// Bytes of a first message, at most.
 const FIRST_MAX: usize = 10_000;
 
 /// The first message of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FirstMessage {
-    /// TLS from here on?
+    /// A request for TLS.
     Tls,
-    /// Encryption by Kerberos from here on?
+    /// A request for Kerberos encryption.
     Gss,
-    /// The statement of another connection is to be cancelled.
+    /// A request to cancel the statement of another connection.
     Cancel { session: u32, secret: u32 },
-    /// A session begins.
+    /// The start of a session.
     Startup(StartupMessage),
-    /// The connection ends.
+    /// The end of the connection.
     Terminate,
 }
 
-/// How a session begins.
+/// The parameters of a new session.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StartupMessage {
-    /// The protocol's version behind the point.
+    /// The protocol's minor version.
     pub(crate) minor: u16,
     /// Names and values: `user`, `database`, settings.
     pub(crate) parameters: Vec<(String, String)>,
@@ -46,15 +46,17 @@ impl StartupMessage {
         found.next().map(|(_, value)| value.as_str())
     }
 
-    /// Settings that the parameter `options` names as on a command line: `-c name=value`, `--name=value`, with
-    /// a backslash before a blank that belongs to a value.
+    /// The settings in the parameter `options`, in command-line syntax: `-c name=value`, `--name=value`, with a
+    /// backslash before a space within a value.
     pub(crate) fn options(&self) -> Result<Vec<(String, String)>, String> {
         let mut words = words(self.parameter("options").unwrap_or_default()).into_iter();
         let mut settings = Vec::new();
         while let Some(word) = words.next() {
             let setting = match (word.strip_prefix("--"), word.strip_prefix("-c")) {
                 (Some(setting), _) => setting.to_owned(),
-                (None, Some("")) => words.next().ok_or("-c needs a setting: -c name=value")?,
+                (None, Some("")) => {
+                    words.next().ok_or("-c has no setting; expected -c name=value")?
+                }
                 (None, Some(setting)) => setting.to_owned(),
                 (None, None) => {
                     return Err(format!("unknown option '{word}'; expected -c name=value"));
@@ -84,7 +86,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Takes the first message; none where it is not all there yet.
+/// Takes the first message; None if it is incomplete.
 pub(crate) fn take_first(input: &mut BytesMut) -> Result<Option<FirstMessage>, ProtocolError> {
     let Some(length) = input.get(..4).and_then(|bytes| bytes.try_into().ok()) else {
         return Ok(None);
@@ -112,7 +114,7 @@ pub(crate) fn take_first(input: &mut BytesMut) -> Result<Option<FirstMessage>, P
         version => {
             let (major, minor) = (version >> 16, version & 0xffff);
             return Err(ProtocolError(format!(
-                "unsupported version {major}.{minor} of the protocol; this server speaks 3.0"
+                "unsupported protocol version {major}.{minor}; this server supports 3.0"
             )));
         }
     };
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn first_messages_are_told_apart() {
+    fn first_messages_are_distinguished() {
         let of = |body: &[u8]| take_first(&mut framed(body)).map(|first| first.expect("whole"));
         assert_eq!(of(b"\x04\xd2\x16\x2f"), Ok(FirstMessage::Tls));
         assert_eq!(of(b"\x04\xd2\x16\x30"), Ok(FirstMessage::Gss));
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_settings_as_on_a_command_line() {
+    fn options_use_command_line_syntax() {
         let of = |text: &str| {
             let parameters = vec![("options".to_owned(), text.to_owned())];
             StartupMessage { minor: 0, parameters }.options()
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_message_has_a_bound() {
+    fn first_messages_are_bounded() {
         assert!(take_first(&mut BytesMut::from(&b"\0\x10\0\0"[..])).is_err());
         assert!(take_first(&mut BytesMut::from(&b"\0\0\0\x04"[..])).is_err());
         assert_eq!(take_first(&mut BytesMut::from(&b"\0\0\0\x08\0\x03"[..])), Ok(None));

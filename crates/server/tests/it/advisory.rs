@@ -17,7 +17,7 @@ async fn is_free(client: &Client, number: i64) -> bool {
 }
 
 #[test]
-fn a_session_keeps_others_from_what_it_has_locked() {
+fn advisory_locks_exclude_other_sessions() {
     let server = TestServer::start();
     block_on(async {
         let (holder, other) = (server.connect().await, server.connect().await);
@@ -62,6 +62,6 @@ fn locks_end_with_their_session_or_transaction() {
         holder.batch_execute("SELECT pg_advisory_lock(2)").await.expect("locked");
         assert!(!is_free(&other, 2).await);
         drop(holder);
-        other.batch_execute("SELECT pg_advisory_lock(2)").await.expect("it is free by and by");
+        other.batch_execute("SELECT pg_advisory_lock(2)").await.expect("it becomes free");
     });
 }

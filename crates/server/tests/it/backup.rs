@@ -1,4 +1,4 @@
-//! BACKUP DATABASE: a copy of one state of a database while clients write.
+//! BACKUP DATABASE: a consistent copy of a database while clients write.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ fn server(directory: &Path) -> TestServer {
     TestServer::over(ServerOptions::default(), Some(directory.to_owned()))
 }
 
-/// Runs statements as the process does, who may do everything.
+/// Runs statements as the owner of the process, with all rights.
 async fn run(server: &TestServer, statements: &[&str]) {
     let session = server.database.session().expect("a session");
     for sql in statements {
@@ -20,7 +20,7 @@ async fn run(server: &TestServer, statements: &[&str]) {
     }
 }
 
-/// A number that a statement gives.
+/// A number that a statement returns.
 async fn number(server: &TestServer, sql: &str) -> String {
     let session = server.database.session().expect("a session");
     let rows = session.run(sql).await.expect(sql).collect().await.expect(sql);
@@ -28,7 +28,7 @@ async fn number(server: &TestServer, sql: &str) -> String {
 }
 
 #[test]
-fn a_copy_made_while_clients_write_is_one_state() {
+fn a_backup_during_writes_is_consistent() {
     let home = tempfile::tempdir().expect("a directory");
     let at = |name: &str| home.path().join(name);
     let copies: Vec<_> = (0..3).map(|copy| at(&format!("copy{copy}"))).collect();
@@ -83,7 +83,7 @@ fn a_copy_made_while_clients_write_is_one_state() {
 }
 
 #[test]
-fn a_backup_that_cannot_be_made_says_why() {
+fn a_failed_backup_reports_the_reason() {
     let home = tempfile::tempdir().expect("a directory");
     let (with_data, in_memory) = (server(&home.path().join("data")), TestServer::with_passwords());
     let refused = async |server: &TestServer, before: &[&str], sql: &str| {

@@ -1,4 +1,4 @@
-//! Queries by which Grafana, Metabase and others learn a schema, in our own words.
+//! Queries like those with which Grafana, Metabase and others read a schema.
 
 use tokio_postgres::SimpleQueryMessage;
 
@@ -11,7 +11,7 @@ CREATE SCHEMA stock; CREATE TABLE stock.part (a INT, b INT, PRIMARY KEY (b, a));
 
 /// Queries and their rows.
 const QUERIES: &[(&str, &[&str])] = &[
-    // Grafana: tables, with their schema where it is not on the path.
+    // Grafana: tables, with their schema if it is not on the path.
     (
         "SELECT CASE WHEN quote_ident(table_schema) IN (SELECT CASE WHEN trim(s[i]) = '\"$user\"' THEN user ELSE trim(s[i]) END
              FROM generate_series(array_lower(string_to_array(current_setting('search_path'), ','), 1),
@@ -21,7 +21,7 @@ const QUERIES: &[(&str, &[&str])] = &[
          FROM information_schema.tables WHERE quote_ident(table_schema) IN ('public', 'stock') ORDER BY 1",
         &["cheap", "item", "stock.part"],
     ),
-    // Grafana: columns of a table, and those of times.
+    // Grafana: columns of a table, and its time columns.
     (
         "SELECT quote_ident(column_name) AS \"column\", data_type AS \"type\" FROM information_schema.columns
          WHERE table_schema = 'public' AND table_name = 'item' AND udt_name IN ('timestamptz', 'int4') ORDER BY 1",
@@ -53,7 +53,7 @@ const QUERIES: &[(&str, &[&str])] = &[
             "number|int8|4|f|NULL|t",
         ],
     ),
-    // Metabase: tables and what may be done with them.
+    // Metabase: tables and privileges on them.
     (
         "WITH table_privileges AS (
              SELECT NULL AS role, t.schemaname AS schema, t.objectname AS table,
@@ -66,7 +66,7 @@ const QUERIES: &[(&str, &[&str])] = &[
          SELECT t.schema, t.table, t.update, t.delete FROM table_privileges t ORDER BY 1, 2",
         &["public|cheap|t|t", "public|item|t|t", "stock|part|t|t"],
     ),
-    // What several drivers ask about types.
+    // Drivers' queries about types.
     (
         "SELECT t.oid, t.typname, t.typelem, t.typtype, ns.nspname FROM pg_catalog.pg_type AS t
          INNER JOIN pg_catalog.pg_namespace AS ns ON (ns.oid = t.typnamespace)
@@ -86,7 +86,7 @@ const QUERIES: &[(&str, &[&str])] = &[
         &["t"],
     ),
     ("SELECT indkey, indclass FROM pg_index WHERE indrelid = 'stock.part'::regclass", &["2 1|10000 10000"]),
-    // The columns of keys, in their order.
+    // The columns of keys, in order.
     (
         "SELECT a.attname, (result.keys).n FROM (SELECT i.indrelid, information_schema._pg_expandarray(i.indkey) AS keys
              FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
@@ -100,7 +100,7 @@ const QUERIES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn queries_about_a_schema_have_postgresqls_answers() {
+fn schema_queries_return_the_same_as_in_postgresql() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -146,7 +146,7 @@ fn oids_and_names_have_their_types_in_binary_form() {
 }
 
 #[test]
-fn rights_are_told_as_they_are() {
+fn privilege_functions_match_the_rights() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;

@@ -21,7 +21,7 @@ COMMENT ON TABLE t IS 'what is sold';
 COMMENT ON COLUMN t.a IS 'its number';
 ";
 
-/// Commands whose answers are of no interest, but that they come without an error.
+/// Commands that must run without an error, whatever they print.
 const ANSWERED: &str = "\\d \\d+ \\dS \\dt+ \\dt+:s.* \\d+:t \\d+:v \\d:q \\d:t_pkey \\d:s.w \\l+ \\du+ \\df \\df+ \\da \
     \\dn+ \\dv+ \\di+ \\ds+ \\dT \\dT+ \\dp \\z \\ddp \\db \\db+ \\dx \\dy \\dRp \\dC \\dD \\do \\dA \\dE \\dm \\dP \
     \\des \\dew \\deu \\det \\dF \\drds \\dconfig \\dX \\dc \\dO \\dd \\ddS \\dL \\dL+ \\sv:v \\conninfo \\encoding \\d:pg_class";
@@ -47,7 +47,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn psql_describes_what_there_is() {
+fn psql_describes_all_objects() {
     let server = TestServer::start();
     let Some(made) = psql(&server, SCHEMA) else {
         return skip(Need::Postgresql, "no psql");
@@ -56,7 +56,7 @@ fn psql_describes_what_there_is() {
     let answered = ANSWERED.split(' ').map(|command| command.replace(':', " "));
     let all: Vec<String> =
         answered.map(|command| format!("\\warn {command}\n{command}\n")).collect();
-    let told = psql(&server, &all.concat()).expect("it was there");
+    let told = psql(&server, &all.concat()).expect("it is installed");
     let told = text(&told.stderr);
     let failed: Vec<&str> = told.split("\\").filter(|it| it.contains("ERROR")).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
@@ -88,16 +88,16 @@ fn psql_describes_what_there_is() {
              reader||{}\n",
         ),
     ] {
-        let answer = psql(&server, &format!("{command}\n")).expect("it was there");
+        let answer = psql(&server, &format!("{command}\n")).expect("it is installed");
         assert_eq!(text(&answer.stdout), wanted, "{command}: {}", text(&answer.stderr));
     }
-    let comments = psql(&server, "\\dt+ t\n\\d+ t\n").expect("it was there");
+    let comments = psql(&server, "\\dt+ t\n\\d+ t\n").expect("it is installed");
     let comments = text(&comments.stdout);
     assert!(comments.contains("what is sold") && comments.contains("its number"), "{comments}");
 }
 
 #[test]
-fn pgbench_makes_its_tables_and_runs_its_scripts() {
+fn pgbench_creates_its_tables_and_runs_its_scripts() {
     let server = TestServer::start();
     let port = server.address.port().to_string();
     let pgbench = |flags: &[&str]| {
@@ -115,26 +115,26 @@ fn pgbench_makes_its_tables_and_runs_its_scripts() {
         &["-N", "-t", "5", "-M", "extended"],
         &["-i", "-I", "dtGvp"],
     ] {
-        let ran = pgbench(flags).expect("it was there");
+        let ran = pgbench(flags).expect("it is installed");
         assert!(ran.status.success(), "{flags:?}: {}", text(&ran.stderr));
     }
     for flags in [&["-i", "-I", "f"][..], &["-t", "5", "-c", "2"], &["-i", "-I", "dtgpf"]] {
-        let ran = pgbench(flags).expect("it was there");
+        let ran = pgbench(flags).expect("it is installed");
         assert!(ran.status.success(), "{flags:?}: {}", text(&ran.stderr));
     }
 }
 
 fn script(name: &str) -> PathBuf {
-    // The test binary may run where the sources are not; then nothing is found, and told.
+    // If the test binary runs without the sources, there are no scripts, and the test is skipped.
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers").join(name)
 }
 
-/// Runs a script of a driver, if what it needs is there.
+/// Runs a driver's script if its requirements are installed.
 fn drive(program: &str, probe: &[&str], before: &[&str], name: &str) {
     drive_at(|server| server.address.port(), program, probe, before, name);
 }
 
-/// The same with the port of another protocol.
+/// The same with another protocol's port.
 fn drive_at(
     port: impl Fn(&TestServer) -> u16,
     program: &str,
@@ -152,11 +152,11 @@ fn drive_at(
         .arg(script(name))
         .arg(port(&server).to_string())
         .output()
-        .expect("it was there");
+        .expect("it is installed");
     assert!(ran.status.success(), "{name}: {}{}", text(&ran.stdout), text(&ran.stderr));
 }
 
-/// The Python that `$ATOLL_DRIVERS_PYTHON` names, or the one that is there.
+/// The Python that `$ATOLL_DRIVERS_PYTHON` names, or the default one.
 fn python_program() -> String {
     std::env::var("ATOLL_DRIVERS_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
@@ -198,7 +198,7 @@ fn node_pg_works() {
 }
 
 #[test]
-fn pgjdbc_tells_metadata() {
+fn pgjdbc_returns_metadata() {
     let jar = std::env::var("ATOLL_PGJDBC")
         .unwrap_or_else(|_| "/usr/share/java/postgresql.jar".to_owned());
     if !Path::new(&jar).exists() {

@@ -1,4 +1,4 @@
-//! The console: what its requests are answered, and what is refused.
+//! The console's API: responses and refusals.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,21 +11,21 @@ use atoll_testkit::{Need, lasting_address, skip};
 use crate::login::as_owner;
 use crate::support::{ENDLESS, TestServer, block_on};
 
-/// Roles of the tests.
+/// The roles of the tests.
 const ROLES: [&str; 3] = [
     "CREATE ROLE ann LOGIN PASSWORD 'pencil'",
     "CREATE TABLE sale AS SELECT value AS a FROM range(100000)",
     "CREATE TABLE secret AS SELECT 1 AS a",
 ];
 
-/// Programs that are a Chromium.
+/// Names of Chromium programs.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Sends bytes, and reads all of the answer.
+/// Sends bytes, and reads the whole response.
 fn exchange(address: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     let mut answer = Vec::new();
-    // The server may close while it is sent more than it reads.
+    // The server may close the connection before it has read everything.
     let _ = stream.write_all(request);
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8(answer).expect("text")
@@ -39,7 +39,7 @@ fn request(address: SocketAddr, method: &str, path: &str, headers: &str, body: &
     exchange(address, text.as_bytes())
 }
 
-/// A request as the page makes it.
+/// A request as the page sends it.
 pub(crate) fn post(address: SocketAddr, path: &str, cookie: &str, body: &str) -> String {
     let headers = format!("X-Atoll-Console: 1\r\nOrigin: http://{address}\r\nCookie: {cookie}\r\n");
     request(address, "POST", path, &headers, body)
@@ -53,7 +53,7 @@ pub(crate) fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
 }
 
-/// Logs in; the cookie.
+/// Logs in; returns the cookie.
 pub(crate) fn log_in(address: SocketAddr, user: &str, password: &str) -> Option<String> {
     let body = format!(r#"{{"user": "{user}", "password": "{password}"}}"#);
     let answer = post(address, "/api/login", "", &body);
@@ -72,7 +72,7 @@ fn started() -> (TestServer, String) {
 }
 
 #[test]
-fn the_page_is_there_and_may_load_nothing_from_elsewhere() {
+fn the_page_is_served_and_loads_nothing_from_other_sites() {
     let server = TestServer::start();
     for path in ["/", "/console/main.js", "/console/console.css", "/console/machine.svg"] {
         let answer = request(server.http, "GET", path, "", "");
@@ -85,7 +85,7 @@ fn the_page_is_there_and_may_load_nothing_from_elsewhere() {
 }
 
 #[test]
-fn a_role_logs_in_with_its_password_alone_until_it_has_another() {
+fn a_log_in_needs_the_password_and_ends_when_it_changes() {
     let (server, cookie) = started();
     for (user, password) in [("ann", "pencils"), ("eve", "pencil"), ("ann", "")] {
         assert_eq!(log_in(server.http, user, password), None, "{user}");
@@ -136,7 +136,7 @@ fn requests_that_another_site_could_make_are_refused() {
 }
 
 #[test]
-fn statements_give_rows_tags_and_errors_with_their_place() {
+fn statements_return_rows_tags_and_errors_with_positions() {
     let (server, cookie) = started();
     let query = |sql: &str| {
         let body = format!(r#"{{"sql": "{sql}"}}"#);
@@ -233,14 +233,15 @@ fn any_request_gets_an_answer() {
     assert_eq!(status(&get(server.http, "/api/session", &cookie)), "200");
 }
 
-/// A server on a port that no socket gets by chance, so that another server can have it afterwards.
+/// A server on a port that the kernel does not hand out, so that another server can reuse it.
 fn on_fixed_port() -> (TestServer, SocketAddr) {
     let address = lasting_address();
     (with_console(address), address)
 }
 
 fn with_console(address: SocketAddr) -> TestServer {
-    let server = TestServer::of(ServerOptions { http: Some(address), ..ServerOptions::default() });
+    let server =
+        TestServer::with_options(ServerOptions { http: Some(address), ..ServerOptions::default() });
     block_on(as_owner(&server, &ROLES));
     block_on(as_owner(&server, &["GRANT SELECT ON sale TO ann"]));
     server
@@ -257,7 +258,7 @@ fn a_browser_uses_the_console_over_a_restart_of_the_server() {
     let mut python = Command::new("python3");
     python.arg(script).arg(address.port().to_string());
     let child = python.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = child.expect("it was there");
+    let mut child = child.expect("it is installed");
     let mut told = BufReader::new(child.stdout.take().expect("it is piped"));
     let mut line = String::new();
     told.read_line(&mut line).expect("text");
@@ -265,7 +266,7 @@ fn a_browser_uses_the_console_over_a_restart_of_the_server() {
         server.stop();
         server = with_console(address);
         let mut stdin = child.stdin.take().expect("it is piped");
-        // It may have failed meanwhile, which its status tells.
+        // The browser may have failed meanwhile; its status shows that.
         let _ = stdin.write_all(b"done\n");
     }
     let ran = child.wait_with_output().expect("it ends");

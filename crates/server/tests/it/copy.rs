@@ -7,7 +7,7 @@ use tokio_postgres::types::Type;
 
 use crate::support::{TestServer, answers, block_on, message};
 
-/// Sends data in pieces; how many rows were inserted.
+/// Sends data in pieces; returns the number of inserted rows.
 async fn copy_in(
     client: &Client,
     sql: &str,
@@ -32,7 +32,7 @@ async fn copy_out(client: &Client, sql: &str) -> String {
 }
 
 #[test]
-fn rows_come_back_as_they_were_sent() {
+fn rows_round_trip() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -85,7 +85,7 @@ fn a_large_copy_is_one_statement() {
     });
 }
 
-/// Columns of all types that have a form of their own in PostgreSQL, with two values each.
+/// Columns of all types that PostgreSQL formats in its own way, with two values each.
 const COLUMNS: [(&str, &str, &str); 24] = [
     ("BOOLEAN", "true", "false"),
     ("TINYINT", "-128", "127"),
@@ -114,7 +114,7 @@ const COLUMNS: [(&str, &str, &str); 24] = [
 ];
 
 #[test]
-fn binary_rows_of_all_types_come_back_as_they_were_sent() {
+fn binary_rows_of_all_types_round_trip() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -140,7 +140,7 @@ fn binary_rows_of_all_types_come_back_as_they_were_sent() {
 }
 
 #[test]
-fn binary_rows_of_a_driver_go_both_ways() {
+fn binary_rows_of_a_driver_round_trip() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -222,7 +222,7 @@ fn damaged_binary_data_is_refused_with_the_row() {
                 "case {at}: {error:?}"
             );
         }
-        // Bits of the flags that may be passed over, an extension of the header, and no end.
+        // Flag bits that may be ignored, a header extension, and no trailer.
         let extended =
             [&changed(11, &[0, 0, 0, 1, 0, 0, 0, 3])[..19], b"any", &whole[19..50]].concat();
         assert_eq!(copy_in(&client, into, extended).await.expect("rows"), 2);
@@ -230,7 +230,7 @@ fn damaged_binary_data_is_refused_with_the_row() {
     });
 }
 
-/// The kinds of the messages from the first 'Z' on, the one that ends the log-in.
+/// The kinds of the messages from the first 'Z' on, which ends the log-in.
 fn kinds(mut answer: &[u8]) -> String {
     let mut kinds = String::new();
     while let [kind, rest @ ..] = answer {
@@ -241,7 +241,7 @@ fn kinds(mut answer: &[u8]) -> String {
     kinds.split_off(kinds.find('Z').expect("the log-in ends"))
 }
 
-/// What PostgreSQL 15 answers to the same bytes.
+/// PostgreSQL 15's answer to the same bytes.
 #[test]
 fn a_copy_that_is_refused_answers_one_sync_at_a_time() {
     let server = TestServer::start();
@@ -253,8 +253,8 @@ fn a_copy_that_is_refused_answers_one_sync_at_a_time() {
     let fail = message(b'f', b"no more\0");
     let query = |sql: &str| message(b'Q', &[sql.as_bytes(), b"\0"].concat());
     for (sent, answered) in [
-        // Refused before it begins: what tokio-postgres sends, whose second Sync is answered too, and so taken for the
-        // answer to what it asks next.
+        // Refused before it begins: tokio-postgres sends this. Its second Sync is answered too, and the driver takes
+        // that for the answer to its next request.
         (
             vec![prepare("COPY nowhere FROM STDIN"), sync.clone(), fail.clone(), sync.clone()],
             "Z12EZZ",
@@ -263,7 +263,7 @@ fn a_copy_that_is_refused_answers_one_sync_at_a_time() {
             vec![prepare("COPY nowhere FROM STDIN"), data.clone(), done.clone(), sync.clone()],
             "Z12EZ",
         ),
-        // Begun: a Sync within the data is none.
+        // Begun: a Sync within the data is ignored.
         (
             vec![
                 prepare("COPY t FROM STDIN"),

@@ -5,7 +5,7 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::support::{TestServer, block_on};
 
-/// The rows of a statement, or the state of its error.
+/// The rows of a statement, or its SQLSTATE.
 async fn rows(client: &Client, sql: &str) -> Result<Vec<String>, SqlState> {
     let messages = client.simple_query(sql).await;
     let messages = messages.map_err(|error| error.code().expect("it is refused").clone())?;
@@ -24,7 +24,7 @@ async fn with_rows(server: &TestServer) -> Client {
 }
 
 #[test]
-fn a_cursor_goes_forward_over_the_rows_of_its_beginning() {
+fn a_cursor_returns_the_rows_of_its_snapshot() {
     let server = TestServer::start();
     block_on(async {
         let client = with_rows(&server).await;
@@ -54,7 +54,7 @@ fn a_cursor_goes_forward_over_the_rows_of_its_beginning() {
 }
 
 #[test]
-fn what_cursors_cannot_do_is_refused() {
+fn unsupported_cursor_options_are_refused() {
     let server = TestServer::start();
     block_on(async {
         let client = with_rows(&server).await;
@@ -101,7 +101,7 @@ fn what_cursors_cannot_do_is_refused() {
 }
 
 #[test]
-fn a_cursor_takes_parameters_and_gives_values_in_binary_form() {
+fn a_cursor_takes_parameters_and_returns_binary_values() {
     let server = TestServer::start();
     block_on(async {
         let mut client = with_rows(&server).await;
@@ -120,7 +120,7 @@ fn a_cursor_takes_parameters_and_gives_values_in_binary_form() {
 }
 
 #[test]
-fn a_cursor_with_hold_stays_when_its_transaction_ends() {
+fn a_cursor_with_hold_outlives_its_transaction() {
     let server = TestServer::start();
     block_on(async {
         let client = with_rows(&server).await;

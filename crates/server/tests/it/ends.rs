@@ -6,7 +6,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::support::{ENDLESS, TestServer, begin, block_on};
 
-/// Waits until so many sessions run a statement.
+/// Waits until this many sessions run a statement.
 pub(crate) async fn running(server: &TestServer, count: usize) {
     let is_running = || {
         let sessions = server.database.activity().sessions();
@@ -61,7 +61,7 @@ fn query(stream: &mut TcpStream, sql: &str) {
 }
 
 #[test]
-fn a_client_that_has_sent_much_ahead_is_missed_too() {
+fn a_client_that_vanishes_after_sending_much_ahead_is_noticed() {
     let server = TestServer::start();
     block_on(async {
         let mut stream = begin(&server, &[]);
@@ -84,7 +84,7 @@ fn a_client_that_has_sent_much_ahead_is_missed_too() {
             }
         }
         drop(stream);
-        // Without an end this test has none.
+        // If the statement does not end, neither does this test.
         while !server.database.activity().sessions().is_empty() {
             tokio::task::yield_now().await;
         }
@@ -92,7 +92,7 @@ fn a_client_that_has_sent_much_ahead_is_missed_too() {
 }
 
 #[test]
-fn a_transaction_that_waits_for_its_client_does_not_hold_up_the_end() {
+fn an_idle_transaction_does_not_delay_the_shutdown() {
     let mut server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -114,7 +114,7 @@ fn a_transaction_that_waits_for_its_client_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn sessions_that_wait_are_told_when_the_server_stops() {
+fn idle_sessions_get_an_error_when_the_server_stops() {
     let mut server = TestServer::start();
     block_on(async {
         let client = server.connect().await;

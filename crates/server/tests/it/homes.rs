@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::login::{as_owner, log_in};
 use crate::support::{ENDLESS, TestServer, begin, block_on, message};
 
-/// The node that is to serve the session, and the one to which the thread that does is bound.
+/// The session's home node, and the node that its serving thread is bound to.
 async fn place(client: &Client) -> (Option<i64>, Option<i64>) {
     let sql = "SELECT home, node FROM atoll.sessions WHERE state = 'running'";
     let row = client.query_one(sql, &[]).await.expect("the session");
@@ -35,7 +35,7 @@ fn a_session_is_served_by_the_threads_of_its_home() {
         for (set, home) in [("= 1", Some(1)), ("= '0'", Some(0)), ("TO 1", Some(1))] {
             client.batch_execute(&format!("SET atoll.home {set}")).await.expect(set);
             assert_eq!(place(&client).await, (home, home), "{set}");
-            // The transaction and what is prepared are those from before.
+            // The transaction and prepared statements are still there.
             assert_eq!(client.query(&one, &[&1]).await.expect("the row").len(), 1);
         }
         client.batch_execute("ROLLBACK").await.expect("it is open");
@@ -47,7 +47,7 @@ fn a_session_is_served_by_the_threads_of_its_home() {
         assert_eq!(place(&client).await, (Some(1), Some(1)));
         client.batch_execute("RESET atoll.home").await.expect("reset");
         assert_eq!(place(&client).await, (None, None));
-        // A client that vanishes at home, in the midst of a statement, and one that waits there when the server stops.
+        // A client that vanishes during a statement, and one that is idle when the server stops, both at home.
         drop(client);
         let mut vanishes = begin(&server, &[]);
         for text in ["SET atoll.home = 1\0", &format!("{ENDLESS}\0")] {
@@ -90,13 +90,13 @@ fn sessions_of_a_role_begin_with_its_settings() {
         assert_eq!(place(&ann).await, (Some(1), Some(1)));
         assert_eq!(setting(&ann, "atoll.home").await, "1");
         assert_eq!(setting(&ann, "statement_timeout").await, "5s");
-        // As psql's \drds asks for it.
+        // psql's \drds runs this query.
         let told = "SELECT array_to_string(setconfig, ';'), array_to_string(rolconfig, ';')
                     FROM pg_db_role_setting JOIN pg_roles AS r ON r.oid = setrole WHERE rolname = 'ann'";
         let told = ann.query_one(told, &[]).await.expect("settings of roles");
         let wanted = "atoll.home=1;statement_timeout=5s";
         assert_eq!((told.get::<_, &str>(0), told.get::<_, &str>(1)), (wanted, wanted));
-        // What the client asks for counts more.
+        // The client's own settings take precedence.
         let mut config = Config::new();
         config.host(server.address.ip().to_string()).port(server.address.port()).dbname("atoll");
         config.user("ann").password("a").options("-c atoll.home=0");

@@ -6,7 +6,7 @@ use atoll_server::ServerOptions;
 
 use crate::support::{STARTUP, TestServer, block_on, message};
 
-/// Numbers that look random, the same in each run.
+/// Pseudo-random numbers, the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -18,7 +18,7 @@ impl Numbers {
     }
 }
 
-/// Sends bytes, and reads until the server closes the connection. What it answered.
+/// Sends bytes, and returns what the server answers until it closes the connection.
 fn send(server: &TestServer, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(server.address).expect("it listens");
     // The server may have closed it already.
@@ -30,7 +30,7 @@ fn send(server: &TestServer, bytes: &[u8]) -> Vec<u8> {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
             panic!("the connection is still open after a minute; it was sent {bytes:?}");
         }
-        // It may have been reset, since not all was read.
+        // The connection may be reset, since not all data was read.
         _ => answer,
     }
 }
@@ -69,7 +69,7 @@ fn bytes_that_are_not_the_protocol_end_their_connection_alone() {
     });
 }
 
-/// Values of every kind in binary form, with the type and the number of each.
+/// Values of every kind in binary form, with their type names and OIDs.
 const VALUES: [(&str, u32, &[u8]); 13] = [
     ("int2", 21, &[0, 7]),
     ("int8", 20, &[0, 0, 0, 0, 0, 0, 0, 7]),
@@ -90,7 +90,7 @@ const VALUES: [(&str, u32, &[u8]); 13] = [
     ("json", 114, b"{\"a\": [1]}"),
 ];
 
-/// A statement with all of them as parameters and as results.
+/// A statement with all of them as parameters and results.
 fn extended() -> Vec<u8> {
     let casts = VALUES.iter().enumerate().map(|(at, (of, ..))| format!("${}::{of}", at + 1));
     let mut parse = format!("\0SELECT {}\0", casts.collect::<Vec<_>>().join(", ")).into_bytes();
@@ -112,7 +112,7 @@ fn copy(options: &str, data: &[u8]) -> Vec<u8> {
     [message(b'Q', sql.as_bytes()), message(b'd', data), message(b'c', b"")].concat()
 }
 
-/// What clients send, as it should be.
+/// Valid conversations.
 fn conversations() -> [Vec<u8>; 5] {
     let mut binary = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0".to_vec();
     for row in 0..3 {
@@ -130,7 +130,7 @@ fn conversations() -> [Vec<u8>; 5] {
     ]
 }
 
-/// Codes of the errors in an answer.
+/// SQLSTATEs of the errors in an answer.
 fn sqlstates(mut answer: &[u8]) -> Vec<String> {
     let mut codes = Vec::new();
     while let Some((header, rest)) = answer.split_at_checked(5) {
@@ -197,12 +197,13 @@ fn deep_statements_are_errors() {
 }
 
 #[test]
-fn clients_that_never_log_in_take_no_places() {
-    let server = TestServer::of(ServerOptions { connections_max: 1, ..ServerOptions::default() });
+fn clients_that_never_log_in_use_no_connections() {
+    let server =
+        TestServer::with_options(ServerOptions { connections_max: 1, ..ServerOptions::default() });
     let silent = || {
         let mut stream = TcpStream::connect(server.address).expect("it listens");
         stream.write_all(STARTUP).expect("sent");
-        // It asks for a password.
+        // The server asks for a password.
         stream.read_exact(&mut [0]).expect("an answer");
         stream
     };
@@ -213,9 +214,10 @@ fn clients_that_never_log_in_take_no_places() {
         let mut config = tokio_postgres::Config::new();
         config.host(server.address.ip().to_string()).port(server.address.port());
         config.user("ann").password("pencil").dbname("atoll");
-        let (_client, connection) = config.connect(tokio_postgres::NoTls).await.expect("a place");
+        let (_client, connection) =
+            config.connect(tokio_postgres::NoTls).await.expect("a connection");
         tokio::spawn(connection);
-        let second = config.connect(tokio_postgres::NoTls).await.err().expect("there is one place");
+        let second = config.connect(tokio_postgres::NoTls).await.err().expect("the limit is one");
         assert_eq!(second.code().map(|state| state.code()), Some("53300"), "{second:?}");
     });
 }

@@ -1,9 +1,8 @@
-//! The sqllogictest suite of the SQL engine, asked over PostgreSQL's protocol.
+//! The sqllogictest suite of the SQL engine over PostgreSQL's protocol.
 //!
-//! Every statement is prepared, which tells the types of its columns, and then sent as text. PostgreSQL
-//! writes some values otherwise than the suite does (`t` for `true`), so that each is brought into the
-//! form of the suite by its type; of lists, structs, maps, times and intervals only words and
-//! numbers are compared.
+//! Every statement is prepared, to get its column types, and then sent as text. PostgreSQL writes some values
+//! differently from the suite (`t` for `true`), so each is converted to the suite's format by its type; for lists,
+//! structs, maps, times and intervals only words and numbers are compared.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +16,7 @@ use tokio_postgres::{Client, Config, Error, NoTls, SimpleQueryMessage, SimpleQue
 use crate::login::as_owner;
 use crate::support::{TestServer, block_on};
 
-/// Stands before a value of which only words and numbers are compared.
+/// Marks a value of which only words and numbers are compared.
 const LOOSE: char = '\u{1}';
 
 /// A connection, and the thread that drives it.
@@ -27,7 +26,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn of(server: &TestServer) -> Self {
+    fn open(server: &TestServer) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a thread");
         let mut config = Config::new();
@@ -59,9 +58,9 @@ impl Connection {
     }
 }
 
-/// What a statement without rows did: the suite asks those that change rows for the number of them.
+/// The result of a statement without rows: the suite asks those that change rows for their number.
 fn counted(sql: &str, messages: &[SimpleQueryMessage]) -> DBOutput<DefaultColumnType> {
-    // The columns of what EXECUTE runs are not told before.
+    // EXECUTE does not announce the columns of its statement.
     let mut rows = rows_of(messages).peekable();
     if let Some(first) = rows.peek() {
         let types = vec![DefaultColumnType::Any; first.len()];
@@ -99,12 +98,12 @@ impl DB for Connection {
     }
 
     fn engine_name(&self) -> &'static str {
-        // `skipif server` is for what PostgreSQL's protocol has otherwise.
+        // `skipif server` marks differences in PostgreSQL's protocol.
         "server"
     }
 }
 
-/// What the server answered, with all its parts.
+/// The complete error from the server.
 #[derive(Debug)]
 struct Failure(Error);
 
@@ -125,13 +124,13 @@ fn kind(of: &Type) -> DefaultColumnType {
     match *of {
         Type::INT2 | Type::INT4 | Type::INT8 | Type::OID => DefaultColumnType::Integer,
         Type::FLOAT4 | Type::FLOAT8 => DefaultColumnType::FloatingPoint,
-        // Decimals, and whole numbers that no type of PostgreSQL holds.
+        // Decimals, and integers too large for PostgreSQL's integer types.
         Type::NUMERIC => DefaultColumnType::Any,
         _ => DefaultColumnType::Text,
     }
 }
 
-/// A value as the suite writes it.
+/// A value in the suite's format.
 fn cell(of: &Type, text: Option<&str>) -> String {
     let Some(text) = text else { return "NULL".to_owned() };
     let is_container = matches!(of.kind(), Kind::Array(_));
@@ -139,7 +138,7 @@ fn cell(of: &Type, text: Option<&str>) -> String {
         Type::BOOL => if text == "t" { "true" } else { "false" }.to_owned(),
         Type::FLOAT4 => text.parse::<f32>().expect("a float").to_string(),
         Type::FLOAT8 => text.parse::<f64>().expect("a float").to_string(),
-        // Digits behind the second are as many as there have to be.
+        // Fractional seconds have no trailing zeros.
         Type::TIMESTAMP | Type::TIME => format!("{LOOSE}{text}"),
         Type::TIMESTAMPTZ => format!("{LOOSE}{}", with_zone(text)),
         Type::BYTEA => text.trim_start_matches("\\x").to_owned(),
@@ -166,7 +165,7 @@ fn is_same(normalize: Normalizer, actual: &[Vec<String>], expected: &[String]) -
     actual == expected || (is_loose && loosened(&actual) == loosened(&expected))
 }
 
-/// Words and numbers of each row, without quotes and brackets, in an order that these do not change.
+/// Words and numbers of each row, without quotes and brackets, in an order that does not depend on them.
 fn loosened(rows: &[String]) -> Vec<String> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     let word = |word: &str| match word.parse::<f64>() {
@@ -211,12 +210,12 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Every file in a database of its own, and what fails in it.
+/// Runs every file with its own database, and reports the failures.
 fn failure_of(file: &Path) -> Option<String> {
     let server = TestServer::with_passwords();
     block_on(as_owner(&server, &["CREATE ROLE boss SUPERUSER LOGIN PASSWORD 'b'"]));
     let mut runner = Runner::new(|| {
-        let connection = Connection::of(&server);
+        let connection = Connection::open(&server);
         async move { Ok(connection) }
     });
     runner.with_validator(is_same);
@@ -224,8 +223,8 @@ fn failure_of(file: &Path) -> Option<String> {
     runner.run_file(file).err().map(|error| error.display(false).to_string())
 }
 
-/// The suite names its files from the folder of the SQL engine, and a folder is the whole process's: it runs in a process
-/// of its own.
+/// The suite's file names are relative to the SQL engine's folder, and the working directory belongs to the process, so
+/// it runs in a separate process.
 #[test]
 fn the_suite_holds_over_the_protocol() {
     let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql");

@@ -26,7 +26,7 @@ pub(crate) async fn as_owner(server: &TestServer, statements: &[&str]) {
 }
 
 #[test]
-fn a_role_logs_in_with_its_password_alone() {
+fn a_role_logs_in_only_with_its_password() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(
@@ -67,7 +67,7 @@ fn guessing_is_refused() {
 }
 
 #[test]
-fn many_guesses_at_once_are_no_more_guesses() {
+fn concurrent_guesses_are_limited() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(&server, &["CREATE ROLE ann LOGIN PASSWORD 'pencil'"]).await;
@@ -96,7 +96,7 @@ fn a_pool_may_open_many_connections_at_once() {
 }
 
 #[test]
-fn clients_that_leave_when_asked_for_a_password_have_not_guessed_one() {
+fn leaving_at_the_password_prompt_is_not_a_guess() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(&server, &["CREATE ROLE ann LOGIN PASSWORD 'pencil'"]).await;
@@ -111,7 +111,7 @@ fn clients_that_leave_when_asked_for_a_password_have_not_guessed_one() {
 }
 
 #[test]
-fn roles_do_what_they_may() {
+fn role_attributes_decide_what_is_allowed() {
     let server = TestServer::with_passwords();
     block_on(async {
         let roles =
@@ -141,7 +141,7 @@ fn roles_do_what_they_may() {
 }
 
 #[test]
-fn files_of_the_server_are_for_those_who_may() {
+fn server_files_need_a_right() {
     let server = TestServer::with_passwords();
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("secret.csv");
@@ -194,7 +194,7 @@ fn passwords_are_not_shown() {
 }
 
 #[test]
-fn a_session_is_ended_by_those_who_may() {
+fn terminating_a_session_needs_a_right() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(
@@ -235,7 +235,7 @@ fn a_statement_is_cancelled_and_its_session_killed() {
                 other.simple_query(&cancel).await.expect("it may");
             };
             let (ended, ()) = tokio::join!(one.simple_query(ENDLESS), cancelled);
-            let error = ended.expect_err("it has no end");
+            let error = ended.expect_err("it never ends");
             assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{cancel}");
         }
         other.simple_query(&format!("KILL {number}")).await.expect("it may");
@@ -247,7 +247,7 @@ fn a_statement_is_cancelled_and_its_session_killed() {
 }
 
 #[test]
-fn roles_give_themselves_no_more_than_they_have() {
+fn roles_cannot_escalate_their_rights() {
     let server = TestServer::with_passwords();
     block_on(async {
         let roles = [
@@ -280,7 +280,7 @@ fn roles_give_themselves_no_more_than_they_have() {
 }
 
 #[test]
-fn files_are_out_of_reach_once_the_right_is_taken() {
+fn revoking_the_right_to_files_takes_effect() {
     let server = TestServer::with_passwords();
     block_on(async {
         let role = "CREATE ROLE filer LOGIN PASSWORD 'pencil' IN ROLE pg_read_write_server_files";

@@ -9,12 +9,12 @@ use crate::console::{log_in as log_in_to_console, post, status};
 use crate::login::{as_owner, log_in};
 use crate::support::{TestServer, block_on};
 
-/// A server that logs all statements as slow, and who does what, to files of a directory.
+/// A server that logs all statements as slow, and the audit log, to files in a directory.
 fn started(directory: &Path) -> TestServer {
     let target = |name: &str| LogTarget::File(directory.join(name));
     let slow = Some((Duration::ZERO, target("slow.json")));
     let logs = LogOptions { slow, audit: Some(target("audit.json")), ..LogOptions::default() };
-    let server = TestServer::of(ServerOptions { logs, ..ServerOptions::default() });
+    let server = TestServer::with_options(ServerOptions { logs, ..ServerOptions::default() });
     let roles =
         ["CREATE ROLE boss SUPERUSER LOGIN PASSWORD 'b'", "CREATE ROLE ann LOGIN PASSWORD 'a'"];
     block_on(as_owner(&server, &roles));
@@ -27,14 +27,14 @@ fn lines(directory: &Path, name: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
 }
 
-/// Those of an event, or of a statement that begins so.
+/// The lines of an event, or of statements with this prefix.
 fn having<'a>(lines: &'a [Value], key: &str, begins: &str) -> Vec<&'a Value> {
     let is_it = |line: &&Value| line[key].as_str().is_some_and(|it| it.starts_with(begins));
     lines.iter().filter(is_it).collect()
 }
 
 #[test]
-fn slow_statements_are_told_with_what_they_came_to() {
+fn slow_statements_are_logged_with_their_results() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut server = started(directory.path());
     block_on(async {
@@ -61,19 +61,22 @@ fn slow_statements_are_told_with_what_they_came_to() {
 }
 
 #[test]
-fn statements_that_are_not_slow_are_not_told() {
+fn fast_statements_are_not_logged() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("slow.json");
     let slow = Some((Duration::from_secs(3600), LogTarget::File(path)));
     let logs = LogOptions { slow, ..LogOptions::default() };
-    let server =
-        TestServer::of(ServerOptions { logs, trusts_all: true, ..ServerOptions::default() });
+    let server = TestServer::with_options(ServerOptions {
+        logs,
+        trusts_all: true,
+        ..ServerOptions::default()
+    });
     block_on(async { drop(server.connect().await.simple_query("SELECT 1").await) });
     assert_eq!(lines(directory.path(), "slow.json").len(), 0);
 }
 
 #[test]
-fn who_did_what_is_told() {
+fn audited_events_are_logged() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut server = started(directory.path());
     let backup = directory.path().join("backup");
@@ -124,7 +127,7 @@ fn who_did_what_is_told() {
 }
 
 #[test]
-fn the_console_is_told_of_like_the_others() {
+fn console_events_are_logged_too() {
     let directory = tempfile::tempdir().expect("a directory");
     let server = started(directory.path());
     assert_eq!(log_in_to_console(server.http, "boss", "x"), None);
@@ -142,7 +145,7 @@ fn the_console_is_told_of_like_the_others() {
     assert_eq!((&slow[0]["application"], &slow[0]["rows"]), (&"console".into(), &3.into()));
 }
 
-/// Ways to say a password, all of which are `very secret`; some of them are not taken.
+/// Statements with the password `very secret`; some of them fail.
 const PASSWORDS: [&str; 9] = [
     "ALTER ROLE boss PASSWORD 'very secret'",
     "/* a /* b */ c */ ALTER ROLE boss -- d\n PASSWORD 'very secret'",
@@ -185,7 +188,7 @@ fn passwords_are_in_no_log() {
 }
 
 #[test]
-fn files_are_for_their_owner_and_opened_anew_when_they_were_renamed() {
+fn files_are_private_and_reopened_after_a_rename() {
     let directory = tempfile::tempdir().expect("a directory");
     let server = started(directory.path());
     let (path, old) = (directory.path().join("audit.json"), directory.path().join("audit.1"));
@@ -203,7 +206,7 @@ fn files_are_for_their_owner_and_opened_anew_when_they_were_renamed() {
 }
 
 #[test]
-fn a_log_that_cannot_be_opened_stops_the_start() {
+fn a_log_that_cannot_be_opened_prevents_the_start() {
     let server = TestServer::start();
     let logs =
         LogOptions { audit: Some(LogTarget::File("/proc/audit".into())), ..LogOptions::default() };

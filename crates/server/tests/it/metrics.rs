@@ -6,7 +6,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::support::{TestServer, block_on};
 
-/// Status line and body of what a path gives.
+/// Status line and body of the response for a path.
 pub(crate) fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -34,7 +34,7 @@ fn statements_and_sessions_are_counted() {
         ] {
             assert!(metrics.lines().any(|it| it == line), "{line}\n{metrics}");
         }
-        // What is prepared does not count; each statement does once.
+        // PREPARE does not count; each execution does once.
         assert_eq!(server.database.activity().finished(), 3);
         for path in ["/healthz", "/readyz"] {
             assert!(get(server.http, path).starts_with("HTTP/1.1 200"), "{path}");
@@ -43,7 +43,7 @@ fn statements_and_sessions_are_counted() {
     });
 }
 
-/// The value of a figure.
+/// The value of a metric.
 fn figure(metrics: &str, name: &str) -> f64 {
     let line = metrics.lines().find(|line| line.split_once(' ').is_some_and(|it| it.0 == name));
     let value = line.and_then(|line| line.rsplit_once(' ')).map(|(_, value)| value);

@@ -37,7 +37,7 @@ fn values_come_back_in_binary_form() {
 }
 
 #[test]
-fn rows_that_are_not_those_that_were_told_are_refused() {
+fn rows_that_differ_from_their_description_are_refused() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -63,7 +63,7 @@ fn rows_that_are_not_those_that_were_told_are_refused() {
 }
 
 #[test]
-fn lists_go_both_ways() {
+fn lists_round_trip() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -143,7 +143,7 @@ fn a_portal_gives_its_rows_in_portions() {
 }
 
 #[test]
-fn moments_become_the_texts_that_a_statement_makes_of_them() {
+fn dates_and_times_become_text_as_in_a_cast() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -174,7 +174,7 @@ fn moments_become_the_texts_that_a_statement_makes_of_them() {
 }
 
 #[test]
-fn a_parameter_beside_itself_alone_has_the_type_that_it_is_declared_with() {
+fn a_parameter_compared_with_itself_keeps_its_declared_type() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -199,7 +199,7 @@ fn a_text_that_is_cast_to_a_list_is_read_as_one() {
 }
 
 #[test]
-fn a_driver_is_told_that_all_its_statements_are_forgotten() {
+fn deallocate_all_has_postgresqls_tag() {
     let server = TestServer::start();
     let answer = answers(&server, &[message(b'Q', b"DEALLOCATE ALL\0")]);
     assert!(answer.windows(15).any(|tag| tag == b"DEALLOCATE ALL\0"), "{answer:?}");
@@ -306,7 +306,7 @@ fn parameters_of_on_conflict_have_types() {
 }
 
 #[test]
-fn plain_columns_tell_their_table_and_number() {
+fn plain_columns_have_their_table_and_number() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -318,7 +318,7 @@ fn plain_columns_tell_their_table_and_number() {
             )
             .await
             .expect("tables");
-        // What pg_attribute says of the name, and what the statement's description does.
+        // The name according to pg_attribute, and according to the statement's description.
         let number = async |name: &str| {
             let (table, column) = name.rsplit_once('.')?;
             let sql = "SELECT attrelid, attnum FROM pg_attribute WHERE attrelid = TABLE::regclass AND attname = $1";
@@ -357,7 +357,7 @@ fn plain_columns_tell_their_table_and_number() {
 }
 
 #[test]
-fn rows_of_texts_tell_their_columns_whichever_way_they_are_found() {
+fn simple_queries_describe_their_columns_on_every_path() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;

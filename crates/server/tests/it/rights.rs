@@ -5,7 +5,7 @@ use tokio_postgres::error::SqlState;
 use crate::login::{as_owner, log_in};
 use crate::support::{TestServer, block_on};
 
-/// Two roles, a table, a view of one of its columns, a schema and a sequence.
+/// Creates two roles, a table, a view of one of its columns, a schema and a sequence.
 const OBJECTS: [&str; 8] = [
     "CREATE ROLE ann LOGIN PASSWORD 'a'",
     "CREATE ROLE bob LOGIN PASSWORD 'b'",
@@ -27,7 +27,7 @@ async fn denied(client: &Client, sql: &str) {
 }
 
 #[test]
-fn who_may_insert_may_copy_rows_in() {
+fn the_insert_privilege_allows_copy_from() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(&server, &OBJECTS).await;
@@ -48,7 +48,7 @@ fn who_may_insert_may_copy_rows_in() {
             ("COPY nowhere FROM STDIN", SqlState::UNDEFINED_TABLE),
             ("COPY item (id, nothing) FROM STDIN", SqlState::UNDEFINED_COLUMN),
         ] {
-            // The driver takes the answer to its second Sync for that of its next statement.
+            // The driver takes the answer to its second Sync for the answer to its next statement.
             let ann = log_in(&server, "ann", "a").await.expect("ann");
             let refused = ann.copy_in::<_, bytes::Bytes>(sql).await.err().expect(sql);
             assert_eq!(refused.code(), Some(&state), "{sql}: {refused:?}");
@@ -57,7 +57,7 @@ fn who_may_insert_may_copy_rows_in() {
 }
 
 #[test]
-fn a_role_may_nothing_before_it_is_granted() {
+fn a_role_has_no_rights_before_a_grant() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(&server, &OBJECTS).await;
@@ -115,7 +115,7 @@ fn a_role_may_nothing_before_it_is_granted() {
 }
 
 #[test]
-fn each_right_allows_what_it_is_about() {
+fn each_right_allows_its_operations() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(&server, &OBJECTS).await;
@@ -158,7 +158,7 @@ fn each_right_allows_what_it_is_about() {
 }
 
 #[test]
-fn what_is_revoked_is_gone_at_once_also_for_prepared_statements() {
+fn revoked_rights_end_at_once_also_for_prepared_statements() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(&server, &OBJECTS).await;
@@ -185,7 +185,7 @@ fn what_is_revoked_is_gone_at_once_also_for_prepared_statements() {
 }
 
 #[test]
-fn texts_that_others_have_planned_are_not_open_to_all() {
+fn cached_plans_of_others_check_rights() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(&server, &OBJECTS).await;
@@ -204,7 +204,7 @@ fn texts_that_others_have_planned_are_not_open_to_all() {
 }
 
 #[test]
-fn owners_do_what_they_want_with_what_is_theirs() {
+fn owners_have_all_rights_to_their_objects() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(&server, &OBJECTS).await;
@@ -224,7 +224,7 @@ fn owners_do_what_they_want_with_what_is_theirs() {
         allowed(&bob, "GRANT SELECT ON own TO PUBLIC").await;
         denied(&bob, "GRANT INSERT ON own TO PUBLIC").await;
         denied(&bob, "DROP TABLE own").await;
-        // What a view reads, its owner needs.
+        // A view's owner needs the rights to what it reads.
         allowed(&ann, "CREATE VIEW names AS SELECT name FROM item").await;
         denied(&ann, "SELECT * FROM names").await;
         as_owner(&server, &["GRANT SELECT ON item TO ann"]).await;
@@ -245,7 +245,7 @@ fn owners_do_what_they_want_with_what_is_theirs() {
 }
 
 #[test]
-fn a_view_of_the_session_reads_what_its_user_may() {
+fn temporary_views_check_the_rights_of_their_user() {
     let server = TestServer::with_passwords();
     block_on(async {
         as_owner(&server, &OBJECTS).await;

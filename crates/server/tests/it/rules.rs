@@ -25,12 +25,13 @@ pub(crate) fn rules(text: &str) -> Option<LoginRules> {
 }
 
 pub(crate) fn started(text: &str) -> TestServer {
-    let server = TestServer::of(ServerOptions { rules: rules(text), ..ServerOptions::default() });
+    let server =
+        TestServer::with_options(ServerOptions { rules: rules(text), ..ServerOptions::default() });
     block_on(as_owner(&server, &ROLES));
     server
 }
 
-/// What a client is told that is not let in.
+/// The error for a refused client.
 fn refusal(refused: Result<tokio_postgres::Client, Error>) -> (SqlState, String) {
     let error = refused.expect_err("it is refused");
     let told = error.as_db_error().expect("the server says why");
@@ -68,7 +69,7 @@ fn a_rule_for_tls_lets_no_one_in_without() {
     assert!(message.ends_with("no encryption"), "{message}");
 }
 
-/// A certificate that signs itself, and its key; none where there is no openssl.
+/// A self-signed certificate and its key; None if openssl is missing.
 pub(crate) fn certificate(directory: &Path) -> Option<TlsFiles> {
     let (certificate, key) = (directory.join("server.pem"), directory.join("server.key"));
     let mut made = Command::new("openssl");
@@ -87,7 +88,7 @@ pub(crate) fn certificate(directory: &Path) -> Option<TlsFiles> {
     made.status.success().then_some(TlsFiles { certificate, key })
 }
 
-/// What psql is told when it logs in with these options; none where there is no psql.
+/// The error when psql logs in with these options; None if psql is missing.
 pub(crate) fn psql(server: &TestServer, password: &str, options: &str) -> Option<String> {
     let port = server.address.port();
     let options = format!("host=127.0.0.1 port={port} dbname=atoll {options}");
@@ -110,7 +111,7 @@ fn a_rule_for_tls_lets_those_in_who_have_it() {
         return skip(Need::Postgresql, "no openssl");
     };
     let verified = format!("sslmode=verify-full sslrootcert={}", tls.certificate.display());
-    let server = TestServer::of(ServerOptions {
+    let server = TestServer::with_options(ServerOptions {
         rules: rules("[[login]]\nroles = ['+staff']\ntls = true\nmethod = 'scram'\n"),
         tls: Some(tls),
         ..ServerOptions::default()
@@ -119,7 +120,7 @@ fn a_rule_for_tls_lets_those_in_who_have_it() {
     let bound = format!("user=ann channel_binding=require {verified}");
     let Some(told) = psql(&server, "a", &bound) else { return skip(Need::Postgresql, "no psql") };
     assert_eq!(told, "ann\n");
-    let told = |password, options: &str| psql(&server, password, options).expect("it was there");
+    let told = |password, options: &str| psql(&server, password, options).expect("it is installed");
     let wrong = told("x", &bound);
     assert!(wrong.contains("password authentication failed"), "{wrong}");
     let bob = told("b", &format!("user=bob {verified}"));
@@ -150,7 +151,7 @@ fn rules_can_be_changed_and_bad_ones_change_nothing() {
 #[test]
 fn a_server_that_trusts_asks_for_a_password_where_a_rule_says_so() {
     let text = "[[login]]\nroles = ['bob']\nmethod = 'scram'\n[[login]]\nmethod = 'trust'\n";
-    let server = TestServer::of(ServerOptions {
+    let server = TestServer::with_options(ServerOptions {
         rules: rules(text),
         trusts_all: true,
         ..ServerOptions::default()
@@ -186,7 +187,8 @@ fn users_of_the_machine_are_let_in_over_the_socket_as_rules_say() {
         ..ServerOptions::default()
     };
     let own = own_name();
-    let server = TestServer::of(options("[[login]]\nfrom = ['local']\nmethod = 'peer'\n"));
+    let server =
+        TestServer::with_options(options("[[login]]\nfrom = ['local']\nmethod = 'peer'\n"));
     block_on(async {
         as_owner(&server, &ROLES).await;
         let socket = directory.path();
@@ -220,5 +222,9 @@ fn the_console_asks_the_same_rules() {
     assert_eq!(status(&get(server.http, "/api/session", &cookie)), "200");
     let others = rules("[[login]]\nroles = ['bob']\nmethod = 'scram'\n");
     server.reloader.set_rules(others).expect("rules");
-    assert_eq!(status(&get(server.http, "/api/session", &cookie)), "401", "she is out at once");
+    assert_eq!(
+        status(&get(server.http, "/api/session", &cookie)),
+        "401",
+        "her log-in ends at once"
+    );
 }

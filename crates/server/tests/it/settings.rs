@@ -4,7 +4,7 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::support::{ENDLESS, TestServer, block_on, startup};
 
-/// The only value of the first row that a statement gives.
+/// The single value of a statement's first row.
 async fn value(client: &Client, sql: &str) -> Option<String> {
     let rows = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     rows.iter().find_map(|message| match message {
@@ -48,7 +48,7 @@ fn settings_of_drivers_are_set_and_shown() {
 }
 
 #[test]
-fn programs_have_settings_of_their_own() {
+fn custom_settings_are_supported() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -97,7 +97,7 @@ fn a_prepared_statement_follows_the_search_path() {
 }
 
 #[test]
-fn a_statement_ends_after_its_time() {
+fn statement_timeout_ends_a_statement() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
@@ -116,7 +116,7 @@ fn a_statement_ends_after_its_time() {
 }
 
 #[test]
-fn a_wait_for_a_lock_ends_after_its_time() {
+fn lock_timeout_ends_a_wait() {
     let server = TestServer::start();
     block_on(async {
         let (holder, other) = (server.connect().await, server.connect().await);
@@ -168,7 +168,7 @@ fn a_session_begins_in_the_time_zone_of_its_client() {
     let begun = startup(&server, &[("TimeZone", "Europe/Berlin")]);
     let told = String::from_utf8_lossy(&begun).into_owned();
     assert!(told.contains("TimeZone\0Europe/Berlin\0"), "{told:?}");
-    // As the JVM's zone +02:00 is sent by pgjdbc.
+    // pgjdbc sends the JVM's zone +02:00 like this.
     let begun = startup(&server, &[("TimeZone", "GMT-02:00")]);
     assert!(String::from_utf8_lossy(&begun).contains("TimeZone\0GMT-02:00\0"));
     let refused = startup(&server, &[("TimeZone", "Nowhere/X")]);
@@ -203,7 +203,7 @@ fn the_time_zone_is_set_shown_and_reset() {
 }
 
 #[test]
-fn a_path_of_schemas_holds_as_long_as_its_setting() {
+fn search_path_follows_the_scope_of_its_setting() {
     const WHERE: &str = "SELECT a FROM t LIMIT 1";
     let server = TestServer::start();
     block_on(async {
@@ -233,7 +233,7 @@ fn a_path_of_schemas_holds_as_long_as_its_setting() {
 }
 
 #[test]
-fn how_a_transaction_runs_is_shown_as_it_is() {
+fn transaction_modes_are_shown() {
     const SHOWN: &str = "SHOW transaction_isolation";
     let server = TestServer::start();
     block_on(async {
@@ -270,7 +270,7 @@ fn how_a_transaction_runs_is_shown_as_it_is() {
 }
 
 #[test]
-fn a_session_that_discards_all_is_as_it_began() {
+fn discard_all_resets_the_session() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;

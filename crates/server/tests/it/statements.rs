@@ -3,7 +3,7 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::support::{TestServer, block_on};
 
-/// Rows of all statements as texts, and the number that each tag tells.
+/// The rows of all statements as text, and the count in each tag.
 async fn answers(client: &Client, sql: &str) -> Vec<String> {
     let messages =
         client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
@@ -40,7 +40,7 @@ fn statements_sent_together_are_one_transaction() {
         let error = failed.expect_err("a division by zero");
         assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO), "{error:?}");
         assert_eq!(answers(&client, "SELECT count(*) FROM t").await, ["0", "#1"]);
-        // What COMMIT ends stays.
+        // Work before COMMIT is committed.
         let failed = client
             .simple_query(
                 "INSERT INTO t VALUES (1); COMMIT; INSERT INTO t VALUES (2); SELECT 1 / 0",
@@ -48,7 +48,7 @@ fn statements_sent_together_are_one_transaction() {
             .await;
         assert!(failed.is_err());
         assert_eq!(answers(&client, "SELECT a FROM t").await, ["1", "#1"]);
-        // BEGIN makes the transaction one that goes on.
+        // BEGIN makes the transaction explicit, so it continues.
         answers(&client, "INSERT INTO t VALUES (3); BEGIN; INSERT INTO t VALUES (4)").await;
         answers(&client, "ROLLBACK").await;
         assert_eq!(answers(&client, "SELECT a FROM t").await, ["1", "#1"]);
@@ -72,13 +72,13 @@ fn a_failed_transaction_refuses_all_but_its_end() {
 }
 
 #[test]
-fn an_error_tells_its_code_and_its_place() {
+fn errors_have_a_code_and_a_position() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
         let error = client.simple_query("SELECT 'ä';\n SELECT nix FROM (SELECT 1 AS a) t").await;
         let error = error.expect_err("there is no such column");
-        let error = error.as_db_error().expect("the server tells it");
+        let error = error.as_db_error().expect("a server error");
         assert_eq!(error.code(), &SqlState::UNDEFINED_COLUMN);
         let place = tokio_postgres::error::ErrorPosition::Original(21);
         assert_eq!(error.position(), Some(&place), "{error:?}");
@@ -123,7 +123,7 @@ fn a_large_result_arrives_whole() {
 }
 
 #[test]
-fn an_error_tells_what_it_is_about_and_what_to_do() {
+fn errors_name_their_objects_and_a_remedy() {
     let server = TestServer::start();
     block_on(async {
         let (ann, other) = (server.connect().await, server.connect().await);
@@ -162,17 +162,16 @@ fn an_error_tells_what_it_is_about_and_what_to_do() {
             result
         };
         let (one, two) = tokio::join!(update(&ann, 2), update(&other, 1));
-        let error =
-            [one, two].into_iter().find_map(Result::err).expect("one of them waits in vain");
+        let error = [one, two].into_iter().find_map(Result::err).expect("a deadlock");
         let error = error.as_db_error().expect("the server's error");
         assert_eq!(error.code().code(), "40P01");
-        let detail = error.detail().expect("who waits for whom");
+        let detail = error.detail().expect("the wait cycle");
         assert!(detail.lines().count() == 2 && detail.contains("waits for"), "{detail}");
     });
 }
 
 #[test]
-fn columns_without_names_are_called_as_in_postgresql() {
+fn unnamed_columns_are_named_as_in_postgresql() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;

@@ -16,11 +16,11 @@ use atoll_topology::Machine;
 use tokio::sync::oneshot;
 use tokio_postgres::{Client, Config, NoTls};
 
-/// A query that does not end by itself.
+/// A query that never ends on its own.
 pub(crate) const ENDLESS: &str =
     "SELECT sum((a.x * b.x) % 7) FROM range(1000000) a(x), range(1000000) b(x)";
 
-/// The first message of the user `ann`.
+/// The startup message of the user `ann`.
 pub(crate) const STARTUP: &[u8] = b"\0\0\0\x21\0\x03\0\0user\0ann\0database\0atoll\0\0";
 
 /// A message of this kind.
@@ -31,7 +31,7 @@ pub(crate) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Sends the first message, these, and the last one; all that is answered.
+/// Sends the startup message, these messages and Terminate; returns the whole response.
 pub(crate) fn answers(server: &TestServer, messages: &[Vec<u8>]) -> Vec<u8> {
     let mut stream = TcpStream::connect(server.address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
@@ -54,22 +54,22 @@ pub(crate) struct TestServer {
 }
 
 impl TestServer {
-    /// A server of an empty database, which asks for no passwords.
+    /// A server with an empty database and without passwords.
     pub(crate) fn start() -> Self {
-        Self::of(ServerOptions { trusts_all: true, ..ServerOptions::default() })
+        Self::with_options(ServerOptions { trusts_all: true, ..ServerOptions::default() })
     }
 
-    /// A server of an empty database, which asks everyone for a password.
+    /// A server with an empty database that requires passwords.
     pub(crate) fn with_passwords() -> Self {
-        Self::of(ServerOptions::default())
+        Self::with_options(ServerOptions::default())
     }
 
-    /// A server of an empty database with these options.
-    pub(crate) fn of(options: ServerOptions) -> Self {
+    /// A server with an empty database and these options.
+    pub(crate) fn with_options(options: ServerOptions) -> Self {
         Self::over(options, None)
     }
 
-    /// A server of the database in a directory, or of one in memory.
+    /// A server with the database in a directory, or with one in memory.
     pub(crate) fn over(options: ServerOptions, directory: Option<PathBuf>) -> Self {
         let machine = Arc::new(Machine::discover().expect("the machine can be read"));
         let kernel = Arc::new(LiveKernel::new());
@@ -77,7 +77,7 @@ impl TestServer {
         Self::on(runtime.expect("the pools start"), options, directory)
     }
 
-    /// A server of an empty database on a machine of two nodes, of which the kernel knows nothing.
+    /// A server with an empty database on a simulated machine of two nodes.
     pub(crate) fn on_two_nodes(options: ServerOptions) -> Self {
         let machine = Arc::new(machines::two_nodes());
         let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
@@ -121,7 +121,7 @@ impl TestServer {
         Self { database, address, http, flight, reloader, stop, served }
     }
 
-    /// Stops it, and waits until it has.
+    /// Stops the server, and waits until it has stopped.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());
         if let Some(served) = self.served.take() {
@@ -140,13 +140,13 @@ impl TestServer {
     }
 }
 
-/// What the server answers to the first message of the user `ann` with these parameters, until it waits for more or
-/// ends the connection.
+/// The server's response to a startup message of the user `ann` with these parameters, until it waits for more or ends
+/// the connection.
 pub(crate) fn startup(server: &TestServer, parameters: &[(&str, &str)]) -> Vec<u8> {
     let mut stream = begin(server, parameters);
     let mut answer = Vec::new();
     let mut piece = [0; 4096];
-    // The last message says that statements may come.
+    // ReadyForQuery ends the startup.
     while !answer.ends_with(b"Z\0\0\0\x05I") {
         match stream.read(&mut piece).expect("an answer") {
             0 => break,
@@ -156,7 +156,7 @@ pub(crate) fn startup(server: &TestServer, parameters: &[(&str, &str)]) -> Vec<u
     answer
 }
 
-/// A connection that has sent its first message, as the user `ann` with these parameters.
+/// A connection that has sent a startup message, as the user `ann` with these parameters.
 pub(crate) fn begin(server: &TestServer, parameters: &[(&str, &str)]) -> TcpStream {
     let mut body = b"\0\x03\0\0user\0ann\0database\0atoll\0".to_vec();
     for text in parameters.iter().flat_map(|(name, value)| [name, value]) {
@@ -176,7 +176,7 @@ impl Drop for TestServer {
     }
 }
 
-/// Runs a test that waits.
+/// Runs an async test.
 pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a thread").block_on(test)

@@ -17,7 +17,7 @@ fn a_server_that_requires_tls_lets_no_one_in_without() {
         return skip(Need::Postgresql, "no openssl");
     };
     let options = ServerOptions { tls: Some(tls), tls_required: true, ..ServerOptions::default() };
-    let server = TestServer::of(options);
+    let server = TestServer::with_options(options);
     block_on(async {
         as_owner(&server, &[ANN]).await;
         let refused = log_in(&server, "ann", "a").await.expect_err("it is in the clear");
@@ -32,7 +32,7 @@ fn a_server_that_requires_tls_lets_no_one_in_without() {
 }
 
 #[test]
-fn a_key_that_cannot_be_used_stops_the_start() {
+fn an_invalid_key_prevents_the_start() {
     let [one, other] = [0; 2].map(|_| tempfile::tempdir().expect("a directory"));
     let (Some(one), Some(other)) = (certificate(one.path()), certificate(other.path())) else {
         return skip(Need::Postgresql, "no openssl");
@@ -49,7 +49,7 @@ fn a_key_that_cannot_be_used_stops_the_start() {
 }
 
 #[test]
-fn a_new_certificate_counts_for_connections_that_come_then() {
+fn a_reloaded_certificate_applies_to_new_connections() {
     let [one, other] = [0; 2].map(|_| tempfile::tempdir().expect("a directory"));
     let (Some(used), Some(new)) = (certificate(one.path()), certificate(other.path())) else {
         return skip(Need::Postgresql, "no openssl");
@@ -57,7 +57,7 @@ fn a_new_certificate_counts_for_connections_that_come_then() {
     let first = one.path().join("first.pem");
     fs::copy(&used.certificate, &first).expect("copied");
     let options = ServerOptions { tls: Some(used.clone()), ..ServerOptions::default() };
-    let server = TestServer::of(options);
+    let server = TestServer::with_options(options);
     block_on(as_owner(&server, &[ANN]));
     let told = |root: &std::path::Path| {
         let options = format!("user=ann sslmode=verify-full sslrootcert={}", root.display());
@@ -71,6 +71,6 @@ fn a_new_certificate_counts_for_connections_that_come_then() {
     fs::copy(&new.key, &used.key).expect("copied");
     assert!(server.reloader.reload_certificate().expect("they fit"));
     assert_eq!(told(&new.certificate).as_deref(), Some("ann\n"));
-    let old = told(&first).expect("it was there");
+    let old = told(&first).expect("it is installed");
     assert!(old.contains("certificate verify failed"), "{old}");
 }

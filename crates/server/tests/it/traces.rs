@@ -17,10 +17,10 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use crate::rules::certificate;
 use crate::support::{TestServer, block_on};
 
-/// How long spans may take to come.
+/// How long spans may take to arrive.
 const COME_MAX: Duration = Duration::from_secs(30);
 
-/// A collector that takes what is sent to it, over TLS where there is a certificate, and its URL.
+/// A collector that stores its requests, over TLS if there is a certificate, and its URL.
 fn collector(tls: Option<&TlsFiles>) -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -59,7 +59,7 @@ fn encryption(files: &TlsFiles) -> ServerConfig {
         .expect("they fit")
 }
 
-/// What a connection sends, answered; none where it ends before.
+/// Reads and answers a request; None if the connection ends first.
 fn request(stream: impl Read + Write) -> Option<Value> {
     let mut reader = BufReader::new(stream);
     let (mut length, mut head) = (0, Vec::new());
@@ -88,7 +88,11 @@ fn request(stream: impl Read + Write) -> Option<Value> {
 
 fn server(url: &str, authorities: Option<&Path>) -> TestServer {
     let collector = Some(Collector::parse(url, authorities).expect(url));
-    TestServer::of(ServerOptions { trusts_all: true, collector, ..ServerOptions::default() })
+    TestServer::with_options(ServerOptions {
+        trusts_all: true,
+        collector,
+        ..ServerOptions::default()
+    })
 }
 
 fn spans_of(request: &Value) -> Vec<Value> {
@@ -123,7 +127,7 @@ fn a_collector_gets_statements_with_their_steps_and_operators() {
         assert!(client.batch_execute("SELECT 1 % 0").await.is_err());
         client.batch_execute("CREATE ROLE ann PASSWORD 'pencil'").await.expect("a role");
     });
-    // What is left is sent when the server stops.
+    // The remaining spans are sent when the server stops.
     server.stop();
     let mut spans = Vec::new();
     let by_name = |spans: &[Value], verb: &str| -> Vec<Value> {
@@ -143,7 +147,7 @@ fn a_collector_gets_statements_with_their_steps_and_operators() {
         (&2.into(), &"22012".into())
     );
     assert!(!spans.iter().any(|span| span.to_string().contains("pencil")));
-    // All spans of the query hang together, and its steps lie within its time.
+    // All spans of the query form one tree, and its steps lie within its time.
     let of_trace: HashMap<&str, &Value> = spans
         .iter()
         .filter(|span| span["traceId"] == query["traceId"])
@@ -153,8 +157,8 @@ fn a_collector_gets_statements_with_their_steps_and_operators() {
         |span: &Value| of_trace.get(span["parentSpanId"].as_str().expect("a number")).copied();
     let mut steps = Vec::new();
     for span in of_trace.values().filter(|span| span["kind"] == 1) {
-        let above = above(span).unwrap_or_else(|| panic!("{span} hangs in the air"));
-        // An operator may begin before the one that asks it for rows is asked itself.
+        let above = above(span).unwrap_or_else(|| panic!("{span} has no parent"));
+        // An operator may begin before its parent is polled.
         assert!(
             nanoseconds(span, "startTimeUnixNano") >= nanoseconds(&query, "startTimeUnixNano"),
             "{span} {query}"
@@ -199,7 +203,7 @@ fn a_collector_over_tls_shows_a_certificate_that_is_trusted() {
     };
     told(&other.certificate);
     told(&tls.certificate);
-    // What was meant for the collector whose certificate is not trusted has not reached it.
+    // The untrusted collector has received nothing.
     let spans = spans_of(&requests.recv_timeout(COME_MAX).expect("spans"));
     assert_eq!(spans.iter().filter(|span| span["kind"] == 2).count(), 1);
     assert!(requests.try_recv().is_err());
@@ -207,14 +211,14 @@ fn a_collector_over_tls_shows_a_certificate_that_is_trusted() {
 
 #[test]
 fn a_collector_that_does_not_answer_holds_no_statement_up() {
-    // It takes connections and says nothing.
+    // It accepts connections and never responds.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let mut server =
         server(&format!("http://{}", listener.local_addr().expect("an address")), None);
     block_on(async {
         let client = server.connect().await;
         let begun = Instant::now();
-        // More than may wait.
+        // More than the queue holds.
         for _ in 0..6000 {
             client.batch_execute("BEGIN").await.expect("begun");
             client.batch_execute("ROLLBACK").await.expect("ended");

@@ -13,7 +13,7 @@ async fn rows(client: &Client, sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn who_monitors_sees_the_statements_of_all() {
+fn monitoring_roles_see_all_statements() {
     const STATEMENTS: &str =
         "SELECT statement FROM atoll.sessions WHERE \"user\" = 'ann' AND statement IS NOT NULL";
     const QUERIES: &str = "SELECT statement FROM atoll.queries WHERE \"user\" = 'ann'";
@@ -45,7 +45,7 @@ fn who_monitors_sees_the_statements_of_all() {
 }
 
 #[test]
-fn locks_are_listed_with_who_holds_and_who_waits() {
+fn locks_are_listed_with_holders_and_waiters() {
     let server = TestServer::start();
     block_on(async {
         let (holder, waiter, other) =
@@ -73,7 +73,7 @@ fn locks_are_listed_with_who_holds_and_who_waits() {
 }
 
 #[test]
-fn a_statement_tells_how_far_it_is() {
+fn statements_show_their_progress() {
     let server = TestServer::start();
     block_on(async {
         let (client, other) = (server.connect().await, server.connect().await);
@@ -128,7 +128,7 @@ fn statements_of_a_class_wait_for_each_other_and_not_for_others() {
             let counted = waiting.query_one(COUNT, &[]);
             let watched = async {
                 while rows(&other, QUEUED).await != ["queued"] {}
-                // Neither points nor statements of who holds locks wait.
+                // Neither point queries nor statements of lock holders wait.
                 assert_eq!(rows(&other, "SELECT k::VARCHAR FROM k").await, ["1"]);
                 holder
                     .batch_execute("BEGIN; UPDATE k SET k = 2 WHERE k = 1")
@@ -166,8 +166,10 @@ fn a_session_has_its_own_limit_of_memory() {
         let memory = "SELECT memory_bytes::BIGINT::VARCHAR FROM atoll.sessions WHERE session = 1";
         let left: u64 = rows(&client, memory).await[0].parse().expect("a number");
         assert!(left < 1 << 20, "{left}");
-        let error =
-            client.batch_execute("SET atoll.session_memory = 'lots'").await.expect_err("what");
+        let error = client
+            .batch_execute("SET atoll.session_memory = 'lots'")
+            .await
+            .expect_err("not a size");
         assert!(format!("{error:?}").contains("a size such as"), "{error:?}");
     });
 }

@@ -25,8 +25,8 @@ use crate::{CacheShape, Setup};
 /// Stripes at most: far more than threads, so that two rarely meet.
 const STRIPES: u64 = 1024;
 
-/// Lines whose whereabouts are known at most, one byte for each: those of 16 GiB. The lines behind
-/// them are searched everywhere.
+/// Maximum number of lines whose sharers are tracked, one byte for each: those of 16 GiB. Later lines
+/// are searched everywhere.
 const KNOWN: u64 = 1 << 28;
 
 /// State of a line in a domain, as in the MESIF protocol.
@@ -38,12 +38,12 @@ pub(crate) enum LineState {
     Exclusive,
     /// Clean, perhaps in other domains.
     Shared,
-    /// Clean, perhaps in other domains, and the one that hands it on.
+    /// Clean, perhaps in other domains; this one forwards it.
     Forward,
 }
 
 /// Cores of a domain that may hold a line: bit i for cores i, i + 32, … of the domain. Cores give
-/// lines up silently, so that some of them may not have it any more.
+/// lines up silently, so some of them may no longer have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holders(u32);
 
@@ -51,13 +51,13 @@ impl Holders {
     pub(crate) const BITS: usize = 32;
     pub(crate) const NONE: Self = Self(0);
 
-    /// The core of this number in its domain.
-    pub(crate) fn of(core: usize) -> Self {
+    /// The core with this number in its domain.
+    pub(crate) fn for_core(core: usize) -> Self {
         Self(1 << (core % Self::BITS))
     }
 
     pub(crate) fn has(self, core: usize) -> bool {
-        self.0 & Self::of(core).0 != 0
+        self.0 & Self::for_core(core).0 != 0
     }
 
     pub(crate) fn meets(self, other: Self) -> bool {
@@ -73,7 +73,7 @@ impl Holders {
     }
 }
 
-/// Which of the lines that may be in a set; the line's number divided by the number of sets.
+/// Identifies a line within its set: the line's number divided by the number of sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SetTag(u32);
 
@@ -85,7 +85,7 @@ pub(crate) struct HeldLine {
     pub(crate) holders: Holders,
 }
 
-/// A line, cut into what tells its sets: its number modulo and divided by `common`.
+/// A line, split for finding its sets: its number modulo and divided by `common`.
 #[derive(Clone, Copy)]
 pub(crate) struct CutLine {
     low: u64,
@@ -93,16 +93,16 @@ pub(crate) struct CutLine {
 }
 
 /// Sets of one stripe: those of one domain after those of another, each in rows of one number; empty
-/// until the first line comes.
+/// until the first line arrives.
 #[derive(Default)]
 pub(crate) struct Stripe {
     /// For each set its words, then its holders.
     ways: Vec<u32>,
-    /// By the line's number in the stripe, as far as the highest line met or known.
+    /// By the line's number in the stripe, up to the highest line used.
     whereabouts: Vec<Sharers>,
 }
 
-/// How a domain's sets are spread.
+/// The distribution of a domain's sets.
 struct SetMapping {
     ways: usize,
     /// The number of sets divided by `common`.
@@ -120,7 +120,7 @@ pub(crate) struct Llc {
     row_bits: u32,
     /// Words of a stripe, two for each way.
     words: usize,
-    /// Lines of a stripe whose whereabouts are known at most.
+    /// Maximum number of lines of a stripe whose sharers are tracked.
     known: usize,
 }
 
@@ -156,7 +156,7 @@ impl Llc {
         self.stripes[(line.low >> self.row_bits) as usize].lock()
     }
 
-    /// The set of a domain in which a line may be, and its tag there; none where there are no lines.
+    /// The set of a domain in which a line may be, and its tag there. Returns None if there are no lines.
     #[inline]
     pub(crate) fn set<'a>(
         &self,
@@ -212,7 +212,7 @@ impl Llc {
         line.low as usize & ((1 << self.row_bits) - 1)
     }
 
-    /// The line with a tag in the set of another.
+    /// The line with a tag in the set of another line.
     pub(crate) fn line(&self, domain: usize, tag: SetTag, beside: CutLine) -> LineNumber {
         let folds = self.domains[domain].folds;
         let high = u64::from(tag.0) * folds.divisor() + folds.divide(beside.high).1;

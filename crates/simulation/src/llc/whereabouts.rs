@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-/// No domain, one, or more: in a byte, because there is one for each line of RAM. All domains that
-/// have the line are among them, and some that have given it up: to take those out would mean to read
-/// the byte of each line that falls out of a cache, which is seldom near.
+/// No domain, one, or more: in a byte, because there is one for each line of RAM. It includes all domains that
+/// have the line, and some that have given it up: removing those would require access to
+/// the byte of each evicted line, which is rarely cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sharers(u8);
 
@@ -14,13 +14,13 @@ impl Sharers {
     /// Perhaps in every domain.
     pub(crate) const ANYWHERE: Self = Self(u8::MAX);
 
-    /// In no domain but this one.
+    /// In no domain except this one.
     #[inline]
     pub(crate) fn only(domain: usize) -> Self {
         u8::try_from(domain + 1).map_or(Self::ANYWHERE, Self)
     }
 
-    /// The domains to search, of so many.
+    /// The domains to search, out of this many.
     #[inline]
     pub(crate) fn search(self, domains: usize) -> Range<usize> {
         match self {
@@ -30,7 +30,7 @@ impl Sharers {
         }
     }
 
-    /// After a domain has got the line beside those that have it.
+    /// After a domain has got the line in addition to those that have it.
     #[inline]
     pub(crate) fn and(self, domain: usize) -> Self {
         let one = Self::only(domain);

@@ -1,4 +1,4 @@
-//! What a simulation is built from. The lab writes it as JSON for the plugin.
+//! The input of a simulation. The lab writes it as JSON for the plugin.
 
 mod check;
 
@@ -26,7 +26,7 @@ pub enum Counting {
     Region,
 }
 
-/// Everything the simulation has to know of the machine.
+/// Description of the simulated machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// [`SETUP_VERSION`].
@@ -54,7 +54,7 @@ pub struct Setup {
     pub routes: Vec<Vec<Vec<Crossing>>>,
     /// Guest-physical address at which RAM stops below 4 GiB; the rest goes on at 4 GiB.
     pub low_memory: Bytes,
-    /// Where the report goes at the end.
+    /// Where to write the report.
     pub report: PathBuf,
 }
 

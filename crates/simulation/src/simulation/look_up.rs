@@ -1,8 +1,8 @@
-//! An access that the filter does not answer: translated, looked up in the core's own caches, and then
+//! An access that the filter cannot answer: translated, looked up in the core's own caches, and then
 //! in those of the domains.
 //!
 //! Locks are taken in the order stripe, core, and one core at a time. Between the look into the core's
-//! caches and the stripe's lock another cpu may change both; the domains' caches decide, and what they
+//! caches and taking the stripe's lock, another cpu may change both; the domains' caches decide, and what they
 //! grant is filled in before the stripe is unlocked.
 
 use super::{MemoryAccess, Simulation};
@@ -35,7 +35,7 @@ impl Simulation {
         let cell = self.counters.cell(place.node, self.tags.get(linear));
         let ledger = self.ledger();
         self.count(cpu, ledger, cell, access.is_store, access.bytes);
-        self.look_up_lines(cpu, access, place, cell, cpu.blocks.of(ledger));
+        self.look_up_lines(cpu, access, place, cell, cpu.blocks.get(ledger));
     }
 
     fn look_up_lines(

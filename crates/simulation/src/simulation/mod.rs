@@ -1,4 +1,4 @@
-//! The simulation as its user sees it.
+//! The simulation's interface.
 
 mod look_up;
 
@@ -26,12 +26,12 @@ use crate::{
     SetupError,
 };
 
-/// A machine being simulated. Each cpu tells it what it does, from a thread of its own; anyone may
+/// A simulated machine. Each cpu reports its actions from a thread of its own; any thread may
 /// ask for a report at any time.
 pub struct Simulation {
     setup: Setup,
     line_shift: u32,
-    /// What counts now.
+    /// The current scope of counting.
     ledger: AtomicUsize,
     cpus: Vec<CachePadded<SimulatedCpu>>,
     cores: Vec<CachePadded<Mutex<SimulatedCore>>>,
@@ -44,7 +44,7 @@ pub struct Simulation {
     ranges: OnceLock<Ranges>,
     tags: Tags,
     regions: Mutex<Regions>,
-    /// The series of each region, and at last that of all.
+    /// The series of each region, and finally the total.
     clocks: Vec<Clock>,
 }
 
@@ -61,7 +61,7 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// The set-up is not one of a machine ([`Setup::check`]).
+    /// If the set-up is invalid ([`Setup::check`]).
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         setup.check()?;
         let (layout, ram) = (CpuLayout::new(&setup), Ram::new(&setup));
@@ -93,11 +93,11 @@ impl Simulation {
         })
     }
 
-    /// A cpu loads or stores `bytes` at a virtual `address`. To be called by one thread at a time for
+    /// A cpu loads or stores `bytes` at a virtual `address`. Must be called by one thread at a time for
     /// each cpu; cpus that are not in the set-up are ignored.
     ///
-    /// `block_address` translates: it is called at most once, and may say that the address is none
-    /// of RAM, which is not counted. An access that goes on in another page than it starts in counts
+    /// `block_address` translates the address: it is called at most once, and returns None for an address that is not
+    /// RAM, which is not counted. An access that continues in another page than it starts in counts
     /// with all its bytes, but only the lines of its first page are looked up.
     #[inline]
     pub fn access(
@@ -119,7 +119,7 @@ impl Simulation {
         }
     }
 
-    /// Apart from [`Self::access`], so that what is done for nearly all accesses saves no registers.
+    /// Separate from [`Self::access`], so that its inlined fast path needs fewer registers.
     #[inline(never)]
     fn translate(
         &self,
@@ -134,7 +134,7 @@ impl Simulation {
     #[inline]
     pub fn instructions(&self, cpu: usize, count: u64) {
         if let Some(cpu) = self.cpus.get(cpu) {
-            cpu.blocks.of(self.ledger()).single(Single::Instructions, count);
+            cpu.blocks.get(self.ledger()).single(Single::Instructions, count);
         }
     }
 
@@ -142,7 +142,7 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// At [`Marker::Ready`], when the witnesses have not told where each node's memory is. Nothing is
+    /// At [`Marker::Ready`], if the witnesses have not located each node's memory. Nothing is
     /// ever counted then.
     pub fn marker(&self, cpu: usize, marker: Marker) -> Result<(), CalibrationError> {
         let Some(cpu) = self.cpus.get(cpu) else { return Ok(()) };
@@ -158,7 +158,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// What has been counted so far.
+    /// The counts so far.
     pub fn report(&self) -> Report {
         let tagged = self.tags.count(&self.ram, self.counters.nodes);
         let all: Vec<_> = CountLedger::counted().collect();
@@ -203,13 +203,13 @@ impl Simulation {
         is_store: bool,
         bytes: u32,
     ) {
-        cpu.blocks.of(ledger).access(cell, is_store, bytes);
+        cpu.blocks.get(ledger).access(cell, is_store, bytes);
         if cpu.tick() {
             self.advance(ledger);
         }
     }
 
-    /// A cpu has counted some accesses since it came here last.
+    /// A cpu has counted some accesses since its last call.
     #[cold]
     fn advance(&self, ledger: CountLedger) {
         if ledger == CountLedger::VOID {

@@ -1,4 +1,4 @@
-//! Errors as a person reads them: what, where in the SQL, what to do next.
+//! Errors for people: what went wrong, where in the SQL, and what to do next.
 
 mod overflow;
 mod planned;
@@ -20,7 +20,7 @@ pub use state::SqlState;
 pub use store::{table_error, transaction_error};
 use wording::{Wording, wording};
 
-/// An error of a state, as `plan_err!` makes one of a message.
+/// Creates an error with a state, as `plan_err!` does from a message.
 #[macro_export]
 macro_rules! stated_err {
     ($state:ident, $($message:tt)*) => {
@@ -30,20 +30,20 @@ macro_rules! stated_err {
 
 pub use stated_err;
 
-/// A line and a column of a statement, both from 1.
+/// A line and a column of a statement, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourcePosition {
     /// Line, from 1.
     pub line: u64,
     /// Column in characters, from 1.
     pub column: u64,
-    /// Number of characters meant, at least 1.
+    /// Number of marked characters, at least 1.
     pub width: u64,
 }
 
 impl SourcePosition {
-    /// The place of one character.
-    pub fn of(location: Location) -> Self {
+    /// The position of one character.
+    pub fn from_location(location: Location) -> Self {
         Self { line: location.line, column: location.column, width: 1 }
     }
 
@@ -53,7 +53,7 @@ impl SourcePosition {
         Self { line: span.start.line, column: span.start.column, width: width.max(1) }
     }
 
-    /// From the words with which the parser ends its messages.
+    /// Parses the words with which the parser ends its messages.
     fn in_message(message: &str) -> Option<Self> {
         let after = message.rsplit_once("Line: ")?.1;
         let (line, rest) = after.split_once(", Column: ")?;
@@ -62,8 +62,8 @@ impl SourcePosition {
     }
 }
 
-/// Why a statement failed. `Display` prints the message, the line with a marker under the place,
-/// and what helps.
+/// Why a statement failed. `Display` prints the message, the line with a marker under the position,
+/// and the hint.
 #[derive(Clone, Debug)]
 pub struct SqlError {
     /// What went wrong, in one line.
@@ -72,15 +72,15 @@ pub struct SqlError {
     pub place: Option<SourcePosition>,
     /// What to do next.
     pub helps: Vec<String>,
-    /// Its code.
+    /// Its SQLSTATE.
     pub state: SqlState,
     context: Box<ErrorContext>,
 }
 
-/// What an error knows beside its message.
+/// What an error contains besides its message.
 #[derive(Clone, Debug, Default)]
 struct ErrorContext {
-    /// The statement's line at the place.
+    /// The statement's line at the position.
     excerpt: Option<Excerpt>,
     /// The table that was not found.
     missing_table: Option<String>,
@@ -92,24 +92,24 @@ struct ErrorContext {
 /// The constraint that a change would have violated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViolatedConstraint {
-    /// The schema of its table.
+    /// The schema of the table.
     pub schema: String,
-    /// Its table.
+    /// The table.
     pub table: String,
-    /// The column that is NOT NULL, where it is that.
+    /// The NOT NULL column, if that is the constraint.
     pub column: Option<String>,
-    /// Its name, where it has one.
+    /// The name of the constraint, if it has one.
     pub constraint: Option<String>,
 }
 
 impl ViolatedConstraint {
-    /// One of a table whose name may have its schema before it.
+    /// A constraint of a table, whose name may be qualified by its schema.
     pub fn of_table(name: &str) -> Self {
         let (schema, table) = name.rsplit_once('.').unwrap_or((SCHEMA, name));
         Self { schema: schema.to_owned(), table: table.to_owned(), ..Self::default() }
     }
 
-    fn of(error: &DataFusionError) -> Option<Self> {
+    fn from_error(error: &DataFusionError) -> Option<Self> {
         let DataFusionError::External(error) = error else { return None };
         match error.downcast_ref() {
             Some(TransactionError::UniqueViolation { schema, table, constraint, .. }) => {
@@ -129,21 +129,21 @@ impl ViolatedConstraint {
 
 impl std::error::Error for SqlError {}
 
-/// The message of an error about a value that is not part of a statement's text.
+/// Returns the message of an error about a value that is not part of a statement's text.
 pub fn value_message(error: &DataFusionError) -> String {
     wording(&error.find_root().strip_backtrace()).message
 }
 
 impl SqlError {
-    /// Whether a quote or a comment is open at the end of the text, so that a later line may close it.
+    /// Whether a quote or comment is still open at the end of the text, so that a later line may close it.
     pub fn is_unfinished(&self) -> bool {
         is_unfinished(&self.message)
     }
 
-    /// An error of DataFusion's, in the statement that it is of.
+    /// Converts a DataFusion error of this statement.
     pub fn new(error: DataFusionError, sql: &str) -> Self {
         let diagnostic = error.diagnostic().cloned();
-        let (root, state) = (error.find_root(), SqlState::of(&error));
+        let (root, state) = (error.find_root(), SqlState::from_error(&error));
         let text = root.strip_backtrace();
         let place = diagnostic
             .as_ref()
@@ -164,22 +164,22 @@ impl SqlError {
         let (beside, help) = beside_of(root).unwrap_or_default();
         helps.extend(help.map(str::to_owned));
         let detail = refused.and_then(TransactionError::detail).or(beside.map(str::to_owned));
-        let (excerpt, violated) = (excerpt(sql, place), ViolatedConstraint::of(root));
+        let (excerpt, violated) = (excerpt(sql, place), ViolatedConstraint::from_error(root));
         let context = Box::new(ErrorContext { excerpt, missing_table, detail, violated });
         Self { message, place, helps, state, context }
     }
 
-    /// More about this case, where there is more: the key that is there already, who waits for whom.
+    /// Returns more about this case, if there is more: the existing key, or which transaction waits for which.
     pub fn detail(&self) -> Option<&str> {
         self.context.detail.as_deref()
     }
 
-    /// The constraint that the statement would have violated, where it failed for that.
+    /// Returns the constraint that the statement would have violated, if that is why it failed.
     pub fn violated(&self) -> Option<&ViolatedConstraint> {
         self.context.violated.as_ref()
     }
 
-    /// An error of the parser at this place of a statement.
+    /// Creates a parser error at this position of a statement.
     pub fn syntax(message: String, place: SourcePosition, sql: &str) -> Self {
         Self {
             message: format!("syntax error: {message}"),
@@ -193,7 +193,7 @@ impl SqlError {
         }
     }
 
-    /// Adds the table whose name is nearest to one that was not found.
+    /// Suggests the table with the name nearest to the one that was not found.
     pub fn with_near_names(mut self, tables: impl FnOnce() -> Vec<String>) -> Self {
         let Some(missing) = self.context.missing_table.take() else { return self };
         let wanted = last_part(&missing);
@@ -212,7 +212,7 @@ impl SqlError {
     }
 }
 
-/// The refusal of a transaction that an error is.
+/// Returns the transaction error that an error wraps.
 fn refusal_of(error: &DataFusionError) -> Option<&TransactionError> {
     match error {
         DataFusionError::External(error) => error.downcast_ref(),
@@ -220,7 +220,7 @@ fn refusal_of(error: &DataFusionError) -> Option<&TransactionError> {
     }
 }
 
-/// What an error of ours says beside its message.
+/// Returns the detail and the hint of an Atoll error.
 fn beside_of(error: &DataFusionError) -> Option<(Option<&str>, Option<&'static str>)> {
     match error {
         DataFusionError::External(error) => state::said_beside(error.as_ref()),
@@ -248,11 +248,11 @@ fn missing_table(message: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Characters of a long line that are shown before the place and in all.
+/// Characters of a long line that are shown before the position and in all.
 const EXCERPT_BEFORE: usize = 60;
 const EXCERPT_WIDTH: usize = 120;
 
-/// The line of a place, and the column from which it is shown.
+/// Returns the line at a position, and the first column that is shown.
 fn excerpt(sql: &str, place: Option<SourcePosition>) -> Option<Excerpt> {
     let place = place?;
     let number = usize::try_from(place.line).ok()?.checked_sub(1)?;
@@ -270,15 +270,15 @@ fn excerpt(sql: &str, place: Option<SourcePosition>) -> Option<Excerpt> {
     Some(Excerpt { text: format!("{before}{shown}{after}"), skipped })
 }
 
-/// What is shown of a line.
+/// The visible part of a line.
 #[derive(Clone, Debug)]
 struct Excerpt {
     text: String,
-    /// Characters of the line that are not shown before it.
+    /// Number of characters of the line that are cut off before it.
     skipped: u64,
 }
 
-/// Whether the message of an error is about a quote or a comment that a later line may close.
+/// Whether an error message is about a quote or a comment that a later line may close.
 pub fn is_unfinished(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["unterminated", "unexpected eof", "before eof"].iter().any(|words| message.contains(words))
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_marks_its_place_under_the_line() {
+    fn an_error_marks_its_position_under_the_line() {
         let error = SqlError::syntax(
             "bad".to_owned(),
             SourcePosition { line: 2, column: 3, width: 2 },
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_line_the_part_around_the_place_is_shown() {
+    fn a_long_line_is_cut_around_the_position() {
         let line = format!("{}bad{}", "ä, ".repeat(400_000), " x".repeat(400_000));
         let place = SourcePosition { line: 1, column: 1_200_001, width: 3 };
         let shown = SqlError::syntax("no".to_owned(), place, &line).to_string();

@@ -5,32 +5,32 @@ use datafusion::error::DataFusionError;
 
 use atoll_functions::sql_name;
 
-/// An operation of which one row's result does not fit the result type.
+/// An operation whose result for some row does not fit the result type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{expression} overflows {result_type}{advice}")]
 pub struct ArithmeticOverflow {
     /// The operation with the values of the row, such as `127 + 1`.
     expression: String,
-    /// The type that is too narrow, in SQL.
+    /// The SQL name of the type that is too narrow.
     result_type: String,
-    /// What to do about it, with what separates it from the rest; empty where nothing helps.
+    /// The advice, with its separator; empty if there is none.
     advice: String,
 }
 
 impl ArithmeticOverflow {
-    /// The overflow of `expression`, whose result is of `data_type`.
+    /// The overflow of `expression`, whose result has type `data_type`.
     pub fn new(expression: String, data_type: &DataType) -> Self {
         let wider = wider(data_type).map(|wider| format!("; cast an operand to {wider}"));
         Self { expression, result_type: sql_name(data_type), advice: wider.unwrap_or_default() }
     }
 
-    /// The same as DataFusion carries it.
+    /// Converts it to a DataFusionError.
     pub fn into_datafusion(self) -> DataFusionError {
         DataFusionError::External(Box::new(self))
     }
 }
 
-/// The next wider type that has the same values and more.
+/// Returns the next wider type, which holds all values of this one.
 fn wider(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Int8 | DataType::UInt8 => sql_name(&DataType::Int16),

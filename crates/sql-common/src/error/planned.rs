@@ -1,9 +1,9 @@
-//! States of what DataFusion refuses, which tells its errors apart by their messages alone.
+//! SQLSTATEs of DataFusion's plan errors, which only their messages distinguish.
 
 use super::SqlState;
 use super::wording::without_prefixes;
 
-/// How messages begin, and their states.
+/// Prefixes of messages, and their states.
 const BEGINNINGS: [(&str, SqlState); 41] = [
     ("Invalid function '", SqlState::UNDEFINED_FUNCTION),
     ("Cannot coerce arithmetic expression ", SqlState::UNDEFINED_FUNCTION),
@@ -48,7 +48,7 @@ const BEGINNINGS: [(&str, SqlState); 41] = [
     ("field position must not be zero", SqlState::INVALID_PARAMETER),
 ];
 
-/// What messages say somewhere, and their states.
+/// Parts of messages, and their states.
 const PARTS: [(&str, SqlState); 9] = [
     ("Unsupported SQL type ", SqlState::UNDEFINED_OBJECT),
     ("No function matches the given name and argument types '", SqlState::UNDEFINED_FUNCTION),
@@ -61,7 +61,7 @@ const PARTS: [(&str, SqlState); 9] = [
     ("does not support logical expression WindowFunction", SqlState::WINDOWING_ERROR),
 ];
 
-/// The state of a message; none where it tells nothing.
+/// Returns the state of a message; None if the message does not identify one.
 pub(super) fn planned_state(message: &str) -> Option<SqlState> {
     let message = without_prefixes(message);
     let begins = BEGINNINGS.iter().find(|(start, _)| message.starts_with(start));

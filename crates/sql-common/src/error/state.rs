@@ -1,4 +1,4 @@
-//! SQLSTATE: the code by which programs tell errors apart, as PostgreSQL gives it.
+//! SQLSTATE: the code by which programs distinguish errors, as in PostgreSQL.
 
 use std::error::Error;
 use std::fmt;
@@ -95,18 +95,18 @@ states! {
 }
 
 impl SqlState {
-    /// The five characters.
+    /// Returns the five characters.
     pub fn code(self) -> &'static str {
         self.0
     }
 
-    /// An error of this state.
+    /// Creates an error with this state.
     pub fn error(self, message: impl Into<String>) -> DataFusionError {
         let message = message.into();
         StatedError { state: self, message, violated: None, detail: None, help: None }.boxed()
     }
 
-    /// An error of this state with more about this case, and what to do next.
+    /// Creates an error with this state, a detail and a hint.
     pub fn detailed(
         self,
         message: impl Into<String>,
@@ -117,7 +117,7 @@ impl SqlState {
         StatedError { state: self, message, violated: None, detail, help }.boxed()
     }
 
-    /// An error of this state about a constraint.
+    /// Creates an error with this state for a violated constraint.
     pub fn violation(
         self,
         message: impl Into<String>,
@@ -127,13 +127,13 @@ impl SqlState {
         StatedError { state: self, message, violated, detail: None, help: None }.boxed()
     }
 
-    /// The error for a table that does not exist.
+    /// Creates the error for a table that does not exist.
     pub fn missing_table(name: &str) -> DataFusionError {
         Self::UNDEFINED_TABLE.error(format!("table '{name}' not found"))
     }
 
-    /// The state of an error.
-    pub fn of(error: &DataFusionError) -> Self {
+    /// Returns the state of an error.
+    pub fn from_error(error: &DataFusionError) -> Self {
         let root = error.find_root();
         match root {
             DataFusionError::External(error) => Self::of_external(error.as_ref()),
@@ -150,7 +150,7 @@ impl SqlState {
         }
     }
 
-    /// The state of a column that is not there: its table may not be there either.
+    /// The state of a missing column: its table may be missing too.
     fn of_missing(column: &Column, known: &[Column]) -> Self {
         let Some(table) = &column.relation else { return Self::UNDEFINED_COLUMN };
         let is_its = |known: &&TableReference| known.table() == table.table();
@@ -159,7 +159,7 @@ impl SqlState {
         if is_read { Self::UNDEFINED_COLUMN } else { Self::UNDEFINED_TABLE }
     }
 
-    /// The state of an error of which no more is known than its kind.
+    /// The state of an error that only its kind identifies.
     fn of_kind(error: &DataFusionError) -> Self {
         match error {
             DataFusionError::Plan(message)
@@ -218,7 +218,7 @@ impl SqlState {
         }
     }
 
-    /// The state of a text that is not a date or a time: one in their form has fields that are too large.
+    /// The state of a text that is not a date or a time: one in the right form has a field out of range.
     fn of_moment(text: &str) -> Self {
         let fields = |part: &str, between: &[char]| {
             let is_number = |field: &str| {
@@ -232,7 +232,7 @@ impl SqlState {
         if has_form { Self::DATETIME_FIELD_OVERFLOW } else { Self::INVALID_DATETIME_FORMAT }
     }
 
-    /// The state of a text that Arrow could not read.
+    /// The state of a text that Arrow could not parse.
     fn of_parse(message: &str) -> Self {
         if message.starts_with("Invalid timezone") {
             return Self::INVALID_PARAMETER;
@@ -271,12 +271,12 @@ impl fmt::Display for SqlState {
     }
 }
 
-/// An error that says its state.
+/// An error with its state.
 #[derive(Debug)]
 struct StatedError {
     state: SqlState,
     message: String,
-    /// The constraint that it is about, where it is about one.
+    /// The violated constraint, if any.
     violated: Option<ViolatedConstraint>,
     /// More about this case.
     detail: Option<String>,
@@ -290,7 +290,7 @@ impl StatedError {
     }
 }
 
-/// What an error says beside its message: more about the case, and what to do next.
+/// Returns the detail and the hint of an error.
 pub(super) fn said_beside<'e>(
     error: &'e (dyn Error + 'static),
 ) -> Option<(Option<&'e str>, Option<&'static str>)> {
@@ -298,7 +298,7 @@ pub(super) fn said_beside<'e>(
     Some((stated.detail.as_deref(), stated.help))
 }
 
-/// The constraint that an error is about.
+/// Returns the constraint that an error violates.
 pub(super) fn violated<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e ViolatedConstraint> {
     error.downcast_ref::<StatedError>()?.violated.as_ref()
 }

@@ -1,4 +1,4 @@
-//! The store's errors as DataFusion's.
+//! Conversion of the store's errors to DataFusion errors.
 
 use atoll_store::database::TransactionError;
 use atoll_store::table::TableError;
@@ -6,13 +6,13 @@ use datafusion::common::DataFusionError;
 
 use super::{SqlState, ViolatedConstraint};
 
-/// What a table refuses, as DataFusion's error.
+/// Converts a table's error to a DataFusion error.
 pub fn table_error(error: TableError) -> DataFusionError {
     match error {
         TableError::Values(error) => error.into(),
         TableError::Memory(error) => DataFusionError::ResourcesExhausted(error.to_string()),
         TableError::NoHome(error) => SqlState::NOT_IN_PREREQUISITE_STATE.error(error.to_string()),
-        // DataFusion 55 plans NULL for a column that an INSERT omits, whether it may be NULL or not.
+        // DataFusion 55 plans NULL for a column that an INSERT omits, even if it is NOT NULL.
         TableError::Null { ref column, ref table } => {
             let column = Some(column.clone());
             let violated = ViolatedConstraint { column, ..ViolatedConstraint::of_table(table) };
@@ -25,7 +25,7 @@ pub fn table_error(error: TableError) -> DataFusionError {
     }
 }
 
-/// What a transaction refuses, as DataFusion's error.
+/// Converts a transaction's error to a DataFusion error.
 pub fn transaction_error(error: TransactionError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

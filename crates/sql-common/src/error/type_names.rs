@@ -1,9 +1,9 @@
-//! Arrow's names of types, and DataFusion's literals, as SQL writes them.
+//! Translates Arrow's type names and DataFusion's literals to SQL.
 
 use atoll_functions::sql_name;
 use datafusion::arrow::datatypes::DataType;
 
-/// Names that are types wherever they stand.
+/// Names that always mean types.
 const TYPES: [&str; 26] = [
     "Boolean",
     "Int8",
@@ -33,7 +33,7 @@ const TYPES: [&str; 26] = [
     "IntervalMonthDayNano",
 ];
 
-/// Words that are types where parentheses follow.
+/// Names that mean types if parentheses follow.
 const WITH_PARAMETERS: [&str; 11] = [
     "Timestamp",
     "Interval",
@@ -48,7 +48,7 @@ const WITH_PARAMETERS: [&str; 11] = [
     "Dictionary",
 ];
 
-/// A message with SQL's names: `Int32` is `INTEGER`, `List(Utf8View)` is `VARCHAR[]`, and `Utf8("x")` is `'x'`.
+/// Rewrites a message with SQL's names: `Int32` is `INTEGER`, `List(Utf8View)` is `VARCHAR[]`, `Utf8("x")` is `'x'`.
 pub(super) fn in_sql(text: &str) -> String {
     let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let mut told = String::with_capacity(text.len());
@@ -58,7 +58,7 @@ pub(super) fn in_sql(text: &str) -> String {
         told.push_str(between);
         let end = word.find(|letter| !is_letter(letter)).unwrap_or(word.len());
         let (name, behind) = word.split_at(end);
-        // What is between quotes is a name or a value of the statement.
+        // Text in quotes is a name or a value of the statement.
         let is_quoted = ['\'', '"'].iter().any(|q| told.ends_with(*q) && behind.starts_with(*q));
         let found = if is_quoted { None } else { renamed(name, behind) };
         let (sql, length) = found.unwrap_or_else(|| (name.to_owned(), 0));
@@ -69,7 +69,7 @@ pub(super) fn in_sql(text: &str) -> String {
     told
 }
 
-/// What a word and what stands behind it are in SQL, and how much of the latter that takes.
+/// Translates a word and the text after it to SQL; returns how much of that text it consumed.
 fn renamed(name: &str, behind: &str) -> Option<(String, usize)> {
     let is_type = TYPES.contains(&name);
     if !is_type && !WITH_PARAMETERS.contains(&name) {
@@ -92,7 +92,7 @@ fn renamed(name: &str, behind: &str) -> Option<(String, usize)> {
     }
 }
 
-/// A literal in the form of SQL; none where DataFusion writes more than its value.
+/// Translates a literal to SQL; returns None if DataFusion writes more than its value.
 fn literal(inside: &str) -> Option<String> {
     match inside.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         Some(text) => Some(format!("'{text}'")),
@@ -101,7 +101,7 @@ fn literal(inside: &str) -> Option<String> {
     }
 }
 
-/// What is between the parentheses that a text begins with.
+/// Returns the text between the leading parentheses.
 fn in_parentheses(text: &str) -> Option<&str> {
     let (mut depth, mut is_quoted) = (0_usize, false);
     for (at, letter) in text.char_indices() {

@@ -1,17 +1,17 @@
-//! DataFusion's messages in the words of the person who typed the statement.
+//! Rewrites DataFusion's messages for the person who typed the statement.
 
 use atoll_topology::nearest_name;
 
 use super::type_names::in_sql;
 
-/// A message, and what helps.
+/// A message and its hint.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Wording {
     pub(super) message: String,
     pub(super) help: Option<String>,
 }
 
-/// What DataFusion puts before its messages, which says nothing to that person.
+/// DataFusion's message prefixes, which mean nothing to that person.
 const PREFIXES: [&str; 16] = [
     "SQL error: ",
     "Error during planning: ",
@@ -31,7 +31,7 @@ const PREFIXES: [&str; 16] = [
     "type_coercion\ncaused by\n",
 ];
 
-/// Where DataFusion asks for a report, which a wrong argument does not deserve.
+/// DataFusion's requests for a bug report, which a wrong argument does not deserve.
 const REPORT: &str = "This issue was likely caused by a bug in DataFusion's code.";
 
 const NO_FUNCTION: &str = "No function matches the given name and argument types '";
@@ -43,7 +43,7 @@ const NO_OPERATOR: [&str; 4] = [
     "Cannot get result type for decimal operation ",
 ];
 
-/// The wording of a message.
+/// Rewords a message.
 pub(super) fn wording(text: &str) -> Wording {
     let rest = without_prefixes(text);
     if let Some(known) = no_function(rest).or_else(|| no_operator(rest)) {
@@ -86,7 +86,7 @@ pub(super) fn without_prefixes(text: &str) -> &str {
     rest
 }
 
-/// A subquery of which DataFusion has made no join comes to its physical planner, which prints it whole.
+/// A subquery that DataFusion did not decorrelate reaches the physical planner, whose message prints the whole plan.
 fn is_unplanned_subquery(text: &str) -> bool {
     let unplanned = text.split_once("Physical plan does not support logical expression ");
     unplanned.is_some_and(|(_, expr)| {
@@ -96,7 +96,7 @@ fn is_unplanned_subquery(text: &str) -> bool {
     })
 }
 
-/// Functions of DuckDB and PostgreSQL that are not here, and what there is instead.
+/// Functions of DuckDB and PostgreSQL that Atoll lacks, and their replacements.
 const INSTEAD: [(&str, &str); 9] = [
     ("bitstring_agg", "bit strings are not supported; bit_or(1 << x) collects up to 63 of them"),
     ("fill", "coalesce(x, lag(x) OVER (…)) takes the value before"),
@@ -112,7 +112,7 @@ const INSTEAD: [(&str, &str); 9] = [
     ("txid_current", "atoll.snapshots shows the open transactions"),
 ];
 
-/// A function that does not exist, of which DataFusion suggests the nearest, however far it is.
+/// A function that does not exist. DataFusion suggests the nearest name, however distant.
 fn unknown_function(text: &str) -> Option<Wording> {
     let (name, rest) = text.strip_prefix("Invalid function '")?.split_once('\'')?;
     let suggested = rest.split_once("Did you mean '").and_then(|(_, rest)| rest.split_once('\''));
@@ -126,7 +126,7 @@ fn unknown_function(text: &str) -> Option<Wording> {
     Some(Wording { message: format!("function '{name}' does not exist"), help: Some(help) })
 }
 
-/// Most columns that are listed where one of them was meant.
+/// Maximum number of columns listed as candidates.
 const COLUMNS_LISTED: usize = 8;
 
 /// A column that does not exist.
@@ -154,12 +154,12 @@ fn no_field(text: &str) -> Option<Wording> {
     Some(Wording { message: format!("column '{wanted}' does not exist"), help })
 }
 
-/// A function that does not take arguments of these types.
+/// A function that does not accept arguments of these types.
 fn no_function(text: &str) -> Option<Wording> {
     let (call, rest) = text.split_once(NO_FUNCTION)?.1.split_once("'.")?;
     let name = call.split_once('(')?.0;
     let candidates = rest.split_once("Candidate functions:")?.1.lines().map(str::trim);
-    // What a function finds out itself is told by none of DataFusion's names.
+    // DataFusion's type names are not in messages that a function makes itself.
     let candidates = candidates.filter(|line| !line.is_empty() && !line.contains("UserDefined"));
     let candidates: Vec<String> = candidates.map(in_sql).collect();
     let help = (!candidates.is_empty())
@@ -167,7 +167,7 @@ fn no_function(text: &str) -> Option<Wording> {
     Some(Wording { message: format!("function {} does not exist", in_sql(call)), help })
 }
 
-/// An operator that does not take operands of these types.
+/// An operator that does not accept operands of these types.
 fn no_operator(text: &str) -> Option<Wording> {
     let operation = NO_OPERATOR.iter().find_map(|start| text.strip_prefix(start))?;
     let operation = operation.split(" to valid types").next()?.split(": ").next()?;
@@ -175,7 +175,7 @@ fn no_operator(text: &str) -> Option<Wording> {
     Some(Wording { message: format!("operator does not exist: {}", in_sql(operation)), help })
 }
 
-/// Types that a function or BETWEEN does not take, of which DataFusion 55.2 tells as a defect of its own.
+/// Types that a function or BETWEEN does not accept, which DataFusion 55.2 reports as an internal error.
 fn refused_types(rest: &str) -> Option<Wording> {
     let text = rest.strip_prefix("Internal error: ").unwrap_or(rest);
     if let Some(types) = text.strip_prefix("Failed to coerce types ") {
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_argument_is_no_internal_error() {
+    fn a_wrong_argument_is_not_an_internal_error() {
         let text = "Error during planning: Internal error: Function 'avg' failed to match any \
                     signature, errors: x.\nThis issue was likely caused by a bug in DataFusion's \
                     code. Please help. No function matches the given name and argument types \
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_without_such_operands_is_named() {
+    fn an_operator_that_does_not_accept_its_operands_is_named() {
         for text in [
             "Error during planning: Cannot coerce arithmetic expression Boolean + Int64 to valid types",
             "Cannot get result type for temporal operation Boolean + Int64: Invalid argument error: x",

@@ -1,8 +1,8 @@
-//! What names of functions mean: those of the session first, then those that all sessions share.
+//! Function lookup: first the session's functions, then the shared ones.
 //!
-//! There are more than a thousand names. DataFusion keeps them in maps of a session's state, which it copies
-//! for every statement and for every task. Here these maps hold what is the session's own, and the rest is in
-//! one table behind a pointer, which the settings of the state carry:
+//! There are more than a thousand names. DataFusion keeps them in maps of the session state, which it copies
+//! for every statement and every task. Here these maps hold only the session's own functions; the others are in
+//! one shared table, which the state's settings point to:
 //!
 //! ```text
 //! session ─▶ state { own: current_user, nextval, … ; settings ─▶ SharedFunctions { abs, sum, … } }
@@ -10,7 +10,7 @@
 //! statement ─▶ state ────────────────────────────────────────────────╯
 //! ```
 //!
-//! So names are looked up by [`Functions`], and statements are planned over it.
+//! [`Functions`] looks names up, and the planner uses it.
 
 mod seeded;
 mod sleep;
@@ -27,10 +27,10 @@ use datafusion::prelude::SessionContext;
 pub use seeded::register as register_random;
 pub use sleep::pg_sleep;
 
-/// Functions of a kind by their names.
+/// Functions of a kind by name.
 type Named<F> = HashMap<String, Arc<F>>;
 
-/// An aggregate that the optimizer asks a state for by its name, for DISTINCT ON.
+/// An aggregate that the optimizer looks up in the state by name, for DISTINCT ON.
 const ASKED_BY_NAME: &str = "first_value";
 
 /// The functions that all sessions share.
@@ -43,7 +43,7 @@ pub struct SharedFunctions {
 }
 
 impl SharedFunctions {
-    /// Takes the functions out of a state, and has its settings carry them.
+    /// Moves the functions from a state into its settings.
     pub fn take(state: SessionState) -> Result<SessionState> {
         let shared = Self {
             scalar: state.scalar_functions().clone(),
@@ -65,19 +65,19 @@ impl SharedFunctions {
     }
 }
 
-/// The functions of a state, those that its session shares included.
+/// The functions of a session, including the shared ones.
 pub struct Functions<'a> {
     own: &'a dyn SessionTrait,
     shared: Arc<SharedFunctions>,
 }
 
 impl<'a> Functions<'a> {
-    /// Those of a session.
-    pub fn of(own: &'a dyn SessionTrait) -> Self {
+    /// Collects the functions of a session.
+    pub fn for_session(own: &'a dyn SessionTrait) -> Self {
         Self { own, shared: own.config().get_extension().unwrap_or_default() }
     }
 
-    /// The scalar function of a name, under the session's settings.
+    /// Finds a scalar function, configured by the session's settings.
     pub fn scalar(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         if let Some(own) = self.own.scalar_functions().get(name) {
             return Some(Arc::clone(own));
@@ -85,28 +85,28 @@ impl<'a> Functions<'a> {
         self.shared.scalar.get(name).map(|shared| self.configured(shared))
     }
 
-    /// A function with what it depends on of the settings, such as the time zone.
+    /// Applies settings that a function depends on, such as the time zone.
     fn configured(&self, function: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
         let changed = function.inner().with_updated_config(self.own.config_options());
         changed.map_or_else(|| Arc::clone(function), Arc::new)
     }
 
-    /// The function of a name that takes lambdas.
+    /// Finds a function that takes lambdas.
     pub fn higher_order(&self, name: &str) -> Option<&Arc<HigherOrderUDF>> {
         self.own.higher_order_functions().get(name).or_else(|| self.shared.higher_order.get(name))
     }
 
-    /// The aggregate of a name.
+    /// Finds an aggregate.
     pub fn aggregate(&self, name: &str) -> Option<&Arc<AggregateUDF>> {
         self.own.aggregate_functions().get(name).or_else(|| self.shared.aggregate.get(name))
     }
 
-    /// The window function of a name, aggregates apart.
+    /// Finds a window function other than an aggregate.
     pub fn window(&self, name: &str) -> Option<&Arc<WindowUDF>> {
         self.own.window_functions().get(name).or_else(|| self.shared.window.get(name))
     }
 
-    /// Whether there is a scalar function of a name.
+    /// Whether a scalar function with this name exists.
     pub fn has_scalar(&self, name: &str) -> bool {
         self.own.scalar_functions().contains_key(name) || self.shared.scalar.contains_key(name)
     }
@@ -128,12 +128,12 @@ impl<'a> Functions<'a> {
         both(&self.shared.aggregate, self.own.aggregate_functions())
     }
 
-    /// All window functions, aggregates apart.
+    /// All window functions except aggregates.
     pub fn all_window(&self) -> Named<WindowUDF> {
         both(&self.shared.window, self.own.window_functions())
     }
 
-    /// A context for plans that ask it for functions.
+    /// Creates a context for plans that look up functions.
     pub fn task_context(&self) -> Arc<TaskContext> {
         let context = self.own.task_ctx();
         Arc::new(TaskContext::new(
@@ -153,16 +153,16 @@ fn copied<F>(functions: &Named<F>) -> impl Iterator<Item = (String, Arc<F>)> {
     functions.iter().map(|(name, function)| (name.clone(), Arc::clone(function)))
 }
 
-/// The functions of two maps; the second one's of names that are in both.
+/// Merges two maps; the second one wins for names in both.
 fn both<F>(shared: &Named<F>, own: &Named<F>) -> Named<F> {
     copied(shared).chain(copied(own)).collect()
 }
 
-/// Puts the shared functions into the state of a context, for those who use that without a session. It heeds
-/// changes of settings itself from then on.
+/// Moves the shared functions into a context's state, for callers without a session. The context then applies
+/// changes of settings itself.
 pub fn fill(context: &SessionContext) {
     let from = context.state();
-    let functions = Functions::of(&from);
+    let functions = Functions::for_session(&from);
     for function in functions.all_scalar().into_values() {
         context.register_udf(function.as_ref().clone());
     }

@@ -1,7 +1,7 @@
-//! `random()` and `setseed`: random numbers, which are the same again behind the same seed.
+//! `random()` and `setseed`: the same seed gives the same random numbers.
 //!
-//! A session that sets no seed has DataFusion's numbers. One that does draws all of them from one generator, row by row:
-//! which row is given which number is certain where one worker computes them.
+//! A session without a seed uses DataFusion's numbers. With a seed, all numbers come from one generator, row by row;
+//! which row gets which number is deterministic if one worker computes them.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -30,7 +30,7 @@ pub fn register(context: &SessionContext) {
     context.register_udf(ScalarUDF::new_from_impl(SetSeed { signature, numbers }));
 }
 
-/// The generator of a session, once it has set a seed.
+/// The generator of a session that has set a seed.
 #[derive(Clone, Debug, Default)]
 struct SeededNumbers(Arc<Mutex<Option<SplitMix64>>>);
 
@@ -48,7 +48,7 @@ impl Hash for SeededNumbers {
     }
 }
 
-/// A number from 0 to 1, which itself is none of them.
+/// A number from 0 up to but not including 1.
 fn share(random: &mut SplitMix64) -> f64 {
     (random.next() >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -94,8 +94,7 @@ struct SetSeed {
 }
 
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
-    let about = "Has random() of the session begin anew: behind the same seed, a number from -1 to 1, come the \
-                 same numbers.";
+    let about = "Seeds random() for the session: the same seed, a number from -1 to 1, gives the same numbers.";
     Documentation::builder(DocSection::default(), about, "setseed(seed)")
         .with_sql_example("setseed(0.5)")
         .build()

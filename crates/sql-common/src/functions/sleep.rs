@@ -1,8 +1,8 @@
-//! `pg_sleep(seconds)`, which waits and keeps no worker meanwhile.
+//! `pg_sleep(seconds)`, which waits without blocking a worker.
 //!
-//! What is called by that name stands for an asynchronous function, which the physical planner gives an operator of its
-//! own. That one waits by a timer, so other statements go on, and a statement that is cancelled or runs into its timeout
-//! ends with the wait. DataFusion's asynchronous functions have no documentation, and so cannot be registered themselves.
+//! The registered function is a placeholder for an asynchronous function, which the physical planner runs in a separate
+//! operator. That operator waits on a timer, so other statements continue, and a cancelled or timed-out statement
+//! ends the wait. DataFusion's asynchronous functions have no documentation, so they cannot be registered themselves.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
     Signature, Volatility,
 };
 
-/// The function, to be registered.
+/// Returns the function to register.
 pub fn pg_sleep() -> ScalarUDF {
     let signature = Signature::exact(vec![DataType::Float64], Volatility::Volatile);
     ScalarUDF::new_from_impl(Sleep { signature })
@@ -32,7 +32,7 @@ struct Sleep {
 }
 
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
-    let about = "Waits for so many seconds, for each row; other statements go on meanwhile.";
+    let about = "Waits for this many seconds for each row; other statements continue.";
     Documentation::builder(DocSection::default(), about, "pg_sleep(seconds)")
         .with_sql_example("pg_sleep(0.5)")
         .build()
@@ -75,7 +75,7 @@ impl AsyncScalarUDFImpl for Sleep {
         for seconds in seconds.iter().flatten() {
             match Duration::try_from_secs_f64(seconds) {
                 Ok(time) => tokio::time::sleep(time).await,
-                // More than there will be.
+                // Longer than any wait.
                 Err(_) if seconds > 0.0 => std::future::pending().await,
                 Err(_) => {}
             }

@@ -1,7 +1,7 @@
-//! What schemas are called, and what a name in a statement means.
+//! Names of schemas, and name resolution in statements.
 //!
-//! The planner and the readers of files ask for the meaning of a name through [`TableNames`], which the
-//! catalog answers: [`NameList`] is how DataFusion's state carries it.
+//! The planner and the file readers resolve names through [`TableNames`], which the catalog implements;
+//! [`NameList`] carries it in DataFusion's session state.
 
 mod search_path;
 
@@ -19,43 +19,43 @@ pub use search_path::{SearchPath, USER, first_schema, schemas_in};
 /// The catalog of a session's own tables.
 pub const CATALOG: &str = "atoll";
 
-/// What the schema of a session's temporary tables is called in its statements.
+/// The name of the temporary schema in the session's statements.
 pub const TEMPORARY: &str = "pg_temp";
 
-/// The schema of what PostgreSQL's clients read.
+/// The schema that PostgreSQL's clients read.
 pub const PG_CATALOG_SCHEMA: &str = "pg_catalog";
 
-/// The schema that tells of all others.
+/// The information schema.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
 
-/// The schema that keeps the comments, listed nowhere.
+/// The schema that keeps the comments; it is not listed.
 pub const COMMENTS: &str = "pg_comments";
 
-/// The tables of a statement by their names.
+/// The tables of a statement by name.
 pub trait TableNames: CatalogProviderList {
-    /// The full name of a table or view; `defaults` has the catalog and the schema of names without one.
+    /// Returns the full name of a table or view; `defaults` has the catalog and schema of unqualified names.
     fn resolve(&self, name: TableReference, defaults: &CatalogOptions) -> ResolvedTableReference;
 
-    /// The table or view of a name.
+    /// Returns the table or view of a name.
     ///
     /// # Errors
-    /// When a table that is there cannot be made.
+    /// If an existing table cannot be opened.
     fn table(&self, name: &ResolvedTableReference) -> Result<Option<Arc<dyn TableProvider>>>;
 
     /// Whether a table or view of the default schema has this name.
     fn is_table(&self, name: &str) -> bool;
 
-    /// Puts a table under a name that is listed nowhere.
+    /// Registers a table under a name that is not listed.
     fn hide(&self, name: &str, table: Arc<dyn TableProvider>);
 }
 
-/// The names of a statement, as a state of DataFusion has them.
+/// The names of a statement, in the form that DataFusion's session state takes.
 #[derive(Debug)]
 pub struct NameList(Arc<dyn TableNames>);
 
 impl NameList {
-    /// A list of these names.
-    pub fn of(names: impl TableNames) -> Arc<Self> {
+    /// Creates a list of these names.
+    pub fn new(names: impl TableNames) -> Arc<Self> {
         Arc::new(Self(Arc::new(names)))
     }
 }
@@ -78,7 +78,7 @@ impl CatalogProviderList for NameList {
     }
 }
 
-/// The full name of a table or view under the settings of a session.
+/// Returns the full name of a table or view under a session's settings.
 pub fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableReference {
     match state.catalog_list().downcast_ref::<NameList>() {
         Some(NameList(names)) => names.resolve(name, &state.config_options().catalog),
@@ -86,18 +86,18 @@ pub fn resolve(state: &SessionState, name: TableReference) -> ResolvedTableRefer
     }
 }
 
-/// Likewise, temporary tables aside.
+/// Like [`resolve`], without temporary tables.
 pub fn resolve_lasting(state: &SessionState, name: TableReference) -> ResolvedTableReference {
     let defaults = &state.config_options().catalog;
     name.resolve(&defaults.default_catalog, &defaults.default_schema)
 }
 
-/// The name of a table as the store has it.
+/// Returns a table's name in the store.
 pub fn relation_name(at: &ResolvedTableReference) -> RelationName {
     RelationName::new(&*at.schema, &*at.table)
 }
 
-/// A name as a person writes it: without the parts that are the defaults.
+/// Returns the name as a person writes it: without the parts that are defaults.
 pub fn plain(name: &ResolvedTableReference) -> String {
     match (&*name.catalog, &*name.schema) {
         (CATALOG, SCHEMA | "") => name.table.to_string(),

@@ -1,4 +1,4 @@
-//! The schemas in which names without one are looked up, as PostgreSQL's `search_path` lists them.
+//! The schemas that are searched for unqualified names, as in PostgreSQL's `search_path`.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -8,20 +8,20 @@ use atoll_store::database::{DatabaseVersion, RelationName, is_temporary_schema};
 
 use super::{PG_CATALOG_SCHEMA, SCHEMA, TEMPORARY};
 
-/// Stands for the schema that is called like the user.
+/// Stands for the schema named after the user.
 pub const USER: &str = "$user";
 
-/// Schemas in the order in which they are looked through.
+/// Schemas in search order.
 #[derive(Clone, Debug, Default)]
 pub struct SearchPath {
     listed: Arc<[Arc<str>]>,
-    /// The schema of the session's temporary tables, where names may mean those: it is before all others unless it is
+    /// The schema of the session's temporary tables, if names may mean those: it comes first unless it is
     /// listed.
     temporary: Option<Arc<str>>,
 }
 
 impl SearchPath {
-    /// The path of these schemas, of which `pg_temp` is that of the session's temporary tables.
+    /// Creates a path of these schemas, in which `pg_temp` is the schema of the session's temporary tables.
     pub fn new(listed: Vec<Arc<str>>, temporary: Option<Arc<str>>) -> Self {
         let named = |schema: Arc<str>| match &temporary {
             Some(own) if &*schema == TEMPORARY => Arc::clone(own),
@@ -30,45 +30,45 @@ impl SearchPath {
         Self { listed: listed.into_iter().map(named).collect(), temporary }
     }
 
-    /// The schema of temporary tables.
+    /// Returns the schema of temporary tables.
     pub fn temporary(&self) -> Option<&Arc<str>> {
         self.temporary.as_ref()
     }
 
-    /// The schemas that are listed.
+    /// Returns the listed schemas.
     pub fn listed(&self) -> &[Arc<str>] {
         &self.listed
     }
 
-    /// The schema of temporary tables, where it is not listed.
+    /// Returns the schema of temporary tables if it is not listed.
     pub fn before_listed(&self) -> Option<&Arc<str>> {
         self.temporary.as_ref().filter(|own| !self.listed.contains(own))
     }
 
-    /// All schemas in their order.
+    /// Returns all schemas in search order.
     pub fn schemas(&self) -> impl Iterator<Item = &Arc<str>> {
         self.before_listed().into_iter().chain(self.listed.iter())
     }
 
-    /// The schema of what is made under a name without one.
+    /// Returns the schema in which unqualified names are created.
     pub fn created_in(&self) -> Option<&Arc<str>> {
         self.listed.iter().find(|schema| !is_temporary_schema(schema))
     }
 
-    /// What the store keeps under a name without a schema.
+    /// Returns the schema that the store uses for unqualified names.
     pub fn relation(&self, version: &DatabaseVersion, name: &str) -> Option<RelationName> {
         let mut names = self.schemas().map(|schema| RelationName::new(Arc::clone(schema), name));
         names.find(|name| version.relation(name).is_some())
     }
 }
 
-/// The first schema of a path, as far as that tells without knowing which there are.
+/// Returns the first schema of a path, without checking which schemas exist.
 pub fn first_schema(path: &str) -> String {
     let mut schemas = schemas_in(path).filter(|schema| schema != USER && schema != TEMPORARY);
     schemas.next().unwrap_or_else(|| SCHEMA.to_owned())
 }
 
-/// The schemas of a path but for `pg_catalog`, whose tables are found without it.
+/// Returns the schemas of a path except `pg_catalog`, whose tables are always found.
 pub fn schemas_in(path: &str) -> impl Iterator<Item = String> {
     let mut letters = path.chars().peekable();
     let mut schemas = Vec::new();
@@ -78,7 +78,7 @@ pub fn schemas_in(path: &str) -> impl Iterator<Item = String> {
     schemas.into_iter().filter(|schema| !schema.is_empty() && schema != PG_CATALOG_SCHEMA)
 }
 
-/// The name before the next comma: in lower case, but for what is in quotes.
+/// Returns the name before the next comma: in lower case, unless quoted.
 fn next_schema(letters: &mut Peekable<Chars<'_>>) -> String {
     let (mut name, mut is_quoted) = (String::new(), false);
     while let Some(letter) = letters.next() {

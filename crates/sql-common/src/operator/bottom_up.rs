@@ -1,4 +1,4 @@
-//! Rules that look at one operator at a time.
+//! Optimizer rules that look at one operator at a time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-/// What a rule does with an operator.
+/// A rewrite of a single operator.
 pub trait OperatorRule: fmt::Debug + Send + Sync + 'static {
-    /// The rule's name.
+    /// Returns the rule's name.
     const NAME: &'static str;
 
-    /// The operator that takes the place of `plan`, which has the inputs that the rule gave it; none where
-    /// it stays.
+    /// Returns the replacement for `plan`, whose inputs the rule has already rewritten; None if it stays
+    /// as it is.
     fn rewrite(
         &self,
         plan: &Arc<dyn ExecutionPlan>,

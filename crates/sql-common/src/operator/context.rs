@@ -1,4 +1,4 @@
-//! The context in which operators below run.
+//! The task context of operators below.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 
-/// A query's context with other settings and another environment.
+/// A query's task context with other settings and another runtime environment.
 pub fn changed_context(
     context: &TaskContext,
     config: SessionConfig,

@@ -1,8 +1,8 @@
 //! Operators without inputs.
 
-/// Writes the methods of [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) that are alike for
-/// operators without inputs: the name, the properties, which are in a field, and the inputs; where it says
-/// `no expressions`, that there are none.
+/// Generates the [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) methods that all operators
+/// without inputs share: the name, the properties, which are in a field, and the inputs; with
+/// `no expressions`, also the empty list of expressions.
 #[macro_export]
 macro_rules! leaf {
     ($name:literal, $($properties:tt).+, no expressions) => {

@@ -1,12 +1,12 @@
-//! What operators and optimizer rules of ours have in common.
+//! Shared code of Atoll's operators and optimizer rules.
 //!
-//! - [`PassThroughExec`] is an operator that hands on the rows of its one input; what it does with them is
-//!   its [`PassThrough`].
-//! - [`leaf`] writes the methods of an operator without inputs.
-//! - [`delegate_to`] writes the methods of an operator that stands in for another one.
-//! - [`StatementParts`] shows the plans of a statement of several parts.
-//! - [`BottomUp`] is a rule that looks at every operator of a plan by itself.
-//! - [`changed_context`] is the context for inputs that run in another one.
+//! - [`PassThroughExec`] is an operator that passes on the rows of its one input; its [`PassThrough`] defines
+//!   what it does with them.
+//! - [`leaf`] generates the methods of an operator without inputs.
+//! - [`delegate_to`] generates the methods of an operator that wraps another one.
+//! - [`StatementParts`] shows the plans of a statement that has several parts.
+//! - [`BottomUp`] is a rule that looks at one operator of a plan at a time.
+//! - [`changed_context`] is the context for inputs that run with other settings.
 
 mod bottom_up;
 mod context;

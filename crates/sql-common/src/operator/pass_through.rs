@@ -1,4 +1,4 @@
-//! Operators that hand on the rows of one input.
+//! Operators that pass on the rows of one input.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,35 +18,35 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
 };
 
-/// What an operator does with the rows of its input. Partition p of the operator reads partition p of the
-/// input and nothing else, unless `properties` tells of a single one, which reads them all.
+/// What an operator does with the rows of its input. Partition p of the operator reads only partition p of the
+/// input, unless `properties` declares a single partition, which reads them all.
 pub trait PassThrough: Clone + fmt::Debug + Send + Sync + 'static {
-    /// The operator's name in plans.
+    /// Returns the operator's name in plans.
     const NAME: &'static str;
 
-    /// Whether exactly the rows that come in go out. Then what is known of the input's rows holds for the
-    /// operator's, and limits may be applied below it.
+    /// Whether the operator returns exactly its input rows. If so, the input's statistics apply to the
+    /// operator, and limits may be pushed below it.
     const EVERY_ROW: bool = true;
 
-    /// Whether what is told of the input's order holds for the operator's rows.
+    /// Whether the input's ordering holds for the operator's rows.
     const KEEPS_ORDER: bool = true;
 
-    /// What the plan is told of the rows.
+    /// Returns the plan properties of the rows.
     fn properties(&self, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
         Arc::clone(input.properties())
     }
 
-    /// How the input's rows must lie.
+    /// Returns the required distribution of the input.
     fn distribution(&self) -> Distribution {
         Distribution::UnspecifiedDistribution
     }
 
-    /// What EXPLAIN shows after the name; nothing where it is empty.
+    /// Returns what EXPLAIN shows after the name; may be empty.
     fn details(&self, _input: &Arc<dyn ExecutionPlan>) -> String {
         String::new()
     }
 
-    /// Which filters from above may be applied below. By default all, where every row passes.
+    /// Decides which parent filters may be pushed down. By default all, if every row passes.
     fn passed_filters(
         &self,
         filters: Vec<Arc<dyn PhysicalExpr>>,
@@ -58,12 +58,12 @@ pub trait PassThrough: Clone + fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// What is known of the rows, from what is known of the input's, where every row passes.
+    /// Derives the statistics from the input's, if every row passes.
     fn statistics(&self, input: &Arc<Statistics>) -> Arc<Statistics> {
         Arc::clone(input)
     }
 
-    /// The rows of a partition.
+    /// Executes a partition.
     fn execute(
         &self,
         input: &Arc<dyn ExecutionPlan>,
@@ -75,7 +75,7 @@ pub trait PassThrough: Clone + fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// An operator that hands on the rows of its input.
+/// An operator that passes on the rows of its input.
 #[derive(Debug)]
 pub struct PassThroughExec<P> {
     input: Arc<dyn ExecutionPlan>,
@@ -85,23 +85,23 @@ pub struct PassThroughExec<P> {
 }
 
 impl<P: PassThrough> PassThroughExec<P> {
-    /// The rows of `input`, with this done with them.
+    /// Applies this to the rows of `input`.
     fn over(input: Arc<dyn ExecutionPlan>, pass: P) -> Self {
         let properties = pass.properties(&input);
         Self { input, pass, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    /// The same as a plan.
+    /// Does the same, and returns an execution plan.
     pub fn plan(input: &Arc<dyn ExecutionPlan>, pass: P) -> Arc<dyn ExecutionPlan> {
         Arc::new(Self::over(Arc::clone(input), pass))
     }
 
-    /// The operator whose rows pass.
+    /// Returns the input operator.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 
-    /// What is done with them.
+    /// Returns what is done with the rows.
     pub fn pass(&self) -> &P {
         &self.pass
     }
@@ -166,7 +166,7 @@ impl<P: PassThrough> ExecutionPlan for PassThroughExec<P> {
         vec![P::KEEPS_ORDER]
     }
 
-    /// No exchange right below: partitions stay as they are.
+    /// No repartitioning directly below: partitions stay as they are.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }

@@ -1,8 +1,8 @@
-//! Operators that stand in for another one: the plan sees of them what it would see of the other.
+//! Operators that wrap another one: the plan sees the properties of the wrapped operator.
 
-/// Writes methods of [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) that ask the operator in a
-/// field. Every method that is neither named nor written out keeps the trait's default, which tells the
-/// plan the least.
+/// Generates methods of [`ExecutionPlan`](datafusion::physical_plan::ExecutionPlan) that delegate to the
+/// operator in a field. Every method that is neither listed nor written out keeps the trait's default, which is
+/// the most conservative answer.
 #[macro_export]
 macro_rules! delegate_to {
     ($of:ident: $($method:ident),+ $(,)?) => { $(delegate_to!(@$method $of);)+ };
@@ -89,7 +89,7 @@ macro_rules! delegate_to {
             self.$of.gather_filters_for_pushdown(phase, filters, config)
         }
     };
-    // The older of the two methods that replace inputs, by the other one.
+    // The older of the two methods that replace inputs calls the newer one.
     (@with_new_children $of:ident) => {
         fn with_new_children(
             self: std::sync::Arc<Self>,

@@ -1,5 +1,5 @@
-//! A statement with the statements in its WITH that change rows, as one plan: to describe it and to explain it. The
-//! session runs its parts one after the other.
+//! A plan for a statement together with the data-modifying statements in its WITH, used to describe and explain it.
+//! The session runs the parts one after the other.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
 use crate::error::stated_err;
 
-/// A statement, whose columns it has, behind those in its WITH that change rows.
+/// A statement, which provides the columns, after the data-modifying statements in its WITH.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Hash)]
 pub struct StatementParts {
-    /// What WITH calls the parts.
+    /// The names of the parts in WITH.
     names: Vec<String>,
     parts: Vec<LogicalPlan>,
     main: LogicalPlan,
 }
 
 impl StatementParts {
-    /// The parts by these names, and the plan that reads them.
+    /// Combines the named parts with the plan that reads them.
     pub fn new(names: Vec<String>, parts: Vec<LogicalPlan>, main: LogicalPlan) -> Self {
         Self { names, parts, main }
     }
@@ -130,7 +130,7 @@ impl ExecutionPlan for StatementPartsExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        // Else sorts of the parts would be left out.
+        // Otherwise the optimizer would drop sorts of the parts.
         vec![true; self.inputs.len()]
     }
 

@@ -1,4 +1,4 @@
-//! Which type of PostgreSQL a type of Arrow is, and which types there are.
+//! Mapping of Arrow types to PostgreSQL types, and the list of types.
 
 mod text_form;
 
@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 
 pub use text_form::{Checked, type_of_check};
 
-/// Numbers of types.
+/// OIDs of types.
 pub mod type_oid {
     #![expect(missing_docs, reason = "each is the number of the type of its name")]
     pub const BOOL: u32 = 16;
@@ -48,24 +48,24 @@ use type_oid::{
     TIMESTAMP, TIMESTAMPTZ,
 };
 
-/// The mark of a field that is of a type which Arrow lacks: the name of the type stands behind it.
+/// Metadata key of a field whose type Arrow lacks; its value names the type.
 const MARK: &str = "ARROW:extension:name";
 const OURS: &str = "atoll.pg_type.";
 const ARROW_JSON: &str = "arrow.json";
 
-/// A type as PostgreSQL numbers it, with what its columns tell beside.
+/// A PostgreSQL type with the attributes of its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PgType {
-    /// Its number in `pg_type`.
+    /// Its OID in `pg_type`.
     pub oid: u32,
-    /// Bytes of a value, or -1 where they differ.
+    /// Bytes of a value, or -1 if variable.
     pub length: i16,
-    /// Digits of a number, or -1.
+    /// The type modifier, or -1.
     pub modifier: i32,
 }
 
 impl PgType {
-    /// That of a column.
+    /// Returns the type of a column.
     pub fn of_field(field: &Field) -> Self {
         match field.metadata().get(MARK).map(String::as_str) {
             Some(ARROW_JSON) => Self::plain(JSON, -1),
@@ -75,15 +75,15 @@ impl PgType {
                 match (name.and_then(TypeEntry::named), array()) {
                     (Some(entry), _) => Self::plain(entry.oid, entry.length),
                     (None, Some(item)) => Self::plain(item.array, -1),
-                    (None, None) => Self::of(field.data_type()),
+                    (None, None) => Self::from_data_type(field.data_type()),
                 }
             }
-            None => Self::of(field.data_type()),
+            None => Self::from_data_type(field.data_type()),
         }
     }
 
-    /// That of a type. Types that PostgreSQL lacks are the next wider one, or JSON.
-    pub fn of(data_type: &DataType) -> Self {
+    /// Maps an Arrow type. Types that PostgreSQL lacks become the next wider one, or JSON.
+    pub fn from_data_type(data_type: &DataType) -> Self {
         match data_type {
             DataType::Boolean => Self::plain(BOOL, 1),
             DataType::Int8 | DataType::UInt8 | DataType::Int16 => Self::plain(INT2, 2),
@@ -109,7 +109,7 @@ impl PgType {
                 Self::list(item)
             }
             DataType::Struct(_) | DataType::Map(..) => Self::plain(JSON, -1),
-            DataType::Dictionary(_, values) => Self::of(values),
+            DataType::Dictionary(_, values) => Self::from_data_type(values),
             DataType::RunEndEncoded(_, values) => Self::of_field(values),
             _ => Self::plain(TEXT, -1),
         }
@@ -124,7 +124,7 @@ impl PgType {
         Self { oid: NUMERIC, length: -1, modifier }
     }
 
-    /// A list of lists need not be rectangular, as PostgreSQL's arrays are: it is JSON.
+    /// A list of lists need not be rectangular, unlike PostgreSQL's arrays: it becomes JSON.
     fn list(item: &Field) -> Self {
         let item = TypeEntry::numbered(Self::of_field(item).oid);
         match item.map(|item| item.array) {
@@ -133,12 +133,12 @@ impl PgType {
         }
     }
 
-    /// The number of the type of arrays of this one.
+    /// Returns the OID of the array type with these elements.
     pub fn array_of(item: u32) -> Option<u32> {
         TypeEntry::numbered(item).map(|entry| entry.array).filter(|array| *array != 0)
     }
 
-    /// The items of a field whose lists are of a type that Arrow lacks.
+    /// Returns the item field of a list whose element type Arrow lacks.
     pub fn marked_items(field: &Field) -> Option<Field> {
         let name = field.metadata().get(MARK)?.strip_prefix(OURS)?.strip_prefix('_')?;
         match field.data_type() {
@@ -150,39 +150,39 @@ impl PgType {
         }
     }
 
-    /// What an array of this number is of.
+    /// Returns the element type's OID of an array type.
     pub fn item_of(array: u32) -> Option<u32> {
         let found = TYPES.iter().find(|entry| entry.array == array && array != 0);
         found.map(|entry| entry.oid)
     }
 }
 
-/// A field of a type that Arrow lacks.
+/// Marks a field with a type that Arrow lacks.
 pub fn marked(field: Field, name: &str) -> Field {
     field.with_metadata([(MARK.to_owned(), format!("{OURS}{name}"))].into())
 }
 
-/// The field as one of OIDs.
+/// Marks a field as OIDs.
 pub fn as_oid(field: Field) -> Field {
     marked(field, "oid")
 }
 
-/// The field as one of UUIDs, which are texts in their canonical form.
+/// Marks a field as UUIDs, which are texts in canonical form.
 pub fn as_uuid(field: Field) -> Field {
     marked(field, "uuid")
 }
 
-/// The field as one of JSON.
+/// Marks a field as JSON.
 pub fn as_json(field: Field) -> Field {
     field.with_metadata([(MARK.to_owned(), ARROW_JSON.to_owned())].into())
 }
 
-/// The field as one of JSON in the form that PostgreSQL takes apart.
+/// Marks a field as JSONB.
 pub fn as_jsonb(field: Field) -> Field {
     marked(field, "jsonb")
 }
 
-/// The field as one of lists of values of a type.
+/// Marks a field as lists of values of a type.
 pub fn as_list_of(item: Checked, field: Field) -> Field {
     marked(field, &format!("_{}", item.name().to_lowercase()))
 }
@@ -193,16 +193,16 @@ pub fn is_uuid(field: &Field) -> bool {
     !metadata.is_empty() && PgType::of_field(field).oid == type_oid::UUID
 }
 
-/// A type, as `pg_type` tells of it.
+/// A row of `pg_type`.
 #[derive(Debug)]
 pub struct TypeEntry {
     /// Its name in `pg_type`.
     pub name: &'static str,
-    /// Its number.
+    /// Its OID.
     pub oid: u32,
-    /// The number of the type of its arrays, or 0.
+    /// The OID of its array type, or 0.
     pub array: u32,
-    /// Bytes of a value; -1 where they differ.
+    /// Bytes of a value; -1 if variable.
     pub length: i16,
     /// `typtype`.
     pub kind: &'static str,
@@ -210,11 +210,11 @@ pub struct TypeEntry {
     pub category: &'static str,
     /// `typispreferred`.
     pub is_preferred: bool,
-    /// Its name in SQL.
+    /// Its SQL name.
     pub(crate) sql: &'static str,
 }
 
-/// All types but arrays.
+/// All types except arrays.
 pub static TYPES: LazyLock<Vec<TypeEntry>> = LazyLock::new(|| {
     let lines = include_str!("types.txt").lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(TypeEntry::of_line).collect()
@@ -236,18 +236,18 @@ impl TypeEntry {
         })
     }
 
-    /// The type of a name in `pg_type`.
+    /// Finds a type by its name in `pg_type`.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         TYPES.iter().find(|entry| entry.name == name)
     }
 
-    /// The type of a number.
+    /// Finds a type by its OID.
     pub fn numbered(oid: u32) -> Option<&'static Self> {
         TYPES.iter().find(|entry| entry.oid == oid)
     }
 }
 
-/// What `format_type` gives.
+/// Implements `format_type`.
 pub fn format_type(oid: i64, modifier: i32) -> String {
     let Ok(oid) = u32::try_from(oid) else { return "???".to_owned() };
     if oid == 0 {
@@ -269,13 +269,13 @@ pub fn format_type(oid: i64, modifier: i32) -> String {
     format!("{}{digits}{brackets}", entry.sql)
 }
 
-/// The type of a column as SQL calls it: `numeric(10,2)`.
+/// Returns the SQL type of a column: `numeric(10,2)`.
 pub fn sql_type(field: &Field) -> String {
     let of = PgType::of_field(field);
     format_type(of.oid.into(), of.modifier)
 }
 
-/// The name of a column's type in `pg_type`.
+/// Returns the name of a column's type in `pg_type`.
 pub fn type_name(field: &Field) -> String {
     let oid = PgType::of_field(field).oid;
     match (TypeEntry::numbered(oid), PgType::item_of(oid).and_then(TypeEntry::numbered)) {
@@ -285,7 +285,7 @@ pub fn type_name(field: &Field) -> String {
     }
 }
 
-/// The OID of the type with this name of SQL or PostgreSQL, if there is one.
+/// Returns the OID of the type with this SQL or PostgreSQL name, if it exists.
 pub fn type_named(name: &str) -> Option<i64> {
     let name = name.trim();
     let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
@@ -352,7 +352,7 @@ mod tests {
             assert_eq!(sql_type(&item), name);
         }
         assert_eq!(PgType::marked_items(&lists), None);
-        let decimal = PgType::of(&DataType::Decimal128(10, 2));
+        let decimal = PgType::from_data_type(&DataType::Decimal128(10, 2));
         assert_eq!(format_type(decimal.oid.into(), decimal.modifier), "numeric(10,2)");
         assert_eq!(format_type(0, -1), "-");
     }

@@ -1,4 +1,4 @@
-//! Types whose values are texts of a form.
+//! Types whose values are stored as texts in a fixed form.
 
 use std::borrow::Cow;
 
@@ -10,19 +10,19 @@ use datafusion::sql::sqlparser::ast::Ident;
 use super::{PgType, type_oid};
 use crate::error::stated_err;
 
-/// Types that are texts of a form.
+/// A type that is stored as text in a fixed form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
     /// JSON.
     Json,
-    /// JSON too, which clients are told of as PostgreSQL's JSONB.
+    /// JSON too, which clients see as PostgreSQL's JSONB.
     Jsonb,
     /// A UUID.
     Uuid,
 }
 
 impl Checked {
-    /// Its name in SQL.
+    /// Returns the SQL name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Json => "JSON",
@@ -31,7 +31,7 @@ impl Checked {
         }
     }
 
-    /// The type whose texts a field has, of those with one text for each value.
+    /// Returns the type of a field's texts, if the type has one text for each value.
     pub fn of_field(field: &Field) -> Option<Self> {
         if field.metadata().is_empty() {
             return None;
@@ -39,7 +39,7 @@ impl Checked {
         Self::of_oid(PgType::of_field(field).oid)
     }
 
-    /// The type of this number, or the one that its lists are of, of those with one text for each value.
+    /// Returns the type with this OID or array OID, if the type has one text for each value.
     pub fn of_oid(oid: u32) -> Option<Self> {
         match PgType::item_of(oid).unwrap_or(oid) {
             type_oid::UUID => Some(Self::Uuid),
@@ -48,10 +48,10 @@ impl Checked {
         }
     }
 
-    /// The text that a value of the type is kept as; none where a text is it already.
+    /// Returns the stored text for a value of the type; None if the text is already in that form.
     ///
     /// # Errors
-    /// For texts that are not of the type.
+    /// If the text is not a value of the type.
     pub fn canonical(self, text: &str) -> Result<Option<String>> {
         match self {
             Self::Json => Ok(None),
@@ -70,18 +70,18 @@ impl Checked {
         }
     }
 
-    /// The function that tells its texts.
+    /// Returns the function that checks its texts.
     pub fn test(self) -> &'static str {
         match self {
             Self::Json => "json_valid",
             Self::Jsonb => "jsonb_valid",
-            // A UUID that is not in its canonical form is not found by the same one that is.
+            // A lookup by canonical form does not find a UUID in another form.
             Self::Uuid => "uuid_valid",
         }
     }
 }
 
-/// The type of a column one of whose CHECK constraints this is; none where the constraint is another.
+/// Returns the type of a column that has this CHECK constraint; None if the constraint is another.
 pub fn type_of_check(sql: &str, column: &str) -> Option<Checked> {
     let is_of = |checked: &Checked| {
         let inner = sql.strip_prefix(checked.test()).and_then(|rest| rest.strip_prefix('('));

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What a value means that is written with backslashes.
+/// The meaning of a value that is written with backslashes.
 pub fn unescaped(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'\\') {
         return Cow::Borrowed(value);
@@ -40,7 +40,7 @@ fn number(text: &[u8], base: u32, most: usize) -> Option<(u8, usize)> {
     let digit = |byte: &u8| char::from(*byte).to_digit(base);
     let digits: Vec<u32> = text.iter().take(most).map_while(digit).collect();
     let value = digits.iter().fold(0, |value, digit| value * base + digit);
-    // As PostgreSQL does with octal numbers that are too large.
+    // As in PostgreSQL for octal numbers that are too large.
     (!digits.is_empty()).then_some(((value & 0xff) as u8, digits.len()))
 }
 
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_are_those_of_postgresql() {
+    fn escapes_match_postgresql() {
         for (written, meant) in [
             ("plain", "plain".as_bytes()),
             ("a\\tb\\nc\\\\d", b"a\tb\nc\\d"),

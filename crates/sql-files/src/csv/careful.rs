@@ -1,5 +1,5 @@
-//! Reading records one by one, with all that arrow-csv does not do: other NULLs, numbers and dates than
-//! SQL's, rows of other lengths, and rows that are wrong and left out.
+//! Reads records one by one, with what arrow-csv lacks: NULLs, numbers and dates in other forms than
+//! SQL's, rows of other lengths, and skipping of invalid rows.
 
 use std::borrow::Cow;
 use std::io::{BufReader, Read};
@@ -23,7 +23,7 @@ use super::times;
 use crate::source::{BatchSource, Batches, SourceFile, until_failure};
 use atoll_sql_semantics::arithmetic::convert;
 
-/// How the files of a table are written, and what their columns are.
+/// The syntax and the columns of a table's files.
 #[derive(Clone, Debug)]
 pub(super) struct CsvReading {
     pub(super) settings: CsvSettings,
@@ -49,8 +49,8 @@ impl CsvReading {
 }
 
 impl CsvReading {
-    /// Fails for a header that has all of the table's names in another order, or, where it is to match, anything else
-    /// than they.
+    /// Fails for a header that has all of the table's names in another order or, if it must match, anything else
+    /// than these names.
     fn check_header(&self, file: &SourceFile, header: &CsvRecord) -> Result<()> {
         let found: Vec<String> = (0..header.len()).map(|at| header.text(at)).collect();
         let wanted: Vec<String> = self.schema.fields().iter().map(|it| it.name().clone()).collect();
@@ -136,16 +136,14 @@ impl CsvBatches {
         if lines.is_empty() { Ok(None) } else { self.typed(texts, &lines).map(Some) }
     }
 
-    /// Fails where a record does not have the values of a row.
+    /// Fails if a record does not have the values of a row.
     fn check(&self, record: &CsvRecord) -> Result<()> {
         let CsvReading { settings, columns, schema, .. } = &self.reading;
         let (expected, found) = (columns.len(), record.len());
         if settings.strict {
             let flaw = match record.flaw {
                 Some(QuoteFlaw::Unterminated) => Some("a quote is not closed"),
-                Some(QuoteFlaw::Stray) => {
-                    Some("a closing quote is followed by something else than a delimiter")
-                }
+                Some(QuoteFlaw::Stray) => Some("a closing quote is not followed by a delimiter"),
                 None => None,
             };
             if let Some(flaw) = flaw {
@@ -175,7 +173,7 @@ impl CsvBatches {
         exec_datafusion_err!("{}, line {line}: {what}", self.file.name())
     }
 
-    /// What a value means, whose backslashes have been told from NULL.
+    /// The meaning of a value that is not NULL, with its backslashes resolved.
     fn bytes<'a>(&self, record: &'a CsvRecord, column: usize) -> Cow<'a, [u8]> {
         match self.reading.settings.is_text {
             true => unescaped(record.value(column)),
@@ -242,7 +240,7 @@ impl CsvBatches {
     }
 }
 
-/// Texts as values of a type; NULL where a text is none.
+/// Texts as values of a type; NULL where a text is not one.
 fn typed(text: &StringArray, column: &CsvColumn, settings: &CsvSettings) -> Result<ArrayRef> {
     let to = &column.data_type;
     let rewritten = |rewrite: &dyn Fn(&str) -> Option<String>| -> StringArray {
@@ -281,7 +279,7 @@ fn typed(text: &StringArray, column: &CsvColumn, settings: &CsvSettings) -> Resu
     let text: ArrayRef = Arc::new(text);
     let array = convert(&text, to, true)?;
     match to {
-        // Of many digits the cast keeps as many as fit; more before the point are an error.
+        // The cast drops excess digits after the point; excess digits before it are an error.
         DataType::Float64 if array.null_count() > text.null_count() => {
             let texts = text.as_string::<i32>().iter();
             let parsed = texts.map(|value| value.and_then(|value| value.parse::<f64>().ok()));
@@ -292,7 +290,7 @@ fn typed(text: &StringArray, column: &CsvColumn, settings: &CsvSettings) -> Resu
     }
 }
 
-/// A moment whose time may have no seconds, with them.
+/// A moment, with seconds added if it has none.
 fn with_seconds(value: &str) -> String {
     let Some((date, time)) = value.trim().split_once(['T', ' ']) else { return value.to_owned() };
     let at = time.find(['Z', '+', '-']).unwrap_or(time.len());

@@ -8,34 +8,34 @@ use super::options::{CsvSettings, Header};
 use super::records::CsvRecord;
 use super::times;
 
-/// Forms of dates, in the order in which they are tried; `-` stands for `-`, `/`, `.` and a space.
+/// Forms of dates, in the order in which they are tried; `-` matches `-`, `/`, `.` and a space.
 const DATES: [&str; 6] = ["%Y-%m-%d", "%m-%d-%Y", "%m-%d-%y", "%d-%m-%Y", "%d-%m-%y", "%y-%m-%d"];
 const SEPARATORS: [&str; 4] = ["-", "/", ".", " "];
 const TIMES: [&str; 6] =
     [" %H:%M:%S", "T%H:%M:%S", " %H:%M", " %H:%M:%S.%f", " %I:%M:%S %p", " %I:%M %p"];
 
-/// What a column of a file is read as.
+/// The type that a column of a file is read as.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CsvColumn {
     pub(super) data_type: DataType,
-    /// The form of its dates and times, where it is not SQL's.
+    /// The form of its dates and times, if not SQL's.
     pub(super) format: Option<String>,
-    /// Whether a number with a point is not one of its values: of a DECIMAL that a statement names it is rounded.
+    /// Whether it refuses numbers with a point; a DECIMAL that a statement names rounds them.
     pub(super) is_whole: bool,
 }
 
 impl CsvColumn {
     pub(super) fn text() -> Self {
-        Self::of(DataType::Utf8)
+        Self::new(DataType::Utf8)
     }
 
-    pub(super) fn of(data_type: DataType) -> Self {
+    pub(super) fn new(data_type: DataType) -> Self {
         Self { data_type, format: None, is_whole: false }
     }
 
     /// A column of whole numbers of which some are beyond BIGINT.
     fn of_wide_numbers() -> Self {
-        Self { is_whole: true, ..Self::of(DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0)) }
+        Self { is_whole: true, ..Self::new(DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0)) }
     }
 
     fn is_text(&self) -> bool {
@@ -43,7 +43,7 @@ impl CsvColumn {
     }
 }
 
-/// Which types all values of a column have that were seen.
+/// The types that fit all values of a column seen so far.
 #[derive(Clone, Debug)]
 pub(super) struct TypeCandidates {
     seen: bool,
@@ -85,7 +85,7 @@ impl TypeCandidates {
         }
     }
 
-    /// Takes note of a value that is not NULL.
+    /// Notes a value that is not NULL.
     pub(super) fn see(&mut self, value: &str, settings: &CsvSettings) {
         if !std::mem::replace(&mut self.seen, true) && settings.timestamp_format.is_none() {
             self.timestamps = timestamp_formats(value);
@@ -116,18 +116,18 @@ impl TypeCandidates {
     pub(super) fn column(&self) -> CsvColumn {
         let with = |data_type, format: &Option<String>| CsvColumn {
             format: format.clone(),
-            ..CsvColumn::of(data_type)
+            ..CsvColumn::new(data_type)
         };
         let may_be = |of: &'static str| self.allowed.contains(&of);
         match self {
             _ if !self.seen => CsvColumn::text(),
-            _ if self.boolean && may_be("BOOLEAN") => CsvColumn::of(DataType::Boolean),
-            _ if self.integer && may_be("BIGINT") => CsvColumn::of(DataType::Int64),
+            _ if self.boolean && may_be("BOOLEAN") => CsvColumn::new(DataType::Boolean),
+            _ if self.integer && may_be("BIGINT") => CsvColumn::new(DataType::Int64),
             // A DOUBLE would not have all of their digits.
             _ if self.wide && may_be("BIGINT") => CsvColumn::of_wide_numbers(),
-            _ if self.double && may_be("DOUBLE") => CsvColumn::of(DataType::Float64),
+            _ if self.double && may_be("DOUBLE") => CsvColumn::new(DataType::Float64),
             _ if self.time && may_be("TIME") => {
-                CsvColumn::of(DataType::Time64(TimeUnit::Microsecond))
+                CsvColumn::new(DataType::Time64(TimeUnit::Microsecond))
             }
             _ if !self.dates.is_empty() && may_be("DATE") => with(DataType::Date32, &self.dates[0]),
             _ if !self.timestamps.is_empty() && may_be("TIMESTAMP") => {
@@ -149,7 +149,7 @@ fn date_formats() -> Vec<Option<String>> {
     formats
 }
 
-/// Forms of timestamps that a first value has: a product that would be large to keep for every column.
+/// Forms of timestamps that a first value fits; keeping all of them for every column would be large.
 fn timestamp_formats(value: &str) -> Vec<Option<String>> {
     let is_iso = is_iso_timestamp(value) || is_iso_date(value);
     let mut formats: Vec<Option<String>> = if is_iso { vec![None] } else { Vec::new() };
@@ -192,7 +192,7 @@ fn is_float(value: &str) -> bool {
     (digits || named) && value.parse::<f64>().is_ok()
 }
 
-/// Whether a number would lose the zeros that it begins with.
+/// Whether a number would lose its leading zeros.
 pub(super) fn is_padded(value: &str) -> bool {
     let digits = value.trim_start_matches(['-', '+']).as_bytes();
     matches!(digits, [b'0', next, ..] if next.is_ascii_digit())
@@ -220,7 +220,7 @@ fn is_iso_timestamp(value: &str) -> bool {
     is_iso_date(date) && zoned && (is_time(time) || minutes)
 }
 
-/// Whether a moment says its zone.
+/// Whether a moment has a time zone.
 fn has_zone(value: &str) -> bool {
     value.ends_with('Z') || value.get(16..).is_some_and(|rest| rest.contains(['+', '-']))
 }
@@ -230,13 +230,13 @@ fn is_usual_timestamp(value: &str) -> bool {
     value.len() >= 19 && value.split_once(['T', ' ']).is_some_and(|(_, time)| time.len() >= 8)
 }
 
-/// What was found out of the columns.
+/// The inferred columns.
 #[derive(Clone, Debug)]
 pub(super) struct CsvColumns {
     pub(super) has_header: bool,
     pub(super) names: Vec<String>,
     pub(super) columns: Vec<CsvColumn>,
-    /// Whether a value is written as arrow-csv does not read it.
+    /// Whether arrow-csv cannot read a value.
     pub(super) is_unusual: bool,
     pub(super) has_line_breaks: bool,
 }
@@ -268,7 +268,7 @@ impl<'a> ColumnSample<'a> {
         self.records.saturating_sub(1)
     }
 
-    /// Takes note of a record, of which the first may be a header.
+    /// Notes a record, of which the first may be a header.
     pub(super) fn see(&mut self, record: &CsvRecord) {
         self.records += 1;
         self.has_line_breaks |= record.has_line_break;
@@ -292,7 +292,7 @@ impl<'a> ColumnSample<'a> {
         }
     }
 
-    /// The columns of what was seen.
+    /// The columns as inferred from the records seen.
     pub(super) fn columns(mut self) -> Option<CsvColumns> {
         let has_header = self.has_header();
         let first = self.first.take()?;
@@ -313,7 +313,7 @@ impl<'a> ColumnSample<'a> {
         })
     }
 
-    /// The first record is a header where it has a text above values of another type, or where all below is
+    /// The first record is a header if it has a text above values of another type, or if all below is
     /// text and something in it is.
     fn is_header(&self, first: &CsvRecord, rest: &[CsvColumn]) -> bool {
         let known = |name: &String| (0..first.len()).any(|at| first.text(at) == *name);
@@ -405,7 +405,7 @@ fn normalized(name: &str) -> String {
     }
 }
 
-/// The first name that is there twice.
+/// The first duplicate name.
 pub(super) fn twice(names: &[String]) -> Option<&String> {
     let mut seen = HashSet::new();
     names.iter().find(|name| !seen.insert(*name))

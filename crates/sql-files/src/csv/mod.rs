@@ -1,4 +1,4 @@
-//! CSV files: types that keep what is written, and errors that say where.
+//! CSV files: types that keep the written values, and errors with their position.
 //!
 //! ```text
 //! files ─table─▶ sniff (delimiter, quote, preamble) ─▶ infer (header, types) ─▶ usual: DataFusion's reader
@@ -55,10 +55,10 @@ use source::LocatedCsvSource;
 pub(crate) use table::{parts, sniffed_by};
 pub use write::CsvForm;
 
-/// Values that are read at once: arrow-csv sets memory aside for all of a batch before it reads a row.
+/// Values that are read at once: arrow-csv allocates a whole batch before it reads a row.
 const VALUES_AT_ONCE: usize = 1 << 21;
 
-/// Of so many rows those that are read at once from a file with so many columns.
+/// The number of rows, at most `rows`, that are read at once from a file with this many columns.
 fn rows_at_once(rows: usize, columns: usize) -> usize {
     rows.min(VALUES_AT_ONCE / columns.max(1)).max(1)
 }
@@ -85,7 +85,7 @@ struct CarefulCsv {
 }
 
 impl CarefulCsv {
-    /// Of two columns of one name, DataFusion makes one.
+    /// DataFusion merges two columns with one name.
     async fn no_names_twice(
         &self,
         state: &dyn Session,
@@ -96,7 +96,7 @@ impl CarefulCsv {
         let bytes = bytes.map_err(DataFusionError::from).boxed();
         let compression = FileCompressionType::from(self.options.compression);
         let bytes = compression.convert_stream(bytes)?;
-        // What cannot be cut into columns is told when it is read.
+        // Records that cannot be cut into columns are reported when they are read.
         let format = CsvFormat::default().with_options(self.options.clone());
         let Ok((schema, _)) = format.infer_schema_from_stream(state, 1, bytes).await else {
             return Ok(());

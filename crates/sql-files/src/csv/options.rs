@@ -1,4 +1,4 @@
-//! What the options of `read_csv` and of COPY say of a file.
+//! The CSV options of `read_csv` and COPY.
 
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
@@ -35,10 +35,10 @@ const ENCODING: &[&str] = &["encoding"];
 const NEW_LINE: &[&str] = &["new_line"];
 const CANDIDATES: &[&str] = &["auto_type_candidates"];
 const FILES: &[&str] = &["files_to_sniff"];
-/// How DuckDB goes about it, which says nothing of the file.
+/// Options that control how DuckDB works, and do not describe the file.
 const IGNORED: &[&str] = &["parallel", "buffer_size"];
 
-/// All options that are read here.
+/// All options that this module reads.
 pub(crate) const KNOWN: &[&[&str]] = &[
     DELIMITER,
     QUOTE,
@@ -73,7 +73,7 @@ pub(crate) const KNOWN: &[&[&str]] = &[
     IGNORED,
 ];
 
-/// Bytes that a line may have unless `max_line_size` says otherwise, as in DuckDB.
+/// The default of `max_line_size`, as in DuckDB.
 const LINE_BYTES: usize = 2_000_000;
 
 /// Types by the names of columns, or in their order.
@@ -85,19 +85,19 @@ pub(crate) enum GivenTypes {
     Listed(Vec<String>),
 }
 
-/// What the first record is.
+/// The meaning of the first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Header {
     /// A row.
     None,
     /// The names of the columns.
     Names,
-    /// The names of the table's columns, in their order: others are refused.
+    /// The names of the table's columns, in their order; others are refused.
     Match,
 }
 
 impl Header {
-    fn of(options: &FileOptions) -> Result<Option<Self>> {
+    fn from_options(options: &FileOptions) -> Result<Option<Self>> {
         let text = options.get(HEADER).and_then(OptionValue::text);
         if text.is_some_and(|text| text.eq_ignore_ascii_case("match")) {
             return Ok(Some(Self::Match));
@@ -128,7 +128,7 @@ impl NamedColumns {
                 let known: Vec<&str> =
                     columns.fields().iter().map(|field| field.name().as_str()).collect();
                 plan_err!(
-                    "{option} names the column '{missing}', and there are {}",
+                    "{option} names the unknown column '{missing}'; expected {}",
                     known.join(", ")
                 )
             }
@@ -136,7 +136,7 @@ impl NamedColumns {
     }
 }
 
-/// What is said of a file; all that is not is found out.
+/// The settings of a file; what is not set is detected.
 #[derive(Clone, Debug)]
 pub(crate) struct CsvSettings {
     pub(super) delimiter: Option<u8>,
@@ -160,9 +160,9 @@ pub(crate) struct CsvSettings {
     pub(super) ignore_errors: bool,
     pub(super) padding: bool,
     pub(super) sample: usize,
-    /// Files that types are found out from.
+    /// Files from which types are inferred.
     pub(super) sampled_files: usize,
-    /// Types that are found out.
+    /// Types that may be inferred.
     pub(super) candidates: Vec<&'static str>,
     pub(super) line_max: usize,
     pub(super) quoted_nulls: QuotedNulls,
@@ -176,7 +176,7 @@ pub(crate) struct CsvSettings {
     pub(super) is_text: bool,
 }
 
-/// Types that are found out unless `auto_type_candidates` names fewer; texts always are.
+/// Types that may be inferred unless `auto_type_candidates` names fewer; text always may.
 const TYPES_FOUND: [&str; 7] =
     ["BOOLEAN", "BIGINT", "DOUBLE", "TIME", "DATE", "TIMESTAMP", "VARCHAR"];
 
@@ -193,14 +193,14 @@ fn candidates(options: &FileOptions) -> Result<Vec<&'static str>> {
     given.iter().filter(|name| !name.eq_ignore_ascii_case("null")).map(known).collect()
 }
 
-/// What a value in quotes is that reads like NULL.
+/// The meaning of a value in quotes that reads like NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QuotedNulls {
     /// NULL, as in DuckDB.
     Null,
     /// A value.
     Value,
-    /// A value where the column is of text, and NULL elsewhere: in COPY, whose files tell an empty string from NULL.
+    /// A value in columns of text, and NULL elsewhere: in COPY, whose files distinguish an empty string from NULL.
     ValueOfText,
 }
 
@@ -216,7 +216,7 @@ impl QuotedNulls {
 }
 
 impl CsvSettings {
-    pub(crate) fn of(options: &FileOptions) -> Result<Self> {
+    pub(crate) fn from_options(options: &FileOptions) -> Result<Self> {
         if let Some(encoding) = options.text(ENCODING)?
             && !["utf-8", "utf8"].contains(&encoding.to_ascii_lowercase().as_str())
         {
@@ -237,7 +237,7 @@ impl CsvSettings {
                 }
             },
         };
-        // A format of `auto`, which DuckDB has, is none.
+        // DuckDB's format `auto` means no format.
         let format = |names| -> Result<Option<String>> {
             Ok(options.text(names)?.map(|text| match text.to_ascii_lowercase().as_str() {
                 "iso" => "%Y-%m-%d".to_owned(),
@@ -261,7 +261,7 @@ impl CsvSettings {
             quote: options.byte(QUOTE)?,
             escape: options.byte(ESCAPE)?,
             comment: options.byte(COMMENT)?,
-            header: Header::of(options)?,
+            header: Header::from_options(options)?,
             nulls: options.texts(NULLS)?,
             skip: options.count(SKIP)?,
             columns: options.pairs(COLUMNS)?,
@@ -293,7 +293,7 @@ impl CsvSettings {
         })
     }
 
-    /// Whether `read_csv` was asked for what arrow-csv does not do.
+    /// Whether the options need more than arrow-csv supports.
     pub(super) fn needs_care(&self) -> bool {
         let other_nulls = self.nulls.as_ref().is_some_and(|it| *it != [String::new()]);
         other_nulls
@@ -311,12 +311,12 @@ impl CsvSettings {
             || self.is_text
     }
 
-    /// What stands for NULL.
+    /// The text of NULL.
     pub(super) fn null_texts(&self) -> Vec<String> {
         self.nulls.clone().unwrap_or_else(|| vec![String::new()])
     }
 
-    /// The syntax as far as it is said.
+    /// The syntax as far as the options set it.
     pub(super) fn syntax(&self) -> CsvSyntax {
         let quote = self.quote.unwrap_or(Some(b'"'));
         CsvSyntax {

@@ -1,4 +1,4 @@
-//! Records of CSV with the lines they begin in, whatever is wrong with them.
+//! Reads CSV records, even invalid ones, with the lines they begin in.
 
 use std::io::{self, BufRead};
 
@@ -20,12 +20,12 @@ impl Default for CsvSyntax {
     }
 }
 
-/// What is wrong with the quotes of a record.
+/// A fault in the quotes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QuoteFlaw {
     /// The file ends in a quoted value.
     Unterminated,
-    /// A closing quote is followed by something else than a delimiter.
+    /// A closing quote is not followed by a delimiter.
     Stray,
 }
 
@@ -66,7 +66,7 @@ impl CsvRecord {
         self.quoted.contains(&true)
     }
 
-    /// Whether its line is empty.
+    /// Whether the line is empty.
     pub(super) fn is_blank(&self) -> bool {
         self.bytes.is_empty() && self.ends.len() == 1 && !self.quoted[0]
     }
@@ -89,14 +89,14 @@ enum Place {
     RecordStart,
     ValueStart,
     Value,
-    /// Behind a backslash outside of quotes.
+    /// After a backslash outside of quotes.
     Backslash,
     Quoted,
-    /// Behind an escape within quotes.
+    /// After an escape within quotes.
     Escaped,
-    /// Behind a quote within quotes.
+    /// After a quote within quotes.
     QuoteSeen,
-    /// Behind something that follows a closing quote.
+    /// After something that follows a closing quote.
     AfterQuotes,
     Comment,
 }
@@ -119,7 +119,7 @@ impl<R: BufRead> RecordReader<R> {
         Self { input, syntax, line: 0, max, skip_line_feed: false, begun: false }
     }
 
-    /// Skips lines, without a look at what is in them.
+    /// Skips lines without parsing them.
     pub(super) fn skip_lines(&mut self, lines: usize) -> io::Result<()> {
         for _ in 0..lines {
             let mut line = Vec::new();
@@ -144,7 +144,7 @@ impl<R: BufRead> RecordReader<R> {
     /// Reads the next record; false at the end.
     ///
     /// # Errors
-    /// Where the file cannot be read, and for a record of too many bytes.
+    /// If the file cannot be read, or a record is too long.
     pub(super) fn read(&mut self, record: &mut CsvRecord) -> io::Result<bool> {
         self.skip_mark()?;
         record.clear(self.line + 1);
@@ -205,7 +205,7 @@ impl<R: BufRead> RecordReader<R> {
     }
 }
 
-/// What a byte that ends no record does.
+/// Handles a byte that does not end a record.
 fn step(syntax: &CsvSyntax, record: &mut CsvRecord, place: Place, byte: u8) -> Place {
     let CsvSyntax { delimiter, quote, escape, comment, backslashes } = *syntax;
     match place {
@@ -263,7 +263,7 @@ mod tests {
         let input = BufReader::with_capacity(3, text.as_bytes());
         let mut reader = RecordReader::new(input, syntax, 1000);
         let (mut record, mut all) = (CsvRecord::default(), Vec::new());
-        while reader.read(&mut record).expect("a text can be read") {
+        while reader.read(&mut record).expect("readable text") {
             all.push((record.line, (0..record.len()).map(|at| record.text(at)).collect()));
         }
         all
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_escapes_and_other_quotes_are_known() {
+    fn comments_escapes_and_other_quotes_are_recognised() {
         let syntax = CsvSyntax {
             delimiter: b';',
             quote: Some(b'\''),
@@ -315,11 +315,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_quotes_is_told() {
+    fn faulty_quotes_are_reported() {
         let flaw = |text: &str| {
             let mut reader = RecordReader::new(text.as_bytes(), CsvSyntax::default(), 1000);
             let mut record = CsvRecord::default();
-            reader.read(&mut record).expect("a text can be read").then_some(record.flaw).flatten()
+            reader.read(&mut record).expect("readable text").then_some(record.flaw).flatten()
         };
         assert_eq!(flaw("a,\"b"), Some(QuoteFlaw::Unterminated));
         assert_eq!(flaw("a,\"b\"c,d\n"), Some(QuoteFlaw::Stray));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_an_end_is_refused() {
+    fn an_endless_record_is_refused() {
         let text = "x".repeat(5000);
         let input = BufReader::with_capacity(100, text.as_bytes());
         let mut reader = RecordReader::new(input, CsvSyntax::default(), 1000);

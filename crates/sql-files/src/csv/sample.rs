@@ -1,4 +1,4 @@
-//! The first rows of files as text: which columns look like numbers and are text.
+//! Samples the first rows of files as text, to find columns that look like numbers and are text.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::infer::{is_padded, is_whole};
 use super::rows_at_once;
 use crate::SAMPLE_ROWS;
 
-/// What types alone do not tell.
+/// Facts about columns that types alone do not show.
 #[derive(Debug, Default)]
 pub(super) struct TypeHints {
     /// Columns of numbers in which a value begins with a zero that a number would lose, such as the
@@ -30,14 +30,14 @@ pub(super) struct TypeHints {
     pub(super) has_line_breaks: bool,
 }
 
-/// Reads the first rows of files, written as the options say.
+/// Reads the first rows of files in the syntax of the options.
 #[derive(Clone, Debug)]
 pub(super) struct CsvSample {
     pub(super) options: CsvOptions,
 }
 
 impl CsvSample {
-    /// Looks at the rows that types are inferred from.
+    /// Reads the rows that types are inferred from.
     pub(super) async fn look(
         &self,
         schema: &Schema,
@@ -75,10 +75,10 @@ impl CsvSample {
         Ok(seen)
     }
 
-    /// Sees to it that a file has its columns in the order of the table, which is how they are read.
+    /// Checks that a file has its columns in the order of the table, because they are read by position.
     ///
     /// # Errors
-    /// For a header that has all of the table's names in another order.
+    /// If the header has all of the table's names in another order.
     pub(super) async fn check_header(
         &self,
         schema: &Schema,
@@ -103,7 +103,7 @@ impl CsvSample {
         match found == wanted {
             true => exec_err!(
                 "/{location} has the columns {}, and the table has {}; files of one table have \
-                 their columns in one order: read this one by itself",
+                 their columns in one order: read this one separately",
                 told.0,
                 told.1
             ),
@@ -111,8 +111,8 @@ impl CsvSample {
         }
     }
 
-    /// The first rows of a file, all columns as text; none where there are none, or where they cannot
-    /// be cut into columns, which is for the reading to tell.
+    /// The first rows of a file, all columns as text; `None` if there are none or if they cannot be cut into
+    /// columns, which the reader reports.
     async fn rows(
         &self,
         schema: &Schema,
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_in_front_of_digits_are_more_than_a_number() {
+    fn leading_zeros_make_a_column_text() {
         assert!(["00", "00123", "-01", "+007.5"].into_iter().all(is_padded));
         assert!(!["", "0", "-0", "0.5", "10", "0e7", "1.00"].into_iter().any(is_padded));
     }

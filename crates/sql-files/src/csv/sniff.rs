@@ -1,4 +1,4 @@
-//! How a file is written: tried out on its first records.
+//! Detects the syntax of a file by trying candidates on its first records.
 //!
 //! A delimiter is right where it cuts all records into the same number of values, of which there are at
 //! least two. Records before these are a preamble.
@@ -14,23 +14,23 @@ const DELIMITERS: [u8; 4] = [b',', b'|', b';', b'\t'];
 /// Records that are looked at.
 const RECORDS: usize = 1000;
 
-/// What a syntax makes of the first records.
+/// The result of reading the first records with a syntax.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     syntax: CsvSyntax,
     /// Lines before the first record with as many values as the others.
     skip: usize,
     columns: usize,
-    /// Records of those from the first on that have as many values, in 1000.
+    /// Records per 1000, from the first on, that have as many values.
     share: usize,
-    /// Records whose quotes are wrong.
+    /// Records with faulty quotes.
     flaws: usize,
     /// Records in which a value has quotes.
     quoted: usize,
 }
 
 impl Trial {
-    fn of(head: &[u8], syntax: CsvSyntax, settings: &CsvSettings) -> Self {
+    fn run(head: &[u8], syntax: CsvSyntax, settings: &CsvSettings) -> Self {
         let mut reader = RecordReader::new(Cursor::new(head), syntax, settings.line_max);
         let _ = reader.skip_lines(settings.skip.unwrap_or(0));
         let (mut record, mut counts) = (CsvRecord::default(), Vec::new());
@@ -59,7 +59,7 @@ impl Trial {
         Self { syntax, skip, columns, share, flaws, quoted }
     }
 
-    /// What is better is greater.
+    /// The greater trial is better.
     fn rank(&self) -> (bool, bool, usize, std::cmp::Reverse<usize>, usize) {
         let several = self.columns > 1 && self.share > 500;
         let fewer_skipped = std::cmp::Reverse(self.skip);
@@ -79,7 +79,7 @@ fn most_frequent(counts: &[(usize, u64)], padding: bool) -> usize {
     best.map_or(1, |(count, _)| count)
 }
 
-/// The syntax of a file, and the lines to skip before its first record; `head` is what it begins with, in
+/// The syntax of a file, and the lines to skip before its first record; `head` is its beginning, in
 /// whole lines.
 pub(super) fn sniff(head: &[u8], settings: &CsvSettings) -> (CsvSyntax, usize) {
     let given = settings.syntax();
@@ -116,8 +116,8 @@ pub(super) fn sniff(head: &[u8], settings: &CsvSettings) -> (CsvSyntax, usize) {
                     comment,
                     ..given
                 };
-                let trial = Trial::of(head, syntax, settings);
-                // Another quote or escape than usual needs a reason.
+                let trial = Trial::run(head, syntax, settings);
+                // An unusual quote or escape needs a reason.
                 let unusual = *quote == Some(b'\'') && settings.quote.is_none();
                 let has_reason = !unusual || trial.quoted > 0 && trial.flaws == 0;
                 if has_reason && best.is_none_or(|best| trial.rank() > best.rank()) {
@@ -128,7 +128,7 @@ pub(super) fn sniff(head: &[u8], settings: &CsvSettings) -> (CsvSyntax, usize) {
     }
     match best {
         Some(best) if best.columns > 1 => (best.syntax, best.skip),
-        // One column: what would cut it is not there.
+        // One column: no delimiter occurs.
         Some(best) => {
             let delimiter = settings.delimiter.unwrap_or(b',');
             (CsvSyntax { delimiter, ..best.syntax }, 0)
@@ -143,7 +143,7 @@ mod tests {
     use atoll_sql_parse::syntax::FileOptions;
 
     fn sniffed(text: &str) -> (char, usize) {
-        let settings = CsvSettings::of(&FileOptions::default()).expect("no option is wrong");
+        let settings = CsvSettings::from_options(&FileOptions::default()).expect("valid options");
         let (syntax, skip) = sniff(text.as_bytes(), &settings);
         (syntax.delimiter as char, skip)
     }
@@ -162,13 +162,13 @@ mod tests {
     #[test]
     fn lines_before_the_table_are_skipped() {
         assert_eq!(sniffed("Report of May\n\na,b\n1,2\n3,4\n"), (',', 2));
-        // These are comments, which are left out wherever they stand.
+        // These are comments, which are skipped wherever they are.
         assert_eq!(sniffed("# made by x\n# on Monday\na;b\n1;2\n"), (';', 0));
     }
 
     #[test]
     fn quotes_are_found() {
-        let settings = CsvSettings::of(&FileOptions::default()).expect("no option is wrong");
+        let settings = CsvSettings::from_options(&FileOptions::default()).expect("valid options");
         let quotes = |text: &str| {
             let (syntax, _) = sniff(text.as_bytes(), &settings);
             (syntax.quote.map(char::from), syntax.escape.map(char::from))

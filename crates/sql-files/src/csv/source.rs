@@ -141,7 +141,7 @@ fn sample_error(error: &DataFusionError) -> Option<DataFusionError> {
 struct FilePart {
     store: Arc<dyn ObjectStore>,
     location: Path,
-    /// Byte at which it begins.
+    /// The byte at which it begins.
     start: u64,
     schema: SchemaRef,
 }
@@ -192,7 +192,7 @@ impl FilePart {
         }
     }
 
-    /// Lines of the file in front of the part.
+    /// Lines of the file before the part.
     async fn lines_before(&self) -> u64 {
         if self.start == 0 {
             return 0;
@@ -215,11 +215,11 @@ impl FilePart {
     }
 }
 
-/// What a message of arrow-csv says.
+/// The contents of an arrow-csv message.
 struct Wrong {
     /// Line of the part, from 1.
     line: u64,
-    /// The value and the number of its column, where there is one.
+    /// The value and the number of its column, if there is one.
     value: Option<(String, usize)>,
     text: String,
 }
@@ -258,7 +258,7 @@ impl Wrong {
     }
 }
 
-/// What stands in front of the first ` at line `, and the number behind it.
+/// The text before the first ` at line `, and the number after it.
 fn at_line(text: &str) -> Option<(&str, u64)> {
     let (before, after) = text.split_once(" at line ")?;
     Some((before, number(after)?))
@@ -269,7 +269,7 @@ fn number(text: &str) -> Option<u64> {
     text[..end].parse().ok()
 }
 
-/// The error of a value that is not of its column's type.
+/// The error for a value that does not have its column's type.
 pub(super) fn not_of_type(
     file: &str,
     line: u64,

@@ -1,4 +1,4 @@
-//! From files of CSV to the parts of a table.
+//! Makes the parts of a table from CSV files.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::amended::OwnOptions;
 use crate::source::{FilesPart, PartReader, SourceFile, TypeNames};
 use atoll_sql_parse::syntax::FileOptions;
 
-/// Bytes of a file from which its syntax is found out.
+/// Bytes of a file from which its syntax is detected.
 const HEAD: u64 = 256 << 10;
 
-/// What is known of a file's syntax and columns: what `sniff_csv` tells.
+/// The syntax and the columns of a file, as `sniff_csv` shows them.
 #[derive(Clone, Debug)]
 pub(crate) struct SniffedCsv {
     reading: CsvReading,
@@ -36,7 +36,7 @@ pub(crate) fn parts(
     types: &TypeNames<'_>,
     by_name: bool,
 ) -> Result<Vec<FilesPart>> {
-    let settings = CsvSettings::of(options)?;
+    let settings = CsvSettings::from_options(options)?;
     let mut parts = Vec::new();
     if by_name {
         for file in files {
@@ -58,7 +58,7 @@ fn parts_of(
         let reader = PartReader::Batches(Arc::new(sniffed.reading));
         return Ok(vec![FilesPart { files: files.to_vec(), schema, reader }]);
     }
-    // A scan of DataFusion's has one compression.
+    // A DataFusion scan has one compression.
     let runs = files.chunk_by(|a, b| a.compression == b.compression);
     let part = |run: &[SourceFile]| {
         let format = CsvFormat::default().with_options(sniffed.options(run[0].compression));
@@ -93,7 +93,7 @@ impl SniffedCsv {
             || !reading.columns.iter().all(is_read)
     }
 
-    /// Whether there are empty values in quotes that are told from NULL, which DataFusion's reader does not.
+    /// Whether the files distinguish empty values in quotes from NULL, which DataFusion's reader does not.
     fn has_empty_texts(&self, files: &[SourceFile]) -> Result<bool> {
         let settings = &self.reading.settings;
         let is_told =
@@ -128,7 +128,7 @@ impl SniffedCsv {
         options
     }
 
-    /// What `sniff_csv` shows: names with texts.
+    /// The output of `sniff_csv`: names with texts.
     pub(crate) fn shown(&self) -> Vec<(&'static str, String)> {
         let character =
             |byte: Option<u8>| byte.map_or(String::new(), |byte| (byte as char).to_string());
@@ -150,13 +150,13 @@ impl SniffedCsv {
     }
 }
 
-/// Finds out how files are written and what their columns are.
+/// Detects the syntax and the columns of files.
 pub(crate) fn sniffed_by(
     files: &[SourceFile],
     options: &FileOptions,
     types: &TypeNames<'_>,
 ) -> Result<SniffedCsv> {
-    sniffed(files, &CsvSettings::of(options)?, types)
+    sniffed(files, &CsvSettings::from_options(options)?, types)
 }
 
 fn sniffed(
@@ -186,14 +186,14 @@ fn sniffed(
             has_line_breaks: false,
         },
         None => {
-            return exec_err!("'{}' has no rows, so that its columns are not known", first.name());
+            return exec_err!("'{}' has no rows, so its columns are unknown", first.name());
         }
     };
     reading.has_header = found.has_header;
     let (names, columns) = declared(&found, settings, types)?;
     if let Some(twice) = twice(&names) {
         return exec_err!(
-            "'{}' has two columns named \"{twice}\", which SQL cannot tell apart; name its columns \
+            "'{}' has two columns named \"{twice}\", which SQL cannot distinguish; name its columns \
              yourself with names = ['…', …], or rename one of them in its first line",
             first.name()
         );
@@ -209,7 +209,7 @@ fn sniffed(
     Ok(SniffedCsv { reading, has_line_breaks, is_unusual })
 }
 
-/// Whether a byte is somewhere twice in a row in a file.
+/// Whether a file has a byte twice in a row.
 fn has_twice(file: &SourceFile, byte: u8) -> Result<bool> {
     let mut content = file.open_content()?;
     let mut chunk = vec![0; 1 << 20];
@@ -226,7 +226,7 @@ fn has_twice(file: &SourceFile, byte: u8) -> Result<bool> {
     }
 }
 
-/// What a file begins with, in whole lines.
+/// The beginning of a file, in whole lines.
 fn head(file: &SourceFile) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     let read = file.open_content()?.take(HEAD).read_to_end(&mut head);
@@ -246,7 +246,7 @@ fn head(file: &SourceFile) -> Result<Vec<u8>> {
     })
 }
 
-/// Looks at the first rows of the files.
+/// Reads the first rows of the files.
 fn sampled(files: &[SourceFile], reading: &CsvReading) -> Result<Option<CsvColumns>> {
     let settings = &reading.settings;
     let mut sample = ColumnSample::new(settings);
@@ -259,7 +259,7 @@ fn sampled(files: &[SourceFile], reading: &CsvReading) -> Result<Option<CsvColum
             match records.read(&mut record) {
                 Ok(true) => {}
                 Ok(false) => break,
-                // That a file ends too early is told when it is read to its end.
+                // A truncated file is reported when it is read to its end.
                 Err(_) if begun => break,
                 Err(error) => return Err(file.failed(&error)),
             }
@@ -279,17 +279,17 @@ fn sampled(files: &[SourceFile], reading: &CsvReading) -> Result<Option<CsvColum
     Ok(sample.columns())
 }
 
-/// Names and types: those that were found, in their places those that the statement gives.
+/// Names and types: those of the statement, else the inferred ones.
 fn declared(
     found: &CsvColumns,
     settings: &CsvSettings,
     types: &TypeNames<'_>,
 ) -> Result<(Vec<String>, Vec<CsvColumn>)> {
-    let column = |name: &str, text: &str| Ok(CsvColumn::of(types.resolve(name, text)?));
+    let column = |name: &str, text: &str| Ok(CsvColumn::new(types.resolve(name, text)?));
     if let Some(target) = &settings.target {
         return Ok(target
             .iter()
-            .map(|(name, of)| (name.clone(), CsvColumn::of(of.clone())))
+            .map(|(name, of)| (name.clone(), CsvColumn::new(of.clone())))
             .unzip());
     }
     if let Some(given) = &settings.columns {

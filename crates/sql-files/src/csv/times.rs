@@ -2,7 +2,7 @@
 
 use atoll_functions::temporal::{MONTHS, WEEKDAYS};
 
-/// The parts of a moment that a text tells.
+/// The parts of a moment that a text gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Parts {
     year: i32,
@@ -17,13 +17,13 @@ struct Parts {
     afternoon: Option<bool>,
 }
 
-/// The date of a text in SQL's form; none where the text is not of the format.
+/// The date of a text in SQL's form; `None` if the text does not match the format.
 pub(super) fn date(text: &str, format: &str) -> Option<String> {
     let parts = parse(text, format)?;
     Some(format!("{:04}-{:02}-{:02}", parts.year, parts.month, parts.day))
 }
 
-/// The moment of a text in SQL's form; none where the text is not of the format.
+/// The moment of a text in SQL's form; `None` if the text does not match the format.
 pub(super) fn timestamp(text: &str, format: &str) -> Option<String> {
     let parts = parse(text, format)?;
     let Parts { year, month, day, hour, minute, second, nanosecond, offset, .. } = parts;
@@ -145,7 +145,7 @@ fn fraction(text: &mut &str) -> Option<u32> {
     (1..=9).contains(&digits).then(|| format!("{number:0<9}").parse().ok())?
 }
 
-/// Which of these words begins the text, in either case; of each as many letters.
+/// The word that begins the text, in either case; `letters` of each are compared.
 fn one_of(text: &mut &str, words: &[&str], letters: usize) -> Option<usize> {
     for (at, word) in words.iter().enumerate() {
         let length = word.len().min(letters);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn invalid_dates_are_none() {
         for (text, format) in [
             ("30.02.2020", "%d.%m.%Y"),
             ("29.02.2021", "%d.%m.%Y"),

@@ -1,5 +1,5 @@
-//! Writing CSV, and PostgreSQL's text format. arrow-csv quotes a value by its text alone, so that an empty string and a
-//! NULL, or all of a FORCE_QUOTE, read the same; here NULL is never quoted, and what reads like it always is.
+//! Writes CSV and PostgreSQL's text format. arrow-csv quotes values by their text alone, so an empty string and a NULL, or
+//! all of a FORCE_QUOTE, read the same; here NULL is never quoted, and values that read like it always are.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::NamedColumns;
 use crate::sink::{WriteFiles, WrittenFiles};
 
-/// How values are told from one another, and from NULL.
+/// How values are separated, and distinguished from NULL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvForm {
     /// Between values.
@@ -36,12 +36,12 @@ pub struct CsvForm {
     pub quote: u8,
     /// Before a quote, or itself, within quotes.
     pub escape: u8,
-    /// What stands for NULL.
+    /// The text of NULL.
     pub null: Vec<u8>,
 }
 
 impl CsvForm {
-    /// Makes what stands behind `start` one value of CSV; `always` with quotes.
+    /// Turns the text after `start` into one CSV value; quotes it if `always`.
     pub fn quote(&self, start: usize, always: bool, text: &mut Vec<u8>) {
         let value = &text[start..];
         let is_special = |byte: &u8| {
@@ -62,7 +62,7 @@ impl CsvForm {
         text.push(self.quote);
     }
 
-    /// Makes what stands behind `start` one value of PostgreSQL's text format.
+    /// Turns the text after `start` into one value of PostgreSQL's text format.
     pub fn escape(&self, start: usize, text: &mut Vec<u8>) {
         let is_special = |byte: &u8| matches!(byte, b'\\' | 8..=13) || *byte == self.delimiter;
         if !text[start..].iter().any(is_special) {
@@ -108,10 +108,10 @@ impl CsvText {
         Self { form, options, quoted }
     }
 
-    /// Makes what stands behind `start` one value; `always` with quotes.
+    /// Turns the text after `start` into one value; quotes it if `always`.
     fn close(&self, start: usize, always: bool, text: &mut Vec<u8>) {
         match self.options.quote_style() {
-            // COPY asks for no quotes where the format is text.
+            // COPY sets no quotes for the text format.
             QuoteStyle::Never => self.form.escape(start, text),
             style => self.form.quote(start, always || matches!(style, QuoteStyle::Always), text),
         }
@@ -155,7 +155,7 @@ impl BatchSerializer for CsvText {
             DataType::Date64 => Ok(cast(array, &DataType::Date32)?),
             _ => Ok(Arc::clone(array)),
         });
-        // The formats of dates and timestamps have no place for infinity.
+        // The formats of dates and timestamps cannot express infinity.
         let finite = plain.map(|array: Result<ArrayRef>| {
             let array = array?;
             Ok(match set_aside(&array)? {
@@ -208,7 +208,7 @@ struct CsvFiles {
     quoted: NamedColumns,
 }
 
-/// The plan of DataFusion's format with our texts, which have quotes in some columns.
+/// The plan of DataFusion's format with our writer, which quotes some columns.
 pub(super) fn with_own_text(
     plan: Arc<dyn ExecutionPlan>,
     quoted: &NamedColumns,

@@ -12,7 +12,7 @@ use datafusion::arrow::json::{Encoder, EncoderFactory, EncoderOptions};
 
 use atoll_sql_semantics::arithmetic::hexadecimal;
 
-/// Encoders in the place of Arrow's.
+/// Encoders that replace Arrow's.
 #[derive(Debug)]
 pub(super) struct Encoders;
 
@@ -30,7 +30,7 @@ impl EncoderFactory for Encoders {
             DataType::Interval(_) | DataType::Duration(_) | DataType::Date64 => {
                 temporal_texts(array)?.map(texts)
             }
-            // Arrow's encoders end at infinity.
+            // Arrow's encoders fail at infinity.
             DataType::Date32 | DataType::Timestamp(..) if has_endless(array) => {
                 temporal_texts(array)?.map(|moments| texts(with_t(&moments)))
             }
@@ -45,7 +45,7 @@ fn with_t(moments: &StringArray) -> StringArray {
     moments.iter().map(|moment| moment.map(|moment| moment.replacen(' ', "T", 1))).collect()
 }
 
-/// An encoder of texts in which nothing has to be escaped but backslashes.
+/// An encoder of texts that escapes only backslashes.
 fn texts<'a>(texts: StringArray) -> NullableEncoder<'a> {
     let nulls = texts.nulls().cloned();
     NullableEncoder::new(Box::new(Texts(texts)), nulls)
@@ -66,7 +66,7 @@ impl Encoder for Texts {
     }
 }
 
-/// An encoder of floats of which some are not finite; none where Arrow's writes them all.
+/// An encoder of floats that are not all finite; `None` if Arrow's can write them all.
 fn floats<'a, T>(array: &'a dyn Array) -> Option<NullableEncoder<'a>>
 where
     T: ArrowPrimitiveType,
@@ -95,7 +95,7 @@ where
             f64::INFINITY => b"\"Infinity\"",
             f64::NEG_INFINITY => b"\"-Infinity\"",
             _ => {
-                // A Vec takes everything.
+                // Writing to a Vec cannot fail.
                 let _ = write!(out, "{float:?}");
                 return;
             }

@@ -1,4 +1,4 @@
-//! Types of JSON values: what all of a sample have in common.
+//! Infers the types of JSON values: the common type of a sample.
 
 use std::borrow::Cow;
 
@@ -9,15 +9,15 @@ use serde_json::Value;
 /// The type of whole numbers beyond 64 bits.
 pub(super) const WIDE_TYPE: DataType = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
 
-/// What stands for a whole number beyond 64 bits in a sample: `serde_json` would make a float of it.
+/// Marks a whole number beyond 64 bits in a sample, of which `serde_json` would make a float.
 const WIDE: &str = "\u{e000}whole number";
 
-/// The value of a text as a sample takes it.
+/// The value of a text in a sample.
 pub(super) fn sample_value(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(&with_wide_marked(text))
 }
 
-/// The text with [`WIDE`] in the place of whole numbers beyond 64 bits.
+/// The text with [`WIDE`] in place of whole numbers beyond 64 bits.
 fn with_wide_marked(text: &[u8]) -> Cow<'_, [u8]> {
     let is_digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
     if !text.windows(WIDE_DIGITS_MIN).any(is_digits) {
@@ -49,10 +49,10 @@ fn with_wide_marked(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Digits that a number beyond 64 bits has at least.
+/// The fewest digits of a number beyond 64 bits.
 const WIDE_DIGITS_MIN: usize = 19;
 
-/// Whether the text of a number is that of a whole one beyond 64 bits, as JSON writes it.
+/// Whether the text of a JSON number is a whole number beyond 64 bits.
 fn is_wide(number: &[u8]) -> bool {
     let Ok(number) = std::str::from_utf8(number) else { return false };
     let digits = number.strip_prefix('-').unwrap_or(number);
@@ -63,10 +63,10 @@ fn is_wide(number: &[u8]) -> bool {
         && number.parse::<u64>().is_err()
 }
 
-/// What values of one place have in common.
+/// The common type of the values in one place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum JsonType {
-    /// Nothing but null was seen.
+    /// Only null was seen.
     Null,
     Bool,
     /// From 0 to the largest BIGINT.
@@ -76,7 +76,7 @@ pub(super) enum JsonType {
     /// Whole numbers of which some are beyond these, as DECIMAL(38,0): a DOUBLE would not have all of their digits.
     Whole,
     Double,
-    /// `"NaN"`, `"Infinity"` or `"-Infinity"`: a number beside others.
+    /// `"NaN"`, `"Infinity"` or `"-Infinity"`: a number among numbers.
     NotFinite,
     Date,
     Timestamp,
@@ -93,7 +93,7 @@ pub(super) enum JsonType {
 const DEPTH_MAX: usize = 60;
 
 impl JsonType {
-    pub(super) fn of(value: &Value, depth: usize) -> Self {
+    pub(super) fn from_value(value: &Value, depth: usize) -> Self {
         match value {
             Value::Array(_) | Value::Object(_) if depth > DEPTH_MAX => Self::Json,
             Value::Null => Self::Null,
@@ -105,12 +105,13 @@ impl JsonType {
             Value::String(text) if text.starts_with(WIDE) => Self::Whole,
             Value::String(text) => Self::of_text(text),
             Value::Array(values) => {
-                let of = values.iter().map(|value| Self::of(value, depth + 1));
+                let of = values.iter().map(|value| Self::from_value(value, depth + 1));
                 Self::List(Box::new(of.fold(Self::Null, Self::with)))
             }
             Value::Object(fields) => {
-                let field =
-                    |(name, value): (&String, &Value)| (name.clone(), Self::of(value, depth + 1));
+                let field = |(name, value): (&String, &Value)| {
+                    (name.clone(), Self::from_value(value, depth + 1))
+                };
                 Self::Struct(fields.iter().map(field).collect())
             }
         }
@@ -129,7 +130,7 @@ impl JsonType {
         }
     }
 
-    /// What a text looks like.
+    /// The type that a text looks like.
     fn of_form(text: &str) -> Self {
         if matches!(text, "NaN" | "Infinity" | "-Infinity") {
             return Self::NotFinite;
@@ -178,7 +179,7 @@ impl JsonType {
         matches!(self, Self::NotFinite | Self::Date | Self::Timestamp | Self::Moment | Self::Text)
     }
 
-    /// What this and another type have in common.
+    /// The common type of this and another one.
     pub(super) fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::Null, other) | (other, Self::Null) => other,
@@ -272,11 +273,14 @@ mod tests {
 
     fn common(texts: &[&str]) -> JsonType {
         let parse = |text: &&str| sample_value(text.as_bytes()).expect("it is JSON");
-        texts.iter().map(|text| JsonType::of(&parse(text), 0)).fold(JsonType::Null, JsonType::with)
+        texts
+            .iter()
+            .map(|text| JsonType::from_value(&parse(text), 0))
+            .fold(JsonType::Null, JsonType::with)
     }
 
     #[test]
-    fn the_common_type_has_all_values() {
+    fn the_common_type_holds_all_values() {
         assert_eq!(common(&["1", "null", "-2"]), JsonType::Int);
         assert_eq!(common(&["1", "2.5"]), JsonType::Double);
         assert_eq!(common(&["18446744073709551615", "1"]), JsonType::UInt);

@@ -44,7 +44,7 @@ impl Amendment for Located {
 /// A scan of lines of JSON.
 pub(crate) type JsonScanExec = BlamedScanExec<JsonLines>;
 
-/// Looks for the value that is wrong once there is an error.
+/// Looks for the invalid value after an error.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonLines {
     reading: JsonReading,

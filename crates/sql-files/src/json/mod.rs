@@ -1,7 +1,7 @@
 //! JSON: lines, arrays, and values over several lines.
 //!
-//! Types are those of as many rows as those of CSV: DataFusion (55.2) looks at 1000, and a key that comes
-//! first after them is not made a column. It reads the lines; all else, and values of several types in one
+//! Types are inferred from as many rows as in CSV: DataFusion (55.2) looks at 1000, and a key that first
+//! occurs after them gets no column. It reads the lines; all else, and values of several types in one
 //! place, are read here.
 
 mod encode;
@@ -34,13 +34,13 @@ pub(crate) use located::JsonScanExec;
 pub(super) use table::{KNOWN, parts};
 use write::{JsonFiles, JsonForm};
 
-/// DataFusion's format, which looks at more rows, and writes NULLs and arrays.
+/// DataFusion's format, but it looks at more rows, and writes NULLs and arrays.
 pub(super) fn amended(format: Arc<dyn FileFormat>, own: &OwnOptions) -> Arc<dyn FileFormat> {
     let Some(json) = format.downcast_ref::<JsonFormat>() else { return format };
     let mut options = json.options().clone();
     options.schema_infer_max_rec.get_or_insert(SAMPLE_ROWS);
     let format = Arc::new(JsonFormat::default().with_options(options.clone()));
-    let form = JsonForm::of(own);
+    let form = JsonForm::from_options(own);
     Arc::new(AmendedFormat { format, amendment: WrittenJson { options, form } })
 }
 
@@ -61,7 +61,7 @@ impl Amendment for WrittenJson {
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if config.insert_op != InsertOp::Append {
-            return not_impl_err!("INSERT OVERWRITE of files of JSON; use COPY … TO");
+            return not_impl_err!("INSERT OVERWRITE of JSON files is not supported; use COPY … TO");
         }
         let (options, form) = (self.options.clone(), self.form.clone());
         let sink = Arc::new(WrittenFiles(JsonFiles { config, options, form }));

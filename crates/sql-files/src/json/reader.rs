@@ -1,4 +1,4 @@
-//! Reading values of JSON, in any layout.
+//! Reads JSON values in any layout.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;
@@ -23,25 +23,25 @@ use atoll_sql_semantics::arithmetic::convert;
 /// How the files of a table are read.
 #[derive(Clone, Debug)]
 pub(super) struct JsonReading {
-    /// Whether of an array at the top the values within are the rows.
+    /// Whether the elements of a top-level array are the rows.
     pub(super) unwrap: bool,
-    /// Whether values that are wrong are left out.
+    /// Whether invalid values are skipped.
     pub(super) ignores: bool,
     /// Bytes that a value may have.
     pub(super) max: usize,
     /// Whether values are one column instead of one for each key.
     pub(super) is_whole: bool,
     pub(super) rewriting: Rewriting,
-    /// Whether some columns are DECIMAL(38,0) because of numbers beyond 64 bits, and so have no others than whole ones.
+    /// Whether some columns are DECIMAL(38,0) because of numbers beyond 64 bits, and so hold only whole numbers.
     pub(super) has_wide: bool,
     pub(super) schema: SchemaRef,
 }
 
-/// Whether values become others before Arrow's reader sees them.
+/// How values are rewritten before Arrow's reader sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rewriting {
     Never,
-    /// Where the reader does not take them as they are: a column may be the text of JSON.
+    /// If the reader rejects the original: a column may be the text of JSON.
     IfNeeded,
     /// Some columns are the text of JSON.
     Always,
@@ -67,15 +67,15 @@ impl BatchSource for JsonReading {
 struct JsonBatches {
     reading: JsonReading,
     file: SourceFile,
-    /// The columns as Arrow's reader knows them.
+    /// The columns in types that Arrow's reader supports.
     read: SchemaRef,
     schema: SchemaRef,
     values: ValueReader<BufReader<Box<dyn Read + Send>>>,
     rows: usize,
 }
 
-/// The columns with texts in the place of values that Arrow's reader does not know, or reads in another form than
-/// ours: of a number with a point it takes what is before that.
+/// The columns with texts in place of values that Arrow's reader does not support, or reads in another form than
+/// ours: it truncates a number at its point.
 fn with_texts(schema: &Schema, has_wide: bool) -> SchemaRef {
     with_leaf_types_of(schema, &mut |leaf| match leaf {
         DataType::Interval(_) => DataType::Utf8,
@@ -85,7 +85,7 @@ fn with_texts(schema: &Schema, has_wide: bool) -> SchemaRef {
     })
 }
 
-/// Texts of values, and the lines they begin in.
+/// The texts of values, and the lines they begin in.
 #[derive(Default)]
 struct Texts {
     bytes: Vec<u8>,
@@ -171,7 +171,7 @@ impl JsonBatches {
                 let typed = batch_with_leaves(&batch, &self.schema, &leaf);
                 typed.map_err(|error| self.with_column(&batch, error))
             }
-            _ => Err(exec_datafusion_err!("{}: a value is not whole", self.file.name())),
+            _ => Err(exec_datafusion_err!("{}: a value is incomplete", self.file.name())),
         }
     }
 
@@ -193,7 +193,7 @@ impl JsonBatches {
         convert(texts, to, false)
     }
 
-    /// The error of a batch with the name of the column that it is of.
+    /// The error of a batch with the name of its column.
     fn with_column(&self, batch: &RecordBatch, error: DataFusionError) -> DataFusionError {
         let leaf = |texts: &ArrayRef, to: &DataType| self.leaf(texts, to);
         let is_wrong = |(values, field): &(&ArrayRef, &FieldRef)| {
@@ -215,14 +215,14 @@ impl JsonBatches {
         }
     }
 
-    /// Finds out which value is wrong, and leaves it out where the statement says so.
+    /// Finds the invalid value, and skips it if the statement says so.
     fn one_by_one(&self, texts: &Texts, all: DataFusionError) -> Result<RecordBatch> {
         let mut batches = Vec::new();
         for (text, line) in texts.iter() {
             let one = Texts { bytes: text.to_vec(), ends: vec![(text.len(), line)] };
             let read = match self.reading.rewriting {
                 Rewriting::IfNeeded => self.whole(&one),
-                // The error is told of the value's own parts.
+                // The error names parts of the value itself.
                 Rewriting::Never | Rewriting::Always => self.rewritten(&one),
             };
             match read {

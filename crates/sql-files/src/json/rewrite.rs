@@ -1,11 +1,11 @@
-//! Values of JSON as their columns read them: where a column is text, the text of JSON, and of a string the string. All
-//! else stays as it is written, so that numbers keep their digits.
+//! Rewrites JSON values for their columns: a column of text gets the text of JSON, and of a string the string itself.
+//! Everything else stays unchanged, so that numbers keep their digits.
 
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 
 use super::table::WHOLE;
 
-/// Writes a value, of which it is known that it is JSON, for the columns of a row.
+/// Writes a value, which must be valid JSON, for the columns of a row.
 pub(super) fn write_row(text: &[u8], columns: &Fields, out: &mut Vec<u8>) {
     let mut value = Rewriter { text, at: 0, out };
     match value.peek() {
@@ -35,7 +35,7 @@ struct Rewriter<'a> {
 }
 
 impl<'a> Rewriter<'a> {
-    /// The next byte behind white space; 0 at the end.
+    /// The next byte after white space; 0 at the end.
     fn peek(&mut self) -> u8 {
         while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
@@ -109,7 +109,7 @@ impl<'a> Rewriter<'a> {
         self.out.push(b']');
     }
 
-    /// Of an object what fields have.
+    /// The fields of an object.
     fn object(&mut self, fields: &Fields) {
         self.at += 1;
         self.out.push(b'{');
@@ -147,7 +147,7 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// Behind the end of a string that begins here.
+/// The position after the string that begins here.
 fn end_of_string(text: &[u8], from: usize) -> usize {
     let mut at = from + 1;
     while let Some(byte) = text.get(at) {
@@ -160,7 +160,7 @@ fn end_of_string(text: &[u8], from: usize) -> usize {
     text.len()
 }
 
-/// A value without white space, its strings without escapes that they need not have.
+/// A value without white space, its strings without unnecessary escapes.
 fn compact(text: &[u8]) -> Vec<u8> {
     let (mut out, mut at) = (Vec::with_capacity(text.len()), 0);
     while let Some(&byte) = text.get(at) {
@@ -183,7 +183,7 @@ fn compact(text: &[u8]) -> Vec<u8> {
 
 /// A text as a string of JSON.
 fn push_text(text: &str, out: &mut Vec<u8>) {
-    // A Vec takes everything.
+    // Writing to a Vec cannot fail.
     let _ = serde_json::to_writer(out, text);
 }
 
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_gone_through() {
+    fn any_bytes_are_accepted() {
         for text in ["", "{", "[", "\"", "\"\\", "{\"t\"", "{\"t\":", "{\"t\":}", "[,]", "}", ":"] {
             let _ = row(text);
         }

@@ -1,4 +1,4 @@
-//! From files of JSON to the parts of a table.
+//! Makes the parts of a table from JSON files.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const RECORDS: &[&str] = &["records"];
 const ARRAY: &[&str] = &["array"];
 const AUTO_DETECT: &[&str] = &["auto_detect"];
 const SAMPLE_FILES: &[&str] = &["maximum_sample_files"];
-/// What DuckDB infers in other ways: the value that says what is done here, and what does the other.
+/// DuckDB's options of inference: the only supported value, and the alternative to others.
 const INFERENCE: [(&str, &str, &str); 6] = [
     ("dateformat", "iso", "read the column as VARCHAR (columns = …) and use strptime"),
     ("timestampformat", "iso", "read the column as VARCHAR (columns = …) and use strptime"),
@@ -47,7 +47,7 @@ const INFERRED: &[&str] = &[
     INFERENCE[5].0,
 ];
 
-/// All options that are read here.
+/// All options that this module reads.
 pub(crate) const KNOWN: &[&[&str]] = &[
     FORMAT,
     COLUMNS,
@@ -64,10 +64,10 @@ pub(crate) const KNOWN: &[&[&str]] = &[
 /// The column of values other than objects, as in DuckDB.
 pub(super) const WHOLE: &str = "json";
 
-/// Bytes that a value may have: as many as a text of Arrow's.
+/// The most bytes of a value: as many as Arrow allows for a string.
 const VALUE_BYTES: usize = 1 << 30;
 
-/// Refuses options that ask for another way to find the types.
+/// Refuses options for another way to infer the types.
 fn check_inference(options: &FileOptions) -> Result<()> {
     for (name, done, instead) in INFERENCE {
         let given = options.text(&[name])?.map(|it| it.to_ascii_lowercase());
@@ -96,7 +96,7 @@ pub(crate) fn parts(
         "newline_delimited" | "nd" | "unstructured" => false,
         other => {
             return plan_err!(
-                "unknown format '{other}' of JSON; expected auto, array, newline_delimited or unstructured"
+                "unknown JSON format '{other}'; expected auto, array, newline_delimited or unstructured"
             );
         }
     };
@@ -126,7 +126,7 @@ pub(crate) fn parts(
     }
     let sample = options.count(SAMPLE)?.unwrap_or(SAMPLE_ROWS);
     let found = match sampled(files, &reading, sample) {
-        // Values of which the first is an array.
+        // Values, the first of which is an array.
         Err(_) if is_found && has_several_arrays(files, &reading)? => {
             reading.unwrap = false;
             sampled(files, &reading, sample)?
@@ -139,10 +139,7 @@ pub(crate) fn parts(
             reading.schema = Arc::new(Schema::new(columns(fields)));
         }
         JsonType::Null => {
-            return exec_err!(
-                "'{}' has no values, so that its columns are not known",
-                files[0].name()
-            );
+            return exec_err!("'{}' has no values, so its columns are unknown", files[0].name());
         }
         of => {
             reading.is_whole = true;
@@ -164,7 +161,7 @@ fn part(files: &[SourceFile], reading: JsonReading) -> FilesPart {
     FilesPart { files: files.to_vec(), schema, reader: PartReader::Batches(Arc::new(reading)) }
 }
 
-/// Scans of DataFusion's, which cut large files into parts; each has one compression.
+/// DataFusion scans, which cut large files into parts; each has one compression.
 fn line_parts(files: &[SourceFile], reading: &JsonReading) -> Vec<FilesPart> {
     let runs = files.chunk_by(|a, b| a.compression == b.compression);
     let part = |run: &[SourceFile]| {
@@ -178,7 +175,7 @@ fn line_parts(files: &[SourceFile], reading: &JsonReading) -> Vec<FilesPart> {
     runs.map(part).collect()
 }
 
-/// Whether each line of what a file begins with is an object.
+/// Whether each line at the beginning of a file is an object.
 fn is_lines(file: &SourceFile) -> Result<bool> {
     let mut head = Vec::new();
     let read = file.open_content()?.take(64 << 10).read_to_end(&mut head);
@@ -198,7 +195,7 @@ fn is_lines(file: &SourceFile) -> Result<bool> {
     Ok(!lines.is_empty() && lines.iter().all(is_object))
 }
 
-/// Whether something follows an array at the top of a file.
+/// Whether something follows a top-level array.
 fn has_several_arrays(files: &[SourceFile], reading: &JsonReading) -> Result<bool> {
     for file in files {
         let input = BufReader::new(file.open_content()?);
@@ -216,7 +213,7 @@ fn has_several_arrays(files: &[SourceFile], reading: &JsonReading) -> Result<boo
     Ok(false)
 }
 
-/// What the first values of the files have in common.
+/// The common type of the first values of the files.
 fn sampled(files: &[SourceFile], reading: &JsonReading, sample: usize) -> Result<JsonType> {
     let (mut seen, mut common) = (0, JsonType::Null);
     for file in files {
@@ -229,12 +226,12 @@ fn sampled(files: &[SourceFile], reading: &JsonReading, sample: usize) -> Result
             let line = match values.read(&mut text) {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
-                // What comes later is told when it is read.
+                // Later errors are reported when they are read.
                 Err(_) if of_file > 0 && !values.has_ended() => break,
                 Err(error) => return Err(value_error(file, error)),
             };
             match sample_value(&text) {
-                Ok(value) => common = common.with(JsonType::of(&value, 0)),
+                Ok(value) => common = common.with(JsonType::from_value(&value, 0)),
                 Err(_) if reading.ignores => continue,
                 Err(error) => return Err(wrong_value(file, line, &error)),
             }

@@ -1,9 +1,9 @@
-//! Values of JSON one after the other, in an array, in lines or over several lines, with the lines they
-//! begin in.
+//! Reads JSON values one after the other, in an array, in lines or over several lines, with the lines
+//! they begin in.
 
 use std::io::{self, BufRead};
 
-/// Cuts a file into the values at its top, without a look at what they are.
+/// Cuts a file into its top-level values without parsing them.
 pub(super) struct ValueReader<R> {
     input: R,
     line: u64,
@@ -18,7 +18,7 @@ pub(super) struct ValueReader<R> {
 #[derive(Debug)]
 pub(super) enum ValueError {
     Io(io::Error),
-    /// The line, and what is wrong there.
+    /// The line, and the fault there.
     Wrong(u64, String),
 }
 
@@ -29,7 +29,7 @@ impl From<io::Error> for ValueError {
 }
 
 impl<R: BufRead> ValueReader<R> {
-    /// The values of a file; with `unwrap`, of an array at the top those within.
+    /// The values of a file; with `unwrap`, the elements of a top-level array.
     pub(super) fn new(mut input: R, unwrap: bool, max: usize) -> io::Result<Self> {
         if input.fill_buf()?.starts_with(b"\xef\xbb\xbf") {
             input.consume(3);
@@ -37,12 +37,12 @@ impl<R: BufRead> ValueReader<R> {
         Ok(Self { input, line: 1, max, in_array: unwrap, begun: false, ended: false })
     }
 
-    /// Whether the array at the top was closed.
+    /// Whether the top-level array was closed.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// The next byte behind white space.
+    /// The next byte after white space.
     fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let chunk = self.input.fill_buf()?;
@@ -60,7 +60,7 @@ impl<R: BufRead> ValueReader<R> {
         }
     }
 
-    /// Reads the text of the next value; the line it begins in, or nothing at the end.
+    /// Reads the text of the next value. Returns the line it begins in, or `None` at the end.
     pub(super) fn read(&mut self, text: &mut Vec<u8>) -> Result<Option<u64>, ValueError> {
         text.clear();
         if self.ended {
@@ -126,7 +126,7 @@ impl<R: BufRead> ValueReader<R> {
                         b'"' => in_string = true,
                         b'{' | b'[' => depth += 1,
                         b'}' | b']' if depth > 0 => depth -= 1,
-                        // A scalar ends before what separates it from the next value.
+                        // A scalar ends before the separator.
                         b',' | b']' | b'}' if depth == 0 => break,
                         _ if byte.is_ascii_whitespace() && depth == 0 => break,
                         _ => {}
@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn told(text: &str) -> String {
-        match values(text).expect_err("it is wrong") {
+        match values(text).expect_err("an invalid value") {
             ValueError::Wrong(line, what) => format!("{line}: {what}"),
             ValueError::Io(error) => error.to_string(),
         }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_name_their_line() {
         assert!(told("[{}\n").contains("2: the file is truncated: its array is not closed"));
         assert!(told("{}\n{\"a\": 1").contains("2: the file is truncated"));
         assert!(told("[{}] x").contains("1: something follows the end of the array"));

@@ -1,4 +1,4 @@
-//! Writing JSON: lines, or one array; NULLs are written as null, so that every column is there again when
+//! Writes JSON: lines, or one array; NULLs are written as null, so that every column is present when
 //! the file is read. DataFusion (55.2) leaves them out, and writes lines whatever the options say. Floats that are not
 //! numbers of JSON are texts, as in PostgreSQL: `"NaN"`, `"Infinity"`; Arrow writes null.
 
@@ -26,7 +26,7 @@ use crate::amended::OwnOptions;
 use crate::sink::WriteFiles;
 use atoll_sql_parse::parse::{DATE_FORMAT, TIMESTAMP_FORMAT};
 
-/// How values are written of which JSON does not say it: as DuckDB does, which reads no others as moments.
+/// The form of dates and timestamps, which JSON does not define: by default DuckDB's, the only one that it reads.
 #[derive(Clone, Debug)]
 pub(super) struct JsonForm {
     date: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct JsonForm {
 }
 
 impl JsonForm {
-    pub(super) fn of(own: &OwnOptions) -> Self {
+    pub(super) fn from_options(own: &OwnOptions) -> Self {
         let text = |option| own.text(option).map(str::to_owned);
         Self { date: text(DATE_FORMAT), timestamp: text(TIMESTAMP_FORMAT) }
     }
@@ -54,7 +54,7 @@ impl JsonForm {
     }
 }
 
-/// Batches as text. Of an array, a batch without rows is the end.
+/// Batches as text. An empty batch ends an array.
 struct JsonText {
     is_array: bool,
     form: JsonForm,
@@ -132,7 +132,7 @@ impl WriteFiles for JsonFiles {
     }
 }
 
-/// The rows, then a batch without any, which there is none of before.
+/// The rows, then one empty batch, with no empty batch before it.
 fn with_end(data: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = data.schema();
     let end = RecordBatch::new_empty(Arc::clone(&schema));

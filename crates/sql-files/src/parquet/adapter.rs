@@ -1,4 +1,4 @@
-//! Columns of bytes, read as the bytes they are and made the values that the table has: intervals and UUIDs.
+//! Reads columns of bytes and converts them to the table's values: intervals and UUIDs.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -101,7 +101,7 @@ impl PhysicalExprAdapter for ByteAdapter {
     }
 }
 
-/// The values that bytes are.
+/// Converts bytes to values.
 #[derive(Debug, Eq)]
 struct ValuesOf {
     bytes: Arc<dyn PhysicalExpr>,

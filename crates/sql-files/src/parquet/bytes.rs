@@ -1,4 +1,4 @@
-//! Values that Parquet has as bytes of a fixed length: INTERVAL, which are months, days and milliseconds, and UUID.
+//! Values that Parquet stores as fixed-length bytes: INTERVAL (months, days and milliseconds) and UUID.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub(super) const UUID_BYTES: i32 = 16;
 
 const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
 
-/// What a column of bytes means.
+/// The meaning of a column of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByteValue {
     Interval,
@@ -37,7 +37,7 @@ pub(super) enum ByteValue {
 }
 
 impl ByteValue {
-    fn of(column: &ColumnDescriptor) -> Option<Self> {
+    fn from_column(column: &ColumnDescriptor) -> Option<Self> {
         match (column.logical_type_ref(), column.converted_type()) {
             (Some(LogicalType::Uuid), _) => Some(Self::Uuid),
             (_, ConvertedType::INTERVAL) => Some(Self::Interval),
@@ -61,7 +61,7 @@ impl ByteValue {
         })
     }
 
-    /// A column of bytes that says what these are.
+    /// A column of bytes with their meaning.
     pub(super) fn column(self, plain: &Type) -> ParquetResult<Type> {
         let column = Type::primitive_type_builder(plain.name(), plain.get_physical_type())
             .with_repetition(plain.get_basic_info().repetition());
@@ -77,16 +77,16 @@ impl ByteValue {
     }
 }
 
-/// The columns of a file that have such values somewhere: by their names, what each of their innermost columns is.
+/// The columns of a file that contain such values, by name, with the meaning of each innermost column.
 #[derive(Debug, Default)]
 pub(super) struct ByteColumns(HashMap<String, Vec<Option<ByteValue>>>);
 
 impl ByteColumns {
-    pub(super) fn of(schema: &SchemaDescriptor) -> Self {
+    pub(super) fn from_schema(schema: &SchemaDescriptor) -> Self {
         let mut columns: HashMap<_, Vec<_>> = HashMap::new();
         for (at, column) in schema.columns().iter().enumerate() {
             let name = schema.get_column_root(at).name().to_owned();
-            columns.entry(name).or_default().push(ByteValue::of(column));
+            columns.entry(name).or_default().push(ByteValue::from_column(column));
         }
         columns.retain(|_, values| values.iter().any(Option::is_some));
         Self(columns)
@@ -129,7 +129,7 @@ impl ByteColumns {
     }
 }
 
-/// The type of a file's bytes that a table has as these values; none for others.
+/// The type of the values in a file's bytes if the table wants that type; `None` for others.
 pub(super) fn value_type(bytes: &DataType, wanted: &DataType) -> Option<DataType> {
     match bytes {
         DataType::FixedSizeBinary(INTERVAL_BYTES) if *wanted == INTERVAL => Some(INTERVAL),
@@ -138,7 +138,7 @@ pub(super) fn value_type(bytes: &DataType, wanted: &DataType) -> Option<DataType
     }
 }
 
-/// The values that bytes are.
+/// Converts bytes to values.
 pub(super) fn values_of(bytes: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     match (bytes.as_fixed_size_binary_opt(), to) {
         (Some(bytes), to) if *to == INTERVAL => Ok(intervals(bytes)),
@@ -172,7 +172,7 @@ fn uuids(bytes: &FixedSizeBinaryArray) -> ArrayRef {
         text.clear();
         for (at, byte) in uuid.iter().enumerate() {
             text.push_str(if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" });
-            // A String takes everything.
+            // Writing to a String cannot fail.
             let _ = write!(text, "{byte:02x}");
         }
         texts.append_value(&text);
@@ -180,7 +180,7 @@ fn uuids(bytes: &FixedSizeBinaryArray) -> ArrayRef {
     Arc::new(texts.finish())
 }
 
-/// The bytes that values are.
+/// Converts values to bytes.
 pub(super) fn bytes_of(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     match *to == ByteValue::Uuid.bytes() {
         true => uuid_bytes(values),
@@ -208,10 +208,10 @@ fn uuid_bytes(texts: &ArrayRef) -> Result<ArrayRef> {
 /// The bytes of intervals.
 ///
 /// # Errors
-/// For those that Parquet's INTERVAL does not hold.
+/// If Parquet's INTERVAL cannot hold one.
 fn interval_bytes(intervals: &ArrayRef) -> Result<ArrayRef> {
     let Some(intervals) = intervals.as_primitive_opt::<IntervalMonthDayNanoType>() else {
-        return exec_err!("intervals are of type {}", intervals.data_type());
+        return exec_err!("expected intervals, found type {}", intervals.data_type());
     };
     let mut bytes = FixedSizeBinaryBuilder::with_capacity(intervals.len(), INTERVAL_BYTES);
     for interval in intervals {
@@ -220,8 +220,8 @@ fn interval_bytes(intervals: &ArrayRef) -> Result<ArrayRef> {
             Some(Ok(parts)) => bytes.append_value(parts.as_flattened())?,
             Some(Err(IntervalMonthDayNano { months, days, nanoseconds })) => {
                 return exec_err!(
-                    "the interval of {months} months, {days} days and {nanoseconds} nanoseconds is none of \
-                     Parquet's, which has no negative parts and nothing finer than milliseconds; write an Arrow \
+                    "the interval of {months} months, {days} days and {nanoseconds} nanoseconds does not fit \
+                     Parquet's type, which has no negative parts and only milliseconds; write an Arrow \
                      file, or cast the column to VARCHAR"
                 );
             }
@@ -243,17 +243,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_the_same_after_their_bytes() {
+    fn intervals_survive_a_round_trip_through_bytes() {
         let of = IntervalMonthDayNano::new;
         let all = [Some(of(14, 3, 14_706_789_000_000)), None, Some(of(0, 0, 0))];
         let all: ArrayRef = Arc::new(all.into_iter().collect::<IntervalMonthDayNanoArray>());
-        let bytes = interval_bytes(&all).expect("Parquet has them");
+        let bytes = interval_bytes(&all).expect("Parquet supports them");
         assert_eq!(&values_of(&bytes, &INTERVAL).expect("they are intervals"), &all);
         for lost in
             [of(-1, 0, 0), of(0, -1, 0), of(0, 0, -1_000_000), of(0, 0, 1), of(0, 0, i64::MAX)]
         {
             let lost: ArrayRef = Arc::new(IntervalMonthDayNanoArray::from(vec![lost]));
-            let told = interval_bytes(&lost).expect_err("it would be lost").to_string();
+            let told = interval_bytes(&lost).expect_err("it does not fit").to_string();
             assert!(told.contains("write an Arrow file"), "{told}");
         }
     }
@@ -262,7 +262,7 @@ mod tests {
     fn uuids_are_texts_in_groups() {
         let bytes: Vec<u8> = (0..16).map(|byte| byte * 16 + 1).collect();
         let bytes: ArrayRef = Arc::new(
-            FixedSizeBinaryArray::try_from_iter([bytes].into_iter()).expect("one of 16 bytes"),
+            FixedSizeBinaryArray::try_from_iter([bytes].into_iter()).expect("a value of 16 bytes"),
         );
         let texts = values_of(&bytes, &DataType::Utf8View).expect("they are texts");
         assert_eq!(&bytes_of(&texts, bytes.data_type()).expect("they are UUIDs"), &bytes);

@@ -1,4 +1,4 @@
-//! Errors of damaged files, told with the file: the reader (parquet 59.3) names none.
+//! Adds the file to errors of damaged files, because the reader (parquet 59.3) does not name it.
 
 use std::fs::File;
 use std::panic::catch_unwind;
@@ -14,7 +14,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use datafusion::physical_plan::ExecutionPlan;
 
-/// Most that is read in order to find out which of several files is damaged.
+/// The most bytes that are read to find out which of several files is damaged.
 const SEARCHED_MAX: Bytes = Bytes(1 << 30);
 
 /// The Parquet files that a plan reads.
@@ -36,12 +36,12 @@ pub fn parquet_files(plan: &Arc<dyn ExecutionPlan>) -> Vec<PathBuf> {
     files
 }
 
-/// Where an object of the local files is.
+/// The path of an object in the local file system.
 pub(super) fn path_of(location: &str) -> PathBuf {
     Path::new("/").join(location)
 }
 
-/// The error of a query with the file that is damaged, where it is one of its Parquet files.
+/// The error of a query with the damaged file, if it is one of its Parquet files.
 pub fn with_damaged_file(error: DataFusionError, files: &[PathBuf]) -> DataFusionError {
     if files.is_empty() || !is_of_file(&error) {
         return error;
@@ -76,7 +76,7 @@ fn is_of_file(error: &DataFusionError) -> bool {
     }
 }
 
-/// The first file that cannot be read to its end; none where it would take too long to find.
+/// The first file that cannot be read to its end; `None` if the search would take too long.
 fn damaged(files: &[PathBuf]) -> Option<&PathBuf> {
     if let [file] = files {
         return Some(file);
@@ -94,7 +94,7 @@ fn damaged(files: &[PathBuf]) -> Option<&PathBuf> {
     None
 }
 
-/// Whether a file cannot be read to its end; what makes the reader panic is damaged, too.
+/// Whether a file cannot be read to its end; a file that makes the reader panic is damaged, too.
 fn is_damaged(path: &Path) -> bool {
     let is_read = || -> Result<(), DataFusionError> {
         let batches = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?.build()?;

@@ -1,4 +1,4 @@
-//! What DataFusion is told of a file: its metadata without what would mislead.
+//! The metadata of a file for DataFusion, without misleading statistics.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::bytes::INTERVAL_BYTES;
 /// bytes they are.
 ///
 /// # Errors
-/// For a file that would lose something when it is read.
+/// If reading the file would lose something.
 pub(super) fn amended(
     metadata: Arc<ParquetMetaData>,
     location: &Path,
@@ -55,13 +55,13 @@ fn misleads(chunk: &ColumnChunkMetaData, counts_nulls: bool) -> bool {
     let can_be_null = column.max_def_level() > 0;
     // DataFusion takes an absent count for zero.
     (can_be_null && counts_nulls && statistics.null_count_opt().is_none())
-        // INT96 and INTERVAL have no order that bounds could be told in.
+        // INT96 and INTERVAL have no defined order, so their bounds mean nothing.
         || column.sort_order() == SortOrder::UNDEFINED
         // The first writers compared bytes as signed numbers, and had only these two fields.
         || (statistics.is_min_max_deprecated() && column.sort_order() == SortOrder::UNSIGNED)
 }
 
-/// Whether the writer is one that wrote no count of NULLs where it was zero: parquet-rs before 53.
+/// Whether the writer left out NULL counts of zero: parquet-rs before 53.
 fn leaves_out_zeros(writer: Option<&str>) -> bool {
     let version = writer.and_then(|writer| writer.strip_prefix("parquet-rs version "));
     let major = version.and_then(|version| version.split('.').next()?.trim().parse::<u32>().ok());
@@ -72,7 +72,7 @@ fn is_interval(column: &Type) -> bool {
     column.get_basic_info().converted_type() == ConvertedType::INTERVAL
 }
 
-/// Two columns of one name: readers by name would take one of them for both.
+/// Two columns of one name: readers by name would use one of them for both.
 fn no_names_twice(group: &Type, above: &str, file: &Path) -> Result<()> {
     let Type::GroupType { fields, .. } = group else { return Ok(()) };
     let mut seen = HashSet::with_capacity(fields.len());
@@ -82,7 +82,7 @@ fn no_names_twice(group: &Type, above: &str, file: &Path) -> Result<()> {
             return refused(
                 file,
                 &format!(
-                    "has two columns named \"{path}\", which SQL cannot tell apart; write the file with \
+                    "has two columns named \"{path}\", which SQL cannot distinguish; write the file with \
                  another name for one of them"
                 ),
             );
@@ -117,7 +117,7 @@ fn with_plain_intervals(file: &FileMetaData) -> Result<FileMetaData> {
     ))
 }
 
-/// The columns of a Parquet schema with others in the place of those for which `leaf` has one, which it is shown in
+/// The columns of a Parquet schema, each replaced by the result of `leaf` if it returns one; it gets them in
 /// their order.
 pub(super) fn with_leaf_columns(
     of: &Type,
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_early_versions_of_one_writer_leave_out_zeros() {
+    fn only_early_parquet_rs_versions_leave_out_zeros() {
         assert!(leaves_out_zeros(Some("parquet-rs version 52.2.0")));
         assert!(leaves_out_zeros(Some("parquet-rs version 4.0.0-SNAPSHOT")));
         assert!(!leaves_out_zeros(Some("parquet-rs version 59.3.2")));

@@ -1,7 +1,7 @@
 //! Parquet files, read so that nothing they hold is lost, or refused by name.
 //!
-//! DataFusion's format does the reading. What it is told of a file is [`amended`](metadata::amended):
-//! statistics that would mislead it are left out. What is an INTERVAL or UUID in the file is one in the table
+//! DataFusion's format does the reading. The metadata that it gets are [`amended`](metadata::amended):
+//! statistics that would mislead it are left out. An INTERVAL or UUID in the file is one in the table
 //! ([`bytes`]), and both are [written](write). Two columns of one name are refused. In DataFusion 55.2 and parquet
 //! 59.3, an absent count of NULLs counts as zero (apache/datafusion#25242), an INTERVAL is read as days and
 //! milliseconds and not written (apache/arrow-rs#5849), a UUID is bytes, and of two columns of one name one is dropped.
@@ -47,7 +47,7 @@ pub(super) fn amended_format(format: Arc<dyn FileFormat>, _: &OwnOptions) -> Arc
 #[derive(Debug)]
 struct AmendedMetadata;
 
-/// The metadata of a file as it is, from DataFusion's cache where it has it.
+/// The original metadata of a file, from DataFusion's cache if present.
 async fn fetch(
     state: &dyn Session,
     store: &Arc<dyn ObjectStore>,
@@ -62,16 +62,16 @@ async fn fetch(
         .map_err(|error| damaged::of_metadata(error, object.location.as_ref()))
 }
 
-/// Bytes at the end of a file: how long the metadata is, and the mark.
+/// Bytes at the end of a file: the length of the metadata, and the magic number.
 const END: u64 = 8;
 
-/// Fails where the metadata would begin before the file, of which the reader (parquet 59.3) makes a panic.
+/// Fails if the metadata would begin before the file, where the reader (parquet 59.3) panics.
 async fn check_end(store: &Arc<dyn ObjectStore>, object: &ObjectMeta) -> Result<()> {
     let Some(start) = object.size.checked_sub(END) else { return Ok(()) };
     let end = store.get_range(&object.location, start..object.size).await?;
     match end.first_chunk() {
         Some(length) if u64::from(u32::from_le_bytes(*length)) > start => exec_err!(
-            "'/{}' is truncated or damaged: its footer does not say where its metadata are",
+            "'/{}' is truncated or damaged: its footer has an invalid metadata length",
             object.location
         ),
         _ => Ok(()),
@@ -88,11 +88,11 @@ impl Amendment for AmendedMetadata {
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
         let at_once = state.config_options().execution.meta_fetch_concurrency.get();
-        // What is fetched stays in the cache.
+        // Fetched metadata stay in the cache.
         let fetched = objects.iter().map(|object| {
             let columns = async move {
                 let metadata = fetch(state, store, object).await?;
-                let columns = ByteColumns::of(metadata.file_metadata().schema_descr());
+                let columns = ByteColumns::from_schema(metadata.file_metadata().schema_descr());
                 amended(metadata, &object.location)?;
                 Ok::<_, DataFusionError>(columns)
             };
@@ -116,7 +116,7 @@ impl Amendment for AmendedMetadata {
         object: &ObjectMeta,
     ) -> Result<Statistics> {
         let metadata = fetch(state, store, object).await?;
-        let columns = ByteColumns::of(metadata.file_metadata().schema_descr());
+        let columns = ByteColumns::from_schema(metadata.file_metadata().schema_descr());
         let metadata = amended(metadata, &object.location)?;
         let statistics =
             DFParquetMetadata::statistics_from_parquet_metadata(&metadata, &table_schema)?;

@@ -1,5 +1,5 @@
-//! Writing intervals and UUIDs: DataFusion's writer does not know them, and so is given their bytes, with a schema that
-//! says what these are.
+//! Writes intervals and UUIDs: DataFusion's writer does not support them, and so gets their bytes, with a schema that
+//! declares their meaning.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::nested::{batch_with_leaves, with_leaf_types};
 use crate::sink::{WriteFiles, WrittenFiles};
 use atoll_sql_common::pg_type::is_uuid;
 
-/// The plan of DataFusion's format, with files of our own where a column has such values.
+/// The plan of DataFusion's format, with our writer if a column has such values.
 pub(super) fn with_bytes(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     let Some(exec) = plan.downcast_ref::<DataSinkExec>() else { return plan };
     let Some(sink) = exec.sink().downcast_ref::<ParquetSink>() else { return plan };
@@ -40,12 +40,12 @@ pub(super) fn with_bytes(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan>
     Arc::new(DataSinkExec::new(Arc::clone(exec.input()), files, exec.sort_order().clone()))
 }
 
-/// Whether a column has such values somewhere.
+/// Whether a column contains such values.
 pub(super) fn has_bytes(schema: &Schema) -> bool {
     schema.fields().iter().any(|field| leaves(field).iter().any(Option::is_some))
 }
 
-/// Whether there are intervals somewhere in values of a type.
+/// Whether values of a type contain intervals.
 pub fn has_interval(data_type: &DataType) -> bool {
     let mut found = false;
     with_leaf_types(data_type, &mut |leaf| {
@@ -55,7 +55,7 @@ pub fn has_interval(data_type: &DataType) -> bool {
     found
 }
 
-/// What the innermost columns of a column are.
+/// The meanings of a column's innermost columns.
 fn leaves(field: &Field) -> Vec<Option<ByteValue>> {
     if is_uuid(field) {
         return vec![Some(ByteValue::Uuid)];
@@ -68,7 +68,7 @@ fn leaves(field: &Field) -> Vec<Option<ByteValue>> {
     leaves
 }
 
-/// The columns with bytes in the place of the values.
+/// The columns with bytes in place of the values.
 fn as_bytes(schema: &Schema) -> SchemaRef {
     let field = |field: &FieldRef| {
         let mut leaves = leaves(field).into_iter();
@@ -84,7 +84,7 @@ fn as_bytes(schema: &Schema) -> SchemaRef {
     ))
 }
 
-/// The columns of the file, which say what the bytes are.
+/// The columns of the file, which declare the meaning of the bytes.
 fn columns(values: &Schema, bytes: &Schema) -> Result<SchemaDescriptor> {
     let plain = ArrowSchemaConverter::new().convert(bytes)?;
     let mut leaves = values.fields().iter().flat_map(|field| leaves(field));

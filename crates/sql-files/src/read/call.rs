@@ -31,7 +31,7 @@ use atoll_sql_parse::syntax::{
     COPY_FROM, FileFunction, FileKind, FileOptions, OptionValue, kind_of_name, walk_mut,
 };
 
-/// What a call of a function names.
+/// The files and options that a call names.
 struct FileCall {
     name: String,
     function: FileFunction,
@@ -40,7 +40,7 @@ struct FileCall {
 }
 
 impl FileCall {
-    fn of(factor: &TableFactor) -> Result<Option<Self>> {
+    fn from_factor(factor: &TableFactor) -> Result<Option<Self>> {
         let TableFactor::Table { name, args: Some(args), .. } = factor else { return Ok(None) };
         let [part] = name.0.as_slice() else { return Ok(None) };
         let Some(ident) = part.as_ident() else { return Ok(None) };
@@ -49,7 +49,7 @@ impl FileCall {
         let (mut paths, mut options) = (None, FileOptions::default());
         for arg in &args.args {
             match named(arg) {
-                Some((name, value)) => options.add(&name, OptionValue::of(value)?)?,
+                Some((name, value)) => options.add(&name, OptionValue::from_expr(value)?)?,
                 None if paths.is_none() => paths = Some(positional(&name, arg)?),
                 None => {
                     return plan_err!(
@@ -88,7 +88,7 @@ impl FileCall {
 }
 
 impl FileCall {
-    /// The file of a COPY, in the types of the columns that it is copied into.
+    /// The file of a COPY, read with the types of its target columns.
     async fn copied(
         &self,
         state: &SessionState,
@@ -106,7 +106,7 @@ impl FileCall {
             None => self.paths.first().and_then(|path| kind_of_name(path)),
             Some("text") => {
                 let text = |text: &str| OptionValue::Text(text.to_owned());
-                // What a value looks like decides nothing.
+                // The look of a value decides nothing.
                 let defaults = [
                     ("delimiter", text("\t")),
                     ("null", text("\\N")),
@@ -126,7 +126,7 @@ impl FileCall {
                 Some(kind) => Some(kind),
                 None => {
                     return plan_err!(
-                        "unknown format '{format}' of COPY; expected one of csv, parquet, json, arrow, text"
+                        "unknown COPY format '{format}'; expected one of csv, parquet, json, arrow, text"
                     );
                 }
             },
@@ -187,18 +187,16 @@ fn named(arg: &FunctionArg) -> Option<(String, &Expr)> {
 
 fn positional(function: &str, arg: &FunctionArg) -> Result<Vec<String>> {
     let value = match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => OptionValue::of(value)?,
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => OptionValue::from_expr(value)?,
         _ => OptionValue::Null,
     };
     match (&value, value.texts()) {
         (OptionValue::Text(_) | OptionValue::List(_), Some(texts)) => Ok(texts),
-        _ => plan_err!(
-            "{function} needs the name of a file as a text, or a list of them, found {arg}"
-        ),
+        _ => plan_err!("{function} needs a file name as text, or a list of them, found {arg}"),
     }
 }
 
-/// Puts tables in place of the functions over files that a statement calls, and gives files an alias.
+/// Replaces the functions over files that a statement calls by tables, and gives files an alias.
 pub async fn expand(
     state: &SessionState,
     names: &dyn TableNames,
@@ -264,7 +262,7 @@ impl VisitorMut for Factors {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        match FileCall::of(factor) {
+        match FileCall::from_factor(factor) {
             Ok(call) => {
                 self.has_files |= call.is_none() && may_be_file(factor);
                 self.calls.extend(call);
@@ -284,7 +282,7 @@ fn may_be_file(factor: &TableFactor) -> bool {
     ident.is_some_and(|ident| ident.quote_style.is_some() && is_file_name(&ident.value))
 }
 
-/// Puts tables in their place, in the same order.
+/// Replaces them by tables, in the same order.
 struct Replaced<'a> {
     tables: std::vec::IntoIter<(String, String)>,
     aliases: HashSet<String>,
@@ -295,7 +293,7 @@ impl VisitorMut for Replaced<'_> {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        let is_call = matches!(FileCall::of(factor), Ok(Some(_)));
+        let is_call = matches!(FileCall::from_factor(factor), Ok(Some(_)));
         let TableFactor::Table { name, args, alias, .. } = factor else {
             return ControlFlow::Continue(());
         };
@@ -310,7 +308,7 @@ impl VisitorMut for Replaced<'_> {
         if let Some(alias) = alias {
             self.aliases.insert(alias.name.value.clone());
         } else if let Some(wanted) = wanted
-            // A second one keeps its long name, or columns of the two could not be told apart.
+            // A second one keeps its long name; otherwise columns of the two would be ambiguous.
             && self.aliases.insert(wanted.clone())
         {
             let name = Ident::with_quote('"', wanted);
@@ -320,7 +318,7 @@ impl VisitorMut for Replaced<'_> {
     }
 }
 
-/// What a file in FROM is called where the statement does not say.
+/// The default alias of a file in FROM.
 fn file_alias(name: &ObjectName, names: &dyn TableNames) -> Option<String> {
     let [part] = name.0.as_slice() else { return None };
     let ident = part.as_ident()?;
@@ -332,7 +330,7 @@ fn file_alias(name: &ObjectName, names: &dyn TableNames) -> Option<String> {
     (!stem.is_empty() && !is_pattern(stem)).then(|| stem.to_owned())
 }
 
-/// Whether a name in FROM that no table has can only be meant as that of a file.
+/// Whether a name in FROM without a table can only be a file name.
 fn is_file_name(text: &str) -> bool {
     text.contains('/') || kind_of_name(text).is_some() || is_pattern(text) && text.contains('.')
 }
@@ -344,7 +342,7 @@ pub struct FileNames {
 }
 
 impl FileNames {
-    /// The session whose settings hold.
+    /// The session whose settings apply.
     pub fn set_state(&self, state: Weak<RwLock<SessionState>>) {
         let _ = self.state.set(state);
     }
@@ -361,7 +359,7 @@ impl UrlTableFactory for FileNames {
         let Some(state) = state.map(|state| state.read().clone()) else { return Ok(None) };
         let paths = [text.to_owned()];
         let expected = kind_of_name(text);
-        // Content decides where the ending says nothing.
+        // The content decides if the ending says nothing.
         let expected = expected.filter(|_| find(&paths).is_ok_and(|files| files.len() == 1));
         open(&state, "FROM 'file'", expected, &paths, &FileOptions::default()).await.map(Some)
     }

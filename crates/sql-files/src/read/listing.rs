@@ -1,4 +1,4 @@
-//! Functions that tell of files: which there are, what is in them, how they are written.
+//! Functions that describe files: their names, contents, syntax and metadata.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn numbers(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
     Arc::new(values.into_iter().collect::<Int64Array>())
 }
 
-/// The table of what a function lists.
+/// The table that a function returns.
 pub(super) fn table(
     listing: Listing,
     state: &SessionState,
@@ -56,7 +56,7 @@ pub(super) fn table(
 fn glob(paths: &[String]) -> Result<Columns> {
     let mut names = Vec::new();
     for path in paths {
-        // No file is an answer here.
+        // An empty list is a valid result here.
         let found = find(std::slice::from_ref(path)).unwrap_or_default();
         names.extend(found.iter().map(|file| Some(file.name())));
     }

@@ -6,10 +6,10 @@
 //!                 FilesTable: scans of the parts, one after the other ◀────┘  + hive, filename
 //! ```
 //!
-//! | module | what it sees to |
+//! | module | responsibility |
 //! |---|---|
 //! | `call` | functions in FROM: their arguments |
-//! | `open` | from files to the table over them |
+//! | `open` | opens files as a table |
 //! | `listing` | `glob`, `read_text`, `read_blob`, `sniff_csv`, `parquet_schema`, … |
 
 mod call;

@@ -1,4 +1,4 @@
-//! From files to the table over them.
+//! Opens files as a table.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use atoll_sql_parse::syntax::{FileKind, FileOptions, compression_named};
 const FILENAME: &[&str] = &["filename"];
 const BY_NAME: &[&str] = &["union_by_name"];
 const COMPRESSION: &[&str] = &["compression"];
-/// What is said of all kinds of files.
+/// Options of all kinds of files.
 const KNOWN: &[&[&str]] = &[FILENAME, BY_NAME, COMPRESSION];
-/// Of Parquet files, as far as DuckDB's words are no more than a way to go about it.
+/// DuckDB's options of Parquet files that only control how it works.
 const PARQUET: &[&[&str]] = &[&["binary_as_string"], &["can_have_nan"]];
 
-/// The table over the files that a call or a name names; `expected` is what they are taken for.
+/// The table over the files of a call or a name; `expected` is their assumed kind.
 pub(super) async fn open(
     state: &SessionState,
     function: &str,
@@ -34,7 +34,7 @@ pub(super) async fn open(
     paths: &[String],
     options: &FileOptions,
 ) -> Result<Arc<dyn TableProvider>> {
-    // A file of no rows is one, where the columns are known.
+    // A file without rows is allowed if the columns are known.
     let has_columns = options.target.is_some() && expected == Some(FileKind::Csv);
     let (kind, files) = recognised(paths, expected, has_columns)?;
     let known = match kind {
@@ -61,12 +61,12 @@ pub(super) async fn open(
         FileKind::Arrow => format_parts(state, "arrow", files.clone(), by_name).await?,
     };
     let columns = merged(&parts, by_name)?;
-    let hive = HiveColumns::of(&files, options, &types)?;
+    let hive = HiveColumns::from_files(&files, options, &types)?;
     let (fields, values) = columns_of_files(&files, hive, &columns, options)?;
     Ok(Arc::new(FilesTable::new(columns, fields, parts, values)))
 }
 
-/// The files with something in them, and what they are; files with nothing in them are refused, unless they
+/// The files with content, and their kind; empty files are refused, unless they
 /// `may_be_empty`.
 pub(super) fn recognised(
     paths: &[String],
@@ -87,7 +87,7 @@ pub(super) fn recognised(
     let Some(first) = kinds.first().copied() else { return exec_err!("no files to read") };
     if let Some(other) = kinds.iter().position(|kind| *kind != first) {
         return exec_err!(
-            "'{}' and '{}' are files of two kinds; name those of one, for example with '*.csv'",
+            "'{}' and '{}' are files of different kinds; name files of one kind, for example with '*.csv'",
             files[0].name(),
             files[other].name()
         );
@@ -95,7 +95,7 @@ pub(super) fn recognised(
     Ok((first, files))
 }
 
-/// Files that DataFusion reads and that tell their columns themselves.
+/// Files that DataFusion reads and that contain their schema.
 async fn format_parts(
     state: &SessionState,
     name: &str,
@@ -147,14 +147,14 @@ fn damaged(
         ["Corrupt footer", "footer", "EOF", "eof", "fill whole buffer", "Invalid Parquet file"];
     match is_cut.iter().any(|it| text.contains(it)) {
         true => datafusion::common::exec_datafusion_err!(
-            "'{}' is truncated or damaged: it begins as {format} and does not end so",
+            "'{}' is truncated or damaged: it begins but does not end as {format}",
             file.name()
         ),
         false => error,
     }
 }
 
-/// The columns of all parts, in types that hold the values of all: by name all columns that any has, else
+/// The columns of all parts, in types that hold all values: by name the columns of all parts, else
 /// those of the first.
 fn merged(parts: &[FilesPart], by_name: bool) -> Result<SchemaRef> {
     let Some((first, rest)) = parts.split_first() else { return exec_err!("no files to read") };
@@ -178,7 +178,7 @@ fn merged(parts: &[FilesPart], by_name: bool) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// A type that has the values of both.
+/// A type that holds the values of both.
 fn widest(a: &DataType, b: &DataType) -> DataType {
     if a == b {
         return a.clone();
@@ -188,7 +188,7 @@ fn widest(a: &DataType, b: &DataType) -> DataType {
     both.filter(|_| !is_text(a) && !is_text(b)).unwrap_or(DataType::Utf8)
 }
 
-/// The columns that files do not have themselves, and of each file their values.
+/// The columns that files do not contain, and their values for each file.
 fn columns_of_files(
     files: &[SourceFile],
     hive: HiveColumns,
@@ -200,8 +200,8 @@ fn columns_of_files(
     if let Some(name) = filename(options)? {
         if has(&name) {
             return plan_err!(
-                "the files have a column '{name}' of their own; filename = 'path' names the column of \
-                 the files' names otherwise"
+                "the files already have a column '{name}'; filename = 'path' renames the column of \
+                 file names"
             );
         }
         fields.push(Field::new(name, DataType::Utf8, false));
@@ -218,7 +218,7 @@ fn columns_of_files(
     Ok((fields, values))
 }
 
-/// The name of the column that tells the file.
+/// The name of the column with the file name.
 fn filename(options: &FileOptions) -> Result<Option<String>> {
     let invalid =
         || plan_datafusion_err!("invalid value of option filename; expected true or a name");

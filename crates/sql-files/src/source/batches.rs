@@ -1,4 +1,4 @@
-//! Files whose rows are made here, one batch after the other.
+//! Scans of files that Atoll reads itself, batch by batch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::source::found::SourceFile;
 /// The rows of a file, in its order.
 pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// Batches until there are none, or one fails.
+/// Batches until the end or an error.
 pub(crate) fn until_failure(
     mut next: impl FnMut() -> Result<Option<RecordBatch>> + Send + 'static,
 ) -> Batches {
@@ -33,11 +33,11 @@ pub(crate) fn until_failure(
 
 /// Makes rows of files.
 pub(crate) trait BatchSource: fmt::Debug + Send + Sync {
-    /// These columns of a file, in batches of up to so many rows.
+    /// These columns of a file, in batches of at most this many rows.
     fn open(&self, file: &SourceFile, columns: &[usize], rows: usize) -> Result<Batches>;
 }
 
-/// A file with the values of the columns that it does not have itself.
+/// A file with the values of the columns that it does not contain.
 #[derive(Clone, Debug)]
 pub(crate) struct FileWithValues {
     pub(crate) file: SourceFile,

@@ -1,4 +1,4 @@
-//! From what a statement names to the files that are there.
+//! Finds the files that a statement names.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -22,7 +22,7 @@ use crate::source::glob;
 pub(crate) struct SourceFile {
     /// The path as the statement names it.
     pub(crate) path: PathBuf,
-    /// What came out of a pipe, which is read but once; gone with the last of its names.
+    /// The content of a pipe, which can be read only once; removed with the last reference.
     spooled: Option<Arc<TempPath>>,
     pub(crate) size: u64,
     modified: SystemTime,
@@ -62,22 +62,22 @@ impl SourceFile {
         self.path.display().to_string()
     }
 
-    /// What keeps its bytes where they are, if anything has to.
+    /// Keeps its bytes in place, if needed.
     pub(crate) fn spooled(&self) -> Option<Arc<TempPath>> {
         self.spooled.clone()
     }
 
-    /// Where its bytes are.
+    /// The path of its bytes.
     fn content(&self) -> &Path {
         self.spooled.as_deref().map_or(&self.path, |spooled| spooled)
     }
 
-    /// Opens it, as it is.
+    /// Opens it without decompression.
     pub(crate) fn open(&self) -> Result<File> {
         File::open(self.content()).map_err(|error| unreadable(&self.path, &error))
     }
 
-    /// Opens what is in it, without compression.
+    /// Opens its decompressed content.
     pub(crate) fn open_content(&self) -> Result<Box<dyn Read + Send>> {
         Ok(Box::new(self.compression.convert_read(self.open()?)?))
     }
@@ -95,7 +95,7 @@ impl SourceFile {
         }
     }
 
-    /// When it was changed last, in microseconds.
+    /// The time of its last change, in microseconds.
     pub(crate) fn modified_us(&self) -> Option<i64> {
         let since = self.modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         i64::try_from(since.as_micros()).ok()
@@ -125,7 +125,7 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// All that comes out of a pipe, such as standard input, in a file.
+/// The whole content of a pipe, such as standard input, in a file.
 fn spool(path: &Path, metadata: &Metadata) -> Result<TempPath> {
     let is_input = path.starts_with("/dev/stdin") || path.starts_with("/dev/fd");
     if !metadata.file_type().is_fifo() && !is_input {
@@ -144,7 +144,7 @@ fn unreadable(path: &Path, error: &io::Error) -> DataFusionError {
 /// The files of all these names and patterns: names in their order, the files of a pattern sorted.
 pub(crate) fn find(texts: &[String]) -> Result<Vec<SourceFile>> {
     if texts.is_empty() {
-        return exec_err!("expected the name of a file, found an empty list");
+        return exec_err!("expected a file name, found an empty list");
     }
     let mut files = Vec::new();
     for text in texts {
@@ -159,7 +159,7 @@ fn find_one(text: &str) -> Result<Vec<SourceFile>> {
     if path.is_dir() {
         return in_directory(path);
     }
-    // A name may have characters of patterns.
+    // A name may contain wildcards.
     if path.symlink_metadata().is_ok() {
         return Ok(vec![SourceFile::new(path.to_owned())?]);
     }
@@ -184,7 +184,7 @@ fn local(text: &str) -> Result<String> {
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
     {
         return exec_err!(
-            "'{text}' is not on this machine, and only files that are can be read; fetch it first"
+            "'{text}' is not on this machine; only local files can be read, so fetch it first"
         );
     }
     if let Some(rest) = text.strip_prefix("~/")
@@ -193,12 +193,12 @@ fn local(text: &str) -> Result<String> {
         return Ok(Path::new(&home).join(rest).display().to_string());
     }
     if text.is_empty() {
-        return exec_err!("expected the name of a file, found an empty text");
+        return exec_err!("expected a file name, found an empty text");
     }
     Ok(text.to_owned())
 }
 
-/// All files below a directory but hidden ones and those that tools keep beside their output.
+/// All files below a directory except hidden ones and those that tools keep next to their output.
 fn in_directory(directory: &Path) -> Result<Vec<SourceFile>> {
     let found = glob::matches(&format!("{}/**", escaped(directory)));
     let found = found.map_err(|error| unreadable(directory, &error))?;
@@ -214,7 +214,7 @@ fn in_directory(directory: &Path) -> Result<Vec<SourceFile>> {
     files.into_iter().map(SourceFile::new).collect()
 }
 
-/// The directory as a pattern that means itself.
+/// The directory as a pattern that matches only itself.
 fn escaped(directory: &Path) -> String {
     let text = directory.display().to_string();
     let text = text.trim_end_matches('/');

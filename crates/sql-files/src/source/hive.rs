@@ -1,4 +1,4 @@
-//! Columns of which directories tell the values: `year=2024/month=5/…`.
+//! Columns whose values are in the names of directories: `year=2024/month=5/…`.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ const PARTITIONING: &[&str] = &["hive_partitioning"];
 const TYPES: &[&str] = &["hive_types"];
 const AUTOCAST: &[&str] = &["hive_types_autocast"];
 
-/// The options that are read here.
+/// The options that this module reads.
 pub(crate) const KNOWN: &[&[&str]] = &[PARTITIONING, TYPES, AUTOCAST];
 
-/// What stands for NULL in the name of a directory.
+/// The name of NULL in a directory.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The columns, and of each file their values.
+/// The columns, and their values for each file.
 #[derive(Debug, Default)]
 pub(crate) struct HiveColumns {
     pub(crate) fields: Vec<Field>,
@@ -27,8 +27,8 @@ pub(crate) struct HiveColumns {
 }
 
 impl HiveColumns {
-    /// The columns that the directories of all files have.
-    pub(crate) fn of(
+    /// The columns that the directories of all files name.
+    pub(crate) fn from_files(
         files: &[SourceFile],
         options: &FileOptions,
         types: &TypeNames<'_>,
@@ -47,7 +47,7 @@ impl HiveColumns {
         if !pairs.iter().all(same) {
             let told = wanted == Some(true) || !given.is_empty();
             return match told {
-                true => plan_err!("the directories of the files do not all name the same columns"),
+                true => plan_err!("the directories of the files name different columns"),
                 false => Ok(none),
             };
         }
@@ -72,7 +72,7 @@ impl HiveColumns {
     }
 }
 
-/// Names with values of the directories of a path.
+/// The names and values in the directories of a path.
 fn pairs(path: &Path) -> Vec<(String, String)> {
     let directories = path.parent().into_iter().flat_map(Path::iter);
     let pair = |part: &std::ffi::OsStr| {
@@ -83,7 +83,7 @@ fn pairs(path: &Path) -> Vec<(String, String)> {
     directories.filter_map(pair).collect()
 }
 
-/// A value without the percent signs that writers put in place of what names of files cannot have.
+/// A value with its percent encoding decoded.
 fn decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, after @ ..] = rest {
@@ -102,7 +102,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// BIGINT, DATE or TIMESTAMP where all values are, else VARCHAR; as in DuckDB.
+/// BIGINT, DATE or TIMESTAMP if all values fit, else VARCHAR; as in DuckDB.
 fn narrowest<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> DataType {
     let all = |data_type: &DataType| {
         texts.clone().filter(|text| *text != NULL).all(|text| {
@@ -127,7 +127,7 @@ fn value(name: &str, text: &str, data_type: &DataType) -> Result<ScalarValue> {
     match ScalarValue::try_from_string(text.to_owned(), data_type) {
         Ok(value) => Ok(value),
         Err(_) => plan_err!(
-            "directory '{name}={text}' is not of the type that hive_types gives '{name}': {data_type}"
+            "directory '{name}={text}' does not have the type {data_type} that hive_types gives '{name}'"
         ),
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_tell_names_and_values() {
+    fn directories_give_names_and_values() {
         let found = pairs(Path::new("/data/year=2024/note=a%20b%3D/=x/f.csv"));
         let expected = [("year", "2024"), ("note", "a b=")];
         assert_eq!(found, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));

@@ -1,4 +1,4 @@
-//! What a file is: by the ending of its name, else by what it begins with.
+//! Detects the kind of a file by the ending of its name, else by its first bytes.
 
 use std::io::Read;
 
@@ -11,10 +11,10 @@ use atoll_sql_parse::syntax::{FileKind, kind_of_name};
 /// Bytes of the content that are looked at.
 const HEAD: usize = 4096;
 
-/// Finds out how a file is compressed, and what is in it; `expected` is what the statement takes it for.
+/// Detects the compression and the kind of a file; `expected` is the kind that the statement assumes.
 ///
 /// # Errors
-/// Where nothing is in it, where it cannot be read, or where it is something else.
+/// If it is empty, cannot be read, or is of another kind.
 pub(crate) fn recognise(file: &mut SourceFile, expected: Option<FileKind>) -> Result<FileKind> {
     let raw = head(file, &mut file.open()?)?;
     file.compression = compression_of(&raw);
@@ -42,8 +42,7 @@ pub(crate) fn recognise(file: &mut SourceFile, expected: Option<FileKind>) -> Re
             match found {
                 FileKind::Parquet => "a Parquet file",
                 FileKind::Arrow => "an Arrow file",
-                FileKind::Json | FileKind::Csv =>
-                    "text, and not what its name or the function says",
+                FileKind::Json | FileKind::Csv => "text, unlike its name or the function",
             },
             found.function()
         ),
@@ -55,7 +54,7 @@ fn head(file: &SourceFile, content: &mut dyn Read) -> Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD);
     let read = content.take(HEAD as u64).read_to_end(&mut head);
     match read {
-        // What is there is enough to tell what it is; that it is cut is told when all of it is read.
+        // The beginning shows the kind; a truncated file is reported when all of it is read.
         Err(_) if !head.is_empty() => Ok(head),
         Err(error) => Err(file.failed(&error)),
         Ok(_) => Ok(head),
@@ -79,12 +78,12 @@ enum Content {
 }
 
 fn kind_of_content(head: &[u8]) -> Content {
-    const UTF_16: &str = "text in UTF-16, and UTF-8 is expected; convert it, for example with \
+    const UTF_16: &str = "text in UTF-16 instead of UTF-8; convert it, for example with \
                           iconv -f UTF-16 -t UTF-8";
     match head {
         [b'P', b'A', b'R', b'1', ..] => Content::Kind(FileKind::Parquet),
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Content::Kind(FileKind::Arrow),
-        // A stream of Arrow's begins with a continuation mark.
+        // An Arrow stream begins with a continuation mark.
         [0xff, 0xff, 0xff, 0xff, ..] => Content::Kind(FileKind::Arrow),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Content::Other(UTF_16),
         [b'P', b'K', 3, 4, ..] => {
@@ -100,7 +99,7 @@ fn kind_of_content(head: &[u8]) -> Content {
             Content::Other(UTF_16)
         }
         _ if head.iter().filter(|byte| **byte == 0).count() > 1 => {
-            Content::Other("neither Parquet nor Arrow, and not text either")
+            Content::Other("neither Parquet, Arrow nor text")
         }
         _ => Content::Text,
     }

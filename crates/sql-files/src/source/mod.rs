@@ -1,13 +1,13 @@
-//! The files that a table reads, and how their rows come.
+//! The files that a table reads, and how they are read.
 //!
-//! | module | what it sees to |
+//! | module | responsibility |
 //! |---|---|
-//! | `found`, `glob` | the files that are there |
-//! | `kind` | what a file is |
-//! | `hive` | columns of which directories tell the values |
+//! | `found`, `glob` | the files that a name or pattern matches |
+//! | `kind` | the kind of a file |
+//! | `hive` | columns whose values are in directory names |
 //! | `type_names` | types by the names that SQL has for them |
-//! | `table` | the table over all of them |
-//! | `batches` | scans of files whose rows we make ourselves |
+//! | `table` | the table over all files |
+//! | `batches` | scans of files that Atoll reads itself |
 
 mod batches;
 pub(crate) mod found;

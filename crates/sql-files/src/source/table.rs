@@ -28,12 +28,12 @@ use datafusion::physical_plan::union::UnionExec;
 use crate::source::batches::{BatchSource, FileWithValues, FilesStream};
 use crate::source::found::SourceFile;
 
-/// What makes rows of files.
+/// The reader of files.
 #[derive(Clone, Debug)]
 pub(crate) enum PartReader {
-    /// A scan of DataFusion's.
+    /// A DataFusion scan.
     Format(Arc<dyn FileFormat>),
-    /// Our own, record by record.
+    /// Atoll's reader, record by record.
     Batches(Arc<dyn BatchSource>),
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct FilesPart {
     pub(crate) reader: PartReader,
 }
 
-/// A part whose files know the values of the columns that they do not have.
+/// A part with the values of the columns that its files do not contain.
 #[derive(Debug)]
 struct TablePart {
     files: Vec<FileWithValues>,
@@ -58,7 +58,7 @@ struct TablePart {
 #[derive(Debug)]
 pub(crate) struct FilesTable {
     schema: SchemaRef,
-    /// The last columns of the schema: those of hive's directories, and `filename`.
+    /// The last columns of the schema: those of Hive directories, and `filename`.
     of_files: Vec<FieldRef>,
     parts: Vec<TablePart>,
 }
@@ -86,7 +86,7 @@ impl FilesTable {
         Self { schema, of_files, parts }
     }
 
-    /// Columns that the files have themselves.
+    /// Columns that the files contain.
     fn own(&self) -> usize {
         self.schema.fields().len() - self.of_files.len()
     }
@@ -95,7 +95,7 @@ impl FilesTable {
         self.of_files.iter().map(|field| field.name().as_str()).collect()
     }
 
-    /// The files whose values pass the filters that ask for nothing else.
+    /// The files whose values pass the filters over these columns alone.
     fn pruned(
         &self,
         state: &dyn Session,
@@ -139,7 +139,7 @@ impl FilesTable {
         if files.is_empty() {
             return Ok(None);
         }
-        let columns = PartColumns::of(self, part, projection)?;
+        let columns = PartColumns::for_part(self, part, projection)?;
         let plan = match &part.reader {
             PartReader::Format(format) => {
                 self.scan_format(state, part, format, files, &columns.scanned, limit).await?
@@ -249,7 +249,7 @@ impl FilesTable {
     }
 }
 
-/// Files in as many runs of about as many files, in their order.
+/// Files in this many runs of about equal length, in their order.
 fn runs<T>(files: Vec<T>, most: usize) -> Vec<Vec<T>> {
     let count = most.clamp(1, files.len().max(1));
     let (each, longer) = (files.len() / count, files.len() % count);
@@ -258,16 +258,16 @@ fn runs<T>(files: Vec<T>, most: usize) -> Vec<Vec<T>> {
     (0..count).map(run).collect()
 }
 
-/// Which columns of a part stand for those that are wanted of the table.
+/// The columns of a part for a projection of the table.
 struct PartColumns {
-    /// Of the part: its own, then those of its files.
+    /// Columns of the part: its own, then those of its files.
     scanned: Vec<usize>,
-    /// What is made of them; nothing where they are what is wanted.
+    /// The expressions over them; `None` if the columns are used unchanged.
     exprs: Option<Vec<ProjectionExpr>>,
 }
 
 impl PartColumns {
-    fn of(table: &FilesTable, part: &TablePart, projection: &[usize]) -> Result<Self> {
+    fn for_part(table: &FilesTable, part: &TablePart, projection: &[usize]) -> Result<Self> {
         let own = table.own();
         let of_part: HashMap<&str, usize> = part
             .schema
@@ -334,7 +334,7 @@ impl TableProvider for FilesTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let all: Vec<usize> = (0..self.schema.fields().len()).collect();
         let projection = projection.unwrap_or(&all);
-        // A limit holds for what the filters leave.
+        // A limit applies after the filters.
         let limit = limit.filter(|_| filters.is_empty());
         let mut plans = Vec::new();
         for part in &self.parts {

@@ -11,7 +11,7 @@ use atoll_sql_semantics::sql_to_plan::create_logical_expr;
 pub(crate) struct TypeNames<'a>(pub(crate) &'a SessionState);
 
 impl TypeNames<'_> {
-    /// The type that a text names, of a column.
+    /// The type of a column that a text names.
     pub(crate) fn resolve(&self, column: &str, text: &str) -> Result<DataType> {
         if text.eq_ignore_ascii_case("json") {
             return Ok(DataType::Utf8);

@@ -32,11 +32,11 @@ impl OperatorRule for PlaceWholeFiles {
     }
 }
 
-/// Has its input write files without names, and places them when it has ended without an error.
-/// Where it fails or is dropped, the files are gone and the old ones are as they were.
+/// Makes its input write files without names, and places them when it has ended without an error.
+/// If it fails or is dropped, the files are gone and the old ones are unchanged.
 pub(crate) type WholeFilesExec = PassThroughExec<WholeFiles>;
 
-/// Gives files their names when all of them is written.
+/// Gives files their names when all of them are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WholeFiles;
 
@@ -56,7 +56,7 @@ impl PassThrough for WholeFiles {
         let guard = Guard(staging);
         let replaced = context.session_config().get_extension::<ReplacedDirectory>();
         let placed = async move {
-            // The one row that says how many were written.
+            // The one row with the number of rows written.
             let said: Result<Vec<RecordBatch>> = written.try_collect().await;
             let said = said.map_err(|error| guard.0.failure().unwrap_or(error))?;
             let before = replaced.map(|replaced| replaced.files()).unwrap_or_default();
@@ -71,7 +71,7 @@ impl PassThrough for WholeFiles {
     }
 }
 
-/// Drops what was not placed, and has late writers fail.
+/// Drops files that were not placed, and makes late writers fail.
 struct Guard(Staging);
 
 impl Drop for Guard {

@@ -1,4 +1,4 @@
-//! COPY and INSERT into files: what is written takes its name when all of it is there.
+//! COPY and INSERT into files: a file gets its name when it is complete.
 //!
 //! ```text
 //!     query ─▶ DataFusion's sink ─▶ StagedStore ─▶ files without names

@@ -1,4 +1,4 @@
-//! An object store whose new files have no names yet; all else it leaves to the store below.
+//! An object store whose new files have no names yet; it passes all other calls to the store below.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -35,14 +35,14 @@ pub(super) struct Staging(Arc<Mutex<UploadState>>);
 #[derive(Debug, Default)]
 struct UploadState {
     files: Vec<WholeFile>,
-    /// Whether no more may come.
+    /// Whether no more files may be added.
     is_closed: bool,
-    /// The first thing that went wrong with a file, in plain words.
+    /// The first error of a file, as a message.
     failure: Option<String>,
 }
 
 impl Staging {
-    /// The context with stores that stage what is written to local files.
+    /// The context with stores that stage writes to local files.
     pub(super) fn context(&self, context: &TaskContext) -> Arc<TaskContext> {
         let environment = context.runtime_env();
         let below = Arc::clone(&environment.object_store_registry);
@@ -66,7 +66,7 @@ impl Staging {
         drop(self.close());
     }
 
-    /// What went wrong with a file, if anything did.
+    /// The first error of a file, if there was one.
     pub(super) fn failure(&self) -> Option<DataFusionError> {
         self.0.lock().failure.clone().map(DataFusionError::Execution)
     }
@@ -77,7 +77,7 @@ impl Staging {
         std::mem::take(&mut state.files)
     }
 
-    /// Does blocking work on a file, and remembers what goes wrong.
+    /// Does blocking work on a file, and remembers the error.
     async fn blocking<T: Send + 'static>(
         &self,
         path: Arc<PathBuf>,
@@ -110,7 +110,7 @@ impl Staging {
     }
 }
 
-/// A file on its way.
+/// A file that is being written.
 #[derive(Debug)]
 struct Upload {
     staging: Staging,
@@ -177,7 +177,7 @@ impl ObjectStoreRegistry for StagedRegistry {
     }
 }
 
-/// The store below, with what is written staged.
+/// The store below, with writes staged.
 #[derive(Debug)]
 struct StagedStore {
     below: Arc<dyn ObjectStore>,

@@ -1,4 +1,4 @@
-//! What the types of integer expressions say of their values.
+//! Value ranges of integer expressions, derived from their types.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -7,10 +7,10 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 
 use super::operation::Arithmetic;
 
-/// Least and largest value.
+/// Smallest and largest value.
 pub(super) type ValueRange = (i128, i128);
 
-/// The range of an integer type.
+/// Returns the range of an integer type.
 pub(super) fn range(data_type: &DataType) -> Option<ValueRange> {
     Some(match data_type {
         DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
@@ -25,12 +25,12 @@ pub(super) fn range(data_type: &DataType) -> Option<ValueRange> {
     })
 }
 
-/// Levels of an expression that are looked at: casts and constants are near, and each node of a deep
-/// chain asks about all that is below it.
+/// Maximum depth that is inspected: casts and constants are near, and each node of a deep
+/// chain inspects everything below it.
 const LEVELS: u32 = 4;
 
-/// The type of an expression. That of an operation is known without a look at its operands: DataFusion
-/// asks for theirs, with their names, and so down a whole chain for each of its operators.
+/// Returns the type of an expression. For operations it does not inspect the operands: DataFusion
+/// asks for their types and names, recursively, for each operator of a chain.
 pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
     let operation = match expr {
         Expr::ScalarFunction(call) => call.func.inner().downcast_ref::<Arithmetic>(),
@@ -39,15 +39,15 @@ pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
     operation.map_or_else(|| expr.get_type(schema), |operation| Ok(operation.result().clone()))
 }
 
-/// Whether an expression that wraps around may do so: one of integers whose operands' types do not
-/// keep its result within its own. `CAST(small AS BIGINT) + 1` needs no check.
+/// Whether an integer expression that may wrap around needs a check: the operands' types do not
+/// keep its result in range. `CAST(small AS BIGINT) + 1` needs no check.
 pub(super) fn may_overflow(expr: &Expr, result: &DataType, schema: &DFSchema) -> bool {
     range(result)
         .zip(exact(expr, schema, LEVELS))
         .is_none_or(|(own, exact)| exact.0 < own.0 || exact.1 > own.1)
 }
 
-/// The range of an expression's exact values.
+/// Returns the range of an expression's exact values.
 fn exact(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<ValueRange> {
     let levels = levels.checked_sub(1)?;
     match expr {
@@ -59,7 +59,7 @@ fn exact(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<ValueRange> {
     }
 }
 
-/// The range of an expression's values, which its type holds.
+/// Returns the range of an expression's values, limited by its type.
 fn within(expr: &Expr, schema: &DFSchema, levels: u32) -> Option<ValueRange> {
     let data_type = range(&type_of(expr, schema).ok()?)?;
     let known = match expr {

@@ -1,12 +1,12 @@
-//! Casts that may round, fail or depend on a time zone, those of nested values to texts, and those of dates, times and
+//! Casts that may round, fail or depend on a time zone, casts of nested values to texts, and casts of dates, times and
 //! intervals to texts and back.
 //!
-//! Decimals become integers, and decimals of a smaller scale, by rounding half away from zero; floats
-//! become integers by rounding half to even. So does PostgreSQL; Arrow cuts off what is behind the
-//! point. A value that does not fit is an error, and null under TRY_CAST.
+//! Decimals become integers, and decimals of a smaller scale, rounded half away from zero; floats
+//! become integers rounded half to even, as in PostgreSQL; Arrow truncates.
+//! A value that does not fit is an error, or null with TRY_CAST.
 //!
-//! These are functions and not casts because DataFusion compares `CAST(x AS t) = c` as `x = c`, which is
-//! wrong where several values of x become c, where one of them fails, and where TIMESTAMPs become
+//! These are functions, not casts, because DataFusion compares `CAST(x AS t) = c` as `x = c`, which is
+//! wrong if several values of x become c, if the cast may fail, or if TIMESTAMPs become
 //! TIMESTAMPTZs by a time zone other than UTC.
 
 use std::sync::Arc;
@@ -40,13 +40,13 @@ use atoll_sql_common::error::SqlState;
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CheckedCast {
     to: DataType,
-    /// Whether what does not fit becomes null.
+    /// Whether values that do not fit become null.
     is_try: bool,
     signature: Signature,
 }
 
 impl CheckedCast {
-    /// The cast between these types; none where DataFusion's does the same.
+    /// Returns the cast between these types; None if DataFusion's does the same.
     pub(super) fn new(from: &DataType, to: &DataType, is_try: bool) -> Option<Self> {
         may_change(from, to).then(|| Self {
             to: to.clone(),
@@ -55,7 +55,7 @@ impl CheckedCast {
         })
     }
 
-    /// The cast of a constant, about which DataFusion has nothing to know: of a TIMESTAMP to a TIMESTAMPTZ.
+    /// Casts a constant for which DataFusion needs no further properties: a TIMESTAMP to a TIMESTAMPTZ.
     pub(super) fn of_constant(value: &Expr, from: &DataType, to: &DataType) -> Option<Self> {
         let is_local =
             matches!((from, to), (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))));
@@ -67,7 +67,7 @@ impl CheckedCast {
         (is_local && is_constant).then(|| Self::of_text(to, false))
     }
 
-    /// The cast that a statement asks for, of texts to bytes or a nested type, or of bytes to texts.
+    /// Returns the explicit cast of texts to bytes or a nested type, or of bytes to texts.
     pub(super) fn of_text(to: &DataType, is_try: bool) -> Self {
         let signature = Signature::any(1, Volatility::Immutable);
         Self { to: to.clone(), is_try, signature }
@@ -95,7 +95,7 @@ impl CheckedCast {
         })
     }
 
-    /// The first value that does not fit.
+    /// Returns the first value that does not fit.
     fn blame(&self, values: &ArrayRef) -> Option<String> {
         let fitting = convert(values, &self.to, true).ok()?;
         let row = (0..values.len()).find(|row| values.is_valid(*row) && fitting.is_null(*row))?;
@@ -109,7 +109,7 @@ impl ScalarUDFImpl for CheckedCast {
         if self.is_try { "try_cast" } else { "cast" }
     }
 
-    /// Casts do not show in the names of columns.
+    /// Casts are not part of column names.
     fn schema_name(&self, arguments: &[Expr]) -> Result<String> {
         match arguments {
             [value] => Ok(value.schema_name().to_string()),
@@ -127,7 +127,7 @@ impl ScalarUDFImpl for CheckedCast {
 
     fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef> {
         let is_time = matches!(self.to, DataType::Time64(_));
-        // A timestamp that is endless has no time of day.
+        // An infinite timestamp has no time of day.
         let may_be_null = |field: &FieldRef| {
             field.is_nullable() || is_time && matches!(field.data_type(), DataType::Timestamp(..))
         };
@@ -139,7 +139,7 @@ impl ScalarUDFImpl for CheckedCast {
         true
     }
 
-    /// The dates of timestamps rise with them; local ones may fall where the clocks are changed.
+    /// Dates of timestamps are monotonic; local times may go back when the clocks change.
     fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
         Ok(match inputs {
             [value]
@@ -167,7 +167,7 @@ impl ScalarUDFImpl for CheckedCast {
     }
 }
 
-/// Whether values are texts, each its own or one of a dictionary.
+/// Whether values are texts, plain or dictionary-encoded.
 pub(super) fn is_text(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, value) => value.is_string(),
@@ -175,7 +175,7 @@ pub(super) fn is_text(data_type: &DataType) -> bool {
     }
 }
 
-/// Whether a value may be rounded, not fit or be moved.
+/// Whether a value may be rounded, not fit or be shifted.
 fn may_change(from: &DataType, to: &DataType) -> bool {
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(time_zone))) = (from, to) {
         return !is_utc(time_zone);
@@ -210,7 +210,7 @@ fn is_wider_than_real(of: &DataType) -> bool {
     matches!(of, DataType::Float64 | DataType::Decimal256(..))
 }
 
-/// Digits before and behind the point.
+/// Digits before and after the point.
 struct DigitCount {
     whole: i16,
     behind: i16,
@@ -229,23 +229,23 @@ fn places(data_type: &DataType) -> Option<DigitCount> {
     }
 }
 
-/// Values as a column takes them: rounded, and an error where one does not fit.
+/// Casts values for assignment to a column: rounds, and fails if one does not fit.
 pub fn assigned(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     CheckedCast::of_text(to, false).cast(values, StatementClock::default())
 }
 
-/// A value as a column takes it, where DataFusion's cast does otherwise.
+/// Returns the cast for assignment to a column, if DataFusion's differs.
 pub fn assigned_value(value: &Expr, from: &DataType, to: &DataType) -> Option<Expr> {
     let cast = ScalarUDF::from(CheckedCast::new(from, to, false)?);
     Some(cast.call(vec![value.clone()]))
 }
 
-/// Values as those of another type.
+/// Casts values to another type.
 pub fn convert(values: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
     convert_in(values, to, is_try, StatementClock::default())
 }
 
-/// Values as those of another type; what texts say of today is that of the clock.
+/// Casts values to another type; texts such as `today` use the clock.
 fn convert_in(
     values: &ArrayRef,
     to: &DataType,
@@ -297,7 +297,7 @@ fn convert_in(
     Ok(cast_with_options(&rounded, to, &options)?)
 }
 
-/// REALs of DOUBLEs; of what is finite none becomes infinite.
+/// Casts DOUBLEs to REALs; fails if a finite value becomes infinite.
 fn narrowed(values: &ArrayRef, is_try: bool) -> Result<ArrayRef> {
     let values = values.as_primitive::<Float64Type>();
     let narrow = |value: f64| {
@@ -314,7 +314,7 @@ fn narrowed(values: &ArrayRef, is_try: bool) -> Result<ArrayRef> {
     Ok(Arc::new(reals))
 }
 
-/// Whole numbers of the same kind.
+/// Casts between integers.
 fn rounded(values: &ArrayRef, options: &CastOptions) -> Result<ArrayRef, ArrowError> {
     match values.data_type() {
         DataType::Float32 => {

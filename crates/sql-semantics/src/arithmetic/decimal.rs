@@ -1,10 +1,10 @@
-//! `+`, `-` and `*` of decimals at the speed of the bits that the values have.
+//! `+`, `-` and `*` of decimals, as fast as the width of their values allows.
 //!
-//! Arrow computes them on 128 bits with an overflow check for each row. Here each batch's widest value
-//! is found first, by OR over all values; where the operands' bits show that no result can overflow,
-//! the rows are computed without checks, by a 64-bit multiplication where both sides fit. Such results
-//! stay below 2^126, and so below 10^38: they fit the widest result type, and narrower ones are those
-//! that hold every result of their operands' types.
+//! Arrow computes them in 128 bits with an overflow check for each row. Here each batch's widest value
+//! is found first, by OR over all values; if the operands' bits show that no result can overflow,
+//! the rows are computed without checks, by a 64-bit multiplication if both sides fit. Such results
+//! are less than 2^126, and so less than 10^38: they fit the widest result type, and narrower result types are
+//! large enough for every result of their operands' types.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use datafusion::arrow::datatypes::{DataType, Decimal128Type};
 
 use super::Operation;
 
-/// Bits of magnitude that a 128-bit value holds beside its sign.
+/// Bits of magnitude in a 128-bit value, without its sign.
 const BITS_MAX: u32 = 127;
 
-/// Bits of magnitude of a 64-bit value.
+/// Bits of magnitude in a 64-bit value.
 const BITS_NARROW: u32 = 63;
 
-/// The result where the operands' bits exclude an overflow.
+/// Computes the result if the operands' bits exclude an overflow.
 pub(super) fn unchecked(
     operation: Operation,
     left: &dyn Datum,
@@ -46,9 +46,9 @@ struct Operand {
     values: DecimalValues,
     nulls: Option<NullBuffer>,
     scale: i8,
-    /// Bits of magnitude of the widest value (the slots of nulls included).
+    /// Bits of magnitude of the widest value (including the slots of nulls).
     bits: u32,
-    /// Factor by which the values are to be multiplied first, and its bits are in `bits`.
+    /// Factor by which the values are multiplied first; `bits` includes its bits.
     factor: i128,
 }
 
@@ -59,7 +59,7 @@ enum DecimalValues {
 }
 
 impl Operand {
-    /// A side; none where it is no 128-bit decimal, or a null constant.
+    /// Creates a side; None if it is not a 128-bit decimal, or is a null constant.
     fn new(datum: &dyn Datum) -> Option<Self> {
         let (array, constant) = datum.get();
         let DataType::Decimal128(_, scale) = array.data_type() else { return None };
@@ -69,7 +69,7 @@ impl Operand {
             true => (DecimalValues::One(array.value(0)), None),
             false => (DecimalValues::Rows(array.values().clone()), array.nulls().cloned()),
         };
-        // v ^ (v >> 127) has the bits of |v|, or of |v| - 1 below zero: enough for a bound.
+        // v ^ (v >> 127) has the bits of |v|, or of |v| - 1 if v is negative: enough for a bound.
         let magnitude = |value: &i128| (value ^ (value >> 127)) as u128;
         let widest = match &values {
             DecimalValues::One(value) => magnitude(value),
@@ -79,7 +79,7 @@ impl Operand {
         Some(Self { values, nulls, scale: *scale, bits, factor: 1 })
     }
 
-    /// The same values at a scale at least as large; none where that might overflow.
+    /// Returns the same values at a scale at least as large; None if that might overflow.
     fn scaled_to(mut self, scale: i8) -> Option<Self> {
         let digits = u32::try_from(i32::from(scale) - i32::from(self.scale)).ok()?;
         self.factor = 10_i128.checked_pow(digits)?;
@@ -89,13 +89,13 @@ impl Operand {
     }
 }
 
-/// Products; none where one might overflow.
+/// Computes products; None if one might overflow.
 fn multiply(left: &Operand, right: &Operand, rows: usize) -> Option<Vec<i128>> {
     // |v| may be one more than its bits show: v = -2^bits. Hence "below" and not "up to".
     if left.bits + right.bits + 1 >= BITS_MAX {
         return None;
     }
-    // Where both sides fit 64 bits, one instruction multiplies them.
+    // If both sides fit 64 bits, one instruction multiplies them.
     let narrow = left.bits <= BITS_NARROW && right.bits <= BITS_NARROW;
     Some(match narrow {
         true => pairs(left, right, rows, |l, r| i128::from(l as i64) * i128::from(r as i64)),
@@ -103,14 +103,14 @@ fn multiply(left: &Operand, right: &Operand, rows: usize) -> Option<Vec<i128>> {
     })
 }
 
-/// Sums; none where one might overflow.
+/// Computes sums; None if one might overflow.
 fn add(left: &Operand, right: &Operand, rows: usize) -> Option<Vec<i128>> {
     let (l, r) = (left.factor, right.factor);
     (left.bits.max(right.bits) + 1 < BITS_MAX)
         .then(|| pairs(left, right, rows, |a, b| a.wrapping_mul(l).wrapping_add(b.wrapping_mul(r))))
 }
 
-/// Differences; none where one might overflow.
+/// Computes differences; None if one might overflow.
 fn subtract(left: &Operand, right: &Operand, rows: usize) -> Option<Vec<i128>> {
     let (l, r) = (left.factor, right.factor);
     (left.bits.max(right.bits) + 1 < BITS_MAX)

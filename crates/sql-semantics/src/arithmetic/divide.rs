@@ -1,9 +1,9 @@
 //! Quotients of decimals, rounded half away from zero.
 //!
-//! PostgreSQL gives each quotient at least 16 significant digits. A column has one type, so here the
-//! scale comes from the operands' types: 16 digits behind the point where 38 digits leave room for them
-//! beside the whole ones, and never fewer than four more than the dividend has
-//! ([`quotient_type`](atoll_primitives::aggregate::quotient_type), which averages follow too).
+//! PostgreSQL returns at least 16 significant digits. A column has one type, so here the
+//! scale comes from the operands' types: 16 digits after the point if 38 digits leave room for them
+//! and the whole digits, and never fewer than four more than the dividend has
+//! ([`quotient_type`](atoll_primitives::aggregate::quotient_type), which averages use too).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::error::ArrowError;
 
-/// Type of a quotient; none where the operands are not decimals of one width, beside integers.
+/// Returns the type of a quotient; None unless the operands are decimals of one width, or one is an integer.
 pub(super) fn result_type(left: &DataType, right: &DataType) -> Option<DataType> {
     Some(match operand_types(left, right)? {
         (DataType::Decimal128(p1, s1), DataType::Decimal128(p2, s2)) => {
@@ -31,7 +31,7 @@ pub(super) fn result_type(left: &DataType, right: &DataType) -> Option<DataType>
     })
 }
 
-/// The types to which operands are cast: decimals of one width.
+/// Returns the types to which operands are cast: decimals of one width.
 pub(super) fn operand_types(left: &DataType, right: &DataType) -> Option<(DataType, DataType)> {
     use DataType::{Decimal32, Decimal64, Decimal128, Decimal256};
     if !(left.is_decimal() || right.is_decimal()) {
@@ -51,7 +51,7 @@ pub(super) fn operand_types(left: &DataType, right: &DataType) -> Option<(DataTy
     })
 }
 
-/// Digits of the largest integer of a type.
+/// Number of digits of the largest integer of a type.
 pub(super) fn digits(integer: &DataType) -> Option<u8> {
     Some(match integer {
         DataType::Int8 | DataType::UInt8 => 3,
@@ -63,7 +63,7 @@ pub(super) fn digits(integer: &DataType) -> Option<u8> {
     })
 }
 
-/// The quotients; an error where a row that is not null has no quotient or one that does not fit.
+/// Computes the quotients; fails if a non-null row has no quotient or one that does not fit.
 pub(super) fn divide(
     left: &dyn Datum,
     right: &dyn Datum,
@@ -121,7 +121,7 @@ fn overflow() -> ArrowError {
     ArrowError::ArithmeticOverflow(String::new())
 }
 
-/// Power of ten by which the dividend is multiplied before it is divided.
+/// Returns the power of ten by which the dividend is multiplied before the division.
 fn power(dividend: i8, divisor: i8, quotient: i8) -> Result<u32, ArrowError> {
     let power = i32::from(quotient) - i32::from(dividend) + i32::from(divisor);
     u32::try_from(power).map_err(|_| {
@@ -157,7 +157,7 @@ fn each<T: DecimalType>(
     Ok((values, nulls))
 }
 
-/// `dividend / divisor`, half away from zero; none where 128 bits do not hold it.
+/// `dividend / divisor`, half away from zero; None if it does not fit 128 bits.
 fn rounded(dividend: i128, divisor: i128) -> Option<i128> {
     let (quotient, rest) = match (i64::try_from(dividend), i64::try_from(divisor)) {
         (Ok(dividend), Ok(divisor)) if dividend != i64::MIN => {
@@ -173,13 +173,13 @@ fn rounded(dividend: i128, divisor: i128) -> Option<i128> {
     }
 }
 
-/// The same of `dividend · 10^power` in 256 bits.
+/// The same for `dividend · 10^power` in 256 bits.
 fn wide(dividend: i256, divisor: i256, power: u32) -> Result<i256, ArrowError> {
     let exact = || {
         let dividend = dividend.checked_mul(i256::from_i128(10).checked_pow(power)?)?;
         let (quotient, rest) = (dividend.checked_div(divisor)?, dividend.checked_rem(divisor)?);
         let same = (dividend < i256::ZERO) == (divisor < i256::ZERO);
-        // Both at or below zero, where every value has its negative.
+        // Compares negatives: every positive value has one.
         let below = |value: i256| if value > i256::ZERO { value.wrapping_neg() } else { value };
         let (rest, size) = (below(rest), below(divisor));
         match rest <= size.wrapping_sub(rest) {

@@ -1,4 +1,4 @@
-//! Texts as floats: a number that is too large, or too small, for the type is an error, not infinity or zero.
+//! Texts to floats: a number too large or too small for the type is an error, not infinity or zero.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, nullif};
@@ -11,7 +11,7 @@ use datafusion::logical_expr::Expr;
 use atoll_functions::sql_name;
 use atoll_sql_common::error::SqlState;
 
-/// The floats that texts are; where the cast is tried, NULL for those that are none.
+/// Parses texts as floats; with TRY_CAST, invalid texts become NULL.
 pub(super) fn read_floats(
     texts: &ArrayRef,
     to: &DataType,
@@ -41,8 +41,8 @@ pub(super) fn read_floats(
     }
 }
 
-/// A literal decimal as the float nearest to it, which Arrow's division by a power of ten may miss; none where it is too
-/// large for a REAL.
+/// Converts a decimal literal to the nearest float, which Arrow's division by a power of ten may miss; None if it is
+/// too large for a REAL.
 pub(crate) fn float_of_literal(value: &Expr, to: &DataType) -> Option<Expr> {
     let Expr::Literal(value, _) = value else { return None };
     let text = match value {
@@ -65,7 +65,7 @@ pub(crate) fn float_of_literal(value: &Expr, to: &DataType) -> Option<Expr> {
     Some(Expr::Literal(float, None))
 }
 
-/// Whether a number became infinite, or one other than zero zero.
+/// Whether a finite number became infinite, or a nonzero number became zero.
 fn is_out_of_range(text: &str, value: f64) -> bool {
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     let is_of =

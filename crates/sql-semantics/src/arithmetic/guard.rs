@@ -1,9 +1,9 @@
-//! AND and OR whose right side may fail compute it only where it decides.
+//! AND and OR that evaluate a fallible right side only if it decides the result.
 //!
 //! DataFusion computes both sides for all rows unless the left one leaves at most a fifth of them, so
-//! that `v <> 0 AND 10 / v > 1` divides by zero (apache/datafusion#8927). As a CASE the right side sees the rows that
-//! the left one leaves open. Conjuncts of filters, which DataFusion joins out of several places, are ordered so
-//! that those that may fail come last. The others stay conjuncts, so that they can still be moved.
+//! `v <> 0 AND 10 / v > 1` divides by zero (apache/datafusion#8927). As a CASE, the right side only sees the rows that
+//! the left side leaves undecided. Conjuncts of filters, which DataFusion collects from several places, are ordered so
+//! that fallible ones come last. The others stay conjuncts, so that they can still be moved.
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
@@ -15,7 +15,7 @@ use super::cast::CheckedCast;
 use super::operation::Arithmetic;
 use super::planner::DecimalDivision;
 
-/// Other functions that fail on some of their arguments.
+/// Other functions that fail for some arguments.
 const FAILING: [&str; 16] = [
     "as_numeric",
     "exp",
@@ -35,7 +35,7 @@ const FAILING: [&str; 16] = [
     "to_timestamp_seconds",
 ];
 
-/// Puts the filters of a scan, which takes them one by one, in order.
+/// Orders the filters of a scan, which evaluates them one by one.
 pub(super) fn order_filters(plan: LogicalPlan, schema: &DFSchema) -> LogicalPlan {
     match plan {
         LogicalPlan::TableScan(mut scan) if scan.filters.len() > 1 => {
@@ -48,7 +48,7 @@ pub(super) fn order_filters(plan: LogicalPlan, schema: &DFSchema) -> LogicalPlan
     }
 }
 
-/// A filter's predicate, of which only what is true matters.
+/// Guards a filter's predicate, for which NULL and false are the same.
 pub(super) fn guard_filter(predicate: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if !may_fail(&predicate, schema) {
         return Ok(Transformed::no(predicate));
@@ -65,7 +65,7 @@ pub(super) fn guard_filter(predicate: Expr, schema: &DFSchema) -> Result<Transfo
     Ok(Transformed::yes(conjunction(first).unwrap_or_else(|| lit(true))))
 }
 
-/// `then` where the condition is true.
+/// `then` if the condition is true.
 fn when(condition: Expr, then: Expr) -> Expr {
     if is_guarded(&then) {
         return then;
@@ -79,17 +79,17 @@ fn is_guarded(expr: &Expr) -> bool {
     matches!(expr, Expr::Case(Case { expr: None, else_expr: Some(otherwise), .. }) if **otherwise == lit(false))
 }
 
-/// Those that may fail, and the others.
+/// Splits into fallible predicates and others.
 fn by_failure(conjuncts: Vec<Expr>, schema: &DFSchema) -> (Vec<Expr>, Vec<Expr>) {
     conjuncts.into_iter().partition(|conjunct| may_fail(conjunct, schema))
 }
 
-/// Every AND and OR of an expression whose right side may fail as a CASE.
+/// Rewrites every AND and OR with a fallible right side as a CASE.
 pub(super) fn guard(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| guard_one(expr, schema))
 }
 
-/// `left AND right` or `left OR right` as a CASE where the right side may fail or calls what has effects.
+/// Rewrites `left AND right` or `left OR right` as a CASE if the right side may fail or has side effects.
 fn guard_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &expr else {
         return Ok(Transformed::no(expr));
@@ -111,22 +111,22 @@ fn guard_one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(Expr::Case(case)))
 }
 
-/// Whether the expression must be computed only where it decides: it may fail, or its calls have effects.
+/// Whether the expression must be evaluated only if it decides: it may fail, or it has side effects.
 fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
     expr.is_volatile() || failure(expr, schema) != Failure::Never
 }
 
-/// What errors computing an expression may end in.
+/// The errors that evaluating an expression may raise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Failure {
     Never,
-    /// Numbers that are too large for their type.
+    /// Overflows.
     Overflow,
-    /// A division by zero, a text that is not a number, and so on.
+    /// Division by zero, invalid text for a type, and so on.
     Any,
 }
 
-/// What errors computing the expression may end in.
+/// Returns the errors that evaluating the expression may raise.
 pub(crate) fn failure(expr: &Expr, schema: &DFSchema) -> Failure {
     let mut worst = Failure::Never;
     let looked = expr.apply(|node| {

@@ -1,9 +1,9 @@
-//! Operations on integers: wrapped results, and whether one of the batch overflowed.
+//! Integer operations: wrapped results, and whether any row of the batch overflowed.
 //!
-//! Each operation returns, beside its wrapped result, a word whose top bit says that it overflowed. A
-//! batch's words are combined by OR and looked at once. Nothing branches, so that the loops are
-//! vectorised as those that wrap silently are. Only where a word says so and there are nulls, whose
-//! slots hold anything, are the rows looked at one by one.
+//! Each operation returns its wrapped result and a word whose top bit is the overflow flag. A
+//! batch's words are combined by OR and checked once. Nothing branches, so the loops are
+//! vectorised like those that wrap silently. Rows are checked one by one only if the flag is set and there are
+//! nulls, whose slots may hold anything.
 
 use std::ops::{BitOr, Range};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use datafusion::arrow::error::ArrowError;
 
 use super::Operation;
 
-/// An integer whose operations tell of overflows by the top bit of their second result.
+/// An integer whose operations set the top bit of their second result on overflow.
 pub(super) trait Whole: ArrowNativeType + BitOr<Output = Self> {
     fn plus(self, other: Self) -> (Self, Self);
     fn minus(self, other: Self) -> (Self, Self);
@@ -50,13 +50,13 @@ macro_rules! shifts {
     };
 }
 
-/// By how much to shift, and whether the type has fewer places than that.
+/// The shift count, and whether the type has fewer bits than that.
 #[inline(always)]
 fn places(count: i128, bits: u32) -> (u32, bool) {
     (count as u32, !(0..i128::from(bits)).contains(&count))
 }
 
-/// All bits where the condition holds.
+/// All bits set if the condition holds.
 #[inline(always)]
 fn flag(condition: bool) -> i64 {
     -i64::from(condition)
@@ -104,7 +104,7 @@ macro_rules! unsigned_sums {
     };
 }
 
-/// Products by a type twice as wide.
+/// Products in a type twice as wide.
 macro_rules! narrow_products {
     ($wide:ty) => {
         #[inline(always)]
@@ -146,7 +146,7 @@ whole! {
     u64 { unsigned_sums!(); wide_products!(); }
 }
 
-/// The operation on integers of one type; none for other types.
+/// Returns the operation for integers of one type; None for other types.
 pub(super) fn compute(
     operation: Operation,
     left: &dyn Datum,
@@ -245,18 +245,18 @@ impl<'a, T: ArrowPrimitiveType<Native: Whole>> Operands<'a, T> {
         Ok(Arc::new(PrimitiveArray::<T>::new(values.into(), self.nulls.clone())))
     }
 
-    /// Whether a row that is not null overflows.
+    /// Whether a non-null row overflows.
     fn overflows(&self, op: impl Fn(T::Native, T::Native) -> (T::Native, T::Native)) -> bool {
         let Some(nulls) = &self.nulls else { return true };
         nulls.valid_indices().any(|row| op(self.left.at(row), self.right.at(row)).1.top_bit())
     }
 }
 
-/// Rows computed at a time: their results stay in the nearest cache until they are moved out. Collected
-/// directly, their flags would go through memory, and nothing would be vectorised.
+/// Rows computed at a time: their results stay in the L1 cache until they are moved out. If they were collected
+/// directly, the flags would go through memory, and nothing would be vectorised.
 const BLOCK: usize = 512;
 
-/// The results of all rows and their flags, block by block.
+/// Computes the results of all rows and their flags, block by block.
 #[inline(always)]
 fn in_blocks<N: Whole>(
     rows: usize,
@@ -273,7 +273,7 @@ fn in_blocks<N: Whole>(
     (values, flags)
 }
 
-/// Stores each result where it belongs; all flags together.
+/// Stores the results; combines all flags.
 #[inline(always)]
 fn each<'a, N: Whole, R>(
     rows: impl Iterator<Item = R>,
@@ -305,7 +305,7 @@ mod tests {
 
     use datafusion::arrow::array::{Int8Array, Int64Array, Scalar, UInt8Array, UInt64Array};
 
-    /// Every pair of bytes, against wider arithmetic.
+    /// Checks every pair of bytes against wider arithmetic.
     fn check_all<T>(exact: impl Fn(Operation, i64, i64) -> Option<i64>)
     where
         T: ArrowPrimitiveType<Native: Whole + TryFrom<i64> + Into<i64>>,
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_nulls_slot_holds_does_not_overflow() {
+    fn the_slot_of_a_null_does_not_overflow() {
         let slots = Int8Array::new(vec![127, 1].into(), Some(vec![false, true].into()));
         let one = Scalar::new(Int8Array::from(vec![1]));
         let sum = compute(Operation::Add, &slots, &one, 2).and_then(Result::ok);

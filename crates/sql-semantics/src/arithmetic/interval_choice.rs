@@ -1,4 +1,4 @@
-//! `greatest`, `least` and `nullif` of intervals, and of values with intervals in them, by how long these are.
+//! `greatest`, `least` and `nullif` of intervals, and of values that contain intervals, by length.
 
 use atoll_functions::temporal::measured_rows;
 use datafusion::arrow::array::{Array, ArrayRef, UInt32Array};
@@ -10,16 +10,16 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// Which of its arguments a function gives.
+/// Which argument a function returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Choice {
     Greatest,
     Least,
-    /// The first unless it equals the second.
+    /// The first, unless it equals the second.
     Unequal,
 }
 
-/// The choice that a function of this name makes.
+/// Returns the choice that the function with this name makes.
 pub(super) fn choice_named(function: &str) -> Option<Choice> {
     match function {
         "greatest" => Some(Choice::Greatest),
@@ -41,7 +41,7 @@ impl IntervalChoice {
         Self { choice, signature: Signature::variadic_any(Volatility::Immutable) }
     }
 
-    /// The argument that is chosen for a row; none for NULL. Of equal ones it is the first.
+    /// Returns the argument chosen for a row; None for NULL. Among equal ones it is the first.
     fn chosen(&self, values: &[ArrayRef], keys: &[Rows], row: usize) -> Option<usize> {
         let is_there = |at: &usize| values[*at].is_valid(row);
         let there = (0..values.len()).filter(is_there);
@@ -91,7 +91,7 @@ impl ScalarUDFImpl for IntervalChoice {
             chosen.iter().enumerate().map(|(row, at)| (at.unwrap_or(0), row)).collect();
         let arrays: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
         let picked = interleave(&arrays, &places)?;
-        // What is not chosen is NULL.
+        // Rows without a choice are NULL.
         let is_there = chosen.iter().enumerate();
         let is_there = is_there.map(|(row, at)| at.map(|_| row as u32));
         let picked = take(&picked, &is_there.collect::<UInt32Array>(), None)?;

@@ -1,4 +1,4 @@
-//! Intervals compared, ordered and grouped by how long they are, as in PostgreSQL: a month is 30 days, a day 24 hours, so
+//! Intervals compared, ordered and grouped by length, as in PostgreSQL: a month is 30 days and a day is 24 hours, so
 //! that one day equals 24 hours. DataFusion compares months, then days, then nanoseconds.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! GROUP BY a, DISTINCT                    groups of lengths, each with the first of its intervals
 //! ```
 //!
-//! So are lists and structs with intervals in them.
+//! The same applies to lists and structs that contain intervals.
 
 use std::sync::{Arc, LazyLock};
 
@@ -37,16 +37,16 @@ use super::interval_choice::{IntervalChoice, choice_named};
 static FUNCTION: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(Length::default())));
 
-/// Functions that compare the elements of lists, and whose results are none of these.
+/// List functions that compare elements and do not return any.
 const OF_LISTS: [&str; 5] =
     ["array_has", "array_has_all", "array_has_any", "array_position", "array_positions"];
 
-/// How long an interval is.
+/// Returns the length of an interval.
 fn length(interval: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&FUNCTION), vec![interval]))
 }
 
-/// How long an interval is, in nanoseconds, or those within a value, as a function that SQL cannot call.
+/// A function, hidden from SQL, that returns the length of an interval in nanoseconds, also inside nested values.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Length {
     signature: Signature,
@@ -90,7 +90,7 @@ impl ScalarUDFImpl for Length {
     }
 }
 
-/// What a comparison of intervals becomes; none for other expressions.
+/// Rewrites a comparison of intervals; None for other expressions.
 pub(super) fn compared(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     let is_interval = |expr: &Expr| type_of(expr, schema).map(|of| measured_type(&of).is_some());
     let of = |expr: &Expr| Box::new(length(expr.clone()));
@@ -139,7 +139,7 @@ pub(super) fn compared(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     })
 }
 
-/// The call with the lengths of intervals as its arguments; `None` if no argument is an interval.
+/// Replaces interval arguments of a call by their lengths; `None` if no argument is an interval.
 fn with_lengths(call: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
     let mut found = false;
     let mut args = Vec::with_capacity(call.args.len());
@@ -156,7 +156,7 @@ fn is_comparison(op: Operator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
-/// The subquery with the length of its one column.
+/// Replaces a subquery's single column by its length.
 fn lengths_of(subquery: &Subquery) -> Result<Subquery> {
     let columns = subquery.subquery.schema().columns().into_iter();
     let columns = columns.map(|column| length(Expr::Column(column))).collect();
@@ -164,7 +164,7 @@ fn lengths_of(subquery: &Subquery) -> Result<Subquery> {
     Ok(subquery.with_plan(Arc::new(LogicalPlan::Projection(plan))))
 }
 
-/// The node with intervals sorted, grouped and joined by their lengths.
+/// Rewrites a node to sort, group and join intervals by their lengths.
 pub(super) fn by_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {
         LogicalPlan::Sort(mut sort) => {
@@ -192,12 +192,12 @@ pub(super) fn by_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// Whether an expression is an interval, or has some in it.
+/// Whether an expression is an interval or contains intervals.
 fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|of| measured_type(&of).is_some())
 }
 
-/// Has rows be different, and the first ones found, by lengths; whether there are intervals among the keys.
+/// Compares rows for DISTINCT ON by lengths; returns whether there are intervals among the keys.
 fn distinct_on(distinct: &mut DistinctOn) -> bool {
     let mut found = false;
     let schema = Arc::clone(distinct.input.schema());
@@ -209,7 +209,7 @@ fn distinct_on(distinct: &mut DistinctOn) -> bool {
     found
 }
 
-/// The expression, or its length where it is an interval.
+/// Returns the expression, or its length if it is an interval.
 fn key(expr: Expr, schema: &DFSchema, found: &mut bool) -> Expr {
     if !is_interval(&expr, schema) {
         return expr;
@@ -222,7 +222,7 @@ fn keys(keys: Vec<SortKey>, schema: &DFSchema, found: &mut bool) -> Vec<SortKey>
     keys.into_iter().map(|of| SortKey { expr: key(of.expr, schema, found), ..of }).collect()
 }
 
-/// Whether what a key is, or what a function takes or is ordered by, is an interval.
+/// Whether a key, a function's argument or its sort key is an interval.
 fn has_intervals(expr: &Expr, schema: &DFSchema) -> bool {
     let is_one = |expr: &Expr| is_interval(expr, schema);
     match expr {
@@ -242,8 +242,8 @@ fn has_intervals(expr: &Expr, schema: &DFSchema) -> bool {
     }
 }
 
-/// The windows with intervals as keys by their lengths: before the types are settled, since DataFusion has no range of
-/// intervals.
+/// Rewrites windows with interval keys to use their lengths. Runs before type coercion, since DataFusion has no RANGE
+/// frames over intervals.
 pub(crate) fn windows(mut window: Window) -> Result<Transformed<LogicalPlan>> {
     let schema = window.input.schema();
     if !window.window_expr.iter().any(|function| has_intervals(function, schema)) {
@@ -296,14 +296,14 @@ fn joined(mut join: Join) -> Result<Transformed<LogicalPlan>> {
         }
     }
     if found {
-        // The keys of USING are columns.
+        // The keys of USING must be columns.
         join.join_constraint = JoinConstraint::On;
     }
     let plan = LogicalPlan::Join(join);
     Ok(if found { Transformed::yes(plan) } else { Transformed::no(plan) })
 }
 
-/// Groups of lengths, each with the first of its intervals.
+/// Groups by length; each group keeps the first of its intervals.
 fn grouped(mut aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let mut exprs = aggregate.group_expr.iter().chain(&aggregate.aggr_expr);
     if !exprs.any(|expr| has_intervals(expr, aggregate.input.schema())) {
@@ -317,7 +317,7 @@ fn grouped(mut aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     });
     let mut functions: Vec<Expr> = functions.collect();
     let before = functions.len();
-    // The columns of the keys come first, then, with grouping sets, the number of the set, then the functions.
+    // The key columns come first, then, with grouping sets, the grouping ID, then the aggregates.
     let keys = aggregate.schema.fields().len() - before;
     let mut firsts = vec![None; keys];
     for (place, expr) in grouping_set_to_exprlist(&aggregate.group_expr)?.into_iter().enumerate() {
@@ -338,7 +338,7 @@ fn grouped(mut aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let mut columns = Vec::with_capacity(keys + before);
     for (place, (table, field)) in aggregate.schema.iter().enumerate() {
         let value = match firsts.get(place).copied().flatten() {
-            // The key is NULL in the sets that go without it.
+            // The key is NULL in the grouping sets that omit it.
             Some(first) if has_sets => {
                 let null = lit(ScalarValue::try_new_null(field.data_type())?);
                 when(column(place).is_null(), null).otherwise(column(first))?
@@ -354,7 +354,7 @@ fn grouped(mut aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
         .map(Transformed::yes)
 }
 
-/// A key with the lengths of intervals, also in sets.
+/// Replaces intervals in a key by their lengths, also in grouping sets.
 fn group_key(expr: Expr, schema: &DFSchema) -> Expr {
     let of = |exprs: Vec<Expr>| -> Vec<Expr> {
         exprs.into_iter().map(|expr| key(expr, schema, &mut false)).collect()
@@ -380,8 +380,8 @@ fn first(interval: Expr) -> Expr {
     Expr::AggregateFunction(function)
 }
 
-/// `count(DISTINCT a)` of lengths, and the keys of an aggregate's order; that of distinct values as a list is kept by
-/// the aggregate itself.
+/// Rewrites `count(DISTINCT a)` and an aggregate's sort keys to use lengths; for `array_agg(DISTINCT …)` the aggregate
+/// itself keeps the order.
 fn counted(function: Expr, schema: &DFSchema, found: &mut bool) -> Expr {
     match function {
         Expr::Alias(mut alias) => {

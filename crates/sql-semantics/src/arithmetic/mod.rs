@@ -1,26 +1,26 @@
-//! Arithmetic and casts whose answers are right, or errors.
+//! Arithmetic and casts that return the right result or an error.
 //!
-//! DataFusion's integers wrap around (apache/datafusion#3520), its decimals outgrow their precision and its quotients
-//! and casts cut off what is behind the point. The functions here take the place of those expressions:
+//! DataFusion's integers wrap around (apache/datafusion#3520), its decimals exceed their precision, and its quotients
+//! and casts truncate. The functions here replace those expressions:
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `rule` | the rule that replaces DataFusion's expressions |
-//! | `planner` | quotients of decimals, whose type differs from DataFusion's |
+//! | `planner` | quotients of decimals, whose result type differs from DataFusion's |
 //! | `operation` | the operations as functions |
-//! | `integer` | `+ - * << >>` of integers: one look at a batch tells whether one overflowed |
-//! | `decimal` | `+ - *` of decimals at the speed of the bits that the values have |
+//! | `integer` | `+ - * << >>` of integers, with one overflow check per batch |
+//! | `decimal` | `+ - *` of decimals, as fast as the width of their values allows |
 //! | `divide` | `/` of decimals, rounded |
 //! | `cast` | casts between numbers, rounded |
 //! | `moments` | casts between dates, timestamps, times and intervals |
-//! | `intervals` | comparisons, orders and groups of intervals by how long they are |
+//! | `intervals` | comparison, ordering and grouping of intervals by length |
 //! | `interval_choice` | `greatest`, `least` and `nullif` of intervals |
-//! | `nested_text` | casts of lists, structs and maps to texts, in which NULL can be seen |
-//! | `nested_input` | texts as lists, structs and maps |
-//! | `float_text` | texts as floats that hold them |
+//! | `nested_text` | casts of lists, structs and maps to texts, with visible NULLs |
+//! | `nested_input` | texts to lists, structs and maps |
+//! | `float_text` | texts to floats, with range checks |
 //! | `text_input` | casts of texts to bytes and nested values |
-//! | `bounds` | which integer expressions cannot overflow by their types |
-//! | `guard` | AND and OR that compute what may fail only where it decides |
+//! | `bounds` | which integer expressions cannot overflow, judged by their types |
+//! | `guard` | AND and OR that evaluate fallible operands only if needed |
 
 mod bounds;
 mod cast;

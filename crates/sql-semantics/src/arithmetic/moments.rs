@@ -1,5 +1,5 @@
-//! Casts between dates, timestamps, times and intervals as PostgreSQL has them: what is behind the digits of a type is
-//! rounded, and `infinity` stays what it is. Arrow cuts off, and multiplies.
+//! Casts between dates, timestamps, times and intervals as in PostgreSQL: excess fraction digits are
+//! rounded, and `infinity` stays infinite. Arrow truncates, and multiplies.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use atoll_functions::temporal::{Endless, cast_moments, set_aside};
 
 const NANOS_OF_DAY: i64 = 86_400_000_000_000;
 
-/// Whether the cast is one of those here.
+/// Whether this module implements the cast.
 pub(super) fn is_cast(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Interval, Time64, Timestamp};
     match (from, to) {
@@ -31,7 +31,7 @@ pub(super) fn is_cast(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// The values in the other type.
+/// Casts the values.
 pub(crate) fn convert(
     values: &ArrayRef,
     to: &DataType,
@@ -46,7 +46,7 @@ pub(crate) fn convert(
             }
         }
         (DataType::Timestamp(..), DataType::Date32) => cast_moments(values, to, options),
-        // What is endless has no time of day: NULL, as in PostgreSQL.
+        // Infinite values have no time of day: NULL, as in PostgreSQL.
         (DataType::Timestamp(..), DataType::Time64(_)) => match set_aside(values)? {
             Some((finite, _)) => cast_with_options(&finite, to, options),
             None => cast_with_options(values, to, options),
@@ -81,7 +81,7 @@ pub(crate) fn convert(
     }
 }
 
-/// How many nanoseconds a unit has.
+/// Returns the number of nanoseconds in a unit.
 fn nanos(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1_000_000_000,
@@ -91,7 +91,7 @@ fn nanos(unit: TimeUnit) -> i64 {
     }
 }
 
-/// The beginnings of days.
+/// Returns the beginnings of days.
 fn midnights(
     days: &PrimitiveArray<Date32Type>,
     unit: TimeUnit,

@@ -1,5 +1,5 @@
-//! Texts as lists, structs and maps, as DuckDB and [`nested_text`](super::nested_text) write them: `[1, NULL, 'a, b']`,
-//! `{'a': 1}`, `{key=value}`; lists also as PostgreSQL does: `{1,NULL,"a b"}`. JSON's arrays and objects are such texts.
+//! Texts to lists, structs and maps, as DuckDB and [`nested_text`](super::nested_text) write them: `[1, NULL, 'a, b']`,
+//! `{'a': 1}`, `{key=value}`; lists also in PostgreSQL's form: `{1,NULL,"a b"}`. JSON's arrays and objects also match.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::cast::convert;
 use super::nested_text::is_nested;
 use atoll_sql_common::error::SqlState;
 
-/// The values of a nested type that texts are.
+/// Parses texts as values of a nested type.
 ///
 /// # Errors
-/// For the first text that is none; with `is_try` it is NULL.
+/// For the first invalid text; with `is_try` it becomes NULL instead.
 pub(crate) fn nested_values(texts: &StringArray, to: &DataType, is_try: bool) -> Result<ArrayRef> {
     match (all_values(texts, to), is_try) {
         (Err(_), true) if texts.len() == 1 => Ok(new_null_array(to, 1)),
@@ -39,7 +39,7 @@ fn all_values(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
     for text in texts {
         written.push(match text {
             None => Written::Null,
-            Some(text) => match Written::of(text, to) {
+            Some(text) => match Written::parse(text, to) {
                 Some(value) => value,
                 None => {
                     let (to, example) = (sql_name(to), example(to));
@@ -52,17 +52,17 @@ fn all_values(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
     values(&written.iter().collect::<Vec<_>>(), to)
 }
 
-/// A value as a text has it.
+/// A parsed value.
 enum Written {
     Null,
     Text(String),
-    /// The items of a list, the fields of a struct in the order of its type, the keys and values of a map by turns.
+    /// The items of a list, the fields of a struct in its type's order, or the alternating keys and values of a map.
     Parts(Vec<Written>),
 }
 
 impl Written {
-    /// The value that a text is.
-    fn of(text: &str, to: &DataType) -> Option<Self> {
+    /// Parses a text.
+    fn parse(text: &str, to: &DataType) -> Option<Self> {
         if let DataType::List(item) = to
             && !is_nested(item.data_type())
             && text.trim_start().starts_with('{')
@@ -102,11 +102,11 @@ fn example(of: &DataType) -> &'static str {
     }
 }
 
-/// What is left of a text.
+/// The rest of a text.
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {
-    /// The value that is next; one without quotes reaches to one of the ends.
+    /// Parses the next value; an unquoted one extends to one of the end characters.
     fn value(&mut self, to: &DataType, ends: &str) -> Option<Written> {
         let is_list = match to {
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => true,
@@ -116,7 +116,7 @@ impl Reader<'_> {
         let close = match () {
             () if is_list && self.takes('[') => ']',
             () if self.takes('{') => '}',
-            // Of values within others NULL is the one that has no braces.
+            // Among nested values, NULL is the one without braces.
             () if !ends.is_empty() => {
                 return self.single(ends).filter(|value| matches!(value, Written::Null));
             }
@@ -168,7 +168,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// A text in quotes, or one that reaches to an end.
+    /// Parses a quoted text, or one that extends to an end character.
     fn single(&mut self, ends: &str) -> Option<Written> {
         self.0 = self.0.trim_start();
         if let Some(quote) = self.0.chars().next().filter(|first| matches!(first, '\'' | '"')) {
@@ -204,7 +204,7 @@ impl Reader<'_> {
     }
 }
 
-/// An array of a type.
+/// Builds an array of a type.
 fn values(written: &[&Written], to: &DataType) -> Result<ArrayRef> {
     match to {
         DataType::List(item) => Ok(Arc::new(lists(written, item)?)),
@@ -259,7 +259,7 @@ fn structs(written: &[&Written], fields: &Fields) -> Result<StructArray> {
     Ok(StructArray::try_new(fields.clone(), columns.collect::<Result<_>>()?, nulls(written))?)
 }
 
-/// The parts of all values, and where those of each end; so many of them are one of a list's or a map's.
+/// Flattens the parts of all values and returns the end of each; `of_one` parts form one element of a list or map.
 fn parts<'a>(written: &[&'a Written], of_one: usize) -> (Vec<&'a Written>, OffsetBuffer<i32>) {
     let lengths = written.iter().map(|written| written.parts().len() / of_one);
     let ends = OffsetBuffer::from_lengths(lengths);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_values_are_parsed_back() {
         for (text, of) in [
             ("[1, NULL, -3]", list(DataType::Int32)),
             ("[]", list(DataType::Int32)),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused_or_null() {
+    fn invalid_texts_are_errors_or_null() {
         for text in ["[1", "1]", "NULL", "[1] x", "[1,]", "[,]", "['1]", "x", "", "[a]", "{1"] {
             let texts = StringArray::from(vec!["[7]", text]);
             nested_values(&texts, &list(DataType::Int32), false).expect_err(text);

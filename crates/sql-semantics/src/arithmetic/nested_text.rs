@@ -1,6 +1,6 @@
-//! Lists, structs and maps as texts, as DuckDB writes them: `[1, NULL, 'a, b']`, `{'a': 1}`, `{key=value}`.
+//! Lists, structs and maps to text, as in DuckDB: `[1, NULL, 'a, b']`, `{'a': 1}`, `{key=value}`.
 //!
-//! Arrow writes NULL within them as nothing, so that `[NULL]` would look like `[]`.
+//! Arrow writes nested NULLs as nothing, so that `[NULL]` would look like `[]`.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 
-/// Whether values are written here.
+/// Whether this module writes values of the type.
 pub(super) fn is_nested(data_type: &DataType) -> bool {
     matches!(
         data_type,
@@ -23,7 +23,7 @@ pub(super) fn is_nested(data_type: &DataType) -> bool {
     )
 }
 
-/// The texts of nested values.
+/// Converts nested values to texts.
 pub(super) fn nested_texts(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(texts(values)?))
 }
@@ -97,7 +97,7 @@ pub fn hexadecimal(values: &dyn Array) -> Result<StringArray, ArrowError> {
         let mut text = String::with_capacity(2 + bytes.len() * 2);
         text.push_str("\\x");
         for byte in bytes {
-            // A String takes everything.
+            // Writing to a String does not fail.
             let _ = write!(text, "{byte:02x}");
         }
         text
@@ -120,7 +120,7 @@ fn written(values: &ArrayRef, write: impl Fn(usize, &mut String)) -> StringArray
     builder.finish()
 }
 
-/// Values as parts of others: with a word for NULL, and quotes around what could be read as something else.
+/// Writes values as parts of others: with a word for NULL, and with quotes around ambiguous texts.
 fn parts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
     let may_be_other = matches!(
         values.data_type(),
@@ -140,7 +140,7 @@ fn parts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
     Ok(texts.iter().map(part).collect())
 }
 
-/// Whether a text within another value could be read as something else.
+/// Whether a text inside another value needs quotes.
 pub fn is_ambiguous(text: &str) -> bool {
     text.is_empty()
         || text.eq_ignore_ascii_case("null")
@@ -149,7 +149,7 @@ pub fn is_ambiguous(text: &str) -> bool {
         || text.contains(['\'', '"', '\\', ',', ':', '=', '[', ']', '{', '}', '(', ')'])
 }
 
-/// A text within another value, or the name of a field, in quotes.
+/// Writes a quoted text inside another value, or a quoted field name.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }

@@ -1,4 +1,4 @@
-//! The operations as functions that take the place of DataFusion's expressions.
+//! The operations as functions that replace DataFusion's expressions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use atoll_functions::temporal::{has_endless, set_aside};
 use super::{decimal, divide, integer};
 use atoll_sql_common::error::ArithmeticOverflow;
 
-/// What is computed.
+/// An arithmetic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     /// `a + b`
@@ -43,8 +43,8 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// That of a binary operator; none where this module has no part in it.
-    pub(super) fn of(operator: Operator) -> Option<Self> {
+    /// Converts a binary operator; returns None if this module does not replace it.
+    pub(super) fn from_operator(operator: Operator) -> Option<Self> {
         Some(match operator {
             Operator::Plus => Self::Add,
             Operator::Minus => Self::Subtract,
@@ -70,11 +70,11 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The operands of a sum or a difference, and whether it is one; none for other expressions.
+/// Returns the operands of a sum or a difference, and whether it is a difference; None for other expressions.
 pub fn sum_of(expr: &Expr) -> Option<(&Expr, &Expr, bool)> {
     let (operation, left, right) = match expr {
         Expr::BinaryExpr(binary) => {
-            (Operation::of(binary.op)?, binary.left.as_ref(), binary.right.as_ref())
+            (Operation::from_operator(binary.op)?, binary.left.as_ref(), binary.right.as_ref())
         }
         Expr::ScalarFunction(call) => {
             let arithmetic = call.func.inner().downcast_ref::<Arithmetic>()?;
@@ -90,7 +90,7 @@ pub fn sum_of(expr: &Expr) -> Option<(&Expr, &Expr, bool)> {
     }
 }
 
-/// An operation over operands whose types are settled, which fails where the result does not fit.
+/// An operation on operands after type coercion, which fails if the result does not fit.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Arithmetic {
     operation: Operation,
@@ -99,22 +99,22 @@ pub(crate) struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// The operation with results of this type.
+    /// Creates an operation with results of this type.
     pub(super) fn new(operation: Operation, result: DataType) -> Self {
         Self { operation, result, signature: Signature::variadic_any(Volatility::Immutable) }
     }
 
-    /// The type of its results.
+    /// Returns the result type.
     pub(super) fn result(&self) -> &DataType {
         &self.result
     }
 
-    /// Whether it fails by zero.
+    /// Whether division by zero fails.
     pub(super) fn divides(&self) -> bool {
         self.operation == Operation::Divide
     }
 
-    /// The result for two constants; none where one is null, and where the operation fails.
+    /// Computes the result for two constants; None if one is null, or if the operation fails.
     pub(super) fn constant(&self, left: &Expr, right: &Expr) -> Option<Expr> {
         let (Expr::Literal(left, _), Expr::Literal(right, _)) = (left, right) else { return None };
         if left.is_null() || right.is_null() {
@@ -167,7 +167,7 @@ impl Arithmetic {
         }
     }
 
-    /// The first row that fails, as what it would have computed.
+    /// Returns the first failing row, as the expression that it would have computed.
     fn blame(&self, left: &dyn Datum, right: &dyn Datum, rows: usize) -> Option<String> {
         let row = (0..rows).find(|row| {
             self.compute(at(left, *row).as_ref(), at(right, *row).as_ref(), 1).is_err()
@@ -199,7 +199,7 @@ impl Arithmetic {
         }
     }
 
-    /// The operands; a negation is a subtraction from zero.
+    /// Returns the operands; a negation is a subtraction from zero.
     fn operands(&self, mut arguments: Vec<ColumnarValue>) -> Result<[ColumnarValue; 2]> {
         if self.operation == Operation::Negate {
             arguments.insert(0, ColumnarValue::Scalar(ScalarValue::new_zero(&self.result)?));
@@ -223,7 +223,7 @@ impl ScalarUDFImpl for Arithmetic {
         }
     }
 
-    /// As DataFusion names columns of the operators.
+    /// Formats the name as DataFusion does for operators.
     fn schema_name(&self, arguments: &[Expr]) -> Result<String> {
         schema_name(self.operation, arguments)
     }
@@ -265,7 +265,7 @@ impl ScalarUDFImpl for Arithmetic {
     }
 }
 
-/// The name of the column that an operation makes.
+/// Returns the name of an operation's column.
 pub(super) fn schema_name(operation: Operation, arguments: &[Expr]) -> Result<String> {
     match arguments {
         [value] => Ok(format!("(- {})", value.schema_name())),
@@ -274,7 +274,7 @@ pub(super) fn schema_name(operation: Operation, arguments: &[Expr]) -> Result<St
     }
 }
 
-/// The name of `a + b + …`, written once and not once for each of its operators.
+/// Builds the name of `a + b + …` once, rather than once for each operator.
 fn chain_name(operation: Operation, left: &Expr, right: &Expr) -> String {
     let mut parts = vec![(operation, right)];
     let mut first = left;
@@ -303,7 +303,7 @@ fn datum(value: ColumnarValue) -> Result<Box<dyn Datum>> {
     })
 }
 
-/// One row of an operand.
+/// Formats one row of an operand.
 fn at(datum: &dyn Datum, row: usize) -> Box<dyn Datum> {
     let (array, constant) = datum.get();
     match constant {
@@ -319,7 +319,7 @@ fn text(datum: &dyn Datum, row: usize) -> Option<String> {
     formatter.value(row).try_to_string().ok()
 }
 
-/// Arrow's kernels with checks.
+/// Arrow's checked kernels.
 fn arrows(
     operation: Operation,
     left: &dyn Datum,
@@ -336,7 +336,7 @@ fn arrows(
     }
 }
 
-/// Arrow looks at the bits of decimals only: 128 of them hold more than 38 digits.
+/// Arrow checks only the bits of decimals: 128 bits hold more than 38 digits.
 fn within_precision(values: ArrayRef, result: &DataType) -> Result<ArrayRef, ArrowError> {
     match result {
         DataType::Decimal128(precision, _) => {
@@ -357,7 +357,7 @@ fn is_moment(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Date32 | DataType::Timestamp(..))
 }
 
-/// Dates or timestamps and an interval after or before them; those that are endless stay where they are.
+/// Adds or subtracts an interval from dates or timestamps; infinite values stay infinite.
 fn moved(
     operation: Operation,
     moments: &dyn Datum,
@@ -372,7 +372,7 @@ fn moved(
     aside.put_back_beside(&results, by.get().0.logical_nulls().as_ref())
 }
 
-/// Refuses a difference with dates or timestamps that are endless.
+/// Rejects a difference of infinite dates or timestamps.
 fn check_finite(left: &dyn Datum, right: &dyn Datum, rows: usize) -> Result<(), ArrowError> {
     let sides = [left.get(), right.get()];
     if !sides.iter().any(|(values, _)| has_endless(*values)) {
@@ -396,7 +396,7 @@ fn check_finite(left: &dyn Datum, right: &dyn Datum, rows: usize) -> Result<(), 
     Err(ArrowError::ExternalError(Box::new(FunctionFailure { state: "22008", message })))
 }
 
-/// Days from one date to another.
+/// Counts the days from one date to another.
 fn days(left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef, ArrowError> {
     let between = |l: i32, r: i32| i64::from(l) - i64::from(r);
     let ((l, l_constant), (r, r_constant)) = (left.get(), right.get());

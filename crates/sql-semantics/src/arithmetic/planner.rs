@@ -1,4 +1,4 @@
-//! Quotients of decimals get their type where SQL becomes a plan, before anything is built on it.
+//! Quotients of decimals get their type during SQL planning, before other expressions depend on it.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl ExprPlanner for PlanDivision {
         if expr.op != BinaryOperator::Divide {
             return Ok(PlannerResult::Original(expr));
         }
-        // What has no type yet (a parameter, say) stays an operator.
+        // An operand without a type (such as a parameter) keeps the operator.
         let types = (expr.left.get_type(schema), expr.right.get_type(schema));
         let (Ok(left), Ok(right)) = types else { return Ok(PlannerResult::Original(expr)) };
         if divide::result_type(&left, &right).is_none() {
@@ -42,7 +42,7 @@ impl ExprPlanner for PlanDivision {
     }
 }
 
-/// `/` of decimals, and of a decimal and an integer, whose types are not settled yet.
+/// `/` of decimals, and of a decimal and an integer, before type coercion.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct DecimalDivision {
     signature: Signature,

@@ -1,4 +1,4 @@
-//! The rule that puts operations that fail in the place of those that wrap around or cut off.
+//! The rule that replaces operations that wrap around or truncate by operations that fail.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use atoll_sql_common::logical::{BottomUp, map_named};
 
 /// Replaces arithmetic and casts.
 ///
-/// It runs twice. After the types are settled, and so before DataFusion folds constants and compares
-/// without casts: what it would compute itself it then computes by these functions. And last among the
-/// logical rules, for the arithmetic that those before it made.
+/// It runs twice. First after type coercion, before DataFusion folds constants and simplifies
+/// comparisons, so that DataFusion evaluates these functions itself. And last among the
+/// logical rules, for arithmetic that other rules added.
 #[derive(Debug, Default)]
 pub struct CheckedArithmetic;
 
@@ -40,7 +40,7 @@ impl AnalyzerRule for CheckedArithmetic {
 }
 
 impl CheckedArithmetic {
-    /// The rule as it runs among the optimizer's.
+    /// Returns the rule as it runs in the optimizer.
     pub fn last() -> BottomUp {
         BottomUp { name: "checked_arithmetic", rewrite: |plan, _| rewrite(plan, Pass::Last) }
     }
@@ -49,14 +49,14 @@ impl CheckedArithmetic {
 /// When the rule runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    /// Once the types are settled.
+    /// After type coercion.
     First,
-    /// When the plan is optimized. Casts that appear in between are those that a query asked for as
+    /// During optimization. Casts that appear in between are casts that a query requested as
     /// Arrow's (`arrow_cast`).
     Last,
 }
 
-/// Replaces what a node computes.
+/// Replaces a node's expressions.
 fn rewrite(plan: LogicalPlan, pass: Pass) -> Result<Transformed<LogicalPlan>> {
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
@@ -85,9 +85,9 @@ fn rewrite(plan: LogicalPlan, pass: Pass) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// The join with keys that are computed under names of their own. They become columns beside those of
-/// the input, and a checked cast has the name of what it casts, as DataFusion's casts do, which alone
-/// get another one there.
+/// Moves computed join keys into projections under names of their own. There they are columns next to those of
+/// the input, and a checked cast has the name of its operand, like DataFusion's casts, which alone
+/// are renamed there.
 fn with_named_keys(mut join: Join) -> Transformed<Join> {
     let mut named = false;
     for (left, right) in &mut join.on {
@@ -112,7 +112,7 @@ fn replace(expr: Expr, schema: &DFSchema, pass: Pass) -> Result<Transformed<Expr
 fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr>> {
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            let Some(operation) = Operation::of(*op) else {
+            let Some(operation) = Operation::from_operator(*op) else {
                 return if pass == Pass::First { compared(expr, schema) } else { Ok(None) };
             };
             let types = (type_of(left, schema)?, type_of(right, schema)?);
@@ -121,7 +121,7 @@ fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr
             }
             let result = BinaryTypeCoercer::new(&types.0, op, &types.1).get_result_type()?;
             let function = Arithmetic::new(operation, result.clone());
-            // Chains of constants would be deep for all rules in between.
+            // All rules in between would recurse deeply into chains of constants.
             match function.constant(left, right) {
                 Some(constant) => Some(constant),
                 None if is_safe(operation, expr, &result, schema) => None,
@@ -152,7 +152,7 @@ fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr
     })
 }
 
-/// The join of a list of dates, times or intervals with these as texts; none of other lists.
+/// Joins a list of dates, times or intervals as texts; None for other lists.
 fn with_texts(joined: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
     let Some(list) = joined.args.first() else { return Ok(None) };
     let from = type_of(list, schema)?;
@@ -173,8 +173,8 @@ fn cast(value: &Expr, from: &DataType, to: &DataType, is_try: bool) -> Option<Ex
     })
 }
 
-/// Whether DataFusion's operation on such operands may wrap around, cut off, or fail without saying
-/// what failed.
+/// Whether DataFusion's operation on these operands may wrap around, truncate, or fail without naming
+/// the values.
 fn is_covered(operation: Operation, left: &DataType, right: &DataType) -> bool {
     use DataType::{Date32, Duration, Interval, Timestamp};
     let sum = matches!(operation, Operation::Add | Operation::Subtract);
@@ -188,7 +188,7 @@ fn is_covered(operation: Operation, left: &DataType, right: &DataType) -> bool {
     }
 }
 
-/// Whether the types of integers rule an overflow out, so that DataFusion's own expression can stay,
+/// Whether the integer types exclude an overflow, so that DataFusion's own expression can stay,
 /// about which its rules know more.
 fn is_safe(operation: Operation, expr: &Expr, result: &DataType, schema: &DFSchema) -> bool {
     let wraps = matches!(operation, Operation::Add | Operation::Subtract | Operation::Multiply);

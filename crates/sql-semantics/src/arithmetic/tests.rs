@@ -1,4 +1,4 @@
-//! Decimal operations against Arrow's, which look at every row.
+//! Decimal operations checked against Arrow's, which check every row.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal128Array, Scalar};
 use datafusion::arrow::compute::kernels::numeric;
@@ -37,7 +37,7 @@ fn check(operation: Operation, left: &dyn Datum, right: &dyn Datum, rows: usize)
     let arrows = arrows(operation, left, right);
     let widest = DataType::Decimal128(38, 4);
     let result = arrows.as_ref().map_or(widest, |array| array.data_type().clone());
-    // A null constant never gets this far.
+    // A null constant never reaches this code.
     if [left, right].iter().any(|side| side.get().1 && side.get().0.is_null(0)) {
         return;
     }

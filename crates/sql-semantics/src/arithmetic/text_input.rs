@@ -1,10 +1,10 @@
-//! Casts of texts to bytes, lists, structs and maps that a statement asks for: `'\x00ff'::BYTEA` is two bytes, as in
-//! PostgreSQL, and `'{1,2}'::INT[]` as `'[1, 2]'::INT[]` two numbers.
+//! Explicit casts of texts to bytes, lists, structs and maps: `'\x00ff'::BYTEA` is two bytes, as in
+//! PostgreSQL, and `'{1,2}'::INT[]` is two numbers, like `'[1, 2]'::INT[]`.
 //!
-//! The other way round, `'\x00ff'::BYTEA::VARCHAR` is a text of hexadecimal digits, as in PostgreSQL.
+//! In the other direction, `'\x00ff'::BYTEA::VARCHAR` is a text of hexadecimal digits, as in PostgreSQL.
 //!
-//! The casts that the coercion of types adds, where a function takes bytes and gets a text, are of the bytes that the
-//! text has: `md5('\x')`.
+//! Casts added by type coercion, where a function takes bytes and gets a text, return the text's own
+//! bytes: `md5('\x')`.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use super::nested_text::is_nested;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::logical::map_named;
 
-/// Replaces these casts; before the types are settled.
+/// Replaces these casts before type coercion.
 #[derive(Debug, Default)]
 pub struct TextInput;
 
@@ -63,12 +63,12 @@ impl AnalyzerRule for TextInput {
     }
 }
 
-/// Whether values are bytes, whose texts are hexadecimal digits.
+/// Whether values are bytes, which become hexadecimal digits as text.
 pub(super) fn is_bytes(data_type: &DataType) -> bool {
     data_type.is_binary() || matches!(data_type, DataType::FixedSizeBinary(_))
 }
 
-/// The bytes or nested values that texts are; with `is_try` NULL for those that are none.
+/// Parses texts as bytes or nested values; with `is_try`, invalid texts become NULL.
 pub(super) fn read_texts(texts: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
     let texts = cast(texts, &DataType::Utf8)?;
     match to.is_binary() {

@@ -1,9 +1,9 @@
-//! Constants in the canonical form.
+//! Canonicalization of constants.
 
 use atoll_store::table::{canonical, has_floats};
 use datafusion::common::{Result, ScalarValue};
 
-/// A constant in the canonical form.
+/// Returns the constant in canonical form.
 pub(super) fn canonical_scalar(value: ScalarValue) -> Result<ScalarValue> {
     match value.is_null() || !has_floats(&value.data_type()) {
         true => Ok(value),

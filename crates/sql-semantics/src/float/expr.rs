@@ -1,8 +1,8 @@
-//! Which expressions may give a float of another form, and where that matters.
+//! Which expressions may return a non-canonical float, and where that matters.
 //!
 //! All columns are canonical. The operands of `+`, `-` and `*` need not be: only the end of an
-//! arithmetic expression is brought into the form, as in `canonical(a * b - c)`. A divisor does,
-//! because 1 / −0.0 is not 1 / 0.0, and so does everything else.
+//! arithmetic expression is canonicalized, as in `canonical(a * b - c)`. A divisor must be canonical,
+//! because 1 / −0.0 is not 1 / 0.0, and so must all other operands.
 
 use atoll_store::table::has_floats;
 use datafusion::arrow::datatypes::DataType;
@@ -14,8 +14,8 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 use super::constant::canonical_scalar;
 use super::function;
 
-/// Scalar functions that return one of their arguments, or parts of them, or never a float of another
-/// form.
+/// Scalar functions that return one of their arguments, or parts of them, or never a non-canonical
+/// float.
 const KEEPING: [&str; 22] = [
     "abs",
     "array_append",
@@ -41,13 +41,13 @@ const KEEPING: [&str; 22] = [
     "struct",
 ];
 
-/// Scalar functions whose result differs in nothing but its own form when an argument's form does.
+/// Scalar functions for which a non-canonical argument only makes the result non-canonical.
 const INDIFFERENT: [&str; 7] = ["abs", "ceil", "exp", "floor", "round", "sqrt", "trunc"];
 
-/// Aggregates to whose result the form of their arguments does not matter.
+/// Aggregates that accept non-canonical arguments.
 const ADDING: [&str; 2] = ["avg", "sum"];
 
-/// Aggregate and window functions that return values they were given.
+/// Aggregate and window functions that return input values.
 const HANDING_ON: [&str; 11] = [
     "any_value",
     "array_agg",
@@ -62,7 +62,7 @@ const HANDING_ON: [&str; 11] = [
     "percent_rank",
 ];
 
-/// Whether the results of an aggregate or window function over these columns may be of another form.
+/// Whether the results of an aggregate or window function over these columns may be non-canonical.
 /// Sums of whole numbers, as doubles, are finite and never −0.0.
 pub(super) fn computes(function: &Expr, schema: &DFSchema) -> bool {
     let (name, arguments) = match function {
@@ -78,32 +78,32 @@ pub(super) fn computes(function: &Expr, schema: &DFSchema) -> bool {
     !(HANDING_ON.contains(&name) || ADDING.contains(&name) && whole())
 }
 
-/// Brings the results of expressions into the canonical form.
+/// Canonicalizes the results of expressions.
 pub(super) struct Rewriter<'a> {
-    /// What the columns are.
+    /// The schema of the columns.
     schema: &'a DFSchema,
-    /// Whether the columns themselves may be of another form.
+    /// Whether the columns themselves may be non-canonical.
     raw_columns: bool,
-    /// The expressions around the present one.
+    /// The enclosing expressions.
     frames: Vec<Frame>,
 }
 
 /// An expression whose children are being rewritten.
 struct Frame {
-    /// Whether its result has to be canonical.
+    /// Whether its result must be canonical.
     wanted: bool,
-    /// Children, from the first, whose results need not be.
+    /// The number of leading children whose results need not be.
     free: usize,
     /// Children seen so far.
     seen: usize,
-    /// Whether the names of its children are names of columns.
+    /// Whether the names of its children are column names.
     names: bool,
-    /// Its own name, if that is the name of a column.
+    /// Its own name, if that is a column name.
     name: SavedName,
 }
 
 impl<'a> Rewriter<'a> {
-    /// For expressions over these columns, which may be `raw` as their source has them.
+    /// For expressions over these columns, which may be `raw`, as their source returns them.
     pub(super) fn new(schema: &'a DFSchema, raw_columns: bool) -> Self {
         Self { schema, raw_columns, frames: Vec::new() }
     }
@@ -174,7 +174,7 @@ fn is_arithmetic(op: Operator) -> bool {
     matches!(op, Plus | Minus | Multiply | Divide | Modulo)
 }
 
-/// Whether an expression over canonical values may be another one, if it is a float at all.
+/// Whether an expression over canonical values may return a non-canonical one, if it is a float at all.
 fn may_differ(expr: &Expr, schema: &DFSchema, raw_columns: bool) -> bool {
     match expr {
         Expr::Column(_) => raw_columns,
@@ -190,7 +190,7 @@ fn may_differ(expr: &Expr, schema: &DFSchema, raw_columns: bool) -> bool {
     }
 }
 
-/// Whole numbers and floats that are not wider keep the form; a double may become −0.0 in a REAL.
+/// Integers and floats that are not wider stay canonical; a double may become −0.0 in a REAL.
 fn cast_may_differ(from: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     let width = |of: &DataType| of.is_floating().then(|| of.primitive_width()).flatten();
     let keeps = |from: DataType| {
@@ -200,7 +200,7 @@ fn cast_may_differ(from: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     has_floats(to) && !from.get_type(schema).is_ok_and(keeps)
 }
 
-/// What has no type yet is not computed either: planning will fail, and say why.
+/// An expression without a type is not computed either: planning fails later and says why.
 fn holds_floats(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|data_type| has_floats(&data_type))
 }

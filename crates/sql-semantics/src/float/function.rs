@@ -1,4 +1,4 @@
-//! The scalar function that brings its argument into the canonical form: −0.0 is within every bound that 0.0 is in.
+//! The scalar function that canonicalizes its argument: −0.0 is within every bound that 0.0 is in.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,13 +9,13 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ScalarUDF};
 use super::constant::canonical_scalar;
 use atoll_functions::UnnamedFunction;
 
-/// Its name, as plans show it.
+/// Its name in plans.
 pub(super) const NAME: &str = "canonical";
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| UnnamedFunction::make(NAME, Arc::clone, value));
 
-/// The expression in the canonical form.
+/// Wraps the expression in the function.
 pub(super) fn call(expr: Expr) -> Expr {
     UnnamedFunction::call(&FUNCTION, expr)
 }

@@ -1,4 +1,4 @@
-//! The rule by which every float in a plan is canonical.
+//! The rule that makes every float in a plan canonical.
 
 use std::sync::Arc;
 
@@ -16,14 +16,13 @@ use datafusion::optimizer::AnalyzerRule;
 use super::expr::{Rewriter, computes};
 use super::function;
 
-/// Brings floats into the canonical form where they enter a plan or are computed in it; see the
-/// module.
+/// Canonicalizes floats where they enter a plan or are computed in it; see the module.
 ///
-/// It stands behind the coercion of types, which adds casts, and before all optimizer rules: to
-/// those, `canonical(x)` is a function like any other, and what they do around it stays right.
+/// It runs after type coercion, which adds casts, and before all optimizer rules, which treat
+/// `canonical(x)` like any other function.
 #[derive(Debug)]
 pub struct CanonicalFloats {
-    /// Whether a table's floats are canonical: those of the store are since they were stored.
+    /// Whether a table's floats are already canonical, as in tables of the store.
     pub is_canonical: fn(&dyn TableProvider) -> bool,
 }
 
@@ -43,7 +42,7 @@ impl AnalyzerRule for CanonicalFloats {
 }
 
 impl CanonicalFloats {
-    /// Whether a plan scans a source whose floats may have any form.
+    /// Whether a plan scans a source whose floats may not be canonical.
     fn is_raw(&self, plan: &LogicalPlan) -> bool {
         let LogicalPlan::TableScan(scan) = plan else { return false };
         !source_as_provider(&scan.source).is_ok_and(|table| (self.is_canonical)(table.as_ref()))
@@ -53,7 +52,7 @@ impl CanonicalFloats {
 fn with_canonical_expressions(plan: LogicalPlan, is_raw: bool) -> Result<Transformed<LogicalPlan>> {
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
-        // A prepared statement's filters may have been pushed into the scan already.
+        // The filters of a prepared statement may already be in the scan.
         let (name, columns) = (scan.table_name.clone(), scan.source.schema());
         schema.merge(&DFSchema::try_from_qualified_schema(name, &columns)?);
     }
@@ -79,7 +78,7 @@ fn with_canonical_expressions(plan: LogicalPlan, is_raw: bool) -> Result<Transfo
     }
 }
 
-/// The plan, with a projection above it where its own results may be of another form.
+/// Adds a projection above a plan whose own results may not be canonical.
 fn with_canonical_results(plan: LogicalPlan, is_raw: bool) -> Result<Transformed<LogicalPlan>> {
     let schema = Arc::clone(plan.schema());
     let floats = schema.fields().iter().map(|field| has_floats(field.data_type()));
@@ -87,7 +86,7 @@ fn with_canonical_results(plan: LogicalPlan, is_raw: bool) -> Result<Transformed
         LogicalPlan::TableScan(_) if is_raw => floats.collect(),
         LogicalPlan::Aggregate(Aggregate { input, aggr_expr: computed, .. })
         | LogicalPlan::Window(Window { input, window_expr: computed, .. }) => {
-            // What an operator computes stands behind the columns that it hands on.
+            // An operator's computed columns come after the columns that it passes on.
             let handed_on = schema.fields().len() - computed.len();
             let own = computed.iter().map(|function| computes(function, input.schema()));
             let own = std::iter::repeat_n(false, handed_on).chain(own);

@@ -1,4 +1,4 @@
-//! Regular expressions behind `~` as DataFusion takes them.
+//! Regular expressions after `~` in the syntax of DataFusion.
 //!
 //! ```text
 //! s ~ '\m[a&&b].'     PostgreSQL's words as those of the crate `regex` ([`regex_of`]): s ~ '(?s)\b{start}[a\&\&b].'
@@ -6,8 +6,8 @@
 //! s ~ '.*'           s LIKE '%', as any text matches
 //! ```
 //!
-//! DataFusion 55.2 makes `s IS NOT NULL` of the last one (`simplify_expressions/regex.rs`, apache/datafusion#24379), so
-//! that `NOT (s ~ '.*')` is true where s is NULL; and a pattern of LIKE of letters that it finds in an expression, in
+//! DataFusion 55.2 turns the last one into `s IS NOT NULL` (`simplify_expressions/regex.rs`, apache/datafusion#24379),
+//! so `NOT (s ~ '.*')` is true if s is NULL; and it rewrites an expression of plain letters to a LIKE pattern, in
 //! which a backslash is an escape.
 
 use atoll_functions::{regex_of, regexp_like};
@@ -20,7 +20,7 @@ use datafusion::optimizer::OptimizerConfig;
 
 use atoll_sql_common::logical::map_named;
 
-/// Writes the expression that any text matches as a pattern; see the module.
+/// Rewrites the expression that matches any text as a LIKE pattern; see the module.
 pub(super) fn any_text(
     plan: LogicalPlan,
     _: &dyn OptimizerConfig,
@@ -39,7 +39,7 @@ pub(super) fn any_text(
     })
 }
 
-/// Whether a match with a regular expression is negated; none for other expressions.
+/// Whether a regular expression match is negated; None for other expressions.
 fn negated_of(expr: &Expr) -> Option<bool> {
     let Expr::BinaryExpr(BinaryExpr { op, .. }) = expr else { return None };
     match op {
@@ -49,7 +49,7 @@ fn negated_of(expr: &Expr) -> Option<bool> {
     }
 }
 
-/// The expression with its pattern in the words of the crate; whether they are others.
+/// Translates the pattern to the crate's syntax; returns whether it changed.
 fn in_words(expr: Expr) -> Transformed<Expr> {
     if negated_of(&expr).is_none() {
         return Transformed::no(expr);
@@ -69,7 +69,7 @@ fn in_words(expr: Expr) -> Transformed<Expr> {
     }
 }
 
-/// The match as a call, where the pattern is not a constant or has a backslash as a letter.
+/// Rewrites the match as a call if the pattern is not constant or contains a literal backslash.
 fn as_call(expr: &Expr) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return None };
     let stays = match constant(right) {
@@ -88,7 +88,7 @@ fn as_call(expr: &Expr) -> Option<Expr> {
     Some(if negated_of(expr)? { !call } else { call })
 }
 
-/// Whether a pattern was one of SIMILAR TO, and so is in the words of the crate.
+/// Whether a pattern came from SIMILAR TO, and so is in the crate's syntax already.
 fn is_similar(pattern: &Expr) -> bool {
     match pattern {
         Expr::Cast(cast) => is_similar(&cast.expr),
@@ -97,7 +97,7 @@ fn is_similar(pattern: &Expr) -> bool {
     }
 }
 
-/// The text of a constant.
+/// Returns the text of a constant.
 fn constant(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Cast(cast) => constant(&cast.expr),
@@ -106,7 +106,7 @@ fn constant(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// A constant expression in the words of the crate, where these are others.
+/// Translates a constant to the crate's syntax, if it differs.
 fn words_of(pattern: &Expr) -> Option<Expr> {
     match pattern {
         Expr::Cast(cast) => {
@@ -134,7 +134,7 @@ fn replaced(expr: Expr) -> Transformed<Expr> {
     Transformed::yes(Expr::Like(Like::new(negated, left.clone(), pattern, None, false)))
 }
 
-/// LIKE's pattern in the place of the expression that any text matches, in its type.
+/// Replaces the expression that matches any text by LIKE's pattern, with the same type.
 fn anything(regex: &Expr) -> Option<Expr> {
     let every = || Some("%".to_owned());
     let is_any = |text: &String| text == ".*";

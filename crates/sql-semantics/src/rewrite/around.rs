@@ -1,4 +1,4 @@
-//! A rule of DataFusion's with something done around it: it keeps its name and its place.
+//! Wraps a rule of DataFusion: it keeps its name and position.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 pub(super) type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
-/// What is done with a plan, and the rule that it may be left to.
+/// Rewrites a plan, and may delegate to the wrapped rule.
 pub(super) type Rewrite =
     fn(&Rule, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>;
 
-/// The rule with what is done around it.
+/// A wrapped rule.
 pub(super) struct Around {
     rule: Rule,
     rewrite: Rewrite,
 }
 
 impl Around {
-    /// Puts what is done around a rule in its place.
+    /// Replaces a rule by its wrapped version.
     pub(super) fn put(rule: &mut Rule, rewrite: Rewrite) {
         *rule = Arc::new(Self { rule: Arc::clone(rule), rewrite });
     }

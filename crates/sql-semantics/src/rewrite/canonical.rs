@@ -1,4 +1,4 @@
-//! UUIDs and JSONB are kept in their canonical form: texts that are compared with them are brought into it.
+//! Converts texts that are compared with UUIDs and JSONB to the canonical form in which these are stored.
 //!
 //! ```text
 //! id = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'    id = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'
@@ -21,7 +21,7 @@ use datafusion::optimizer::AnalyzerRule;
 use atoll_sql_common::logical::{compares, map_named};
 use atoll_sql_common::pg_type::Checked;
 
-/// Brings texts beside UUIDs and JSONB into their form.
+/// Canonicalizes texts next to UUIDs and JSONB.
 #[derive(Debug)]
 pub struct CanonicalTexts;
 
@@ -42,7 +42,7 @@ impl AnalyzerRule for CanonicalTexts {
     }
 }
 
-/// Whether a plan reads a table with a column of such a type, or makes values of one.
+/// Whether a plan reads a table with a column of such a type, or computes values of one.
 fn has_forms(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
@@ -58,7 +58,7 @@ fn has_forms(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// Whether a function is one that makes such values, by its name.
+/// Whether the function with this name returns such values.
 fn makes_one(expr: &Expr) -> bool {
     let name = match expr {
         Expr::ScalarFunction(call) => call.func.name(),
@@ -69,7 +69,7 @@ fn makes_one(expr: &Expr) -> bool {
     ["jsonb", "to_jsonb", "uuid", "try_jsonb", "try_uuid"].iter().any(|of| name.starts_with(of))
 }
 
-/// A comparison with the literals beside such a value in their canonical form.
+/// Canonicalizes the literals in a comparison with such a value.
 fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let form = |side: &Expr| marked_field(side, schema).and_then(|field| Checked::of_field(&field));
     let changed = match &mut expr {
@@ -117,7 +117,7 @@ fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
 }
 
-/// Brings the literals among expressions into the canonical form; whether one had another.
+/// Canonicalizes the literals among expressions; returns whether any changed.
 fn all_canonical<'e>(all: impl Iterator<Item = &'e mut Expr>, form: Checked) -> Result<bool> {
     let mut changed = false;
     for one in all {
@@ -126,14 +126,14 @@ fn all_canonical<'e>(all: impl Iterator<Item = &'e mut Expr>, form: Checked) -> 
     Ok(changed)
 }
 
-/// Whether a function compares a value with the elements of a list, by `= ANY` or its kin.
+/// Whether a function compares a value with the elements of a list, by `= ANY` or similar.
 fn is_quantified(name: &str) -> bool {
     ["equals", "differs_from", "less_than", "at_most", "greater_than", "at_least"]
         .iter()
         .any(|of| matches!(name.strip_prefix(of), Some("_any" | "_all")))
 }
 
-/// Brings the elements of a list that is written out into the canonical form; whether one had another.
+/// Canonicalizes the elements of a list expression; returns whether any changed.
 fn canonical_items(list: &mut Expr, form: Checked) -> Result<bool> {
     match list {
         Expr::Cast(cast) => canonical_items(&mut cast.expr, form),
@@ -149,7 +149,7 @@ fn canonical_items(list: &mut Expr, form: Checked) -> Result<bool> {
     }
 }
 
-/// A list of texts with these in the canonical form; none where they are in it already.
+/// Canonicalizes the texts of a list; None if they already are canonical.
 fn canonical_list(list: &Arc<ListArray>, form: Checked) -> Result<Option<Arc<ListArray>>> {
     let DataType::List(field) = list.data_type() else { return Ok(None) };
     let (values, mut changed) = (list.values(), false);
@@ -168,7 +168,7 @@ fn canonical_list(list: &Arc<ListArray>, form: Checked) -> Result<Option<Arc<Lis
     Ok(Some(Arc::new(ListArray::try_new(Arc::clone(field), offsets, values, nulls)?)))
 }
 
-/// Brings a literal into the canonical form; whether it had another.
+/// Canonicalizes a literal; returns whether it changed.
 fn canonical(side: &mut Expr, form: Checked) -> Result<bool> {
     let Expr::Literal(value, _) = side else { return Ok(false) };
     let Some(canonical) = canonical_value(value, form)? else { return Ok(false) };
@@ -176,10 +176,10 @@ fn canonical(side: &mut Expr, form: Checked) -> Result<bool> {
     Ok(true)
 }
 
-/// A text in the canonical form of its type, or a list of such; none where it is that already, or no text.
+/// Canonicalizes a text or a list of texts; None if it is already canonical, or not a text.
 ///
 /// # Errors
-/// For texts that are not of the type.
+/// If a text is not a value of the type.
 pub fn canonical_value(value: &ScalarValue, form: Checked) -> Result<Option<ScalarValue>> {
     if let ScalarValue::List(list) = value {
         return Ok(canonical_list(list, form)?.map(ScalarValue::List));

@@ -1,4 +1,4 @@
-//! Filters that contradict themselves leave no rows, and those without columns stay above aggregates without keys.
+//! Filters that contradict themselves return no rows, and filters without columns stay above aggregates without keys.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use datafusion::scalar::ScalarValue;
 
 use super::around::Rule;
 
-/// DataFusion's rule that has filters sink, for filters that some row may pass, and that may sink.
+/// DataFusion's rule that pushes filters down, applied only to satisfiable filters that may be pushed down.
 ///
-/// An aggregate without keys gives its one row whatever it reads, and so does the empty one of grouping sets. What names
-/// no column sinks below it (DataFusion 55.2, `push_down_filter.rs`): `(SELECT …) > 100`, `'a' = 'b'` of a column that is
-/// constant. Such a filter stays above.
+/// An aggregate without keys returns one row whatever its input, and so does the empty grouping set. DataFusion
+/// 55.2 pushes a filter that references no column below it (`push_down_filter.rs`): `(SELECT …) > 100`, or `'a' = 'b'`
+/// over a constant column. Such a filter stays above.
 ///
-/// While filters sink, `s = 16 AND s = 19` becomes `false`, which names no column and so sinks below an
-/// aggregate without keys as well: that gives its one row whatever it reads (DataFusion 55.2,
-/// `push_down_filter.rs`). Such a filter and what is below it become an empty relation instead.
+/// During pushdown, `s = 16 AND s = 19` becomes `false`, which references no column and so is pushed below an
+/// aggregate without keys as well, which still returns its row (DataFusion 55.2,
+/// `push_down_filter.rs`). Such a filter and its input become an empty relation instead.
 pub(super) fn rewrite(
     sinking: &Rule,
     plan: LogicalPlan,
@@ -37,7 +37,7 @@ pub(super) fn rewrite(
     }
 }
 
-/// Whether no row passes this filter and those directly below it, which sink together.
+/// Whether no row passes this filter and those directly below it, which are pushed down together.
 fn contradicts_itself(filter: &Filter) -> Result<bool> {
     let mut predicates = split_conjunction_owned(filter.predicate.clone());
     let mut input = &filter.input;
@@ -48,7 +48,7 @@ fn contradicts_itself(filter: &Filter) -> Result<bool> {
     Ok(simplify_predicates(predicates)?.iter().any(is_never_true))
 }
 
-/// Whether a part of a filter names no column, above an aggregate that gives a row whatever it reads.
+/// Whether a conjunct of a filter references no column, above an aggregate that always returns a row.
 fn sinks_wrongly(filter: &Filter) -> bool {
     let LogicalPlan::Aggregate(aggregate) = filter.input.as_ref() else { return false };
     let has_empty_set = |key: &Expr| match key {

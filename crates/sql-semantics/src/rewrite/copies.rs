@@ -1,10 +1,10 @@
 //! INTERSECT ALL and EXCEPT ALL by the number of copies.
 //!
-//! Of a row that is m times on the left and n times on the right, INTERSECT ALL returns min(m, n) copies
-//! and EXCEPT ALL max(m − n, 0). DataFusion 55.2 plans a semi or anti join that returns all m or none
+//! For a row that occurs m times on the left and n times on the right, INTERSECT ALL returns min(m, n) copies
+//! and EXCEPT ALL max(m − n, 0). DataFusion 55.2 plans a semi or anti join that returns all m copies or none
 //! (`LogicalPlanBuilder::intersect_or_except`; apache/datafusion#12955, apache/datafusion#12956). Here the copies on
-//! each side are numbered, and the number is one more key of the join. When the analyzer is done, the only semi and
-//! anti joins that hold NULL equal to NULL are those of set operations, and without ALL their left side is DISTINCT.
+//! each side are numbered, and the number is an additional join key. After analysis, the only semi and
+//! anti joins in which NULL equals NULL are those of set operations, and without ALL their left side is DISTINCT.
 
 use std::sync::Arc;
 

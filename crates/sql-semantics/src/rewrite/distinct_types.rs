@@ -1,4 +1,4 @@
-//! A DISTINCT aggregate made of two groupings keeps the types of what stands beside it.
+//! Preserves the types of other aggregates when DataFusion turns a DISTINCT aggregate into two groupings.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use datafusion::optimizer::OptimizerConfig;
 
 use super::around::Rule;
 
-/// DataFusion's rule that groups twice for the one DISTINCT of an aggregation, with its types kept.
+/// DataFusion's rule that groups twice for a single DISTINCT, with types preserved.
 ///
-/// A sum beside `count(DISTINCT x)` becomes a sum of sums, and of decimals that has ten digits more
-/// than the query was planned with: a comparison with it then ends in an error (DataFusion 55.2,
-/// `single_distinct_to_groupby.rs`; apache/datafusion#17815). What has another type than before is cast back to it.
-/// Intervals, of which the groups would be those that have the same parts, are left to the aggregate.
+/// A sum next to `count(DISTINCT x)` becomes a sum of sums, which for decimals has ten digits more
+/// than the query was planned with: comparing it then fails (DataFusion 55.2,
+/// `single_distinct_to_groupby.rs`; apache/datafusion#17815). Aggregates whose type changed are cast back.
+/// Intervals stay with the aggregate, because the groups would distinguish intervals by their parts.
 pub(super) fn rewrite(
     grouping: &Rule,
     plan: LogicalPlan,
@@ -37,7 +37,7 @@ pub(super) fn rewrite(
     })
 }
 
-/// Whether an aggregate is one of distinct intervals, or of values with intervals in them.
+/// Whether an aggregate is DISTINCT over intervals, or over values that contain intervals.
 fn of_intervals(function: &Expr, input: &LogicalPlan) -> bool {
     let has_intervals = |argument: &Expr| {
         argument.get_type(input.schema()).is_ok_and(|of| measured_type(&of).is_some())

@@ -1,8 +1,8 @@
 //! Scalar subqueries that may have no row.
 //!
-//! They are NULL then, whatever their column is declared as. DataFusion 55.2 takes the column's word for it
+//! They are NULL then, even if their column is NOT NULL. DataFusion 55.2 uses the column's nullability
 //! (`Expr::nullable`, apache/datafusion#24513): `(SELECT id FROM t WHERE …) IS NULL` is false before the subquery has
-//! run, and a result in which it is NULL is refused.
+//! run, and a result in which it is NULL is rejected.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,7 +16,7 @@ use datafusion::optimizer::AnalyzerRule;
 use atoll_functions::UnnamedFunction;
 use atoll_sql_common::logical::map_named;
 
-/// Name of the function that returns its argument and may be NULL, as plans show it.
+/// Name in plans of the function that returns its argument and declares it nullable.
 const NAME: &str = "nullable";
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> =
@@ -26,8 +26,8 @@ fn nullable(field: &FieldRef) -> FieldRef {
     Arc::new(Field::clone(field).with_nullable(true))
 }
 
-/// Declares scalar subqueries nullable that may have no row, and what hangs on them where the coercion of types, before
-/// which it stands, does not declare it anew; see the module.
+/// Declares scalar subqueries that may be empty nullable, and whatever depends on them if type coercion, which runs
+/// later, does not recompute its nullability; see the module.
 #[derive(Debug, Default)]
 pub struct EmptySubqueries;
 
@@ -50,8 +50,8 @@ impl AnalyzerRule for EmptySubqueries {
     }
 }
 
-/// The expression with its subqueries under the function, outside of which nothing is made of their columns: what an
-/// optimizer finds inside may be a constant. Columns of plans around are nullable as far as is known here.
+/// Wraps the expression's subqueries in the function, outside of which nothing is derived from their columns: an
+/// optimizer may reduce the inside to a constant. Columns of outer plans are assumed to be nullable.
 fn marked(expr: Expr) -> Result<Transformed<Expr>> {
     match expr {
         Expr::ScalarFunction(ref call) if call.func.name() == NAME => {
@@ -68,7 +68,7 @@ fn marked(expr: Expr) -> Result<Transformed<Expr>> {
     }
 }
 
-/// The rows with columns that may be NULL where a value of theirs may: the coercion of types leaves them as they are.
+/// Makes columns of VALUES nullable if one of their values is, since type coercion does not.
 fn declared(values: Values) -> Result<Values> {
     let none = DFSchema::empty();
     let may_be_null = |at: usize| {
@@ -83,7 +83,7 @@ fn declared(values: Values) -> Result<Values> {
     Ok(Values { schema: Arc::new(schema), values: values.values })
 }
 
-/// Whether a plan has a row whatever the tables hold.
+/// Whether a plan returns a row whatever the tables contain.
 fn has_a_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),

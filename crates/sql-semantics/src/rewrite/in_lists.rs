@@ -1,4 +1,4 @@
-//! IN over lists, as DataFusion may combine them.
+//! IN lists in a form that DataFusion combines correctly.
 //!
 //! ```text
 //! x NOT IN (1, NULL)             x NOT IN (1) AND NULL
@@ -6,9 +6,9 @@
 //! x IN (1, 2) AND x IN (3, 4)    x IN (1, 2) AND same(x) IN (3, 4), where x may be NULL
 //! ```
 //!
-//! Of two lists over one column that AND or OR connect, DataFusion 55.2 makes one (`simplify_expressions`,
-//! `inlist_intersection` and `inlist_except`, apache/datafusion#24246) without a thought of NULL: the last one became
-//! false where x is NULL, and `x IN (0) AND x NOT IN (1, NULL)` true where x is 0.
+//! DataFusion 55.2 merges two lists over one column that AND or OR connect (`simplify_expressions`,
+//! `inlist_intersection` and `inlist_except`, apache/datafusion#24246) without regard to NULL: the last one becomes
+//! false if x is NULL, and `x IN (0) AND x NOT IN (1, NULL)` true if x is 0.
 
 use std::sync::{Arc, LazyLock};
 
@@ -24,11 +24,11 @@ use datafusion::optimizer::OptimizerConfig;
 
 use atoll_sql_common::logical::map_named;
 
-/// A column that is another one to DataFusion.
+/// Returns its argument; DataFusion takes the call for another column.
 static SAME: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| UnnamedFunction::make("same", Arc::clone, Ok));
 
-/// Writes lists otherwise; see the module.
+/// Rewrites lists; see the module.
 pub(super) fn in_lists(
     plan: LogicalPlan,
     _: &dyn OptimizerConfig,
@@ -53,7 +53,7 @@ pub(super) fn in_lists(
     })
 }
 
-/// A list without the NULLs in it, and what they make of a value that is not in the list.
+/// Returns a list without its NULLs, and the result that these NULLs give for a value that is not in the list.
 fn without_null(mut list: InList) -> Transformed<Expr> {
     let length = list.list.len();
     list.list.retain(|item| !is_null(item));
@@ -68,7 +68,7 @@ fn without_null(mut list: InList) -> Transformed<Expr> {
     })
 }
 
-/// Two lists over a column that may be NULL, where AND or OR connects them, over what DataFusion takes for two columns.
+/// Makes two lists over a nullable column, connected by AND or OR, look like lists over two columns.
 fn kept_apart(mut pair: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
     let is_combined = matches!(pair.op, Operator::And | Operator::Or);
     if let (true, Expr::InList(left), Expr::InList(right)) =
@@ -84,7 +84,7 @@ fn kept_apart(mut pair: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
     Transformed::no(Expr::BinaryExpr(pair))
 }
 
-/// Whether an expression is NULL, of whatever type it was cast to.
+/// Whether an expression is NULL, possibly cast.
 fn is_null(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value, _) => value.is_null(),

@@ -1,4 +1,4 @@
-//! Aggregates that gather rows of a subquery in its order, and windows that count them in it.
+//! Aggregates that collect the rows of a subquery in its order, and windows that number them in it.
 //!
 //! ```text
 //! SELECT array_agg(x) FROM (SELECT x FROM t ORDER BY y) q
@@ -8,10 +8,10 @@
 //! SELECT row_number() OVER (ORDER BY x) FROM (SELECT x FROM t ORDER BY x) q
 //! ```
 //!
-//! PostgreSQL hands the rows of a subquery on as they come, so a list of them has their order, and `ARRAY(SELECT …
-//! ORDER BY …)` has it by definition. DataFusion 55.2 drops a sort that nothing above it asks for
-//! (`enable_subquery_sort_elimination`, which is off). Here the aggregate or the window asks for it, and other sorts are
-//! dropped.
+//! PostgreSQL passes the rows of a subquery on in order, so a list of them keeps the order, and `ARRAY(SELECT …
+//! ORDER BY …)` is ordered by definition. DataFusion 55.2 drops a sort that nothing above requires
+//! (`enable_subquery_sort_elimination`, which is off). Here the aggregate or window requires the order, and other sorts
+//! are dropped.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::outer_names::is_lateral;
 
-/// Orders such aggregates; see the module.
+/// Adds an order to such aggregates; see the module.
 #[derive(Debug, Default)]
 pub struct KeptOrder;
 
@@ -63,7 +63,7 @@ impl AnalyzerRule for KeptOrder {
     }
 }
 
-/// The plan without the sorts of relations whose order means nothing above, as DataFusion plans it unless it is told
+/// Drops the sorts of relations whose order does not matter above, as DataFusion does unless it is configured
 /// to keep them.
 fn without_idle_sorts(plan: LogicalPlan, within: bool) -> Result<Transformed<LogicalPlan>> {
     let within = match &plan {
@@ -90,7 +90,7 @@ fn counts(window: &Window) -> bool {
     window.window_expr.iter().any(|expr| counted_in_order(expr, &[]).is_some())
 }
 
-/// A window function without an order that looks at no frame, in an order; none for others.
+/// Adds an order to a window function that has none and no frame; None for others.
 fn counted_in_order(expr: &Expr, order: &[SortKey]) -> Option<Expr> {
     const COUNTING: [&str; 4] = ["row_number", "lag", "lead", "ntile"];
     let Expr::WindowFunction(function) = expr else { return None };
@@ -102,7 +102,7 @@ fn counted_in_order(expr: &Expr, order: &[SortKey]) -> Option<Expr> {
     Some(Expr::WindowFunction(function))
 }
 
-/// An aggregation whose aggregates gather their rows in the order of its input, or a window that counts them in it.
+/// Adds the input's order to aggregates that collect rows, or to windows that number them.
 fn with_order(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let ordered = match &node {
         LogicalPlan::Aggregate(aggregate) if gathers(aggregate) => aggregated_in_order(aggregate)?,
@@ -113,11 +113,13 @@ fn with_order(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 fn windows_in_order(window: &Window) -> Result<Option<LogicalPlan>> {
-    let Some(Ordered { plan, keys }) = Keys::default().of(&window.input)? else { return Ok(None) };
+    let Some(Ordered { plan, keys }) = Keys::default().ordered(&window.input)? else {
+        return Ok(None);
+    };
     let exprs = window.window_expr.iter();
     let exprs = exprs.map(|expr| counted_in_order(expr, &keys).unwrap_or_else(|| expr.clone()));
     let ordered = Window::try_new(exprs.collect(), Arc::new(plan))?;
-    // Its own columns come last. What stands above knows them by their names.
+    // Its own columns come last. Nodes above reference them by name.
     let own = window.schema.fields().len() - window.window_expr.len();
     let moved = ordered.schema.fields().len() - window.schema.fields().len();
     let made = (own..window.schema.fields().len())
@@ -129,7 +131,7 @@ fn windows_in_order(window: &Window) -> Result<Option<LogicalPlan>> {
 }
 
 fn aggregated_in_order(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
-    let Some(Ordered { plan, keys }) = Keys::default().of(&aggregate.input)? else {
+    let Some(Ordered { plan, keys }) = Keys::default().ordered(&aggregate.input)? else {
         return Ok(None);
     };
     let (mut exprs, mut functions) = (Vec::new(), Vec::new());
@@ -139,7 +141,7 @@ fn aggregated_in_order(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         functions.push(function);
     }
     let ordered = Aggregate::try_new(Arc::new(plan), aggregate.group_expr.clone(), exprs)?;
-    // Columns of groups come first. What stands above knows the aggregates by their names.
+    // Group columns come first. Nodes above reference the aggregates by name.
     let groups = ordered.schema.fields().len() - functions.len();
     let column = |at: usize| -> Expr {
         let column = Expr::Column(Column::from(ordered.schema.qualified_field(at)));
@@ -155,27 +157,29 @@ fn aggregated_in_order(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     Ok(Some(LogicalPlan::Projection(Projection::try_new(columns, ordered)?)))
 }
 
-/// A plan and the columns of it by which its rows are ordered.
+/// A plan and the columns that order its rows.
 struct Ordered {
     plan: LogicalPlan,
     keys: Vec<SortKey>,
 }
 
-/// Makes columns of what rows are ordered by.
+/// Turns sort keys into columns.
 #[derive(Default)]
 struct Keys {
-    /// How many columns were made.
+    /// Number of columns created.
     count: usize,
 }
 
 impl Keys {
-    /// The plan with columns for what its rows are ordered by; none where they have no order.
-    fn of(&mut self, plan: &LogicalPlan) -> Result<Option<Ordered>> {
+    /// Adds columns for the sort keys of a plan's rows; None if the plan has no order.
+    fn ordered(&mut self, plan: &LogicalPlan) -> Result<Option<Ordered>> {
         match plan {
             LogicalPlan::Sort(sort) => self.of_sort(sort).map(Some),
             LogicalPlan::Projection(projection) => self.of_projection(projection),
             LogicalPlan::SubqueryAlias(alias) => {
-                let Some(Ordered { plan, keys }) = self.of(&alias.input)? else { return Ok(None) };
+                let Some(Ordered { plan, keys }) = self.ordered(&alias.input)? else {
+                    return Ok(None);
+                };
                 let inner = Arc::clone(plan.schema());
                 let alias = SubqueryAlias::try_new(Arc::new(plan), alias.alias.clone())?;
                 let keys = renamed(keys, &inner, &alias.schema)?;
@@ -185,7 +189,7 @@ impl Keys {
             | LogicalPlan::Limit(_)
             | LogicalPlan::Window(_)
             | LogicalPlan::Subquery(_) => {
-                let Some(below) = self.of(plan.inputs()[0])? else { return Ok(None) };
+                let Some(below) = self.ordered(plan.inputs()[0])? else { return Ok(None) };
                 let plan = plan.with_new_exprs(plan.expressions(), vec![below.plan])?;
                 Ok(Some(Ordered { plan, keys: below.keys }))
             }
@@ -205,7 +209,7 @@ impl Keys {
         format!("$order {}", self.count - 1)
     }
 
-    /// A sort, whose keys are columns: what is computed is so once.
+    /// A sort over columns: computed keys are evaluated once.
     fn of_sort(&mut self, sort: &Sort) -> Result<Ordered> {
         let is_column = |key: &SortKey| matches!(key.expr, Expr::Column(_));
         if sort.expr.iter().all(is_column) {
@@ -230,9 +234,11 @@ impl Keys {
         Ok(Ordered { plan, keys })
     }
 
-    /// A projection that passes the keys on, as columns of its own where it does not have them.
+    /// A projection that passes the keys on, as additional columns if it lacks them.
     fn of_projection(&mut self, projection: &Projection) -> Result<Option<Ordered>> {
-        let Some(Ordered { plan, keys }) = self.of(&projection.input)? else { return Ok(None) };
+        let Some(Ordered { plan, keys }) = self.ordered(&projection.input)? else {
+            return Ok(None);
+        };
         let mut exprs = projection.expr.clone();
         let mut places = Vec::with_capacity(keys.len());
         for key in &keys {
@@ -250,14 +256,14 @@ impl Keys {
         Ok(Some(Ordered { plan: LogicalPlan::Projection(projection), keys }))
     }
 
-    /// The rows of a LATERAL subquery in its order, for each row on the left in the order of these.
+    /// The rows of a LATERAL subquery in its order, for each row on the left in the left order.
     fn of_lateral(
         &mut self,
         join: &LogicalPlan,
         left: &LogicalPlan,
         right: &LogicalPlan,
     ) -> Result<Option<Ordered>> {
-        let (left_ordered, right_ordered) = (self.of(left)?, self.of(right)?);
+        let (left_ordered, right_ordered) = (self.ordered(left)?, self.ordered(right)?);
         if left_ordered.is_none() && right_ordered.is_none() {
             return Ok(None);
         }
@@ -269,7 +275,7 @@ impl Keys {
     }
 }
 
-/// The order of DISTINCT ON, whose rows differ in the keys that come first.
+/// The order of DISTINCT ON, whose first keys identify the rows.
 fn first_rows(plan: &LogicalPlan, distinct: &DistinctOn) -> Option<Ordered> {
     let sorted = distinct.sort_expr.as_ref()?;
     let keys = sorted.iter().take(distinct.on_expr.len()).map(|key| {
@@ -291,7 +297,7 @@ fn column(schema: &DFSchema, at: usize) -> Expr {
     Expr::Column(Column::from(schema.qualified_field(at)))
 }
 
-/// Keys by the names that their columns have further out.
+/// Renames keys as their columns are named further out.
 fn renamed(keys: Vec<SortKey>, inner: &DFSchema, outer: &DFSchema) -> Result<Vec<SortKey>> {
     let renamed = keys.into_iter().map(|key| match &key.expr {
         Expr::Column(of) => {

@@ -5,15 +5,21 @@
 //! as a product, the look fails (`update_properties` in physical-expr/equivalence/properties): `ORDER
 //! BY -(a * b)` is refused, because the plan "does not satisfy order requirements". Here the keys of
 //! sorts, windows and ordered aggregates are computed by a projection below, once, and are columns.
+//!
+//! NULL inside of a list, struct or map is the largest element there is, wherever NULL itself is put; arrow puts both
+//! where the key's option says. So `ORDER BY list DESC NULLS LAST` becomes `ORDER BY list IS NULL, list DESC NULLS
+//! FIRST`, and `ASC NULLS FIRST` likewise.
 
 use std::sync::Arc;
 
 use datafusion::common::alias::AliasGenerator;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, DFSchemaRef, Result};
 use datafusion::logical_expr::expr::Sort as SortKey;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Sort, Window};
+use datafusion::logical_expr::{
+    Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, Sort, Window,
+};
 use datafusion::optimizer::OptimizerConfig;
 
 /// Computes sort keys below; see the module.
@@ -21,11 +27,11 @@ pub(super) fn computed_keys(
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
-    let keys = KeyColumns { names: config.alias_generator(), found: Vec::new(), dropped: false };
+    let keys = |input: &LogicalPlan| KeyColumns::new(config, input);
     match plan {
-        LogicalPlan::Sort(sort) => keys.of_sort(sort),
-        LogicalPlan::Window(window) => keys.of_window(window),
-        LogicalPlan::Aggregate(aggregate) => keys.of_aggregate(aggregate),
+        LogicalPlan::Sort(sort) => keys(&sort.input).of_sort(sort),
+        LogicalPlan::Window(window) => keys(&window.input).of_window(window),
+        LogicalPlan::Aggregate(aggregate) => keys(&aggregate.input).of_aggregate(aggregate),
         plan => Ok(Transformed::no(plan)),
     }
 }
@@ -33,12 +39,18 @@ pub(super) fn computed_keys(
 /// Computed keys and the names of their columns.
 struct KeyColumns<'a> {
     names: &'a AliasGenerator,
+    schema: DFSchemaRef,
     found: Vec<(Expr, String)>,
     /// Whether a key was there twice.
     dropped: bool,
 }
 
-impl KeyColumns<'_> {
+impl<'a> KeyColumns<'a> {
+    fn new(config: &'a dyn OptimizerConfig, input: &LogicalPlan) -> Self {
+        let names = config.alias_generator();
+        Self { names, schema: Arc::clone(input.schema()), found: Vec::new(), dropped: false }
+    }
+
     fn of_sort(mut self, mut sort: Sort) -> Result<Transformed<LogicalPlan>> {
         sort.expr = self.sort_columns(sort.expr);
         if self.found.is_empty() {
@@ -106,7 +118,13 @@ impl KeyColumns<'_> {
             }
             Expr::AggregateFunction(mut function) => {
                 let params = &mut function.params;
-                params.order_by = self.sort_columns(std::mem::take(&mut params.order_by));
+                let keys = std::mem::take(&mut params.order_by);
+                params.order_by =
+                    match params.distinct || function.func.supports_within_group_clause() {
+                        // The key is an argument too, and stays one key.
+                        true => keys.into_iter().map(|key| self.sort_column(key)).collect(),
+                        false => self.sort_columns(keys),
+                    };
                 self.drop_repeated(&mut params.order_by);
                 for argument in &mut params.args {
                     if let Some(column) = self.known(argument) {
@@ -133,7 +151,24 @@ impl KeyColumns<'_> {
     }
 
     fn sort_columns(&mut self, keys: Vec<SortKey>) -> Vec<SortKey> {
-        keys.into_iter().map(|key| SortKey { expr: self.column(key.expr), ..key }).collect()
+        let mut columns = Vec::with_capacity(keys.len());
+        for mut key in keys {
+            if key.asc == key.nulls_first && self.is_nested(&key.expr) {
+                let is_null = key.expr.clone().unalias().is_null().sort(!key.nulls_first, false);
+                columns.push(self.sort_column(is_null));
+                key.nulls_first = !key.nulls_first;
+            }
+            columns.push(self.sort_column(key));
+        }
+        columns
+    }
+
+    fn sort_column(&mut self, key: SortKey) -> SortKey {
+        SortKey { expr: self.column(key.expr), ..key }
+    }
+
+    fn is_nested(&self, key: &Expr) -> bool {
+        key.get_type(&self.schema).is_ok_and(|data_type| data_type.is_nested())
     }
 
     /// What a key is to be replaced by: itself, or the column that holds it.

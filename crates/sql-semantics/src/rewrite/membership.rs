@@ -1,9 +1,9 @@
 //! IN and EXISTS as values: true, false or NULL.
 //!
-//! `x IN (S)` is true where x equals a row of S; else NULL where x is NULL and S has a row, or S has a
-//! NULL; else false. DataFusion 55.2 has the first only: a mark join, whose mark is never NULL
-//! (apache/datafusion#21309). What makes the answer NULL is asked for beside it, as far as columns may be NULL
-//! and the place of the expression tells NULL from false.
+//! `x IN (S)` is true if x equals a row of S; otherwise NULL if x is NULL and S has a row, or if S has a
+//! NULL; otherwise false. DataFusion 55.2 implements only the first part: a mark join whose mark is never NULL
+//! (apache/datafusion#21309). The conditions for NULL are checked separately, if columns may be NULL
+//! and the context of the expression distinguishes NULL from false.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// Whether NULL and false are the same where an expression stands, as in a filter.
+/// Whether the context of an expression treats NULL as false, as a filter does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// Only whether it is true.
+    /// Only whether it is true matters.
     Truth,
-    /// The value.
+    /// The exact value matters.
     Value,
 }
 
-/// Whether an expression has an IN or EXISTS over a subquery.
+/// Whether an expression contains an IN or EXISTS over a subquery.
 pub(super) fn has_subquery(expr: &Expr) -> bool {
     let is = |expr: &Expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::Exists(_)));
     expr.exists(is).unwrap_or(false)
 }
 
-/// Whether an expression has an IN whose NULL would be taken for false, or the other way round.
+/// Whether an expression contains an IN whose NULL would be taken for false, or vice versa.
 pub(super) fn mistakes_null(expr: &Expr, asked: Asked) -> bool {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
@@ -47,9 +47,9 @@ pub(super) fn mistakes_null(expr: &Expr, asked: Asked) -> bool {
     }
 }
 
-/// IN and EXISTS over an aggregate without groups, which has one row whatever it reads: the row is compared
-/// with, or there. DataFusion joins the rows that the aggregate reads, and where there are none it
-/// finds none.
+/// IN and EXISTS over an aggregate without groups, which always has one row: IN compares the row,
+/// EXISTS is true. DataFusion joins the rows that the aggregate reads, and if there are none it
+/// finds no match.
 pub(super) fn of_one_row(expr: Expr) -> Result<Transformed<Expr>> {
     Ok(match expr {
         Expr::Exists(Exists { subquery, negated }) if has_one_row(&subquery.subquery) => {
@@ -66,8 +66,8 @@ pub(super) fn of_one_row(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// IN over a subquery whose column has no table, under one. DataFusion looks for such a column by its name among those of
-/// the join, too, and then has it twice.
+/// Qualifies the column of an IN subquery if it has no table. DataFusion looks such a column up by name among those of
+/// the join, too, and then finds it twice.
 pub(super) fn with_table(expr: Expr) -> Result<Transformed<Expr>> {
     let Expr::InSubquery(InSubquery { expr: value, subquery, negated }) = expr else {
         return Ok(Transformed::no(expr));
@@ -93,14 +93,14 @@ fn has_one_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The plans whose rows subqueries are evaluated for, and that get a mark for each.
+/// The plans whose rows evaluate subqueries, and that get a mark for each.
 pub(super) struct Marked<'a> {
     pub(super) inputs: Vec<LogicalPlan>,
     pub(super) config: &'a dyn OptimizerConfig,
 }
 
 impl Marked<'_> {
-    /// The expression over the marks instead of subqueries.
+    /// Replaces subqueries in the expression by marks.
     pub(super) fn rewrite(&mut self, expr: Expr, asked: Asked) -> Result<Expr> {
         match expr {
             Expr::BinaryExpr(BinaryExpr {
@@ -162,7 +162,7 @@ impl Marked<'_> {
         self.mark(in_subquery(value.clone(), subquery.subquery.clone()))
     }
 
-    /// Whether the answer is NULL where no row is found; never NULL itself.
+    /// Whether the answer is NULL if no row matches; never NULL itself.
     fn is_unknown(&mut self, value: &Expr, subquery: &Subquery) -> Result<Option<Expr>> {
         let rows = subquery.subquery.as_ref();
         let mut reasons = Vec::new();
@@ -185,7 +185,7 @@ impl Marked<'_> {
         value.nullable(&schema)
     }
 
-    /// Whether the plan has a row; never NULL. Without outer references it is asked once.
+    /// Whether the plan has a row; never NULL. Without outer references it is evaluated once.
     fn is_not_empty(&mut self, plan: LogicalPlan) -> Result<Expr> {
         if !plan.all_out_ref_exprs().is_empty() {
             return self.mark(exists(plan.into()));
@@ -198,7 +198,7 @@ impl Marked<'_> {
         Ok(scalar_subquery(asked.into()).is_true())
     }
 
-    /// DataFusion's mark of a subquery, which is joined to the input that it is evaluated for.
+    /// Joins DataFusion's mark of a subquery to the input that evaluates it.
     fn mark(&mut self, subquery: Expr) -> Result<Expr> {
         let at = self.side_of(&subquery)?;
         let input = self.inputs[at].clone();
@@ -226,7 +226,7 @@ impl Marked<'_> {
         Ok(mark.as_ref().clone())
     }
 
-    /// The input that has all columns of the surrounding query that the subquery refers to.
+    /// Returns the input that has all outer columns that the subquery references.
     fn side_of(&self, subquery: &Expr) -> Result<usize> {
         let (mut columns, outer) = match subquery {
             Expr::InSubquery(InSubquery { expr, subquery, .. }) => {

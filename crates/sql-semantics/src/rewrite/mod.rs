@@ -1,28 +1,28 @@
-//! Queries that DataFusion plans wrongly, written otherwise before it plans them.
+//! Rewrites of queries that DataFusion plans wrongly.
 //!
-//! | rule | what it does | where it stands |
+//! | rule | what it does | position |
 //! |---|---|---|
-//! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | behind the coercion of types, before floats get their form |
-//! | [`NamedQuantified`] | ANY and ALL over a table that the query around reads too; computed columns of sub-queries that are called like others | behind the coercion of types |
-//! | [`OuterNames`] | outer columns whose table is called like a column of the subquery | first among the analyzer's rules |
-//! | [`OuterAggregates`] | aggregates of the query around that stand in a subquery | behind it |
-//! | [`KeptOrder`] | lists and row numbers of the rows of a subquery, in its order | behind it |
-//! | [`EmptySubqueries`] | scalar subqueries that are NULL where they have no row | before the coercion of types |
-//! | [`RecursiveMarks`] | terms of recursive queries that tell of other types than Arrow's | last among the analyzer's rules |
-//! | [`CanonicalTexts`] | texts beside UUIDs and JSONB in their canonical form | before the coercion of types |
+//! | [`CountedCopies`] | INTERSECT ALL and EXCEPT ALL that count copies | after type coercion, before floats are canonicalized |
+//! | [`NamedQuantified`] | ANY and ALL over a table that the outer query reads too; computed columns of subqueries that have the same name as others | after type coercion |
+//! | [`OuterNames`] | outer columns whose table has the same name as a column of the subquery | first among the analyzer's rules |
+//! | [`OuterAggregates`] | aggregates of the outer query inside a subquery | after `OuterNames` |
+//! | [`KeptOrder`] | lists and row numbers of a subquery's rows, in its order | after `OuterAggregates` |
+//! | [`EmptySubqueries`] | scalar subqueries that are NULL if they return no row | before type coercion |
+//! | [`RecursiveMarks`] | terms of recursive queries whose types are not Arrow's | last among the analyzer's rules |
+//! | [`CanonicalTexts`] | texts next to UUIDs and JSONB in canonical form | before type coercion |
 //! | `nested_order` | lists, structs and maps compared in the order in which they are sorted | first |
-//! | `any_text` | regular expressions of PostgreSQL's, and `s ~ '.*'` with SQL's NULL | first |
-//! | `in_lists` | IN over lists with NULL, and over two lists of one column, which DataFusion combines without NULL | first |
-//! | [`DependentJoins`] | correlated subqueries that DataFusion refuses or joins wrongly; subqueries that only some rows reach | behind the coercion of types, before volatile calls are fenced |
+//! | `any_text` | PostgreSQL's regular expressions, and `s ~ '.*'` with SQL's NULL | first |
+//! | `in_lists` | IN over lists with NULL, and over two lists of one column, which DataFusion combines without regard to NULL | first |
+//! | [`DependentJoins`] | correlated subqueries that DataFusion rejects or joins wrongly; subqueries that only some rows reach | after type coercion, before volatile calls are fenced |
 //! | `subqueries_in_values` | subqueries among the rows of VALUES, above them | first |
-//! | `embedded_subqueries` | IN and EXISTS inside of expressions, with NULL as SQL has it | before subqueries become joins |
-//! | `null_safe` | joins on IS NOT DISTINCT FROM apart from those on `=` | where DataFusion makes keys of conditions, and orders joins |
-//! | `contradictions` | filters that no row passes, as an empty relation; those that name no column, above aggregates without keys | where filters sink |
-//! | `distinct_types` | sums beside a DISTINCT aggregate, of the type they were planned with | where DataFusion groups twice for DISTINCT |
-//! | `computed_keys` | sort keys that are computed, as columns | last among the logical rules that DataFusion has |
+//! | `embedded_subqueries` | IN and EXISTS inside expressions, with SQL's NULL | before subqueries become joins |
+//! | `null_safe` | joins on IS NOT DISTINCT FROM, kept apart from those on `=` | where DataFusion extracts join keys and reorders joins |
+//! | `contradictions` | filters that no row passes, as an empty relation; filters without columns, above aggregates without keys | where filters are pushed down |
+//! | `distinct_types` | sums next to a DISTINCT aggregate, with their planned types | where DataFusion groups twice for DISTINCT |
+//! | `computed_keys` | computed sort keys, as columns | last among DataFusion's logical rules |
 //!
-//! `null_safe`, `contradictions` and `distinct_types` stand [around](around) a rule of DataFusion's. Of the rest those
-//! in small letters are functions that [rewrite nodes](atoll_sql_common::logical) among the optimizer's rules.
+//! `null_safe`, `contradictions` and `distinct_types` [wrap](around) a rule of DataFusion. The other lower-case rules
+//! are functions that [rewrite nodes](atoll_sql_common::logical) among the optimizer's rules.
 
 mod any_text;
 mod around;
@@ -69,22 +69,22 @@ use subqueries::embedded_subqueries;
 pub use values::has_any_subquery;
 use values::subqueries_in_values;
 
-/// DataFusion's rule that makes joins of subqueries.
+/// DataFusion's rule that decorrelates subqueries.
 const DECORRELATE: &str = "decorrelate_predicate_subquery";
 
-/// DataFusion's rule that has filters sink.
+/// DataFusion's rule that pushes filters down.
 const SINK_FILTERS: &str = "push_down_filter";
 
-/// DataFusion's rule that makes keys of joins of their conditions.
+/// DataFusion's rule that extracts join keys from conditions.
 const MAKE_KEYS: &str = "extract_equijoin_predicate";
 
-/// DataFusion's rule that orders inner joins by their keys.
+/// DataFusion's rule that reorders inner joins by their keys.
 const ORDER_JOINS: &str = "eliminate_cross_join";
 
 /// DataFusion's rule that groups twice for DISTINCT.
 const GROUP_DISTINCT: &str = "single_distinct_aggregation_to_group_by";
 
-/// DataFusion's logical rules with ours among them.
+/// DataFusion's logical rules with Atoll's among them.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let at = rules.iter().position(|rule| rule.name() == DECORRELATE).unwrap_or(0);
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rules_before_which_ours_stand_are_in_datafusions_list() {
+    fn datafusions_list_contains_the_rules_that_atolls_precede() {
         let rules = Optimizer::new().rules;
         assert_eq!(rules.iter().filter(|rule| rule.name() == DECORRELATE).count(), 1);
         for name in [SINK_FILTERS, MAKE_KEYS, ORDER_JOINS, GROUP_DISTINCT] {

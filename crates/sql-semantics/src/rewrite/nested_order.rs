@@ -1,7 +1,7 @@
-//! `<`, `<=`, `>` and `>=` of lists, structs and maps in the order in which ORDER BY puts them.
+//! `<`, `<=`, `>` and `>=` on lists, structs and maps, consistent with ORDER BY.
 //!
-//! NULL inside of a value is the largest element there is, as in PostgreSQL and DuckDB, and as DataFusion
-//! sorts them; but it compares them with NULL as the smallest (55.2, `compare_op_for_nested`,
+//! NULL inside a value is the largest element, as in PostgreSQL and DuckDB, and as DataFusion
+//! sorts it; but DataFusion compares NULL as the smallest (55.2, `compare_op_for_nested`,
 //! apache/datafusion#21226).
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) fn nested_order(
         let fields = input.schema().fields();
         fields.is_empty() || fields.iter().any(|field| field.data_type().is_nested())
     };
-    // A row of values is made where it is compared.
+    // A row value is compared where it is built.
     let makes = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.func.name().contains("struct"));
     let makes_nested = || {
         let exprs = plan.expressions();

@@ -1,8 +1,8 @@
-//! Joins on `IS NOT DISTINCT FROM`, and those that `DependentJoins` makes, apart from joins on `=`.
+//! Keeps joins on `IS NOT DISTINCT FROM`, and those that `DependentJoins` makes, apart from joins on `=`.
 //!
-//! A join of DataFusion has one answer to whether NULL equals NULL for all its keys. DataFusion 55.2 nevertheless adds the
-//! keys of `=` to a join whose NULLs are equal (`extract_equijoin_predicate.rs`, apache/datafusion#12458), and makes
-//! joins of both kinds anew with the answer of one of them (`eliminate_cross_join.rs`).
+//! A join in DataFusion treats NULL as equal to NULL for all of its keys or for none. DataFusion 55.2 nevertheless adds
+//! `=` keys to a join whose NULLs are equal (`extract_equijoin_predicate.rs`, apache/datafusion#12458), and when it
+//! reorders joins of both kinds, gives all of them one setting (`eliminate_cross_join.rs`).
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{JoinType, NullEquality, Result};
@@ -11,7 +11,7 @@ use datafusion::optimizer::OptimizerConfig;
 
 use super::around::Rule;
 
-/// DataFusion's rule that makes keys of conditions, which adds none to joins whose NULLs are equal.
+/// DataFusion's rule that extracts join keys from conditions, except from joins whose NULLs are equal.
 pub(super) fn keys(
     making: &Rule,
     plan: LogicalPlan,
@@ -23,7 +23,7 @@ pub(super) fn keys(
     }
 }
 
-/// DataFusion's rule that orders inner joins by their keys, from which those whose NULLs are equal are hidden.
+/// DataFusion's rule that reorders inner joins by their keys; joins whose NULLs are equal are hidden from it.
 pub(super) fn joins(
     ordering: &Rule,
     plan: LogicalPlan,
@@ -50,7 +50,7 @@ fn is_inner(join: &Join) -> bool {
     is_null_safe(join) && join.join_type == JoinType::Inner
 }
 
-/// The rule takes other than inner joins as they are. `null_aware` is of anti joins only: here it tells which to show.
+/// The rule skips all but inner joins. `null_aware` applies to anti joins only; here it marks the joins to restore.
 fn hidden(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {
         LogicalPlan::Join(join) if is_inner(&join) => {

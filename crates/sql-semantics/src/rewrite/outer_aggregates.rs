@@ -1,11 +1,11 @@
-//! Aggregates of the query around that stand in a subquery.
+//! Aggregates of the outer query inside a subquery.
 //!
 //! ```text
 //! SELECT k, (SELECT max(w) FROM u WHERE w < sum(t.v)) FROM t GROUP BY k
 //! ```
 //!
-//! `sum(t.v)` is one of the groups of t, since it names columns of t alone: so has it SQL. DataFusion 55.2 computes it
-//! over the rows of the subquery. Here the query around computes it, and the subquery names the column.
+//! `sum(t.v)` belongs to the groups of t in SQL, since it only references columns of t. DataFusion 55.2 computes it
+//! over the rows of the subquery. Here the outer query computes it, and the subquery references the column.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use datafusion::optimizer::AnalyzerRule;
 use super::outer_names::with_subquery;
 use atoll_sql_common::logical::map_named;
 
-/// Moves aggregates to the queries that they belong to; see the module.
+/// Moves aggregates to the queries they belong to; see the module.
 #[derive(Debug, Default)]
 pub struct OuterAggregates;
 
@@ -61,7 +61,7 @@ fn check(plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-/// The aggregates of a node that name outer columns alone.
+/// Collects the aggregates of a node that only reference outer columns.
 fn outer_aggregates(node: &LogicalPlan) -> Vec<&Expr> {
     let LogicalPlan::Aggregate(aggregate) = node else { return vec![] };
     aggregate.aggr_expr.iter().filter(|expr| is_outer(expr)).collect()
@@ -71,7 +71,7 @@ fn is_outer(expr: &Expr) -> bool {
     expr.contains_outer() && expr.column_refs().is_empty()
 }
 
-/// Has a node's query compute the aggregates of it that stand in the node's subqueries.
+/// Makes a node's query compute its aggregates that are inside the node's subqueries.
 fn gathered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let [input] = node.inputs()[..] else { return Ok(Transformed::no(node)) };
     let grouped = aggregate_below(input);
@@ -109,7 +109,7 @@ fn gathered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let is_filter = matches!(node, LogicalPlan::Filter(_));
     let columns: Vec<Expr> = node.schema().columns().into_iter().map(Expr::Column).collect();
     let node = node.with_new_exprs(exprs, vec![input])?;
-    // What a filter hands on is more than before, which the select list above passes over.
+    // The filter now passes on more columns, which the select list above ignores.
     let node = match is_filter || node.schema().fields().len() == columns.len() {
         true => node,
         false => LogicalPlan::Projection(Projection::try_new(columns, Arc::new(node))?),
@@ -117,7 +117,7 @@ fn gathered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(node))
 }
 
-/// The aggregation whose groups a plan returns.
+/// Returns the aggregation whose groups a plan returns.
 fn aggregate_below(plan: &LogicalPlan) -> Option<&Aggregate> {
     match plan {
         LogicalPlan::Aggregate(aggregate) => Some(aggregate),
@@ -127,7 +127,7 @@ fn aggregate_below(plan: &LogicalPlan) -> Option<&Aggregate> {
     }
 }
 
-/// The plan whose groups have these aggregates too.
+/// Adds these aggregates to the plan's aggregation.
 fn with_aggregates(plan: &LogicalPlan, aggregates: &[Expr]) -> Result<LogicalPlan> {
     Ok(match plan {
         LogicalPlan::Aggregate(Aggregate { input, group_expr, aggr_expr, .. }) => {
@@ -158,7 +158,7 @@ fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     }
 }
 
-/// The aggregates in the subqueries of a node that name outer columns alone.
+/// Collects the aggregates in a node's subqueries that only reference outer columns.
 fn in_subqueries(node: &LogicalPlan) -> Result<Vec<Expr>> {
     let mut found = Vec::new();
     node.apply_expressions(|expr| {
@@ -175,7 +175,7 @@ fn in_subqueries(node: &LogicalPlan) -> Result<Vec<Expr>> {
     Ok(found)
 }
 
-/// Those over these rows, by the names that they have in the subqueries.
+/// Selects the aggregates over these rows, by their names in the subqueries.
 fn found_in(node: &LogicalPlan, rows: &DFSchema) -> Result<BTreeMap<String, Expr>> {
     let mut found = BTreeMap::new();
     for aggregate in in_subqueries(node)? {
@@ -186,7 +186,7 @@ fn found_in(node: &LogicalPlan, rows: &DFSchema) -> Result<BTreeMap<String, Expr
     Ok(found)
 }
 
-/// The aggregate with columns in the place of outer ones; none where the rows lack one of them.
+/// Replaces outer columns in the aggregate by columns; None if the rows lack one of them.
 fn over_rows(aggregate: &Expr, rows: &DFSchema) -> Result<Option<Expr>> {
     let mut has_all = true;
     let own = aggregate.clone().transform_up(|expr| {
@@ -201,7 +201,7 @@ fn over_rows(aggregate: &Expr, rows: &DFSchema) -> Result<Option<Expr>> {
     Ok(has_all.then_some(own.data))
 }
 
-/// A subquery that names the columns of such aggregates rather than computing them.
+/// Replaces such aggregates in a subquery by columns.
 fn named_in(
     expr: Expr,
     found: &BTreeMap<String, Expr>,
@@ -212,7 +212,7 @@ fn named_in(
     })
 }
 
-/// A node of a subquery with columns in the place of these aggregates.
+/// Replaces these aggregates in a node of a subquery by columns.
 fn uncomputed(
     node: LogicalPlan,
     found: &BTreeMap<String, Expr>,

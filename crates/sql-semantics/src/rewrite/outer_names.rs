@@ -1,11 +1,11 @@
-//! Columns of the query around whose table is called like a column of the subquery.
+//! Columns of the outer query whose table has the same name as a column of the subquery.
 //!
 //! ```text
 //! SELECT * FROM region WHERE EXISTS (SELECT 1 FROM nation WHERE nation.region = region.id)
 //! ```
 //!
-//! DataFusion 55.2 takes `region.id` for a field of the column `region`. Where that has no fields, the name is planned as
-//! that of an outer column whose type is not known yet ([`UNKNOWN`]). Here it is looked for in the queries around.
+//! DataFusion 55.2 takes `region.id` for a field of the column `region`. If that has no fields, the planner returns
+//! an outer column of unknown type ([`UNKNOWN`]). This rule looks the name up in the outer queries.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
-/// Finds such columns; see the module.
+/// Resolves such columns; see the module.
 #[derive(Debug, Default)]
 pub struct OuterNames;
 
@@ -43,7 +43,7 @@ fn is_unknown(expr: &Expr) -> bool {
     matches!(expr, Expr::OuterReferenceColumn(field, _) if field.name() == UNKNOWN)
 }
 
-/// The plan with its outer columns as those of the queries around, of which the innermost is the last.
+/// Resolves outer columns in a plan; the last of the outer queries is the innermost.
 fn known(plan: LogicalPlan, around: &[Arc<DFSchema>]) -> Result<LogicalPlan> {
     let plan = match plan {
         LogicalPlan::Join(join) if is_lateral(&join.right) => {
@@ -78,7 +78,7 @@ pub(super) fn is_lateral(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The column of the innermost query around that has it.
+/// Returns the column in the innermost outer query that has it.
 fn found(expr: Expr, around: &[Arc<DFSchema>], own: &DFSchema) -> Result<Expr> {
     let Expr::OuterReferenceColumn(_, column) = expr else { return Ok(expr) };
     for schema in around.iter().rev() {
@@ -91,7 +91,7 @@ fn found(expr: Expr, around: &[Arc<DFSchema>], own: &DFSchema) -> Result<Expr> {
     Err(field_not_found(column.relation, &column.name, own))
 }
 
-/// An expression that is a subquery, with another plan of it.
+/// Replaces the plan of a subquery expression.
 pub(super) fn with_subquery(
     expr: Expr,
     rewrite: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>,

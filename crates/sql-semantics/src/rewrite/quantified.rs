@@ -1,12 +1,12 @@
-//! Columns of subqueries that are taken for others of their name.
+//! Columns of subqueries that DataFusion confuses with others of the same name.
 //!
-//! `x >= ALL (SELECT …)` and `x = ANY (SELECT …)` over a table that the query around reads too: DataFusion 55.2
-//! writes them as EXISTS with the comparison as its condition. When that becomes a join, columns are told apart by
-//! table and name alone, and a column of the query around that has both in common with one of the sub-query is taken
-//! for it: it is compared with itself (apache/datafusion#25258). Here the sub-query's column gets a name of its own.
+//! `x >= ALL (SELECT …)` and `x = ANY (SELECT …)` over a table that the outer query also reads: DataFusion 55.2
+//! rewrites them as EXISTS with the comparison as its condition. When that becomes a join, only table and name identify
+//! a column, and a column of the outer query with the same table and name as the subquery's is taken
+//! for it: it is compared with itself (apache/datafusion#25258). Here the subquery's column gets a unique name.
 //!
-//! `EXISTS (SELECT b + 1 AS a FROM t WHERE t.a = u.a)`: the condition's column is added to what is selected, and
-//! refused beside a computed column of its name. That gets another name here.
+//! `EXISTS (SELECT b + 1 AS a FROM t WHERE t.a = u.a)`: the condition's column is added to the selected ones, and
+//! rejected next to a computed column of the same name. Here that column gets another name.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use datafusion::optimizer::AnalyzerRule;
 
 use atoll_sql_common::logical::map_named;
 
-/// The name of the sub-query's column.
+/// The name of the subquery's column.
 const NAME: &str = "__quantified";
 
-/// Names the columns of sub-queries; see the module.
+/// Renames the columns of subqueries; see the module.
 #[derive(Debug, Default)]
 pub struct NamedQuantified;
 
@@ -64,7 +64,7 @@ fn named(expr: Expr) -> Result<Transformed<Expr>> {
     }
 }
 
-/// The sub-query with other names for computed columns that are called like a column of what it reads.
+/// Renames computed columns of a subquery that have the same name as a column of its input.
 fn unambiguous(subquery: &Subquery) -> Result<Option<Subquery>> {
     let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return Ok(None) };
     let read = projection.input.schema();
@@ -82,7 +82,7 @@ fn unambiguous(subquery: &Subquery) -> Result<Option<Subquery>> {
     Ok(Some(Subquery { subquery: plan, ..subquery.clone() }))
 }
 
-/// Whether a computed column is called like one that is read; a cast is called as what it casts, with its table.
+/// Whether a computed column has the same name as an input column; a cast is named after its operand, with its table.
 fn is_ambiguous(expr: &Expr, read: &DFSchema) -> bool {
     let (relation, name) = expr.qualified_name();
     let is_called = |table: Option<&TableReference>, column: &str| {

@@ -1,5 +1,5 @@
-//! Recursive queries one of whose terms tells of a type that Arrow lacks, as that of UUIDs, where the other does not:
-//! neither does. DataFusion (55.2) refuses terms whose columns differ in that.
+//! Recursive queries in which only one term has a marked type that Arrow lacks, such as UUID: the mark is removed.
+//! DataFusion (55.2) rejects terms whose columns differ in their metadata.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-/// Has the terms of recursive queries tell the same.
+/// Gives the terms of recursive queries the same marks.
 #[derive(Debug)]
 pub struct RecursiveMarks;
 
@@ -34,7 +34,7 @@ impl AnalyzerRule for RecursiveMarks {
         if !plain.transformed {
             return Ok(plain.data);
         }
-        // What stands above tells the same from then on.
+        // The nodes above have the same marks from then on.
         let anew = |plan: LogicalPlan| plan.recompute_schema().map(Transformed::yes);
         plain.data.transform_up_with_subqueries(anew).data()
     }
@@ -54,7 +54,7 @@ fn alike(mut query: RecursiveQuery) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::RecursiveQuery(query)))
 }
 
-/// The term without what these columns tell beside their types.
+/// Removes the marks of these columns from the term.
 fn plain(term: &LogicalPlan, at: &[bool]) -> Result<LogicalPlan> {
     static PLAIN: LazyLock<ScalarUDF> = LazyLock::new(|| ScalarUDF::from(Plain::default()));
     let column = |((qualifier, field), at): ((_, &FieldRef), &bool)| {
@@ -68,7 +68,7 @@ fn plain(term: &LogicalPlan, at: &[bool]) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(term.clone()).project(columns)?.build()
 }
 
-/// The value itself, of which nothing but the type is known.
+/// The value itself, of which only the type is known.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Plain {
     signature: Signature,

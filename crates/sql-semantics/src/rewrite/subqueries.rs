@@ -1,11 +1,11 @@
-//! IN and EXISTS inside of expressions.
+//! IN and EXISTS inside expressions.
 //!
-//! DataFusion 55.2 makes joins of the IN and EXISTS that stand in a filter, and takes NULL for false there
-//! (`decorrelate_predicate_subquery.rs`): `x NOT IN (…) OR y` returns rows for which it is NULL. It plans
-//! none that stand elsewhere, none of `x NOT IN` a correlated subquery (apache/datafusion#25347), and reads
+//! DataFusion 55.2 turns IN and EXISTS in a filter into joins, and treats NULL as false there
+//! (`decorrelate_predicate_subquery.rs`): `x NOT IN (…) OR y` returns rows for which it is NULL. It cannot plan
+//! those that occur elsewhere, nor `x NOT IN` a correlated subquery (apache/datafusion#25347), and evaluates
 //! `1 NOT IN (…)` as if nothing in it were NULL (apache/datafusion#25340). All of these are joined here, with marks;
-//! what it does right is left to it, but for the `NOT IN` of a query whose joins are to be merged: its one join for
-//! that cannot spill.
+//! what it does correctly is left to it, except the `NOT IN` of a query whose joins must be merge joins: its only join
+//! for that cannot spill.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use atoll_sql_common::settings::{AtollOptions, JoinMethod};
 use super::membership::{Asked, Marked, has_subquery, mistakes_null, of_one_row, with_table};
 use atoll_sql_common::logical::map_named;
 
-/// Joins subqueries to the plans whose expressions they stand in; see the module.
+/// Joins subqueries to the plans whose expressions contain them; see the module.
 pub(super) fn embedded_subqueries(
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
@@ -73,8 +73,8 @@ fn in_filter(filter: Filter, config: &dyn OptimizerConfig) -> Result<Transformed
     plan.project(columns.into_iter().map(Expr::from))?.build().map(Transformed::yes)
 }
 
-/// Whether DataFusion would take NULL for false in a conjunct of a filter, or plan a join that cannot be
-/// merged.
+/// Whether DataFusion would treat NULL as false in a conjunct of a filter, or plan a join that cannot be
+/// a merge join.
 fn needs_marks(conjunct: &Expr, merges: bool) -> bool {
     let (membership, negated) = match conjunct {
         Expr::InSubquery(membership) => (membership, membership.negated),
@@ -87,12 +87,12 @@ fn needs_marks(conjunct: &Expr, merges: bool) -> bool {
     negated && (merges || !is_one_null_aware_join(membership))
 }
 
-/// Whether `x NOT IN (…)` is an anti join by one key: the one for which DataFusion minds NULL.
+/// Whether `x NOT IN (…)` is an anti join on one key: the only case in which DataFusion respects NULL.
 fn is_one_null_aware_join(membership: &InSubquery) -> bool {
     membership.subquery.outer_ref_columns.is_empty() && !membership.expr.column_refs().is_empty()
 }
 
-/// A condition of an inner join is a filter of what it returns. Other joins get marks below them.
+/// A condition of an inner join filters its result. Other joins get marks below them.
 fn in_join(mut join: Join, config: &dyn OptimizerConfig) -> Result<LogicalPlan> {
     let Some(filter) = join.filter.take() else { return Ok(LogicalPlan::Join(join)) };
     let columns = join.schema.columns();
@@ -139,7 +139,7 @@ fn in_expressions(plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Log
         expressions.push(name.restore(marked.rewrite(expr, Asked::Value)?));
     }
     let plan = plan.with_new_exprs(expressions, marked.inputs)?;
-    // What hands its input's columns on has the marks among them.
+    // A node that passes on its input's columns also passes the marks.
     if plan.schema().fields().len() == columns.len() {
         return Ok(plan);
     }

@@ -12,8 +12,8 @@ use datafusion::scalar::ScalarValue;
 /// The number of a row.
 const ROW: &str = "$row";
 
-/// Computes subqueries that stand among the rows of VALUES above them: DataFusion computes rows while it plans, when
-/// no subquery has run yet (DataFusion 55.2, `ScalarSubqueryExpr`).
+/// Moves subqueries in the rows of VALUES into a projection above them: DataFusion evaluates the rows during planning,
+/// before any subquery has run (DataFusion 55.2, `ScalarSubqueryExpr`).
 ///
 /// ```text
 /// VALUES (1, (SELECT 2)), (3, 4)     SELECT column1, CASE WHEN row = 0 THEN (SELECT 2) ELSE column2 END
@@ -31,7 +31,7 @@ pub(super) fn subqueries_in_values(
     }
 }
 
-/// Whether a subquery of any kind is in an expression.
+/// Whether an expression contains a subquery of any kind.
 pub fn has_any_subquery(expr: &Expr) -> bool {
     let is = |expr: &Expr| {
         let is_one = matches!(
@@ -46,7 +46,7 @@ pub fn has_any_subquery(expr: &Expr) -> bool {
     expr.exists(is).unwrap_or(false)
 }
 
-/// The rows with something unread in place of what has subqueries, and that above them.
+/// Replaces expressions with subqueries by unused values, and computes them above.
 fn above(Values { schema, mut values }: Values) -> Result<LogicalPlan> {
     let column = |name: &str| Expr::Column(Column::from_name(name));
     let mut exprs: Vec<Expr> = schema.fields().iter().map(|field| column(field.name())).collect();
@@ -54,7 +54,7 @@ fn above(Values { schema, mut values }: Values) -> Result<LogicalPlan> {
         let number = lit(number as i64);
         for ((value, expr), field) in row.iter_mut().zip(&mut exprs).zip(schema.fields()) {
             if has_any_subquery(value) {
-                // Of a column without nulls something that is none.
+                // A column without nulls needs a value that is not null.
                 let unread = match field.is_nullable() {
                     true => ScalarValue::try_from(field.data_type())?,
                     false => ScalarValue::new_default(field.data_type())?,

@@ -1,4 +1,4 @@
-//! DataFusion's planner of SQL over the functions of a session.
+//! DataFusion's SQL planner with the session's functions.
 
 mod outer_aliases;
 mod plan_names;
@@ -36,16 +36,16 @@ use atoll_sql_common::functions::Functions;
 use atoll_sql_parse::dialect::SqlTypes;
 use outer_aliases::FarTables;
 
-/// Plans a statement over the tables that it names, and the names of its WITHs.
+/// Plans a statement over the tables that it names; also returns the names of its CTEs.
 ///
 /// # Errors
-/// For what cannot be planned.
+/// If the statement cannot be planned.
 pub async fn statement_to_plan(
     state: &SessionState,
     mut statement: Parsed,
     ctes: &[TableReference],
 ) -> Result<LogicalPlan> {
-    let mut names = StateNames::of(state);
+    let mut names = StateNames::new(state);
     for name in state.resolve_table_references(&statement)? {
         let name = resolve(state, name);
         if names.tables.contains_key(&name) {
@@ -57,7 +57,7 @@ pub async fn statement_to_plan(
         }
     }
     let options = parser_options(state);
-    let far = FarTables::of(&statement, options.enable_ident_normalization);
+    let far = FarTables::from_statement(&statement, options.enable_ident_normalization);
     let far = far.map(|far| (far, statement.clone()));
     let planner = SqlToRel::new_with_options(&names, options);
     let is_marked = plan_names::mark(&mut statement);
@@ -75,15 +75,15 @@ pub async fn statement_to_plan(
     if is_marked { plan_names::unmark(plan) } else { Ok(plan) }
 }
 
-/// The expression of a text over these columns.
+/// Parses and plans an expression over these columns.
 ///
 /// # Errors
-/// For what cannot be parsed or planned.
+/// If the text cannot be parsed or planned.
 pub fn create_logical_expr(state: &SessionState, text: &str, columns: &DFSchema) -> Result<Expr> {
     let dialect = &state.config_options().sql_parser.dialect;
     let mut parsed = state.sql_to_expr_with_alias(text, dialect)?;
     mark_siblings_within(&mut parsed.expr);
-    let names = StateNames::of(state);
+    let names = StateNames::new(state);
     let planner = SqlToRel::new_with_options(&names, parser_options(state));
     planner.sql_to_expr_with_alias(parsed, columns, &mut PlannerContext::new())
 }
@@ -101,7 +101,7 @@ fn parser_options(state: &SessionState) -> ParserOptions {
     }
 }
 
-/// An argument of a table function, a whole number as BIGINT: series take no other type.
+/// An argument of a table function; integers become BIGINT, the only type that series take.
 fn wide(arg: Expr) -> Expr {
     match arg {
         Expr::Literal(value, metadata) if value.data_type().is_integer() => {
@@ -112,7 +112,7 @@ fn wide(arg: Expr) -> Expr {
     }
 }
 
-/// What names mean to the planner.
+/// Name resolution for the planner.
 struct StateNames<'a> {
     state: &'a SessionState,
     functions: Functions<'a>,
@@ -120,8 +120,8 @@ struct StateNames<'a> {
 }
 
 impl<'a> StateNames<'a> {
-    fn of(state: &'a SessionState) -> Self {
-        Self { state, functions: Functions::of(state), tables: HashMap::new() }
+    fn new(state: &'a SessionState) -> Self {
+        Self { state, functions: Functions::for_session(state), tables: HashMap::new() }
     }
 }
 
@@ -170,7 +170,7 @@ impl ContextProvider for StateNames<'_> {
     }
 
     fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
-        // What is NULL in the rows that come of it is not known before it is analyzed.
+        // The nullability of the resulting rows is unknown before analysis.
         let fields = schema.fields().iter().map(|field| Field::clone(field).with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))

@@ -1,11 +1,11 @@
-//! Tables of queries around that are called like a column between them and their reader.
+//! Outer tables that have the same name as a column of a query in between.
 //!
 //! ```text
 //! FROM t WHERE EXISTS (SELECT 1 FROM u WHERE EXISTS (SELECT 1 FROM w WHERE w.x = t.a))
 //! ```
 //!
-//! Where u has a column t, DataFusion (55.2, `sql/expr/identifier.rs`) takes `t.a` for a field of that and gives up. Under
-//! another name, which no column has, the table is found.
+//! If u has a column t, DataFusion (55.2, `sql/expr/identifier.rs`) takes `t.a` for a field of that column and fails.
+//! Under another name, which no column has, the table is found.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::ast::{
 use atoll_sql_parse::dialect::quoted;
 use atoll_sql_parse::syntax::{walk, walk_mut};
 
-/// Tables that are named from two queries or more within theirs: the number of that, and their name in it.
+/// Tables referenced from at least two query levels below their own: the number of the query, and the table's name.
 #[derive(Debug)]
 pub(super) struct FarTables {
     tables: BTreeSet<(usize, String)>,
@@ -29,8 +29,8 @@ pub(super) struct FarTables {
 }
 
 impl FarTables {
-    /// Those of a statement; none where it has none.
-    pub(super) fn of(statement: &Parsed, normalizes: bool) -> Option<Self> {
+    /// Finds them in a statement; None if there are none.
+    pub(super) fn from_statement(statement: &Parsed, normalizes: bool) -> Option<Self> {
         match statement {
             Parsed::Statement(ast) if has_values(ast) => None,
             Parsed::Statement(ast) => {
@@ -40,18 +40,18 @@ impl FarTables {
                 let tables = search.found;
                 (!tables.is_empty()).then_some(Self { tables, normalizes })
             }
-            Parsed::Explain(explain) => Self::of(&explain.statement, normalizes),
+            Parsed::Explain(explain) => Self::from_statement(&explain.statement, normalizes),
             _ => None,
         }
     }
 
-    /// Whether the statement may have failed for their names.
+    /// Whether the statement may have failed because of their names.
     pub(super) fn are_hidden(error: &DataFusionError) -> bool {
         const FAILURE: &str = "Nested identifiers are not yet supported for OuterReferenceColumn";
         matches!(error.find_root(), DataFusionError::NotImplemented(why) if why.starts_with(FAILURE))
     }
 
-    /// Gives them other names.
+    /// Renames them.
     pub(super) fn rename(&self, statement: &mut Parsed) {
         match statement {
             Parsed::Statement(ast) => {
@@ -68,7 +68,7 @@ impl FarTables {
     }
 }
 
-/// Whether a statement inserts values, which may be very many and are of no query around.
+/// Whether a statement inserts VALUES, which may be very many and have no outer query.
 fn has_values(ast: &Ast) -> bool {
     let Ast::Insert(insert) = ast else { return false };
     insert.source.as_ref().is_some_and(|source| matches!(*source.body, SetExpr::Values(_)))
@@ -78,10 +78,10 @@ fn other_name(name: &str) -> Ident {
     quoted(&format!("{name} around"))
 }
 
-/// The queries around a place, with the names of their tables.
+/// The enclosing queries at some point, with the names of their tables.
 struct Scopes {
     open: Vec<Scope>,
-    /// Queries that were entered so far, which numbers them.
+    /// Number of queries entered so far; gives each its number.
     seen: usize,
     normalizer: IdentNormalizer,
 }
@@ -89,7 +89,7 @@ struct Scopes {
 struct Scope {
     query: usize,
     names: HashSet<String>,
-    /// Whether all names are of one SELECT.
+    /// Whether all names belong to one SELECT.
     is_select: bool,
 }
 
@@ -131,7 +131,7 @@ impl Scopes {
         }
     }
 
-    /// The query that has a table of this name, how many are between, and the name.
+    /// Finds the query that has a table with this name, the number of queries in between, and the name.
     fn find(&self, name: &Ident) -> Option<(&Scope, usize, String)> {
         let name = self.normalized(name);
         let mut scopes = self.open.iter().rev().enumerate();
@@ -140,7 +140,7 @@ impl Scopes {
     }
 }
 
-/// All that a SELECT reads from.
+/// Everything that a SELECT reads from.
 fn all_factors(select: &Select) -> Vec<&TableFactor> {
     let (mut found, mut tables) = (Vec::new(), select.from.iter().collect::<Vec<_>>());
     while let Some(TableWithJoins { relation, joins }) = tables.pop() {
@@ -156,7 +156,7 @@ fn all_factors(select: &Select) -> Vec<&TableFactor> {
     found
 }
 
-/// What a table in FROM is called.
+/// Returns the name of a table in FROM.
 fn name_of(factor: &TableFactor) -> Option<Ident> {
     match factor {
         TableFactor::Table { alias: Some(alias), .. }
@@ -172,7 +172,7 @@ fn name_of(factor: &TableFactor) -> Option<Ident> {
     }
 }
 
-/// Finds tables that are named from far within.
+/// Finds tables that are referenced from deep inside.
 struct FarSearch {
     scopes: Scopes,
     found: BTreeSet<(usize, String)>,
@@ -204,7 +204,7 @@ impl Visitor for FarSearch {
     }
 }
 
-/// Gives these tables other names, where they are and wherever they are named.
+/// Renames these tables in FROM and in all references.
 struct Renaming<'a> {
     scopes: Scopes,
     far: &'a FarTables,

@@ -1,8 +1,8 @@
 //! Names of computed columns inside a plan.
 //!
 //! DataFusion 55 names a computed column after its expression, without casts, without the parentheses that
-//! the expression needs, and without what a subquery asks for. A node refuses two columns of one name, so it
-//! refuses these pairs:
+//! the expression needs, and without the contents of a subquery. A node rejects two columns of one name, so
+//! these pairs fail:
 //!
 //! ```text
 //! GROUP BY ts, ts::date                  t.ts
@@ -11,12 +11,12 @@
 //! ```
 //!
 //! (<https://github.com/apache/datafusion/issues/4478>, <https://github.com/apache/datafusion/issues/13558>.)
-//! Before a statement is planned, [`mark`] wraps each such part of its syntax tree in a function (`NamedPart` of
-//! `atoll_functions`) that returns its argument and names it within a plan by what DataFusion leaves out.
-//! [`unmark`] takes the function out of the plan; the columns of a node keep their names, as aliases.
+//! Before planning, [`mark`] wraps each such part of the syntax tree in a function (`NamedPart` of
+//! `atoll_functions`) that returns its argument and adds to its name in the plan what DataFusion leaves out.
+//! [`unmark`] removes the function from the plan; the columns of a node keep their names, as aliases.
 //!
-//! What is marked depends on the structure of an expression alone, not on how it is written: `(a - b) - c` and
-//! `a - b - c` stay one expression. Names of the columns that a query returns are given elsewhere
+//! The marks depend only on the structure of an expression, not on its spelling: `(a - b) - c` and
+//! `a - b - c` stay one expression. The names of result columns are assigned elsewhere
 //! (`dialect/columns/names.rs`).
 
 use std::collections::HashMap;
@@ -36,16 +36,16 @@ use datafusion::sql::sqlparser::ast::{
 use atoll_sql_parse::dialect::call;
 use atoll_sql_parse::syntax::walk_mut;
 
-/// The name by which the planner finds the function of marks: its own, or else the planner adds an alias. It
+/// The name by which the planner finds the marking function: its own, since the planner otherwise adds an alias. It
 /// prints as the parentheses of an expression, in statements and in messages.
 const NAMED_PART: &str = "";
 
-/// The function of marks, under its name.
+/// Returns the marking function under its name.
 pub(super) fn named_part(name: &str) -> Option<Arc<ScalarUDF>> {
     (name == NAMED_PART).then(named_part_function)
 }
 
-/// Marks the parts of a statement that DataFusion's names leave out; whether there were any.
+/// Marks the parts of a statement that DataFusion's names leave out; returns whether there are any.
 pub(super) fn mark(statement: &mut Parsed) -> bool {
     let mut marks = Marks::default();
     let _ = match statement {
@@ -60,7 +60,7 @@ pub(super) fn mark(statement: &mut Parsed) -> bool {
     marks.found
 }
 
-/// The plan without marks, its columns under the names that they had with them.
+/// Removes the marks from a plan; its columns keep the names that they had with marks.
 pub(super) fn unmark(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_down_with_subqueries(|node| match node {
         LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
@@ -72,7 +72,7 @@ pub(super) fn unmark(plan: LogicalPlan) -> Result<LogicalPlan> {
             };
             on.on_expr = all_renamed(on.on_expr)?;
             on.select_expr = all_renamed(on.select_expr)?;
-            // The first sort keys have to be the keys of ON.
+            // The first sort keys must be the keys of ON.
             for key in on.sort_expr.iter_mut().flatten().take(on.on_expr.len()) {
                 *key = key.with_expr(renamed(key.expr.clone())?.data);
             }
@@ -94,19 +94,19 @@ fn unmarked(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// The expression of a column without marks, under the name that it had with them.
+/// Removes the marks from a column's expression, and keeps its name.
 fn renamed(expr: Expr) -> Result<Transformed<Expr>> {
     let is_marked =
         expr.exists(|part| Ok(matches!(part, Expr::ScalarFunction(call) if is_named_part(call))))?;
     match expr {
         expr if !is_marked => Ok(Transformed::no(expr)),
-        // Its columns are those of the expressions within.
+        // Its columns are those of the inner expressions.
         set @ Expr::GroupingSet(_) => set.map_children(renamed),
         alias @ Expr::Alias(_) => unmarked(alias),
         expr => {
             let (relation, name) = expr.qualified_name();
             let expr = match is_grouping(&expr) {
-                // Its arguments have to be the keys of the node, which are renamed too.
+                // Its arguments must be the keys of the node, which are renamed too.
                 true => expr.map_children(renamed)?,
                 false => unmarked(expr)?,
             };
@@ -119,14 +119,14 @@ fn is_grouping(expr: &Expr) -> bool {
     matches!(expr, Expr::AggregateFunction(function) if function.func.name() == "grouping")
 }
 
-/// Marks expressions while their tree is visited.
+/// Marks expressions while visiting their tree.
 #[derive(Default)]
 struct Marks {
-    /// Whether names matter in the clauses that are visited: for each query around, the innermost last.
+    /// Whether names matter in the current clauses: one flag for each enclosing query, the innermost last.
     named: Vec<bool>,
-    /// Conditions of the SELECTs around: no column is named after them.
+    /// Conditions of the enclosing SELECTs: no column is named after them.
     conditions: Vec<Option<Ast>>,
-    /// Subqueries by their texts, each with its number.
+    /// Numbers of the subqueries, by their text.
     subqueries: HashMap<String, usize>,
     /// Whether anything was marked.
     found: bool,
@@ -140,7 +140,7 @@ impl Marks {
         *expr = call(NAMED_PART, [part].into_iter().chain(name).collect());
     }
 
-    /// Marks an operand where the name of the expression around it would not show where it ends.
+    /// Marks an operand if the name of the enclosing expression would not show where it ends.
     fn operand(&mut self, expr: &mut Ast, needs_parentheses: impl Fn(&Ast) -> bool) {
         if needs_parentheses(bare(expr)) {
             self.wrap(expr, None);
@@ -158,7 +158,7 @@ impl VisitorMut for Marks {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        // Columns of VALUES are numbered.
+        // DataFusion numbers the columns of VALUES.
         self.named.push(!matches!(*query.body, SetExpr::Values(_)));
         ControlFlow::Continue(())
     }
@@ -169,7 +169,7 @@ impl VisitorMut for Marks {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        // Who plans a function in FROM looks at its arguments as they are written.
+        // Planners of functions in FROM look at the arguments as written.
         let is_call = match factor {
             TableFactor::Table { args, .. } => args.is_some(),
             TableFactor::Derived { .. } | TableFactor::NestedJoin { .. } => false,
@@ -200,7 +200,7 @@ impl VisitorMut for Marks {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Ast) -> ControlFlow<()> {
-        // The number of the subquery names all of it.
+        // The subquery's number covers all of its contents.
         if is_quantified(expr) {
             self.named.push(false);
         }
@@ -258,7 +258,7 @@ impl VisitorMut for Marks {
     }
 }
 
-/// Whether it is `x = ANY (SELECT …)` or its like.
+/// Whether this is `x = ANY (SELECT …)` or similar.
 fn is_quantified(expr: &Ast) -> bool {
     match expr {
         Ast::AnyOp { right, .. } | Ast::AllOp { right, .. } => {
@@ -268,7 +268,7 @@ fn is_quantified(expr: &Ast) -> bool {
     }
 }
 
-/// The expression within parentheses.
+/// Returns the expression inside parentheses.
 fn bare(expr: &Ast) -> &Ast {
     match expr {
         Ast::Nested(inner) => bare(inner),
@@ -276,7 +276,7 @@ fn bare(expr: &Ast) -> &Ast {
     }
 }
 
-/// Whether a name shows the expression as operands and an operator, with nothing around them.
+/// Whether a name shows the expression as operands and an operator without parentheses.
 fn is_operator(expr: &Ast) -> bool {
     matches!(
         expr,
@@ -312,7 +312,7 @@ fn binds_alike(inner: &BinaryOperator, outer: &BinaryOperator) -> bool {
     level(inner).is_some() && level(inner) == level(outer)
 }
 
-/// How tightly an operator binds in names; nothing for those whose operands always get parentheses.
+/// Returns how tightly an operator binds in names; None for those whose operands always get parentheses.
 fn level(op: &BinaryOperator) -> Option<u8> {
     use BinaryOperator::{
         And, Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or, Plus,

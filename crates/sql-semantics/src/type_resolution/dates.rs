@@ -1,4 +1,4 @@
-//! Dates, times and timestamps beside one another, before their types are settled.
+//! Mixed dates, times and timestamps, before type coercion.
 //!
 //! ```text
 //! date + interval              a TIMESTAMP; DataFusion drops the hours
@@ -31,7 +31,7 @@ use atoll_sql_common::logical::map_named;
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
-/// Functions whose arguments get one type.
+/// Functions whose arguments are coerced to one type.
 const ALIKE: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
 
 /// Plans sums, differences and comparisons; see the module.
@@ -66,14 +66,14 @@ impl ExprPlanner for PlanDates {
     }
 }
 
-/// Whether an expression, which is looked at without a search, is neither a date nor a timestamp.
+/// Whether an expression is, as far as a shallow look shows, neither a date nor a timestamp.
 fn is_other(expr: &Expr, schema: &DFSchema) -> bool {
     let expr = without_name(expr);
     matches!(expr, Expr::Column(_) | Expr::Literal(..) | Expr::Cast(_))
         && kind(expr, schema).is_none()
 }
 
-/// The call that a difference is; operands of others are cast where they have to be.
+/// Returns the call for a difference; casts the operands of others where necessary.
 fn computed(
     expr: &mut RawBinaryExpr,
     left: Option<DataType>,
@@ -110,7 +110,7 @@ fn computed(
     None
 }
 
-/// What lies between two moments of a type.
+/// Returns the type of the difference between two values of a type.
 fn between(expr: &mut RawBinaryExpr, of: DataType) -> Option<Expr> {
     let function = atoll_functions::timestamp_minus()?;
     cast(&mut expr.left, of.clone());
@@ -126,8 +126,8 @@ fn cast(expr: &mut Expr, to: DataType) {
     };
 }
 
-/// The type of an expression that is a date, a time, a timestamp or an interval; none for others. It does not look into
-/// chains of operators more often than it has to.
+/// Returns the type of an expression that is a date, a time, a timestamp or an interval; None for others. Avoids
+/// descending into chains of operators more than necessary.
 fn kind(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     use DataType::{Date32, Duration, Interval, Time64, Timestamp};
     let temporal = |of: DataType| {
@@ -165,7 +165,7 @@ fn kind(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     }
 }
 
-/// Gives dates beside timestamps the type of these; where the timestamps are dates with whole days more, they become
+/// Casts dates next to timestamps to the timestamp type; if the timestamps are dates plus whole days, casts them to
 /// dates instead.
 fn make_alike(values: &mut [Expr], schema: &DFSchema) {
     let kinds: Vec<_> = values.iter().map(|value| kind(value, schema)).collect();
@@ -188,12 +188,12 @@ fn make_alike(values: &mut [Expr], schema: &DFSchema) {
     }
 }
 
-/// Whether timestamps of the type hold all dates: those in nanoseconds end in 2262.
+/// Whether timestamps of the type can represent all dates: those in nanoseconds end in 2262.
 fn is_wide(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Timestamp(unit, _) if *unit != TimeUnit::Nanosecond)
 }
 
-/// `CAST(date AS TIMESTAMP) + interval` of whole days as `date + interval`.
+/// Rewrites `CAST(date AS TIMESTAMP) + interval` of whole days as `date + interval`.
 fn whole_days(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Plus | Operator::Minus), right }) =
         without_name(expr)
@@ -215,8 +215,8 @@ fn whole_days(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
         .then(|| Expr::BinaryExpr(BinaryExpr::new(date, *op, right.clone())))
 }
 
-/// Gives dates beside timestamps the type of these where no operator stands between them: BETWEEN, IN, CASE, `coalesce`
-/// and its kin, UNION. Before the types are settled.
+/// Casts dates next to timestamps where no operator connects them: BETWEEN, IN, CASE, `coalesce`
+/// and similar functions, UNION. Runs before type coercion.
 #[derive(Debug, Default)]
 pub struct DatesBesideTimestamps;
 
@@ -238,7 +238,7 @@ impl AnalyzerRule for DatesBesideTimestamps {
             let schema = merge_schema(&node.inputs());
             let rewritten =
                 map_named(node, |expr| expr.transform_up(|expr| alike_within(expr, &schema)))?;
-            // Types may be others than those that the planner took for nodes above as well.
+            // Types may differ from those that the planner assumed for nodes above.
             rewritten.data.recompute_schema().map(Transformed::yes)
         })
         .data()
@@ -310,7 +310,7 @@ fn alike_within(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }))
 }
 
-/// Whether a date and a timestamp get one type in an expression.
+/// Whether an expression mixes dates and timestamps that need one type.
 fn is_mixed(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
         Expr::Between(Between { expr, low, high, .. }) => {
@@ -361,7 +361,7 @@ fn alike_case(case: Case, schema: &DFSchema) -> Case {
     Case { expr: operand.flatten(), when_then_expr: branches.collect(), else_expr }
 }
 
-/// A UNION whose inputs have dates where others have timestamps.
+/// A UNION in which some inputs have dates where others have timestamps.
 fn union(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Union(union) = node else { return Ok(Transformed::no(node)) };
     let union = union_with_sibling_types(union)?;

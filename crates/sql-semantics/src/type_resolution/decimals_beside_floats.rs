@@ -1,13 +1,13 @@
-//! Decimals beside floats become floats, as in PostgreSQL: DataFusion compares both as decimals of 15 digits after the
-//! point, which few floats are, and no NaN is.
+//! Decimals next to floats become floats, as in PostgreSQL: DataFusion compares both as decimals of 15 digits after the
+//! point, which cannot represent most floats, nor NaN.
 //!
 //! ```text
 //! f > 1.5, coalesce(f, 0.1), f IN (0.1, 0.2), [f, 0.1]           1.5 is DOUBLE where f is DOUBLE or REAL
 //! CASE WHEN a THEN f ELSE 0.5 * b END, f IN (SELECT d …), USING (f)    so are other decimals
 //! ```
 //!
-//! [`make_floats`] does this while operators and calls are planned, [`DecimalsBesideFloats`] in the plan, where the types
-//! of all columns are known.
+//! [`make_floats`] does this while operators and calls are planned, [`DecimalsBesideFloats`] in the plan, where all
+//! column types are known.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ use super::sibling_types::has_one_type;
 use crate::arithmetic::float_of_literal;
 use atoll_sql_common::logical::{compares, map_named};
 
-/// Makes floats of the decimals, and of the lists of decimals, among values of which one is a float or a list of floats;
-/// whether there are some.
+/// If a value is a float or a list of floats, converts the decimals and lists of decimals among the values to floats;
+/// returns whether it converted any.
 pub(super) fn make_floats<'a>(
     values: impl Iterator<Item = &'a mut Expr>,
     schema: &DFSchema,
@@ -44,7 +44,7 @@ pub(super) fn make_floats<'a>(
     is_mixed
 }
 
-/// Makes a value the floats that [`as_floats`] returns for its type.
+/// Converts a value to the float type that [`as_floats`] returns for its type.
 pub(super) fn make_float(value: &mut Expr, floats: DataType) {
     let decimal = std::mem::take(value);
     *value = match float_of_literal(&decimal, &floats) {
@@ -53,7 +53,7 @@ pub(super) fn make_float(value: &mut Expr, floats: DataType) {
     };
 }
 
-/// The type that decimals, and lists of decimals, have as floats; none for other types.
+/// Returns the float type for decimals and lists of decimals; None for other types.
 pub(super) fn as_floats(of: &DataType) -> Option<DataType> {
     match of {
         of if of.is_decimal() => Some(DataType::Float64),
@@ -62,7 +62,7 @@ pub(super) fn as_floats(of: &DataType) -> Option<DataType> {
     }
 }
 
-/// The type of the innermost items of a list, or of a value that is none.
+/// Returns the type of a list's innermost items, or the type itself if it is not a list.
 fn item_type(of: &DataType) -> &DataType {
     match of {
         DataType::List(item) => item_type(item.data_type()),
@@ -70,7 +70,7 @@ fn item_type(of: &DataType) -> &DataType {
     }
 }
 
-/// Makes floats of the decimals beside floats in a plan, before its types are settled.
+/// Converts decimals next to floats in a plan, before type coercion.
 #[derive(Debug, Default)]
 pub struct DecimalsBesideFloats;
 
@@ -89,14 +89,14 @@ impl AnalyzerRule for DecimalsBesideFloats {
             }
             let schema = merge_schema(&node.inputs());
             let node = map_named(node, |expr| expr.transform_up(|expr| settle(expr, &schema)))?;
-            // Types may be others than those that the planner took for nodes above as well.
+            // Types may differ from those that the planner assumed for nodes above.
             node.data.recompute_schema().map(Transformed::yes)
         })
         .data()
     }
 }
 
-/// Makes floats of the decimals in a column of a UNION where another input has floats; whether there are some.
+/// Converts the decimals in a column of a UNION if another input has floats; returns whether it converted any.
 ///
 /// # Errors
 /// Those of the projections.
@@ -113,7 +113,7 @@ pub(super) fn union_of_floats(inputs: &mut [Arc<LogicalPlan>], at: usize) -> Res
     Ok(is_changed)
 }
 
-/// Makes floats of the decimals in a column of a plan.
+/// Converts the decimals in a column of a plan to floats.
 fn make_float_column(plan: &mut Arc<LogicalPlan>, at: usize) -> Result<()> {
     let columns = plan.schema().iter().enumerate().map(|(place, (table, field))| {
         let column = Expr::Column(Column::new(table.cloned(), field.name()));
@@ -128,7 +128,7 @@ fn make_float_column(plan: &mut Arc<LogicalPlan>, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether some node of a plan has floats among its columns.
+/// Whether any node of a plan has float columns.
 fn has_floats(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
@@ -147,7 +147,7 @@ fn are_mixed(one: &DataType, other: &DataType) -> bool {
     meet(one, other) || meet(other, one)
 }
 
-/// Makes floats of the decimals among the keys of a join.
+/// Converts the decimals among the keys of a join to floats.
 fn settle_keys(join: &mut Join) -> Result<()> {
     for (left, right) in &mut join.on {
         let left_type = left.get_type(join.left.schema())?;
@@ -158,13 +158,13 @@ fn settle_keys(join: &mut Join) -> Result<()> {
         for (key, of) in [(left, left_type), (right, right_type)] {
             as_floats(&of).into_iter().for_each(|floats| make_float(key, floats));
         }
-        // What USING stands for is known by now, and its keys need not be columns any more.
+        // USING has been resolved by now, and its keys may be other expressions than columns.
         join.join_constraint = JoinConstraint::On;
     }
     Ok(())
 }
 
-/// Makes floats of the decimals beside floats among the operands of an expression.
+/// Converts decimals next to floats among the operands of an expression.
 fn settle(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let is_changed = match &mut expr {
         Expr::BinaryExpr(binary) if compares(binary.op) => {
@@ -198,7 +198,7 @@ fn settle(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::new_transformed(expr, is_changed))
 }
 
-/// Makes a float of the value or of the column of a membership, where the other one is a float; whether it did.
+/// Converts the value or the column of an IN subquery if the other one is a float; returns whether it did.
 fn membership(value: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) -> Result<bool> {
     let value_type = value.get_type(schema)?;
     let plan = &mut subquery.subquery;

@@ -1,4 +1,4 @@
-//! A string literal beside a value of another type is a value of that type, as in PostgreSQL.
+//! A string literal next to a value of another type becomes a value of that type, as in PostgreSQL.
 //!
 //! ```text
 //! n = '010'              n = 10
@@ -12,8 +12,8 @@
 //! 7 // 2                 7 / 2, and trunc(a / b) where one of them is not an integer
 //! ```
 //!
-//! A literal with digits behind the point keeps them beside a decimal: `price = '3.149'` rounds nothing. Where no operator
-//! stands between them, `sibling_types` gives them their types.
+//! A literal keeps its fraction digits next to a decimal: `price = '3.149'` is not rounded. If no operator connects
+//! the values, `sibling_types` resolves the types.
 
 use std::sync::Arc;
 
@@ -99,8 +99,8 @@ impl ExprPlanner for TypedLiterals {
     }
 }
 
-/// Whether decimals may stand beside floats that DataFusion would make decimals of: in comparisons, and beside lists. Chains
-/// of operators are not looked into again for each of them.
+/// Whether decimals may be next to floats that DataFusion would turn into decimals: in comparisons, and next to lists.
+/// Does not search chains of operators again for each operator.
 fn may_mix_floats(expr: &RawBinaryExpr) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     let is_chain = |operand: &Expr| matches!(operand, Expr::BinaryExpr(_));
@@ -111,13 +111,13 @@ fn may_mix_floats(expr: &RawBinaryExpr) -> bool {
     }
 }
 
-/// Whether an operand of an operator is a list where the other one is.
+/// Whether an operand of an operator is a list if the other one is.
 fn relates_lists(op: &BinaryOperator) -> bool {
     use BinaryOperator::{ArrowAt, AtArrow, PGOverlap, StringConcat};
     matches!(op, ArrowAt | AtArrow | PGOverlap | StringConcat)
 }
 
-/// A parameter beside a list is one like it.
+/// A parameter next to a list is a list of the same type.
 fn type_list(operand: &mut Expr, other: &Expr, schema: &DFSchema) {
     let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = operand else { return };
     if let Ok(of @ DataType::List(_)) = other.get_type(schema) {
@@ -125,7 +125,7 @@ fn type_list(operand: &mut Expr, other: &Expr, schema: &DFSchema) {
     }
 }
 
-/// What is added to a moment or a date is not another one, which DataFusion takes a parameter for.
+/// A value added to a date or timestamp is not another one, although DataFusion assumes so for a parameter.
 fn type_addend(addend: &mut Expr, other: &Expr, schema: &DFSchema) {
     let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = addend else { return };
     let of = match other.get_type(schema) {
@@ -136,7 +136,7 @@ fn type_addend(addend: &mut Expr, other: &Expr, schema: &DFSchema) {
     *unknown = Some(Arc::new(Field::new("", of, true)));
 }
 
-/// The quotient of integers is an integer; that of other numbers loses its fraction.
+/// The quotient of integers is an integer; the quotient of other numbers is truncated.
 fn whole_quotient(
     mut expr: RawBinaryExpr,
     schema: &DFSchema,
@@ -149,7 +149,7 @@ fn whole_quotient(
     Ok(PlannerResult::Planned(trunc(vec![expr.left / expr.right])))
 }
 
-/// The text of a literal that is nothing but a string.
+/// Returns the text of a plain string literal.
 pub(super) fn text_of(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Literal(
@@ -162,7 +162,7 @@ pub(super) fn text_of(expr: &Expr) -> Option<String> {
     }
 }
 
-/// A string literal as what it is beside the other operand.
+/// Converts a string literal to the type that the other operand requires.
 fn typed(literal: Expr, text: &str, op: &BinaryOperator, other: &Expr, schema: &DFSchema) -> Expr {
     let Ok(of) = other.get_type(schema) else { return literal };
     let list =
@@ -178,7 +178,7 @@ fn typed(literal: Expr, text: &str, op: &BinaryOperator, other: &Expr, schema: &
     }
 }
 
-/// The type of a literal beside an operand of a type; none where it stays a string.
+/// Returns the type of a literal next to an operand of a type; None if it stays a string.
 fn wanted(op: &BinaryOperator, other: &DataType) -> Option<DataType> {
     use BinaryOperator::{
         And, Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or, Plus,
@@ -199,7 +199,7 @@ fn wanted(op: &BinaryOperator, other: &DataType) -> Option<DataType> {
     is_wanted.then(|| other.clone())
 }
 
-/// The list of a type that a text is in PostgreSQL's form.
+/// Parses a text in PostgreSQL's array form as a list of a type.
 pub(super) fn list_of(text: &str, of: &DataType) -> Option<Expr> {
     let DataType::List(item) = of else { return None };
     let item = item.data_type();
@@ -209,7 +209,7 @@ pub(super) fn list_of(text: &str, of: &DataType) -> Option<Expr> {
     Some(Expr::Literal(list, None))
 }
 
-/// A decimal of the digits of a text.
+/// Converts a text to a decimal with the same digits.
 pub(super) fn decimal_of(text: &str) -> Option<Expr> {
     let number = WrittenNumber::parse(text)?;
     let (whole, behind) = number.places();

@@ -1,13 +1,13 @@
-//! Types of literals, parameters and operands by what stands beside them, as in PostgreSQL's documentation (“Type
-//! Conversion”), while a statement is planned and before DataFusion settles the types of a plan.
+//! Type resolution of literals, parameters and operands from their context, as in PostgreSQL's documentation (“Type
+//! Conversion”), during planning and before DataFusion's type coercion.
 //!
-//! | file | what is written | what it becomes |
+//! | file | written | becomes |
 //! |---|---|---|
-//! | `literals` | `n = '5'`, `'1' + 1` | literals of the type beside them |
-//! | `narrow_numbers` | `n + 1`, `coalesce(n, 0)` | INTEGER where n is |
-//! | `sibling_marks`, `sibling_types` | `coalesce(d, '2024-01-01')`, `array_append(a, $1)` | literals and parameters of the types beside them |
+//! | `literals` | `n = '5'`, `'1' + 1` | literals of the type next to them |
+//! | `narrow_numbers` | `n + 1`, `coalesce(n, 0)` | INTEGER if n is INTEGER |
+//! | `sibling_marks`, `sibling_types` | `coalesce(d, '2024-01-01')`, `array_append(a, $1)` | literals and parameters of their siblings' types |
 //! | `decimals_beside_floats` | `f > 1.5`, `f IN (SELECT d …)` | decimals as floats |
-//! | `dates` | `d < now()`, `t2 - t1` | dates beside timestamps, and what lies between two of these |
+//! | `dates` | `d < now()`, `t2 - t1` | dates next to timestamps, and differences of timestamps |
 
 mod dates;
 mod decimals_beside_floats;

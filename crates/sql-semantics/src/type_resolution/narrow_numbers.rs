@@ -1,4 +1,4 @@
-//! A whole number beside integers of 32 bits or less is one of 32 bits, as in PostgreSQL: DataFusion reads all as BIGINT.
+//! An integer literal next to integers of at most 32 bits has 32 bits, as in PostgreSQL; DataFusion makes it BIGINT.
 //!
 //! ```text
 //! n + 1, -n * 2, n / 2       INTEGER where n is SMALLINT or INTEGER; what does not fit is an error
@@ -41,7 +41,7 @@ pub(super) fn takes_narrow(op: &BinaryOperator) -> bool {
     )
 }
 
-/// Narrows a number among the operands whose other one is as narrow.
+/// Narrows a literal operand if the other operand is as narrow.
 pub(super) fn narrow_operands(expr: &mut RawBinaryExpr, schema: &DFSchema) {
     let RawBinaryExpr { left, right, .. } = expr;
     match (small(left), small(right)) {
@@ -55,7 +55,7 @@ pub(super) fn narrow_operands(expr: &mut RawBinaryExpr, schema: &DFSchema) {
     }
 }
 
-/// Narrows numbers among values of one type, where the others are as narrow.
+/// Narrows literals among values of one type if the others are as narrow.
 pub(super) fn narrow_alike<'a>(values: impl Iterator<Item = &'a mut Expr>, schema: &DFSchema) {
     let values: Vec<_> = values.collect();
     let is_other = |value: &Expr| small(value).is_none() && !is_untyped(value);
@@ -66,7 +66,7 @@ pub(super) fn narrow_alike<'a>(values: impl Iterator<Item = &'a mut Expr>, schem
     }
 }
 
-/// Whether an operand is as narrow; a parameter without a type becomes so.
+/// Whether an operand is as narrow; an untyped parameter becomes so.
 fn type_as_narrow(operand: &mut Expr, schema: &DFSchema) -> bool {
     if let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = operand {
         *unknown = Some(Arc::new(Field::new("", DataType::Int32, true)));
@@ -75,7 +75,7 @@ fn type_as_narrow(operand: &mut Expr, schema: &DFSchema) -> bool {
     is_narrow(operand, schema)
 }
 
-/// Whether a value takes the type of others.
+/// Whether a value adopts the type of others.
 fn is_untyped(value: &Expr) -> bool {
     match value {
         Expr::Placeholder(Placeholder { field, .. }) => field.is_none(),
@@ -84,7 +84,7 @@ fn is_untyped(value: &Expr) -> bool {
     }
 }
 
-/// The number that a literal is, if 32 bits hold it; as in PostgreSQL the digits have to fit without their sign.
+/// Returns the value of a literal that fits 32 bits; as in PostgreSQL the digits must fit without their sign.
 fn small(expr: &Expr) -> Option<i32> {
     match expr {
         Expr::Literal(ScalarValue::Int64(Some(number)), _) => {
@@ -100,8 +100,8 @@ fn narrow(expr: &mut Expr) {
     }
 }
 
-/// Whether the type of an expression has no values that 32 bits do not hold. Of a chain of operators the operands are looked
-/// at, not the type of each part, which would be computed anew for every operator.
+/// Whether every value of an expression's type fits 32 bits. For a chain of operators this checks the operands, not
+/// the type of each part, which would be recomputed for every operator.
 fn is_narrow(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_arithmetic(*op) => {

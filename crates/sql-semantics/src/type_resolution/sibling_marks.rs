@@ -1,4 +1,4 @@
-//! Marks on expressions whose literals and parameters take the types of the values beside them, which only the planner
+//! Marks on expressions whose literals and parameters adopt the types of their siblings, which only the planner
 //! knows.
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //! VALUES (now()), ('2024-01-01')         VALUES (now()), ('2024-01-01' $beside now())
 //! ```
 //!
-//! The marks are operators because the planner of operators sees planned operands and their columns. The marks are made
-//! right before a statement is planned, so that no text contains them. `sibling_types` says what becomes of them.
+//! The marks are operators because the operator planner sees planned operands and their columns. They are added
+//! right before planning, so that no text contains them. `sibling_types` resolves them.
 
 use std::ops::ControlFlow;
 
@@ -23,16 +23,16 @@ use super::sibling_types::takes_alike;
 use atoll_sql_parse::dialect::tree;
 use atoll_sql_parse::syntax::{walk_expressions, walk_mut};
 
-/// Behind an expression whose parts have one type.
+/// Follows an expression whose parts have one type.
 pub(super) const ALIKE: &str = "$alike";
 
-/// Between a value of a column of VALUES and the others.
+/// Separates a value in a column of VALUES from the others.
 pub(super) const BESIDE: &str = "$beside";
 
-/// Values of a column of VALUES that are looked at to find its type.
+/// Maximum number of values that are inspected to find the type of a column of VALUES.
 const SIBLINGS_MAX: usize = 8;
 
-/// Marks such expressions of a statement.
+/// Marks such expressions in a statement.
 pub(crate) fn mark_siblings(statement: &mut Parsed) {
     let mut marks = Marks { inserts: false };
     let _: ControlFlow<()> = match statement {
@@ -46,13 +46,13 @@ pub(crate) fn mark_siblings(statement: &mut Parsed) {
     };
 }
 
-/// Marks such expressions within one.
+/// Marks such expressions inside an expression.
 pub(crate) fn mark_siblings_within(expr: &mut Expr) {
     let _: ControlFlow<()> = walk_mut(expr, &mut Marks { inserts: false });
 }
 
 struct Marks {
-    /// Whether the next query is what an INSERT writes: its values have the types of the table's columns.
+    /// Whether the next query is the source of an INSERT: its values have the types of the table's columns.
     inserts: bool,
 }
 
@@ -95,7 +95,7 @@ fn is_marked(expr: &Expr) -> bool {
         Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
             is_unknown(left) != is_unknown(right)
         }
-        // Other literals of these are found in the plan, whose types they do not change.
+        // Other literals are handled in the plan, whose types they do not change.
         Expr::Between { expr, .. } | Expr::InList { expr, .. } => tree::is_parameter(expr),
         _ => false,
     }
@@ -113,7 +113,7 @@ fn is_call_marked(function: &Function) -> bool {
     is_mixed(values) && takes_alike(&function.name.to_string().to_ascii_lowercase())
 }
 
-/// Whether literals or parameters stand beside other values, or there are numbers.
+/// Whether there are literals or parameters among other values, or numbers.
 fn is_mixed<'a>(values: impl Iterator<Item = &'a Expr>) -> bool {
     let (mut has_unknown, mut has_other) = (false, false);
     for value in values {
@@ -141,7 +141,7 @@ fn is_unknown(value: &Expr) -> bool {
     }
 }
 
-/// Whether a value is a number that is written out, with its sign.
+/// Whether a value is a numeric literal, possibly signed.
 fn is_number(value: &Expr) -> bool {
     match value {
         Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
@@ -151,7 +151,7 @@ fn is_number(value: &Expr) -> bool {
     }
 }
 
-/// Whether a value has a number with a point in it, which makes it a decimal: beside floats it is a float.
+/// Whether a value contains a number with a decimal point: next to floats it is a float.
 fn has_point(value: &Expr) -> bool {
     let is_decimal = |value: &Expr| match value {
         Expr::Value(value) => {
@@ -177,7 +177,7 @@ fn mark_values(body: &mut SetExpr) {
     }
 }
 
-/// Marks literals and parameters of the columns of VALUES that have other values.
+/// Marks literals and parameters in columns of VALUES that also have other values.
 fn mark_columns(values: &mut Values) {
     if values.rows.len() < 2 {
         return;
@@ -190,7 +190,7 @@ fn mark_columns(values: &mut Values) {
             continue;
         }
         let others = siblings(cells());
-        // Beside numbers alone DataFusion takes texts for numbers.
+        // If all others are numbers, DataFusion converts the texts to numbers.
         if others.is_empty() || !has_parameters && others.iter().all(is_number) {
             continue;
         }
@@ -204,7 +204,7 @@ fn mark_columns(values: &mut Values) {
     }
 }
 
-/// Values that may tell the type of a column: of numbers the first whole one and the first with a point.
+/// Returns values that may determine the type of a column: of numbers the first integer and the first decimal.
 fn siblings<'a>(cells: impl Iterator<Item = &'a Expr>) -> Vec<Expr> {
     let (mut found, mut has_whole, mut has_fraction) = (Vec::new(), false, false);
     for cell in cells.filter(|cell| !is_unknown(cell) && !tree::is_null(cell)) {
@@ -224,7 +224,7 @@ fn siblings<'a>(cells: impl Iterator<Item = &'a Expr>) -> Vec<Expr> {
     found
 }
 
-/// An expression whose planned form has all of these.
+/// Builds an expression whose planned form contains all of these.
 fn one_of(mut values: Vec<Expr>) -> Expr {
     let Some(last) = values.pop() else { return Expr::value(Value::Null) };
     if values.is_empty() {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_beside_other_values_are_marked() {
+    fn literals_next_to_other_values_are_marked() {
         for (sql, expected) in [
             ("SELECT coalesce(a, 'x')", "SELECT coalesce(a, 'x') $alike true"),
             (

@@ -1,4 +1,4 @@
-//! String literals and parameters have no type of their own: they take that of the values beside them, as in PostgreSQL
+//! String literals and parameters have no type of their own: they adopt that of their sibling values, as in PostgreSQL
 //! (“UNION, CASE, and Related Constructs”, and functions of `anycompatible`).
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //! d BETWEEN '2024-01-01' AND $1  both are dates
 //! ```
 //!
-//! A literal that is not a value of the type is an error, as is `n = 'x'`. Beside texts all stay texts.
+//! A literal that is not a value of the type is an error, as is `n = 'x'`. Next to texts all values stay texts.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::literals::{decimal_of, list_of, text_of};
 use super::narrow_numbers::narrow_alike;
 use crate::arithmetic::convert;
 
-/// Functions all of whose arguments have one type.
+/// Functions whose arguments all have one type.
 const ALIKE: [&str; 9] = [
     "coalesce",
     "greatest",
@@ -35,21 +35,21 @@ const ALIKE: [&str; 9] = [
     "array_value",
 ];
 
-/// What the arguments of a function of lists are to one another.
+/// How the arguments of a list function relate to one another.
 enum Arguments {
-    /// A list, and then elements of it.
+    /// A list, followed by elements.
     ListFirst,
-    /// An element, and then a list.
+    /// An element, followed by a list.
     ListLast,
     Lists,
 }
 
-/// Whether arguments of a function of this name take the types of others.
+/// Whether arguments of the function with this name adopt the types of others.
 pub(super) fn takes_alike(name: &str) -> bool {
     has_one_type(name) || of_lists(name).is_some()
 }
 
-/// Whether all arguments of a function of this name have one type.
+/// Whether all arguments of the function with this name have one type.
 pub(super) fn has_one_type(name: &str) -> bool {
     ALIKE.contains(&name)
 }
@@ -67,13 +67,13 @@ fn of_lists(name: &str) -> Option<Arguments> {
     })
 }
 
-/// An expression with the types of the literals and parameters in it that have siblings.
+/// Resolves the types of literals and parameters that have siblings in an expression.
 ///
 /// # Errors
-/// For literals that are not values of these types.
+/// If a literal is not a value of its sibling's type.
 pub(super) fn with_sibling_types(mut expr: Expr, schema: &DFSchema) -> Result<Expr> {
     match &mut expr {
-        // A function that is called by its other name.
+        // A function called by an alias.
         Expr::Alias(alias) => {
             let call = std::mem::take(alias.expr.as_mut());
             *alias.expr = with_sibling_types(call, schema)?;
@@ -109,11 +109,11 @@ pub(super) fn with_sibling_types(mut expr: Expr, schema: &DFSchema) -> Result<Ex
     Ok(expr)
 }
 
-/// A UNION whose literals have the types of the columns above or below them. Beside numbers a text that is not one stays a
-/// text, as in DuckDB.
+/// Gives literals in a UNION the types of the columns above or below them. Next to numbers a text that is not a number
+/// stays a text, as in DuckDB.
 ///
 /// # Errors
-/// For literals that are not values of these types.
+/// If a literal is not a value of the column's type.
 pub(super) fn union_with_sibling_types(mut union: Union) -> Result<Union> {
     let mut is_changed = false;
     for at in 0..union.schema.fields().len() {
@@ -141,7 +141,7 @@ fn literal_of_union(text: &str, of: &DataType) -> Result<Option<Expr>> {
     }
 }
 
-/// The type of the columns at a place that are not literals, where some are.
+/// Returns the type of the non-literal columns at a position, if there are any.
 fn common_of_inputs(inputs: &[Arc<LogicalPlan>], at: usize) -> Option<DataType> {
     if !inputs.iter().any(|input| literal_at(input, at).is_some()) {
         return None;
@@ -150,7 +150,7 @@ fn common_of_inputs(inputs: &[Arc<LogicalPlan>], at: usize) -> Option<DataType> 
     common(others.map(|input| Some(input.schema().field(at).data_type().clone())))
 }
 
-/// The text of a column that is a string literal.
+/// Returns the text of a column that is a string literal.
 fn literal_at(input: &LogicalPlan, at: usize) -> Option<String> {
     let LogicalPlan::Projection(projection) = input else { return None };
     let mut expr = projection.expr.get(at)?;
@@ -160,7 +160,7 @@ fn literal_at(input: &LogicalPlan, at: usize) -> Option<String> {
     text_of(expr)
 }
 
-/// A projection with another value in a column.
+/// Replaces a column's value in a projection.
 fn with_column(input: &LogicalPlan, at: usize, value: Expr) -> Result<LogicalPlan> {
     let LogicalPlan::Projection(projection) = input else { return Ok(input.clone()) };
     let mut exprs = projection.expr.clone();
@@ -250,12 +250,12 @@ pub(super) fn typed_beside(mut value: Expr, others: &Expr, schema: &DFSchema) ->
     Ok(value)
 }
 
-/// Whether a planned value is a string literal, or a parameter of no type.
+/// Whether a planned value is a string literal or an untyped parameter.
 pub(super) fn is_unknown(value: &Expr) -> bool {
     matches!(value, Expr::Placeholder(Placeholder { field: None, .. })) || text_of(value).is_some()
 }
 
-/// The type that values have in common; none where one has no type, or they have none in common.
+/// Returns the common type of values; None if one has no type, or if there is no common type.
 fn common_type<'a>(values: impl Iterator<Item = &'a Expr>, schema: &DFSchema) -> Option<DataType> {
     common(values.map(|value| value.get_type(schema).ok()))
 }
@@ -275,7 +275,7 @@ fn common(types: impl Iterator<Item = Option<DataType>>) -> Option<DataType> {
     (common != DataType::Null).then_some(common)
 }
 
-/// Gives a literal or a parameter a type.
+/// Gives a literal or parameter a type.
 fn take_type(unknown: &mut Expr, of: &DataType) -> Result<()> {
     if let Expr::Placeholder(Placeholder { field, .. }) = unknown {
         *field = Some(Arc::new(Field::new("", of.clone(), true)));
@@ -289,7 +289,7 @@ fn take_type(unknown: &mut Expr, of: &DataType) -> Result<()> {
     Ok(())
 }
 
-/// A literal of a type; none where it stays a text.
+/// Returns a literal of a type; None if it stays a text.
 fn literal(text: &str, of: &DataType) -> Result<Option<Expr>> {
     use DataType::{Binary, Boolean, Date32, Interval, List, Time64, Timestamp};
     let value = |of: &DataType| -> Result<ScalarValue> {
@@ -307,7 +307,7 @@ fn literal(text: &str, of: &DataType) -> Result<Option<Expr>> {
             Some(list) => list,
             None => Expr::Literal(value(of)?, None),
         },
-        // What a text means depends on the session's time zone, and on the day.
+        // The meaning of a text depends on the session's time zone and the current day.
         Date32 | Timestamp(..) | Time64(_) | Interval(_) => {
             value(of)?;
             Expr::Cast(Cast::new(

@@ -1,5 +1,5 @@
-//! Volatile calls that DataFusion does not take for constants: it takes whatever is computed of constants alone for one,
-//! `nextval('s')` too, and drops a sort by it.
+//! Hides constant arguments of volatile calls: DataFusion treats every call over constants as a constant, even
+//! `nextval('s')`, and drops a sort by it.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -14,7 +14,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 
-/// The expression in which the parts that call volatile functions with constants hide these from DataFusion.
+/// Wraps the parts that call volatile functions with constant arguments only.
 pub(super) fn with_called(expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
     let hidden = Arc::clone(expr).transform_up(|expr| {
         let is_hidden = expr.is_volatile_node()
@@ -28,7 +28,7 @@ pub(super) fn with_called(expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn Physic
     hidden.data()
 }
 
-/// A volatile expression without columns, as one without parts.
+/// A volatile expression without columns, which hides its children.
 #[derive(Debug, Eq)]
 struct Called(Arc<dyn PhysicalExpr>);
 

@@ -1,4 +1,4 @@
-//! The logical rule by which columns of volatile calls are computed where and as often as a query says.
+//! The logical rule that computes columns of volatile calls where and as often as a query says.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use super::once::once;
 use super::shared::has_calls;
 use atoll_sql_common::logical::map_named;
 
-/// Puts a fence over every projection, aggregate and window that makes volatile calls, below which it is computed for
-/// all rows, read or not: DataFusion drops columns that nothing above reads, and computes a column that one branch of a
-/// CASE reads in that branch.
+/// Fences every projection, aggregate and window that makes volatile calls, so that the calls are made for
+/// all rows, even if unused: DataFusion drops unused columns, and moves a column that only one branch of a
+/// CASE reads into that branch.
 ///
-/// What a sorted query selects by volatile calls is computed behind the sort, as in PostgreSQL, so that
-/// `SELECT nextval('s'), x FROM t ORDER BY x` counts in the order of its rows.
+/// Volatile calls in the select list of a sorted query are evaluated after the sort, as in PostgreSQL, so
+/// `SELECT nextval('s'), x FROM t ORDER BY x` counts in row order.
 #[derive(Debug)]
 pub struct VolatileColumns;
 
@@ -61,7 +61,7 @@ fn fence(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     if !exprs.iter().any(|expr| expr.is_volatile()) {
         return Ok(Transformed::no(node));
     }
-    // The columns of an aggregate over sets of keys are not those of its expressions alone; a window has its own last.
+    // With grouping sets, an aggregate has more columns than its expressions; a window's own columns come last.
     let columns = node.schema().columns();
     let of_input = columns.len().saturating_sub(exprs.len());
     let called: Vec<Column> = match &node {
@@ -84,7 +84,7 @@ fn without_fence(plan: LogicalPlan) -> Result<LogicalPlan> {
     }
 }
 
-/// A sort over what volatile calls give, which does not sort by that, below these calls.
+/// Moves a sort below volatile calls that it does not sort by.
 fn behind_sort(sort: Sort) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Projection(projection) = sort.input.as_ref() else {
         return Ok(Transformed::no(LogicalPlan::Sort(sort)));

@@ -1,4 +1,4 @@
-//! The fence that filters do not pass, and the physical rule that keeps filters above the volatile calls
+//! The fence that stops filters, and the physical rule that keeps filters above the volatile calls
 //! whose results they test.
 
 use std::collections::HashSet;
@@ -15,8 +15,8 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use super::called::with_called;
 use atoll_sql_common::operator::{OperatorRule, PassThrough, PassThroughExec};
 
-/// Puts a [`FenceExec`] over every projection that makes volatile calls. A projection of DataFusion
-/// 55 hands filters on its columns down as filters on the calls that make them.
+/// Puts a [`FenceExec`] over every projection that makes volatile calls. A projection in DataFusion
+/// 55 pushes filters on its columns down as filters on the calls that compute them.
 #[derive(Debug)]
 pub struct VolatileFences;
 
@@ -42,18 +42,18 @@ impl OperatorRule for VolatileFences {
     }
 }
 
-/// Passes rows on, and down only filters on columns for which it is open.
+/// Passes rows on, and only pushes down filters on certain columns.
 pub type FenceExec = PassThroughExec<Fence>;
 
-/// Which filters may sink below a [`FenceExec`].
+/// Which filters may be pushed below a [`FenceExec`].
 #[derive(Clone, Debug)]
 pub struct Fence {
-    /// Those that read only columns with these numbers; none where no filter may.
+    /// Those that only reference columns with these indices; None if no filter may pass.
     open: Option<HashSet<usize>>,
 }
 
 impl Fence {
-    /// A fence that filters pass which name only these columns.
+    /// A fence for filters that only reference these columns.
     pub fn open_for(
         columns: HashSet<usize>,
         input: &Arc<dyn ExecutionPlan>,
@@ -61,7 +61,7 @@ impl Fence {
         FenceExec::plan(input, Self { open: Some(columns) })
     }
 
-    /// A fence that no filter passes.
+    /// A fence that stops all filters.
     pub(crate) fn closed(input: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         FenceExec::plan(input, Self { open: None })
     }
@@ -75,7 +75,7 @@ impl Fence {
 impl PassThrough for Fence {
     const NAME: &'static str = "FenceExec";
 
-    /// Rows that are known to be so many are computed nevertheless.
+    /// Rows are computed even if their number is known.
     fn statistics(&self, input: &Arc<Statistics>) -> Arc<Statistics> {
         match self.open {
             Some(_) => Arc::clone(input),

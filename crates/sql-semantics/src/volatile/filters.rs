@@ -15,8 +15,8 @@ use super::shared::has_calls;
 /// Name of that column.
 const CALLED: &str = "__called";
 
-/// Puts what a filter asks of volatile calls into a column below it: filters on such a column stay above
-/// the projection that makes it, and the projection stays where it is.
+/// Moves the volatile calls of a filter into a column below it: filters on such a column stay above
+/// the projection that computes it, and the projection stays where it is.
 ///
 /// ```text
 ///                             Projection: g
@@ -58,7 +58,7 @@ fn of_filter(filter: Filter) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(filtered(split_conjunction_owned(predicate), input)?))
 }
 
-/// An inner join's conditions hold for pairs of rows, as those of a filter over the join do. Those of an outer join stay.
+/// An inner join's conditions apply to pairs of rows, like a filter above the join. Those of an outer join stay.
 fn of_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     let (volatile, on): (Vec<_>, Vec<_>) = std::mem::take(&mut join.on)
         .into_iter()
@@ -89,14 +89,14 @@ fn of_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Join(join)))
 }
 
-/// Whether every row of the plan belongs to one row of what a filter on it could sink to.
+/// Whether every row of the plan comes from one row of any input that a filter could be pushed to.
 fn is_row_by_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::TableScan(_)
         | LogicalPlan::Values(_)
         | LogicalPlan::EmptyRelation(_)
         | LogicalPlan::Limit(_) => true,
-        // Two filters become one, in which equal calls are one call.
+        // Two filters become one, in which equal calls become one call.
         LogicalPlan::Filter(filter) => {
             !filter.predicate.is_volatile() && is_row_by_row(&filter.input)
         }
@@ -109,7 +109,7 @@ fn is_row_by_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The rows of `input` that pass all predicates, those without calls first.
+/// Filters `input` by all predicates; those without calls come first.
 fn filtered(predicates: Vec<Expr>, mut input: Arc<LogicalPlan>) -> Result<LogicalPlan> {
     let (volatile, stable): (Vec<_>, Vec<_>) = predicates.into_iter().partition(Expr::is_volatile);
     if let Some(stable) = conjunction(stable) {
@@ -117,7 +117,7 @@ fn filtered(predicates: Vec<Expr>, mut input: Arc<LogicalPlan>) -> Result<Logica
     }
     let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
     let Some(volatile) = conjunction(volatile) else { return Ok(Arc::unwrap_or_clone(input)) };
-    // What names a value of an outer query cannot move out of the filter.
+    // References to an outer query cannot move out of the filter.
     if volatile.contains_outer() {
         return Ok(LogicalPlan::Filter(Filter::try_new(volatile, input)?));
     }

@@ -18,37 +18,37 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
 use super::fence::Fence;
 
-/// Rows with columns that are computed below it, read or not.
+/// Passes on rows with columns that are always computed below it, even if unused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FenceNode {
     input: LogicalPlan,
-    /// The results of volatile calls.
+    /// The columns with results of volatile calls.
     called: Vec<Column>,
-    /// Whether no filter sinks below it, whatever it reads.
+    /// Whether no filter may be pushed below it, whatever it references.
     is_closed: bool,
 }
 
-/// The rows of a plan below which no filter sinks.
+/// Fences a plan so that no filter is pushed below.
 pub fn barred(input: LogicalPlan) -> LogicalPlan {
     let node = Arc::new(FenceNode { input, called: Vec::new(), is_closed: true });
     LogicalPlan::Extension(Extension { node })
 }
 
-/// Whether a plan is one of those.
+/// Whether a plan is such a fence.
 pub fn is_barred(plan: &LogicalPlan) -> bool {
     let LogicalPlan::Extension(Extension { node }) = plan else { return false };
     node.as_any().downcast_ref::<FenceNode>().is_some_and(|fence| fence.is_closed)
 }
 
-/// The rows of a plan some columns of which are the results of volatile calls. The projection tells DataFusion's rules
-/// about IN what its column is.
+/// Fences a plan, some of whose columns are results of volatile calls. The projection gives DataFusion's rules
+/// about IN a named column.
 pub(super) fn fenced(input: LogicalPlan, called: Vec<Column>) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
     let node = Arc::new(FenceNode { input, called, is_closed: false });
     LogicalPlanBuilder::from(LogicalPlan::Extension(Extension { node })).project(columns)?.build()
 }
 
-/// The same without the fence, if it is one.
+/// Removes the fence, if there is one.
 pub(super) fn unfenced(plan: LogicalPlan) -> LogicalPlan {
     let fence = match &plan {
         LogicalPlan::Projection(projection) => match projection.input.as_ref() {
@@ -96,7 +96,7 @@ impl UserDefinedLogicalNodeCore for FenceNode {
         Vec::new()
     }
 
-    /// A filter on what is not called may sink: the calls are then made for fewer rows, as in PostgreSQL.
+    /// A filter on other columns may be pushed down: the calls are then made for fewer rows, as in PostgreSQL.
     fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
         match self.is_closed {
             true => {

@@ -1,4 +1,4 @@
-//! `coalesce` with a volatile argument, which DataFusion writes twice: `coalesce(nextval('s'), 0)` would count twice.
+//! `coalesce` with a volatile argument, which DataFusion evaluates twice: `coalesce(nextval('s'), 0)` skips values.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,7 +18,7 @@ use crate::arithmetic::{Failure, failure};
 static FUNCTION: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(CoalesceOnce::default())));
 
-/// The expression as a function whose arguments are computed once, where it is such a `coalesce`.
+/// Rewrites such a `coalesce` as a function that evaluates its arguments once.
 pub(super) fn once(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
         Expr::ScalarFunction(call) if is_coalesce(&call, schema) => {
@@ -29,7 +29,7 @@ pub(super) fn once(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-/// Whether a call computes a volatile argument twice, and may compute those behind it for all rows.
+/// Whether a call evaluates a volatile argument twice, and may evaluate the following ones for all rows.
 fn is_coalesce(call: &ScalarFunction, schema: &DFSchema) -> bool {
     if !matches!(call.func.name(), "coalesce" | "nvl") {
         return false;

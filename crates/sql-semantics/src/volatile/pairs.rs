@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 static FUNCTION: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(OfPair::default())));
 
-/// The condition as one that reads both sides of a join, so that it stays there; none where a side has no columns.
+/// Makes the condition reference both sides of a join, so that it stays there; None if a side has no columns.
 pub(super) fn of_pair(condition: Expr, join: &Join) -> Option<Expr> {
     let mut args = vec![condition];
     for side in [&join.left, &join.right] {
@@ -21,7 +21,7 @@ pub(super) fn of_pair(condition: Expr, join: &Join) -> Option<Expr> {
     Some(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&FUNCTION), args)))
 }
 
-/// Returns its first argument; the others are columns of which it only tells the plan.
+/// Returns its first argument; the others are columns that only the plan sees.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfPair {
     signature: Signature,

@@ -1,5 +1,5 @@
-//! Rows that a query reads in several places, and that are computed once for all of them: those of a name of WITH that
-//! stands for volatile calls, and of a plan around correlated subqueries that would be other rows when it is read again.
+//! Rows that a query reads in several places and that are computed once for all of them: those of a CTE with
+//! volatile calls, and of a plan around correlated subqueries whose rows would differ if it were read again.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -38,17 +38,17 @@ use atoll_sql_common::operator::{PassThrough, PassThroughExec};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SharedNode {
     input: LogicalPlan,
-    /// The same in all places.
+    /// Identical in all places.
     number: u64,
 }
 
-/// The rows of a plan, to be read in each place of a query that has a copy of what this returns. A limit that leaves all
-/// rows keeps filters from sinking below one of the copies.
+/// Shares the rows of a plan among all copies of the result within a query. A limit that keeps all
+/// rows stops filters from being pushed below one of the copies.
 pub fn shared(plan: LogicalPlan) -> Result<LogicalPlan> {
     shared_as(plan, next())
 }
 
-/// A number that no other rows have.
+/// A unique number.
 fn next() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Atomic::Relaxed)
@@ -60,12 +60,12 @@ fn shared_as(input: LogicalPlan, number: u64) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(plan).limit(0, Some(usize::MAX >> 1))?.build()
 }
 
-/// Whether a plan reads what the last step of a recursive query has found: it has other rows in each step, so they cannot
-/// be kept for all.
+/// Whether a plan reads the working table of a recursive query: its rows differ in each step, so they cannot
+/// be shared.
 pub fn is_in_recursion(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
-        // Its own steps are inside of it.
+        // Its own recursive queries are inside it.
         if matches!(node, LogicalPlan::RecursiveQuery(_)) {
             return Ok(TreeNodeRecursion::Jump);
         }
@@ -77,7 +77,7 @@ pub fn is_in_recursion(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// Whether a node has the same rows wherever a query reads it, whatever is below.
+/// Whether a node returns the same rows wherever a query reads it, regardless of its inputs.
 pub fn is_shared(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Limit(limit) => is_shared(&limit.input),
@@ -86,9 +86,9 @@ pub fn is_shared(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The plan with those of these names of WITH computed once that stand for volatile calls: DataFusion 55 computes the
-/// query of a WITH for each place that names it, so that `random()` in it would give other values in each. Its places
-/// have one plan in common, which no two subqueries have that are only written alike.
+/// Evaluates these CTEs once if they contain volatile calls: DataFusion 55 evaluates a CTE's
+/// query again for each reference, so `random()` in it would return different values. All references
+/// share one plan; two subqueries that only look alike do not.
 pub fn share_ctes(plan: LogicalPlan, names: &[TableReference]) -> Result<LogicalPlan> {
     let mut places: HashMap<*const LogicalPlan, usize> = HashMap::new();
     plan.apply_with_subqueries(|node| {
@@ -103,7 +103,7 @@ pub fn share_ctes(plan: LogicalPlan, names: &[TableReference]) -> Result<Logical
         return Ok(plan);
     }
     let mut known: HashMap<*const LogicalPlan, u64> = HashMap::new();
-    // The plan stays as it is while its parts are known by where they are.
+    // The plan must stay in place while its parts are identified by address.
     let copy = plan.clone();
     copy.transform_down_with_subqueries(|node| {
         let LogicalPlan::SubqueryAlias(alias) = &node else { return Ok(Transformed::no(node)) };
@@ -130,7 +130,7 @@ pub fn share_ctes(plan: LogicalPlan, names: &[TableReference]) -> Result<Logical
     .data()
 }
 
-/// Whether the functions that a plan calls give other values each time that it is read.
+/// Whether a plan calls functions that return different values each time.
 pub fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
     calls(plan, |node| !is_shared(node))
 }
@@ -217,7 +217,7 @@ impl ExtensionPlanner for SharedPlanner {
     }
 }
 
-/// Reads the rows of its input, or those that another place has read of the same.
+/// Reads the rows of its input, or the rows that another place has already read.
 #[derive(Clone)]
 struct Share {
     kept: Arc<Kept>,
@@ -230,7 +230,7 @@ impl fmt::Debug for Share {
     }
 }
 
-/// The rows, as soon as a place has asked for them.
+/// The rows, once a place has requested them.
 #[derive(Default)]
 struct Kept(Mutex<Option<AllRows>>);
 
@@ -238,7 +238,7 @@ type AllRows = SharedFuture<BoxFuture<'static, Result<Arc<Rows>, Arc<DataFusionE
 
 struct Rows {
     batches: Vec<RecordBatch>,
-    /// What they are charged.
+    /// Memory reserved for the rows.
     _charge: MemoryReservation,
 }
 
@@ -288,7 +288,7 @@ impl PassThrough for Share {
             let rows = rows.await.map_err(DataFusionError::Shared)?;
             let count = rows.batches.len();
             Ok::<_, DataFusionError>(stream::iter((0..count).map(move |at| {
-                // The same types, but places differ in what they know of NULLs.
+                // The types are the same, but places may differ in nullability.
                 let columns = rows.batches[at].columns().to_vec();
                 RecordBatch::try_new(Arc::clone(&own), columns).map_err(DataFusionError::from)
             })))

@@ -1,7 +1,7 @@
-//! Sets of numbers as the kernel takes them: bit `n` of an array of words stands for number `n`.
+//! Sets of numbers in the kernel's format: bit `n` of an array of words is number `n`.
 
-/// Largest number a bitmap holds. Linux builds stop at 1024 nodes and 8192 cpus; the bound keeps
-/// hostile input from asking for gigabytes of zeros.
+/// Largest number in a bitmap. Linux builds have at most 1024 nodes and 8192 cpus; the limit keeps hostile input from
+/// demanding gigabytes of zeros.
 pub const BITMAP_NUMBER_MAX: u32 = 65_535;
 
 /// A set of node or cpu numbers, in the kernel's layout and never longer than its highest number
@@ -55,7 +55,7 @@ impl Bitmap {
         self.words.len() * 64
     }
 
-    /// The numbers in rising order.
+    /// The numbers in ascending order.
     pub fn numbers(&self) -> Vec<u32> {
         let mut numbers = Vec::new();
         for (at, word) in self.words.iter().enumerate() {

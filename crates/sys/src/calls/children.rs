@@ -1,4 +1,4 @@
-//! Child processes: tied to their parent, sent signals, waited for with what they used.
+//! Child processes: tying them to their parent, sending signals, and waiting for them with resource usage.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -17,7 +17,7 @@ pub enum Ending {
     Signal(i32),
 }
 
-/// A child that ended, with what it and the children it waited for used.
+/// An ended child, with the resource usage of it and of the children it waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedChild {
     /// How it ended.
@@ -34,8 +34,8 @@ pub struct EndedChild {
     pub resident_kib_max: u64,
 }
 
-/// Has a child end with the *thread* that starts it, by this signal, and start with this mask. The
-/// thread that calls [`Command::spawn`] must therefore live as long as the child.
+/// Makes a child receive this signal when the *thread* that starts it ends, and start with this mask. The thread that
+/// calls [`Command::spawn`] must therefore live as long as the child.
 #[doc(alias = "prctl")]
 #[doc(alias = "PR_SET_PDEATHSIG")]
 pub fn tie_to_parent(command: &mut Command, signal: i32, mask: SignalMask) {
@@ -63,8 +63,8 @@ pub fn tie_to_parent(command: &mut Command, signal: i32, mask: SignalMask) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Has a child inherit descriptors under the numbers that they have here. They stay open here until
-/// [`Command::spawn`]; a program that takes paths opens `/proc/self/fd/N`.
+/// Makes a child inherit descriptors with the same numbers. They must stay open here until [`Command::spawn`]; a
+/// program that takes paths opens `/proc/self/fd/N`.
 #[doc(alias = "FD_CLOEXEC")]
 pub fn pass_on(command: &mut Command, descriptors: &[BorrowedFd<'_>]) {
     let numbers: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
@@ -105,7 +105,7 @@ fn kill(number: i32, sign: i32, signal: i32) -> Result<(), CallError> {
     }
 }
 
-/// How a child ended, if it has; it is then gone. Returns at once.
+/// Reaps a child if it has ended. Does not block.
 #[doc(alias = "wait4")]
 pub fn ended_child(pid: i32) -> Result<Option<EndedChild>, CallError> {
     if pid < 2 {

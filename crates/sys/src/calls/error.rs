@@ -1,4 +1,4 @@
-//! The one error of all calls: which call, and the kernel's errno.
+//! The common error of all calls: the call and the kernel's errno.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct CallError {
     pub errno: i32,
 }
 
-/// What kind of answer an error asks for.
+/// The kind of an error, by how a caller should react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallErrorKind {
     /// The kernel lacks the call (`ENOSYS`, `EOPNOTSUPP`): it never works here.
@@ -31,8 +31,8 @@ impl CallError {
         Self { call, errno }
     }
 
-    /// What kind of answer it asks for. `EINVAL` counts as failed: whether it means a mode this
-    /// kernel does not know or a wrong argument, only the caller can tell.
+    /// Its kind. `EINVAL` counts as failed: only the caller knows whether it means an unsupported mode or a wrong
+    /// argument.
     pub fn kind(&self) -> CallErrorKind {
         match self.errno {
             libc::ENOSYS | libc::EOPNOTSUPP => CallErrorKind::Unsupported,

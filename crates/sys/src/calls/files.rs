@@ -1,4 +1,4 @@
-//! Files without a name, and the name they get when they are whole.
+//! Unnamed files, which get a name when they are complete, and other file calls.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -10,15 +10,15 @@ use std::path::Path;
 
 use super::CallError;
 
-/// A new file in a directory, without a name: it is gone with its last descriptor, whatever ends the
-/// process. Not every file system has such files.
+/// Creates an unnamed file in a directory: it disappears with its last descriptor, however the process ends. Not every
+/// file system supports this.
 #[doc(alias = "O_TMPFILE")]
 pub fn open_unnamed(directory: &Path, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(mode).custom_flags(libc::O_TMPFILE).open(directory)
 }
 
-/// Gives a file that was opened without a name its first one, which must be free.
+/// Gives an unnamed file its first name, which must be free.
 #[doc(alias = "AT_SYMLINK_FOLLOW")]
 pub fn linkat_unnamed(file: &File, path: &Path) -> io::Result<()> {
     let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
@@ -34,8 +34,7 @@ pub fn linkat_unnamed(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Has the kernel begin to write what is dirty of a file to the disk, without waiting: a hint, which promises
-/// nothing.
+/// Starts writeback of a file's dirty pages without waiting: a hint without guarantees.
 #[doc(alias = "SYNC_FILE_RANGE_WRITE")]
 pub fn sync_file_range_write(file: &File) -> Result<(), CallError> {
     // SAFETY: the descriptor is open for as long as the file is borrowed; no memory is handed over.
@@ -45,8 +44,8 @@ pub fn sync_file_range_write(file: &File) -> Result<(), CallError> {
     }
 }
 
-/// The standard output, for the caller alone: what anything else in this process, or a program that it starts, prints from
-/// now on goes to standard error. Until then nothing may be waiting in the buffer of the standard output.
+/// Takes the standard output for the caller alone: everything else that this process, or a program that it starts,
+/// prints from now on goes to standard error. The buffer of the standard output must be empty.
 #[doc(alias = "dup2")]
 pub fn take_standard_output() -> io::Result<File> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
@@ -57,7 +56,7 @@ pub fn take_standard_output() -> io::Result<File> {
     }
 }
 
-/// Raises the number of files that this process may have open to the most that it is allowed.
+/// Raises the limit of open files of this process to its hard limit.
 #[doc(alias = "setrlimit")]
 #[doc(alias = "RLIMIT_NOFILE")]
 pub fn raise_open_files() -> Result<(), CallError> {

@@ -1,4 +1,4 @@
-//! Anonymous mappings and what can be asked of their pages.
+//! Anonymous mappings and operations on their pages.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -83,7 +83,7 @@ pub unsafe fn touch_pages(start: NonNull<u8>, len: usize) {
     }
 }
 
-/// For each page of the range, whether it is in memory. `start` is a multiple of the page size.
+/// Whether each page of the range is resident. `start` is a multiple of the page size.
 #[doc(alias = "resident")]
 pub fn mincore(start: usize, len: usize) -> Result<Vec<bool>, CallError> {
     let mut present = vec![0_u8; len.div_ceil(page_size())];

@@ -1,9 +1,8 @@
 //! Linux calls that no crate wraps well: memory policy, page homes, mappings and thread affinity.
 //!
-//! Raw integers and slices go in, a [`CallError`] with the errno comes out; what an error means for
-//! placement is the caller's to say. Functions carry the name of the system call, and an address
-//! is a plain `usize` wherever the kernel itself checks it and leaves the contents alone: such a
-//! call cannot break memory safety, so it is not `unsafe`.
+//! Functions take raw integers and slices and return a [`CallError`] with the errno; the caller interprets errors.
+//! Functions have the name of the system call. An address is a plain `usize` if the kernel checks it and does not
+//! change the contents: such a call cannot break memory safety, so it is not `unsafe`.
 
 mod bitmap;
 mod children;
@@ -45,7 +44,7 @@ pub use signals::{
 pub use sockets::{KeepAlive, set_keep_alive};
 pub use threads::{CpuAndNode, getcpu, gettid, sched_getaffinity, sched_setaffinity};
 
-/// The value, or nothing where a container forbids the call: tests say so and pass.
+/// The value, or None if a container forbids the call: tests then report it and pass.
 #[cfg(test)]
 fn permitted<T>(result: Result<T, CallError>) -> Option<T> {
     match result {

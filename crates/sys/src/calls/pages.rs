@@ -1,4 +1,4 @@
-//! Where pages are, and moving them: `move_pages`, `migrate_pages`.
+//! Locating and moving pages: `move_pages`, `migrate_pages`.
 
 use std::ffi::c_void;
 
@@ -34,10 +34,9 @@ pub fn move_pages(addresses: &[usize], nodes: &[i32]) -> Result<Vec<i32>, CallEr
     call_move_pages(0, addresses, Some(nodes))
 }
 
-/// Moves all pages of a process, the calling one or another, that lie on nodes of `from` to nodes of `to`; how many
-/// could not be moved. What several processes map stays, unless the caller may trace all (`CAP_SYS_NICE`). `ESRCH`
-/// where there is no such process, `EPERM` without the right to trace it, `EINVAL` where `to` has no node that it may
-/// use.
+/// Moves all pages of a process, the calling one or another, from nodes of `from` to nodes of `to`; returns the number
+/// that could not be moved. Shared pages stay, unless the caller has `CAP_SYS_NICE`. `ESRCH` if there is no such
+/// process, `EPERM` without the right to trace it, `EINVAL` if `to` has no node that it may use.
 pub fn migrate_pages(pid: u32, from: &Bitmap, to: &Bitmap) -> Result<u64, CallError> {
     let Some(pid) = i32::try_from(pid).ok().filter(|pid| *pid > 0) else {
         return Err(CallError { call: "migrate_pages", errno: libc::ESRCH });
@@ -49,7 +48,7 @@ pub fn migrate_pages(pid: u32, from: &Bitmap, to: &Bitmap) -> Result<u64, CallEr
         padded
     };
     let (from, to) = (padded(from), padded(to));
-    // The kernel takes one bit less than it is told.
+    // The kernel uses one bit less than the given length.
     let bits = words * 64 + 1;
     // SAFETY: the kernel reads so many words of both sets, which outlive the call.
     let left =
@@ -79,7 +78,7 @@ fn call_move_pages(
         )
     };
     match result {
-        // Since Linux 4.17 a positive result counts pages that stayed; the status tells which.
+        // Since Linux 4.17 a positive result counts pages that stayed; the status shows which.
         0.. => Ok(status),
         _ => Err(CallError::last("move_pages")),
     }

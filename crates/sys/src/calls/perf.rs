@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::CallError;
 
-/// What is counted, in user code of the calling thread.
+/// The counted event, in user code of the calling thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerfEvent {
     /// Instructions that were carried out.
@@ -15,9 +15,9 @@ pub enum PerfEvent {
     LlcLoads,
     /// Loads that miss it.
     LlcLoadMisses,
-    /// Times the thread went to another cpu.
+    /// Migrations of the thread to another cpu.
     Migrations,
-    /// Times the thread was taken off a cpu.
+    /// Context switches of the thread.
     ContextSwitches,
 }
 
@@ -81,8 +81,8 @@ impl PerfCounter {
         Self::of_thread(event, 0, 0)
     }
 
-    /// Counts what another thread does from now on, and those that it starts. As [`open`](Self::open); `ESRCH` where
-    /// there is no such thread, `EACCES` without the right to trace it.
+    /// Counts events of another thread from now on, and of threads that it starts. Errors as for [`open`](Self::open);
+    /// `ESRCH` if there is no such thread, `EACCES` without the right to trace it.
     pub fn open_other(event: PerfEvent, tid: u32) -> Result<Self, CallError> {
         /// `inherit`.
         const INHERIT: u64 = 1 << 1;
@@ -129,8 +129,8 @@ impl PerfCounter {
         Ok(Self { file: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// The count so far. Where counters are more than the processor has, each runs for a part of the
-    /// time, and the count is scaled up to the whole.
+    /// The count so far. If there are more counters than the processor has, each runs for part of the time, and the
+    /// count is scaled up.
     pub fn read(&self) -> Result<u64, CallError> {
         let mut values = [0_u64; 3];
         let bytes = size_of_val(&values);

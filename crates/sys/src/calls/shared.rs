@@ -1,4 +1,4 @@
-//! Words that several threads and processes share and wait on: `memfd_create`, `futex`.
+//! Words shared by threads and processes, which can wait on them: `memfd_create`, `futex`.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::CallError;
 
-/// A few atomic words that this process and the children it hands the descriptor to see alike.
+/// A few atomic words shared by this process and the children that inherit the descriptor.
 #[derive(Debug)]
 pub struct SharedWords {
     start: NonNull<AtomicU32>,
@@ -21,7 +21,7 @@ unsafe impl Send for SharedWords {}
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// So many words, all zero. Children inherit the descriptor over `exec`.
+    /// Creates this number of words, all zero. Children inherit the descriptor across `exec`.
     #[doc(alias = "memfd_create")]
     pub fn create(count: usize) -> Result<Self, CallError> {
         // SAFETY: the name is a C string of its own; the call makes a new descriptor.
@@ -39,7 +39,7 @@ impl SharedWords {
         Self::map(file, count)
     }
 
-    /// The words behind a descriptor that was inherited; `EINVAL` where the file is shorter.
+    /// Maps the words of an inherited descriptor; `EINVAL` if the file is shorter.
     pub fn inherited(fd: RawFd, count: usize) -> Result<Self, CallError> {
         // SAFETY: plain integers; the copy is a descriptor of our own, so closing it is harmless
         // whatever the number was.
@@ -72,7 +72,7 @@ impl SharedWords {
         Ok(Self { start, count, file })
     }
 
-    /// Number under which a child finds the words.
+    /// The descriptor's number, for a child.
     pub fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
     }
@@ -114,7 +114,7 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, time: Duration) -> Result<(),
     }
 }
 
-/// Wakes all who [wait](futex_wait) on the word.
+/// Wakes all threads that [wait](futex_wait) on the word.
 #[doc(alias = "FUTEX_WAKE")]
 pub fn futex_wake(word: &AtomicU32) -> Result<(), CallError> {
     // SAFETY: the kernel uses the address to find who waits and leaves the memory alone.

@@ -1,5 +1,4 @@
-//! Signals, waited for instead of handled: blocked first, then taken one by one by [`wait_signal`].
-//! No code of ours runs in a signal handler.
+//! Synchronous signals: blocked first, then taken one by one by [`wait_signal`]. There are no signal handlers.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ pub mod signal {
     pub const INT: i32 = libc::SIGINT;
     /// Ctrl-\.
     pub const QUIT: i32 = libc::SIGQUIT;
-    /// Ends a process that does not see to its own end.
+    /// Kills a process; cannot be caught.
     pub const KILL: i32 = libc::SIGKILL;
     /// The program's own meaning.
     pub const USR1: i32 = libc::SIGUSR1;
@@ -126,7 +125,7 @@ pub fn wait_signal(numbers: &[i32], timeout: Duration) -> Result<Option<TakenSig
     }
 }
 
-/// Whether the process was told to ignore a signal, as `nohup` does with `SIGHUP`.
+/// Whether the process ignores a signal, as `nohup` makes it ignore `SIGHUP`.
 #[doc(alias = "sigaction")]
 pub fn is_signal_ignored(number: i32) -> bool {
     // SAFETY: all bits zero are a valid sigaction, which is plain integers and addresses.
@@ -136,8 +135,8 @@ pub fn is_signal_ignored(number: i32) -> bool {
     result == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Gives a signal its default action, also where a parent left it ignored. With `SIGCHLD` ignored,
-/// children vanish without telling how they ended.
+/// Resets a signal to its default action, also if a parent left it ignored. With `SIGCHLD` ignored, the exit status of
+/// children is lost.
 #[doc(alias = "sigaction")]
 pub fn default_signal(number: i32) {
     // SAFETY: the default action runs no code of the process; an unknown number is refused.

@@ -4,20 +4,20 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::CallError;
 
-/// When a connection counts as lost whose other end says nothing.
+/// Keep-alive settings: when a silent connection counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Seconds without a word after which the other end is asked.
+    /// Idle seconds before the first probe.
     pub idle_s: u32,
-    /// Seconds between questions.
+    /// Seconds between probes.
     pub interval_s: u32,
-    /// Questions without an answer after which the connection is lost.
+    /// Unanswered probes after which the connection is lost.
     pub count: u32,
-    /// Milliseconds for which what was sent may stay unacknowledged.
+    /// Milliseconds for which sent data may stay unacknowledged.
     pub unacknowledged_ms: u32,
 }
 
-/// Has the kernel find out that the other end of a TCP connection is gone.
+/// Makes the kernel detect that the peer of a TCP connection is gone.
 #[doc(alias = "setsockopt")]
 #[doc(alias = "SO_KEEPALIVE")]
 #[doc(alias = "TCP_USER_TIMEOUT")]

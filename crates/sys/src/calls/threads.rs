@@ -1,4 +1,4 @@
-//! Where threads run: `sched_setaffinity`, `sched_getaffinity`, `getcpu`, `gettid`.
+//! Thread placement: `sched_setaffinity`, `sched_getaffinity`, `getcpu`, `gettid`.
 
 use super::{BITMAP_NUMBER_MAX, Bitmap, CallError};
 

@@ -1,8 +1,8 @@
 //! Random calls of functions and operators over values of all types, as SQL.
 //!
-//! A call may be refused, for its types or for a value; it never panics and never fails with an error that no user's
-//! mistake explains. [`setup`] makes the tables, [`random_call`] a statement over them: over no row, one and many, with
-//! constants and columns, as a value, in a filter, grouped, ordered, as an aggregate and over frames of windows.
+//! A call may be refused for its types or for a value; it never panics, and never fails with an error that no user's
+//! mistake explains. [`setup`] creates the tables, [`random_call`] a statement over them: over no row, one and many,
+//! with constants and columns, as a value, in a filter, grouped, ordered, as an aggregate and over window frames.
 
 mod values;
 
@@ -17,9 +17,9 @@ use values::{Family, HostileType, TYPES, told_by};
 pub struct CalledFunction {
     /// Its name.
     pub name: String,
-    /// `scalar`, `aggregate` or `window`, as `atoll.functions` has it.
+    /// `scalar`, `aggregate` or `window`, as in `atoll.functions`.
     pub kind: String,
-    /// What stands between its parentheses, as it is documented.
+    /// The documented arguments, as between its parentheses.
     pub arguments: String,
 }
 
@@ -84,7 +84,7 @@ const BINARY: [&str; 42] = [
     "#-",
 ];
 
-/// What is written before a value, and behind it.
+/// The text before and after a value.
 const AROUND: [(&str, &str); 26] = [
     ("- ", ""),
     ("NOT ", ""),
@@ -114,7 +114,7 @@ const AROUND: [(&str, &str); 26] = [
     ("array_agg(", ")"),
 ];
 
-/// Frames of windows, empty ones among them.
+/// Window frames, including empty ones.
 const FRAMES: [&str; 8] = [
     "",
     "ORDER BY id",
@@ -126,10 +126,10 @@ const FRAMES: [&str; 8] = [
     "ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW",
 ];
 
-/// Rows of the table of many.
+/// Rows of the table `many`.
 const ROWS: usize = 24;
 
-/// The statements that make the tables `many`, `one` and `none`, with a column of each type.
+/// The statements that create the tables `many`, `one` and `none`, with a column of each type.
 pub fn setup() -> Vec<String> {
     let columns = TYPES.iter().enumerate().map(|(at, of)| format!("c{at} {}", of.name));
     let columns: Vec<String> = std::iter::once("id INTEGER".to_owned()).chain(columns).collect();
@@ -146,7 +146,7 @@ pub fn setup() -> Vec<String> {
     statements
 }
 
-/// Whether an error is none that a user's mistake explains.
+/// Whether no user's mistake explains an error.
 pub fn is_fault(state: &str, message: &str) -> bool {
     const WORDS: [&str; 3] = ["panicked", "Internal error", "bug in DataFusion"];
     state == "XX000" || WORDS.iter().any(|words| message.contains(words))
@@ -203,7 +203,7 @@ impl Calls<'_> {
         }
     }
 
-    /// The tables, of no row, one and many.
+    /// A table with no row, one or many.
     fn table(&mut self) -> &'static str {
         self.one_of(&["many", "many", "one", "none"])
     }
@@ -228,7 +228,7 @@ impl Calls<'_> {
         self.selected(&format!("{cast}({value} AS {})", to.name))
     }
 
-    /// Values side by side: rows, lists of alternatives, ranges, set operations, joins.
+    /// Combinations of values: rows, lists of alternatives, ranges, set operations, joins.
     fn of_rows(&mut self) -> String {
         let [a, b, c, d] = [(); 4].map(|()| self.value(None));
         let (table, other) = (self.table(), self.table());
@@ -266,7 +266,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Arguments as they are documented, mostly of types that their names tell; now and then others.
+    /// The documented arguments, mostly of the types that their names indicate; now and then others.
     fn arguments(&mut self, documented: &str) -> String {
         let names: Vec<&str> =
             documented.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();

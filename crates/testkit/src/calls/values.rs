@@ -1,14 +1,14 @@
-//! Types of SQL and values of them: ordinary, empty and extreme ones.
+//! SQL types and their values: ordinary, empty and extreme ones.
 
-/// A type and texts of its values, which are casts or constructors.
+/// A type with its values as SQL casts or constructors.
 pub(super) struct HostileType {
-    /// Its name, as casts have it.
+    /// Its name in casts.
     pub(super) name: &'static str,
     pub(super) family: Family,
     values: &'static [&'static str],
 }
 
-/// What a type is like, as names of arguments tell.
+/// The family of a type, which names of arguments indicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Flag,
@@ -25,17 +25,17 @@ pub(super) enum Family {
 
 use Family::{Bytes, Flag, Interval, List, Map, Moment, Number, Struct, Text, Whole};
 
-const fn of(name: &'static str, family: Family, values: &'static [&'static str]) -> HostileType {
+const fn ty(name: &'static str, family: Family, values: &'static [&'static str]) -> HostileType {
     HostileType { name, family, values }
 }
 
 impl HostileType {
-    /// How many values it has, NULL among them.
+    /// The number of its values, including NULL.
     pub(super) fn count(&self) -> usize {
         self.values.len() + 1
     }
 
-    /// A value as an expression; behind the last one comes NULL.
+    /// A value as an expression; NULL comes after the last one.
     pub(super) fn value(&self, at: usize) -> String {
         let text = self.values.get(at).copied().unwrap_or("NULL");
         format!("CAST({text} AS {})", self.name)
@@ -44,23 +44,23 @@ impl HostileType {
 
 /// All types.
 pub(super) const TYPES: &[HostileType] = &[
-    of("BOOLEAN", Flag, &["true", "false"]),
-    of("TINYINT", Whole, &["1", "-128", "127"]),
-    of("SMALLINT", Whole, &["2", "-32768", "32767"]),
-    of("INTEGER", Whole, &["3", "0", "-1", "-2147483648", "2147483647"]),
-    of("BIGINT", Whole, &["2", "0", "-1", "'-9223372036854775808'", "9223372036854775807"]),
-    of("UBIGINT", Whole, &["1", "0", "'18446744073709551615'"]),
-    of("HUGEINT", Number, &["5", "'99999999999999999999999999999999999999'"]),
-    of("REAL", Number, &["1.5", "'NaN'", "'-Infinity'", "'-0.0'", "'3.4e38'"]),
-    of(
+    ty("BOOLEAN", Flag, &["true", "false"]),
+    ty("TINYINT", Whole, &["1", "-128", "127"]),
+    ty("SMALLINT", Whole, &["2", "-32768", "32767"]),
+    ty("INTEGER", Whole, &["3", "0", "-1", "-2147483648", "2147483647"]),
+    ty("BIGINT", Whole, &["2", "0", "-1", "'-9223372036854775808'", "9223372036854775807"]),
+    ty("UBIGINT", Whole, &["1", "0", "'18446744073709551615'"]),
+    ty("HUGEINT", Number, &["5", "'99999999999999999999999999999999999999'"]),
+    ty("REAL", Number, &["1.5", "'NaN'", "'-Infinity'", "'-0.0'", "'3.4e38'"]),
+    ty(
         "DOUBLE",
         Number,
         &["0.5", "'NaN'", "'Infinity'", "'-Infinity'", "'-0.0'", "'1.7e308'", "'5e-324'", "1e18"],
     ),
-    of("DECIMAL(4,1)", Number, &["1.5", "-999.9", "0"]),
-    of("DECIMAL(38,3)", Number, &["2.125", "'99999999999999999999999999999999999.999'"]),
-    of("DECIMAL(38,38)", Number, &["'0.00000000000000000000000000000000000001'", "0"]),
-    of(
+    ty("DECIMAL(4,1)", Number, &["1.5", "-999.9", "0"]),
+    ty("DECIMAL(38,3)", Number, &["2.125", "'99999999999999999999999999999999999.999'"]),
+    ty("DECIMAL(38,38)", Number, &["'0.00000000000000000000000000000000000001'", "0"]),
+    ty(
         "VARCHAR",
         Text,
         &[
@@ -80,11 +80,11 @@ pub(super) const TYPES: &[HostileType] = &[
             "repeat('x', 300)",
         ],
     ),
-    of("BYTEA", Bytes, &["'\\x00ff'", "''"]),
-    of("UUID", Text, &["'00000000-0000-0000-0000-000000000000'"]),
-    of("JSON", Text, &["'{\"a\": 1}'", "'[]'", "'null'", "'\"x\"'"]),
-    of("JSONB", Text, &["'{\"a\": [1, 2]}'", "'[1, \"a\"]'", "'1e3'"]),
-    of(
+    ty("BYTEA", Bytes, &["'\\x00ff'", "''"]),
+    ty("UUID", Text, &["'00000000-0000-0000-0000-000000000000'"]),
+    ty("JSON", Text, &["'{\"a\": 1}'", "'[]'", "'null'", "'\"x\"'"]),
+    ty("JSONB", Text, &["'{\"a\": [1, 2]}'", "'[1, \"a\"]'", "'1e3'"]),
+    ty(
         "DATE",
         Moment,
         &[
@@ -96,8 +96,8 @@ pub(super) const TYPES: &[HostileType] = &[
             "'4713-01-01 BC'",
         ],
     ),
-    of("TIME", Moment, &["'12:34:56.789'", "'00:00'", "'23:59:59.999999'"]),
-    of(
+    ty("TIME", Moment, &["'12:34:56.789'", "'00:00'", "'23:59:59.999999'"]),
+    ty(
         "TIMESTAMP",
         Moment,
         &[
@@ -109,12 +109,12 @@ pub(super) const TYPES: &[HostileType] = &[
             "'4713-01-01 BC'",
         ],
     ),
-    of(
+    ty(
         "TIMESTAMPTZ",
         Moment,
         &["'2024-03-31 01:30:00+00'", "'infinity'", "'0001-01-01 00:00:00+00'"],
     ),
-    of(
+    ty(
         "INTERVAL",
         Interval,
         &[
@@ -126,19 +126,19 @@ pub(super) const TYPES: &[HostileType] = &[
             "'0.000001 seconds'",
         ],
     ),
-    of("INTEGER[]", List, &["[3, 1, NULL]", "[]", "[2147483647]", "[NULL]"]),
-    of("INTEGER[][]", List, &["[[1], [], NULL, [2, NULL]]", "[]"]),
-    of("DOUBLE[]", List, &["[1.5, -2]", "[]"]),
-    of("VARCHAR[]", List, &["['b', 'a', NULL, '']", "[]"]),
-    of("DATE[]", List, &["[DATE '2024-01-01', NULL]"]),
-    of("INTEGER[2]", List, &["[1, 2]", "[NULL, 2]"]),
-    of("STRUCT(a INTEGER, b VARCHAR)", Struct, &["{'a': 1, 'b': 'x'}", "{'a': NULL, 'b': NULL}"]),
-    of("STRUCT(a INTEGER, b INTEGER[])[]", List, &["[{'a': 1, 'b': [2]}, NULL]", "[]"]),
-    of("MAP(VARCHAR, INTEGER)", Map, &["MAP {'a': 1, 'b': NULL}", "MAP {}"]),
-    of("MAP(INTEGER[], INTEGER)", Map, &["MAP([[0], [2, 0]], [10, 9])", "MAP {}"]),
+    ty("INTEGER[]", List, &["[3, 1, NULL]", "[]", "[2147483647]", "[NULL]"]),
+    ty("INTEGER[][]", List, &["[[1], [], NULL, [2, NULL]]", "[]"]),
+    ty("DOUBLE[]", List, &["[1.5, -2]", "[]"]),
+    ty("VARCHAR[]", List, &["['b', 'a', NULL, '']", "[]"]),
+    ty("DATE[]", List, &["[DATE '2024-01-01', NULL]"]),
+    ty("INTEGER[2]", List, &["[1, 2]", "[NULL, 2]"]),
+    ty("STRUCT(a INTEGER, b VARCHAR)", Struct, &["{'a': 1, 'b': 'x'}", "{'a': NULL, 'b': NULL}"]),
+    ty("STRUCT(a INTEGER, b INTEGER[])[]", List, &["[{'a': 1, 'b': [2]}, NULL]", "[]"]),
+    ty("MAP(VARCHAR, INTEGER)", Map, &["MAP {'a': 1, 'b': NULL}", "MAP {}"]),
+    ty("MAP(INTEGER[], INTEGER)", Map, &["MAP([[0], [2, 0]], [10, 9])", "MAP {}"]),
 ];
 
-/// Names of arguments, and what they are like.
+/// Names of arguments, and their families.
 const NAMES: &[(&str, Family)] = &[
     ("list", List),
     ("array", List),
@@ -181,7 +181,7 @@ const NAMES: &[(&str, Family)] = &[
     ("key", Text),
 ];
 
-/// What the name of an argument tells of its type.
+/// The family that an argument's name indicates.
 pub(super) fn told_by(name: &str) -> Option<Family> {
     let name = name.to_lowercase();
     NAMES.iter().find(|(part, _)| name.contains(part)).map(|(_, family)| *family)

@@ -78,7 +78,7 @@ impl DependencyGraph {
         false
     }
 
-    /// Whether the rw from one transaction to another is in a cycle that has no other rw beside one.
+    /// Whether the rw between two transactions is in a cycle in which no other rw is next to one.
     fn returns_without_rw_in_a_row(&self, from: usize, to: usize) -> bool {
         let start = (to, true);
         let mut seen = BTreeSet::from([start]);

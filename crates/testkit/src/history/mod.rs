@@ -1,25 +1,25 @@
-//! What sessions saw, and which anomalies are in it.
+//! Histories of transactions, and the anomalies in them.
 //!
-//! A history is list-append (Kingsbury, Alvaro: "Elle: Inferring Isolation Anomalies from Experimental
-//! Observations", PVLDB 14(3), 2020): each key holds a list, a write appends a number that is written once,
-//! a read sees the whole list. So reads tell the order of the writes, and of every value who wrote it. A
-//! register is the same with lists that the order of commits completes.
+//! A history is list-append (Kingsbury, Alvaro: "Elle: Inferring Isolation Anomalies from Experimental Observations",
+//! PVLDB 14(3), 2020): each key holds a list, a write appends a unique number, and a read sees the whole list. So reads
+//! reveal the order of the writes, and each value its writer. A register is the same, with lists reconstructed from the
+//! order of commits.
 //!
-//! The anomalies are Adya's ("Weak Consistency", 1999, sections 4.1 and 4.2): of the dependencies between
-//! committed transactions (ww: overwrites, wr: reads, rw: overwrites what the other read)
+//! The anomalies are Adya's ("Weak Consistency", 1999, sections 4.1 and 4.2), over the dependencies between committed
+//! transactions (ww: overwrites, wr: reads, rw: overwrites what the other read):
 //!
 //! | anomaly | what |
 //! |---|---|
 //! | G0 | a cycle of ww |
-//! | G1a | a read of what was rolled back |
-//! | G1b | a read of what its writer overwrote |
+//! | G1a | a read of a write that was rolled back |
+//! | G1b | a read of a value that its writer overwrote |
 //! | G1c | a cycle of ww and wr |
-//! | G-single | a cycle with one rw; a lost update where both transactions wrote what one read |
-//! | G-SI | a cycle without two rw in a row, which snapshot isolation has not |
+//! | G-single | a cycle with one rw; a lost update if both transactions wrote what one read |
+//! | G-SI | a cycle without two rw in a row, which snapshot isolation excludes |
 //! | G2-item | a cycle with rw: write skew |
 //!
-//! and three that need no cycle: a list that is not a beginning of the longest one, a transaction that does
-//! not see its own writes, and a read without a commit that was acknowledged before it began.
+//! Three more need no cycle: a list that is not a prefix of the longest one, a transaction that does not see its own
+//! writes, and a read that misses a commit acknowledged before it began.
 
 mod graph;
 #[cfg(test)]
@@ -37,14 +37,14 @@ pub type HistoryValue = u64;
 /// One step of a transaction.
 #[derive(Clone, Debug)]
 pub enum HistoryStep {
-    /// A value comes behind those of a key.
+    /// Appends a value to a key.
     Append {
         /// The key.
         key: HistoryKey,
         /// A number that is written once in a history.
         value: HistoryValue,
     },
-    /// The list of a key as it was seen.
+    /// Reads the list of a key.
     Read {
         /// The key.
         key: HistoryKey,
@@ -55,32 +55,32 @@ pub enum HistoryStep {
     },
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// And when that was answered.
+    /// Committed, and when that was acknowledged.
     Committed(u64),
-    /// It left no trace.
+    /// Rolled back: it left no trace.
     Aborted,
 }
 
 /// A transaction of a session.
 #[derive(Clone, Debug)]
 pub struct HistoryTransaction {
-    /// What it did, in this order.
+    /// Its steps, in order.
     pub steps: Vec<HistoryStep>,
-    /// How it ended.
+    /// Its outcome.
     pub ending: Ending,
 }
 
-/// What a history must not have; see the module.
+/// An anomaly in a history; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Anomaly {
     /// A cycle of ww.
     G0,
-    /// A read of what was rolled back.
+    /// A read of a write that was rolled back.
     G1a,
-    /// A read of what its writer overwrote.
+    /// A read of a value that its writer overwrote.
     G1b,
     /// A cycle of ww and wr.
     G1c,
@@ -92,35 +92,35 @@ pub enum Anomaly {
     GSi,
     /// A cycle with rw.
     G2Item,
-    /// A list that is not a beginning of the longest one.
+    /// A list that is not a prefix of the longest one.
     IncompatibleOrder,
     /// A transaction does not see its own write.
     OwnWriteMissing,
-    /// A read without a commit that was acknowledged before.
+    /// A read that misses a commit acknowledged before.
     StaleRead,
 }
 
 use Anomaly::*;
 
-/// What READ COMMITTED excludes.
+/// The anomalies that READ COMMITTED excludes.
 pub const NOT_COMMITTED_READS: [Anomaly; 7] =
     [G0, G1a, G1b, G1c, IncompatibleOrder, OwnWriteMissing, StaleRead];
-/// What snapshot isolation excludes besides.
+/// The anomalies that snapshot isolation also excludes.
 pub const NOT_SNAPSHOTS: [Anomaly; 3] = [GSingle, LostUpdate, GSi];
 
 /// All anomalies of a history.
 ///
 /// # Panics
-/// Where a value is written twice.
+/// If a value is written twice.
 pub fn anomalies(history: &[HistoryTransaction]) -> BTreeSet<Anomaly> {
     HistoryCheck::new(history).run()
 }
 
 struct HistoryCheck<'a> {
     history: &'a [HistoryTransaction],
-    /// Of each value the transaction that wrote it, its key, and whether it wrote the key again.
+    /// For each value: its transaction, its key, and whether the transaction wrote the key again.
     writers: BTreeMap<HistoryValue, (usize, HistoryKey, bool)>,
-    /// Of each key its values in their order.
+    /// The values of each key, in order.
     orders: BTreeMap<HistoryKey, Vec<HistoryValue>>,
     found: BTreeSet<Anomaly>,
 }
@@ -145,7 +145,7 @@ impl<'a> HistoryCheck<'a> {
         self.history[transaction].ending != Ending::Aborted
     }
 
-    /// Committed reads: by whom, of what, and when they began.
+    /// Committed reads: the transaction, the key and list, and the time of the start.
     fn reads(&self) -> Vec<(usize, HistoryKey, &'a [HistoryValue], u64)> {
         let committed = (0..self.history.len()).filter(|number| self.is_committed(*number));
         let reads = committed.flat_map(|number| {

@@ -127,7 +127,7 @@ fn two_readers_that_see_two_writers_in_two_orders_are_g_si() {
 }
 
 #[test]
-fn lists_that_differ_are_found() {
+fn inconsistent_lists_are_found() {
     let writers = [committed(vec![append(X, 1)]), committed(vec![append(X, 2)])];
     let readers = [committed(vec![read(X, &[1, 2])]), committed(vec![read(X, &[2])])];
     let history: Vec<_> = writers.into_iter().chain(readers).collect();

@@ -1,5 +1,4 @@
-//! What the simulated kernel writes down: mappings with the home of each page, memory of each node,
-//! and where threads sit.
+//! The simulated kernel's state: mappings with the home of each page, memory of each node, and cpus of threads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,13 +9,13 @@ use atoll_topology::{Bytes, CpuId, CpuSet, Machine, NodeId};
 
 use super::Denial;
 
-/// Everything the simulated kernel knows.
+/// The state of the simulated kernel.
 #[derive(Debug)]
 pub(super) struct Book {
     machine: Arc<Machine>,
     page: usize,
     mappings: BTreeMap<usize, BookEntry>,
-    /// By the number of the thread.
+    /// By thread number.
     seats: HashMap<u32, ThreadSeat>,
     seats_taken: usize,
     pub(super) free: BTreeMap<NodeId, u64>,
@@ -25,7 +24,7 @@ pub(super) struct Book {
     pub(super) calls: HashMap<&'static str, u64>,
 }
 
-/// Where a thread may run and runs.
+/// Where a thread may run, and where it runs.
 #[derive(Clone, Debug)]
 pub(super) struct ThreadSeat {
     pub(super) cpus: CpuSet,
@@ -111,7 +110,7 @@ impl Book {
         Ok(())
     }
 
-    /// Gives every page that the range overlaps a home, as the calling thread's touch would.
+    /// Gives every page that the range overlaps a home, as if the calling thread touched it.
     pub(super) fn populate(&mut self, range: Mapping) -> Result<(), KernelError> {
         let toucher = self.own_node();
         let first = range.address() / self.page * self.page;
@@ -125,8 +124,7 @@ impl Book {
         Ok(())
     }
 
-    /// Home of the page that holds an address; a page that was written to without being populated
-    /// gets it now.
+    /// Home of the page that contains an address; a page that was written to without being populated gets it now.
     pub(super) fn home(&mut self, address: usize) -> Option<NodeId> {
         let page = address / self.page * self.page;
         let start = self.find(page)?;
@@ -140,13 +138,13 @@ impl Book {
         self.mappings[&start].homes[(page - start) / self.page]
     }
 
-    /// Start of the mapping that holds an address.
+    /// Start of the mapping that contains an address.
     fn find(&self, address: usize) -> Option<usize> {
         let (start, entry) = self.mappings.range(..=address).next_back()?;
         (address < start + entry.len).then_some(*start)
     }
 
-    /// Gives one page a home unless it has one; false when there is no memory, or no mapping.
+    /// Gives one page a home unless it has one; false if there is no memory or no mapping.
     fn touch(&mut self, address: usize, toucher: NodeId) -> bool {
         let Some(start) = self.find(address) else { return false };
         let page = (address - start) / self.page;
@@ -156,7 +154,7 @@ impl Book {
         }
         let policy = entry.policy.clone();
         let home = match policy {
-            // Nearly every page comes from here; the others' order takes a sort.
+            // Nearly every page comes from the first node; ordering the others takes a sort.
             Policy::Preferred(node) if self.take_free(node) => Some(node),
             _ => self.take_page(&self.nodes_in_order(&policy, page, toucher)),
         };
@@ -183,7 +181,7 @@ impl Book {
         }
     }
 
-    /// Takes a page of free memory; false when there is none.
+    /// Takes a page of free memory; false if there is none.
     fn take_free(&mut self, node: NodeId) -> bool {
         let page = self.page as u64;
         let left = self.free.get_mut(&node).filter(|left| **left >= page);
@@ -207,14 +205,14 @@ impl Book {
     pub(super) fn bind_thread(&mut self, thread: u32, cpus: &CpuSet) -> Result<(), KernelError> {
         let usable = cpus.intersection(&self.all_cpus());
         if usable.is_empty() {
-            let reason = format!("EINVAL: none of the cpus '{cpus}' is there");
+            let reason = format!("EINVAL: none of the cpus '{cpus}' exists");
             return Err(KernelError::Refused { call: "sched_setaffinity", reason });
         }
         self.sit(thread, usable);
         Ok(())
     }
 
-    /// The calling thread's seat; it gets one when it has none.
+    /// The calling thread's seat; a new thread gets one.
     pub(super) fn seat(&mut self) -> &ThreadSeat {
         let thread = sys::gettid().cast_unsigned();
         if !self.seats.contains_key(&thread) {

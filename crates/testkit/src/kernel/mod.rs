@@ -1,6 +1,5 @@
-//! [`SimulatedKernel`]: placement on a machine that is not there. Memory is real, homes are kept in a
-//! book of its own, so that every path of placement runs on a laptop: placed, refused, unsupported,
-//! full, and fallen back.
+//! [`SimulatedKernel`]: placement on a simulated machine. Memory is real; homes of pages are kept in a book, so that
+//! every path of placement runs on a laptop: placed, refused, unsupported, full, and fallen back.
 
 mod book;
 
@@ -13,7 +12,7 @@ use parking_lot::Mutex;
 
 use book::Book;
 
-/// Calls that can be refused and are counted, by the names that errors of the live kernel give them.
+/// Calls that can be refused and are counted, by their names in the live kernel's errors.
 pub const CALLS: [&str; 8] = [
     "mmap",
     "mbind",
@@ -25,7 +24,7 @@ pub const CALLS: [&str; 8] = [
     "meminfo",
 ];
 
-/// What a call answers instead of working.
+/// How a call is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Denial {
     Unsupported,
@@ -33,14 +32,14 @@ enum Denial {
     Failed,
 }
 
-/// A kernel that places memory and threads of this process on any [`Machine`], in a book of its own.
+/// A kernel that places memory and threads of this process on any [`Machine`], in its own book.
 ///
-/// - A page's home follows the policy of its mapping, the node of the thread that populates it, and
-///   what is free: a preferred node that is full hands on to the next by distance, a bound one is
-///   out of memory. File cache is given up when nothing else is free, as Linux does.
-/// - Threads are free until bound; each has one cpu, dealt out in turn among those it may use.
-/// - A write to a page that was not populated is invisible to it: such a page gets its home when it is
-///   first looked up, as if the thread that mapped it had touched it.
+/// - A page's home follows the policy of its mapping, the node of the thread that populates it, and the free memory:
+///   from a full preferred node, allocation falls back to the next by distance; on a full bound one, it fails. File
+///   cache is given up if nothing else is free, as Linux does.
+/// - Threads are free until bound; each has one cpu, assigned in turn from those it may use.
+/// - Writes to unpopulated pages are invisible to it: such a page gets its home at the first lookup, as if the thread
+///   that mapped it had touched it.
 #[derive(Debug)]
 pub struct SimulatedKernel {
     machine: Arc<Machine>,
@@ -48,33 +47,33 @@ pub struct SimulatedKernel {
 }
 
 impl SimulatedKernel {
-    /// A kernel for this machine, with the free memory the machine states.
+    /// A kernel for this machine, with the free memory that the machine states.
     pub fn new(machine: Arc<Machine>) -> Self {
         let book = Mutex::new(Book::new(machine.clone()));
         Self { machine, book }
     }
 
-    /// From now on this call is refused, as by seccomp.
+    /// Refuses this call from now on, as seccomp does.
     pub fn refuse(&self, call: &'static str) {
         self.deny(call, Some(Denial::Refused));
     }
 
-    /// From now on this call does not exist.
+    /// Makes this call unsupported from now on.
     pub fn unsupport(&self, call: &'static str) {
         self.deny(call, Some(Denial::Unsupported));
     }
 
-    /// From now on this call fails for another reason.
+    /// Makes this call fail for another reason from now on.
     pub fn fail(&self, call: &'static str) {
         self.deny(call, Some(Denial::Failed));
     }
 
-    /// From now on this call works again.
+    /// Permits this call again.
     pub fn permit(&self, call: &'static str) {
         self.deny(call, None);
     }
 
-    /// How often a call was made, denied ones included.
+    /// The number of calls, including denied ones.
     pub fn calls(&self, call: &'static str) -> u64 {
         assert!(CALLS.contains(&call), "no call '{call}'; there are {CALLS:?}");
         self.book.lock().calls.get(call).copied().unwrap_or(0)
@@ -90,17 +89,17 @@ impl SimulatedKernel {
         self.book.lock().cache.insert(node, cache.0);
     }
 
-    /// Memory mapped and not given back.
+    /// Bytes of memory that are mapped.
     pub fn mapped(&self) -> Bytes {
         self.book.lock().mapped()
     }
 
-    /// Cpus on which a thread may run, by its number; all where it was never bound.
+    /// Cpus on which a thread may run, by its number; all if it was never bound.
     pub fn cpus_of(&self, thread: u32) -> CpuSet {
         self.book.lock().cpus_of(thread)
     }
 
-    /// Policy of the mapping that holds an address; `None` when there is none.
+    /// Policy of the mapping that contains an address; None if there is none.
     pub fn policy_at(&self, address: usize) -> Option<Policy> {
         self.book.lock().policy_at(address)
     }
@@ -114,7 +113,7 @@ impl SimulatedKernel {
         };
     }
 
-    /// Counts a call, denies it where that was asked, and carries it out otherwise.
+    /// Counts a call, and denies it if requested; otherwise runs it.
     fn call<T>(
         &self,
         call: &'static str,
@@ -122,7 +121,7 @@ impl SimulatedKernel {
     ) -> Result<T, KernelError> {
         let mut book = self.book.lock();
         *book.calls.entry(call).or_insert(0) += 1;
-        let reason = "the simulated kernel was told so".to_owned();
+        let reason = "denied by the test".to_owned();
         match book.denials.get(call) {
             None => work(&mut book),
             Some(Denial::Unsupported) => Err(KernelError::Unsupported { call, reason }),
@@ -231,7 +230,7 @@ mod tests {
         homes.into_iter().map(|home| home.map(u32::from)).collect()
     }
 
-    /// A mapping of so many pages under a policy, populated by a thread on node 2.
+    /// A mapping of this many pages under a policy, populated by a thread on node 2.
     fn placed(kernel: &SimulatedKernel, pages: usize, policy: &Policy) -> Vec<Option<u32>> {
         kernel.bind_thread(&CpuSet::parse("8-11").unwrap()).unwrap();
         let mapping = kernel.map(pages * PAGE, false).unwrap();
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preferred_node_that_is_full_hands_on_to_the_next_by_distance() {
+    fn a_full_preferred_node_falls_back_to_the_next_by_distance() {
         let kernel = kernel();
         kernel.set_free(NodeId(3), Bytes(2 * PAGE as u64));
         kernel.set_free(NodeId(1), Bytes(PAGE as u64));

@@ -6,7 +6,7 @@ use atoll_svg::palette;
 
 const MARGIN: f64 = 26.0;
 const AREA: Area = Area { x: 70.0, y: 60.0, w: 620.0, h: 380.0 };
-/// Width of the list of curves beside the frame.
+/// Width of the list of curves next to the frame.
 const KEY: f64 = 240.0;
 const LINE: f64 = 16.0;
 const HEADING: Type = Type::plain(17.0, palette::INK).bold();
@@ -16,9 +16,9 @@ const HEADING: Type = Type::plain(17.0, palette::INK).bold();
 pub struct CurveChart {
     /// Stands above it.
     pub title: String,
-    /// What the points' first values are.
+    /// Name of the points' first values.
     pub across: ChartAxis,
-    /// What the points' second values are.
+    /// Name of the points' second values.
     pub up: ChartAxis,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -27,7 +27,7 @@ pub struct CurveChart {
 /// An axis.
 #[derive(Clone, Copy, Debug)]
 pub struct ChartAxis {
-    /// What it measures, with the unit.
+    /// Its quantity, with the unit.
     pub label: &'static str,
     /// Whether equal ratios are equally far apart; else it begins at zero.
     pub logarithmic: bool,

@@ -1,5 +1,5 @@
 //! The JSON form that every benchmark has: conditions, measurements that `bench compare` reads, and what
-//! else this one tells.
+//! else this one reports.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ pub struct Document<'a, T> {
     pub manifest: &'a Manifest,
     /// Every run of everything that was timed.
     pub measurements: Vec<Measurement>,
-    /// What else this benchmark tells.
+    /// Other results of this benchmark.
     pub details: &'a T,
 }
 
@@ -24,17 +24,17 @@ pub struct Document<'a, T> {
 pub struct Measurement {
     /// The case: settings by name.
     pub case: Map<String, Value>,
-    /// Who ran: `atoll`, `atoll ring`, `duckdb`.
+    /// The subject: `atoll`, `atoll ring`, `duckdb`.
     pub subject: String,
     /// Unit of the samples.
     pub unit: String,
-    /// Which of two samples is the better one.
+    /// Whether smaller or larger samples are better.
     pub better: Better,
     /// One for each run.
     pub samples: Vec<f64>,
 }
 
-/// Which of two samples is the better one.
+/// Whether smaller or larger samples are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {

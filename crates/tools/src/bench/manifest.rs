@@ -11,7 +11,7 @@ use atoll_topology::conditions::{MachineConditions, known};
 use atoll_topology::{Machine, rfc3339};
 use serde::{Deserialize, Serialize};
 
-/// What was run when, on which machine and under which settings. What could not be read is none.
+/// Command, date, machine and settings of a run. Values that could not be read are None.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Date and time of the start.
@@ -31,17 +31,17 @@ pub struct Manifest {
     pub engines: Vec<String>,
     /// Runnable threads on average over the minute before the start.
     pub load_average_start: Option<String>,
-    /// The same before the end; about the number of threads where nothing else ran.
+    /// The same before the end; about the number of threads if nothing else ran.
     pub load_average_end: Option<String>,
 }
 
 impl Manifest {
-    /// Of this process, at its start.
-    pub fn of(machine: &Machine, runs: u32, warmup: u32, seed: u64) -> Self {
+    /// The manifest of this process, at its start.
+    pub fn new(machine: &Machine, runs: u32, warmup: u32, seed: u64) -> Self {
         Self {
             date: rfc3339(SystemTime::now()),
             command: command(std::env::args_os()),
-            machine: MachineConditions::of(machine, &Root::live(), is_lab()),
+            machine: MachineConditions::read(machine, &Root::live(), is_lab()),
             runs,
             warmup,
             seed,
@@ -51,16 +51,16 @@ impl Manifest {
         }
     }
 
-    /// Of this process, on the machine it runs on.
+    /// The manifest of this process, on its machine.
     ///
     /// # Errors
     /// When the machine cannot be described.
     pub fn here(runs: u32, warmup: u32, seed: u64) -> anyhow::Result<Self> {
         let machine = Machine::discover().context("this machine cannot be described")?;
-        Ok(Self::of(&machine, runs, warmup, seed))
+        Ok(Self::new(&machine, runs, warmup, seed))
     }
 
-    /// Notes what can only be told at the end: who took part, and the load.
+    /// Records what is known only at the end: who took part, and the load.
     pub fn end(&mut self, engines: impl IntoIterator<Item = (String, String)>) {
         let engines = engines.into_iter().filter(|(_, version)| !version.is_empty());
         self.engines = engines.map(|(name, version)| format!("{name} {version}")).collect();
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_manifest_names_the_machine_and_says_what_is_unknown() {
         let machine = Machine::synthetic("node:2(memory=1GiB) core:2 pu:1").expect("a machine");
-        let mut manifest = Manifest::of(&machine, 5, 2, 7);
+        let mut manifest = Manifest::new(&machine, 5, 2, 7);
         manifest.machine.governor = None;
         manifest.end([("duckdb".into(), "2.0".into()), ("std".into(), String::new())]);
         let text = manifest.to_string();

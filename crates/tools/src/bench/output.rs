@@ -40,7 +40,7 @@ pub struct OutputArgs {
 pub struct Outputs(Vec<(Form, Option<PathBuf>)>);
 
 impl OutputArgs {
-    /// Where the results go, told before anything is run: a run takes minutes.
+    /// Where the results go, checked before the run: a run takes minutes.
     ///
     /// # Errors
     /// For a file whose suffix names no form, and for a picture unless `has_picture`.

@@ -1,5 +1,5 @@
 //! `bench memory --reproduce kiefer`: the paper's machine in the lab, its caches and the arrays divided
-//! alike, and its tables beside ours.
+//! alike, and its tables next to ours.
 
 use std::ffi::OsString;
 use std::io::stderr;
@@ -31,7 +31,7 @@ const MACHINE: &str = "westmere-ex-4";
 /// A machine to run experiments on.
 struct Guests {
     experiments: &'static str,
-    /// Cpus of each node. Those that only idle slow an emulator down all the same.
+    /// Cpus of each node. Even idle ones slow an emulator down.
     cpus: u32,
     /// Arrays and caches are divided by this; all ratios between them stay.
     scale: u32,
@@ -43,7 +43,7 @@ struct Guests {
 
 /// Experiments 1 to 3 have a thread on each node at most: 64 divides the sets of every cache without
 /// remainder, and leaves a single set of the first level. Experiment 4 has a thread of each of four
-/// groups there, which share the last-level cache: it has to be large beside what they do in a turn,
+/// groups there, which share the last-level cache: it has to be large compared with the work of a turn,
 /// and turns have to be few.
 const GUESTS: [Guests; 2] = [
     Guests { experiments: "1,2,3", cpus: 1, scale: 64, turn: 512 },
@@ -89,8 +89,8 @@ pub(super) fn reproduce(paper: Paper) -> Result<Reproduction, CommandError> {
         all.run(&known, &guests)?;
     }
     let Reproduced { counted, figures, notes, benchmarks } = all;
-    let comparison =
-        PublishedComparison::of(&counted, Published::kiefer_2013()).map_err(anyhow::Error::from)?;
+    let comparison = PublishedComparison::try_from_counts(&counted, Published::kiefer_2013())
+        .map_err(anyhow::Error::from)?;
     let ours = |counted: Counted| Ours {
         experiment: counted.arm.experiment,
         name: counted.arm.title(),
@@ -109,7 +109,7 @@ pub(super) fn reproduce(paper: Paper) -> Result<Reproduction, CommandError> {
     })
 }
 
-/// What the guests gave so far.
+/// Results of the guests so far.
 #[derive(Default)]
 struct Reproduced {
     counted: Vec<Counted>,
@@ -124,12 +124,13 @@ impl Reproduced {
         let Guests { experiments, cpus, scale, .. } = *guests;
         let shape =
             GuestShape { cpus_per_node: Some(cpus), cache_divisor: scale, ..GuestShape::default() };
-        let guest = Guest::of(known, &shape).map_err(anyhow::Error::from)?;
+        let guest = Guest::try_from_knowledge(known, &shape).map_err(anyhow::Error::from)?;
         let (outcome, results) = in_lab(guest, guests)?;
         let report =
             outcome.report.context("the lab counted nothing").map_err(CommandError::from)?;
         let guest = outcome.guest;
-        let costs = Costs::of(guest.knowledge(), &assumptions()).map_err(anyhow::Error::from)?;
+        let costs = Costs::from_knowledge(guest.knowledge(), &assumptions())
+            .map_err(anyhow::Error::from)?;
         self.counted.extend(counted(&results, &report, &costs)?);
         self.figures = costs.figures().to_vec();
         let notes = guest.notes().iter().map(|note| format!("experiment {experiments}: {note}"));
@@ -139,7 +140,7 @@ impl Reproduced {
     }
 }
 
-/// What is assumed beside the machine file's facts, once and for all rows. Page walks take nothing of
+/// Assumptions besides the machine file's facts, the same for all rows. Page walks take nothing of
 /// their own: nearly every access to either array misses the DTLB, so they are in the fixed cost. A
 /// written line that a store takes over moves without a write to memory and costs what a clean one does.
 fn assumptions() -> Assumptions {
@@ -153,7 +154,7 @@ fn assumptions() -> Assumptions {
     }
 }
 
-/// What is read of the benchmark's document.
+/// The part of the benchmark's document that is read.
 #[derive(Deserialize)]
 struct Printed {
     details: ExperimentResults,
@@ -201,7 +202,7 @@ fn not_run(error: LabError) -> CommandError {
     CommandError::with(Exit::NotHere, error)
 }
 
-/// `atoll-tools` beside this program, which is quick to pack, or this program itself.
+/// `atoll-tools` next to this program, which is quick to pack, or this program itself.
 fn small_binary() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find the program of this process")?;
     let small = own.with_file_name("atoll-tools");
@@ -223,7 +224,7 @@ fn counted(
             return Err(anyhow!("{} failed in the lab: {failure}", outcome.arm.title()).into());
         }
         let region = report.regions.iter().find(|it| Some(it.number) == outcome.arm.region);
-        let missing = || anyhow!("the lab counted nothing of {}", outcome.arm.title());
+        let missing = || anyhow!("the lab has no counts of {}", outcome.arm.title());
         let accesses = outcome.accesses * outcome.arm.threads() as u64;
         let accesses = accesses * u64::from(results.manifest.repetitions);
         let region = region.ok_or_else(missing)?;
@@ -239,7 +240,8 @@ fn of_region(
     (setup, costs): (&Setup, &Costs),
 ) -> Result<Counted, CommandError> {
     let traffic = &region.traffic;
-    let estimate = Estimate::of(costs, &flows(setup, traffic)).map_err(anyhow::Error::from)?;
+    let estimate =
+        Estimate::from_flows(costs, &flows(setup, traffic)).map_err(anyhow::Error::from)?;
     let caches = || traffic.caches.iter();
     let sources = || caches().map(|it| &it.sources);
     let from_caches = sources().flat_map(|it| it.clean.iter().chain(&it.dirty)).sum();
@@ -310,7 +312,7 @@ impl Reproduction {
         atoll_experiments::plot::reproduction(&title, &conditions, &self.comparison)
     }
 
-    /// For people.
+    /// The result as text.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n{}\n\n", self.title(), self.conditions());
         text.push_str(&atoll_experiments::reproduce::text(&self.comparison));

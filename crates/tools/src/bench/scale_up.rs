@@ -17,28 +17,28 @@ const LINE: f64 = 64.0;
 /// A pass as it was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredPass {
-    /// What it answers: queries, rows.
+    /// The unit of its results: queries, rows.
     pub items: f64,
     /// Bytes that it reads.
     pub bytes: f64,
     /// Time of all threads together in which they are read, ns.
     pub thread_ns: f64,
-    /// Time beside that in which only one thread works, ns.
+    /// Further time in which only one thread works, ns.
     pub serial_ns: f64,
 }
 
-/// What becomes of it on another machine.
+/// The prediction for another machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScaleUp {
     /// Name of the machine.
     pub machine: String,
-    /// What was assumed of it.
+    /// Its assumptions.
     pub notes: Vec<String>,
     /// One for each number of threads that the machine has cpus for.
     pub points: Vec<ScalePoint>,
-    /// What is narrowest first beside the threads themselves, where rows are aligned; none where nothing is.
+    /// The first bottleneck other than the threads, if rows are aligned; None without one.
     pub aligned_first: Option<String>,
-    /// The same where they are unaware of nodes.
+    /// The same for rows unaware of nodes.
     pub unaware_first: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub struct ScalePoint {
     pub unaware: ScaledPass,
 }
 
-/// A pass on so many threads.
+/// A pass on this many threads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScaledPass {
     /// Items a second.
@@ -62,7 +62,7 @@ pub struct ScaledPass {
     pub narrowest: String,
 }
 
-/// What is narrowest.
+/// The bottleneck.
 #[derive(Clone, Copy, PartialEq)]
 enum Narrowest {
     /// What only one thread does.
@@ -100,7 +100,7 @@ pub fn scale_up(machine: &str, pass: &MeasuredPass, threads: &[usize]) -> Result
     }
     let compute = Assumption::new(pass.thread_ns * LINE / pass.bytes, "measured");
     let assumptions = Assumptions { compute_per_access: Some(compute), ..Assumptions::default() };
-    let costs = Costs::of(&knowledge, &assumptions)?;
+    let costs = Costs::from_knowledge(&knowledge, &assumptions)?;
     let nodes: Vec<&Node> = knowledge.machine.nodes_with_cpus().collect();
     let cpus: usize = nodes.iter().map(|node| node.cpus.len()).sum();
     let (mut points, mut aligned_first, mut unaware_first) = (Vec::new(), None, None);
@@ -122,9 +122,9 @@ pub fn scale_up(machine: &str, pass: &MeasuredPass, threads: &[usize]) -> Result
     Ok(ScaleUp { machine, notes, points, aligned_first, unaware_first })
 }
 
-/// Items a second, and what is narrowest.
+/// Items per second, and the bottleneck.
 fn scaled(costs: &Costs, flows: &Flows, pass: &MeasuredPass) -> Result<(f64, Narrowest)> {
-    let bounds = Estimate::of(costs, flows)?.independent;
+    let bounds = Estimate::from_flows(costs, flows)?.independent;
     let rate = pass.items / (bounds.lower.0 + pass.serial_ns) * 1e9;
     let narrowest = match bounds.narrowest {
         Some(resource) if bounds.lower.0 >= pass.serial_ns => Narrowest::Machine(resource),
@@ -133,7 +133,7 @@ fn scaled(costs: &Costs, flows: &Flows, pass: &MeasuredPass) -> Result<(f64, Nar
     Ok((rate, narrowest))
 }
 
-/// What so many threads read where.
+/// Reads by source and target for this many threads.
 fn flows(
     knowledge: &Knowledge,
     nodes: &[&Node],
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_thread_does_alone_bounds_all_others() {
+    fn serial_work_of_one_thread_bounds_all_others() {
         let pass = MeasuredPass { serial_ns: 4e6, ..PASS };
         let found = scale_up("nehalem-ex-4", &pass, &[1, 8, 32, 1000]).expect("it scales");
         assert_eq!(found.points.len(), 3, "the machine has fewer cpus than 1000");

@@ -23,8 +23,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of these values; none where there are none.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    /// Summarises the values; None if there are none.
+    pub fn from_values(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let (least, most) = (*values.first()?, *values.last()?);
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn half_of_the_values_lie_between_the_quartiles() {
-        let summary = Summary::of([4.0, 1.0, 3.0, 2.0, 5.0]).unwrap();
+        let summary = Summary::from_values([4.0, 1.0, 3.0, 2.0, 5.0]).unwrap();
         assert_eq!((summary.quartile_low, summary.median, summary.quartile_high), (2.0, 3.0, 4.0));
         assert_eq!((summary.least, summary.most, summary.runs), (1.0, 5.0, 5));
         assert_eq!(format!("{summary:.1}"), "3.0 (1.0–5.0)");
@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn between_two_middle_values_the_median_is_their_mean() {
-        assert_eq!(Summary::of([4.0, 1.0, 2.0, 9.0]).unwrap().median, 3.0);
-        assert_eq!(Summary::of([7.0]).unwrap().quartile_high, 7.0);
-        assert!(Summary::of([]).is_none());
+        assert_eq!(Summary::from_values([4.0, 1.0, 2.0, 9.0]).unwrap().median, 3.0);
+        assert_eq!(Summary::from_values([7.0]).unwrap().quartile_high, 7.0);
+        assert!(Summary::from_values([]).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! `data`: data directories of databases, without the SQL engine: what they hold, whether all of it can be read,
+//! `data`: data directories of databases, without the SQL engine: their contents, whether all can be read,
 //! a checkpoint of one that no server has open; `backup`: a copy of it; and `upgrade-check`: whether this version opens it.
 
 mod report;
@@ -41,7 +41,7 @@ Examples:
   atoll upgrade-check shop --json    the same for programs
 
 Run it with the new version. Nothing is locked and nothing is written, so a server may have the directory open.
-It ends with 1 where a file is in a format that this version does not read.";
+The exit code is 1 if a file is in a format that this version does not read.";
 
 /// Arguments of `backup`.
 #[derive(clap::Args, Debug)]
@@ -66,13 +66,13 @@ pub struct DataArgs {
 enum DataCommand {
     /// Read every file of a data directory and compare all checksums
     Check(DirectoryArgs),
-    /// Show what a data directory holds
+    /// Show the contents of a data directory
     Info(DirectoryArgs),
     /// Apply the log to the tables and remove it
     Checkpoint(DirectoryArgs),
 }
 
-/// Which directory, and how to answer.
+/// The directory and the output format.
 #[derive(clap::Args, Debug)]
 pub struct DirectoryArgs {
     /// The data directory
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &DataArgs) -> Result<(), CommandError> {
         DataCommand::Check(args) => check(args),
         DataCommand::Info(args) => {
             let info = directory_info(&open(&args.directory)?).map_err(failed(&args.directory))?;
-            put(args, &DirectoryView::of(&info))
+            put(args, &DirectoryView::from_info(&info))
         }
         DataCommand::Checkpoint(args) => checkpoint(args),
     }
@@ -117,7 +117,7 @@ fn checkpoint(args: &DirectoryArgs) -> Result<(), CommandError> {
     let open_seconds = start.elapsed().as_secs_f64();
     let made = database.checkpoint().map_err(anyhow::Error::from)?;
     let seconds = start.elapsed().as_secs_f64() - open_seconds;
-    put(args, &CheckpointView::of(database.report(), &made, open_seconds, seconds))
+    put(args, &CheckpointView::from_reports(database.report(), &made, open_seconds, seconds))
 }
 
 /// Copies a data directory.
@@ -133,7 +133,7 @@ pub fn backup(args: &BackupArgs) -> Result<(), CommandError> {
 /// Says whether this version can open a data directory.
 pub(crate) fn upgrade_check(args: &DirectoryArgs) -> Result<(), CommandError> {
     let formats = file_formats(&*open(&args.directory)?).map_err(failed(&args.directory))?;
-    let view = UpgradeView::of(&formats);
+    let view = UpgradeView::from_formats(&formats);
     put(args, &view)?;
     match view.can_open {
         true => Ok(()),
@@ -164,7 +164,7 @@ fn open(directory: &Path) -> Result<Arc<dyn Files>, CommandError> {
     Ok(Arc::new(files))
 }
 
-/// Damage is what a check is for; all else is a failure of the command.
+/// Damage is a finding of the check; other errors are failures of the command.
 fn failed(directory: &Path) -> impl Fn(OpenError) -> CommandError + '_ {
     move |error| {
         let exit = if error.is_damage() { Exit::Statement } else { Exit::Own };

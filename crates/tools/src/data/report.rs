@@ -1,4 +1,4 @@
-//! What the commands print, as text and as JSON.
+//! Output of the commands, as text and as JSON.
 
 use std::fmt;
 
@@ -57,7 +57,7 @@ pub(super) struct CheckpointView {
 }
 
 impl DirectoryView {
-    pub(super) fn of(info: &DirectoryInfo) -> Self {
+    pub(super) fn from_info(info: &DirectoryInfo) -> Self {
         let tables = info.tables.iter().map(|table| TableView {
             name: table.name.clone(),
             rows: table.rows,
@@ -86,7 +86,7 @@ impl DirectoryView {
     }
 
     pub(super) fn checked(info: &DirectoryInfo) -> Self {
-        Self { checked: true, ..Self::of(info) }
+        Self { checked: true, ..Self::from_info(info) }
     }
 }
 
@@ -102,8 +102,8 @@ impl fmt::Display for DirectoryView {
         }
         let files = [self.chunk_file_bytes, self.table_file_bytes, self.log_file_bytes].map(Bytes);
         writeln!(f, "files: chunks {}, tables {}, log {}", files[0], files[1], files[2])?;
-        let behind = Bytes(self.log_record_bytes);
-        writeln!(f, "log: {} commits behind the checkpoint, {behind}", self.log_records)?;
+        let bytes = Bytes(self.log_record_bytes);
+        writeln!(f, "log: {} commits after the checkpoint, {bytes}", self.log_records)?;
         for part in &self.damage {
             let table =
                 part.table.as_ref().map_or(String::new(), |name| format!(" of table {name}"));
@@ -117,7 +117,7 @@ impl fmt::Display for DirectoryView {
 }
 
 impl CheckpointView {
-    pub(super) fn of(
+    pub(super) fn from_reports(
         opened: &OpenReport,
         made: &CheckpointReport,
         open_seconds: f64,

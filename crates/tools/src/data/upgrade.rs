@@ -5,7 +5,7 @@ use std::fmt;
 use atoll_store::open::FileFormat;
 use serde::Serialize;
 
-/// Whether this version opens a directory, and what it would write there.
+/// Whether this version opens a directory, and the files it would write.
 #[derive(Debug, Serialize)]
 pub(super) struct UpgradeView {
     version: &'static str,
@@ -22,7 +22,7 @@ struct FormatView {
 }
 
 impl UpgradeView {
-    pub(super) fn of(formats: &[FileFormat]) -> Self {
+    pub(super) fn from_formats(formats: &[FileFormat]) -> Self {
         let format = |it: &FileFormat| FormatView {
             what: it.what,
             format: it.version,

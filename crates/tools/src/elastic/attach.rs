@@ -1,4 +1,4 @@
-//! `attach`: gives a program that runs the cores that it needs.
+//! `attach`: gives a running program the cores that it needs.
 
 use atoll_elastic::session::TargetSession;
 use atoll_sys::signal;
@@ -18,7 +18,7 @@ pub(super) struct AttachArgs {
     policy: PolicyArgs,
     #[command(flatten)]
     hand: HandArgs,
-    /// End after so many seconds
+    /// End after this many seconds
     #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     seconds: Option<u64>,
 }
@@ -29,7 +29,7 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), CommandError> {
     let target = surroundings.target(&args.target)?;
     let (source, processes) = surroundings.open_target(&target, args.policy.work())?;
     let name = target.to_string();
-    // What an earlier run left is undone before it is looked at what the target may use.
+    // Undoes a killed run before looking at the cpus that the target may use.
     if !args.hand.dry_run {
         surroundings.journals(&args.hand.journal.path())?;
     }
@@ -67,7 +67,7 @@ pub(super) fn until(
     }
 }
 
-/// A run that was asked to end has not failed; Ctrl-C has its own code.
+/// A run ended by a signal did not fail; Ctrl-C has its own code.
 pub(super) fn ended(end: DriveEnd) -> Result<(), CommandError> {
     match end {
         DriveEnd::Signal(number) if number == signal::INT => {

@@ -1,4 +1,4 @@
-//! Flags that say how cores are decided on and given.
+//! Flags for how cores are chosen and given.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use clap::{ValueEnum, ValueHint};
 /// How cores are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ActuatorChoice {
-    /// A cpuset where one may be used, else the affinity of every thread
+    /// A cpuset if one may be used, otherwise the affinity of every thread
     Auto,
-    /// A cpuset, and an error where none may be used
+    /// A cpuset; an error if none may be used
     Cpuset,
     /// The affinity of every thread
     Affinity,
@@ -49,11 +49,11 @@ pub(super) struct PolicyArgs {
     /// Looks in a row that must find it too low before a core is released
     #[arg(long, value_name = "LOOKS", default_value_t = 10)]
     dwell_down: i64,
-    /// What is done: cpu (time used), calls (reads and writes), or command:COMMAND that prints a counter
+    /// Counter of work: cpu (time used), calls (reads and writes), or command:COMMAND that prints a counter
     /// [default: what --dbms counts, else cpu]
     #[arg(long, value_name = "WORK", value_parser = WorkKind::named)]
     work: Option<WorkKind>,
-    /// The DBMS that it is, and how its client reaches it: its threads follow the cores, its counter tells what is
+    /// Kind of DBMS, and how its client reaches it: its threads follow the cores, its counter shows the work
     /// done. postgres:CONNECTION, mariadb:ARGUMENTS, mysql:ARGUMENTS, duckdb:FILE or atoll:CONNECTION
     #[arg(long, value_name = "DBMS", value_parser = Adapter::named)]
     dbms: Option<Adapter>,
@@ -69,7 +69,7 @@ pub(super) struct PolicyArgs {
     interval: u64,
 }
 
-/// What counts as work: what was named, else what the DBMS counts.
+/// The counter of work: the named one, otherwise the DBMS's own.
 pub(super) fn work(named: Option<WorkKind>, dbms: Option<Adapter>) -> WorkKind {
     named.or(dbms.map(WorkKind::Adapter)).unwrap_or_default()
 }
@@ -111,7 +111,7 @@ impl PolicyArgs {
     }
 }
 
-/// How cores are given, and what is told of it.
+/// How cores are given and reported.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct HandArgs {
     /// How cores are given

@@ -30,11 +30,11 @@ pub(super) enum DriveEnd {
     Targets,
     /// This signal.
     Signal(i32),
-    /// What the caller waited for.
+    /// The event for which the caller waited.
     Caller,
 }
 
-/// The loop and what it tells.
+/// The loop and its reports.
 pub(super) struct Drive<'a> {
     surroundings: &'a Surroundings,
     pub(super) targets: Vec<Followed>,
@@ -57,7 +57,7 @@ impl<'a> Drive<'a> {
         table: std::sync::Arc<CoreTable>,
         interval: Duration,
     ) -> Result<Self, CommandError> {
-        let grain = Grain::of(&table, targets.len());
+        let grain = Grain::for_targets(&table, targets.len());
         let status = match args.dry_run {
             true => None,
             false => {
@@ -90,7 +90,7 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Runs. `woken` is asked after every wait, with the signal that came: it ends the loop, or keeps
+    /// Runs. `woken` is called after every wait, with the signal received: it ends the loop, or keeps
     /// the signal from ending it.
     pub(super) fn run(
         &mut self,
@@ -102,7 +102,7 @@ impl<'a> Drive<'a> {
             if self.targets.iter().all(|target| target.is_over) {
                 return Ok(DriveEnd::Targets);
             }
-            // A look that came late is not made up for.
+            // A late look is not made up for.
             next = (next + self.interval).max(Instant::now());
             loop {
                 let wait = next.saturating_duration_since(Instant::now());
@@ -146,7 +146,7 @@ impl<'a> Drive<'a> {
                         give_back(&mut target.session);
                     }
                 }
-                // Safe state first: what was given is given back, and the others are followed on.
+                // Safe state first: gives its cores back and goes on with the other targets.
                 Err(error) => {
                     target.is_over = true;
                     give_back(&mut target.session);
@@ -155,7 +155,7 @@ impl<'a> Drive<'a> {
             }
         }
         self.share();
-        self.tell(at)?;
+        self.report(at)?;
         match failed {
             Some(error) if self.targets.iter().all(|target| target.is_over) => Err(error),
             Some(error) => {
@@ -176,13 +176,13 @@ impl<'a> Drive<'a> {
             .iter()
             .map(|i| self.targets[*i].session.share_state(self.targets[*i].priority))
             .collect();
-        // Before each has been looked at twice there is nothing to share.
+        // Sharing needs two looks at each target.
         for (i, act) in shares(&self.table, self.grain, &states.unwrap_or_default()) {
             self.targets[there[i]].session.share(&act);
         }
     }
 
-    fn tell(&mut self, at: Duration) -> Result<(), CommandError> {
+    fn report(&mut self, at: Duration) -> Result<(), CommandError> {
         if let Some(metrics) = &mut self.metrics {
             metrics.answer(&self.targets, &self.surroundings.machine);
         }
@@ -197,7 +197,7 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Gives everything back, and writes what was recorded.
+    /// Gives everything back and writes the recording.
     pub(super) fn finish(mut self) -> Result<(), CommandError> {
         for target in &mut self.targets {
             give_back(&mut target.session);
@@ -209,9 +209,9 @@ impl<'a> Drive<'a> {
     }
 }
 
-/// What is to be done after a wait.
+/// The next step after a wait.
 pub(super) enum Woken {
-    /// Go on, whatever signal came.
+    /// Go on despite a signal.
     GoOn,
     /// End, if a signal came.
     Leave,

@@ -27,7 +27,7 @@ pub(super) struct ManageArgs {
     file: PathBuf,
     #[command(flatten)]
     hand: HandArgs,
-    /// End after so many seconds
+    /// End after this many seconds
     #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     seconds: Option<u64>,
 }
@@ -57,7 +57,7 @@ pub(super) fn run(args: &ManageArgs) -> Result<(), CommandError> {
     }
     let all = found.iter().fold(CpuSet::new(), |all, target| all.union(&target.allowed));
     let (table, _) = surroundings.table(&all);
-    let grain = Grain::of(&table, found.len());
+    let grain = Grain::for_targets(&table, found.len());
     let mut wanted = Vec::new();
     for target in &mut found {
         let pages = target.source.pages(Duration::ZERO).unwrap_or_default();

@@ -2,13 +2,13 @@
 //!
 //! | File | Does |
 //! |---|---|
-//! | `control` | flags that say how cores are decided on and given |
+//! | `control` | flags for how cores are chosen and given |
 //! | `setup` | a target that was named as a session: its cores, its actuator, its journal |
 //! | `followed` | a target that a run follows |
 //! | `drive` | looks, decides and acts until the targets end or a signal comes |
 //! | `run`, `attach`, `manage` | a program that is started, one that runs, several of a file |
-//! | `recommend` | what would be given, and why |
-//! | `status` | runs and what they gave; undoing those that were killed |
+//! | `recommend` | recommended cores, and why |
+//! | `status` | runs and their cores; undoing killed ones |
 //! | `record`, `metrics` | traces as CSV, JSON or a picture; Prometheus |
 //! | `top`, `screen` | the live view, and a trace in it |
 
@@ -82,7 +82,7 @@ enum ElasticCommand {
     Recommend(recommend::RecommendArgs),
     /// Show every run, its cores and its last decision
     Status(status::StatusArgs),
-    /// Give back what runs that were killed have left
+    /// Undo the changes left by killed runs
     Undo(status::UndoArgs),
     /// Watch the threads of a program on the cpus
     Top(top::TopArgs),

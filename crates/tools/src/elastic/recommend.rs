@@ -20,7 +20,7 @@ pub(super) struct RecommendArgs {
     target: TargetArgs,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Look for so many seconds
+    /// Look for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 5,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     over: u64,

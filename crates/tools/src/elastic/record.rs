@@ -14,9 +14,9 @@ use clap::ValueHint;
 
 use crate::exit::{CommandError, Exit};
 
-/// Threads are looked at this often at most for a trace.
+/// Shortest time between two looks at threads for a trace.
 const THREADS_EVERY: Duration = Duration::from_millis(100);
-/// Looking at them is followed by so many times its own cost without it: half a percent of a cpu.
+/// Pause after a look, in multiples of its cost: half a percent of a cpu.
 const THREADS_COST: u32 = 200;
 /// Share of a cpu from which a thread counts as running.
 const RUNNING: f64 = 0.05;
@@ -71,7 +71,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub(super) fn finish(self) -> Result<(), CommandError> {
         match self.sink {
             Sink::Nothing => {}
@@ -113,7 +113,7 @@ pub(super) struct RunningThreads {
 }
 
 impl RunningThreads {
-    /// As (cpu, thread); what was seen before where it is too soon to look again.
+    /// As (cpu, thread); the last result if it is too soon to look again.
     pub(super) fn look(&mut self, processes: &[ProcessId], at: Duration) -> Vec<(u32, u32)> {
         if at >= self.next {
             let before = thread_cpu_time();
@@ -131,7 +131,7 @@ impl RunningThreads {
         self.last.clear();
         for id in processes {
             let reader = self.readers.entry(*id).or_insert_with(|| ThreadReader::new(id.pid));
-            // One that has ended meanwhile runs on no cpu.
+            // A thread that has ended runs on no cpu.
             if reader.list(&root).and_then(|()| reader.read(&root, &nodes, at)).is_err() {
                 continue;
             }

@@ -47,7 +47,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let ending = match (followed, ending) {
         (Ok(()), Some(ending)) => ending,
         (Ok(()), None) => wait(pid)?,
-        // A program that has ended before it could be followed has not failed.
+        // A program that ended before it could be followed did not fail.
         (Err(_), Some(ending)) => ending,
         (Err(error), None) => {
             // The program goes on with all of its cores: it is not ours to end.
@@ -113,7 +113,7 @@ fn follow(
     finished
 }
 
-/// Sends a signal on that a process sent; those of the terminal's keys the program has already.
+/// Forwards a signal sent by a process; the program already has those of the terminal's keys.
 fn pass_on(pid: u32, taken: Option<TakenSignal>) {
     if let Some(taken) = taken.filter(|taken| taken.is_sent && taken.number != signal::CHLD) {
         // It may have ended in the meantime.

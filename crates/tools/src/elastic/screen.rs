@@ -1,4 +1,4 @@
-//! What the live view shows: a row for each cpu, a column for each moment, a colour for each thread, as
+//! The live view: a row for each cpu, a column for each moment, a colour for each thread, as
 //! in figures 1 and 3 of Dominico 2018; below them the load and the pages of each node.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -36,7 +36,7 @@ const COLOURS: [Color; 12] = [
     Color::LightCyan,
 ];
 
-/// What is shown.
+/// The view.
 pub(super) struct CoreView {
     cpus: Vec<(CpuId, Option<NodeId>)>,
     moments: VecDeque<TraceRow>,
@@ -45,14 +45,14 @@ pub(super) struct CoreView {
 }
 
 impl CoreView {
-    /// Of these cpus, node by node.
+    /// A view of these cpus, node by node.
     pub(super) fn new(machine: &Machine) -> Self {
         let mut cpus: Vec<_> = machine.cpus.iter().map(|cpu| (cpu.id, Some(cpu.node))).collect();
         cpus.sort_by_key(|(cpu, node)| (*node, *cpu));
         Self { cpus, moments: VecDeque::new(), colours: BTreeMap::new(), pages: Vec::new() }
     }
 
-    /// Of the cpus that a trace names.
+    /// A view of the cpus in a trace.
     pub(super) fn of_trace(rows: &[TraceRow]) -> Self {
         let mut cpus: Vec<CpuId> = rows
             .iter()
@@ -83,7 +83,7 @@ impl CoreView {
         self.moments.push_back(row);
     }
 
-    /// What is known of pages now.
+    /// The latest counts of pages.
     pub(super) fn set_pages(&mut self, pages: Vec<(NodeId, u64)>) {
         self.pages = pages;
     }

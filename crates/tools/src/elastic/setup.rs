@@ -1,4 +1,4 @@
-//! A target that was named as a session: the cores that it may have, how they are given, the journal.
+//! Sets up the session of a target: the cores that it may have, how they are given, the journal.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::control::{ActuatorChoice, HandArgs, TargetArgs};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
-/// The machine as a whole, and what is asked of its kernel.
+/// The whole machine and its kernel.
 pub(super) struct Surroundings {
     pub(super) root: Root,
     pub(super) machine: Machine,
@@ -46,7 +46,7 @@ impl Surroundings {
         self.own
     }
 
-    /// What the flags name.
+    /// The cpus that the flags name.
     pub(super) fn target(&self, args: &TargetArgs) -> Result<ElasticTarget, CommandError> {
         Ok(match (&args.pid, &args.cgroup, &args.unit) {
             (Some(pid), ..) => ElasticTarget::Process(*pid),
@@ -70,7 +70,7 @@ impl Surroundings {
         })
     }
 
-    /// The cpus on which a target may run by itself, as far as the user wants them used.
+    /// The cpus that the target may use without Atoll, restricted to those the user allows.
     pub(super) fn allowed(
         &self,
         processes: &[ProcessId],
@@ -116,7 +116,7 @@ impl Surroundings {
         (table, ids)
     }
 
-    /// How cores are given to a target; none where nothing is to be changed.
+    /// How cores are given to a target; None if nothing is to be changed.
     pub(super) fn hand(
         &self,
         args: &HandArgs,
@@ -175,7 +175,7 @@ impl Surroundings {
         }
     }
 
-    /// The directory of the journals, after what runs that were killed have left was undone.
+    /// The directory of the journals, after undoing killed runs.
     pub(super) fn journals(
         &self,
         path: &std::path::Path,
@@ -202,7 +202,7 @@ impl Surroundings {
         Ok(directory)
     }
 
-    /// Undoes what is left of a journal; whether some of it is still left, so that the journal is to be kept.
+    /// Undoes the rest of a journal; returns whether some of it remains, so that the journal must be kept.
     pub(super) fn undo(&self, journal: &FoundJournal) -> (Undone, bool) {
         let is_stale = journal.is_stale(&self.root);
         let knobs = undo_knobs(&LiveAdapters, journal, is_stale);
@@ -215,7 +215,7 @@ impl Surroundings {
         (undone, knobs.is_left)
     }
 
-    /// Has the memory of a session's target follow its cores, where the user asked for it.
+    /// Lets the memory of a session's target follow its cores, if requested.
     pub(super) fn set_mover(&self, session: &mut TargetSession, args: &HandArgs) {
         if args.migrate_memory {
             let nodes = self.machine.nodes.iter().filter(|node| node.memory.0 > 0);
@@ -224,7 +224,7 @@ impl Surroundings {
         }
     }
 
-    /// Has a session take a load, where it can be measured.
+    /// Lets a session measure the load, if possible.
     pub(super) fn set_load(
         &self,
         session: &mut TargetSession,

@@ -1,4 +1,4 @@
-//! `status` and `undo`: runs and what they gave, and what those that were killed have left.
+//! `status` and `undo`: runs and their cores, and the leftovers of killed runs.
 
 use std::io::Write;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use super::setup::{Surroundings, journal_error};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
-/// What a run says of itself.
+/// The state of a run.
 #[derive(serde::Serialize)]
 pub(super) struct RunStatus {
     elapsed_seconds: f64,
     targets: Vec<TargetStatus>,
 }
 
-/// What it says of a target.
+/// The state of a target.
 #[derive(serde::Serialize)]
 struct TargetStatus {
     name: String,

@@ -123,7 +123,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<(), CommandError> {
     })
 }
 
-/// Takes the terminal, and gives it back however it ends.
+/// Takes the terminal and restores it in every case.
 fn on_screen(
     work: impl FnOnce(&mut DefaultTerminal) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
@@ -138,7 +138,7 @@ fn on_screen(
     result
 }
 
-/// Waits; tells whether a key asked to end.
+/// Waits; returns whether a key asked to end.
 fn is_to_end(wait: Duration) -> Result<bool, CommandError> {
     let until = Instant::now() + wait;
     loop {

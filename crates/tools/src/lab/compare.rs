@@ -50,7 +50,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<(), CommandError> {
 /// The comparison in this form, ending in a line break.
 fn written(args: &CompareArgs, form: RecordFormat) -> Result<String, CommandError> {
     let (a, b) = (read(&args.a)?, read(&args.b)?);
-    let comparison = RunComparison::of(&a, &b);
+    let comparison = RunComparison::from_records(&a, &b);
     let names = [&args.a, &args.b].map(|file| file.display().to_string());
     Ok(match form {
         RecordFormat::Text => comparison.text([&names[0], &names[1]]),

@@ -14,7 +14,7 @@ pub(super) struct AgentArgs {
 
 #[derive(Debug, Subcommand)]
 enum GuestCommand {
-    /// Tell the counter which memory belongs to which node
+    /// Inform the counter which memory belongs to which node
     Calibrate,
 }
 

@@ -56,7 +56,8 @@ fn rows() -> Result<Vec<MachineRow>, CommandError> {
 
 fn row(name: &'static str) -> Result<MachineRow, CommandError> {
     let known = atoll_formats::open(name).map_err(anyhow::Error::from)?;
-    let guest = Guest::of(&known, &GuestShape::default()).map_err(|error| ends(error.into()))?;
+    let guest = Guest::try_from_knowledge(&known, &GuestShape::default())
+        .map_err(|error| ends(error.into()))?;
     let machine = &guest.knowledge().machine;
     Ok(MachineRow {
         name,

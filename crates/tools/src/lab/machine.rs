@@ -33,7 +33,7 @@ pub(super) struct GuestArgs {
     cache_divisor: u32,
 }
 
-/// What the guest is given besides.
+/// Additional settings of the guest.
 #[derive(clap::Args, Debug)]
 pub(super) struct Contents {
     /// Also pack a file or directory, with the libraries it needs; its path in the guest is the same
@@ -64,7 +64,7 @@ pub(super) enum Switch {
 }
 
 impl GuestArgs {
-    /// The machine, cut; what was cut is said on stderr.
+    /// Cuts the machine; reports what was cut on stderr.
     pub(super) fn guest(&self) -> Result<Guest, CommandError> {
         let guest = self.guest_quietly()?;
         for note in guest.notes() {
@@ -76,7 +76,7 @@ impl GuestArgs {
     /// The machine, cut.
     pub(super) fn guest_quietly(&self) -> Result<Guest, CommandError> {
         let chosen = self.which.chosen()?;
-        Guest::of(&chosen.known, &self.shape()).map_err(|error| ends(error.into()))
+        Guest::try_from_knowledge(&chosen.known, &self.shape()).map_err(|error| ends(error.into()))
     }
 
     fn shape(&self) -> GuestShape {
@@ -100,7 +100,7 @@ impl Contents {
     }
 }
 
-/// A variable with its value here where none is given; nothing where it has none here either.
+/// A variable, by default with its value here; None if it is not set here either.
 fn variable(word: &OsString) -> Option<(OsString, OsString)> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let bytes = word.as_bytes();
@@ -128,7 +128,7 @@ pub(super) fn ends(error: LabError) -> CommandError {
         LabError::TimedOut { .. } => Exit::TimedOut,
         LabError::Stopped { signal } => Exit::Child(128 + *signal as u8),
         LabError::Output(_) => {
-            // Unlike other errors this one may be a reader that went away, which is none.
+            // Unlike other errors this one may be a reader that went away, which is not an error.
             return anyhow::Error::from(error).into();
         }
         _ => Exit::Own,

@@ -1,4 +1,4 @@
-//! `lab`: programs on emulated NUMA machines, and what they do there counted.
+//! `lab`: runs programs on emulated NUMA machines and counts their accesses.
 
 mod compare;
 mod guest;
@@ -39,10 +39,10 @@ enum LabCommand {
     Shell(Box<shell::ShellArgs>),
     /// List the machines that ship, as the lab boots them
     List(list::ListArgs),
-    /// Say what the lab needs, and fetch what is missing
+    /// List the requirements of the lab, and fetch the missing ones
     #[command(after_help = setup::EXAMPLES)]
     Setup(setup::SetupArgs),
-    /// Show what was counted in a run, as text, JSON or a picture
+    /// Show the counts of a run as text, JSON or a picture
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),
     /// Compare two runs

@@ -1,4 +1,4 @@
-//! `lab report`: what was counted in a run, once more, and under other assumptions.
+//! `lab report`: the counts of a run again, also under other assumptions.
 
 use std::ffi::OsStr;
 use std::io::{Write, stdout};
@@ -34,7 +34,7 @@ pub(super) struct ReportArgs {
     /// File to write it to
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Only what was counted in this region
+    /// Only the counts of this region
     #[arg(long, value_name = "NUMBER")]
     region: Option<u8>,
     /// Number of accesses in flight per cpu for the estimate [default: as in the run]

@@ -41,7 +41,7 @@ pub(super) struct LabRunArgs {
     /// opens by markers, or none (faster)
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = CountArg::User)]
     count: CountArg,
-    /// Write what was counted to a file too: .json (for 'lab report' and 'lab compare'), .svg, .txt
+    /// Write the counts to a file too: .json (for 'lab report' and 'lab compare'), .svg, .txt
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     report: Option<PathBuf>,
     /// Give the program this process's standard input; it is read to its end first
@@ -82,7 +82,7 @@ impl CountArg {
 /// Runs it.
 pub(super) fn run(args: &LabRunArgs) -> Result<(), CommandError> {
     if let Some(file) = &args.report {
-        // A suffix that no form has is told before anything is booted.
+        // An unknown suffix is rejected before anything is booted.
         form_of(file)?;
         if args.count == CountArg::Off {
             let message = "--report needs something counted; leave --count off out";
@@ -111,13 +111,13 @@ pub(super) fn run(args: &LabRunArgs) -> Result<(), CommandError> {
     }
 }
 
-/// Shows what was counted on stderr, and writes it to the file that was asked for.
+/// Shows the counts on stderr, and writes them to the requested file.
 fn deliver(
     args: &LabRunArgs,
     request: &RunRequest,
     outcome: &RunOutcome,
 ) -> Result<(), CommandError> {
-    let record = RunRecord::of(request, outcome, &Assumptions::default());
+    let record = RunRecord::try_from_outcome(request, outcome, &Assumptions::default());
     let Some(record) = record.map_err(anyhow::Error::from)? else { return Ok(()) };
     stderr().write_all(RecordFormat::Text.write(&record).as_bytes())?;
     if let Some(file) = &args.report {

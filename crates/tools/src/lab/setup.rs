@@ -1,4 +1,4 @@
-//! `lab setup`: what the lab needs, what of it is here, and how to get the rest.
+//! `lab setup`: requirements of the lab, which of them are here, and how to get the rest.
 
 use std::io::{Write, stderr, stdout};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::terminal;
 
 /// What `--help` shows.
 pub(super) const EXAMPLES: &str = "\
-QEMU is installed by apt-get, which takes root. The kernel and busybox are Debian packages, downloaded
+QEMU is installed by apt-get, which requires root. The kernel and busybox are Debian packages, downloaded
 and unpacked into $ATOLL_DATA/lab, $XDG_DATA_HOME/atoll/lab or ~/.local/share/atoll/lab; nothing else of
 the system is touched. On other systems install QEMU with the system's own packages
 and give a kernel with --kernel or $ATOLL_KERNEL.";
@@ -20,10 +20,10 @@ and give a kernel with --kernel or $ATOLL_KERNEL.";
 /// Arguments.
 #[derive(clap::Args, Debug)]
 pub(super) struct SetupArgs {
-    /// Say what is missing and how large it is; fetch nothing. Exit code 4 when the lab cannot boot
+    /// List the missing parts and their sizes; fetch nothing. Exit code 4 when the lab cannot boot
     #[arg(long)]
     dry_run: bool,
-    /// Kernel to boot [default: $ATOLL_KERNEL, else what was fetched, else one of /boot]
+    /// Kernel to boot [default: $ATOLL_KERNEL, the fetched kernel, or one of /boot]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     kernel: Option<PathBuf>,
 }

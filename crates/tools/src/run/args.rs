@@ -12,7 +12,7 @@ use atoll_topology::SetSpec;
 /// Longest grace: a day.
 const GRACE_SECONDS_MAX: f64 = 86_400.0;
 
-/// What is to be started, and where.
+/// The programs to start, and where.
 #[derive(clap::Args, Debug)]
 pub struct LaunchArgs {
     /// Run on the cpus of these nodes; with --placement or --instances: the nodes to use
@@ -89,7 +89,7 @@ pub struct LaunchArgs {
     #[arg(long, help_heading = BEYOND)]
     strict: bool,
 
-    /// Report what was achieved: pages by node, migrations, faults [to stderr, or to FILE]
+    /// Report the result: pages by node, migrations, faults [to stderr, or to FILE]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(help_heading = BEYOND)]
     report: Option<Option<PathBuf>>,

@@ -46,7 +46,7 @@ One server for each node, on its own data and port:
 Ctrl-C, or the failure of one, stops all instances (SIGTERM, after --grace SIGKILL). Without
 --instances, --logs and --report Atoll becomes the program, as numactl does: same process id. The
 exit code is the program's; where several ran, that of the first that failed. Nodes and cpus that do
-not exist start nothing (4). What the kernel refuses is said on stderr and left out; --strict starts
+not exist start nothing (4). Refusals of the kernel are reported on stderr and left out; --strict starts
 nothing instead (3 refused, 4 not here).";
 
 /// Runs it.
@@ -109,7 +109,7 @@ fn dry_run(
     }
 }
 
-/// Whether there is a file of that name: itself where it has a slash, else in a directory of `$PATH`.
+/// Whether there is a file of that name: the path itself if it has a slash, otherwise in a directory of `$PATH`.
 fn is_found(name: &OsStr) -> bool {
     if name.as_encoded_bytes().contains(&b'/') {
         return Path::new(name).is_file();
@@ -129,7 +129,7 @@ fn warn(plan: &LaunchPlan, found: &[Obstacle]) {
 
 /// Returns only when the program cannot be run.
 fn become_program(instance: &InstancePlan, program: &Program) -> CommandError {
-    // What is refused now was refused, and said, a moment ago.
+    // A refusal now repeats one that was reported a moment ago.
     apply(instance, &LiveCalls);
     without_program(replace(program))
 }
@@ -148,13 +148,13 @@ fn watch(
         grace: args.grace(),
     };
     let commands: Vec<String> = programs.iter().map(words::command).collect();
-    let mut tell = |obstacle: &Obstacle| {
+    let mut on_obstacle = |obstacle: &Obstacle| {
         if !known.contains(obstacle) {
             terminal::say(format_args!("warning: {obstacle}"));
         }
     };
     let before = MachineCounters::read(&Root::live());
-    let outcome = supervise(plan, programs, &supervision, Arc::new(LiveCalls), &mut tell)
+    let outcome = supervise(plan, programs, &supervision, Arc::new(LiveCalls), &mut on_obstacle)
         .map_err(without_program)?;
     let counted = MachineCounters::read(&Root::live()).since(&before);
     if let Some(to) = args.report() {
@@ -204,7 +204,7 @@ fn ended(outcome: &LaunchOutcome) -> Result<(), CommandError> {
     }
 }
 
-/// 4 where nothing here could ever do it, 3 where rights or circumstances forbid it.
+/// 4 if this machine can never do it, 3 if rights or circumstances forbid it.
 fn refusal(found: &[Obstacle]) -> Exit {
     match found.iter().all(|obstacle| obstacle.cause.is_not_here()) {
         true => Exit::NotHere,

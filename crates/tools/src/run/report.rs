@@ -1,4 +1,4 @@
-//! What was achieved, after the end.
+//! The report after the end.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ pub(super) struct LaunchReport<'a> {
     instances: Vec<InstanceReport<'a>>,
     obstacles: &'a [Obstacle],
     notes: &'a [String],
-    /// What the kernel counted for all processes of the machine meanwhile.
+    /// Counts of the kernel for all processes of the machine during the run.
     machine_counters: MachineCounters,
     sampling: &'static str,
 }
@@ -40,7 +40,7 @@ struct InstanceReport<'a> {
     seconds_system: f64,
     faults_minor: u64,
     faults_major: u64,
-    /// Of its largest process; none where it is no more than Atoll's own, of which the kernel counts
+    /// Peak of its largest process; None if it is no more than Atoll's own, of which the kernel counts
     /// what was resident between fork and exec.
     bytes_resident_max: Option<Bytes>,
     /// Share of the peak's pages that were on the nodes of the policy.
@@ -61,7 +61,9 @@ impl<'a> LaunchReport<'a> {
     ) -> Self {
         let instances = outcome.instances.iter().zip(commands);
         Self {
-            instances: instances.map(|(instance, command)| of(instance, command)).collect(),
+            instances: instances
+                .map(|(instance, command)| instance_report(instance, command))
+                .collect(),
             obstacles: known,
             notes: &plan.notes,
             machine_counters,
@@ -75,7 +77,7 @@ impl<'a> LaunchReport<'a> {
         writeln!(out)
     }
 
-    /// For people.
+    /// Writes the report as text.
     pub(super) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         for instance in &self.instances {
             instance.write(out)?;
@@ -95,7 +97,7 @@ impl<'a> LaunchReport<'a> {
     }
 }
 
-fn of<'a>(instance: &'a InstanceOutcome, command: &'a str) -> InstanceReport<'a> {
+fn instance_report<'a>(instance: &'a InstanceOutcome, command: &'a str) -> InstanceReport<'a> {
     let ended = &instance.ended;
     let (exit_code, exit_signal) = match ended.ending {
         Ending::Code(code) => (Some(code), None),
@@ -121,7 +123,7 @@ fn of<'a>(instance: &'a InstanceOutcome, command: &'a str) -> InstanceReport<'a>
     }
 }
 
-/// The most that Atoll itself had resident; nothing where procfs does not tell.
+/// Peak resident memory of Atoll itself; 0 if procfs does not report it.
 fn own_peak() -> Bytes {
     let status = Root::live().read_text("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

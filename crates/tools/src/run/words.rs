@@ -86,7 +86,7 @@ pub(super) fn place(instance: &InstancePlan) -> String {
     }
 }
 
-/// What was asked for an instance, in one line.
+/// The request for an instance, in one line.
 pub(super) fn asked(instance: &InstancePlan) -> String {
     let cpus = instance.cpus.as_ref().map(|cpus| format!("threads on cpus {cpus}"));
     let memory = instance.memory.as_ref().map(|policy| format!("memory {policy}"));

@@ -1,4 +1,4 @@
-//! What was measured, for people: matrices by node, then what has more dimensions than a matrix.
+//! Measurements as text: matrices by node, then figures with more dimensions.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ fn unsteady(known: &Knowledge) -> String {
     }
 }
 
-/// Bandwidth of each path by number of threads, where there is more than one number.
+/// Bandwidth of each path by number of threads, if there is more than one number.
 fn by_threads(known: &Knowledge) -> String {
     let mut rows: BTreeMap<(Quantity, Path), BTreeMap<u32, &Fact>> = BTreeMap::new();
     for fact in known.facts.iter().filter(|fact| fact.quantity.unit() == "GB/s") {
@@ -94,7 +94,7 @@ fn by_threads(known: &Knowledge) -> String {
     text
 }
 
-/// How many threads saturate the path with reads, where that is known.
+/// How many threads saturate the path with reads, if known.
 fn saturation(known: &Knowledge, quantity: Quantity, (from, to): Path) -> String {
     if quantity != Quantity::ReadBandwidth {
         return String::new();

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use super::which::ChosenMachine;
 use crate::exit::{CommandError, Exit};
 
-/// What a dump calls its machine: a dump is sent to others, and a host name is none of their business.
+/// The machine's name in a dump: dumps are sent to others, so they do not reveal the host name.
 const DUMP_NAME: &str = "dump";
 
 /// The formats.
@@ -70,14 +70,14 @@ impl Format {
     }
 }
 
-/// The machine as [`render::json`] writes it, and all that is known of it under `facts`.
+/// The machine as [`render::json`] writes it, with its facts under `facts`.
 fn json(known: &Knowledge) -> String {
     let mut document = render::json(&known.machine);
     document["facts"] = render::facts_json(known.all_facts(), SystemTime::now());
     format!("{document:#}\n")
 }
 
-/// To the byte what numactl prints; where there is no NUMA that is one line on stdout and code 1.
+/// Byte for byte the output of numactl; without NUMA that is one line on stdout and code 1.
 fn numactl(chosen: &ChosenMachine, columns: DistanceWidth) -> Result<String, CommandError> {
     let Some(root) = &chosen.root else {
         return Ok(atoll_formats::numactl::write(&chosen.known.machine, columns));

@@ -27,8 +27,8 @@ Examples:
   atoll topo measure --parts latency,core-to-core
   atoll topo measure --json --no-save > run.json
 
-Measure on an idle machine: the spread tells how idle it was. What could not be measured, and why,
-is told below the figures; the exit code is 4 where nothing could.";
+Measure on an idle machine: the spread shows how idle it was. Failed measurements and their reasons
+follow the figures; the exit code is 4 if all failed.";
 
 /// What asks a measurement to end.
 const ENDING: [i32; 2] = [signal::INT, signal::TERM];

@@ -1,4 +1,4 @@
-//! `topo`: the machine, what is known of it, and what is odd about it.
+//! `topo`: the machine, its facts, and its oddities.
 
 mod ask;
 mod figures;
@@ -67,7 +67,7 @@ pub struct TopoArgs {
     /// File to write it to
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// A question other than what the machine is
+    /// A command other than showing the machine
     #[command(subcommand)]
     question: Option<TopoQuestion>,
 }
@@ -185,7 +185,7 @@ fn machines(json: bool) -> Result<String, CommandError> {
     Ok(rows.iter().map(line).collect())
 }
 
-/// Of a description that may be long, what fits a line.
+/// The part of a description that fits on a line.
 fn first_sentence(text: &str) -> &str {
     text.split_inclusive(". ").next().unwrap_or_default().trim_end_matches([' ', '.'])
 }

@@ -14,7 +14,7 @@ use super::harmless;
 use crate::exit::CommandError;
 use crate::terminal;
 
-/// hwloc's variable: a machine file that stands for this machine.
+/// hwloc's variable: a machine file that replaces this machine.
 const HWLOC_XMLFILE: &str = "HWLOC_XMLFILE";
 
 /// The flags that choose a machine.
@@ -22,7 +22,7 @@ const HWLOC_XMLFILE: &str = "HWLOC_XMLFILE";
 pub(crate) struct MachineArgs {
     /// Another machine than this: a TOML, hwloc XML or dump file, the text of numactl -H, '-' for
     /// stdin, a directory with a copy of its sys and proc, or a name that 'topo machines' lists
-    /// [default: $HWLOC_XMLFILE, else this machine]
+    /// [default: $HWLOC_XMLFILE or this machine]
     #[arg(short, long, value_name = "FILE|DIR|NAME", global = true, conflicts_with = "synthetic")]
     machine: Option<String>,
     /// A machine that is described, such as 'node:4 core:2 pu:1'
@@ -30,10 +30,10 @@ pub(crate) struct MachineArgs {
     synthetic: Option<String>,
 }
 
-/// A machine and what is known of it.
+/// A machine with its facts.
 pub(crate) struct ChosenMachine {
     pub(crate) known: Knowledge,
-    /// Its sysfs and procfs, where there are some.
+    /// Its sysfs and procfs, if any.
     pub(crate) root: Option<Root>,
 }
 
@@ -48,12 +48,12 @@ impl MachineArgs {
         self.machine.clone().or_else(file)
     }
 
-    /// The machine and what is known of it. Of this machine that is also what was measured before;
+    /// The machine with its facts. For this machine they include earlier measurements;
     /// where those figures cannot be read, stderr says so.
     pub(crate) fn chosen(&self) -> Result<ChosenMachine, CommandError> {
         if let Some(text) = &self.synthetic {
             let machine = Machine::synthetic(text).map_err(anyhow::Error::from)?;
-            return Ok(ChosenMachine { known: Knowledge::of(machine), root: None });
+            return Ok(ChosenMachine { known: Knowledge::from_machine(machine), root: None });
         }
         match self.name() {
             Some(name) => {
@@ -66,7 +66,7 @@ impl MachineArgs {
     }
 }
 
-/// This machine with what was measured of it. Where the environment names no place for figures, none
+/// This machine with its measurements. If the environment names no directory for figures, none
 /// were kept, and there is nothing to warn of.
 pub fn live() -> Result<Knowledge, CommandError> {
     let live = atoll_formats::store::live().context("cannot discover this machine")?;

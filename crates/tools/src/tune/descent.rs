@@ -45,7 +45,7 @@ impl TunedSize {
         }
     }
 
-    fn of(self, tuning: &Tuning) -> usize {
+    fn get(self, tuning: &Tuning) -> usize {
         match self {
             Self::BufferRows => tuning.buffer_rows,
             Self::FanOutBits => tuning.fan_out_bits_max as usize,
@@ -67,7 +67,7 @@ impl TunedSize {
     }
 }
 
-/// The tuning that fits, and what it gains; the untuned one where nothing does. `say` is told what was
+/// The best tuning and its gain; the untuned one if none is better. `say` receives what was
 /// tried.
 ///
 /// # Errors
@@ -118,7 +118,7 @@ fn fitted(
     say: &mut dyn FnMut(String),
     gain: &mut impl FnMut(&Tuning, &Tuning) -> Result<f64>,
 ) -> Result<Tuning> {
-    let now = size.of(best);
+    let now = size.get(best);
     let mut fastest = (WORTH, now);
     for value in size.values().iter().copied().filter(|value| *value != now) {
         let gain = gain(best, &size.with(best, value))?;

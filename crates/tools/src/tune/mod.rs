@@ -1,4 +1,4 @@
-//! `tune`: fits the primitives to this machine, shows what it gained, keeps it with the machine's facts.
+//! `tune`: fits the primitives to this machine, shows the gain, keeps the tuning with the machine's facts.
 
 mod descent;
 mod report;

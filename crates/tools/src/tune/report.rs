@@ -34,7 +34,7 @@ fn sizes(tuning: &Tuning) -> [(&'static str, usize); 5] {
 }
 
 impl TuneReport {
-    /// As it was asked for.
+    /// In the requested form.
     pub(super) fn written(&self, json: bool) -> Result<String, CommandError> {
         match json {
             true => bench::json(&self.json()),

@@ -1,4 +1,4 @@
-//! What is run to tune: primitives over random rows.
+//! The workload of tuning: primitives over random rows.
 
 use anyhow::Result;
 use atoll_primitives::Tuning;
@@ -27,7 +27,7 @@ pub(super) enum TuneWork {
     FewGroups,
     /// Sums of many groups.
     ManyGroups,
-    /// Of a table with one sixteen times as large.
+    /// Join of a table with one sixteen times as large.
     Join,
 }
 
@@ -36,7 +36,7 @@ impl TuneWork {
     pub(super) const ALL: [Self; 4] =
         [Self::Partition, Self::FewGroups, Self::ManyGroups, Self::Join];
 
-    /// For people.
+    /// Name in the report.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Partition => "partition",
@@ -75,14 +75,14 @@ impl<'a> Works<'a> {
         let key = move |number: u64| scramble(number ^ scramble(seed)) as i64;
         let grouped = |groups: u64| {
             ColumnTable::make(rig, rows, move |row| {
-                let mut draw = Draw::of(seed, 0, row);
+                let mut draw = Draw::for_row(seed, 0, row);
                 (key(draw.below(groups)), draw.value())
             })
         };
         let build = (rows / PROBES).clamp(1, GROUPS[1]);
-        let order = Permutation::of(seed, build);
+        let order = Permutation::new(seed, build);
         let build = ColumnTable::make(rig, build, move |row| {
-            (key(order.at(row)), Draw::of(seed, 1, row).value())
+            (key(order.at(row)), Draw::for_row(seed, 1, row).value())
         })?;
         Ok(Self { rig, grouped: [grouped(GROUPS[0])?, grouped(GROUPS[1])?], build })
     }
@@ -117,7 +117,7 @@ impl<'a> Works<'a> {
             afters.push(self.run(work, after)?);
         }
         let summary = |seconds: &[f64]| {
-            let summary = Summary::of(seconds.iter().copied());
+            let summary = Summary::from_values(seconds.iter().copied());
             summary.ok_or_else(|| anyhow::anyhow!("nothing was run"))
         };
         let ratios: Vec<f64> =

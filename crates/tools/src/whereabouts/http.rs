@@ -35,7 +35,7 @@ impl Request {
     }
 }
 
-/// Takes connections on threads of their own and hands over what asks for the page.
+/// Takes connections on their own threads and hands over what asks for the page.
 pub(crate) fn listen(listener: TcpListener) -> Receiver<Request> {
     let (send, requests) = mpsc::channel();
     std::thread::spawn(move || {
@@ -66,7 +66,7 @@ fn serve(stream: &TcpStream, requests: &Sender<Request>) {
     let _ = written.send(());
 }
 
-/// Answers one request. `page` is asked only when it is wanted. What goes wrong with a client is its
+/// Answers one request. `page` is called only for a valid request. What goes wrong with a client is its
 /// own affair.
 fn answer(stream: &TcpStream, page: impl FnOnce() -> String) {
     let deadline = Instant::now() + DEADLINE;
@@ -100,7 +100,7 @@ fn respond(head: &str, page: impl FnOnce() -> String) -> (&'static str, String) 
     }
 }
 
-/// The time left, as a timeout; zero is none, which sockets do not take.
+/// The time left, as a timeout; zero means no timeout, which sockets reject.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }

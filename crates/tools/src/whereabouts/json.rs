@@ -11,7 +11,7 @@
 //! | `memory[]` | `kind`, `bytes`, `by_node[]` of `node` and `bytes`; what several processes map as one counts once: every page that a living process has mapped |
 //! | `union` | how that was counted: `method` (`none` where nothing is mapped by several; `exact`; `sampled` with `looked`, `resident`, `error_bytes`; `maximum` where pages may not be asked for: the most that one process has; `each` where a process may not be looked into: counted in each process) |
 //! | `processes[]` | `pid`, `start_ticks`, `name`, `state`, `user`, `threads_total`, `nodes_allowed`, `cpu_percent`, `nodes[]`, `memory`, `threads[]` |
-//! | `processes[].memory` | `method` (`exact`, `sampled`, `totals`) and for samples `looked`, `resident`, `error`; `kinds[]`, `policies[]`, `huge_transparent_bytes`, `swapped_bytes`, `proportional_bytes` (PSS, where every page was counted), `age_seconds` (how long before this look it was read); null where it cannot be told |
+//! | `processes[].memory` | `method` (`exact`, `sampled`, `totals`) and for samples `looked`, `resident`, `error`; `kinds[]`, `policies[]`, `huge_transparent_bytes`, `swapped_bytes`, `proportional_bytes` (PSS, where every page was counted), `age_seconds` (how long before this look it was read); null if unknown |
 //! | `processes[].threads[]` | `tid`, `name`, `state`, `cpu`, `node`, `cpus_allowed`, `policy`, `cpu_percent`, `migrations`, `switches_voluntary`, `switches_involuntary`, `pages_migrated`, `node_preferred`; left out of streams unless asked for |
 //! | `balancing` | `mode` and the machine's counters |
 //! | `warnings[]` | `rule`, `what`, `mend[]` |

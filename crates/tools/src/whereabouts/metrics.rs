@@ -15,7 +15,7 @@ use super::{Look, WhereArgs, http};
 use crate::exit::{CommandError, Exit};
 use crate::terminal;
 
-/// A scrape that comes sooner than this after another gets the same answer.
+/// A scrape sooner than this after another gets the same answer.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Serves until a signal or the end of the last process.
@@ -37,7 +37,7 @@ pub(super) fn serve(args: &WhereArgs, port: u16) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The last answer, and what counters have come to.
+/// The last answer, and the counters.
 struct Page {
     text: String,
     made: Option<Instant>,
@@ -57,7 +57,7 @@ struct ProcessMoves {
 }
 
 impl Moves {
-    /// Counts what came since the last time; processes that are gone are forgotten.
+    /// Counts moves since the last look; forgets processes that ended.
     fn count(&mut self, processes: &[Process]) {
         self.processes.retain(|id, _| processes.iter().any(|process| process.id == *id));
         for process in processes {
@@ -67,8 +67,8 @@ impl Moves {
         }
     }
 
-    /// Moves of a process; none where the kernel does not count them.
-    fn of(&self, id: ProcessId) -> Option<u64> {
+    /// Moves of a process; None if the kernel does not count them.
+    fn get(&self, id: ProcessId) -> Option<u64> {
         self.processes.get(&id).filter(|moves| !moves.threads.is_empty()).map(|moves| moves.total)
     }
 }
@@ -193,7 +193,7 @@ fn text(session: &WatchSession, look: &Look, moves: &Moves) -> String {
             threads.sample(&labels, row.threads as f64);
             cpu.sample(&labels, row.cpu_share);
         }
-        if let Some(count) = moves.of(process.id) {
+        if let Some(count) = moves.get(process.id) {
             migrations.sample(&who, count as f64);
         }
     }
@@ -213,7 +213,7 @@ fn text(session: &WatchSession, look: &Look, moves: &Moves) -> String {
     metrics.map(Metric::into_text).collect()
 }
 
-/// A sample for each kind and node; `who` is the labels before these, each with a comma behind it.
+/// A sample for each kind and node; `who` is the labels before these, each followed by a comma.
 fn memory_samples(metric: &mut Metric, who: &str, by_kind: &BTreeMap<MappingKind, NodeBytes>) {
     for (kind, bytes) in by_kind {
         for (node, bytes) in bytes {

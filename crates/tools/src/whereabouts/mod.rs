@@ -40,10 +40,10 @@ Examples:
   atoll where postgres --metrics 9465       curl http://127.0.0.1:9465/metrics
 
 Memory is where pages are resident, which is not the same as who accesses them.
-What several processes map as one counts once: every page that a living one has mapped. Private
+Shared mappings count once: every page that a living one has mapped. Private
 pages that a fork left shared count in each process; PSS divides them among those that map them.
 New processes of a name or control group, and children, are looked for every 10 seconds.
-A process of another user takes the right to trace it (root or CAP_SYS_PTRACE); without it
+A process of another user requires the right to trace it (root or CAP_SYS_PTRACE); without it
 the threads and the sums are shown.";
 
 /// Longest interval: a day.
@@ -83,11 +83,11 @@ pub struct WhereArgs {
     /// One JSON document per line and look
     #[arg(long, conflicts_with = "metrics")]
     jsonl: bool,
-    /// Repeat every so many seconds [default: 2]; uses at most 1 % of a cpu after the first look
+    /// Repeat at this interval in seconds [default: 2]; uses at most 1 % of a cpu after the first look
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
           value_parser = watch_seconds, conflicts_with = "metrics")]
     watch: Option<Duration>,
-    /// Stop after so many looks
+    /// Stop after this many looks
     #[arg(long, value_name = "LOOKS", requires = "watch",
           value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -123,13 +123,13 @@ fn seconds_from(text: &str, least: f64) -> Result<Duration, String> {
     }
 }
 
-/// One look with what is said of it.
+/// One look with its remarks.
 struct Look {
     snapshot: Snapshot,
     warnings: Vec<Warning>,
     /// Time over which the threads' use of cpus was counted.
     over: Duration,
-    /// Share of one cpu that looking has cost since it began; none for a single look.
+    /// Share of one cpu that looking has cost since it began; None for a single look.
     cost: Option<f64>,
 }
 

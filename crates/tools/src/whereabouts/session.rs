@@ -19,7 +19,7 @@ const SEARCH_EVERY: Duration = Duration::from_secs(10);
 /// Share of one cpu that watching may cost: below 1 %, with room for showing.
 const BUDGET: f64 = 0.008;
 
-/// The shortest time over which the cost of watching is told.
+/// The shortest time over which the cost of watching is reported.
 const COST_OVER: Duration = Duration::from_secs(1);
 
 /// A copied tree has no pages to ask for.
@@ -49,7 +49,7 @@ pub(super) struct WatchSession {
 }
 
 impl WatchSession {
-    /// Finds the processes. `every` is the time between two looks where there are to be many.
+    /// Finds the processes. `every` is the time between two looks, if more than one.
     pub(super) fn open(args: &WhereArgs, every: Option<Duration>) -> Result<Self, CommandError> {
         let root = args.root.as_ref().map_or_else(Root::live, Root::at);
         let machine = match root.is_live() {
@@ -102,7 +102,7 @@ impl WatchSession {
         let warnings = skew::warnings(&snapshot, nodes);
         let over = if self.looked.is_zero() { over } else { at - self.looked };
         if self.looked.is_zero() {
-            // What it takes to begin is not what it takes to go on.
+            // The first look costs more than later ones.
             (self.began_watching, self.cost_began) = (Instant::now(), process_cpu_time());
         }
         self.looked = at;
@@ -110,7 +110,7 @@ impl WatchSession {
     }
 
     /// Processes that came since the last search. A target that no longer exists is not an error here:
-    /// the look itself tells what ended.
+    /// the look itself shows what ended.
     fn search(&mut self, at: Duration) {
         self.searched = at;
         if self.has_children
@@ -150,7 +150,7 @@ impl WatchSession {
         }
     }
 
-    /// What was asked for, for a heading.
+    /// The request, for a heading.
     pub(super) fn asked(&self) -> String {
         let names = self.targets.iter().map(|target| match target {
             Target::Pid(pid) => pid.to_string(),
@@ -169,10 +169,10 @@ fn found(
     targets: &[Target],
     has_children: bool,
 ) -> Result<Vec<ProcessId>, InspectError> {
-    let besides = root.is_live().then(std::process::id);
+    let own = root.is_live().then(std::process::id);
     let mut found = Vec::new();
     for target in targets {
-        found.extend(find(root, target, besides)?);
+        found.extend(find(root, target, own)?);
     }
     if has_children {
         found = descendants(root, &found)?;

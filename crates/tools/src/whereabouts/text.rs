@@ -14,7 +14,7 @@ use Alignment::{Left, Right};
 
 /// Threads up to which all are listed.
 const THREADS_ALL: usize = 20;
-/// Threads and processes listed where there are more.
+/// Threads and processes listed at most.
 const BUSIEST: usize = 10;
 /// Nodes up to which memory by kind has a column for each.
 const NODE_COLUMNS: usize = 8;
@@ -196,7 +196,7 @@ fn union(union: Union) -> String {
                 .to_owned();
         }
     };
-    format!("what several processes map as one counts once: {how}\n")
+    format!("shared mappings count once: {how}\n")
 }
 
 fn policies(look: &Look) -> String {
@@ -281,7 +281,7 @@ fn missing(look: &Look, width: usize) -> String {
     look.snapshot.missing.iter().map(line).collect()
 }
 
-/// A sentence behind a mark, on as many lines as it takes.
+/// A sentence after a mark, on as many lines as it takes.
 fn wrapped(mark: &str, sentence: &str, width: usize) -> String {
     let indent = " ".repeat(mark.chars().count());
     let mut text = String::new();
@@ -399,7 +399,7 @@ fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}{ending}") }
 }
 
-/// A long list is cut behind a comma.
+/// A long list is cut after a comma.
 fn shortened(cpus: &CpuSet) -> String {
     let list = cpus.to_string();
     if list.len() <= CPUS_LENGTH {

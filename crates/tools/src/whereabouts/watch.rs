@@ -10,7 +10,7 @@ use super::session::WatchSession;
 use super::{Look, WhereArgs, json, text};
 use crate::exit::{CommandError, Exit};
 
-/// What asks to end. These are taken while waiting, so that the screen is left as it was.
+/// Signals that end the watch. They are taken while waiting, so that the screen is restored.
 const ENDING: [i32; 3] = [signal::INT, signal::TERM, signal::HUP];
 /// The other screen, without a cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
@@ -22,7 +22,7 @@ const HOME: &str = "\x1b[H";
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_REST: &str = "\x1b[J";
 
-/// Watches until a signal, the last look asked for, or the end of the last process.
+/// Watches until a signal, the last requested look, or the end of the last process.
 pub(super) fn run(args: &WhereArgs, every: Duration) -> Result<(), CommandError> {
     block_signals(&ENDING).map_err(anyhow::Error::from)?;
     let mut session = WatchSession::open(args, Some(every))?;
@@ -59,7 +59,7 @@ fn watch(
         if args.count.is_some_and(|count| looks >= count) {
             return Ok(());
         }
-        // A look that came late is not made up for.
+        // A late look is not made up for.
         next = (next + every).max(Instant::now());
     }
 }

@@ -32,7 +32,7 @@ pub struct ColumnTable {
 }
 
 impl ColumnTable {
-    /// Makes rows on all workers; `row` tells key and value of a row by its number.
+    /// Makes rows on all workers; `row` returns key and value of a row by its number.
     ///
     /// # Errors
     /// When memory is out.
@@ -72,7 +72,7 @@ impl ColumnTable {
         self.len * ROW_BYTES
     }
 
-    /// The parts of each of so many workers: those that it made, as even as whole parts allow.
+    /// The parts of each worker: those that it made, as even as whole parts allow.
     pub fn shares(&self, workers: usize) -> Vec<Vec<Part>> {
         let mut shares = vec![Vec::new(); workers];
         let mut row = 0;

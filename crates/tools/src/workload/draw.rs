@@ -41,8 +41,8 @@ pub fn scramble(word: u64) -> u64 {
 pub struct Draw(u64);
 
 impl Draw {
-    /// Of a row of a stream; streams of different numbers have nothing in common.
-    pub fn of(seed: u64, stream: u64, row: u64) -> Self {
+    /// Random numbers for a row of a stream; streams of different numbers have nothing in common.
+    pub fn for_row(seed: u64, stream: u64, row: u64) -> Self {
         Self(scramble(scramble(seed ^ (stream << 56)) ^ row))
     }
 
@@ -78,8 +78,8 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Of this many ranks.
-    pub fn of(ranks: u64) -> Self {
+    /// A distribution over this many ranks.
+    pub fn new(ranks: u64) -> Self {
         let ranks = ranks.max(1) as f64;
         let always = 2.0 - (2.5_f64.ln() - 0.5).exp();
         Self { ranks, area_first: 1.5_f64.ln() - 1.0, area_last: (ranks + 0.5).ln(), always }
@@ -113,8 +113,8 @@ pub struct Permutation {
 const ROUNDS: u32 = 3;
 
 impl Permutation {
-    /// Of `len` numbers.
-    pub fn of(seed: u64, len: u64) -> Self {
+    /// A permutation of `len` numbers.
+    pub fn new(seed: u64, len: u64) -> Self {
         let len = len.max(1);
         let bits = len.next_power_of_two().ilog2().max(2);
         let factor = scramble(seed) | 1;
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_permutation_reaches_every_number_once_and_turns_back() {
         for len in [1, 2, 3, 5, 64, 1000, 4097] {
-            let permutation = Permutation::of(7, len);
+            let permutation = Permutation::new(7, len);
             let mut seen = vec![false; len as usize];
             for number in 0..len {
                 let place = permutation.at(number);
@@ -175,10 +175,10 @@ mod tests {
     #[test]
     fn the_first_zipf_ranks_are_as_frequent_as_the_law_says() {
         let (ranks, rows) = (1000, 400_000);
-        let zipf = Zipf::of(ranks);
+        let zipf = Zipf::new(ranks);
         let mut counts = vec![0_u64; ranks as usize];
         for row in 0..rows {
-            counts[zipf.draw(&mut Draw::of(1, 0, row)) as usize] += 1;
+            counts[zipf.draw(&mut Draw::for_row(1, 0, row)) as usize] += 1;
         }
         let all: f64 = (1..=ranks).map(|rank| 1.0 / rank as f64).sum();
         for rank in 1..=5_u64 {
@@ -186,16 +186,16 @@ mod tests {
             let expected = 1.0 / rank as f64 / all;
             assert!((share / expected - 1.0).abs() < 0.03, "{rank}: {share} for {expected}");
         }
-        assert_eq!(Zipf::of(1).draw(&mut Draw::of(1, 0, 0)), 0);
+        assert_eq!(Zipf::new(1).draw(&mut Draw::for_row(1, 0, 0)), 0);
     }
 
     #[test]
     fn rows_and_streams_draw_numbers_of_their_own() {
-        let first = |seed, stream, row| Draw::of(seed, stream, row).below(1 << 40);
+        let first = |seed, stream, row| Draw::for_row(seed, stream, row).below(1 << 40);
         assert_eq!(first(1, 0, 5), first(1, 0, 5));
         for other in [first(2, 0, 5), first(1, 1, 5), first(1, 0, 6)] {
             assert_ne!(first(1, 0, 5), other);
         }
-        assert!((0..1000).all(|row| Draw::of(1, 0, row).below(3) < 3));
+        assert!((0..1000).all(|row| Draw::for_row(1, 0, row).below(3) < 3));
     }
 }

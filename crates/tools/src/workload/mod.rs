@@ -22,7 +22,7 @@ pub use rig::Rig;
 /// Most rows of a table.
 pub const ROWS_MAX: u64 = 1 << 32;
 
-/// Times a run; what it gives back is dropped when the clock has stopped.
+/// Times a run; drops its result after the clock has stopped.
 ///
 /// # Errors
 /// Those of the run.

@@ -1,4 +1,4 @@
-//! What Atoll runs on: workers, memory, and what is tuned for this machine.
+//! The base of a run of Atoll: workers, memory, and the tuning of this machine.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -46,7 +46,7 @@ fn a_part_without_its_run_is_an_error_of_our_own() {
 }
 
 #[test]
-fn flags_that_have_no_meaning_are_told() {
+fn meaningless_flags_are_rejected() {
     for (flags, words) in [
         (&["--experiment", "5"][..], "1, 2, 3, 4 or all"),
         (&["--experiment", "1", "--threads", "2"], "cannot be used with"),
@@ -74,7 +74,7 @@ fn a_run_can_be_written_to_a_file() {
 }
 
 #[test]
-fn the_suffix_of_a_file_tells_its_form_and_an_unknown_one_is_told_before_anything_is_run() {
+fn the_suffix_of_a_file_selects_its_form_and_an_unknown_one_is_rejected_first() {
     let home = tempfile::tempdir().unwrap();
     let path = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
     let write = |name: &str| {

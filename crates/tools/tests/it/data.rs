@@ -1,4 +1,4 @@
-//! `data`: what is told of a data directory, sound and damaged.
+//! `data`: reports on a data directory, sound and damaged.
 
 use std::fs;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn damage_ends_with_1_and_names_the_file() {
 }
 
 #[test]
-fn what_is_not_a_data_directory_or_is_open_is_refused() {
+fn other_directories_and_open_ones_are_refused() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().to_str().unwrap();
     let empty = tools(&["data", "info", path]).failed(125);
@@ -104,8 +104,8 @@ fn an_upgrade_is_checked_without_writing_also_while_the_directory_is_open() {
     let directory = home.path().join("shop");
     let path = directory.to_str().unwrap();
     let open = database(&directory);
-    let told = tools(&["upgrade-check", path]).done();
-    assert!(told.contains("can open it") && told.contains("writes nothing"), "{told}");
+    let text = tools(&["upgrade-check", path]).done();
+    assert!(text.contains("can open it") && text.contains("writes nothing"), "{text}");
     let json = tools(&["upgrade-check", path, "--json"]).json();
     assert_eq!(
         (&json["can_open"], &json["formats"][0]["what"]),
@@ -116,8 +116,8 @@ fn an_upgrade_is_checked_without_writing_also_while_the_directory_is_open() {
     let mut bytes = std::fs::read(&manifest).unwrap();
     bytes[8..12].copy_from_slice(&2_u32.to_le_bytes());
     std::fs::write(&manifest, &bytes).unwrap();
-    let told = tools(&["upgrade-check", path]).failed(1);
-    assert_eq!(told, "");
+    let text = tools(&["upgrade-check", path]).failed(1);
+    assert_eq!(text, "");
     let json = tools(&["upgrade-check", path, "--json"]);
     assert!(json.out.contains("\"can_open\": false"), "{json:?}");
     bytes[0] = b'x';

@@ -15,10 +15,10 @@ use serde_json::Value;
 use crate::lab::TURN;
 use crate::support::{tools, tools_in};
 
-/// Busy loops of the load: many, so that they fill a cpu also beside other programs.
+/// Busy loops of the load: many, so that they fill a cpu also alongside other programs.
 const LOOPS: &str = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16";
 
-/// A program that is idle, then busy, then idle again, as it is told.
+/// A program that is idle, then busy, then idle again, on request.
 struct Load {
     shell: Child,
     orders: ChildStdin,
@@ -70,7 +70,7 @@ impl Attached {
     fn to(pid: u32, journal: &Path, flags: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_atoll-tools"));
         command.args(["elastic", "attach", "--verbose", "--interval", "50", "--dwell-down", "4"]);
-        // It ends by itself where nothing comes of it.
+        // It ends on its own if it fails.
         command.args(["--for", "120", "--pid", &pid.to_string()]);
         command.arg("--journal").arg(journal).args(flags);
         let mut run =
@@ -107,7 +107,7 @@ impl Attached {
     }
 }
 
-/// Whether this machine has two cores to give; said where it lacks them.
+/// Whether this machine has two cores to give; reports a skip otherwise.
 fn has_two_cores() -> bool {
     let cores = Machine::discover().expect("this machine").cores.len();
     if cores < 2 {
@@ -116,7 +116,7 @@ fn has_two_cores() -> bool {
     cores >= 2
 }
 
-/// Whether a cpuset may be made for a process here; said where it may not.
+/// Whether a cpuset may be created for a process here; reports a skip otherwise.
 fn has_cpusets(home: &Path) -> bool {
     let load = Load::start();
     let pid = load.pid().to_string();
@@ -131,7 +131,7 @@ fn has_cpusets(home: &Path) -> bool {
 }
 
 fn follow(actuator: &str) {
-    // Loads and guests keep all cpus busy: a load is seen where it is alone.
+    // Loads and guests keep all cpus busy: a load is visible only if it is alone.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let home = tempfile::tempdir().expect("a temporary directory");
     let mut load = Load::start();
@@ -202,7 +202,7 @@ fn killed(actuator: &str) {
 }
 
 #[test]
-fn undo_gives_back_what_a_run_that_was_killed_left() {
+fn undo_gives_back_the_cores_of_a_killed_run() {
     if !has_two_cores() {
         return;
     }
@@ -279,7 +279,7 @@ fn a_dry_run_decides_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_recommended_is_said_with_the_reasons() {
+fn recommendations_have_reasons() {
     let load = Load::start();
     let pid = load.pid().to_string();
     let recommend = ["elastic", "recommend", "--pid", &pid, "--over", "1"];
@@ -307,7 +307,7 @@ fn the_net_is_shown_as_text_and_as_a_picture() {
 }
 
 #[test]
-fn wrong_use_is_refused_with_what_to_do() {
+fn wrong_use_is_refused_with_advice() {
     let home = tempfile::tempdir().expect("a temporary directory");
     std::fs::write(home.path().join("empty.toml"), "target = []").unwrap();
     std::fs::create_dir(home.path().join("open")).unwrap();

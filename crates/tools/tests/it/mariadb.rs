@@ -1,5 +1,5 @@
 //! MariaDB under a client load, attached while it runs: it is followed from one core to two and back, its pool of
-//! threads with it, and all is as it was in the end. Skipped, and said so, where MariaDB is not installed.
+//! threads with it, and all is as it was in the end. Skipped if MariaDB is not installed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use atoll_sys::{kill_process, signal};
 use atoll_testkit::{Need, skip};
 
-/// How long a load may take to be followed: long, because other tests run beside it.
+/// How long a load may take to be followed: long, because other tests run at the same time.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A process that is ended with the test.
@@ -66,7 +66,7 @@ fn threads(directory: &Path) -> Option<u32> {
 fn cpus_of(pid: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the server runs");
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let list = line.expect("the kernel tells the cpus of a process");
+    let list = line.expect("the kernel lists the cpus of a process");
     atoll_topology::CpuSet::parse(list.trim()).expect("a list of cpus").len()
 }
 

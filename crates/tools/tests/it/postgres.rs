@@ -1,5 +1,5 @@
 //! PostgreSQL under pgbench, started by `run`, looked at by `where`, and both held against what /proc
-//! says, read here by other means. Skipped, and said so, where PostgreSQL is not installed or may not
+//! says, read here by other means. Skipped if PostgreSQL is not installed or may not
 //! be started.
 
 use std::fs;
@@ -54,7 +54,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A cluster in a directory of its own, on a Unix socket there.
+/// A cluster in its own directory, on a Unix socket there.
 fn cluster(programs: &Programs) -> Option<tempfile::TempDir> {
     let directory = tempfile::tempdir().ok()?;
     if let Some(user) = programs.user {
@@ -191,7 +191,7 @@ fn shared(pids: &[i32]) -> u64 {
 }
 
 #[test]
-fn a_database_lives_where_run_put_it_and_where_says_what_the_kernel_says() {
+fn a_database_lives_where_run_put_it_and_where_agrees_with_the_kernel() {
     let Some(programs) = Programs::find() else {
         return skip(Need::Postgresql, "/usr/lib/postgresql/*/bin has no pgbench");
     };
@@ -215,7 +215,7 @@ fn a_database_lives_where_run_put_it_and_where_says_what_the_kernel_says() {
     assert_eq!(instance["exit_code"], 0);
 }
 
-/// The idle postmaster: nothing of it moves, so the figures are equal, not alike.
+/// The idle postmaster: nothing moves, so the figures are exactly equal.
 fn agrees_with_the_kernel(pid: i32) {
     let (mut before, mut seen) = (resident(pid), whereabouts(pid, &["--exact"]));
     while before != resident(pid) {
@@ -241,7 +241,7 @@ fn allowed(pid: i32) -> String {
 /// All processes of the server together, two of which have read a table each: shared memory counts
 /// once, every page that any of them has touched.
 fn the_family_agrees_with_the_kernel(programs: &Programs, directory: &Path, postmaster: i32) {
-    // Of more than a quarter of the buffers, a scan would touch a few again and again.
+    // A scan of more than a quarter of the buffers would reuse a few of them.
     pgbench(programs, directory, &["-i", "-q", "-s", "1"]);
     let fill = "CREATE TABLE other AS SELECT * FROM pgbench_accounts; SELECT count(*) FROM other";
     drop(Session::that_read(programs, directory, fill));

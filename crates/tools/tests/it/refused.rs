@@ -22,10 +22,10 @@ struct Sandbox {
 }
 
 impl Sandbox {
-    /// None, and said so, where it cannot be compiled or the kernel has no filters.
+    /// Reports a skip and returns None if it cannot be compiled or the kernel has no filters.
     fn new() -> Option<Self> {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let source = std::env::var("CARGO_MANIFEST_DIR").expect("cargo tells the directory");
+        let source = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets the directory");
         let source = Path::new(&source).join("tests/seccomp/refuse.c");
         let sandbox = Self { directory };
         let mut compiler = Command::new("cc");

@@ -9,10 +9,11 @@ use atoll_simulation::{Counting, Region, RunSeries, Simulation};
 
 use crate::support::tools_in;
 
-/// Writes the record of a run in which node 0 made so many loads from each node, in region 2.
+/// Writes the record of a run in which node 0 made this many loads from each node, in region 2.
 fn write(directory: &Path, file: &str, loads: u64) {
     let guest =
-        Guest::of(&atoll_formats::open("intel-2").unwrap(), &GuestShape::default()).unwrap();
+        Guest::try_from_knowledge(&atoll_formats::open("intel-2").unwrap(), &GuestShape::default())
+            .unwrap();
     let setup = guest.setup(Counting::User, "/tmp/report".into());
     let mut report = Simulation::new(setup).unwrap().report();
     report.calibration.failure = None;
@@ -59,7 +60,7 @@ fn a_record_is_estimated_again_under_other_assumptions_and_for_one_region() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_refused_with_what_to_do() {
+fn unsupported_views_are_refused_with_advice() {
     let home = tempfile::tempdir().unwrap();
     write(home.path(), "a.json", 500);
     std::fs::write(home.path().join("b.json"), "{}").unwrap();

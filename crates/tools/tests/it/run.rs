@@ -1,4 +1,4 @@
-//! `run` on this machine: what the kernel says of programs it started, and how they end.
+//! `run` on this machine: the kernel's view of started programs, and how they end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -9,7 +9,7 @@ use atoll_sys::{kill_process, signal};
 use atoll_testkit::{Need, default_signals, skip};
 use serde_json::Value;
 
-/// Says what the kernel holds for the program: affinity, nodes allowed, policy of its first mapping.
+/// Prints the kernel's settings of the program: affinity, nodes allowed, policy of its first mapping.
 const SHOW: &str =
     "grep _allowed_list /proc/self/status; head -1 /proc/self/numa_maps | cut -d' ' -f2";
 
@@ -131,7 +131,7 @@ fn the_program_has_the_same_affinity_and_policy_as_under_numactl() {
 }
 
 #[test]
-fn an_instance_has_what_was_planned_for_it() {
+fn an_instance_gets_its_plan() {
     let machine = atoll_topology::Machine::discover().unwrap();
     let node = machine.nodes_with_cpus().next().unwrap();
     let found = output(&["--instances", "nodes", "--", "sh", "-c", SHOW]);
@@ -168,7 +168,7 @@ fn all_asks_for_cpus_outside_of_the_affinity_mask_by_node_too() {
 }
 
 #[test]
-fn what_is_refused_is_said_and_left_out_or_refuses_the_start() {
+fn refusals_are_reported_and_left_out_or_prevent_the_start() {
     let within = |flags: &[&str]| {
         let inner = [&[env!("CARGO_BIN_EXE_atoll-tools"), "run"], flags, &["echo", "ran"]];
         output(&[&["-C", "0"][..], &inner.concat()].concat())
@@ -219,7 +219,7 @@ fn flags_that_contradict_each_other_or_mean_nothing_are_usage_errors() {
 }
 
 #[test]
-fn a_dry_run_starts_nothing_and_says_the_calls() {
+fn a_dry_run_starts_nothing_and_prints_the_calls() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("touched");
     let file = file.to_str().unwrap();
@@ -335,7 +335,7 @@ fn a_program_does_not_outlive_a_killed_atoll() {
 }
 
 #[test]
-fn a_report_tells_what_was_achieved() {
+fn a_report_shows_the_placement_achieved() {
     let script = "x=$(head -c 8000000 /dev/zero | tr '\\0' a); sleep 0.7; exit 4";
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("report.json");

@@ -1,4 +1,4 @@
-//! `bench shuffle`: flags, the shape of the JSON, and simulations beside published figures.
+//! `bench shuffle`: flags, the shape of the JSON, and simulations next to published figures.
 
 use serde_json::Value;
 
@@ -113,7 +113,7 @@ fn machines_without_published_figures_are_predicted_too_and_the_text_says_what_i
 }
 
 #[test]
-fn flags_that_make_no_sense_are_told() {
+fn meaningless_flags_are_rejected() {
     for (flags, words) in [
         (&["--simulate"][..], "--machine"),
         (&["--machine", "nehalem-ex-4"], "--simulate"),

@@ -186,7 +186,7 @@ fn without_a_home_the_machine_is_shown_and_figures_cannot_be_kept() {
 }
 
 #[test]
-fn a_damaged_store_is_told_and_the_machine_is_shown_all_the_same() {
+fn a_damaged_store_is_reported_and_the_machine_is_shown_anyway() {
     let home = tempfile::tempdir().unwrap();
     let measure = ["topo", "measure", "--quick", "--parts", "latency", "--runs", "1"];
     tools_in(home.path(), &measure).done();
@@ -240,7 +240,7 @@ fn names_from_a_file_do_not_steer_the_terminal() {
 }
 
 #[test]
-fn what_the_machine_does_not_have_ends_in_4_and_no_cores_at_all_in_2() {
+fn missing_hardware_ends_in_4_and_no_cores_at_all_in_2() {
     assert!(tools(&["topo", "nearest", "99"]).failed(4).contains("node 99 does not exist"));
     assert!(tools(&["topo", "nearest", "0", "--cores", "99999"]).failed(4).contains("99999 cores"));
     assert!(tools(&["topo", "best-cores", "99999"]).failed(4).contains("99999 cores"));

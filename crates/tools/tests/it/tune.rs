@@ -1,4 +1,4 @@
-//! `tune`: what is shown; with few rows. That later commands use what is kept is tested with `atoll`.
+//! `tune`: its output, with few rows. `atoll` tests that later commands use the kept tuning.
 
 use crate::support::{tools, tools_in};
 
@@ -19,7 +19,7 @@ fn a_dry_run_shows_both_tunings_and_keeps_nothing() {
 }
 
 #[test]
-fn flags_that_have_no_meaning_are_told() {
+fn meaningless_flags_are_rejected() {
     for (flags, words) in [
         (["--rows", "0"], "'--rows <N>': choose 1 to 2^32"),
         (["--runs", "0"], "1..=1000"),

@@ -59,7 +59,7 @@ fn the_first_lines_for_people_are_the_nodes() {
 }
 
 #[test]
-fn a_process_that_is_not_there_is_an_answer_with_a_code_of_its_own() {
+fn a_missing_process_has_its_own_exit_code() {
     let said = ["process 4194999 does not exist", "no process is named 'no such name'"];
     for (target, said) in ["4194999", "no such name"].into_iter().zip(said) {
         let output = output(&[target]);
@@ -115,11 +115,11 @@ fn ask(address: &str, request: &[u8]) -> String {
 fn metrics_are_served_and_no_client_holds_the_server() {
     let mut command = whereabouts(&[&own_pid(), "--metrics", "0"]);
     let mut server = Running(command.stderr(Stdio::piped()).spawn().unwrap());
-    let mut told = String::new();
-    BufReader::new(server.0.stderr.take().unwrap()).read_line(&mut told).unwrap();
-    let address = told.trim().strip_prefix("metrics on http://").unwrap();
+    let mut line = String::new();
+    BufReader::new(server.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("metrics on http://").unwrap();
     let address = address.strip_suffix("/metrics").unwrap();
-    assert!(address.starts_with("127.0.0.1:"), "{told}");
+    assert!(address.starts_with("127.0.0.1:"), "{line}");
 
     // Many that say nothing and stay, one that sends without end, one that is gone at once.
     let silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();

@@ -1,10 +1,10 @@
-//! Distances that rate nothing or contradict themselves.
+//! Distances that are uninformative or contradictory.
 
 use super::{FileReading, Finding, scene::Scene};
 use crate::assemble::DISTANCE_LOCAL;
 use crate::{Machine, NodeId, Source};
 
-/// What the SLIT says for a node that cannot be reached (ACPI 6.5, section 5.2.17).
+/// The SLIT's value for an unreachable node (ACPI 6.5, section 5.2.17).
 const UNREACHABLE: u32 = 255;
 
 pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
@@ -16,7 +16,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
     checks.iter().filter_map(|check| check(machine)).collect()
 }
 
-/// Pairs of different nodes with the distance there.
+/// Pairs of different nodes with their distance.
 fn pairs(machine: &Machine) -> impl Iterator<Item = (NodeId, NodeId, u32)> {
     let nodes = || machine.nodes.iter().map(|node| node.id);
     nodes().zip(&machine.distances).flat_map(move |(from, row)| {

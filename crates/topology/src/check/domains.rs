@@ -1,15 +1,15 @@
-//! Domains that core-to-core measurements show and the kernel does not know.
+//! Domains that core-to-core measurements reveal but the kernel does not report.
 //!
-//! Within a domain every pair of cores hands a cache line over in about the same time. Where the
-//! times of one domain fall into two groups, and the near pairs tie its cores into several clusters
-//! with only far pairs between them, the clusters are domains of their own.
+//! Within a domain every pair of cores transfers a cache line in about the same time. If the times of one domain form
+//! two groups, and the near pairs connect its cores into several clusters with only far pairs between them, each
+//! cluster is a domain.
 
 use std::collections::BTreeMap;
 
 use super::{FileReading, Finding, scene::Scene};
 use crate::{CoreId, CpuSet, Domain, Quantity, Source, Subject};
 
-/// Smallest ratio between two neighbouring times that divides near from far.
+/// Minimum ratio between two adjacent times that separates near from far.
 const GAP_MIN: f64 = 1.4;
 
 /// Times between cores of one domain, by pair.
@@ -60,7 +60,7 @@ fn times(scene: &Scene<'_>, domain: &Domain) -> PairTimes {
     times
 }
 
-/// The largest near and the smallest far time, where the widest gap is wide enough.
+/// The largest near and the smallest far time, if the widest gap is wide enough.
 fn gap(times: &PairTimes) -> Option<(f64, f64)> {
     let mut sorted: Vec<f64> = times.values().copied().filter(|time| *time > 0.0).collect();
     sorted.sort_by(f64::total_cmp);
@@ -68,7 +68,7 @@ fn gap(times: &PairTimes) -> Option<(f64, f64)> {
     gaps.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0))).filter(|(a, b)| b / a >= GAP_MIN)
 }
 
-/// For each core the smallest core that near pairs tie it to.
+/// For each core, the smallest core that near pairs connect it to.
 fn clusters(
     scene: &Scene<'_>,
     domain: &Domain,

@@ -1,6 +1,6 @@
-//! What a check finds.
+//! Findings of the checks.
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -10,34 +10,33 @@ pub enum Severity {
     Note,
 }
 
-/// A file and what it said.
+/// A file and the value read from it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct FileReading {
     /// Its path on the machine.
     pub file: String,
-    /// What was read, on one line.
+    /// The value, on one line.
     pub value: String,
 }
 
-/// Something odd about a machine. As JSON its keys are those of the fields; they may grow in number,
-/// never change their meaning.
+/// An anomaly of a machine. Its JSON keys are the field names; keys may be added, but never change their meaning.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
     /// Stable name of its kind, such as `numa_balancing`.
     pub name: &'static str,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// What is odd, one line.
+    /// The anomaly, in one line.
     pub what: String,
-    /// What it was concluded from.
+    /// The readings it is based on.
     pub read: Vec<FileReading>,
     /// Why it matters to a database.
     pub why: String,
-    /// The shell command that changes it until the next start of the machine.
+    /// The shell command that changes it until the next reboot.
     pub command: Option<String>,
     /// Whether the command has to run as root.
     pub as_root: bool,
-    /// What to do where no command alone changes it.
+    /// What to do if a command alone is not enough.
     pub advice: Option<String>,
 }
 
@@ -57,7 +56,7 @@ impl Finding {
         Self { name, severity, what, read, why, command: None, as_root: false, advice: None }
     }
 
-    /// Adds what it was concluded from.
+    /// Adds the readings it is based on.
     pub(super) fn from(mut self, readings: impl IntoIterator<Item = FileReading>) -> Self {
         self.read.extend(readings);
         self

@@ -1,4 +1,4 @@
-//! Nodes that firmware, hypervisor or the kernel's command line hide.
+//! Nodes hidden by firmware, a hypervisor or the kernel's command line.
 
 use super::{FileReading, Finding, scene::Scene};
 

@@ -1,11 +1,11 @@
-//! A node nearly full while another has plenty.
+//! A node that is nearly full while another has plenty of free memory.
 
 use super::{Finding, scene::Scene};
 use crate::{Bytes, Node};
 
-/// A node with less of its memory free than this is nearly full.
+/// Below this share of free memory, a node is nearly full.
 const FULL_BELOW: f64 = 0.05;
-/// A node with more of its memory free than this has plenty.
+/// Above this share of free memory, a node has plenty.
 const PLENTY_ABOVE: f64 = 0.20;
 
 pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
@@ -48,7 +48,7 @@ fn finding(scene: &Scene<'_>, node: &Node, other: &Node) -> Finding {
     }
 }
 
-/// File cache that the kernel can give back: shared memory counts as file pages and is not.
+/// Reclaimable file cache: shared memory counts as file pages but is not reclaimable.
 fn cache(scene: &Scene<'_>, file: &str) -> Option<(Bytes, super::FileReading)> {
     let (pages, reading) = scene.kilobytes(file, "FilePages:")?;
     let shared = scene.kilobytes(file, "Shmem:").map_or(Bytes(0), |(bytes, _)| bytes);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{FileReading, Finding, scene::Scene};
 use crate::{CpuId, CpuSet};
 
-/// Drivers whose `powersave` lets the processor choose its clock instead of holding the lowest.
+/// Drivers whose `powersave` lets the processor choose its clock instead of keeping the lowest.
 const CHOOSING_DRIVERS: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd-pstate"];
 const COMMAND: &str =
     "echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";

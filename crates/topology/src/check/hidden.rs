@@ -1,4 +1,4 @@
-//! Cpus and nodes that the machine has and the process may not use.
+//! Cpus and nodes that the machine has but the process may not use.
 
 use super::limits::quoted;
 use super::{FileReading, Finding, scene::Scene};
@@ -63,7 +63,7 @@ fn nodes(scene: &Scene<'_>) -> Option<Finding> {
     })
 }
 
-/// The line of that key in the process's status.
+/// The line with this key in the process's status.
 fn status(scene: &Scene<'_>, key: &str) -> Option<FileReading> {
     let text = scene.text(STATUS)?;
     let line = text.lines().find(|line| line.starts_with(key))?;
@@ -71,7 +71,7 @@ fn status(scene: &Scene<'_>, key: &str) -> Option<FileReading> {
     Some(FileReading { file: STATUS.to_owned(), value })
 }
 
-/// What the process's cpuset allows, in version 2 or version 1 of control groups.
+/// The process's cpuset, in version 2 or version 1 of control groups.
 fn cpuset<T>(scene: &Scene<'_>, what: &str) -> Option<(IdSet<T>, FileReading)>
 where
     T: From<u32> + Into<u32> + Copy,

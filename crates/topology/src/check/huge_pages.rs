@@ -1,4 +1,4 @@
-//! Transparent huge pages, and how the explicit ones are spread over the nodes.
+//! Transparent huge pages, and the distribution of explicit huge pages over the nodes.
 
 use super::{FileReading, Finding, scene::Scene};
 use crate::{HugePages, Node, NodeSet};
@@ -44,7 +44,7 @@ fn stalls(enabled: FileReading, defrag: FileReading) -> Finding {
     .command(format!("echo defer+madvise > {DEFRAG}"))
 }
 
-/// A pool of explicit huge pages that nodes with cpus have and others lack.
+/// A pool of explicit huge pages that only some nodes with cpus have.
 fn pool(scene: &Scene<'_>) -> Option<Finding> {
     let nodes: Vec<&Node> =
         scene.machine().nodes_with_memory().filter(|node| !node.cpus.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Cpus that the scheduler leaves alone (`isolcpus`) or does not tick on (`nohz_full`).
+//! Cpus isolated from the scheduler (`isolcpus`) or without its tick (`nohz_full`).
 
 use super::{Finding, scene::Scene};
 use crate::CpuId;

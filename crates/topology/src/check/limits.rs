@@ -29,13 +29,13 @@ fn cpu_time(limit: &CpuTimeLimit) -> Finding {
         .command(format!("echo {} > {}", unlimited(&limit.file), quoted(&limit.file)))
 }
 
-/// What takes the limit away, in version 2 and version 1 of control groups.
+/// The value that removes the limit, in version 2 and version 1 of control groups.
 fn unlimited(file: &str) -> &'static str {
     let version_two = file.ends_with(".max") || file.ends_with(".high");
     if version_two { "max" } else { "-1" }
 }
 
-/// The path as one word of a shell.
+/// The path quoted for a shell.
 pub(super) fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-,:@+=".contains(c);
     if path.chars().all(plain) {

@@ -3,7 +3,7 @@
 use super::{FileReading, Finding, scene::Scene};
 use crate::{Bytes, Node};
 
-/// A node with less memory than its best equipped peer divided by this is out of balance.
+/// A node with less memory than the largest node's divided by this is unbalanced.
 const UNEVEN_FACTOR: u64 = 2;
 const ADVICE: &str = "Spread the modules evenly over the sockets and all their channels; \
                       'dmidecode -t memory' (as root) lists the slots.";

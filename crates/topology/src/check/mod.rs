@@ -1,29 +1,28 @@
-//! What is odd about a machine for a database: settings of the kernel, memory out of balance, what
-//! firmware, containers and control groups keep back. Each finding says what was read, why it matters
-//! and the command that changes it.
+//! Checks a machine for problems for a database: kernel settings, unbalanced memory, and resources withheld by
+//! firmware, containers and control groups. Each finding shows what was read, why it matters and the command that
+//! changes it.
 //!
 //! | File | Finds |
 //! |---|---|
 //! | `balancing` | automatic NUMA balancing on several nodes |
-//! | `distances` | distances that rate nothing, or contradict themselves |
-//! | `domains` | domains that measurements show and the kernel does not know |
-//! | `firmware` | nodes hidden by firmware, hypervisor or the kernel's command line |
+//! | `distances` | distances that are uninformative or contradictory |
+//! | `domains` | domains that measurements reveal but the kernel does not report |
+//! | `firmware` | nodes hidden by firmware, a hypervisor or the kernel's command line |
 //! | `fullness` | a node without free memory while others have plenty |
 //! | `governor` | cpus that do not run at full clock |
 //! | `hidden` | cpus and nodes outside the affinity mask or the cpuset |
 //! | `huge_pages` | transparent huge pages off or stalling, an uneven pool of explicit ones |
-//! | `isolation` | cpus that the scheduler leaves alone |
+//! | `isolation` | cpus isolated from the scheduler |
 //! | `limits` | control groups that grant less than the machine has |
 //! | `memory` | nodes with cpus and little or no memory |
 //! | `overcommit` | strict accounting that leaves memory unusable |
 //! | `reclaim` | a node that reclaims before it borrows |
-//! | `refused` | calls for placement that the kernel or a container refuses |
+//! | `refused` | placement calls that the kernel or a container refuses |
 //! | `swap` | swap in use, or likely to be |
 //! | `threads` | hardware threads switched off, offline cpus |
 //!
-//! A check reads files under a [`Root`], so it works on a tree copied from another machine; only `refused`
-//! asks the kernel, and only of the machine it runs on. A new
-//! check is a new file and a line in `CHECKS`.
+//! A check reads files under a [`Root`], so it works on a tree copied from another machine; only `refused` calls the
+//! kernel, and only on the live machine. To add a check, add a file and a line in `CHECKS`.
 
 mod balancing;
 mod distances;
@@ -73,9 +72,8 @@ const CHECKS: [fn(&Scene<'_>) -> Vec<Finding>; 16] = [
     refused::check,
 ];
 
-/// What is odd about the machine that is known and whose sysfs and procfs lie under `root`; warnings
-/// before notes, empty where nothing is odd. A file that is there and cannot be read or understood
-/// becomes a note, so this never fails.
+/// Checks a machine whose sysfs and procfs are under `root`. Returns warnings before notes; empty if there is nothing
+/// to report. A file that exists but cannot be read or parsed becomes a note, so this never fails.
 pub fn check(knowledge: &Knowledge, root: &Root) -> Vec<Finding> {
     let scene = Scene::new(knowledge, root);
     let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&scene)).collect();

@@ -1,4 +1,4 @@
-//! `vm.zone_reclaim_mode`: whether a full node reclaims its own pages before it borrows from another.
+//! `vm.zone_reclaim_mode`: whether a full node reclaims its own pages before it uses another's.
 
 use super::{Finding, scene::Scene};
 

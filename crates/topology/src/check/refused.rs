@@ -1,18 +1,18 @@
-//! Calls for placement that the kernel, or a container's filter, does not let this process make.
+//! Placement calls that the kernel, or a container's filter, refuses to this process.
 //!
-//! Each is made once in a form that changes nothing: a range of no bytes, no pages, and a policy and an
-//! affinity of a thread that ends with them. A filter decides by the call's number.
+//! Each call is tried once without effect: an empty range, no pages, and the policy and affinity of a temporary
+//! thread. A filter decides by the call's number.
 
 use atoll_sys::{Bitmap, CallError, CallErrorKind, PolicyMode};
 
 use super::{FileReading, Finding, Severity, scene::Scene};
 
-/// A call, and what does not work without it.
+/// The calls, and what does not work without each.
 const CALLS: [(&str, &str); 5] = [
-    ("mbind", "memory cannot be given a home"),
+    ("mbind", "memory cannot be placed on a node"),
     ("set_mempolicy", "programs cannot be started with a memory policy"),
     ("get_mempolicy", "policies cannot be read back"),
-    ("move_pages", "where pages are cannot be verified"),
+    ("move_pages", "page placement cannot be verified"),
     ("sched_setaffinity", "threads cannot be bound to cpus"),
 ];
 const STATUS: &str = "/proc/self/status";
@@ -29,7 +29,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
     finding(&refused(), several).map(|found| found.from(seccomp(scene))).into_iter().collect()
 }
 
-/// Those of the calls that fail.
+/// The calls that fail.
 fn refused() -> Vec<CallError> {
     // The thread's policy and affinity end with it.
     std::thread::scope(|scope| scope.spawn(try_all).join().unwrap_or_default())
@@ -71,7 +71,7 @@ fn finding(refused: &[CallError], several_nodes: bool) -> Option<Finding> {
     )
 }
 
-/// Whether the process runs under a filter: 2 says so.
+/// The `Seccomp` line if the process runs under a filter (2).
 fn seccomp(scene: &Scene<'_>) -> Option<FileReading> {
     let text = scene.text(STATUS)?;
     let value = text.lines().find_map(|line| line.strip_prefix("Seccomp:"))?.trim();
@@ -92,7 +92,7 @@ mod tests {
         let found = finding(&refused, true).unwrap();
         assert_eq!((found.severity, found.name), (Severity::Warning, "calls_refused"));
         assert_eq!(found.what, "This process is refused mbind, move_pages");
-        assert!(found.why.contains("given a home; where pages are cannot be verified"));
+        assert!(found.why.contains("placed on a node; page placement cannot be verified"));
         let read: Vec<_> = found.read.iter().map(|read| (&*read.file, &*read.value)).collect();
         assert_eq!(read, [("mbind()", "EPERM"), ("move_pages()", "ENOSYS")]);
         assert!(found.advice.unwrap().contains("SYS_NICE"));

@@ -1,4 +1,4 @@
-//! What a check sees: the machine, the facts and the files.
+//! The input of a check: the machine, the facts and the files.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,14 +8,14 @@ use atoll_sys::{Root, RootError};
 use super::{FileReading, Finding};
 use crate::{Bytes, IdSet, Knowledge, Machine};
 
-/// Characters of a file that a finding quotes.
+/// Maximum number of characters of a file that a finding quotes.
 const VALUE_CHARACTERS_MAX: usize = 80;
 
 /// The machine, the facts and the files.
 pub(super) struct Scene<'a> {
     pub(super) knowledge: &'a Knowledge,
     root: &'a Root,
-    /// Why files that are there tell nothing.
+    /// Why existing files could not be used.
     unreadable: RefCell<BTreeMap<String, String>>,
 }
 
@@ -28,17 +28,17 @@ impl<'a> Scene<'a> {
         &self.knowledge.machine
     }
 
-    /// Whether the files are those of the machine this runs on.
+    /// Whether the files are those of the live machine.
     pub(super) fn is_live(&self) -> bool {
         self.root.is_live()
     }
 
-    /// Whether a file or directory is there.
+    /// Whether a file or directory exists.
     pub(super) fn exists(&self, file: &str) -> bool {
         self.root.exists(file)
     }
 
-    /// A file's text; none where it is not there or cannot be read.
+    /// A file's text. Returns None if it does not exist or cannot be read.
     pub(super) fn text(&self, file: &str) -> Option<String> {
         match self.root.read_text(file) {
             Ok(text) => Some(text),
@@ -65,7 +65,7 @@ impl<'a> Scene<'a> {
         Some((number?, reading))
     }
 
-    /// A file that holds a list of cpus or nodes; `(null)` is what some kernels say for none.
+    /// A file that holds a list of cpus or nodes; some kernels write `(null)` for an empty list.
     pub(super) fn set<T>(&self, file: &str) -> Option<(IdSet<T>, FileReading)>
     where
         T: From<u32> + Into<u32> + Copy,
@@ -105,7 +105,7 @@ impl<'a> Scene<'a> {
         self.unreadable.borrow_mut().insert(file.to_owned(), one_line(reason, usize::MAX));
     }
 
-    /// A note for each file that is there and tells nothing.
+    /// A note for each existing file that could not be used.
     pub(super) fn unreadable(self) -> Vec<Finding> {
         let why = "What it reports about this machine is unknown.";
         self.unreadable
@@ -123,7 +123,7 @@ fn reading(file: &str, text: &str) -> FileReading {
     FileReading { file: file.to_owned(), value: one_line(text, VALUE_CHARACTERS_MAX) }
 }
 
-/// The text on one line, cut, without what a terminal would obey.
+/// The text on one line, truncated and without control characters.
 fn one_line(text: &str, characters_max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let plain: String = line.chars().filter(|c| !c.is_control()).take(characters_max).collect();

@@ -5,9 +5,9 @@ use crate::Bytes;
 
 const MEMINFO: &str = "/proc/meminfo";
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
-/// Above this the kernel swaps a process's pages although it could drop file cache.
+/// Above this swappiness the kernel swaps out process pages although it could drop file cache.
 const SWAPPINESS_MAX: i64 = 10;
-/// Swap in use above this share of memory is more than what was never touched again.
+/// Above this share of memory, used swap is more than cold pages.
 const USED_SHARE: f64 = 0.01;
 
 pub(super) fn check(scene: &Scene<'_>) -> Vec<Finding> {
@@ -34,7 +34,7 @@ fn used(scene: &Scene<'_>, total: Bytes) -> Option<Finding> {
     Some(way_back(scene, finding, used))
 }
 
-/// The command only where memory has room for what is swapped out.
+/// Adds the command only if memory has room for the swapped pages.
 fn way_back(scene: &Scene<'_>, finding: Finding, used: Bytes) -> Finding {
     match scene.kilobytes(MEMINFO, "MemAvailable:") {
         Some((available, reading)) if available > used => {

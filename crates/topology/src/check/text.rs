@@ -1,4 +1,4 @@
-//! Findings for people.
+//! Findings as text.
 
 use std::fmt::Write;
 
@@ -8,8 +8,8 @@ use super::{Finding, Severity};
 const COLUMNS_MAX: usize = 80;
 const INDENT: &str = "  ";
 
-/// The findings as `atoll topo check` prints them: what, why, what was read, what to do. Prose is
-/// at most 80 columns wide; commands and readings stay on one line, to be copied. Empty for none.
+/// The findings as `atoll topo check` prints them: what, why, readings, and what to do. Prose is at most 80 columns
+/// wide; commands and readings stay on one line so that they can be copied. Empty if there are no findings.
 pub fn text(findings: &[Finding]) -> String {
     findings.iter().map(one).collect::<Vec<_>>().join("\n")
 }
@@ -35,7 +35,7 @@ fn one(finding: &Finding) -> String {
     text
 }
 
-/// The text in lines of at most [`COLUMNS_MAX`] columns unless a word is longer.
+/// The text wrapped to [`COLUMNS_MAX`] columns unless a word is longer.
 fn wrapped(text: &str, first: &str, indent: &str) -> String {
     let mut lines = vec![first.to_owned()];
     let mut begun = false;

@@ -59,7 +59,7 @@ fn offline(scene: &Scene<'_>) -> Option<Finding> {
     )))
 }
 
-/// Cores with more and with fewer threads, which hidden cpus would explain.
+/// Cores with different numbers of threads, unless hidden cpus explain it.
 fn uneven(scene: &Scene<'_>) -> Option<Finding> {
     let machine = scene.machine();
     let counts: BTreeSet<usize> = machine.cores.iter().map(|core| core.cpus.len()).collect();

@@ -1,8 +1,8 @@
-//! What the process is allowed: `Cpus_allowed_list` and `Mems_allowed_list` in `/proc/self/status`.
+//! What the process may use: `Cpus_allowed_list` and `Mems_allowed_list` in `/proc/self/status`.
 //!
-//! The first is the affinity mask as cut by the cpuset, so it says what `sched_getaffinity` says
-//! (and cpus that are offline, which discovery drops); the second is the cpuset's share of the nodes
-//! that have memory, which no other call tells without asking for a policy.
+//! The first is the affinity mask restricted by the cpuset, like `sched_getaffinity` (plus offline cpus, which
+//! discovery drops); the second is the cpuset's nodes with memory, which no other call returns without a policy
+//! query.
 
 use atoll_sys::Root;
 
@@ -17,19 +17,18 @@ pub struct Allowed {
     pub cpus: Option<CpuSet>,
     /// Nodes it may allocate from; may leave out nodes that have no memory.
     pub nodes: Option<NodeSet>,
-    /// What was wrong with the file that tells so, and what is taken for true instead.
+    /// What was wrong with the file, and what is assumed instead.
     pub assumptions: Vec<String>,
 }
 
 impl Allowed {
-    /// No bounds: for a tree that describes a machine as a whole.
+    /// No limits: for a tree that describes a whole machine.
     pub fn everything() -> Self {
         Self::default()
     }
 
-    /// What `/proc/self/status` under `root` grants. A line that is not there, as on kernels built
-    /// without cpusets, is unlimited. Where the file is not there, as in a copied tree, the cpuset's own
-    /// files tell.
+    /// Reads what `/proc/self/status` under `root` allows. A missing line, as on kernels built without cpusets, means
+    /// unlimited. If the file is missing, as in a copied tree, the files of the cpuset are read instead.
     #[doc(alias = "sched_getaffinity")]
     pub fn of_process(root: &Root) -> Self {
         const STATUS: &str = "/proc/self/status";

@@ -2,10 +2,10 @@
 //!
 //! A cpu's last-level cache is its data or unified cache of the highest level. The cpus of one node
 //! that share it are a domain; a cache shared by several nodes (sub-NUMA clusters) makes one domain
-//! on each. Where a cpu's caches are unknown, the unknown cpus of its node are one domain.
+//! on each. Cpus of a node whose caches are unknown form one domain.
 //!
-//! Every cpu lists its caches, so a shared one is met once for each cpu that shares it: it is known
-//! again by its level, kind and list of cpus, and only the first meeting reads the rest of it.
+//! Every cpu lists its caches, so a shared cache appears once per cpu: it is recognised by its level, kind and list of
+//! cpus, and its other attributes are read only once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,14 +14,14 @@ use super::peers::Peers;
 use crate::assemble::CachePart;
 use crate::{Bytes, Cache, CacheKind, CpuId, CpuSet};
 
-/// Caches found so far. Their sets of cpus are as the kernel tells them, usable or not.
+/// Caches found so far. Their sets of cpus are those of the kernel, usable or not.
 #[derive(Debug, Default)]
 pub(super) struct CacheList {
     found: Vec<Cache>,
     known: HashMap<(u32, CacheKind, CpuSet), usize>,
 }
 
-/// A cache of a cpu, as far as its directory tells.
+/// A cache of a cpu, as described by its directory.
 struct Index {
     directory: String,
     level: u32,
@@ -29,8 +29,8 @@ struct Index {
 }
 
 impl CacheList {
-    /// Reads the cpu's caches; tells its last-level cache and who shares it. `core` are the threads of
-    /// the cpu's core.
+    /// Reads the cpu's caches and returns its last-level cache and who shares it. `core` are the threads of the cpu's
+    /// core.
     pub(super) fn read(
         &mut self,
         files: &KernelFiles<'_>,
@@ -51,7 +51,7 @@ impl CacheList {
         CachePart { leader: peers.leader(cpus), level: Some(level), size: *size }
     }
 
-    /// The place of a cache in those found; none where nothing tells who shares it.
+    /// The index of a cache in those found. Returns None if its sharers are unknown.
     fn cache(&mut self, files: &KernelFiles<'_>, index: &Index, core: &CpuSet) -> Option<usize> {
         let &Index { ref directory, level, kind } = index;
         let cpus = shared(files, directory, core)?;
@@ -68,8 +68,8 @@ impl CacheList {
         Some(place)
     }
 
-    /// The caches that usable cpus share, with those cpus; one cache where lists that differ in
-    /// other cpus only are the same.
+    /// The caches that usable cpus share, with those cpus; lists that differ only in other cpus are merged into one
+    /// cache.
     pub(super) fn usable(self, usable: &CpuSet) -> Vec<Cache> {
         let mut known = HashSet::new();
         let mut caches = Vec::new();
@@ -84,7 +84,7 @@ impl CacheList {
     }
 }
 
-/// The cpus that share a cache. Old kernels for IA-64 list none, which stands for those of the core.
+/// The cpus that share a cache. Old kernels for IA-64 list none, which means those of the core.
 fn shared(files: &KernelFiles<'_>, directory: &str, core: &CpuSet) -> Option<CpuSet> {
     let mask = format!("{directory}/shared_cpu_map");
     let cpus: CpuSet = files.list_or_mask(&format!("{directory}/shared_cpu_list"), &mask)?;
@@ -99,7 +99,7 @@ fn shared(files: &KernelFiles<'_>, directory: &str, core: &CpuSet) -> Option<Cpu
     Some(cpus)
 }
 
-/// The cpu's caches whose level the kernel knows.
+/// The cpu's caches with a known level.
 fn indexes(files: &KernelFiles<'_>, cpu: CpuId) -> Vec<Index> {
     let directory = cpu_file(cpu, "cache");
     let names = files.list(&directory).into_iter().filter(|name| name.starts_with("index"));
@@ -112,7 +112,7 @@ fn indexes(files: &KernelFiles<'_>, cpu: CpuId) -> Vec<Index> {
         .collect()
 }
 
-/// What a cache holds: both where the kernel does not tell, so that it counts as a data cache.
+/// The kind of a cache; unified if the kernel does not report it, so that it counts as a data cache.
 fn kind(files: &KernelFiles<'_>, directory: &str) -> CacheKind {
     let kind = files.text(&format!("{directory}/type"));
     match kind.as_deref().map(str::trim) {

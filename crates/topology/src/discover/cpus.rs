@@ -1,7 +1,6 @@
 //! Cpus and cores: `/sys/devices/system/cpu/online`, `cpu*/topology`, `/proc/cpuinfo`.
 //!
-//! Where a kernel or a sandbox does not describe the topology of a cpu, the cpu is a core of its own
-//! in package 0.
+//! If a kernel or a sandbox does not describe the topology of a cpu, the cpu is a separate core in package 0.
 
 use std::collections::BTreeMap;
 
@@ -43,9 +42,8 @@ impl Cpus {
     }
 }
 
-/// Cpus that are online: those that the kernel lists. Where it does not, those that have a directory
-/// which does not say that they are offline, else those of `/proc/cpuinfo`, else what the process may
-/// run on. Empty where nothing tells of a cpu.
+/// Online cpus: those that the kernel lists. Without a list, those with a directory that does not mark them offline,
+/// else those of `/proc/cpuinfo`, else those that the process may run on. Empty if no file describes a cpu.
 pub(super) fn online(files: &KernelFiles<'_>, allowed: &Allowed) -> CpuSet {
     let name = format!("{CPU_DIRECTORY}/online");
     if let Some(listed) = files.list_set(&name).filter(|cpus: &CpuSet| !cpus.is_empty()) {
@@ -81,8 +79,8 @@ pub(super) fn online(files: &KernelFiles<'_>, allowed: &Allowed) -> CpuSet {
     CpuSet::new()
 }
 
-/// The online cpus that the process may use. Where it may use none of them, which cannot be, those it
-/// may use that are there at all, and else all.
+/// The online cpus that the process may use. If there are none, which is contradictory, those it may use that exist,
+/// or else all.
 pub(super) fn usable(files: &KernelFiles<'_>, online: &CpuSet, allowed: &Allowed) -> CpuSet {
     let Some(granted) = &allowed.cpus else { return online.clone() };
     let usable = granted.intersection(online);
@@ -118,8 +116,8 @@ fn part(
     }
 }
 
-/// Hardware threads of the cpu's core. The second name is that of kernels before 5.3. A set without
-/// the cpu itself, as an empty one, tells nothing.
+/// Hardware threads of the cpu's core. The second file name is that of kernels before 5.3. A set without the cpu
+/// itself, such as an empty one, is ignored.
 fn core_cpus(files: &KernelFiles<'_>, cpu: CpuId) -> CpuSet {
     for name in ["core_cpus", "thread_siblings"] {
         let mask = cpu_file(cpu, &format!("topology/{name}"));
@@ -129,13 +127,12 @@ fn core_cpus(files: &KernelFiles<'_>, cpu: CpuId) -> CpuSet {
         }
         let found =
             format_args!("the cpu itself is not among the threads of its core, {cpus}").to_string();
-        files.assume(&mask, found, "taken as not told");
+        files.assume(&mask, found, "ignored");
     }
     CpuSet::from_iter([cpu])
 }
 
-/// Model name of each package, from the `model name` lines of `/proc/cpuinfo`; kernels for other
-/// processors than x86 have none.
+/// Model name of each package, from the `model name` lines of `/proc/cpuinfo`, which only x86 kernels have.
 fn models(files: &KernelFiles<'_>, cpus: &[CpuPart]) -> BTreeMap<PackageId, String> {
     let text = files.text(CPUINFO).unwrap_or_default();
     let by_cpu = models_by_cpu(&text);

@@ -1,19 +1,19 @@
-//! The cpuset of a process whose `/proc/self/status` is not there, as in the trees that
+//! The cpuset of a process without `/proc/self/status`, as in the trees that
 //! `hwloc-gather-topology` copies: `/proc/self/cpuset` names the group, `/proc/mounts` says where its
 //! hierarchy is mounted.
 
 use super::files::KernelFiles;
 use crate::{CpuSet, NodeSet};
 
-/// Names of a cpuset's files, cpus and nodes: of version 2, of version 1, and of version 1 mounted with
-/// `noprefix` or as the file system `cpuset` that was before it.
+/// Names of a cpuset's files for cpus and nodes: of version 2, of version 1, and of version 1 mounted with `noprefix`
+/// or as the older file system `cpuset`.
 const FILES: [(&str, &str); 3] = [
     ("cpuset.cpus.effective", "cpuset.mems.effective"),
     ("cpuset.cpus", "cpuset.mems"),
     ("cpus", "mems"),
 ];
 
-/// The cpus and nodes of the process's cpuset; none where nothing tells.
+/// The cpus and nodes of the process's cpuset; None if unknown.
 pub(super) fn read(files: &KernelFiles<'_>) -> (Option<CpuSet>, Option<NodeSet>) {
     let group = files.visible_text("/proc/self/cpuset").unwrap_or_default();
     let mounts = files.visible_text("/proc/mounts").unwrap_or_default();
@@ -38,7 +38,7 @@ pub(super) fn read(files: &KernelFiles<'_>) -> (Option<CpuSet>, Option<NodeSet>)
     (None, None)
 }
 
-/// Where a line of `/proc/mounts` (source, point, type, options) mounts a hierarchy that has cpusets.
+/// The mount point of a line of `/proc/mounts` (source, point, type, options) if its hierarchy has cpusets.
 fn mount_point(line: &str) -> Option<&str> {
     let mut fields = line.split(' ').skip(1);
     let (point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);

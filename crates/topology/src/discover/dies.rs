@@ -1,5 +1,5 @@
-//! Dies: `/sys/devices/system/cpu/cpu*/topology/{die_id,die_cpus_list}`, which x86 kernels have from
-//! 5.2 on. The firmware need not number them, and then there is one die in each package.
+//! Dies: `/sys/devices/system/cpu/cpu*/topology/{die_id,die_cpus_list}`, on x86 kernels since 5.2. If the firmware
+//! does not number them, there is one die in each package.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) fn read(files: &KernelFiles<'_>, cpus: &[CpuPart]) -> Vec<Die> {
     dies.map(|((package, id), cpus)| Die { id, package, cpus }).collect()
 }
 
-/// The number of the cpu's die; the kernel says -1 where the firmware does not tell.
+/// The number of the cpu's die; the kernel reports -1 if the firmware has none.
 fn die(files: &KernelFiles<'_>, cpu: CpuId) -> Option<u32> {
     let number = files.number(&cpu_file(cpu, "topology/die_id"))?;
     u32::try_from(number).ok()

@@ -1,14 +1,14 @@
 //! SLIT distances: `/sys/devices/system/node/node*/distance`.
 //!
-//! A node's row has one column for each node that is online, in the order of their numbers, which
-//! may be sparse; some kernels (3.10) have one for each possible node. Firmware may give different distances there and back; they are kept as they are.
+//! A node's row has one column for each online node, ordered by number, which may be sparse; some kernels (3.10) have
+//! one for each possible node. Distances may be asymmetric; they are kept as the firmware reports them.
 
 use super::files::KernelFiles;
 use super::nodes::{self, Nodes};
 use crate::assemble;
 use crate::{NodeId, NodeSet, Source};
 
-/// Distances among the kept nodes, and where they come from: assumed where the kernel has none.
+/// Distances among the kept nodes, and their source: assumed if the kernel has none.
 pub(super) fn read(
     files: &KernelFiles<'_>,
     nodes: &Nodes,
@@ -23,7 +23,7 @@ pub(super) fn read(
     }
 }
 
-/// Distances from one node to others; none where the kernel has none.
+/// Distances from one node to others. Returns None if the kernel has none.
 fn row(files: &KernelFiles<'_>, online: &[NodeId], node: NodeId) -> Option<Vec<(NodeId, u32)>> {
     let name = nodes::file(node, "distance");
     let text = files.text(&name)?;

@@ -1,9 +1,8 @@
-//! Reading the small values that sysfs and procfs are made of, and keeping a record of what was wrong
-//! with them.
+//! Reads values from sysfs and procfs, and records what was wrong with them.
 //!
-//! No file makes discovery fail: one that is not there, cannot be read or cannot be understood counts
-//! as not told, and what is assumed in its place stands where it is read. Unless kernels are known to
-//! lack the file, the [record](KernelFiles::assumptions) has a line about it.
+//! No file makes discovery fail: a file that does not exist, cannot be read or cannot be parsed counts as missing, and
+//! the reader of the file defines the fallback. Unless kernels are known to lack the file, the
+//! [record](KernelFiles::assumptions) has a line about it.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -13,14 +12,14 @@ use atoll_sys::{Root, RootError, sched_getaffinity};
 
 use crate::{Bytes, CpuId, CpuSet, IdSet, SET_NUMBER_MAX, mask};
 
-/// Most lines of the record: a machine whose files are all damaged is told by its first ones.
+/// Maximum number of lines of the record: if all files are damaged, the first ones suffice.
 const ASSUMPTIONS_MAX: usize = 64;
-/// Longest line: lists of cpus may be longer.
+/// Maximum length of a line: lists of cpus may be longer.
 const ASSUMPTION_CHARS_MAX: usize = 400;
-/// What happens to a value that cannot be used.
-const AS_MISSING: &str = "taken as not told";
+/// What is assumed for a value that cannot be used.
+const AS_MISSING: &str = "treated as missing";
 
-/// Where the kernel tells of cpus.
+/// The kernel's directory of cpus.
 pub(super) const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
 
 /// A cpu's file, by its name.
@@ -45,12 +44,12 @@ impl<'a> KernelFiles<'a> {
         Self { root, assumptions: RefCell::default() }
     }
 
-    /// What was assumed so far, each once, in the order in which it was met.
+    /// The assumptions so far, without duplicates, in the order in which they were made.
     pub(super) fn assumptions(self) -> Vec<String> {
         self.assumptions.into_inner().lines
     }
 
-    /// Records that a file is missing or wrong, and what is taken for true instead.
+    /// Records that a file is missing or wrong, and what is assumed instead.
     pub(super) fn assume(&self, name: &str, found: impl Display, assumed: impl Display) {
         let line = format!("/{}: {found}; {assumed}", name.trim_start_matches('/'));
         let line: String = line.chars().take(ASSUMPTION_CHARS_MAX).collect();
@@ -60,14 +59,14 @@ impl<'a> KernelFiles<'a> {
         }
     }
 
-    /// Records a file that holds something else than expected.
+    /// Records a file with unexpected content.
     pub(super) fn malformed(&self, name: &str, expected: impl Display, found: &str) {
         let found: String = found.trim().chars().take(40).collect();
         let found: String = found.chars().flat_map(char::escape_debug).collect();
         self.assume(name, format_args!("expected {expected}, found '{found}'"), AS_MISSING);
     }
 
-    /// On the machine this process runs on: where it may run, asked of the kernel.
+    /// On the live machine: the cpus that the process may run on, from the kernel.
     pub(super) fn cpus_of_this_process(&self) -> CpuSet {
         let granted = if self.root.is_live() { sched_getaffinity(0).ok() } else { None };
         granted.unwrap_or_default().into_iter().map(CpuId).collect()
@@ -77,17 +76,17 @@ impl<'a> KernelFiles<'a> {
         self.root.exists(name)
     }
 
-    /// A file's bytes; none if it does not exist.
+    /// A file's bytes. Returns None if it does not exist.
     pub(super) fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.read(name, self.root.read_bytes(name))
     }
 
-    /// A text file; none if it does not exist.
+    /// A text file. Returns None if it does not exist.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.read(name, self.root.read_text(name))
     }
 
-    /// Like [`text`](Self::text), for a file that a container may hide: that is not worth a line.
+    /// Like [`text`](Self::text), for a file that a container may hide, which is not recorded.
     pub(super) fn visible_text(&self, name: &str) -> Option<String> {
         match self.root.read_text(name) {
             Err(RootError::Denied { .. }) => None,
@@ -106,12 +105,12 @@ impl<'a> KernelFiles<'a> {
         }
     }
 
-    /// Names of a directory's entries in alphabetical order; none where there is no such directory.
+    /// Names of a directory's entries in alphabetical order; empty if it does not exist.
     pub(super) fn list(&self, name: &str) -> Vec<String> {
         self.read(name, self.root.list(name)).unwrap_or_default()
     }
 
-    /// Numbers of the entries that are a prefix and a number, in rising order.
+    /// Numbers of the entries that consist of a prefix and a number, in ascending order.
     pub(super) fn numbered(&self, directory: &str, prefix: &str) -> BTreeSet<u32> {
         let names = self.list(directory);
         let numbers = names.iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok());
@@ -135,7 +134,7 @@ impl<'a> KernelFiles<'a> {
         set.map_err(|error| self.assume(name, error, AS_MISSING)).ok()
     }
 
-    /// A set of ids from its list, or from the mask that says the same, which kernels had before.
+    /// A set of ids from its list, or from the equivalent mask of older kernels.
     pub(super) fn list_or_mask<T>(&self, list: &str, mask_file: &str) -> Option<IdSet<T>>
     where
         T: From<u32> + Into<u32> + Copy,
@@ -160,7 +159,7 @@ impl<'a> KernelFiles<'a> {
         number
     }
 
-    /// A file that holds a number from 0 on; `expected` names it.
+    /// A file that holds a non-negative number; `expected` names it.
     pub(super) fn count<T: TryFrom<i64>>(&self, name: &str, expected: &str) -> Option<T> {
         let number = self.number(name)?;
         let count = T::try_from(number).ok();
@@ -170,7 +169,7 @@ impl<'a> KernelFiles<'a> {
         count
     }
 
-    /// The value of a line such as `MemTotal:   6252756 kB`, also with words before the key.
+    /// The value of a line such as `MemTotal:   6252756 kB`, optionally with words before the key.
     pub(super) fn kilobytes(&self, name: &str, text: &str, key: &str) -> Option<Bytes> {
         let value = text.lines().find_map(|line| line.split_once(key)).map(|(_, value)| value);
         let number = value.and_then(|value| value.trim().strip_suffix("kB"));
@@ -186,7 +185,7 @@ impl<'a> KernelFiles<'a> {
     }
 }
 
-/// What is wrong with a file: the record names the file itself, by its name on the machine.
+/// The error without the file's path: the record already names the file.
 fn without_path(error: &RootError) -> String {
     match error {
         RootError::Denied { .. } => "reading it is not permitted".to_owned(),

@@ -1,12 +1,11 @@
-//! What the firmware's HMAT (ACPI 6.5, section 5.2.28) says of memory, as the kernel shows it:
+//! The firmware's HMAT (ACPI 6.5, section 5.2.28) as shown by the kernel:
 //! `/sys/devices/system/node/node*/access{0,1}/initiators`.
 //!
-//! The directory belongs to the node of the memory. It links to the initiators that reach this
-//! memory best and tells what all of them get: `read_latency` in ns, `read_bandwidth` and
-//! `write_bandwidth` in MB/s (Linux `Documentation/admin-guide/mm/numaperf.rst`). Class 0 ranks all
-//! initiators, class 1 cpus only, so class 1 tells of a node whose best initiator is a device. Paths
-//! from other nodes stay unknown, a figure of 0 is one that the firmware does not give, and the
-//! write latency has no quantity of its own.
+//! The directory belongs to the memory's node. It links to the initiators with the best access to this memory and has
+//! the figures of all of them: `read_latency` in ns, `read_bandwidth` and `write_bandwidth` in MB/s (Linux
+//! `Documentation/admin-guide/mm/numaperf.rst`). Class 0 ranks all initiators, class 1 only cpus, so class 1 covers
+//! nodes whose best initiator is a device. Paths from other nodes remain unknown, a figure of 0 means that the
+//! firmware has none, and the write latency has no quantity.
 
 use std::time::SystemTime;
 
@@ -14,7 +13,7 @@ use super::files::KernelFiles;
 use super::nodes;
 use crate::{Fact, Machine, NodeId, Quantity, Source, Subject};
 
-/// File, quantity, and what one unit of the file is in the unit of the quantity.
+/// File, quantity, and the factor from the file's unit to the quantity's.
 const FIGURES: [(&str, Quantity, f64); 3] = [
     ("read_latency", Quantity::Latency, 1.0),
     ("read_bandwidth", Quantity::ReadBandwidth, 1e-3),
@@ -50,8 +49,8 @@ pub(super) fn read(files: &KernelFiles<'_>, machine: &Machine) -> Vec<Fact> {
     facts
 }
 
-/// Nodes whose cpus reach the node's memory best, in the order of their numbers; none where the
-/// firmware does not tell.
+/// Nodes whose cpus have the best access to the node's memory, ordered by number; empty if the firmware does not
+/// report them.
 pub(super) fn nearest(files: &KernelFiles<'_>, node: NodeId) -> Vec<NodeId> {
     let classes = [1, 0].into_iter();
     let found = classes.map(|class| initiators(files, &initiators_of(node, class)).collect());
@@ -62,12 +61,12 @@ fn initiators_of(node: NodeId, class: u32) -> String {
     nodes::file(node, &format!("access{class}/initiators"))
 }
 
-/// Nodes that the directory links to, in the order of their numbers.
+/// Nodes that the directory links to, ordered by number.
 fn initiators(files: &KernelFiles<'_>, directory: &str) -> impl Iterator<Item = NodeId> {
     files.numbered(directory, "node").into_iter().map(NodeId)
 }
 
-/// A figure; none where the kernel or the firmware does not give it.
+/// A figure. Returns None if the kernel or the firmware does not provide it.
 fn figure(files: &KernelFiles<'_>, name: &str) -> Option<u64> {
     files.count(name, "a number from 0 on").filter(|&number| number > 0)
 }

@@ -1,7 +1,7 @@
-//! Pools of explicit huge pages: `/sys/devices/system/node/node*/hugepages` and, where the kernel
-//! does not know NUMA, `/sys/kernel/mm/hugepages`.
+//! Pools of explicit huge pages: `/sys/devices/system/node/node*/hugepages` and, on kernels without NUMA,
+//! `/sys/kernel/mm/hugepages`.
 //!
-//! There is a pool for each size that the processor offers, mostly an empty one.
+//! There is a pool for each size that the processor supports, usually empty.
 
 use super::files::KernelFiles;
 use super::nodes::{self, Nodes};

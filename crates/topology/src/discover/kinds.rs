@@ -1,21 +1,20 @@
-//! Kinds of cpus, from the first of these that tells several apart: the devices that count their events
-//! (`/sys/devices/cpu_core` has the P cores, `cpu_atom` the E cores and `cpu_lowpower` those that save
-//! most), the capacity that the scheduler reckons with (`cpu*/cpu_capacity`, on Arm), and the highest
-//! frequency (`cpu*/cpufreq/cpuinfo_max_freq`).
+//! Kinds of cpus, from the first of these sources that distinguishes several: the PMU devices (`/sys/devices/cpu_core`
+//! has the P cores, `cpu_atom` the E cores and `cpu_lowpower` the low-power E cores), the scheduler's capacity
+//! (`cpu*/cpu_capacity`, on Arm), and the highest frequency (`cpu*/cpufreq/cpuinfo_max_freq`).
 //!
-//! Frequencies of equal cores differ by a step or two (Intel's favored cores), so cpus within a tenth
-//! of the fastest are one kind.
+//! Frequencies of equal cores differ by a step or two (Intel's favored cores), so cpus within 10 % of the fastest are
+//! one kind.
 
 use std::collections::BTreeMap;
 
 use super::files::{KernelFiles, cpu_file};
 use crate::{CpuKind, CpuSet};
 
-/// The devices and what their cpus are called.
+/// The devices and the names of their cpus.
 const DEVICES: [(&str, &str); 3] =
     [("cpu_core", "P cores"), ("cpu_atom", "E cores"), ("cpu_lowpower", "low-power E cores")];
 
-/// The kinds of the usable cpus; fewer than two where they do not differ.
+/// The kinds of the usable cpus; fewer than two if they do not differ.
 pub(super) fn read(files: &KernelFiles<'_>, usable: &CpuSet) -> Vec<CpuKind> {
     let several = |kinds: &Vec<CpuKind>| kinds.len() > 1;
     Some(devices(files, usable))
@@ -52,7 +51,7 @@ fn frequencies(files: &KernelFiles<'_>, usable: &CpuSet) -> Vec<CpuKind> {
     kinds.into_iter().map(|(kilohertz, cpus)| CpuKind { name: name(kilohertz), cpus }).collect()
 }
 
-/// Cpus by a number that each tells; none where one of them does not.
+/// Cpus by a number from a file of each; empty if a file is missing.
 fn by_number(
     files: &KernelFiles<'_>,
     usable: &CpuSet,

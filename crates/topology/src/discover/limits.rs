@@ -1,18 +1,17 @@
-//! What control groups grant: `/proc/self/cgroup` names the group, `/proc/self/mountinfo` says where
-//! its hierarchy is mounted, and each group from there up to the mount may set a bound.
+//! Limits of control groups: `/proc/self/cgroup` names the group, `/proc/self/mountinfo` the mount point of its
+//! hierarchy, and each group from there up to the mount may set a limit.
 //!
 //! Version 2 has `memory.max` and `cpu.max`, version 1 `memory.limit_in_bytes` and
-//! `cpu.cfs_quota_us`; a machine may have both. Cpusets need no reading here: they show in
-//! `/proc/self/status`. A container may see its group under another name than its mount does, or no
-//! mount at all, or files it may not read: then what is seen from the mount's top counts, and
-//! nothing seen is unlimited.
+//! `cpu.cfs_quota_us`; a machine may have both. Cpusets are visible in `/proc/self/status` and not read here. In a
+//! container the group may have another name than in its mount, the mount may be missing, or files may be unreadable:
+//! then the limits at the mount's top apply, and missing limits mean unlimited.
 
 use atoll_sys::{Root, RootError};
 
 use super::files::KernelFiles;
 use crate::{Bytes, CpuTimeLimit, Limits, MemoryLimit};
 
-/// Reads the limits; a memory limit that is not below `memory` limits nothing and is left out.
+/// Reads the limits; a memory limit of at least `memory` has no effect and is left out.
 pub(super) fn read(files: &KernelFiles<'_>, memory: Bytes) -> Limits {
     let groups = files.visible_text("/proc/self/cgroup").unwrap_or_default();
     let mounts = files.visible_text("/proc/self/mountinfo").unwrap_or_default();
@@ -35,7 +34,7 @@ pub fn group_directories(root: &Root) -> Result<Vec<String>, RootError> {
     Ok(mounts.flat_map(|mount| mount.directories(&groups)).collect())
 }
 
-/// A file's text; none where it does not exist or the process may not read it.
+/// A file's text. Returns None if it does not exist or the process may not read it.
 fn visible(root: &Root, name: &str) -> Result<Option<String>, RootError> {
     match root.read_text_if_present(name) {
         Err(RootError::Denied { .. }) => Ok(None),
@@ -97,7 +96,7 @@ impl<'a> Mount<'a> {
         };
         let top = self.top.trim_end_matches('/');
         let below = group.strip_prefix(top).filter(|below| below.starts_with('/'));
-        // A group outside the process's own view is written with '..'.
+        // A group outside the process's cgroup namespace is written with '..'.
         let below = below.filter(|below| !below.split('/').any(|part| part == ".."));
         let mut below = below.unwrap_or_default().trim_end_matches('/');
         let mut directories = vec![format!("{}{below}", self.point)];
@@ -162,8 +161,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// Cpus' worth of time that a quota and its period grant; the inner none is unlimited, the outer one
-/// a text that cannot be read.
+/// Cpus' worth of time of a quota and its period; the inner None means unlimited, the outer one an unreadable text.
 fn quota(text: &str) -> Option<Option<f64>> {
     let (quota, period) = text.split_once(char::is_whitespace)?;
     if matches!(quota.trim(), "max" | "-1") {

@@ -1,7 +1,7 @@
-//! Memory of each node, in all and free: `node*/meminfo`; of a kernel without NUMA `/proc/meminfo`.
+//! Total and free memory of each node: `node*/meminfo`, or `/proc/meminfo` on a kernel without NUMA.
 //!
-//! Free is `MemFree`: page cache counts as used, although the kernel gives it up when asked to. Where it
-//! is not told, all memory counts as free.
+//! Free memory is `MemFree`: page cache counts as used, although the kernel can reclaim it. If it is missing, all
+//! memory counts as free.
 
 use super::files::KernelFiles;
 use super::nodes::{self, Nodes, OnlineNode};
@@ -27,8 +27,8 @@ impl DiscoveredMemory {
     }
 }
 
-/// Memory of each node that is online, in their order, and where it comes from. Where no node tells its
-/// memory, the machine's is dealt out to them evenly; where only some do, the others have none.
+/// Memory of each online node, in order, and its source. If no node reports its memory, the machine's is divided
+/// evenly; if only some do, the others have none.
 pub(super) fn read(files: &KernelFiles<'_>, nodes: &Nodes) -> (Vec<DiscoveredMemory>, Source) {
     let of_node = |node: &OnlineNode| of_node(files, nodes::file(node.id, "meminfo"));
     let told: Vec<Option<DiscoveredMemory>> = match nodes.numa {
@@ -45,7 +45,7 @@ pub(super) fn read(files: &KernelFiles<'_>, nodes: &Nodes) -> (Vec<DiscoveredMem
 fn of_node(files: &KernelFiles<'_>, name: String) -> Option<DiscoveredMemory> {
     let memory = DiscoveredMemory::read(files, &name);
     if memory.is_none() {
-        files.assume(&name, "the node's memory is not told", "taken as none");
+        files.assume(&name, "the node's memory is missing", "assumed to be 0");
     }
     memory
 }
@@ -54,7 +54,7 @@ fn of_node(files: &KernelFiles<'_>, name: String) -> Option<DiscoveredMemory> {
 fn dealt(files: &KernelFiles<'_>, nodes: &Nodes) -> (Vec<DiscoveredMemory>, Source) {
     let count = nodes.online.len();
     let Some(memory) = DiscoveredMemory::read(files, MACHINE) else {
-        files.assume(MACHINE, "the machine's memory is not told", "taken as none");
+        files.assume(MACHINE, "the machine's memory is missing", "assumed to be 0");
         return (vec![DiscoveredMemory::NONE; count], Source::Assumed);
     };
     let part = |bytes: Bytes| Bytes(bytes.0 / count as u64);
@@ -63,6 +63,6 @@ fn dealt(files: &KernelFiles<'_>, nodes: &Nodes) -> (Vec<DiscoveredMemory>, Sour
     if !nodes.numa {
         return (parts, Source::Discovered);
     }
-    files.assume(MACHINE, "no node tells its memory", "each has an equal part of the machine's");
+    files.assume(MACHINE, "no node reports its memory", "the machine's memory is divided evenly");
     (parts, Source::Assumed)
 }

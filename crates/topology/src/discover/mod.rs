@@ -2,9 +2,9 @@
 //!
 //! | File | Reads | Finds |
 //! |---|---|---|
-//! | `files` | any | what was wrong with it |
+//! | `files` | any | errors in it |
 //! | `allowed` | `/proc/self/status` | cpus and nodes the process may use |
-//! | `cpuset` | `/proc/self/cpuset`, cgroupfs | the same, where a copied tree lacks the former |
+//! | `cpuset` | `/proc/self/cpuset`, cgroupfs | the same, if a copied tree lacks `status` |
 //! | `nodes` | `/sys/devices/system/node/{online,node*/cpulist}`, `/sys/devices/system/cpu/cpu*/node*` | nodes and the home of each cpu |
 //! | `cpus` | `/sys/devices/system/cpu/{online,cpu*/topology}`, `/proc/cpuinfo` | cores, models |
 //! | `packages` | `cpu*/topology/{physical_package_id,package_cpus_list}` | packages |
@@ -12,17 +12,16 @@
 //! | `kinds` | `/sys/devices/cpu_{core,atom}`, `cpu*/cpu_capacity`, `cpu*/cpufreq` | cpus of several kinds |
 //! | `caches` | `/sys/devices/system/cpu/cpu*/cache` | caches of every level; the last levels are domains |
 //! | `peers` | nothing | the cpus that a cpu may share a core or a cache with |
-//! | `memory` | `/sys/devices/system/node/node*/meminfo`, without NUMA `/proc/meminfo` | memory, in all and free |
+//! | `memory` | `/sys/devices/system/node/node*/meminfo`, without NUMA `/proc/meminfo` | total and free memory |
 //! | `huge_pages` | `/sys/devices/system/node/node*/hugepages` | pools of explicit huge pages |
 //! | `side_caches` | `/sys/devices/system/node/node*/memory_side_cache` | caches in front of memory |
 //! | `distances` | `/sys/devices/system/node/node*/distance` | SLIT distances |
-//! | `hmat` | `/sys/devices/system/node/node*/access{0,1}` | latency and bandwidth that the firmware tells, and the cpus nearest to memory |
-//! | `limits` | `/proc/self/{cgroup,mountinfo}`, cgroupfs | what control groups grant |
+//! | `hmat` | `/sys/devices/system/node/node*/access{0,1}` | latency and bandwidth from the firmware, and the cpus nearest to memory |
+//! | `limits` | `/proc/self/{cgroup,mountinfo}`, cgroupfs | limits of control groups |
 //! | `pages` | `/proc/self/auxv`, `/sys/kernel/mm/transparent_hugepage` | page sizes |
 //!
-//! Discovery never refuses a machine. A file that a kernel may lack has a documented fallback; where one
-//! contradicts another or cannot be understood, [`Machine::assumptions`] names it with what was found
-//! and what is taken for true instead.
+//! Discovery never rejects a machine. A file that a kernel may lack has a documented fallback; if files contradict
+//! each other or cannot be parsed, [`Machine::assumptions`] lists the file, what was found and what is assumed instead.
 
 mod allowed;
 mod caches;
@@ -59,17 +58,17 @@ use memory::DiscoveredMemory;
 use nodes::{Nodes, OnlineNode};
 
 impl Machine {
-    /// The machine this process runs on, as far as the process may use it.
+    /// Discovers the machine this process runs on, restricted to what the process may use.
     ///
-    /// The bounds are those of the process's first thread when this is called (`/proc/self/status`),
-    /// so call it before any thread is bound.
+    /// The restrictions are those of the process's main thread when this is called (`/proc/self/status`), so call it
+    /// before any thread is bound.
     pub fn discover() -> Result<Self, DiscoverError> {
         let root = Root::live();
         Self::discover_at(&root, &Allowed::of_process(&root))
     }
 
-    /// The machine described by the sysfs and procfs under `root`, bounded by `allowed`. It fails where
-    /// nothing under `root` tells of a cpu.
+    /// Discovers the machine described by the sysfs and procfs under `root`, restricted to `allowed`. Fails if no file
+    /// under `root` describes a cpu.
     pub fn discover_at(root: &Root, allowed: &Allowed) -> Result<Self, DiscoverError> {
         let files = KernelFiles::new(root);
         let online = cpus::online(&files, allowed);
@@ -116,8 +115,8 @@ impl Machine {
     }
 }
 
-/// What the firmware tells of the paths between the machine's nodes; `root` is that of its discovery.
-/// What it tells wrong is added to the machine's assumptions.
+/// The firmware's facts about paths between the machine's nodes; `root` is that of its discovery. Errors are added to
+/// the machine's assumptions.
 pub(crate) fn firmware_facts(root: &Root, machine: &mut Machine) -> Vec<Fact> {
     let files = KernelFiles::new(root);
     let facts = hmat::read(&files, machine);
@@ -125,7 +124,7 @@ pub(crate) fn firmware_facts(root: &Root, machine: &mut Machine) -> Vec<Fact> {
     facts
 }
 
-/// Nodes with usable memory or usable cpus, and the nodes whose memory is there but not allowed.
+/// Nodes with usable memory or cpus, and the nodes whose memory exists but is not allowed.
 fn nodes_kept(
     files: &KernelFiles<'_>,
     nodes: &Nodes,
@@ -158,8 +157,8 @@ fn nodes_kept(
     (kept, hidden)
 }
 
-/// The usable cpus nearest to a node that has none: those that it lists although they live elsewhere,
-/// else those of the nodes that the firmware names.
+/// The usable cpus nearest to a node that has none: those that it lists although they belong to another node, else
+/// those of the nodes that the firmware names.
 fn near(files: &KernelFiles<'_>, nodes: &Nodes, node: &OnlineNode, usable: &CpuSet) -> CpuSet {
     let listed = node.listed.intersection(usable);
     if !listed.is_empty() {

@@ -1,11 +1,11 @@
-//! Nodes and the home of each cpu: `/sys/devices/system/node/online`, `node*/cpulist` (before it,
-//! `cpumap`) and the links `cpu*/node*`.
+//! Nodes and the home of each cpu: `/sys/devices/system/node/online`, `node*/cpulist` (on old kernels `cpumap`) and
+//! the links `cpu*/node*`.
 //!
 //! A kernel built without NUMA has no `/sys/devices/system/node`: it is one node 0 with all cpus.
 //!
-//! A cpu has one home. Where several nodes list it (`numa=fake` shows the cpus of a node in every node
-//! that it is cut into), or none does, the kernel's link from the cpu to its node decides, and then the
-//! smallest number. A node whose cpus all live elsewhere is memory only, and near to the cpus it lists.
+//! A cpu has one home. If several nodes list it (`numa=fake` shows the cpus of a node in each of its parts), or none
+//! does, the kernel's link from the cpu to its node decides, and then the smallest number. A node that only lists
+//! cpus of other nodes is memory only, and near to the cpus it lists.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,25 +14,25 @@ use crate::{CpuId, CpuSet, NodeId, NodeSet};
 
 const DIRECTORY: &str = "/sys/devices/system/node";
 
-/// Nodes that are online, ordered by id.
+/// Online nodes, ordered by id.
 #[derive(Debug)]
 pub(super) struct Nodes {
     pub(super) online: Vec<OnlineNode>,
-    /// Whether the kernel knows NUMA.
+    /// Whether the kernel supports NUMA.
     pub(super) numa: bool,
     home: HashMap<CpuId, NodeId>,
 }
 
-/// A node that is online.
+/// An online node.
 #[derive(Debug)]
 pub(super) struct OnlineNode {
     pub(super) id: NodeId,
-    /// The online cpus that it lists, whether it is their home or not.
+    /// The online cpus that it lists, whether or not it is their home.
     pub(super) listed: CpuSet,
 }
 
 impl Nodes {
-    /// Reads the nodes; `cpus` are the cpus online.
+    /// Reads the nodes; `cpus` are the online cpus.
     pub(super) fn read(files: &KernelFiles<'_>, cpus: &CpuSet) -> Self {
         let numa = files.exists(DIRECTORY);
         let mut online = if numa { online(files, cpus) } else { Vec::new() };
@@ -67,12 +67,12 @@ pub(super) fn file(node: NodeId, name: &str) -> String {
     format!("{DIRECTORY}/node{node}/{name}")
 }
 
-/// Nodes that the machine could have; empty where the kernel does not tell.
+/// Possible nodes of the machine; empty if unknown.
 pub(super) fn possible(files: &KernelFiles<'_>) -> NodeSet {
     files.list_set(&format!("{DIRECTORY}/possible")).unwrap_or_default()
 }
 
-/// The nodes that `online` lists; where it does not tell, those that have a directory.
+/// The nodes that `online` lists; without it, those that have a directory.
 fn online(files: &KernelFiles<'_>, cpus: &CpuSet) -> Vec<OnlineNode> {
     let name = format!("{DIRECTORY}/online");
     let there = || files.numbered(DIRECTORY, "node").into_iter().map(NodeId).collect();

@@ -1,16 +1,15 @@
 //! Packages: `/sys/devices/system/cpu/cpu*/topology/{physical_package_id,package_cpus_list}` (before
 //! Linux 5.3 `core_siblings_list`).
 //!
-//! The number is that of the firmware, which may be -1 for all packages (POWER, s390) or the same for
-//! several (IA-64). So the sets of cpus decide where they agree with one another, and the numbers where
-//! they do not or are not told.
+//! The firmware's number may be -1 for all packages (POWER, s390) or the same for several (IA-64). So the sets of cpus
+//! decide if they are consistent, and otherwise the numbers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::files::{KernelFiles, cpu_file};
 use crate::{CpuId, CpuSet, PackageId};
 
-/// The package of each usable cpu; none for cpus of which nothing tells.
+/// The package of each usable cpu; cpus without any information are left out.
 pub(super) fn read(files: &KernelFiles<'_>, usable: &CpuSet) -> HashMap<CpuId, PackageId> {
     let numbers: HashMap<CpuId, u32> =
         usable.iter().filter_map(|cpu| Some((cpu, number(files, cpu)?))).collect();
@@ -22,7 +21,7 @@ pub(super) fn read(files: &KernelFiles<'_>, usable: &CpuSet) -> HashMap<CpuId, P
     members.flat_map(|(cpus, id)| cpus.iter().map(move |cpu| (cpu, id))).collect()
 }
 
-/// The firmware's number; the kernel says -1 where it does not tell.
+/// The firmware's number; the kernel reports -1 if there is none.
 fn number(files: &KernelFiles<'_>, cpu: CpuId) -> Option<u32> {
     let name = cpu_file(cpu, "topology/physical_package_id");
     let number = files.number(&name).filter(|&number| number != -1)?;
@@ -33,8 +32,8 @@ fn number(files: &KernelFiles<'_>, cpu: CpuId) -> Option<u32> {
     id
 }
 
-/// Usable cpus by package, ordered by the first of each; none where a cpu does not tell its package's
-/// or two contradict each other.
+/// Usable cpus by package, ordered by the first of each. Returns None if a cpu has no set or two sets contradict each
+/// other.
 fn sets(files: &KernelFiles<'_>, usable: &CpuSet) -> Option<Vec<CpuSet>> {
     let mut sets: BTreeMap<CpuId, CpuSet> = BTreeMap::new();
     let mut left = usable.clone();
@@ -54,8 +53,8 @@ fn sets(files: &KernelFiles<'_>, usable: &CpuSet) -> Option<Vec<CpuSet>> {
     (left.is_empty() && apart).then(|| sets.into_values().collect())
 }
 
-/// A number for each set: the firmware's where it has one for all of its cpus and for no other set, else
-/// the next that is free.
+/// A number for each set: the firmware's if it is the same for all of its cpus and unique to the set, else the next
+/// free one.
 fn ids(files: &KernelFiles<'_>, sets: &[CpuSet], numbers: &HashMap<CpuId, u32>) -> Vec<PackageId> {
     let told = |cpus: &CpuSet| cpus.first().and_then(|cpu| numbers.get(&cpu)).copied();
     let mut taken = BTreeSet::new();
@@ -63,7 +62,7 @@ fn ids(files: &KernelFiles<'_>, sets: &[CpuSet], numbers: &HashMap<CpuId, u32>) 
         sets.iter().map(|cpus| told(cpus).filter(|&number| taken.insert(number))).collect();
     if own.iter().any(Option::is_none) && sets.len() > 1 {
         let name = cpu_file(CpuId(0), "topology/physical_package_id");
-        let found = "packages have no number of their own";
+        let found = "packages have no unique numbers";
         files.assume(&name, found, "numbered in the order of their cpus");
     }
     let mut next = (0..).filter(|number| !taken.contains(number));

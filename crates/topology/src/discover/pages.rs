@@ -9,8 +9,8 @@ const TRANSPARENT: &str = "/sys/kernel/mm/transparent_hugepage";
 /// Key of the page size in the auxiliary vector (`AT_PAGESZ` in `include/uapi/linux/auxvec.h`).
 const AT_PAGESZ: u64 = 6;
 
-/// The page size in the auxiliary vector, which is pairs of 64-bit words. A tree without one is
-/// assumed to have 4 KiB pages.
+/// The page size from the auxiliary vector, which is pairs of 64-bit words. A tree without one is assumed to have
+/// 4 KiB pages.
 pub(super) fn base(files: &KernelFiles<'_>) -> (Bytes, Source) {
     match auxv(files) {
         Some(size) => (size, Source::Discovered),
@@ -31,7 +31,7 @@ fn auxv(files: &KernelFiles<'_>) -> Option<Bytes> {
     None
 }
 
-/// Size of a transparent huge page; none where huge pages are unknown or switched off for all (`[never]`).
+/// Size of a transparent huge page; None if huge pages are unknown or disabled (`[never]`).
 pub(super) fn huge(files: &KernelFiles<'_>) -> Option<Bytes> {
     let enabled = files.text(&format!("{TRANSPARENT}/enabled"));
     if enabled.is_none_or(|modes| modes.contains("[never]")) {

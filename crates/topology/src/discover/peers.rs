@@ -1,4 +1,4 @@
-//! A cpu and those that it may share a core or a cache with.
+//! A cpu and the cpus that it may share a core or a cache with.
 
 use super::nodes::Nodes;
 use crate::{CpuId, CpuSet, NodeId};
@@ -12,8 +12,8 @@ pub(super) struct Peers<'a> {
 }
 
 impl Peers<'_> {
-    /// The first usable cpu on the same node out of a set that should hold the cpu itself. All
-    /// members of a group name the same leader, so groups stay apart even if their lists disagree.
+    /// The first usable cpu on the same node in a set that should contain the cpu itself. All members of a group name
+    /// the same leader, so groups stay separate even if their lists disagree.
     pub(super) fn leader(&self, group: &CpuSet) -> CpuId {
         let peer = |cpu: &CpuId| self.usable.contains(*cpu) && self.nodes.is_home(self.node, *cpu);
         group.iter().find(peer).unwrap_or(self.cpu)

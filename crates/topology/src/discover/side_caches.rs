@@ -1,6 +1,5 @@
-//! Caches in front of a node's memory, as the firmware's HMAT tells them:
-//! `/sys/devices/system/node/node*/memory_side_cache/index*`, of which index 1 is the nearest to the
-//! memory.
+//! Caches in front of a node's memory, from the firmware's HMAT:
+//! `/sys/devices/system/node/node*/memory_side_cache/index*`; index 1 is the nearest to the memory.
 
 use super::files::KernelFiles;
 use super::nodes;

@@ -5,19 +5,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::calendar::civil_from_days;
 
-/// How long ago something was found out: `12 s ago`, `3 min ago`, `5 h ago`, `40 days ago`.
+/// The age of a fact: `12 s ago`, `3 min ago`, `5 h ago`, `40 days ago`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age(pub Duration);
 
 impl Age {
-    /// The age at `now` of what was found out at `at`; zero where the clock was set back meanwhile.
+    /// The age at `now` of a fact from `at`; zero if the clock was set back since.
     pub fn since(at: SystemTime, now: SystemTime) -> Self {
         Self(now.duration_since(at).unwrap_or_default())
     }
 }
 
 impl fmt::Display for Age {
-    /// In whole units, rounded down: two minutes less a second are `1 min ago`.
+    /// In whole units, rounded down: 119 seconds are `1 min ago`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MINUTE: u64 = 60;
         const HOUR: u64 = 60 * MINUTE;
@@ -33,8 +33,8 @@ impl fmt::Display for Age {
     }
 }
 
-/// A time in UTC as RFC 3339 has it, to the second: `2026-11-21T23:31:25Z`. Times before 1970 and
-/// after the year 9999, which it cannot write, become the nearest that it can.
+/// A time in UTC in RFC 3339 format, in seconds: `2026-11-21T23:31:25Z`. Times before 1970 and after the year 9999,
+/// which the format cannot represent, are clamped.
 pub fn rfc3339(at: SystemTime) -> String {
     const LAST: u64 = 253_402_300_799;
     let seconds = at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().min(LAST) as i64);

@@ -1,18 +1,18 @@
-//! The most trusted figure on a subject.
+//! Queries for the most trusted figure about a subject.
 
 use std::cmp::Reverse;
 use std::time::SystemTime;
 
 use crate::{Conditions, Fact, Knowledge, NodeId, Quantity, Source, Subject};
 
-/// Order of trust, best first: the source, then the newest; a fact without a time is the oldest.
+/// Order of trust, best first: by source, then newest first; a fact without a time is the oldest.
 pub(super) fn trust(fact: &Fact) -> (Source, Reverse<Option<SystemTime>>) {
     (fact.source, Reverse(fact.at))
 }
 
 impl Knowledge {
-    /// The most trusted fact under exactly these conditions, the newest where several are equally
-    /// trusted, the first stored where they are equally new.
+    /// The most trusted fact under exactly these conditions. Ties are broken by time, newest first, and then by storage
+    /// order.
     pub fn best(
         &self,
         subject: Subject,
@@ -33,9 +33,9 @@ impl Knowledge {
         self.best(Subject::Path { from, to }, Quantity::Latency, Conditions::default())
     }
 
-    /// Bandwidth of the path in GB/s, without other load: that of so many threads, or without
-    /// `threads` the saturated one, which is the largest over all numbers of threads. Only facts of
-    /// the most trusted source that has any compete, and for each number of threads the newest.
+    /// Bandwidth of the path in GB/s, without other load: that of the given number of threads, or without `threads` the
+    /// saturated one, which is the largest over all numbers of threads. Only facts of the most trusted source that has
+    /// any are considered, and for each number of threads the newest.
     pub fn bandwidth(
         &self,
         from: NodeId,
@@ -50,7 +50,7 @@ impl Knowledge {
         }
     }
 
-    /// Stored facts on a subject.
+    /// Stored facts about a subject.
     pub(super) fn on(&self, subject: Subject, quantity: Quantity) -> impl Iterator<Item = &Fact> {
         self.facts.iter().filter(move |fact| fact.subject == subject && fact.quantity == quantity)
     }

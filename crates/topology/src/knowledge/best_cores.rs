@@ -1,22 +1,22 @@
-//! The best set of k cores for pages.
+//! The best set of k cores for a set of pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::costs::{CostBasis, CpuNodeCosts, QuestionError};
 use crate::{CoreId, CpuId, CpuSet, DomainId, Knowledge, Machine, NodeId};
 
-/// A set of cores and what it costs them to reach the pages asked about.
+/// A set of cores and the cost of accessing the given pages from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestCores {
     /// The cores, by id.
     pub cores: Vec<CoreId>,
-    /// The first free cpu of each: where one thread a core runs.
+    /// The first free cpu of each, for one thread per core.
     pub cpus: CpuSet,
-    /// The other free cpus of these cores: for second threads, or to be left idle.
+    /// The other free cpus of these cores, for second threads or to be left idle.
     pub siblings: CpuSet,
     /// Mean cost of an access to the pages, over all cores; 0 without pages.
     pub cost: f64,
-    /// In what the cost is counted.
+    /// The unit of the cost.
     pub basis: CostBasis,
 }
 
@@ -41,24 +41,23 @@ struct ChosenCores<'a> {
 
 impl Knowledge {
     /// The best set of `count` cores, out of those with a cpu in `free`, for threads that access
-    /// these pages (nodes with numbers of pages) evenly. Of all such sets it is the one that has,
-    /// the earlier criterion before the later:
+    /// these pages (nodes with numbers of pages) evenly. It optimises these criteria in lexicographic order:
     ///
-    /// 1. the fewest cores of which another cpu is not free, so that no thread shares a core with
-    ///    another program's before all free cores are taken;
+    /// 1. the fewest cores with a busy cpu, so that no thread shares a core with another program before all free cores
+    ///    are taken;
     /// 2. the smallest mean cost of an access, Σ over cores and pages of cost(core's node, page's
     ///    node) ÷ (cores × pages), with costs as [`CostBasis`] says;
-    /// 3. the most cores in one domain, then the most in a second, and so on: few domains, whole
-    ///    where possible, so that threads share last-level caches with each other only;
+    /// 3. the most cores in one domain, then the most in a second, and so on: few domains, complete if possible, so
+    ///    that threads share last-level caches only with each other;
     /// 4. the fewest free cores left over in the domains it takes free cores from;
-    /// 5. domains, and in them cores, of the smallest ids.
+    /// 5. the smallest domain ids, then the smallest core ids.
     pub fn best_cores(
         &self,
         count: usize,
         pages: &[(NodeId, u64)],
         free: &CpuSet,
     ) -> Result<BestCores, QuestionError> {
-        let costs = CpuNodeCosts::of(self, pages)?;
+        let costs = CpuNodeCosts::for_data(self, pages)?;
         let candidates = candidates(&self.machine, free);
         if count > candidates.len() {
             return Err(QuestionError::TooFewCores { asked: count, free: candidates.len() });
@@ -90,8 +89,8 @@ fn candidates(machine: &Machine, free: &CpuSet) -> Vec<Candidate> {
 }
 
 impl<'a> ChosenCores<'a> {
-    /// Takes up to `count` cores out of the pool, those of the cheapest nodes first. Criteria 3 to 5
-    /// matter only among nodes of one cost of which not all cores are needed.
+    /// Takes up to `count` cores from the pool, those of the cheapest nodes first. Criteria 3 to 5 matter only among
+    /// nodes of equal cost if not all of their cores are needed.
     fn take(&mut self, count: usize, mut pool: Vec<&'a Candidate>, costs: &CpuNodeCosts) {
         let mut left = count.min(pool.len());
         let cost = |core: &Candidate| costs.sum(core.node);
@@ -101,15 +100,14 @@ impl<'a> ChosenCores<'a> {
         }
     }
 
-    /// Takes up to `count` cores of equal cost and returns how many: again and again from the domain
-    /// of which the most cores are then taken in all; of several such domains from one that needs the
-    /// fewest new cores for it, then from the smallest.
+    /// Takes up to `count` cores of equal cost and returns the number taken: repeatedly from the domain that then has
+    /// the most cores taken in total; ties go to the domain that needs the fewest new cores, then to the smallest id.
     fn fill(&mut self, count: usize, class: &[&'a Candidate]) -> usize {
         let mut domains: BTreeMap<DomainId, Vec<&Candidate>> = BTreeMap::new();
         for core in class {
             domains.entry(core.domain).or_default().push(core);
         }
-        // Domains that have the same cores taken and the same number to take differ in ids only.
+        // Domains with the same cores taken and the same number to take differ only in ids.
         let mut alike: BTreeMap<(usize, usize), BTreeSet<DomainId>> = BTreeMap::new();
         for (&domain, cores) in &domains {
             let taken = self.by_domain.get(&domain).copied().unwrap_or(0);

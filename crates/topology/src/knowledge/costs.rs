@@ -1,25 +1,23 @@
-//! What it costs the cpus of a node to reach data: the measure by which questions compare places.
+//! The cost of accessing data from the cpus of a node, by which queries compare nodes.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{Conditions, Fact, Knowledge, NodeId, NodeSet, Quantity, Source, Subject};
 
-/// Sources whose latencies count, the most trusted first; an assumed latency says no more than the
-/// distances do.
+/// Sources of latencies, the most trusted first; an assumed latency has no more information than the distances.
 const LATENCY_SOURCES: [Source; 5] =
     [Source::Measured, Source::Observed, Source::Discovered, Source::Declared, Source::Synthetic];
 
-/// In what a cost is counted.
+/// The unit of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CostBasis {
-    /// Idle latencies in ns, all from one source, which tells that of every path from a node with
-    /// cpus to one with memory.
+    /// Idle latencies in ns, all from one source that has every path from a node with cpus to one with memory.
     Latency(Source),
-    /// SLIT distances, where no source tells all latencies.
+    /// SLIT distances, if no source has all latencies.
     Distance(Source),
 }
 
-/// Why a question has no answer.
+/// Why a query has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuestionError {
@@ -34,12 +32,12 @@ pub enum QuestionError {
         /// Nodes of the machine.
         nodes: NodeSet,
     },
-    /// Not so many cores are free.
+    /// Not enough cores are free.
     #[error("{asked} cores requested, {free} free; request fewer, or free some")]
     TooFewCores {
-        /// Cores asked for.
+        /// Requested cores.
         asked: usize,
-        /// Cores with a free cpu: of the machine, or of the node that has the most.
+        /// Cores with a free cpu: of the machine, or of the node with the most.
         free: usize,
     },
 }
@@ -48,15 +46,18 @@ pub enum QuestionError {
 #[derive(Clone, Debug)]
 pub(super) struct CpuNodeCosts {
     pub(super) basis: CostBasis,
-    /// Σ pages × cost, not yet divided by the pages: exact as long as the costs are whole numbers, so
-    /// that equal places compare equal.
+    /// Σ pages × cost, not divided by the pages: exact as long as the costs are whole numbers, so that equal nodes
+    /// compare equal.
     sums: BTreeMap<NodeId, f64>,
     pages: f64,
 }
 
 impl CpuNodeCosts {
-    /// Costs of reaching these data, each node with a weight, such as its number of pages.
-    pub(super) fn of(knowledge: &Knowledge, data: &[(NodeId, u64)]) -> Result<Self, QuestionError> {
+    /// Costs of accessing these data, given as nodes with weights such as numbers of pages.
+    pub(super) fn for_data(
+        knowledge: &Knowledge,
+        data: &[(NodeId, u64)],
+    ) -> Result<Self, QuestionError> {
         let machine = &knowledge.machine;
         if let Some(&(node, _)) = data.iter().find(|(node, _)| machine.node(*node).is_none()) {
             let nodes = machine.nodes.iter().map(|node| node.id).collect();
@@ -81,7 +82,7 @@ impl CpuNodeCosts {
         self.sums.get(&from).copied().unwrap_or(f64::INFINITY)
     }
 
-    /// A sum over so many places as the mean cost of one access; 0 without data.
+    /// Converts a sum to the mean cost of one access; 0 without data.
     pub(super) fn mean(&self, sum: f64, places: usize) -> f64 {
         let accesses = self.pages * places as f64;
         if accesses > 0.0 { sum / accesses } else { 0.0 }
@@ -95,8 +96,8 @@ fn weighted(data: &[(NodeId, u64)], cost: impl Fn(NodeId) -> Option<f64>) -> f64
     data.iter().map(|&(to, pages)| pages as f64 * cost(to).unwrap_or(f64::INFINITY)).sum()
 }
 
-/// The latencies of the most trusted source that tells those of all paths from nodes with cpus to
-/// nodes with memory, and to those of the data.
+/// The latencies of the most trusted source that has all paths from nodes with cpus to nodes with memory, and to the
+/// nodes of the data.
 fn complete_latencies(
     knowledge: &Knowledge,
     data: &[(NodeId, u64)],
@@ -114,7 +115,7 @@ fn complete_latencies(
         .find(|(_, known)| is_complete(known))
 }
 
-/// The newest idle latency of each path that a source tells.
+/// The newest idle latency of each path from a source.
 fn latencies(knowledge: &Knowledge, source: Source) -> Latencies {
     let idle = |fact: &&Fact| {
         fact.quantity == Quantity::Latency

@@ -1,4 +1,4 @@
-//! By what a machine is known again from run to run.
+//! Fingerprints, which identify a machine across runs.
 
 use std::fmt::{self, Write};
 
@@ -6,18 +6,17 @@ use crate::Machine;
 
 /// A machine's fingerprint, 16 hexadecimal digits: equal for two descriptions of the same hardware.
 ///
-/// It covers models and packages, nodes with their cpus and memory, cores, caches and distances. It
-/// leaves out what changes without the hardware: the name, free memory, huge pages, page sizes, limits
-/// and sources. Memory counts in eighths of its order of magnitude, rounded up, because the kernel
-/// keeps a varying percent or two for itself; and not at all where one node has all of it, because
-/// that is the shape of virtual machines whose balloon changes it from hour to hour. What a cpuset hides must not matter either, so take the
-/// fingerprint of the machine as a whole ([`Allowed::everything`](crate::Allowed::everything)).
+/// It covers models and packages, nodes with their cpus and memory, cores, caches and distances. It leaves out what can
+/// change without the hardware: the name, free memory, huge pages, page sizes, limits and sources. Memory is rounded
+/// up to eighths of its order of magnitude, because the kernel reserves a varying percent or two; it is ignored if one
+/// node has all of it, as in virtual machines with a balloon. Cpusets must not matter either, so take the fingerprint
+/// of the whole machine ([`Allowed::everything`](crate::Allowed::everything)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
     /// The fingerprint of a machine.
-    pub fn of(machine: &Machine) -> Self {
+    pub fn from_machine(machine: &Machine) -> Self {
         let mut hash = Hash(Hash::START);
         // Hashing cannot fail: see `write_str`.
         let _ = describe(machine, &mut hash);
@@ -31,8 +30,8 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// FNV-1a with 64 bits (draft-eastlake-fnv): the same in every version of Atoll and Rust, and as only
-/// a handful of machines share a directory, far from colliding.
+/// 64-bit FNV-1a (draft-eastlake-fnv): the same in every version of Atoll and Rust. Collisions are unlikely, as only a
+/// few machines share a directory.
 struct Hash(u64);
 
 impl Hash {
@@ -49,7 +48,7 @@ impl Write for Hash {
     }
 }
 
-/// The hardware as text. Changing a word here forgets all that was measured before.
+/// The hardware as text. Changing a word here invalidates all stored measurements.
 fn describe(machine: &Machine, text: &mut impl Write) -> fmt::Result {
     writeln!(text, "machine 1")?;
     for package in &machine.packages {
@@ -74,7 +73,7 @@ fn describe(machine: &Machine, text: &mut impl Write) -> fmt::Result {
     Ok(())
 }
 
-/// Bytes rounded up to a multiple of an eighth of the power of two below: 15.6 GiB become 16.
+/// Rounds bytes up to a multiple of an eighth of the power of two below: 15.6 GiB become 16.
 fn rounded(bytes: u64) -> u64 {
     let step = bytes.checked_ilog2().map_or(1, |log| 1 << log.saturating_sub(3));
     bytes.checked_next_multiple_of(step).unwrap_or(bytes)

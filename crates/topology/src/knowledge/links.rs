@@ -1,22 +1,21 @@
-//! Links where none are declared.
+//! Assumed links for machines without declared ones.
 
 use crate::{Link, LinkId, Machine, NodeId};
 
-/// Most nodes between which links are assumed: the largest machines with one interconnect have as
-/// many, and the work grows with the cube.
+/// Maximum number of nodes between which links are assumed: the largest machines with one interconnect have as many,
+/// and the work is cubic.
 pub const LINKS_ASSUMED_NODES_MAX: usize = 256;
 
 /// Links that the distances suggest, each of the kind `assumed`: two nodes are neighbours unless some
 /// third node is nearer to both of them than they are to each other. (Of symmetric distances this is
 /// the relative neighbourhood graph: Toussaint 1980.)
 ///
-/// Firmware gives larger distances to nodes that are more hops away, so a pair with a node in between
-/// is seen to have one; the graph is always connected, and where all distances are equal, every pair
-/// is linked. What it cannot see is a missing link that the firmware does not tell, as most do of
-/// uneven interconnects: never present these links as knowledge. Where distances differ there and
-/// back the larger counts. None beyond [`LINKS_ASSUMED_NODES_MAX`] nodes.
+/// Firmware gives larger distances to nodes that are more hops away, so intermediate nodes are detected; the graph is
+/// always connected, and if all distances are equal, every pair is linked. It cannot detect missing links that the
+/// firmware does not report, as is common for uneven interconnects: never present these links as facts. For asymmetric
+/// distances the larger counts. Empty beyond [`LINKS_ASSUMED_NODES_MAX`] nodes.
 ///
-/// A caller who wants routes over them sets [`Machine::links`] to these and `links_source` to assumed.
+/// To use them for routes, set [`Machine::links`] to these and `links_source` to assumed.
 pub fn links_assumed(machine: &Machine) -> Vec<Link> {
     let count = machine.nodes.len();
     if count > LINKS_ASSUMED_NODES_MAX {

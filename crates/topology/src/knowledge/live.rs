@@ -1,4 +1,4 @@
-//! What is known of the machine that this process runs on.
+//! The knowledge of the machine that this process runs on.
 
 use std::time::SystemTime;
 
@@ -11,15 +11,14 @@ use crate::{
 };
 
 impl Knowledge {
-    /// What discovery finds out about the machine this process runs on, as far as the process may
-    /// use it: see [`Machine::discover`].
+    /// Discovers the machine this process runs on, restricted to what the process may use: see [`Machine::discover`].
     pub fn discover() -> Result<Self, DiscoverError> {
         let root = Root::live();
         Self::discover_at(&root, &Allowed::of_process(&root))
     }
 
-    /// What discovery finds out under `root`, bounded by `allowed`: the machine, what its firmware
-    /// tells of paths between nodes (HMAT), and the free memory with the time at which it was read.
+    /// Discovers the machine under `root`, restricted to `allowed`: its structure, the firmware's facts about paths
+    /// between nodes (HMAT), and the free memory with the time of reading.
     pub fn discover_at(root: &Root, allowed: &Allowed) -> Result<Self, DiscoverError> {
         let mut machine = Machine::discover_at(root, allowed)?;
         let firmware = discover::firmware_facts(root, &mut machine);
@@ -32,8 +31,8 @@ impl Knowledge {
     }
 }
 
-/// A node's free memory; and its memory, where that was not read from the node's own file, which a
-/// kernel without NUMA lacks.
+/// A node's free memory; and its total memory if that was not read from the node's own file, which a kernel without
+/// NUMA lacks.
 fn memory_facts(root: &Root, machine: &Machine, node: &Node, now: SystemTime) -> Vec<Fact> {
     let free = Fact { at: Some(now), ..structure::memory_free(machine, node) };
     if machine.memory_source != Source::Discovered || root.exists(&free.origin) {
@@ -45,12 +44,12 @@ fn memory_facts(root: &Root, machine: &Machine, node: &Node, now: SystemTime) ->
 }
 
 impl Machine {
-    /// Whether a fact about this subject is about a part of the machine that the process may use.
+    /// Whether this subject is a part of the machine that the process may use.
     pub fn has(&self, subject: Subject) -> bool {
         self.has_or(subject, |_| false, |_| false)
     }
 
-    /// The same, with what is hidden from the process: it cannot be used and may be known.
+    /// The same, including hidden parts, which may have facts.
     pub fn has_or_hides(&self, subject: Subject) -> bool {
         let hidden = &self.hidden;
         self.has_or(subject, |id| hidden.nodes.contains(id), |id| hidden.cpus.contains(id))

@@ -9,13 +9,13 @@ use crate::{Conditions, Fact, Knowledge, NodeId, Quantity, Source, Subject};
 /// One quantity of the paths between all nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
-    /// What the figures are, hence their unit.
+    /// The quantity of the figures, which determines their unit.
     pub quantity: Quantity,
     /// Nodes of the rows (of the cpus) and of the columns (of the memory), by id.
     pub nodes: Vec<NodeId>,
-    /// Figures; none where the path's is unknown.
+    /// Figures; None for unknown ones.
     pub rows: Vec<Vec<Option<f64>>>,
-    /// The least trusted source of a figure; none where no figure is known.
+    /// The least trusted source of a figure; None if no figure is known.
     pub source: Option<Source>,
     /// The time of the oldest figure that has one.
     pub oldest: Option<SystemTime>,
@@ -47,7 +47,7 @@ impl Matrix {
 }
 
 impl Knowledge {
-    /// What is known of the paths between all nodes: for a bandwidth the saturated one
+    /// The figures of the paths between all nodes: for a bandwidth the saturated one
     /// ([`bandwidth`](Self::bandwidth)), for everything else the [`best`](Self::best) figure without
     /// conditions.
     pub fn matrix(&self, quantity: Quantity) -> Matrix {

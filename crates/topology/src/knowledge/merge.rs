@@ -1,11 +1,11 @@
-//! Facts of several origins put together: what is told again replaces what was told before.
+//! Merges facts of several origins: newer facts replace older ones.
 
 use std::collections::HashMap;
 
 use crate::{Conditions, Fact, Knowledge, Quantity, Source, Subject};
 
-/// What two tellings of the same fact have in common. Loads compare by their bits: they come from
-/// one list of steps, so nearly equal ones are different.
+/// The key of a fact. Loads compare by their bits: they come from one list of steps, so nearly equal ones are
+/// different.
 #[derive(PartialEq, Eq, Hash)]
 struct FactKey {
     subject: Subject,
@@ -17,7 +17,7 @@ struct FactKey {
 }
 
 impl FactKey {
-    fn of(fact: &Fact) -> Self {
+    fn from_fact(fact: &Fact) -> Self {
         let Conditions { threads, load } = fact.conditions;
         Self {
             subject: fact.subject,
@@ -31,16 +31,16 @@ impl FactKey {
 }
 
 impl Knowledge {
-    /// Adds facts. Of facts with the same subject, quantity, conditions, source and origin the newest
-    /// stays; one without a time is older than any with, and of two of one time the later added stays.
+    /// Adds facts. Of facts with the same subject, quantity, conditions, source and origin, only the newest is kept. A
+    /// fact without a time is older than any with one; of two with the same time the one added later is kept.
     pub fn merge(&mut self, facts: impl IntoIterator<Item = Fact>) {
         let mut places: HashMap<FactKey, usize> = HashMap::new();
         for fact in std::mem::take(&mut self.facts).into_iter().chain(facts) {
-            match places.get(&FactKey::of(&fact)) {
+            match places.get(&FactKey::from_fact(&fact)) {
                 Some(&place) if self.facts[place].at <= fact.at => self.facts[place] = fact,
                 Some(_) => {}
                 None => {
-                    places.insert(FactKey::of(&fact), self.facts.len());
+                    places.insert(FactKey::from_fact(&fact), self.facts.len());
                     self.facts.push(fact);
                 }
             }

@@ -1,17 +1,17 @@
-//! The knowledge base: a [`Machine`] and the [`Fact`]s known of it, each with its source and age.
+//! The knowledge base: a [`Machine`] and its [`Fact`]s, each with source and age.
 //!
 //! | File | Owns |
 //! |---|---|
-//! | `structure` | what the machine itself tells, as facts |
-//! | `ask` | the most trusted figure on a subject |
+//! | `structure` | the facts of the machine's structure |
+//! | `ask` | the most trusted figure about a subject |
 //! | `matrix` | a figure for every pair of nodes |
-//! | `routes`, `links` | ways between nodes over the interconnect |
-//! | `costs`, `nearest`, `best_cores` | questions of applications: where to compute on these data |
-//! | `live` | what discovery tells of the machine that this process runs on |
+//! | `routes`, `links` | routes between nodes over the interconnect |
+//! | `costs`, `nearest`, `best_cores` | queries of applications: where to compute on these data |
+//! | `live` | discovery of the machine that this process runs on |
 //! | `fingerprint` | which machine measured facts belong to |
-//! | `age` | ages for people |
+//! | `age` | ages as text |
 //!
-//! Applications ask and decide; nothing here decides for them.
+//! Applications query and decide; nothing here decides for them.
 
 mod age;
 mod ask;
@@ -37,18 +37,18 @@ pub use routes::Route;
 
 use crate::{Fact, Machine};
 
-/// A machine and what is known of it beyond its structure.
+/// A machine and the facts about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knowledge {
     /// The structure.
     pub machine: Machine,
-    /// Figures, in no order.
+    /// Facts, in no particular order.
     pub facts: Vec<Fact>,
 }
 
 impl Knowledge {
-    /// A machine of which nothing is known beyond its structure.
-    pub fn of(machine: Machine) -> Self {
+    /// A machine without facts beyond its structure.
+    pub fn from_machine(machine: Machine) -> Self {
         Self { machine, facts: Vec::new() }
     }
 }

@@ -1,4 +1,4 @@
-//! The nearest node with enough free cores to data.
+//! The node nearest to data with enough free cores.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,24 @@ pub struct Nearest {
     pub cores_free: usize,
     /// Mean cost of an access to the data from there; 0 without data.
     pub cost: f64,
-    /// In what the cost is counted.
+    /// The unit of the cost.
     pub basis: CostBasis,
 }
 
 impl Knowledge {
-    /// The node nearest to data that has at least `cores` free cores. A core is free when all of its
-    /// usable cpus are in `free`. The data are nodes with weights, such as numbers of pages; for data
-    /// on one node any weight but 0 will do.
+    /// Finds the node nearest to data with at least `cores` free cores. A core is free if all of its usable cpus are in
+    /// `free`. The data are nodes with weights, such as numbers of pages; for data on one node any nonzero weight
+    /// works.
     ///
     /// Nearest is the smallest mean cost of an access, Σ weight × cost(node, data's node) ÷ Σ weight,
-    /// with costs as [`CostBasis`] says; of equally near nodes the one of the smallest id.
+    /// with costs as in [`CostBasis`]; ties go to the smallest id.
     pub fn nearest(
         &self,
         data: &[(NodeId, u64)],
         cores: usize,
         free: &CpuSet,
     ) -> Result<Nearest, QuestionError> {
-        let costs = CpuNodeCosts::of(self, data)?;
+        let costs = CpuNodeCosts::for_data(self, data)?;
         let counts = self.cores_free(free);
         let enough = counts.iter().filter(|&(_, &count)| count >= cores);
         let nearest = enough

@@ -1,19 +1,19 @@
-//! The way from one node to another over the interconnect.
+//! Routes between nodes over the interconnect.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::ask;
 use crate::{Knowledge, Link, LinkId, NodeId, Quantity, Subject};
 
-/// A way over links.
+/// A path over links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
-    /// Links in the order in which they are crossed.
+    /// Links, in order.
     pub links: Vec<LinkId>,
-    /// Nodes on the way, both ends with them.
+    /// Nodes on the route, including both ends.
     pub nodes: Vec<NodeId>,
-    /// The link of least bandwidth, the first of them where several have it, and its bandwidth in
-    /// GB/s; none where a link's is unknown, and on the way from a node to itself.
+    /// The first link with the smallest bandwidth, and that bandwidth in GB/s; None if the bandwidth of a link is
+    /// unknown, and on the route from a node to itself.
     pub narrowest: Option<(LinkId, f64)>,
 }
 
@@ -24,10 +24,10 @@ impl Route {
     }
 }
 
-/// Bandwidth of the narrowest link of a way; unknown (`None`) is below any figure.
+/// Bandwidth of the narrowest link of a route; unknown (`None`) is below any figure.
 type Width = Option<f64>;
 
-/// A link as it leaves a node.
+/// An outgoing link of a node.
 #[derive(Clone, Copy)]
 struct LinkEnd {
     link: LinkId,
@@ -35,33 +35,32 @@ struct LinkEnd {
     width: Width,
 }
 
-/// Links by the node they leave, in the order of their ids.
+/// Outgoing links by node, ordered by id.
 struct Graph(BTreeMap<NodeId, Vec<LinkEnd>>);
 
-/// What a node knows of the way to the target.
+/// The search state of a node.
 #[derive(Clone, Copy)]
 struct Reach {
     hops: usize,
-    /// Width of the widest way of so few hops.
+    /// Width of the widest route with this number of hops.
     width: Width,
 }
 
 impl Knowledge {
-    /// The route over [`Machine::links`](crate::Machine): of all ways of fewest hops the one whose
-    /// narrowest link has the largest bandwidth (an unknown bandwidth is below any other), and of
-    /// those the one with the smallest link ids, compared from the start on. A link's bandwidth is the
-    /// largest read bandwidth that its most trusted facts tell.
+    /// The route over [`Machine::links`](crate::Machine): of all routes with the fewest hops the one whose narrowest
+    /// link has the largest bandwidth (an unknown bandwidth is below any other), and of those the one with the
+    /// lexicographically smallest link ids. A link's bandwidth is the largest read bandwidth of its most trusted facts.
     ///
-    /// None where no links connect the two, as on machines whose links are not known, and for nodes
-    /// that the machine does not have.
+    /// Returns None if no links connect the two, as on machines with unknown links, and for nodes that the machine does
+    /// not have.
     pub fn route(&self, from: NodeId, to: NodeId) -> Option<Route> {
         self.machine.node(from)?;
         self.machine.node(to)?;
-        let graph = Graph::of(&self.machine.links, |link| self.link_bandwidth(link));
+        let graph = Graph::from_links(&self.machine.links, |link| self.link_bandwidth(link));
         graph.route(from, to)
     }
 
-    /// Bandwidth of a link in GB/s, one direction of it.
+    /// Bandwidth of one direction of a link in GB/s.
     pub fn link_bandwidth(&self, link: LinkId) -> Option<f64> {
         let facts = self.on(Subject::Link(link), Quantity::ReadBandwidth);
         ask::saturated(facts).map(|fact| fact.value)
@@ -69,7 +68,7 @@ impl Knowledge {
 }
 
 impl Graph {
-    fn of(links: &[Link], width: impl Fn(LinkId) -> Width) -> Self {
+    fn from_links(links: &[Link], width: impl Fn(LinkId) -> Width) -> Self {
         let mut exits: BTreeMap<NodeId, Vec<LinkEnd>> = BTreeMap::new();
         for link in links {
             let (id, width) = (link.id, width(link.id));
@@ -87,8 +86,8 @@ impl Graph {
         self.0.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// Hops and width from every node to the target, nearest first. A node's width is complete when
-    /// its turn comes, since all nodes one hop nearer had theirs before.
+    /// Hops and width from every node to the target, by breadth-first search. A node's width is final when it is
+    /// visited, since all nodes one hop nearer were visited before.
     fn reaches(&self, target: NodeId) -> BTreeMap<NodeId, Reach> {
         let start = Reach { hops: 0, width: Some(f64::INFINITY) };
         let mut reaches = BTreeMap::from([(target, start)]);

@@ -1,21 +1,21 @@
-//! What a [`Machine`] itself tells, as facts: memory, free memory, last-level caches, distances.
+//! The facts of a [`Machine`]'s structure: memory, free memory, last-level caches, distances.
 
 use std::borrow::Cow;
 
 use crate::{Domain, Fact, Knowledge, Machine, Node, NodeId, Quantity, Source, Subject};
 
 impl Knowledge {
-    /// All that is known, as facts: the structure's and then the stored ones. They are made one by
-    /// one, as a machine of thousands of nodes has millions of distances.
+    /// All facts: those of the structure, then the stored ones. The iterator is lazy, as a machine of thousands of
+    /// nodes has millions of distances.
     ///
-    /// A node's free memory is the structure's only where no stored fact tells it, as those of
-    /// [`discover`](Self::discover) do, with the time at which it was read.
+    /// A node's free memory comes from the structure only if there is no stored fact, such as those of
+    /// [`discover`](Self::discover), which have the time of reading.
     pub fn all_facts(&self) -> impl Iterator<Item = Cow<'_, Fact>> {
         let structure = of_machine(&self.machine).filter(|fact| !self.is_told(fact));
         structure.map(Cow::Owned).chain(self.facts.iter().map(Cow::Borrowed))
     }
 
-    /// What the structure tells of the subject.
+    /// The structure's facts about the subject.
     pub(super) fn structural(&self, subject: Subject, quantity: Quantity) -> Option<Fact> {
         let machine = &self.machine;
         let fact = match (subject, quantity) {
@@ -32,8 +32,8 @@ impl Knowledge {
         (!self.is_told(&fact)).then_some(fact)
     }
 
-    /// Whether a stored fact tells what the structure read at the same moment: free memory, and memory
-    /// that was not read where the structure says.
+    /// Whether a stored fact duplicates what the structure read at the same moment: free memory, and memory that was
+    /// read from another file than the structure assumes.
     fn is_told(&self, fact: &Fact) -> bool {
         let same = |other: &Fact| other.subject == fact.subject && other.quantity == fact.quantity;
         let discovered = |other: &Fact| same(other) && other.source == Source::Discovered;
@@ -47,7 +47,7 @@ impl Knowledge {
     }
 }
 
-/// All that the structure tells.
+/// All facts of the structure.
 pub(super) fn of_machine(machine: &Machine) -> impl Iterator<Item = Fact> {
     let nodes = machine.nodes.iter();
     let memories = nodes.flat_map(|node| [memory(machine, node), memory_free(machine, node)]);
@@ -63,11 +63,11 @@ pub(super) fn distances(machine: &Machine) -> impl Iterator<Item = Fact> {
     })
 }
 
-/// The file under a node's directory where discovery looks, or what else describes the machine.
+/// The file that discovery reads, or the origin of a described machine.
 fn origin(machine: &Machine, source: Source, file: impl FnOnce() -> String) -> String {
     match source {
         Source::Discovered => file(),
-        Source::Assumed => "not told; assumed".to_owned(),
+        Source::Assumed => "unknown; assumed".to_owned(),
         _ => machine.name.clone(),
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn memory(machine: &Machine, node: &Node) -> Fact {
     Fact::new(Subject::Node(node.id), Quantity::Memory, node.memory.0 as f64, source, origin)
 }
 
-/// Free memory, which changes all the time where it was read.
+/// Free memory, which changes all the time if it was read from a live machine.
 pub(super) fn memory_free(machine: &Machine, node: &Node) -> Fact {
     let source = machine.memory_free_source;
     let origin = match source {

@@ -1,8 +1,8 @@
-//! A place in a synthetic description, which knows how to say what was expected there.
+//! A cursor over a synthetic description, which reports what was expected at its position.
 
 use super::SyntheticError;
 
-/// Text and how far it is read.
+/// A text and the current position.
 pub(super) struct TextCursor<'a> {
     text: &'a str,
     at: usize,
@@ -13,7 +13,7 @@ impl<'a> TextCursor<'a> {
         Self { text, at: 0 }
     }
 
-    /// What is not read yet.
+    /// The remaining text.
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -27,7 +27,7 @@ impl<'a> TextCursor<'a> {
         self.rest().is_empty()
     }
 
-    /// Whether that character is next.
+    /// Whether this character is next.
     pub(super) fn is_next(&self, character: char) -> bool {
         self.rest().starts_with(character)
     }
@@ -36,17 +36,17 @@ impl<'a> TextCursor<'a> {
         self.rest().starts_with(|character: char| character.is_ascii_digit())
     }
 
-    /// Goes back to an offset that was reached before.
+    /// Goes back to an earlier offset.
     pub(super) fn back_to(&mut self, at: usize) {
         self.at = at;
     }
 
-    /// Reads blanks; tells whether there were any.
+    /// Skips whitespace; returns whether there was any.
     pub(super) fn blanks(&mut self) -> bool {
         !self.take_while(char::is_whitespace).is_empty()
     }
 
-    /// Reads characters as long as they fit.
+    /// Reads characters while they match.
     pub(super) fn take_while(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|character| !fits(character)).unwrap_or(rest.len());
@@ -61,12 +61,12 @@ impl<'a> TextCursor<'a> {
         found
     }
 
-    /// An error at the place reached.
+    /// An error at the current position.
     pub(super) fn error(&self, expected: impl Into<String>) -> SyntheticError {
         self.error_at(self.at, expected)
     }
 
-    /// An error at an offset that was reached before.
+    /// An error at an earlier offset.
     pub(super) fn error_at(&self, at: usize, expected: impl Into<String>) -> SyntheticError {
         SyntheticError {
             text: self.text.chars().take(200).collect(),

@@ -1,8 +1,8 @@
-//! How the objects of a level are numbered: `indexes=` and one of
+//! The numbering of a level's objects: `indexes=` and one of
 //!
 //! - a list: `0,2,1,3`, the numbers in the order of the objects;
-//! - loops: `2*2:1*2` is two steps of two objects, and within each two of one: 0, 2, 1, 3;
-//! - levels: `pack:core` goes round the packages first, then round the cores of each.
+//! - loops: `2*2:1*2` is two steps of two objects, and within each two steps of one: 0, 2, 1, 3;
+//! - levels: `pack:core` iterates over the packages first, then over the cores of each.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use crate::SET_NUMBER_MAX;
 const EXPECTED: &str =
     "a list of numbers such as 0,2,1,3, loops such as 2*2:1*2 or levels such as pack:core";
 
-/// `count` objects, each `step` objects from the one before.
+/// `count` objects at intervals of `step`.
 #[derive(Clone, Copy, Debug)]
 struct IndexLoop {
     step: u64,
     count: u64,
 }
 
-/// The numbers of `total` objects in their order; without `indexes=` from 0 on.
+/// The numbers of `total` objects in order; without `indexes=` from 0.
 pub(super) fn numbers(
     description: &str,
     indexes: Option<IndexesText<'_>>,
@@ -60,7 +60,7 @@ fn interleaved(loops: &[IndexLoop], total: u32) -> Option<Vec<u32>> {
     (0..u64::from(total)).map(number).collect()
 }
 
-/// The loops, whose counts multiply to the total: the innermost may be left out.
+/// The loops, whose counts multiply to the total: the innermost is optional.
 fn loops(text: &str, total: u64, levels: &[Level<'_>]) -> Option<Vec<IndexLoop>> {
     let mut loops = match text.starts_with(|first: char| first.is_ascii_digit()) {
         true => text.split(':').map(explicit).collect::<Option<Vec<IndexLoop>>>()?,

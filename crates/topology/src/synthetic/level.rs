@@ -2,12 +2,12 @@
 
 use crate::{Bytes, CacheKind};
 
-/// What the objects of a level are.
+/// The type of a level's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LevelKind {
     Package,
     Die,
-    /// Structure without a meaning of its own.
+    /// Structure without a meaning.
     Group,
     Node,
     Cache {
@@ -18,7 +18,7 @@ pub(super) enum LevelKind {
     Pu,
 }
 
-/// A level: how many objects there are, and what is told of each.
+/// A level: the number of its objects, and their attributes.
 #[derive(Debug)]
 pub(super) struct Level<'a> {
     pub(super) kind: LevelKind,
@@ -36,18 +36,18 @@ pub(super) struct AttachedNode {
     pub(super) side_cache: Option<Bytes>,
 }
 
-/// What stands in parentheses after a level.
+/// The attributes in parentheses after a level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attributes<'a> {
     /// Memory of a node, size of a cache.
     pub(super) size: Option<Bytes>,
     /// Size of the cache in front of a node's memory.
     pub(super) side_cache: Option<Bytes>,
-    /// How the objects are numbered.
+    /// The numbering of the objects.
     pub(super) indexes: Option<IndexesText<'a>>,
 }
 
-/// A text such as `0,2,1,3`, `2*2:1*2` or `pack:core`, and where it stands.
+/// A text such as `0,2,1,3`, `2*2:1*2` or `pack:core`, and its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IndexesText<'a> {
     pub(super) text: &'a str,
@@ -55,7 +55,7 @@ pub(super) struct IndexesText<'a> {
 }
 
 impl LevelKind {
-    /// The level of that name, in upper or lower case.
+    /// Parses a level's name, in upper or lower case.
     pub(super) fn named(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         Some(match name.as_str() {
@@ -93,8 +93,8 @@ impl LevelKind {
         }
     }
 
-    /// Names for levels of which only the numbers are told, from the outside in: all but the innermost,
-    /// which is the cpus. hwloc prefers nodes, packages and cores, then caches, then groups.
+    /// Levels for a description of only numbers, from the outside in, without the innermost, which is the cpus. hwloc
+    /// prefers nodes, packages and cores, then caches, then groups.
     pub(super) fn unnamed(count: usize, has_nodes: bool) -> Vec<Self> {
         let cache = |level, kind| Self::Cache { level, kind };
         let nodes = usize::from(count > 0 && !has_nodes);

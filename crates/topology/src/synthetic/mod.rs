@@ -1,20 +1,20 @@
 //! Machines from a line of text, as hwloc's synthetic descriptions: `pack:2 node:2 l3:4 core:8 pu:2`.
 //!
-//! Each level tells how many of it there are in each of the level above, from the outside in: `pack`
+//! Each level gives the number of its objects in each object of the level above, from the outside in: `pack`
 //! (also `package`, `socket`), `die`, `group` (also `tile`, `module`), `node` (`numa`, `numanode`), caches
 //! (`l1` to `l5`, with `d`, `i` or `u` for data, instructions or both, as in `l1d` or `L1iCache`; `domain`
-//! is `l3`), `core` and `pu` (`cpu`), in upper or lower case. The cpus come last. Nodes may stand in
-//! brackets behind the level whose objects have them instead: `pack:2 [numa] [numa(memory=1GB)]`. A
-//! description of numbers alone (`2 4 2`) gets the levels that hwloc gives it.
+//! is `l3`), `core` and `pu` (`cpu`), in upper or lower case. The cpus come last. Alternatively, nodes are in
+//! brackets after the level whose objects have them: `pack:2 [numa] [numa(memory=1GB)]`. A description of only
+//! numbers (`2 4 2`) gets the levels that hwloc gives it.
 //!
-//! In parentheses: `memory=` and `memorysidecachesize=` of a node, `size=` of a cache, `indexes=` for how
-//! objects are numbered: see `indexes`.
+//! In parentheses: `memory=` and `memorysidecachesize=` of a node, `size=` of a cache, `indexes=` for the numbering of
+//! objects: see `indexes`.
 //!
-//! What is left out: without nodes the machine is one node (as in hwloc), without `pack` every node is a
+//! Defaults: without nodes the machine is one node (as in hwloc), without `pack` every node is a
 //! package, without `core` the innermost level above the cpus is a core, and `pu` is one. Without
 //! `memory=` a node has 1 GiB (as in hwloc), which is marked as assumed; so are the distances, 10 local
-//! and 20 remote, and without a cache the domains. Of several nodes over the same cpus the smallest is
-//! their home, and the others are memory near to them.
+//! and 20 remote, and without a cache the domains. If several nodes cover the same cpus, the smallest is their home,
+//! and the others are memory near to them.
 
 mod cursor;
 mod indexes;
@@ -35,9 +35,9 @@ use cursor::TextCursor;
 use level::{IndexesText, Level, LevelKind};
 use parse::Description;
 
-/// What hwloc gives a node whose memory is not told.
+/// hwloc's default for a node's memory.
 const NODE_MEMORY_ASSUMED: Bytes = Bytes(1 << 30);
-/// Most cpus that all nodes have near together: nodes may lie over one another.
+/// Limit for the total number of near cpus of all nodes, since nodes may overlap.
 const NEAR_CPUS_MAX: u64 = 16 * CPUS_MAX as u64;
 
 /// Why a text is not a synthetic description.
@@ -49,11 +49,11 @@ const NEAR_CPUS_MAX: u64 = 16 * CPUS_MAX as u64;
 pub struct SyntheticError {
     /// The text, its first 200 characters.
     pub text: String,
-    /// Character at which it goes wrong, from 1.
+    /// Character of the error, from 1.
     pub position: usize,
-    /// What belongs there.
+    /// What was expected.
     pub expected: String,
-    /// What is there.
+    /// What was found.
     pub found: String,
 }
 
@@ -61,7 +61,7 @@ impl Machine {
     /// A machine from a synthetic description such as `node:4 core:2 pu:1`.
     pub fn synthetic(text: &str) -> Result<Self, SyntheticError> {
         let description = Description::parse(text)?;
-        let plan = Plan::of(text, &description)?;
+        let plan = Plan::from_description(text, &description)?;
         let known = |known: bool| if known { Source::Synthetic } else { Source::Assumed };
         let has_caches = plan.levels.iter().any(|level| plan.is_last_level(level));
         let cpus = plan.cpu_parts();
@@ -99,7 +99,7 @@ struct PlannedNode {
     side_cache: Option<Bytes>,
 }
 
-/// All objects with their numbers. Cpus stand in order, and an object of a level has the next so many.
+/// All objects with their numbers. Cpus are in order, and each object of a level has a consecutive range.
 struct Plan<'a> {
     levels: &'a [Level<'a>],
     cpus: Vec<CpuId>,
@@ -109,7 +109,10 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn of(text: &str, description: &'a Description<'a>) -> Result<Self, SyntheticError> {
+    fn from_description(
+        text: &str,
+        description: &'a Description<'a>,
+    ) -> Result<Self, SyntheticError> {
         let levels = &description.levels[..];
         let of_kind = |kind| levels.iter().find(|level| level.kind == kind);
         let number = |indexes, total| indexes::numbers(text, indexes, total, levels);
@@ -232,7 +235,7 @@ impl<'a> Plan<'a> {
         (0..).zip(homes).map(part).collect()
     }
 
-    /// Whether the level may be what domains share.
+    /// Whether the level may be the cache that defines domains.
     fn is_last_level(&self, level: &Level<'_>) -> bool {
         matches!(level.kind, LevelKind::Cache { kind, .. } if kind != CacheKind::Instruction)
     }

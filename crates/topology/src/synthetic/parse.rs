@@ -1,4 +1,4 @@
-//! From text to levels, with the bounds that keep hostile text small.
+//! Parses text into levels, with limits against hostile input.
 
 use super::SyntheticError;
 use super::cursor::TextCursor;
@@ -22,24 +22,24 @@ const UNITS: [(&str, u64); 10] = [
     ("TiB", 1 << 40),
 ];
 
-/// A description that was read.
+/// A parsed description.
 #[derive(Debug, Default)]
 pub(super) struct Description<'a> {
     /// Attributes of the machine as a whole.
     pub(super) machine: Attributes<'a>,
     /// From the outside in, the cpus last.
     pub(super) levels: Vec<Level<'a>>,
-    /// In the order in which they stand.
+    /// In order of appearance.
     pub(super) attached: Vec<AttachedNode>,
-    /// How the attached nodes of all levels together are numbered.
+    /// The numbering of the attached nodes of all levels together.
     pub(super) attached_indexes: Option<IndexesText<'a>>,
-    /// Levels of which the text has only the number, by their place.
+    /// Positions of the levels that are only a number.
     unnamed: Vec<usize>,
     attached_total: u32,
 }
 
 impl<'a> Description<'a> {
-    /// Reads a description.
+    /// Parses a description.
     pub(super) fn parse(text: &'a str) -> Result<Self, SyntheticError> {
         let mut cursor = TextCursor::new(text);
         let mut description = Self::default();
@@ -90,7 +90,7 @@ impl<'a> Description<'a> {
         Ok(())
     }
 
-    /// Every level but groups stands once, and nothing inside of the cpus.
+    /// Every level except groups may appear once, and nothing inside the cpus.
     fn check_place(
         &self,
         kind: LevelKind,
@@ -109,7 +109,7 @@ impl<'a> Description<'a> {
         Ok(())
     }
 
-    /// Packages count as nodes too, for without a level of its own every package may become one.
+    /// Packages count as nodes too, since without a node level every package may become one.
     fn is_bounded_as_nodes(&self, kind: LevelKind) -> bool {
         matches!(kind, LevelKind::Package | LevelKind::Node)
     }
@@ -141,7 +141,7 @@ impl<'a> Description<'a> {
         Ok(())
     }
 
-    /// Names what has only numbers, and adds the cpus where they are left out.
+    /// Names the levels that are only numbers, and adds the cpus if they are left out.
     fn finish(&mut self, cursor: &TextCursor<'_>) -> Result<(), SyntheticError> {
         let count = self.levels.len();
         if self.unnamed.len() == count && count > 0 {
@@ -219,7 +219,7 @@ fn attributes<'a>(
     }
 }
 
-/// Reads one attribute; tells what may follow.
+/// Reads one attribute; returns what may follow.
 fn attribute<'a>(
     cursor: &mut TextCursor<'a>,
     kind: LevelKind,

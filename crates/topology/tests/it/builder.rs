@@ -29,7 +29,7 @@ fn threads_last_numbers_second_threads_after_all_first_threads() {
 }
 
 #[test]
-fn a_node_is_a_package_unless_told_and_a_node_without_cpus_is_in_none() {
+fn a_node_is_a_package_by_default_and_a_node_without_cpus_is_in_none() {
     let in_3 = |shape: NodeShape| shape.package(PackageId(3));
     let memory = NodeShape::memory_only(NodeId(9), Bytes(1 << 20));
     let machine = build([in_3(node(0, 1, 1, 1)), in_3(node(1, 1, 1, 1)), node(2, 1, 1, 1), memory]);
@@ -40,14 +40,14 @@ fn a_node_is_a_package_unless_told_and_a_node_without_cpus_is_in_none() {
 }
 
 #[test]
-fn distances_that_are_not_told_are_assumed() {
+fn missing_distances_are_assumed() {
     let machine = build([node(0, 1, 1, 1), node(1, 1, 1, 1)]).unwrap();
     assert_eq!(machine.distances, [[10, 20], [20, 10]]);
     assert_eq!(machine.distances_source, Source::Assumed);
 }
 
 #[test]
-fn a_machine_that_cannot_be_is_an_error_that_says_why() {
+fn an_invalid_machine_is_an_error_with_the_reason() {
     let cases = [
         (build([]), "has no cpu"),
         (build([NodeShape::memory_only(NodeId(0), Bytes(1))]), "has no cpu"),
@@ -65,7 +65,7 @@ fn a_machine_that_cannot_be_is_an_error_that_says_why() {
 }
 
 #[test]
-fn distances_that_are_no_square_of_the_nodes_are_refused() {
+fn distances_that_are_not_a_square_of_the_nodes_are_rejected() {
     let builder = || MachineBuilder::new("m").node(node(0, 1, 1, 1)).node(node(1, 1, 1, 1));
     for rows in [vec![vec![10, 20]], vec![vec![10], vec![20, 10]], vec![]] {
         let error = builder().distances(rows).build().unwrap_err();

@@ -1,4 +1,4 @@
-//! Every check on a written machine: it fires on its oddity and is silent without it.
+//! Every check on a fake machine: it reports its anomaly and is silent without it.
 
 use atoll_testkit::machines;
 use atoll_topology::check::{self, Finding, Severity};
@@ -11,7 +11,7 @@ use atoll_testkit::tree::{CPU, NODE, Tree};
 
 /// Settings as they should be.
 fn calm(machine: &Machine) -> Tree {
-    let mut tree = Tree::of(machine)
+    let mut tree = Tree::from_machine(machine)
         .with("proc/sys/kernel/numa_balancing", "0\n")
         .with("proc/sys/vm/zone_reclaim_mode", "0\n")
         .with("proc/sys/vm/swappiness", "60\n")
@@ -34,11 +34,11 @@ fn two() -> Tree {
 }
 
 fn findings(tree: &Tree) -> Vec<Finding> {
-    of(tree, tree.discover().unwrap())
+    findings_in(tree, tree.discover().unwrap())
 }
 
-fn of(tree: &Tree, machine: Machine) -> Vec<Finding> {
-    check::check(&Knowledge::of(machine), &tree.root())
+fn findings_in(tree: &Tree, machine: Machine) -> Vec<Finding> {
+    check::check(&Knowledge::from_machine(machine), &tree.root())
 }
 
 fn names(findings: &[Finding]) -> Vec<&str> {
@@ -74,7 +74,7 @@ fn nothing_is_odd_about_machines_that_are_as_they_should_be() {
 }
 
 #[test]
-fn an_uneven_machine_is_told_what_is_uneven() {
+fn an_uneven_machine_gets_findings_for_what_is_uneven() {
     let found = findings(&calm(&machines::eight_uneven_nodes()));
     let mut names = names(&found);
     names.dedup();
@@ -116,12 +116,12 @@ fn huge_pages_on_one_node_only_are_found() {
     let pool = |total| HugePages { size: Bytes(2 << 20), total, free: total };
     machine.nodes[0].huge_pages = vec![pool(512)];
     machine.nodes[1].huge_pages = vec![pool(0)];
-    let found = of(&two(), machine.clone());
+    let found = findings_in(&two(), machine.clone());
     assert_eq!(names(&found), ["huge_pages_uneven"]);
     let file = format!("/{NODE}/node1/hugepages/hugepages-2048kB/nr_hugepages");
     assert_eq!(found[0].command, Some(format!("echo 512 > {file}")));
     machine.nodes[1].huge_pages = vec![pool(512)];
-    assert_eq!(names(&of(&two(), machine)), [""; 0]);
+    assert_eq!(names(&findings_in(&two(), machine)), [""; 0]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn one_command_gives_huge_pages_to_all_nodes_without() {
     for (node, total) in machine.nodes.iter_mut().zip([4, 0, 2, 0]) {
         node.huge_pages = vec![pool(total)];
     }
-    let found = of(&calm(&machine), machine.clone());
+    let found = findings_in(&calm(&machine), machine.clone());
     assert_eq!(names(&found), ["huge_pages_uneven"]);
     let file = |node| format!("/{NODE}/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
     let expected = format!("for node in 1 3; do echo 4 > {}; done", file("$node"));
@@ -150,7 +150,7 @@ fn filled(free: u64, cache: u64, shared: u64) -> Tree {
 }
 
 #[test]
-fn a_full_node_beside_an_empty_one_is_found_with_what_fills_it() {
+fn a_full_node_next_to_an_empty_one_is_found_with_what_fills_it() {
     let cache = only(&filled(1000, 20_000, 1000), "node_full");
     assert_eq!(cache.command.as_deref(), Some("sync && echo 1 > /proc/sys/vm/drop_caches"));
     assert!(cache.advice.unwrap().starts_with("18.6 GiB of it is file cache"));
@@ -159,7 +159,7 @@ fn a_full_node_beside_an_empty_one_is_found_with_what_fills_it() {
     assert_eq!(names(&findings(&filled(4000, 20_000, 0))), [""; 0]);
     let mut both = filled(1000, 0, 0).discover().unwrap();
     both.nodes[1].memory_free = both.nodes[0].memory_free;
-    assert_eq!(names(&of(&two(), both)), [""; 0], "all nodes are full");
+    assert_eq!(names(&findings_in(&two(), both)), [""; 0], "all nodes are full");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn strict_accounting_is_found_where_it_wastes_memory() {
 }
 
 #[test]
-fn threads_switched_off_and_cpus_offline_are_told_apart() {
+fn threads_switched_off_and_cpus_offline_are_distinguished() {
     let smt = format!("{CPU}/smt/control");
     let off = || two().with(&format!("{CPU}/present"), "0-31\n").with(&smt, "off\n");
     assert_eq!(command(&off(), "smt_off"), format!("echo on > /{smt}"));
@@ -229,7 +229,7 @@ fn isolated_and_tickless_cpus_are_found() {
 
 #[test]
 fn what_is_hidden_by_affinity_or_by_a_cpuset_has_its_own_command() {
-    let found = of(&two(), two().discover_only("0-7", "0-1").unwrap());
+    let found = findings_in(&two(), two().discover_only("0-7", "0-1").unwrap());
     assert_eq!(names(&found), ["cpus_hidden"]);
     assert_eq!(found[0].command.as_deref(), Some("taskset -a -p -c 0-15 $$"));
     assert!(!found[0].as_root);
@@ -237,7 +237,7 @@ fn what_is_hidden_by_affinity_or_by_a_cpuset_has_its_own_command() {
     let tree = two()
         .with(&format!("{group}/cpuset.cpus.effective"), "0-7\n")
         .with(&format!("{group}/cpuset.mems.effective"), "0\n");
-    let found = of(&tree, tree.discover_only("0-7", "0").unwrap());
+    let found = findings_in(&tree, tree.discover_only("0-7", "0").unwrap());
     assert_eq!(names(&found), ["cpus_hidden", "nodes_hidden"]);
     let commands: Vec<_> = found.iter().filter_map(|f| f.command.as_deref()).collect();
     let expected = [
@@ -246,7 +246,7 @@ fn what_is_hidden_by_affinity_or_by_a_cpuset_has_its_own_command() {
     ];
     assert_eq!(commands, expected);
     let isolated = two().with(&format!("{CPU}/isolated"), "8-15\n");
-    let found = of(&isolated, isolated.discover_only("0-7", "0-1").unwrap());
+    let found = findings_in(&isolated, isolated.discover_only("0-7", "0-1").unwrap());
     assert_eq!(names(&found), ["isolated"], "that explains why they are outside the mask");
 }
 
@@ -273,7 +273,7 @@ fn several_packages_in_one_node_are_found() {
 }
 
 #[test]
-fn distances_that_rate_nothing_are_found() {
+fn uninformative_distances_are_found() {
     let distances = |there: &str, back: &str| {
         let tree = two().with(&format!("{NODE}/node0/distance"), there);
         tree.with(&format!("{NODE}/node1/distance"), back)
@@ -282,14 +282,14 @@ fn distances_that_rate_nothing_are_found() {
     only(&distances("10 255", "255 10"), "node_unreachable");
     assert_eq!(only(&distances("10 21", "31 10"), "distances_uneven").read.len(), 2);
     let machine = Machine::synthetic("node:3 core:2").unwrap();
-    let found = of(&calm(&machine), machine);
+    let found = findings_in(&calm(&machine), machine);
     assert_eq!(names(&found), ["distances_assumed"]);
 }
 
 /// What core-to-core measurements say of two nodes' first domain of four cores.
 fn measured(time: impl Fn(u32, u32) -> f64) -> Vec<Finding> {
     let machine = machines::one_node();
-    let mut knowledge = Knowledge::of(machine);
+    let mut knowledge = Knowledge::from_machine(machine);
     for (from, to) in (0..4).flat_map(|from| (0..4).map(move |to| (from, to))) {
         if from != to {
             let subject = Subject::CpuPair { from: CpuId(from), to: CpuId(to) };
@@ -311,14 +311,14 @@ fn domains_that_only_measurements_show_are_found() {
 }
 
 #[test]
-fn a_file_that_cannot_be_understood_is_a_note_and_nothing_else_fails() {
+fn a_file_that_cannot_be_parsed_is_a_note_and_nothing_else_fails() {
     let tree = two()
         .with("proc/sys/kernel/numa_balancing", "\u{1b}[2Jmany\n")
         .with(&format!("{CPU}/isolated"), [0xff, 0xfe])
         .with("sys/kernel/mm/transparent_hugepage/enabled", "always madvise never\n")
         .with("proc/sys/vm/zone_reclaim_mode", "1\n");
     let machine = machines::two_nodes();
-    let found = of(&tree, machine);
+    let found = findings_in(&tree, machine);
     assert_eq!(names(&found), ["zone_reclaim", "unknown", "unknown", "unknown"]);
     let text = check::text(&found);
     assert!(text.contains("/proc/sys/kernel/numa_balancing"), "{text}");

@@ -5,7 +5,7 @@ use atoll_topology::{CpuSet, DiscoverError, Machine, NodeId, mask};
 
 const SEEDS: std::ops::Range<u64> = 0..40;
 
-/// The machine without what may be said of how it was read.
+/// The machine without assumptions about how it was read.
 fn meant(machine: Machine) -> Machine {
     Machine { assumptions: Vec::new(), ..machine }
 }
@@ -16,12 +16,12 @@ fn changed(tree: Tree, name: &str, change: impl Fn(&str) -> String) -> Tree {
     tree.with(name, change(&text))
 }
 
-/// A list as the mask that kernels had before they had lists.
+/// A list as the mask of older kernels.
 fn mask_of(list: &str) -> String {
     mask::write(&CpuSet::parse(list).unwrap()).replace("0x", "")
 }
 
-/// Every part refers to parts that are there, and no cpu is left out or twice.
+/// Every part refers to existing parts, and no cpu is missing or duplicated.
 fn assert_whole(machine: &Machine, seed: u64) {
     assert!(!machine.cpus.is_empty() && !machine.nodes.is_empty(), "seed {seed}");
     for cpu in &machine.cpus {
@@ -47,7 +47,7 @@ fn assert_whole(machine: &Machine, seed: u64) {
 fn what_discovery_says_is_what_the_generator_meant() {
     for seed in SEEDS {
         let machine = generated::machine(seed);
-        assert_eq!(Tree::of(&machine).discover().unwrap(), machine, "seed {seed}");
+        assert_eq!(Tree::from_machine(&machine).discover().unwrap(), machine, "seed {seed}");
         assert_whole(&machine, seed);
     }
 }
@@ -56,7 +56,7 @@ fn what_discovery_says_is_what_the_generator_meant() {
 fn masks_instead_of_lists_and_no_list_of_what_is_online_say_the_same() {
     for seed in SEEDS {
         let machine = generated::machine(seed);
-        let mut tree = Tree::of(&machine);
+        let mut tree = Tree::from_machine(&machine);
         let online = [format!("{CPU}/online"), format!("{NODE}/online")];
         for name in tree.files() {
             let mask =
@@ -80,7 +80,7 @@ fn copies_padded_with_zeros_say_the_same() {
     for seed in SEEDS {
         let machine = generated::machine(seed);
         let mut random = SplitMix64::new(seed);
-        let mut tree = Tree::of(&machine);
+        let mut tree = Tree::from_machine(&machine);
         for name in tree.files() {
             // A copy of the auxiliary vector is as long as the vector.
             if chance(&mut random, 30) && !name.ends_with("auxv") {
@@ -96,7 +96,7 @@ fn cpus_in_several_lists_or_in_none_live_where_the_kernel_links_them() {
     for seed in SEEDS {
         let machine = generated::machine(seed);
         let mut random = SplitMix64::new(seed);
-        let mut tree = Tree::of(&machine);
+        let mut tree = Tree::from_machine(&machine);
         for cpu in &machine.cpus {
             tree = tree.with(&format!("{CPU}/cpu{}/node{}/online", cpu.id, cpu.node), "1");
         }
@@ -122,7 +122,7 @@ fn cpus_offline_are_as_if_the_process_might_not_use_them_but_are_not_hidden() {
         }
         let nodes: atoll_topology::NodeSet =
             machine.nodes_with_memory().map(|node| node.id).collect();
-        let whole = Tree::of(&machine);
+        let whole = Tree::from_machine(&machine);
         let expected = whole.discover_only(&online.to_string(), &nodes.to_string()).unwrap();
         let tree = whole.with(&format!("{CPU}/online"), online.to_string());
         let found = tree.discover().unwrap();
@@ -136,7 +136,7 @@ fn a_machine_whose_files_are_missing_or_damaged_is_described() {
     for seed in 0..120 {
         let machine = generated::machine(seed);
         let mut random = SplitMix64::new(seed);
-        let mut tree = Tree::of(&machine);
+        let mut tree = Tree::from_machine(&machine);
         for name in tree.files() {
             let junk =
                 ["", "x", "-1", "0", "0-99999999", "5-4", "0,2", "\0", "99999999999999999999 kB"];

@@ -24,7 +24,7 @@ fn told(from: u32, to: u32, class: u32, file: &str, quantity: Quantity, value: f
     Fact::new(path(from, to), quantity, value, Source::Discovered, origin)
 }
 
-/// What a firmware tells of one node's memory to one initiator.
+/// The firmware's facts about one node's memory for one initiator.
 fn all_told(node: u32, latency: u32, read: u32, write: u32) -> [Fact; 3] {
     let mb = |value| f64::from(value) * 1e-3;
     [
@@ -71,9 +71,9 @@ proptest! {
 }
 
 #[test]
-fn memory_without_cpus_is_told_to_the_cpus_when_its_best_initiator_is_a_device() {
+fn memory_without_cpus_has_facts_for_cpus_when_its_best_initiator_is_a_device() {
     // Node 2 is memory; the best initiator is node 3, a device that Linux shows as a node.
-    let tree = Tree::of(&machines::two_nodes());
+    let tree = Tree::from_machine(&machines::two_nodes());
     let tree = [(2, "10"), (3, "10")]
         .iter()
         .fold(tree, |tree, (node, _)| tree.with_node(*node, "", "10 20 20 20"));
@@ -87,20 +87,20 @@ fn memory_without_cpus_is_told_to_the_cpus_when_its_best_initiator_is_a_device()
 }
 
 #[test]
-fn an_initiator_of_both_classes_is_told_of_once() {
+fn an_initiator_of_both_classes_gives_one_fact() {
     let tree = initiator(initiator(two_by_two(), 0, 0, 1), 1, 0, 1);
     let tree = figure(figure(tree, 0, 1, "read_latency", "90"), 1, 1, "read_latency", "91");
     assert_eq!(firmware(&tree), [told(0, 1, 0, "read_latency", Quantity::Latency, 90.0)]);
 }
 
 #[test]
-fn a_figure_of_zero_is_one_that_the_firmware_does_not_give() {
+fn a_figure_of_zero_is_unknown() {
     let tree = figure(initiator(two_by_two(), 0, 0, 0), 0, 0, "read_latency", "0\n");
     assert!(firmware(&figure(tree, 0, 0, "write_latency", "7\n")).is_empty());
 }
 
 #[test]
-fn a_figure_that_is_no_number_is_left_out_and_named() {
+fn a_figure_that_is_not_a_number_is_left_out_and_named() {
     for text in ["fast", "-1", ""] {
         let tree = figure(initiator(two_by_two(), 0, 0, 1), 0, 1, "read_bandwidth", text);
         assert!(firmware(&tree).is_empty());
@@ -126,7 +126,7 @@ fn free_memory_is_observed_with_its_time() {
 
 #[test]
 fn caches_of_every_level_have_their_lines_and_ways() {
-    let machine = Tree::of(&machines::full_detail()).discover().unwrap();
+    let machine = Tree::from_machine(&machines::full_detail()).discover().unwrap();
     assert_eq!(machine.caches, machines::full_detail().caches);
     let first = &machine.caches[0];
     assert_eq!(
@@ -151,7 +151,7 @@ fn a_cache_over_two_nodes_is_one_and_its_domains_two() {
 
 #[test]
 fn caches_are_shared_by_usable_cpus_only_and_those_of_hidden_cpus_are_left_out() {
-    let tree = Tree::of(&machines::full_detail());
+    let tree = Tree::from_machine(&machines::full_detail());
     let machine = tree.discover_only("1,2", "0").unwrap();
     let caches: Vec<(u32, String)> =
         machine.caches.iter().map(|cache| (cache.level, cache.cpus.to_string())).collect();
@@ -166,7 +166,7 @@ fn lists_that_differ_in_hidden_cpus_only_are_one_cache() {
 }
 
 #[test]
-fn details_of_a_cache_that_are_no_numbers_are_left_out_and_named() {
+fn details_of_a_cache_that_are_not_numbers_are_left_out_and_named() {
     for (file, text) in [
         ("coherency_line_size", "wide"),
         ("ways_of_associativity", "-2"),
@@ -192,13 +192,13 @@ fn huge_pages_of_a_kernel_without_numa_are_node_0_s() {
 
 #[test]
 fn a_node_whose_memory_may_not_be_used_has_no_huge_pages() {
-    let machine = Tree::of(&machines::full_detail()).discover_only("0-15", "0").unwrap();
+    let machine = Tree::from_machine(&machines::full_detail()).discover_only("0-15", "0").unwrap();
     assert_eq!(machine.nodes[0].huge_pages.len(), 2);
     assert!(machine.nodes[1].huge_pages.is_empty());
 }
 
 #[test]
-fn a_pool_that_cannot_be_understood_is_named() {
+fn a_pool_that_cannot_be_parsed_is_named() {
     for (pool, pages) in [("hugepages-0kB", "1"), ("hugepages-2MB", "1"), ("hugepages-4kB", "-1")] {
         let name = format!("sys/kernel/mm/hugepages/{pool}/nr_hugepages");
         let tree = Tree::bare().with(&name, pages);

@@ -36,7 +36,7 @@ fn values(knowledge: &Knowledge) -> Vec<f64> {
 #[test]
 fn the_structure_is_facts_too() {
     let machine = machines::eight_uneven_nodes();
-    let knowledge = Knowledge::of(machine.clone());
+    let knowledge = Knowledge::from_machine(machine.clone());
     let count = |quantity| knowledge.all_facts().filter(|fact| fact.quantity == quantity).count();
     assert_eq!(count(Quantity::Memory), 8);
     assert_eq!(count(Quantity::MemoryFree), 8);
@@ -58,7 +58,7 @@ fn the_structure_is_facts_too() {
 }
 
 #[test]
-fn free_memory_that_was_read_with_its_time_is_told_once() {
+fn free_memory_that_was_read_with_its_time_is_listed_once() {
     let observed = Fact {
         at: at(5),
         ..fact(Subject::Node(NodeId(1)), Quantity::MemoryFree, 7.0, Source::Observed)
@@ -149,7 +149,7 @@ fn a_matrix_has_gaps_where_nothing_is_known_and_the_least_trusted_source() {
 }
 
 #[test]
-fn facts_told_again_replace_older_ones_of_the_same_origin_and_conditions() {
+fn newer_facts_replace_older_ones_of_the_same_origin_and_conditions() {
     let mut knowledge = knowing(vec![by_threads(1, 1.0, Source::Measured, 10)]);
     let other_origin =
         Fact { origin: "another".to_owned(), ..by_threads(1, 6.0, Source::Measured, 1) };

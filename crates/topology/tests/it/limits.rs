@@ -11,12 +11,12 @@ const V1_MOUNTS: &str = "\
 ";
 
 fn v2(group: &str) -> Tree {
-    Tree::of(&machines::two_nodes()).with("proc/self/cgroup", format!("0::{group}\n"))
+    Tree::from_machine(&machines::two_nodes()).with("proc/self/cgroup", format!("0::{group}\n"))
 }
 
 fn v1(group: &str, mounts: &str) -> Tree {
     let groups = format!("4:memory:{group}\n2:cpu,cpuacct:{group}\n1:name=systemd:/\n0::/\n");
-    Tree::of(&machines::two_nodes())
+    Tree::from_machine(&machines::two_nodes())
         .with("proc/self/cgroup", groups)
         .with("proc/self/mountinfo", mounts)
 }

@@ -1,22 +1,22 @@
 //! What each family proves:
 //!
 //! - `sets`: list notation survives a round trip, and hostile lists are refused cheaply;
-//! - `set_notation`: numactl's notation means on a machine what it says, and nothing else is read;
-//! - `machine`: questions to a machine have the right answers on uneven ones;
-//! - `builder`: a described machine is whole, or a precise error;
-//! - `synthetic`: descriptions give the machine they say, and no text makes the parser panic;
+//! - `set_notation`: numactl's notation is resolved correctly, and nothing else is accepted;
+//! - `machine`: queries are correct on uneven machines;
+//! - `builder`: a described machine is complete, or a precise error;
+//! - `synthetic`: descriptions give the described machine, and no text makes the parser panic;
 //! - `round_trip`: discovery reads back every fake machine exactly as it was written;
-//! - `generated`: what discovery says of machines that do not exist is what their generator meant, and what
-//!   old kernels and copies make of the same files says the same;
+//! - `generated`: discovery returns generated machines unchanged, also from the equivalent files of old kernels and
+//!   copies;
 //! - `odd_shapes`: what kernels, firmware and containers leave out or do differently;
 //! - `limits`: control groups of both versions, nested and seen from containers;
-//! - `malformed`: a file that cannot be understood is named, and the machine described without it;
-//! - `live`: the machine that runs the tests is what `/proc` says it is;
-//! - `hmat`: what firmware tells of memory, caches of all levels and huge pages are read as written;
-//! - `knowledge`: of several facts the right one is believed, and facts read well;
-//! - `routes`: a route is the best of all ways, and assumed links are not more than they claim;
-//! - `questions`: answers are as good as the best of all possible ones;
-//! - `check`: every check fires on its oddity and is silent without it.
+//! - `malformed`: a file that cannot be parsed is named, and the machine is described without it;
+//! - `live`: the machine that runs the tests matches `/proc`;
+//! - `hmat`: the firmware's memory facts, caches of all levels and huge pages are read as written;
+//! - `knowledge`: the right one of several facts is chosen, and facts are displayed well;
+//! - `routes`: a route is the best of all paths, and assumed links are marked as such;
+//! - `questions`: answers are as good as the best of an exhaustive search;
+//! - `check`: every check reports its anomaly and is silent without it.
 
 mod builder;
 mod check;

@@ -3,14 +3,14 @@ use atoll_topology::{Allowed, Machine};
 
 use atoll_testkit::tree::{CPU, NODE, Tree, nodes};
 
-/// Discovers a good machine with one file replaced, and gives what was assumed of it.
+/// Discovers a good machine with one file replaced, and returns the assumption about it.
 fn assumed(name: &str, text: impl AsRef<[u8]>) -> String {
-    let machine = Tree::of(&machines::two_nodes()).with(name, text).discover().unwrap();
+    let machine = Tree::from_machine(&machines::two_nodes()).with(name, text).discover().unwrap();
     machine.assumptions.join("\n")
 }
 
 #[test]
-fn every_file_that_cannot_be_understood_is_named_and_the_machine_described_without_it() {
+fn every_file_that_cannot_be_parsed_is_named_and_the_machine_described_without_it() {
     let cpu = |name: &str| format!("{CPU}/cpu3/{name}");
     let node = |name: &str| format!("{NODE}/node1/{name}");
     let cases = [
@@ -32,7 +32,7 @@ fn every_file_that_cannot_be_understood_is_named_and_the_machine_described_witho
         (cpu("topology/physical_package_id"), "-7", "expected a package number or -1, found '-7'"),
         (cpu("cache/index2/level"), "three", "expected a whole number, found 'three'"),
         (cpu("cache/index2/level"), "-3", "expected a cache level, found '-3'"),
-        // Of a shared cache the first cpu tells the size.
+        // The size of a shared cache is read from the first cpu.
         (
             format!("{CPU}/cpu0/cache/index2/size"),
             "big",
@@ -47,7 +47,7 @@ fn every_file_that_cannot_be_understood_is_named_and_the_machine_described_witho
         ("sys/fs/cgroup/atoll/cpu.max".into(), "1000 0", "expected microseconds of quota"),
         ("sys/kernel/mm/transparent_hugepage/hpage_pmd_size".into(), "3", "a power of two"),
     ];
-    let mut tree = Tree::of(&machines::two_nodes());
+    let mut tree = Tree::from_machine(&machines::two_nodes());
     for (name, text, part) in cases {
         let good = tree.root().read_bytes(&name).unwrap();
         tree = tree.with(&name, text);
@@ -71,7 +71,7 @@ fn a_file_that_is_not_text_is_named() {
 #[test]
 fn a_cpu_in_no_node_is_its_linked_node_s_or_the_first_one_s() {
     let list = format!("{NODE}/node1/cpulist");
-    let tree = || Tree::of(&machines::two_nodes()).with(&list, "8-14");
+    let tree = || Tree::from_machine(&machines::two_nodes()).with(&list, "8-14");
     let machine = tree().discover().unwrap();
     assert_eq!(nodes(&machine), ["0: 0-7,15", "1: 8-14"]);
     let expected = "online cpus 15 are in no node's list; taken as cpus of node 0";
@@ -83,7 +83,7 @@ fn a_cpu_in_no_node_is_its_linked_node_s_or_the_first_one_s() {
 #[test]
 fn a_cpu_in_two_nodes_is_the_first_one_s_or_its_linked_node_s() {
     let list = format!("{NODE}/node1/cpulist");
-    let tree = || Tree::of(&machines::two_nodes()).with(&list, "7-15");
+    let tree = || Tree::from_machine(&machines::two_nodes()).with(&list, "7-15");
     let machine = tree().discover().unwrap();
     assert_eq!(nodes(&machine), ["0: 0-7", "1: 8-15"]);
     let expected = "cpus 7 are in the lists of nodes 0-1; taken as cpus of node 0";
@@ -94,7 +94,7 @@ fn a_cpu_in_two_nodes_is_the_first_one_s_or_its_linked_node_s() {
 
 #[test]
 fn a_process_that_may_run_on_no_online_cpu_gets_those_that_are_there() {
-    let tree = Tree::of(&machines::two_nodes());
+    let tree = Tree::from_machine(&machines::two_nodes());
     let machine = tree.discover_only("16-20", "0-1").unwrap();
     assert_eq!(machine.cpus.len(), 16);
     let expected = "online are 0-15, the process may run on 16-20; taken as 0-15";
@@ -112,7 +112,7 @@ fn long_nonsense_is_cut_in_the_message() {
 }
 
 #[test]
-fn what_is_assumed_is_told_once_and_not_without_end() {
+fn assumptions_are_listed_once_and_limited_in_number() {
     let mut tree = Tree::bare().with(&format!("{CPU}/online"), "0-199");
     for cpu in 0..200 {
         tree = tree.with(&format!("{CPU}/cpu{cpu}/topology/physical_package_id"), "odd");

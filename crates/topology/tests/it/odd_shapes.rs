@@ -1,4 +1,4 @@
-//! Trees written by hand, each after something that real kernels, firmware or containers do.
+//! Trees written by hand, each modelled on real kernels, firmware or containers.
 
 use atoll_testkit::machines;
 use atoll_topology::{Bytes, Knowledge, Machine, NodeId, PackageId, Quantity, SideCache, Source};
@@ -24,7 +24,7 @@ fn a_kernel_without_numa_is_one_node_with_all_cpus_and_the_machine_s_memory() {
 }
 
 #[test]
-fn a_kernel_that_tells_only_which_cpus_are_online_gives_a_whole_machine() {
+fn a_kernel_that_only_lists_online_cpus_gives_a_complete_machine() {
     let machine = Tree::bare().discover_all();
     assert_eq!(domains(&machine), ["0-3"]);
     assert_eq!(cores(&machine), ["0", "1", "2", "3"]);
@@ -92,7 +92,7 @@ fn siblings_with_distant_numbers_are_one_core_also_under_the_old_name() {
 
 #[test]
 fn offline_cpus_are_not_in_the_machine_and_not_hidden() {
-    let tree = Tree::of(&machines::two_nodes())
+    let tree = Tree::from_machine(&machines::two_nodes())
         .with(&format!("{CPU}/online"), "0-5,8-15")
         .with(&format!("{NODE}/node0/cpulist"), "0-5");
     let machine = tree.discover().unwrap();
@@ -102,7 +102,7 @@ fn offline_cpus_are_not_in_the_machine_and_not_hidden() {
 
 #[test]
 fn cpus_outside_the_affinity_mask_are_hidden() {
-    let machine = Tree::of(&machines::two_nodes()).discover_only("1-2,9", "0-1").unwrap();
+    let machine = Tree::from_machine(&machines::two_nodes()).discover_only("1-2,9", "0-1").unwrap();
     assert_eq!(nodes(&machine), ["0: 1-2", "1: 9"]);
     assert_eq!(cores(&machine), ["1", "2", "9"]);
     assert_eq!(machine.hidden.cpus, set("0,3-8,10-15"));
@@ -112,7 +112,7 @@ fn cpus_outside_the_affinity_mask_are_hidden() {
 #[test]
 fn the_process_s_status_bounds_the_machine() {
     let status = "Name:\tx\nCpus_allowed_list:\t0-3\nMems_allowed_list:\t0\n";
-    let tree = Tree::of(&machines::two_nodes()).with("proc/self/status", status);
+    let tree = Tree::from_machine(&machines::two_nodes()).with("proc/self/status", status);
     let machine = tree.discover().unwrap();
     assert_eq!(nodes(&machine), ["0: 0-3"]);
     assert_eq!(machine.distances, [[10]]);
@@ -121,13 +121,13 @@ fn the_process_s_status_bounds_the_machine() {
 
 #[test]
 fn a_status_without_the_lists_allows_everything() {
-    let tree = Tree::of(&machines::two_nodes()).with("proc/self/status", "Name:\tx\n");
+    let tree = Tree::from_machine(&machines::two_nodes()).with("proc/self/status", "Name:\tx\n");
     assert_eq!(tree.discover().unwrap().cpus.len(), 16);
 }
 
 #[test]
 fn cpus_whose_node_s_memory_is_not_allowed_stay_with_no_memory() {
-    let machine = Tree::of(&machines::two_nodes()).discover_only("0-15", "0").unwrap();
+    let machine = Tree::from_machine(&machines::two_nodes()).discover_only("0-15", "0").unwrap();
     assert_eq!(nodes(&machine), ["0: 0-7", "1: 8-15"]);
     assert_eq!(machine.nodes[1].memory, Bytes(0));
     assert_eq!(machine.nodes[1].memory_free, Bytes(0));
@@ -137,7 +137,7 @@ fn cpus_whose_node_s_memory_is_not_allowed_stay_with_no_memory() {
 
 #[test]
 fn memory_whose_cpus_are_not_allowed_stays_with_no_cpus() {
-    let machine = Tree::of(&machines::two_nodes()).discover_only("0-7", "0-1").unwrap();
+    let machine = Tree::from_machine(&machines::two_nodes()).discover_only("0-7", "0-1").unwrap();
     assert_eq!(nodes(&machine), ["0: 0-7", "1: "]);
     assert_eq!(machine.nodes[1].memory, Bytes(32 << 30));
     assert_eq!(machine.nodes[1].package, None);
@@ -145,7 +145,8 @@ fn memory_whose_cpus_are_not_allowed_stays_with_no_cpus() {
 
 #[test]
 fn a_node_of_cpus_only_is_never_in_mems_allowed_and_yet_not_hidden() {
-    let machine = Tree::of(&machines::eight_uneven_nodes()).discover_only("0-31", "0-5").unwrap();
+    let machine =
+        Tree::from_machine(&machines::eight_uneven_nodes()).discover_only("0-31", "0-5").unwrap();
     assert_eq!(machine.hidden.nodes.to_string(), "7-8");
     assert!(machine.node(NodeId(6)).is_some());
 }
@@ -164,7 +165,7 @@ fn a_node_has_the_memory_of_its_own_file_and_facts_name_the_file_that_was_read()
 }
 
 #[test]
-fn nodes_that_do_not_tell_their_memory_share_the_machine_s() {
+fn nodes_without_memory_figures_share_the_machine_s_memory() {
     let meminfo = |node: u32| format!("{NODE}/node{node}/meminfo");
     let machine = two_by_two().without(&meminfo(0)).without(&meminfo(1)).discover_all();
     let memory: Vec<u64> = machine.nodes.iter().map(|node| node.memory.0).collect();
@@ -172,11 +173,11 @@ fn nodes_that_do_not_tell_their_memory_share_the_machine_s() {
     let one_of_two = two_by_two().without(&meminfo(1)).discover_all();
     let memory: Vec<u64> = one_of_two.nodes.iter().map(|node| node.memory.0).collect();
     assert_eq!(memory, [1024 << 10, 0]);
-    assert!(one_of_two.assumptions[0].contains("node1/meminfo: the node's memory is not told"));
+    assert!(one_of_two.assumptions[0].contains("node1/meminfo: the node's memory is missing"));
 }
 
 #[test]
-fn old_kernels_without_lists_tell_the_same_in_masks() {
+fn masks_of_old_kernels_are_equivalent_to_lists() {
     let lists = two_by_two().with_cache("0-1", 3, 3, "0-1").with_cache("2-3", 3, 3, "2-3");
     let core = |cpu: u32| format!("{CPU}/cpu{cpu}/topology/thread_siblings");
     let masks = [("0", "00000000,00000003"), ("1", "0000000c\n")].iter().fold(
@@ -202,7 +203,7 @@ fn old_kernels_without_lists_tell_the_same_in_masks() {
 
 #[test]
 fn parts_of_a_node_that_numa_fake_cuts_are_memory_near_to_its_cpus() {
-    // x86 shows the cpus of a node in every part; the kernel counts them to the first.
+    // x86 shows the cpus of a node in every part; the kernel assigns them to the first.
     let tree = Tree::bare()
         .with(&format!("{NODE}/online"), "0-3")
         .with_node(0, "0-1", "10 10 20 20")
@@ -246,7 +247,7 @@ fn a_machine_whose_node_directory_is_empty_is_one_node() {
 }
 
 #[test]
-fn a_cache_that_no_cpu_shares_is_its_core_s() {
+fn a_cache_without_a_list_of_cpus_belongs_to_its_core() {
     let siblings = |tree: Tree, cpu: u32| {
         tree.with(
             &format!("{CPU}/cpu{cpu}/topology/core_cpus_list"),
@@ -258,13 +259,13 @@ fn a_cache_that_no_cpu_shares_is_its_core_s() {
 }
 
 #[test]
-fn a_core_whose_threads_leave_out_the_cpu_itself_tells_nothing() {
+fn a_core_whose_threads_leave_out_the_cpu_itself_is_ignored() {
     let tree = Tree::bare().with(&format!("{CPU}/cpu1/topology/core_cpus_list"), "\n");
     assert_eq!(cores(&tree.discover_all()), ["0", "1", "2", "3"]);
 }
 
 #[test]
-fn dies_are_told_of_packages_that_have_several() {
+fn dies_are_listed_for_packages_that_have_several() {
     let die = |tree: Tree, (cpu, die): (u32, &str)| {
         tree.with(&format!("{CPU}/cpu{cpu}/topology/die_id"), die)
     };
@@ -276,7 +277,7 @@ fn dies_are_told_of_packages_that_have_several() {
 }
 
 #[test]
-fn kinds_of_cpus_are_told_by_devices_or_capacities_or_frequencies() {
+fn kinds_of_cpus_come_from_devices_or_capacities_or_frequencies() {
     let kinds = |tree: Tree| -> Vec<String> {
         let kinds = tree.discover_all().cpu_kinds;
         kinds.iter().map(|kind| format!("{}: {}", kind.name, kind.cpus)).collect()
@@ -300,7 +301,7 @@ fn kinds_of_cpus_are_told_by_devices_or_capacities_or_frequencies() {
 }
 
 #[test]
-fn caches_in_front_of_memory_are_told_nearest_to_the_cpus_first() {
+fn caches_in_front_of_memory_are_listed_nearest_to_the_cpus_first() {
     let cache = |tree: Tree, (index, size, line): (u32, &str, &str)| {
         let directory = format!("{NODE}/node1/memory_side_cache/index{index}");
         tree.with(&format!("{directory}/size"), size).with(&format!("{directory}/line_size"), line)
@@ -335,7 +336,7 @@ fn distances_that_differ_there_and_back_are_kept() {
 }
 
 #[test]
-fn one_node_that_tells_no_distances_makes_all_of_them_assumed() {
+fn one_node_without_distances_makes_all_of_them_assumed() {
     let machine = two_by_two().without(&format!("{NODE}/node1/distance")).discover_all();
     assert_eq!(machine.distances, [[10, 20], [20, 10]]);
     assert_eq!(machine.distances_source, Source::Assumed);
@@ -356,7 +357,7 @@ fn a_package_that_firmware_does_not_number_is_package_0() {
 }
 
 #[test]
-fn packages_without_a_number_of_their_own_are_told_apart_by_their_cpus() {
+fn packages_without_unique_numbers_are_distinguished_by_their_cpus() {
     let packages = |ids: [&str; 4], siblings: [&str; 4]| -> Vec<String> {
         let tree =
             (0..4).zip(ids).zip(siblings).fold(Tree::bare(), |tree, ((cpu, id), siblings)| {
@@ -367,7 +368,7 @@ fn packages_without_a_number_of_their_own_are_told_apart_by_their_cpus() {
         let packages = tree.discover_all().packages;
         packages.iter().map(|package| format!("{}: {}", package.id, package.cpus)).collect()
     };
-    // As POWER, s390 and IA-64 have it.
+    // As on POWER, s390 and IA-64.
     assert_eq!(packages(["-1"; 4], ["3", "3", "c", "c"]), ["0: 0-1", "1: 2-3"]);
     assert_eq!(packages(["0", "0", "1", "1"], ["1", "2", "c", "c"]), ["0: 0", "1: 2-3", "2: 1"]);
     // Sets that contradict each other decide nothing.
@@ -376,7 +377,7 @@ fn packages_without_a_number_of_their_own_are_told_apart_by_their_cpus() {
 }
 
 #[test]
-fn a_tree_copied_without_its_status_tells_its_cpuset() {
+fn a_tree_copied_without_its_status_has_its_cpuset() {
     let copied = |mount: &str, file: &str| {
         let directory = mount.split(' ').nth(1).unwrap().trim_start_matches('/');
         let tree = two_by_two()
@@ -419,7 +420,7 @@ fn a_package_has_the_model_of_its_own_cpus() {
 #[test]
 fn transparent_huge_pages_that_are_off_are_none() {
     let enabled = "sys/kernel/mm/transparent_hugepage/enabled";
-    let tree = || Tree::of(&machines::one_node());
+    let tree = || Tree::from_machine(&machines::one_node());
     let size = |tree: Tree| tree.discover().unwrap().huge_page_size;
     assert_eq!(size(tree()), Some(Bytes(2 << 20)));
     assert_eq!(size(tree().with(enabled, "always madvise [never]\n")), None);

@@ -38,7 +38,7 @@ fn node_of(machine: &Machine, core: &Core) -> NodeId {
     machine.domains[core.domain.index()].node
 }
 
-/// How good a set of cores is by the documented criteria 1 to 4, smaller is better.
+/// The quality of a set of cores by the documented criteria 1 to 4; smaller is better.
 fn quality(
     machine: &Machine,
     chosen: &[&Core],
@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn the_best_cores_are_as_good_as_the_best_of_all_sets(question in questions()) {
         let Question { machine, pages, free } = question;
-        let knowledge = Knowledge::of(machine.clone());
+        let knowledge = Knowledge::from_machine(machine.clone());
         for count in 0..=machine.cores.len() {
             let answer = knowledge.best_cores(count, &pages, &free);
             let Some(best) = best_quality(&machine, count, &pages, &free) else {
@@ -173,7 +173,7 @@ proptest! {
         };
         let ids = machine.nodes.iter().map(|node| node.id);
         let expected = ids.filter(|&id| cores_free(id) >= count).min_by_key(|&id| (cost(id), id));
-        match (Knowledge::of(machine.clone()).nearest(&pages, count, &free), expected) {
+        match (Knowledge::from_machine(machine.clone()).nearest(&pages, count, &free), expected) {
             (Ok(found), Some(node)) => {
                 prop_assert_eq!((found.node, found.cores_free), (node, cores_free(node)));
             }
@@ -186,7 +186,7 @@ proptest! {
 fn whole_domains_are_preferred_to_parts_of_several() {
     // Domains of two cores each: one domain taken whole, not two in part.
     let machine = machines::two_nodes();
-    let knowledge = Knowledge::of(machine.clone());
+    let knowledge = Knowledge::from_machine(machine.clone());
     let best = knowledge.best_cores(2, &page(0), &all_cpus(&machine)).unwrap();
     assert_eq!((cores(&best), best.cpus.to_string()), (vec![0, 1], "0,2".to_owned()));
     assert_eq!((best.siblings.to_string(), best.cost), ("1,3".to_owned(), 10.0));
@@ -197,7 +197,7 @@ fn whole_domains_are_preferred_to_parts_of_several() {
 
 #[test]
 fn a_core_shared_with_another_program_comes_after_every_free_core_even_a_remote_one() {
-    let knowledge = Knowledge::of(machines::two_nodes());
+    let knowledge = Knowledge::from_machine(machines::two_nodes());
     // On node 0 only the second thread of core 0 is free; node 1 is free.
     let free = set("1,8-15");
     assert_eq!(cores(&knowledge.best_cores(4, &page(0), &free).unwrap()), [4, 5, 6, 7]);
@@ -212,7 +212,7 @@ fn a_core_shared_with_another_program_comes_after_every_free_core_even_a_remote_
 #[test]
 fn equally_good_places_are_taken_by_the_smallest_numbers() {
     let machine = machines::four_nodes();
-    let knowledge = Knowledge::of(machine.clone());
+    let knowledge = Knowledge::from_machine(machine.clone());
     let pages = [(NodeId(1), 7), (NodeId(2), 7)];
     let best = knowledge.best_cores(3, &pages, &all_cpus(&machine)).unwrap();
     // Every node has the mean distance of either (10 + 31) / 2 or 21: nodes 1 and 2 are nearer.
@@ -222,7 +222,7 @@ fn equally_good_places_are_taken_by_the_smallest_numbers() {
 }
 
 #[test]
-fn latencies_count_where_one_source_tells_them_all() {
+fn latencies_count_if_one_source_has_them_all() {
     let machine = machines::two_nodes();
     // By latency node 1 is nearer to the memory of node 0, whatever the distances say.
     let odd = |from: u32, _| if from == 1 { 70.0 } else { 90.0 };
@@ -246,7 +246,7 @@ fn latencies_count_where_one_source_tells_them_all() {
 }
 
 #[test]
-fn of_latencies_told_again_the_newest_counts() {
+fn the_newest_of_repeated_latencies_counts() {
     let machine = machines::one_node();
     let now = std::time::SystemTime::now();
     let node = NodeId(0);
@@ -260,7 +260,7 @@ fn of_latencies_told_again_the_newest_counts() {
 #[test]
 fn a_memory_only_node_is_served_by_the_nearest_cpus() {
     let machine = machines::eight_uneven_nodes();
-    let knowledge = Knowledge::of(machine.clone());
+    let knowledge = Knowledge::from_machine(machine.clone());
     let free = all_cpus(&machine);
     let nearest = |cores| knowledge.nearest(&page(5), cores, &free).map(|found| found.node.0);
     assert_eq!(nearest(4), Ok(0));
@@ -270,7 +270,7 @@ fn a_memory_only_node_is_served_by_the_nearest_cpus() {
 
 #[test]
 fn data_on_a_node_that_is_not_there_is_an_error_that_names_it() {
-    let knowledge = Knowledge::of(machines::sparse_nodes());
+    let knowledge = Knowledge::from_machine(machines::sparse_nodes());
     let free = all_cpus(&knowledge.machine);
     let error = knowledge.best_cores(1, &page(3), &free).unwrap_err();
     assert_eq!(
@@ -282,7 +282,7 @@ fn data_on_a_node_that_is_not_there_is_an_error_that_names_it() {
 
 #[test]
 fn more_cores_than_are_free_are_refused_with_both_numbers() {
-    let knowledge = Knowledge::of(machines::one_node());
+    let knowledge = Knowledge::from_machine(machines::one_node());
     let error = knowledge.best_cores(3, &page(0), &set("1-2")).unwrap_err();
     assert_eq!(error.to_string(), "3 cores requested, 2 free; request fewer, or free some");
 }
@@ -292,7 +292,7 @@ fn weights_as_large_as_they_get_still_order() {
     let machine = machines::two_nodes();
     let free = all_cpus(&machine);
     let pages = [(NodeId(0), u64::MAX), (NodeId(1), u64::MAX - 1), (NodeId(1), u64::MAX)];
-    let nearest = Knowledge::of(machine).nearest(&pages, 1, &free).unwrap();
+    let nearest = Knowledge::from_machine(machine).nearest(&pages, 1, &free).unwrap();
     assert_eq!(nearest.node, NodeId(1));
     assert_eq!(nearest.cost.total_cmp(&10.0), Ordering::Greater);
 }

@@ -22,7 +22,7 @@ fn discovered(machine: &Machine) -> Machine {
 }
 
 fn assert_round_trip(machine: &Machine) {
-    let found = Tree::of(machine).discover().unwrap();
+    let found = Tree::from_machine(machine).discover().unwrap();
     assert_eq!(found, discovered(machine), "{}", machine.name);
 }
 

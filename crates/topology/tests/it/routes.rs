@@ -7,12 +7,12 @@ use atoll_topology::{
 };
 use proptest::prelude::*;
 
-/// A machine of so many nodes of one cpu, with links and for some of them a bandwidth in GB/s.
+/// A machine of nodes with one cpu each, with links and for some of them a bandwidth in GB/s.
 fn linked(nodes: u32, links: &[(u32, u32, Option<u32>)]) -> Knowledge {
     let builder = (0..nodes).fold(MachineBuilder::new("linked"), |builder, id| {
         builder.node(NodeShape::with_cpus(NodeId(id), 1, 1, 1))
     });
-    let mut knowledge = Knowledge::of(builder.build().unwrap());
+    let mut knowledge = Knowledge::from_machine(builder.build().unwrap());
     for (&(a, b, bandwidth), id) in links.iter().zip(0..) {
         let id = LinkId(id);
         let link = Link { id, a: NodeId(a), b: NodeId(b), kind: "QPI".to_owned() };
@@ -33,7 +33,7 @@ fn links(route: &Route) -> Vec<u32> {
     route.links.iter().map(|link| link.0).collect()
 }
 
-/// Every way without a node twice.
+/// Every simple path.
 fn ways(
     knowledge: &Knowledge,
     nodes: &mut Vec<NodeId>,
@@ -64,7 +64,7 @@ fn width(knowledge: &Knowledge, way: &[LinkId]) -> f64 {
     widths.fold(f64::INFINITY, f64::min)
 }
 
-/// The best of all ways, compared one by one.
+/// The best of all paths, compared one by one.
 fn best_way(knowledge: &Knowledge, from: NodeId, to: NodeId) -> Option<Vec<LinkId>> {
     let mut found = Vec::new();
     ways(knowledge, &mut vec![from], to, &mut Vec::new(), &mut found);
@@ -113,7 +113,7 @@ proptest! {
             .map(|a| (0..nodes).map(|b| if a == b { 10 } else { distances[a * 9 + b] }).collect())
             .collect();
         machine.links = links_assumed(&machine);
-        let knowledge = Knowledge::of(machine);
+        let knowledge = Knowledge::from_machine(machine);
         for link in &knowledge.machine.links {
             prop_assert!(link.a < link.b);
         }
@@ -167,7 +167,7 @@ fn assumed_links_of_a_square_are_its_sides() {
 }
 
 #[test]
-fn memory_beside_one_package_is_assumed_to_hang_on_that_package() {
+fn memory_next_to_one_package_is_assumed_to_be_attached_to_it() {
     let mut machine = linked(3, &[]).machine;
     machine.distances = vec![vec![10, 21, 14], vec![21, 10, 24], vec![14, 24, 10]];
     assert_eq!(assumed(&machine), BTreeSet::from([(0, 1), (0, 2)]));

@@ -36,14 +36,14 @@ fn every_notation_means_what_numactl_says() {
 }
 
 #[test]
-fn what_may_not_be_used_is_told_apart_from_what_is_not_there() {
+fn forbidden_and_missing_ids_are_distinguished() {
     assert_eq!(parts("0-3,9"), ("0,2".into(), "1,3".into(), "9".into()));
     assert_eq!(parts("+3-5"), ("5".into(), "".into(), "4-5".into()));
     assert_eq!(parts("!1,9"), ("0,2,4-5".into(), "".into(), "".into()));
 }
 
 #[test]
-fn what_reads_as_something_else_than_it_seems_is_an_error() {
+fn ambiguous_notations_are_errors() {
     for text in [
         "",
         "!",

@@ -63,7 +63,7 @@ fn sizes_are_decimal_or_binary_as_in_hwloc() {
 }
 
 #[test]
-fn what_is_not_told_is_marked_as_assumed() {
+fn what_is_left_out_is_marked_as_assumed() {
     let bare = machine("node:2 core:2");
     assert_eq!(bare.distances, [[10, 20], [20, 10]]);
     assert_eq!(bare.distances_source, Source::Assumed);
@@ -76,7 +76,7 @@ fn what_is_not_told_is_marked_as_assumed() {
 }
 
 #[test]
-fn errors_tell_the_position_and_what_was_expected() {
+fn errors_have_the_position_and_what_was_expected() {
     let cases = [
         ("", 1, "a level (pack, die", "the end"),
         ("node:2 cores:2", 8, "a level (pack, die", "'cores'"),
@@ -190,7 +190,7 @@ fn objects_are_numbered_by_lists_loops_and_levels() {
 }
 
 #[test]
-fn dies_groups_and_side_caches_are_told() {
+fn dies_groups_and_side_caches_are_described() {
     let machine = machine("pack:2 group:1 die:2 numa:1(memorysidecachesize=1GB) core:2 pu:1");
     let dies: Vec<_> =
         machine.dies.iter().map(|die| (die.package.0, die.id, die.cpus.to_string())).collect();

@@ -72,7 +72,7 @@ const BANS: [Ban; 10] = [
         place: BanScope::Everywhere,
         except: &["crates/sys/"],
         instead: "a function of sys with a typed error; add it there when it is missing",
-        because: "raw calls in one crate can be audited, and their errors are told apart once",
+        because: "raw calls in one crate can be audited, and their errors are distinguished once",
     },
     Ban {
         call: "available_parallelism",

@@ -35,7 +35,7 @@ impl Check for Circles {
     }
 }
 
-/// The crate and the module at its top that a source belongs to; none for those of the crate's root.
+/// The crate and the module at its top that a source belongs to; None for those of the crate's root.
 fn place(path: &str) -> Option<(&str, &str)> {
     let (name, inside) = path.strip_prefix("crates/")?.split_once("/src/")?;
     let module = inside.split('/').next()?;
@@ -56,7 +56,7 @@ fn imported(code: &RustCode) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// The items of a list in braces, which has just been opened.
+/// The items of a list after its opening brace.
 fn items(list: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_i32;
     let end = list.find(|letter: char| {

@@ -1,4 +1,4 @@
-//! What a crate says of itself: to its readers, and to those who only see its manifest.
+//! Descriptions of crates, in their docs and in their manifests.
 
 use super::{Check, SourceTree, TidyFinding};
 
@@ -31,7 +31,7 @@ impl Check for CrateDocs {
                     path: manifest.path.clone(),
                     line: None,
                     what: format!("the description '{description}' says nothing"),
-                    instead: "one line that tells what the crate is for".into(),
+                    instead: "one line that says what the crate is for".into(),
                     because: "package lists show this line and nothing else",
                 });
             }

@@ -1,4 +1,4 @@
-//! Sources that no `mod` reaches, and test binaries beside the one tree of each crate.
+//! Sources that no `mod` reaches, and test binaries outside the one tree of each crate.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn of_crate(tree: &SourceTree, folder: &str) -> Vec<TidyFinding> {
     stray.chain(dead).collect()
 }
 
-/// Files that cargo compiles by itself.
+/// Files that cargo compiles without a `mod`.
 fn is_root(path: &str, folder: &str) -> bool {
     let Some(inside) = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) else {
         return false;

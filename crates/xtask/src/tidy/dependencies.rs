@@ -45,8 +45,8 @@ fn root_finding(manifest: &CrateManifest, entry: &ManifestEntry) -> Option<TidyF
     } else if !entry.has_comment {
         (
             "has no reason",
-            "a comment behind it or on the line above that says what it is for",
-            "a dependency is bought with build time and trust; its reason tells when it can go",
+            "a comment after it or on the line above that says what it is for",
+            "a dependency is bought with build time and trust; its reason shows when it can go",
         )
     } else {
         return None;
@@ -69,7 +69,7 @@ fn crate_findings(manifest: &CrateManifest) -> Vec<TidyFinding> {
         finding(&manifest.path, *line, what, INSTEAD, BECAUSE)
     });
     let entries = manifest.dependencies().filter(|entry| !is_from_workspace(entry)).map(|entry| {
-        let what = format!("'{}' is not taken as it stands in the workspace", entry.name());
+        let what = format!("'{}' does not inherit from the workspace", entry.name());
         finding(&manifest.path, entry.line, what, INSTEAD, BECAUSE)
     });
     sections.chain(entries).collect()

@@ -1,4 +1,4 @@
-//! Who may name the query engine and its columns.
+//! The crates that may name the query engine and its columns.
 
 use super::{Check, SourceTree, TidyFinding};
 

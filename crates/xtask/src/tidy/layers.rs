@@ -1,4 +1,4 @@
-//! Crates import downward only. The table in ARCHITECTURE.md says who stands where; it is the text
+//! Crates import downward only. The table in ARCHITECTURE.md lists the layers; it is the text
 //! that people read, so there is no second copy to go stale.
 
 use std::collections::BTreeMap;
@@ -9,16 +9,16 @@ use super::{Check, SourceTree, TidyFinding};
 use crate::tidy::source::manifest::CrateManifest;
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
-/// Stands on a line of its own above the table.
+/// Stands on its own line above the table.
 pub(crate) const MARKER: &str = "<!-- layers: `cargo xtask tidy` reads this table -->";
 const BECAUSE: &str = "a layer that knows only what is below can be read, tested and used alone";
 
 pub(crate) struct Layers;
 
-/// A row of the table: layer, crate, what it may import.
+/// A row of the table: layer, crate, allowed imports.
 struct LayerRow {
     line: usize,
-    /// None for development crates, which nothing but other development crates may import.
+    /// None for development crates, which only other development crates may import.
     layer: Option<u32>,
     imports: Imports,
 }

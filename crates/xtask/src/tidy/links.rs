@@ -34,7 +34,7 @@ fn is_relative(target: &str) -> bool {
     !target.starts_with('#') && !target.contains("://") && !target.starts_with("mailto:")
 }
 
-/// Path from the root of what a link in `document` means; none when it leaves the repository.
+/// Path from the root of what a link in `document` means; None if it leaves the repository.
 fn resolve(document: &str, target: &str) -> Option<String> {
     let target = target.split('#').next().unwrap_or(target);
     let mut folders: Vec<&str> = document.split('/').collect();

@@ -20,7 +20,7 @@ impl Check for LintReasons {
                 what: what.into(),
                 instead:
                     "`#[expect(lint, reason = \"…\")]`, or an opt-out for all in Cargo.toml".into(),
-                because: "expect tells when the lint no longer fires, and the reason tells the \
+                because: "expect shows when the lint no longer fires, and the reason shows the \
                           reader whether it still holds",
             }));
         }

@@ -1,6 +1,6 @@
-//! The rules of the house that no compiler checks.
+//! House rules that no compiler checks.
 //!
-//! Each rule is a [`Check`] in a file of its own; every finding says where, what, what to do
+//! Each rule is a [`Check`] in its own file; every finding says where, what, what to do
 //! instead and why:
 //!
 //! - `layers`: crates import downward only, by the table in ARCHITECTURE.md
@@ -17,7 +17,7 @@
 //! - `words`: unfinished work, and words that belong to one machine only
 //! - `plain_english`: phrases to be rewritten
 //! - `links`: relative links in documents
-//! - `crate_docs`: what a crate says of itself
+//! - `crate_docs`: descriptions of crates
 //!
 //! A new rule is a new file and a line in [`checks`].
 
@@ -61,11 +61,11 @@ pub trait Check {
 pub struct TidyFinding {
     /// Path from the root.
     pub path: String,
-    /// Line, from 1; none when the file as a whole is meant.
+    /// Line, from 1; None if the file as a whole is meant.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What to do instead.
+    /// The remedy.
     pub instead: String,
     /// Why the rule exists.
     pub because: &'static str,
@@ -81,7 +81,7 @@ impl fmt::Display for TidyFinding {
     }
 }
 
-/// What [`run`] found.
+/// The findings of [`run`].
 #[derive(Debug)]
 pub struct TidyReport {
     /// Findings with the name of their check, in the order of the checks.
@@ -93,7 +93,7 @@ pub struct TidyReport {
 }
 
 impl TidyReport {
-    /// Whether nothing was found.
+    /// Whether there are no findings.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }

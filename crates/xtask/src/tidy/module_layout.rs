@@ -12,13 +12,13 @@ impl Check for ModuleLayout {
     fn run(&self, tree: &SourceTree) -> Vec<TidyFinding> {
         let paths = || tree.rust_files().map(|(file, _)| file.path.as_str());
         let folder = |path: &str| path.strip_suffix(".rs").map(|module| format!("{module}/"));
-        let beside = |path: &&str| {
+        let is_next_to = |path: &&str| {
             folder(path).is_some_and(|folder| paths().any(|other| other.starts_with(&folder)))
         };
-        let found = paths().filter(beside).map(|path| TidyFinding {
+        let found = paths().filter(is_next_to).map(|path| TidyFinding {
             path: path.to_owned(),
             line: None,
-            what: "a module beside the folder of its files".into(),
+            what: "a module next to the folder of its files".into(),
             instead: format!("{}mod.rs", folder(path).unwrap_or_default()),
             because: "with one way everywhere a reader opens the right file at once",
         });

@@ -84,13 +84,13 @@ struct Word {
 }
 
 impl Word {
-    /// The word `steps` behind this one, when nothing but blanks and comment markers lies between.
+    /// The word `steps` after this one, if only blanks and comment markers lie between.
     fn next<'a>(&self, words: &'a [Self], at: usize, steps: usize) -> Option<&'a str> {
         let joined = words[at..].iter().take(steps).all(|word| word.joined);
         joined.then(|| words.get(at + steps)).flatten().map(|word| word.lower.as_str())
     }
 
-    /// The word as what precedes the next one; empty where they are apart.
+    /// The word if it directly precedes the next one, else empty.
     fn before_next(&self) -> &str {
         if self.joined { &self.lower } else { "" }
     }

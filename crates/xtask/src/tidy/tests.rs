@@ -1,6 +1,6 @@
 //! Each check on a small tree that breaks its rule, written to a temporary folder.
 //!
-//! - families `layers` to `crate_docs`: the check finds what it is for, at the right place, and
+//! - families `layers` to `crate_docs`: the check finds its faults, at the right place, and
 //!   leaves alone what only looks like it
 //! - `every_check_fires`: the trees together leave no check untested
 
@@ -145,8 +145,8 @@ fn dependencies_have_a_reason_and_stand_in_the_root() {
             "Cargo.toml:3 'a' has no reason",
             "Cargo.toml:5 'c' takes any version",
             "Cargo.toml:6 'd' comes from a git repository",
-            "crates/low/Cargo.toml:3 'b' is not taken",
-            "crates/low/Cargo.toml:4 'c' is not taken",
+            "crates/low/Cargo.toml:3 'b' does not inherit",
+            "crates/low/Cargo.toml:4 'c' does not inherit",
             "crates/low/Cargo.toml:7 a section of its own: [dependencies.e]",
             "Cargo.lock:1 a package comes from git+https://example.org/x",
         ],
@@ -373,7 +373,7 @@ fn a_module_with_files_of_its_own_is_a_folder() {
             ("crates/low/src/b/mod.rs", "mod inner;\n"),
             ("crates/low/src/b/inner.rs", ""),
         ],
-        &["crates/low/src/a.rs a module beside"],
+        &["crates/low/src/a.rs a module next to"],
     );
 }
 

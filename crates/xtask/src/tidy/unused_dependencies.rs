@@ -41,7 +41,7 @@ fn of_crate(tree: &SourceTree, folder: &str, manifest: &CrateManifest) -> Vec<Ti
             path: manifest.path.clone(),
             line: Some(entry.line),
             what: format!("no source of '{folder}' names '{}'", entry.name()),
-            instead: "remove the line, or say behind it which features it is for".into(),
+            instead: "remove the line, or say after it which features it is for".into(),
             because: BECAUSE,
         })
         .collect()

@@ -1,5 +1,5 @@
-//! The rules of the house hold in this repository. What each rule finds in a tree that breaks it is
-//! shown beside the rules, in `src/tidy/tests.rs`.
+//! This repository obeys the house rules. The findings of each rule in a tree that breaks it are
+//! tested next to the rules, in `src/tidy/tests.rs`.
 
 use atoll_xtask::{repository_root, tidy};
 

@@ -1,4 +1,4 @@
-//! What clients were told, and what the database must therefore hold.
+//! Acknowledged changes, and the state of the database that follows from them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio_postgres::Client;
 
-/// What is known of the rows of one client.
+/// Known rows of one client.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     /// Numbers whose INSERT was acknowledged.
@@ -38,19 +38,19 @@ impl Book {
         }
     }
 
-    /// The page of a client, which alone writes it.
+    /// The page of a client, which only that client writes.
     pub(super) fn page(&self, client: u64) -> std::sync::MutexGuard<'_, Page> {
         self.pages[client as usize].lock().expect("its client did not panic")
     }
 
-    /// What happened, in words.
+    /// A summary of what happened.
     pub(super) fn told(&self) -> String {
         let of = |count: &AtomicU64| count.load(Relaxed);
         let (all, refused, lost) = (of(&self.statements), of(&self.refused), of(&self.lost));
         format!("{all} statements done, {refused} refused, {lost} connections lost")
     }
 
-    /// Holds the database against all pages.
+    /// Compares the database with all pages.
     pub(super) async fn compare(&self, client: &Client) {
         let rows = client.query("SELECT client, number FROM ledger", &[]).await.expect("rows");
         let mut found = vec![BTreeSet::new(); self.pages.len()];

@@ -1,4 +1,4 @@
-//! A client that does something else each time, and knows what it was told.
+//! A client that picks a random operation each time, and remembers the server's answers.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use super::{ACCOUNTS, hostile};
 /// Rows that a client keeps in the ledger.
 const KEPT: i64 = 200;
 
-/// A query that does not end by itself.
+/// A query that never ends.
 const ENDLESS: &str = "SELECT sum((a.x * b.x) % 7) FROM range(1000000) a(x), range(1000000) b(x)";
 
 /// A client of the soak.
@@ -29,10 +29,10 @@ pub(super) struct SoakClient {
     next: i64,
 }
 
-/// How a statement went.
+/// Outcome of a statement.
 enum Outcome {
     Done,
-    /// The server refused it: nothing was changed.
+    /// The server refused it: nothing changed.
     Refused,
     /// The connection is gone: the outcome is unknown.
     Lost,
@@ -50,7 +50,7 @@ impl SoakClient {
         Self { number, random, may_lose, address, book, next: 0 }
     }
 
-    /// Works until a moment.
+    /// Works until a deadline.
     pub(super) async fn run(mut self, end: Instant) {
         while Instant::now() < end {
             let patience = end.saturating_duration_since(Instant::now()) + Duration::from_secs(60);
@@ -67,7 +67,7 @@ impl SoakClient {
         }
     }
 
-    /// One thing to do; false when the connection is of no use any longer.
+    /// Performs one operation; returns false once the connection is unusable.
     async fn step(&mut self, client: &Client) -> bool {
         let outcome = match self.random.below(100) {
             0..30 => self.insert(client).await,
@@ -130,7 +130,7 @@ impl SoakClient {
         self.outcome(done)
     }
 
-    /// What one reads is whole, and has one's own rows.
+    /// Reads are consistent, and include the client's own rows.
     async fn read(&mut self, client: &Client) -> Outcome {
         let own = self.number as i64;
         let sql = "SELECT (SELECT sum(balance) FROM account)::BIGINT, \
@@ -173,7 +173,7 @@ impl SoakClient {
         let asked = client.batch_execute(ENDLESS);
         let ended = async {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            // A request that comes before the statement has begun is for nothing.
+            // A request that arrives before the statement begins has no effect.
             while token.cancel_query(NoTls).await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
@@ -187,7 +187,7 @@ impl SoakClient {
         self.outcome(result)
     }
 
-    /// A statement that is wrong.
+    /// An invalid statement.
     async fn blunder(&mut self, client: &Client) -> Outcome {
         let wrong =
             ["SELEC 1", "SELECT * FROM nowhere", "SELECT 1/0", "INSERT INTO ledger VALUES (1)"];
@@ -208,7 +208,7 @@ impl SoakClient {
         let Err(error) = result else { return Outcome::Done };
         if let Some(told) = error.as_db_error() {
             assert_eq!(told.code().code().len(), 5, "{told:?}");
-            // What is fatal ends the connection; whether a change before it was made is unknown.
+            // A fatal error ends the connection; whether an earlier change was made is unknown.
             return if told.severity() == "FATAL" { Outcome::Lost } else { Outcome::Refused };
         }
         assert!(self.may_lose, "the connection was lost: {error:?}");

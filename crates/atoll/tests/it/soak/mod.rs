@@ -1,8 +1,7 @@
-//! Many clients of a server that read, write, cancel, vanish and send garbage while it is killed and started again: what
-//! was acknowledged is there, what was not is there or not, every refusal has an SQLSTATE, and a server that is not
-//! killed keeps its memory.
+//! Many clients of a server read, write, cancel, vanish and send garbage while it is killed and restarted: acknowledged
+//! changes are there, others may be, every refusal has an SQLSTATE, and a server that is not killed has stable memory.
 //!
-//! `ATOLL_SOAK_SECONDS`, `_CLIENTS`, `_KILLS` and `_SEED` set how much (`cargo xtask soak`).
+//! `ATOLL_SOAK_SECONDS`, `_CLIENTS`, `_KILLS` and `_SEED` set the amount (`cargo xtask soak`).
 
 mod book;
 mod client;
@@ -31,7 +30,7 @@ const GROWTH: u64 = 64 << 20;
 /// Runs that are long enough for their memory to be judged.
 const LONG: Duration = Duration::from_secs(240);
 
-/// What is done.
+/// Extent of a soak.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SoakPlan {
     time: Duration,
@@ -41,7 +40,7 @@ pub(crate) struct SoakPlan {
 }
 
 impl SoakPlan {
-    fn of(kills: u64) -> Self {
+    fn from_env(kills: u64) -> Self {
         let number = |name: &str, otherwise| {
             let set = std::env::var(format!("ATOLL_SOAK_{name}")).ok();
             set.map_or(otherwise, |text| text.parse().expect("a number"))
@@ -104,13 +103,13 @@ impl Drop for Served {
 }
 
 #[test]
-fn what_was_acknowledged_outlives_kills_under_load() {
-    soak(SoakPlan::of(2));
+fn acknowledged_changes_survive_kills_under_load() {
+    soak(SoakPlan::from_env(2));
 }
 
 #[test]
-fn a_server_that_runs_through_loses_no_client() {
-    soak(SoakPlan { kills: 0, ..SoakPlan::of(0) });
+fn an_uninterrupted_server_loses_no_client() {
+    soak(SoakPlan { kills: 0, ..SoakPlan::from_env(0) });
 }
 
 fn soak(plan: SoakPlan) {

@@ -12,7 +12,7 @@ use crate::check::Check;
 /// Most keys that probing rows are drawn from.
 const UNIVERSE_MAX: f64 = (1_u64 << 32) as f64;
 
-/// What the rows are like.
+/// The distribution of the rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data {
     pub(super) build: u64,
@@ -23,7 +23,7 @@ pub(super) struct Data {
     pub(super) seed: u64,
 }
 
-/// Both tables, and what a join of them finds.
+/// Both tables, and the result of their join.
 #[derive(Debug)]
 pub(super) struct Sides {
     pub(super) build: ColumnTable,
@@ -86,7 +86,7 @@ impl Universe {
 }
 
 impl Data {
-    /// What is wrong with it.
+    /// An error message if there are too many distinct keys.
     pub(super) fn mistake(self) -> Option<String> {
         let keys = self.build.div_ceil(self.duplicates) as f64 / self.matches;
         (keys > UNIVERSE_MAX).then(|| {
@@ -99,7 +99,7 @@ impl Data {
         let len = ((built as f64 / self.matches).round() as u64).max(built);
         let order = match self.keys {
             Keys::Sorted | Keys::Reversed => Order::Rising,
-            _ => Order::Mixed(Permutation::of(self.seed, len)),
+            _ => Order::Mixed(Permutation::new(self.seed, len)),
         };
         let scramble = (self.keys == Keys::Sparse).then(|| scramble(self.seed));
         Universe { built, len, order, scramble }
@@ -124,26 +124,26 @@ impl Data {
 
     /// Number of the key, and payload, of a row of the smaller table.
     fn build_row(self) -> impl Fn(u64) -> (u64, i64) + Send + Sync + 'static {
-        let order = Permutation::of(self.seed.wrapping_add(1), self.build);
+        let order = Permutation::new(self.seed.wrapping_add(1), self.build);
         move |row| {
             let rank = match self.keys {
                 Keys::Sorted => row,
                 Keys::Reversed => self.build - 1 - row,
                 _ => order.at(row),
             };
-            (rank / self.duplicates, Draw::of(self.seed, 1, row).value())
+            (rank / self.duplicates, Draw::for_row(self.seed, 1, row).value())
         }
     }
 
     /// Place of the key, and payload, of a row of the larger table.
     fn probe_row(self, universe: Universe) -> impl Fn(u64) -> (u64, i64) + Send + Sync + 'static {
-        let zipf = Zipf::of(universe.len);
+        let zipf = Zipf::new(universe.len);
         let Self { keys, seed, probe, .. } = self;
         let rising =
             move |row: u64| (u128::from(row) * u128::from(universe.len) / u128::from(probe)) as u64;
-        let frequent = Permutation::of(seed.wrapping_add(2), universe.len);
+        let frequent = Permutation::new(seed.wrapping_add(2), universe.len);
         move |row| {
-            let mut draw = Draw::of(seed, 2, row);
+            let mut draw = Draw::for_row(seed, 2, row);
             let place = match keys {
                 Keys::Dense | Keys::Sparse => draw.below(universe.len),
                 Keys::Zipf => frequent.at(zipf.draw(&mut draw)),

@@ -1,4 +1,4 @@
-//! `bench join`: rows of one table matched with those of another, both payloads summed, beside the
+//! `bench join`: rows of one table matched with those of another, both payloads summed, against the
 //! rivals.
 
 mod data;
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &JoinArgs) -> Result<(), CommandError> {
     let mut sweep = Sweep::start("join", &args.shared, &ANALYTIC)?;
     for threads in sweep.threads.clone() {
         let rig = sweep.rig(threads)?;
-        let meter = Meter::of(&rig)?;
+        let meter = Meter::new(&rig)?;
         for data in &all {
             let case = case(&meter, &sweep.settings, *data, &args.algorithm)?;
             sweep.add(case);
@@ -137,7 +137,7 @@ fn case(
     let measured = contest::run(meter, settings, contest)?;
     let Sides { build, probe, .. } = &sides;
     let bytes = build.bytes() + probe.bytes();
-    Ok(Case::of(data.labels(rig.threads), (Bound::Read, bytes), &measured))
+    Ok(Case::from_runs(data.labels(rig.threads), (Bound::Read, bytes), &measured))
 }
 
 #[cfg(test)]

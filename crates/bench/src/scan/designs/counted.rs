@@ -1,4 +1,4 @@
-//! What the processor counts while one thread passes over all rows.
+//! Processor counters of one thread that passes over all rows.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(in super::super) struct CountedPass {
     pub(in super::super) llc_misses: u64,
 }
 
-/// Counters of this thread; why there are none where the processor or the kernel has none.
+/// Counters of this thread, or why there are none.
 struct PassCounters([PerfCounter; 4]);
 
 impl PassCounters {
@@ -48,7 +48,7 @@ impl PassCounters {
 }
 
 impl DesignSetup {
-    /// What is counted in a pass that answers so many queries; why nothing, where there are no counters.
+    /// Counts of a pass that answers this many queries, or why there are no counters.
     pub(in super::super) fn counted_pass(
         &self,
         queries: &ScanQueries,

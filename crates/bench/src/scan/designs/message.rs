@@ -1,7 +1,7 @@
 //! Queries and rows as bytes, for workers that share nothing else. Numbers are little-endian.
 //!
 //! A batch is a record of 36 bytes for each query: its statement, and the numbers of its parameters. Rows are, query
-//! by query, their number and then the values column by column: a byte that tells what comes, and the value.
+//! by query, their number and then the values column by column: a tag byte and the value.
 
 use anyhow::{Context, Result, bail};
 use atoll_sql::store::clock_scan::QueryRows;
@@ -150,7 +150,7 @@ mod tests {
         };
         let all = [some, none];
         let found = rows(&of_rows(&all)).expect("rows");
-        assert_eq!(found, ShardRows::of(&all));
+        assert_eq!(found, ShardRows::from_rows(&all));
         assert_eq!(found.rows, [2, 0]);
         assert!(rows(&of_rows(&all)[..20]).is_err());
         assert!(rows(&[1, 0, 0, 0, 9]).is_err());

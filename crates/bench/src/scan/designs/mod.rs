@@ -1,6 +1,6 @@
 //! The study's three designs of an engine side by side (Giceva 2011): shards of the relation, each scanned by one
 //! worker, to which batches come as messages. Workers are threads of one address space, processes that share
-//! memory, or processes with nothing but their messages; what they do with a batch is the same.
+//! memory, or processes with nothing but their messages; they process a batch alike.
 //!
 //! ```text
 //! batch ─┬─▶ ShardLink ─▶ shard 0: its rows, a clock scan ─▶ ShardRows ─┬─▶ rows of each query
@@ -10,14 +10,14 @@
 //! | File | Owns |
 //! |---|---|
 //! | `shard` | the rows of a shard, and the scan that answers a batch |
-//! | `rows` | what a shard found |
+//! | `rows` | rows found by a shard |
 //! | `message` | queries and rows as bytes |
 //! | `threads` | shards of threads |
-//! | `process` | a process with a shard, as the one who asks has it |
+//! | `process` | the handle of a shard's process |
 //! | `serve` | what such a process does |
 //! | `pipes` | messages through pipes |
-//! | `shared_memory` | messages through memory that both processes have |
-//! | `counted` | what the processor counts in a pass |
+//! | `shared_memory` | messages through shared memory |
+//! | `counted` | processor counters of a pass |
 
 mod counted;
 mod message;
@@ -46,12 +46,12 @@ use shard::{ShardPart, ShardPlace};
 /// Queries by which the designs are compared before they are measured.
 const COMPARED: usize = 256;
 
-/// A shard, as the one who asks sees it.
+/// The handle of a shard.
 trait ShardLink {
     /// Sends it a batch.
     fn send(&mut self, batch: &Arc<[ScanQuery]>) -> Result<()>;
 
-    /// Waits for what it found.
+    /// Waits for the rows found.
     fn receive(&mut self) -> Result<ShardRows>;
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Design {
     links: Vec<Box<dyn ShardLink>>,
 }
 
-/// What all designs are made of.
+/// The parts common to all designs.
 #[derive(Clone, Debug)]
 pub(super) struct DesignSetup {
     pub(super) machine: Arc<Machine>,
@@ -100,7 +100,7 @@ impl DesignSetup {
         name: &'static str,
         start: fn(&Self, ShardPart, ShardPlace) -> Result<Box<dyn ShardLink>>,
     ) -> Result<Design> {
-        // All make their rows at the same time: a link waits for its shard when it is asked first.
+        // All shards make their rows at the same time: a link waits for its shard on first use.
         let links =
             (0..self.shards).map(|number| start(self, self.part(number), self.place(number)));
         Ok(Design { name, links: links.collect::<Result<_>>()? })
@@ -120,7 +120,7 @@ impl DesignSetup {
 }
 
 impl Design {
-    /// Batches of so many queries, one after the other; queries a second.
+    /// Runs batches of this size one after the other; returns queries per second.
     pub(super) fn measure(
         &mut self,
         queries: &ScanQueries,
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn threads_find_the_rows_that_pass_whatever_the_number_of_shards() {
-        let relation = Relation::of(3_000, 5);
+        let relation = Relation::new(3_000, 5);
         let queries = ScanQueries::draw(&relation, 4, 5).expect("queries");
         let batch: Arc<[ScanQuery]> = queries.queries.iter().copied().collect();
         let wanted: Vec<u32> = (0..queries.queries.len())

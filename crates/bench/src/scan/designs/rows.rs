@@ -1,16 +1,16 @@
-//! What a shard found for a batch, summed up so that answers are compared without being kept.
+//! Rows that a shard found for a batch, summed up so that answers are compared without being kept.
 
 use anyhow::{Result, ensure};
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
 use atoll_sql::arrow::datatypes::{DataType, Date32Type, Int16Type, Int32Type, Int64Type};
 use atoll_sql::store::clock_scan::QueryRows;
 
-/// What was found for a batch, as the one who asked sums it up: each value is looked at once.
+/// Rows found for a batch, summed up by the receiver, which reads each value once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ShardRows {
     /// Rows of each query.
     pub(super) rows: Vec<u32>,
-    /// Of all values, in any order.
+    /// Checksum of all values, in any order.
     pub(super) sum: ValueSum,
 }
 
@@ -22,7 +22,7 @@ pub(super) enum FoundValue<'a> {
     Text(&'a [u8]),
 }
 
-/// A sum over values that tells different ones apart, in whatever order they come.
+/// A checksum of values that does not depend on their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ValueSum(u64);
 
@@ -71,13 +71,13 @@ fn value(column: &ArrayRef, row: usize) -> FoundValue<'_> {
 }
 
 impl ShardRows {
-    /// No rows for so many queries.
+    /// No rows for any of the queries.
     pub(super) fn none(queries: usize) -> Self {
         Self { rows: vec![0; queries], sum: ValueSum::default() }
     }
 
-    /// What a scan found.
-    pub(super) fn of(found: &[QueryRows]) -> Self {
+    /// Sums up the rows of a scan.
+    pub(super) fn from_rows(found: &[QueryRows]) -> Self {
         let mut sum = ValueSum::default();
         for rows in found {
             each_value(rows, |value| sum.add(value));

@@ -1,4 +1,4 @@
-//! What a process with a shard does: this program once more, which is told its statements and then answers batches.
+//! The process of a shard: this program again, which receives its statements and then answers batches.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -32,14 +32,14 @@ pub(crate) struct ShardArgs {
     /// Cpus on which they are scanned
     #[arg(long)]
     cpus: String,
-    /// Descriptor of the memory through which messages go; unless given they go through pipes
+    /// Descriptor of the shared memory for messages [default: pipes]
     #[arg(long)]
     shared: Option<i32>,
 }
 
 /// Makes the rows of the shard, and answers until its input ends.
 pub(crate) fn serve(args: &ShardArgs, mut input: impl Read, output: &mut impl Write) -> Result<()> {
-    let statements = read_message(&mut input)?.context("no statements came")?;
+    let statements = read_message(&mut input)?.context("no statements received")?;
     let statements: Arc<[_]> = message::statements(&statements)?.into();
     let cpus = CpuSet::parse(&args.cpus).context("--cpus is not a list of cpus")?;
     let place = ShardPlace { node: NodeId(args.node), cpus };

@@ -56,7 +56,7 @@ impl Shard {
         node: Option<NodeId>,
         statements: Arc<[ScanStatement]>,
     ) -> Result<Self> {
-        let relation = Relation::of(part.relation_rows, part.seed);
+        let relation = Relation::new(part.relation_rows, part.seed);
         let all: Vec<usize> = (0..ATTRIBUTES).collect();
         let schema = stored_schema(&relation.batch(0..0, &all)?.schema());
         let arena = Arena::new(Arc::clone(machine), Arc::new(LiveKernel::new()), None);
@@ -71,7 +71,7 @@ impl Shard {
         }
         let chunks = writer.finish()?.into_iter().map(Arc::new).collect();
         let snapshot = TableSnapshot::new(schema, chunks);
-        Ok(Self { samples: ColumnSamples::of(&snapshot), snapshot, statements })
+        Ok(Self { samples: ColumnSamples::from_snapshot(&snapshot), snapshot, statements })
     }
 
     /// Answers a batch in one pass.
@@ -92,7 +92,7 @@ impl Shard {
         let ([equal, range, _, text], [wanted, low, high, string]) =
             (statement.parameters(), query.numbers);
         let AttributeKind::Text(form) = BOOKINGS[text].kind else {
-            anyhow::bail!("{} holds no strings", BOOKINGS[text].name);
+            anyhow::bail!("{} is not a string attribute", BOOKINGS[text].name);
         };
         let string: Box<str> = form.text(string).into();
         let tests = vec![

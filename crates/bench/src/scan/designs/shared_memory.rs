@@ -1,4 +1,4 @@
-//! Shards of processes that share memory with the one who asks: batches and rows are written there, and each side
+//! Shards of processes that share memory with the asking process: batches and rows are written there, and each side
 //! wakes the other one.
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) fn start(
     part: ShardPart,
     place: ShardPlace,
 ) -> Result<Box<dyn ShardLink>> {
-    let words = SharedWords::create(2 * PLACE_WORDS).context("no memory that processes share")?;
+    let words = SharedWords::create(2 * PLACE_WORDS).context("cannot create shared memory")?;
     let process = ShardProcess::start(setup, &part, &place, Some(words.descriptor()))?;
     Ok(Box::new(SharedMemoryLink { words, sent: 0, process }))
 }
@@ -57,7 +57,7 @@ impl ShardLink for SharedMemoryLink {
     }
 }
 
-/// Answers batches for as long as the process that asks is there, which takes this one with it.
+/// Answers batches while the asking process lives; its end also ends this one.
 pub(super) fn serve(shard: &Shard, descriptor: i32) -> Result<()> {
     let words = SharedWords::inherited(descriptor, 2 * PLACE_WORDS)?;
     for number in 1.. {
@@ -80,11 +80,7 @@ impl MessagePlace<'_> {
     fn write(&self, number: u32, bytes: &[u8]) -> Result<()> {
         let words = &self.0[HEAD_WORDS..];
         let room = size_of_val(words);
-        ensure!(
-            bytes.len() <= room,
-            "a message of {} bytes, {room} at most are shared",
-            bytes.len()
-        );
+        ensure!(bytes.len() <= room, "a message of {} bytes; the limit is {room}", bytes.len());
         for (word, part) in words.iter().zip(bytes.chunks(4)) {
             let mut own = [0; 4];
             own[..part.len()].copy_from_slice(part);

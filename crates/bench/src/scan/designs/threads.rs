@@ -67,6 +67,6 @@ impl ShardLink for ThreadLink {
 
     fn receive(&mut self) -> Result<ShardRows> {
         let answer = self.answers.recv().context("the thread of a shard has ended")?;
-        Ok(ShardRows::of(&answer?))
+        Ok(ShardRows::from_rows(&answer?))
     }
 }

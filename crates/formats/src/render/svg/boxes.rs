@@ -1,5 +1,5 @@
-//! The machine as nested boxes. A layout is measured from the inside out and drawn from the outside
-//! in: siblings get the size of the largest, so that what is alike looks alike.
+//! The machine as nested boxes. A layout is measured from the inside out and drawn from the outside in: siblings get
+//! the size of the largest, so that equal parts look equal.
 
 use super::super::blocks::{BoxKind, DiagramBox};
 use atoll_svg::canvas::{Area, CanvasSize, Panel, Type};
@@ -8,19 +8,19 @@ use atoll_svg::palette;
 const PAD: f64 = 9.0;
 const GAP: f64 = 9.0;
 const BAR: f64 = 19.0;
-/// Width divided by height that a group of boxes should have.
+/// Target aspect ratio (width / height) of a group of boxes.
 const ASPECT: f64 = 1.5;
 /// The same for the cores of a domain.
 const CELLS_ASPECT: f64 = 2.2;
-/// The same for the nodes without cpus, which lie below the others.
+/// The same for the nodes without cpus, which are below the others.
 const MEMORY_ASPECT: f64 = 6.0;
 /// Distance between outermost blocks.
 const GROUP_GAP: f64 = 14.0;
-/// Widest text that may widen a box.
+/// Maximum width of a text that may widen a box.
 const TEXT_MAX: f64 = 330.0;
-/// With more cpus than this cells have no numbers.
+/// Above this number of cpus, cells have no numbers.
 const NUMBERED_MAX: usize = 256;
-/// With more cpus than this there are no cells: they would be a grey surface.
+/// Above this number of cpus there are no cells: they would be a grey surface.
 const CELLS_MAX: usize = 8192;
 
 const TITLE: Type = Type::plain(13.0, palette::INK).bold();
@@ -28,7 +28,7 @@ const DETAIL: Type = Type::plain(10.5, palette::FAINT);
 const IN_BAR: Type = Type::plain(10.5, palette::INK).centred();
 const NUMBER: Type = Type::plain(9.5, palette::INK).centred();
 
-/// How cells look on this machine.
+/// The style of cells on this machine.
 #[derive(Clone, Copy)]
 struct Cells {
     /// Width of one number.
@@ -47,7 +47,7 @@ struct BoxGrid {
     gap: f64,
 }
 
-/// A block with its measures.
+/// A block with its dimensions.
 struct Laid<'a> {
     block: &'a DiagramBox,
     below: Vec<Laid<'a>>,
@@ -56,7 +56,7 @@ struct Laid<'a> {
     size: CanvasSize,
 }
 
-/// The picture of the blocks; those without cpus stand below the others.
+/// The picture of the blocks; those without cpus are below the others.
 pub(super) fn boxes(blocks: &[DiagramBox]) -> Panel {
     let looks = Cells::for_cpus(blocks.iter().map(cpus).sum(), blocks);
     let (memory, others): (Vec<&DiagramBox>, Vec<&DiagramBox>) =
@@ -114,8 +114,8 @@ impl Cells {
 }
 
 impl BoxGrid {
-    /// As many columns as come nearest to the aspect with the fewest places left empty.
-    fn of(sizes: &[CanvasSize], gap: f64) -> Self {
+    /// The number of columns that comes closest to the aspect ratio with the fewest empty places.
+    fn for_sizes(sizes: &[CanvasSize], gap: f64) -> Self {
         Self::near(sizes.len(), largest(sizes), gap, ASPECT)
     }
 
@@ -151,7 +151,7 @@ impl BoxGrid {
 
 fn lay(block: &DiagramBox, looks: Option<Cells>) -> Laid<'_> {
     let below: Vec<Laid<'_>> = block.below.iter().map(|block| lay(block, looks)).collect();
-    let grid = BoxGrid::of(&below.iter().map(|laid| laid.size).collect::<Vec<_>>(), GAP);
+    let grid = BoxGrid::for_sizes(&below.iter().map(|laid| laid.size).collect::<Vec<_>>(), GAP);
     let cells = looks.map_or_else(BoxGrid::default, |looks| {
         let numbers = block.cells.iter().map(Vec::len).max().unwrap_or(0);
         let item = CanvasSize { w: numbers as f64 * looks.number, h: looks.height };
@@ -224,7 +224,7 @@ fn text_in(panel: &mut Panel, bar: Area, text: &str) {
     panel.text((bar.x + bar.w / 2.0, bar.y + 13.5), bar.w - 6.0, IN_BAR, text);
 }
 
-/// What lies below shares the room that a stretched block has.
+/// The content shares the room of a stretched block.
 fn draw_below(panel: &mut Panel, laid: &Laid<'_>, looks: Option<Cells>, area: Area) {
     let columns = laid.grid.columns.max(1) as f64;
     let w = (area.w - 2.0 * PAD - (columns - 1.0) * GAP) / columns;

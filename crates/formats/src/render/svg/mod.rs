@@ -1,11 +1,11 @@
-//! The machine as a picture for slides and documents: nested boxes, beside them the links and, as
-//! heat maps, distances and what facts tell of latency and bandwidth.
+//! The machine as a picture for slides and documents: nested boxes, next to them the links and heat maps of
+//! distances, latency and bandwidth.
 //!
 //! | File | Draws |
 //! |---|---|
 //! | `boxes` | packages ⊃ nodes ⊃ domains ⊃ cores ⊃ cpus |
 //! | `ring` | links between nodes |
-//! | `sources` | where the facts come from |
+//! | `sources` | the sources of the facts |
 
 mod boxes;
 mod ring;
@@ -21,20 +21,20 @@ use atoll_topology::{Knowledge, Machine};
 const MARGIN: f64 = 26.0;
 const HEADER: f64 = 58.0;
 const GAP: f64 = 34.0;
-/// The narrowest picture: its title has to fit.
+/// Minimum width: the title has to fit.
 const WIDTH_MIN: f64 = 520.0;
-/// Width divided by height that the picture should come near to: that of a slide.
+/// Target aspect ratio (width / height): that of a slide.
 const ASPECT: f64 = 1.7;
-/// Heights among which the columns of panels are chosen.
+/// Candidate heights for the columns of panels.
 const COLUMN_HEIGHTS: std::ops::Range<u32> = 5..40;
 const COLUMN_STEP: f64 = 60.0;
 const TITLE: Type = Type::plain(21.0, palette::INK).bold();
 const TITLE_SIZE_MIN: f64 = 12.0;
 const SUBTITLE: Type = Type::plain(12.5, palette::FAINT);
 
-/// The machine and what is known of it as an SVG picture: valid XML without scripts, references or
-/// embedded fonts, on white. It is wide enough to be read whatever the machine: more than 256 cpus
-/// lose their numbers, more than 32 nodes are drawn as groups, and it stays below 1 MB.
+/// The machine and its facts as an SVG picture: valid XML without scripts, references or embedded fonts, on white.
+/// It stays legible and below 1 MB for any machine: more than 256 cpus lose their numbers, and more than 32 nodes
+/// are drawn as groups.
 pub fn svg(knowledge: &Knowledge) -> String {
     let machine = &knowledge.machine;
     let (figures, credit) = facts::links(knowledge);
@@ -61,7 +61,7 @@ pub fn svg(knowledge: &Knowledge) -> String {
     picture.into_file(&machine.name)
 }
 
-/// The model where all packages have the same, and the counts.
+/// The model if all packages have the same, and the counts.
 fn subtitle(machine: &Machine) -> String {
     let mut models: Vec<&str> =
         machine.packages.iter().filter_map(|package| package.model.as_deref()).collect();
@@ -109,13 +109,13 @@ fn of_fact<'a>(figures: &'a PathFigures, heads: &'a [u32]) -> Heat<'a> {
     }
 }
 
-/// The title, smaller where it would not fit.
+/// The title, in smaller type if it would not fit.
 fn title(name: &str, width: f64) -> Type {
     let size = (TITLE.size * width / TITLE.width(name)).clamp(TITLE_SIZE_MIN, TITLE.size);
     Type { size: size.floor(), ..TITLE }
 }
 
-/// Panels in columns so that, with the boxes beside them, they come nearest to the aspect.
+/// Panels in columns such that, next to the boxes, they come closest to the aspect ratio.
 fn beside_of(boxes: CanvasSize, panels: &[Panel]) -> Panel {
     let cost = |side: &Panel| {
         let w = boxes.w + GAP + side.size.w;
@@ -127,7 +127,7 @@ fn beside_of(boxes: CanvasSize, panels: &[Panel]) -> Panel {
         .unwrap_or_default()
 }
 
-/// Panels one below the other, in as many columns as the height makes of them.
+/// Panels one below the other, in as many columns as the height requires.
 fn in_columns(panels: &[Panel], height: f64) -> Panel {
     let (mut x, mut y, mut column) = (0.0, 0.0, 0.0f64);
     let mut places = Vec::new();

@@ -12,20 +12,20 @@ use atoll_topology::{Knowledge, Link, LinkId, NodeId};
 const TITLE: Type = Type::plain(13.0, palette::INK).bold();
 const SMALL: Type = Type::plain(10.0, palette::FAINT);
 const TOP: f64 = 42.0;
-/// With more nodes than this only the legend is drawn.
+/// Above this number of nodes only the legend is drawn.
 const NODES_MAX: usize = 24;
 /// Radius of an island.
 const ISLAND: f64 = 15.0;
-/// Distance between parallel links, and how many of them are drawn.
+/// Distance between parallel links, and the maximum number drawn.
 const PARALLEL: f64 = 5.0;
 const PARALLEL_MAX: usize = 4;
-/// Most lines of the legend.
+/// Maximum number of legend lines.
 const CLASSES_MAX: usize = 8;
 
-/// Links of one kind and one figure look the same.
+/// Links of the same kind and figures, which are drawn alike.
 type LinkClass = (String, String);
 
-/// The picture of the links; none where none are known.
+/// The picture of the links. Returns None if no links are known.
 pub(super) fn ring(
     knowledge: &Knowledge,
     figures: &BTreeMap<LinkId, LinkFigures>,
@@ -63,7 +63,7 @@ fn class(link: &Link, figures: &BTreeMap<LinkId, LinkFigures>) -> LinkClass {
     (link.kind.clone(), figures.text())
 }
 
-/// The classes and how many links each has, the fastest first.
+/// The classes and the number of links of each, fastest first.
 fn classes(links: &[Link], figures: &BTreeMap<LinkId, LinkFigures>) -> Vec<(LinkClass, usize)> {
     let mut counts: BTreeMap<LinkClass, (usize, f64)> = BTreeMap::new();
     for link in links {

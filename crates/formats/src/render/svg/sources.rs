@@ -1,5 +1,4 @@
-//! The small print: where each group of facts comes from, what is hidden or limited, how to read the
-//! picture.
+//! The small print: the source of each group of facts, what is hidden or limited, and the legend.
 
 use std::collections::BTreeMap;
 

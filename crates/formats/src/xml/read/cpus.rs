@@ -34,7 +34,7 @@ impl ReadIndex<'_> {
         self.cpus.iter().map(part).collect()
     }
 
-    /// The cpu's share of its last-level cache, or of the domain that the file marks.
+    /// The cpu's last-level cache, or the domain that the file marks.
     fn cache_part(&self, cpu: usize) -> Result<CachePart, FormatError> {
         let around = || self.document.around(cpu);
         if let Some((index, object)) = around().find(|(_, object)| object.is_domain) {
@@ -52,7 +52,7 @@ impl ReadIndex<'_> {
                 level: Some(level),
                 size: size(self.document.objects[index].cache_size),
             },
-            // No cpu: all of the node's cpus without a cache.
+            // Not a cpu number: stands for all cpus of the node without a cache.
             None => CachePart { leader: CpuId(u32::MAX), level: None, size: None },
         })
     }
@@ -82,7 +82,7 @@ impl ReadIndex<'_> {
         Ok(caches)
     }
 
-    /// Dies of the tree, in their packages, and those that do not fit into it.
+    /// Dies of the tree, in their packages, and loose ones.
     pub(super) fn dies(&self) -> Result<Vec<Die>, FormatError> {
         let mut dies = Vec::new();
         let mut named = Named::default();
@@ -104,7 +104,7 @@ impl ReadIndex<'_> {
         Ok(dies)
     }
 
-    /// Kinds of cpus: ours, or what hwloc calls them.
+    /// Kinds of cpus: from Atoll's infos, or else hwloc's.
     pub(super) fn cpu_kinds(&self) -> Result<Vec<CpuKind>, FormatError> {
         if self.info("atoll.sources").is_some() {
             let mut named = Named::default();
@@ -129,7 +129,7 @@ impl ReadIndex<'_> {
         Ok(kinds)
     }
 
-    /// Packages of cpus that are not objects of the tree; their models go into `models`.
+    /// Packages of cpus that are not objects of the tree; adds their models to `models`.
     pub(super) fn loose_packages(
         &self,
         models: &mut BTreeMap<PackageId, String>,
@@ -164,7 +164,7 @@ impl ReadIndex<'_> {
     }
 }
 
-/// What the kernel tells of a kind, as hwloc has it in its infos, in the words of discovery.
+/// The name of a kind as discovery would give it, from hwloc's infos.
 fn kind_name(kind: &XmlCpuKind<'_>, number: u32) -> String {
     let info = |name: &str| kind.infos.iter().find(|info| info.name == name);
     let value = |name: &str| info(name).map(|info| info.value.as_str());
@@ -182,7 +182,7 @@ fn kind_name(kind: &XmlCpuKind<'_>, number: u32) -> String {
     }
 }
 
-/// Counts the cpus that infos name.
+/// Limits the cpus that infos name.
 #[derive(Default)]
 struct Named(usize);
 
@@ -196,7 +196,7 @@ impl Named {
     }
 }
 
-/// The domain that an object is marked as.
+/// The domain of an object marked as such.
 fn domain_part(object: &XmlObject<'_>, leader: CpuId) -> Result<CachePart, FormatError> {
     if let ObjectKind::Cache { level, .. } = object.kind {
         return Ok(CachePart { leader, level: Some(level), size: size(object.cache_size) });

@@ -1,4 +1,4 @@
-//! Distances between nodes, from the matrix that hwloc calls `NUMALatency`.
+//! Distances between nodes, from hwloc's matrix `NUMALatency`.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::xml::scan::XmlPosition;
 use atoll_topology::{Fact, Machine, NodeId, Quantity, Source, Subject, assemble};
 
 impl ReadIndex<'_> {
-    /// Distances between nodes, and whether the file tells all of them.
+    /// Distances between nodes, and whether the file has all of them.
     pub(super) fn distances(&self, ids: &[NodeId]) -> Result<(Vec<Vec<u32>>, bool), FormatError> {
         if let Some(info) = self.info("atoll.distances") {
             return Ok((rows(info, ids.len())?, true));
@@ -25,8 +25,8 @@ impl ReadIndex<'_> {
         Ok((ids.iter().zip(assumed).map(row).collect(), all && !told.is_empty()))
     }
 
-    /// The distances of a file that tells those between some of its nodes only: each as a fact of its
-    /// own, for the machine's are assumed then.
+    /// The distances of a file that has only those between some nodes, as one fact each; the machine's distances are
+    /// assumed then.
     pub(super) fn partial_distances(&self, machine: &Machine) -> Result<Vec<Fact>, FormatError> {
         if machine.distances_source != Source::Assumed || self.info("atoll.distances").is_some() {
             return Ok(Vec::new());
@@ -41,7 +41,7 @@ impl ReadIndex<'_> {
         Ok(told.into_iter().map(fact).filter(|fact| machine.has(fact.subject)).collect())
     }
 
-    /// The distances that the file tells, by pair of nodes.
+    /// The distances of the file, by pair of nodes.
     fn told(&self) -> Result<HashMap<(NodeId, NodeId), u32>, FormatError> {
         let of_nodes = || self.document.distances.iter().filter(|matrix| matrix.of == "NUMANode");
         let named = of_nodes().find(|matrix| matrix.name.as_deref() == Some("NUMALatency"));

@@ -1,4 +1,4 @@
-//! Facts: those of ours, or what the memory attributes of a file of hwloc tell.
+//! Facts: from Atoll's infos, or from the memory attributes of an hwloc file.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -10,11 +10,11 @@ use crate::xml::parts::AttributeValue;
 use atoll_topology::mask;
 use atoll_topology::{CpuSet, Fact, Machine, NodeId, Subject};
 
-/// Most figures that the memory attributes of a file give: one for each pair of 1,024 nodes.
+/// Limit for the figures from memory attributes: one for each pair of 1,024 nodes.
 const FIGURES_MAX: usize = 1 << 20;
 
 impl ReadIndex<'_> {
-    /// Facts of ours where the file has our infos, and of the memory attributes where not.
+    /// The facts of Atoll's infos if the file has them, or else of the memory attributes.
     pub(super) fn facts(&self, machine: &Machine) -> Result<Vec<Fact>, FormatError> {
         if self.info("atoll.sources").is_some() {
             return self.infos("atoll.fact").map(facts::read).collect();
@@ -22,14 +22,14 @@ impl ReadIndex<'_> {
         Ok([self.partial_distances(machine)?, self.figures()?].concat())
     }
 
-    /// Facts of the memory attributes; of two that say the same of a path, the first attribute's.
+    /// Facts of the memory attributes; if two give the same figure of a path, the first attribute's.
     fn figures(&self) -> Result<Vec<Fact>, FormatError> {
         let targets: HashMap<u64, NodeId> = self
             .nodes
             .iter()
             .filter_map(|(&node, &object)| Some((self.document.objects[object].gp_index?, node)))
             .collect();
-        let mut initiators = Initiators::of(self);
+        let mut initiators = Initiators::new(self);
         let mut values: Vec<&AttributeValue<'_>> = self.document.attributes.iter().collect();
         values.sort_by_key(|value| value.attribute);
         let mut known = BTreeSet::new();
@@ -64,23 +64,23 @@ impl ReadIndex<'_> {
     }
 }
 
-/// Whose accesses values tell of.
+/// Resolves the initiators of values to nodes.
 struct Initiators<'a> {
     cpus: BTreeMap<NodeId, CpuSet>,
     /// Cpus of the objects, as masks, by `gp_index`.
     objects: HashMap<u64, &'a str>,
-    /// Nodes within the cpus of objects that were asked for.
+    /// Cached nodes within the cpus of objects.
     known: HashMap<u64, Rc<[NodeId]>>,
 }
 
 impl<'a> Initiators<'a> {
-    fn of(reading: &ReadIndex<'a>) -> Self {
+    fn new(reading: &ReadIndex<'a>) -> Self {
         let objects = reading.document.objects.iter().rev();
         let objects = objects.filter_map(|o| Some((o.gp_index?, o.cpuset.as_deref()?))).collect();
         Self { cpus: reading.cpus_by_node(), objects, known: HashMap::new() }
     }
 
-    /// Nodes all of whose cpus make the accesses that a value tells of.
+    /// Nodes all of whose cpus are initiators of a value.
     fn nodes(&mut self, value: &AttributeValue<'_>) -> Result<Rc<[NodeId]>, FormatError> {
         if let Some(mask) = &value.initiator_cpuset {
             return self.within(mask, value);

@@ -1,9 +1,8 @@
-//! From objects to a machine.
+//! Builds a machine from objects.
 //!
-//! A cpu's package, core and caches are the objects around its PU; its node is the NUMANode with the
-//! fewest cpus that has it (memory of another kind beside it, such as HBM, counts as a node without
-//! cpus); its domain is what shares the outermost data cache on that node. PUs and nodes that the file
-//! has but does not allow are hidden.
+//! A cpu's package, core and caches are the ancestors of its PU; its node is the NUMANode with the fewest cpus that
+//! contains it (additional memory such as HBM counts as a node without cpus); its domain is the set of cpus that share
+//! the outermost data cache on that node. PUs and nodes that the file does not allow are hidden.
 
 mod cpus;
 mod distances;
@@ -24,16 +23,15 @@ use atoll_topology::{
 };
 use atoll_topology::{HUGE_PAGE_SIZE, PAGE_SIZE};
 
-/// The knowledge that a file holds.
+/// The knowledge in a file.
 pub(super) fn knowledge(document: &XmlDocument<'_>) -> Result<Knowledge, FormatError> {
-    let reading = ReadIndex::of(document)?;
+    let reading = ReadIndex::from_document(document)?;
     let machine = assemble::machine(reading.parts()?);
     let facts = reading.facts(&machine)?;
     Ok(present(Knowledge { machine, facts }))
 }
 
-/// Without links and facts about what is not there: `lstopo --restrict` cuts a machine and leaves its
-/// infos as they are.
+/// Removes links and facts about missing parts: `lstopo --restrict` cuts a machine but leaves its infos unchanged.
 fn present(mut known: Knowledge) -> Knowledge {
     let machine = &mut known.machine;
     let is_there = |link: &Link| machine.has(Subject::Path { from: link.a, to: link.b });
@@ -53,25 +51,25 @@ fn present(mut known: Knowledge) -> Knowledge {
     known
 }
 
-/// Objects by what is asked of them.
+/// Indexes of the objects.
 struct ReadIndex<'a> {
     document: &'a XmlDocument<'a>,
-    /// PUs that may be used.
+    /// Usable PUs.
     cpus: BTreeMap<CpuId, usize>,
     /// All NUMANodes.
     nodes: BTreeMap<NodeId, usize>,
-    /// Nodes that only their cpus tell of.
+    /// Nodes that are only known from their cpus.
     absent: BTreeSet<NodeId>,
     home: HashMap<CpuId, NodeId>,
     /// Usable cpus below each cache and core.
     below: BTreeMap<usize, Vec<CpuId>>,
     hidden: Hidden,
-    /// What the file leaves out, and what is taken for true instead.
+    /// What is missing in the file, and what is assumed instead.
     assumptions: Vec<String>,
 }
 
 impl<'a> ReadIndex<'a> {
-    fn of(document: &'a XmlDocument<'a>) -> Result<Self, FormatError> {
+    fn from_document(document: &'a XmlDocument<'a>) -> Result<Self, FormatError> {
         let mut cpus = BTreeMap::new();
         let mut reading = Self {
             document,
@@ -110,7 +108,7 @@ impl<'a> ReadIndex<'a> {
         self.infos(name).next()
     }
 
-    /// Parts what may be used from what is hidden.
+    /// Separates usable from hidden parts.
     fn allow(&mut self, cpus: BTreeMap<CpuId, usize>) -> Result<(), FormatError> {
         let place = self.machine().place;
         let allowed_cpus: Option<CpuSet> = allowed(&self.document.allowed_cpuset, place)?;
@@ -176,7 +174,7 @@ impl<'a> ReadIndex<'a> {
         self.hide_absent_nodes()
     }
 
-    /// Nodes of usable cpus that are not objects: their memory is not allowed.
+    /// Nodes of usable cpus without an object: their memory is not allowed.
     fn hide_absent_nodes(&mut self) -> Result<(), FormatError> {
         let homes = self.cpus.keys().map(|cpu| self.home[cpu]);
         let absent: BTreeSet<NodeId> =
@@ -190,8 +188,8 @@ impl<'a> ReadIndex<'a> {
         Ok(())
     }
 
-    /// The first node in a PU's own nodeset; where that is empty, a node whose memory is not allowed
-    /// and which therefore is not an object of the file.
+    /// The first node in a PU's own nodeset; if that is empty, a node whose memory is not allowed and which therefore
+    /// has no object in the file.
     fn home_of(object: &XmlObject<'_>) -> Option<NodeId> {
         let first = |text: &Option<String>| mask::parse(text.as_deref()?)?.first();
         first(&object.nodeset).or_else(|| first(&object.complete_nodeset))
@@ -258,7 +256,7 @@ impl<'a> ReadIndex<'a> {
         infos.any(|info| info.name == "atoll.memory_free")
     }
 
-    /// Those of the discovery that the file is a copy of, and those of reading it.
+    /// The assumptions of the discovery that the file was written from, and those of reading it.
     fn assumptions(&self) -> Result<Vec<String>, FormatError> {
         let text = |info: &XmlInfo<'_>| {
             let expected = "text with '\\u{…}' for what is not ASCII";
@@ -280,7 +278,7 @@ impl<'a> ReadIndex<'a> {
         Ok(told.map(|info| info.value.clone()).filter(|name| !name.is_empty()).unwrap_or_else(stem))
     }
 
-    /// Size of a base page: the smallest that a node has, where nothing else is told.
+    /// Size of a base page; by default the smallest that a node has.
     fn page_size(&self) -> Result<(Bytes, Source), FormatError> {
         if let Some(info) = self.info("atoll.page_size") {
             return Ok((Bytes(whole(info)?), Source::Declared));
@@ -290,7 +288,7 @@ impl<'a> ReadIndex<'a> {
         Ok(smallest.map_or((PAGE_SIZE, Source::Assumed), |size| (Bytes(size), Source::Declared)))
     }
 
-    /// Without an info, a file of ours says that there are none, and any other says nothing.
+    /// Without an info, a file written by Atoll has none, and for any other the value is unknown.
     fn huge_page_size(&self, ours: bool) -> Result<Option<Bytes>, FormatError> {
         match self.info("atoll.huge_page_size") {
             Some(info) => Ok(Some(Bytes(whole(info)?))),
@@ -298,7 +296,7 @@ impl<'a> ReadIndex<'a> {
         }
     }
 
-    /// Nodes with cpus or with memory that may be used.
+    /// Nodes with usable cpus or memory.
     fn node_parts(&self, page_size: Bytes) -> Result<Vec<NodePart>, FormatError> {
         let with_cpus: BTreeSet<NodeId> = self.cpus.keys().map(|cpu| self.home[cpu]).collect();
         let absent = |&id| NodePart::new(id, Bytes(0));
@@ -320,7 +318,7 @@ impl<'a> ReadIndex<'a> {
         Ok(parts)
     }
 
-    /// The usable cpus to which a node's memory is local.
+    /// The usable cpus local to a node's memory.
     fn near(&self, node: &XmlObject<'_>) -> CpuSet {
         let cpus: Option<CpuSet> = node.cpuset.as_deref().and_then(mask::parse);
         cpus.unwrap_or_default().iter().filter(|cpu| self.cpus.contains_key(cpu)).collect()
@@ -354,7 +352,7 @@ impl<'a> ReadIndex<'a> {
 }
 
 impl<'a> XmlDocument<'a> {
-    /// The objects around one, from the inside out.
+    /// The ancestors of an object, from the inside out.
     fn around(&self, object: usize) -> impl Iterator<Item = (usize, &XmlObject<'a>)> {
         let parents =
             std::iter::successors(self.objects[object].parent, |&index| self.objects[index].parent);
@@ -373,19 +371,19 @@ fn huge_pages(object: &XmlObject<'_>, page_size: Bytes) -> Result<Vec<HugePages>
         return Ok(told);
     }
     let pools = object.pages.iter().filter(|(size, _)| *size != page_size.0);
-    // hwloc does not tell which are free.
+    // hwloc does not record which are free.
     let mut pools: Vec<HugePages> =
         pools.map(|&(size, total)| HugePages { size: Bytes(size), total, free: total }).collect();
     pools.sort_by_key(|pool| pool.size);
     Ok(pools)
 }
 
-/// A size of which hwloc writes 0 where it is unknown.
+/// A size, for which hwloc writes 0 if unknown.
 fn size(bytes: u64) -> Option<Bytes> {
     (bytes > 0).then_some(Bytes(bytes))
 }
 
-/// Notes a PU or a NUMANode under its number.
+/// Indexes a PU or a NUMANode by its number.
 fn number<T: From<u32> + Ord>(
     object: &XmlObject<'_>,
     index: usize,

@@ -15,7 +15,7 @@ fn integer(_: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
     Ok(DataType::Int32)
 }
 
-/// The index that a call names, of so many.
+/// Returns the index that a call names, checked against the length.
 fn index(call: &Call, row: usize, count: usize) -> Result<usize> {
     let index = call.whole(1).value(row);
     match usize::try_from(index).ok().filter(|index| *index < count) {
@@ -35,7 +35,7 @@ fn get_byte(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Bits are numbered from the lowest one of the first byte, as in PostgreSQL.
+/// Bits are numbered from the lowest bit of the first byte, as in PostgreSQL.
 fn get_bit(call: &Call) -> Result<ArrayRef> {
     let values = call.bytes(0);
     call.plain::<Int32Type>(|row| {

@@ -28,7 +28,7 @@ pub(in crate::scalar) fn put_base64(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// Reads the bytes that a text in base64 is.
+/// Decodes base64.
 pub(in crate::scalar) fn read_base64(call: &Call, text: &str, out: &mut Vec<u8>) -> Result<()> {
     if !text.len().is_multiple_of(4) {
         return call.fails(format_args!("the length of '{text}' is not a multiple of 4"));
@@ -65,14 +65,14 @@ fn from_base64(call: &Call) -> Result<ArrayRef> {
     call.binaries(|row, out| read_base64(call, texts.value(row), out).map(|()| true))
 }
 
-/// A number's digits, or those of all bytes.
+/// Writes the digits of a number, or of all bytes.
 fn based(call: &Call, digit: fn(u8) -> String, number: fn(i128) -> String) -> Result<ArrayRef> {
     if call.arrays[0].data_type().is_integer() {
         let numbers = cast(&call.arrays[0], &DataType::Decimal128(38, 0))?;
         let numbers = numbers.as_primitive::<Decimal128Type>();
         return call.texts(|row, out| {
             let value = numbers.value(row);
-            // A negative number as the 64 bits that it is.
+            // A negative number is written as its 64 bits.
             let value = if value < 0 { i128::from(value as i64 as u64) } else { value };
             out.push_str(&number(value));
             Ok(true)
@@ -93,7 +93,7 @@ fn bin(call: &Call) -> Result<ArrayRef> {
     based(call, |byte| format!("{byte:08b}"), |value| format!("{value:b}"))
 }
 
-/// Bytes out of digits of a base, so many for each byte.
+/// Parses digits of a base, a fixed number per byte.
 fn undigits(call: &Call, base: u32, each: usize) -> Result<ArrayRef> {
     let texts = call.text(0);
     call.binaries(|row, out| {

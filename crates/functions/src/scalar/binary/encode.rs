@@ -1,4 +1,4 @@
-//! `encode` and `decode`: bytes as text and back, in UTF-8, or as PostgreSQL's formats write them.
+//! `encode` and `decode`: conversion between bytes and text, in UTF-8 or PostgreSQL's formats.
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::cast;
@@ -17,10 +17,10 @@ const DECODE: &[Arguments] =
 
 type Result<T, E = DataFusionError> = std::result::Result<T, E>;
 
-/// Bytes of a line in base64, as PostgreSQL breaks it.
+/// Bytes per base64 line in PostgreSQL.
 const LINE_BYTES: usize = 57;
 
-/// How bytes are written.
+/// A format for bytes.
 enum ByteFormat {
     Hex,
     Base64,
@@ -65,7 +65,7 @@ fn encode(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Zero bytes, and those that are not ASCII, as three octal digits.
+/// Escapes zero bytes and non-ASCII bytes as three octal digits.
 fn put_escaped(bytes: &[u8], out: &mut String) -> Result<()> {
     for byte in bytes {
         match byte {
@@ -125,7 +125,7 @@ fn read_hex(digits: impl Iterator<Item = char>, out: &mut Vec<u8>) -> Result<(),
         }
     }
     match high {
-        Some(_) => Err("hexadecimal digits come in pairs, and one is without another".to_owned()),
+        Some(_) => Err("odd number of hexadecimal digits".to_owned()),
         None => Ok(()),
     }
 }
@@ -158,10 +158,10 @@ fn read_escaped(text: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// The bytes that a text is: PostgreSQL's `\x00ff`, or what it is with escapes, PostgreSQL's `\000` and DuckDB's `\x00`.
+/// Parses text as bytes: PostgreSQL's `\x00ff`, or text with escapes, PostgreSQL's `\000` and DuckDB's `\x00`.
 ///
 /// # Errors
-/// What is wrong with the text, for people.
+/// A message that says what is wrong with the text.
 pub fn bytes_of_text(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     if let Some(digits) = text.strip_prefix("\\x")
@@ -174,7 +174,7 @@ pub fn bytes_of_text(text: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// One type where UTF-8 is meant, the other where a format is named.
+/// Two signatures: one type if UTF-8 is meant, the other if a format is given.
 fn gives(arguments: &[DataType], plain: DataType, named: DataType) -> DataType {
     if arguments.len() == 1 { plain } else { named }
 }

@@ -1,4 +1,4 @@
-//! Texts in other encodings, as bytes, in the forms of Unicode, and letters written by their numbers: `convert_from`,
+//! Text encodings, Unicode normalization, and Unicode escapes: `convert_from`,
 //! `convert_to`, `normalize`, `unistr`.
 
 use datafusion::arrow::array::ArrayRef;
@@ -13,15 +13,15 @@ use crate::scalar::text::texts::entry;
 const NORMALIZE: &[Arguments] =
     &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Text, Takes::Text])];
 
-/// An encoding of texts.
+/// A text encoding.
 #[derive(Clone, Copy, Debug)]
 enum Encoding {
     Utf8,
-    /// A letter for each byte; those that are not the letters of Unicode with the numbers of their bytes.
+    /// One character per byte; lists the bytes that differ from the Unicode characters with their numbers.
     Bytes(&'static str, fn(u8) -> Option<char>),
 }
 
-/// Letters of Windows-1252 from 0x80 to 0x9f; a blank where there is none.
+/// Characters of Windows-1252 from 0x80 to 0x9f; a blank if undefined.
 const WIN1252: &str = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
 
 fn latin1(byte: u8) -> Option<char> {
@@ -52,12 +52,12 @@ fn win1252(byte: u8) -> Option<char> {
 }
 
 impl Encoding {
-    /// The encoding of a name, in which only letters and digits count.
+    /// Finds an encoding by name; only letters and digits count.
     fn named(name: &str) -> Option<Self> {
         let letters = name.chars().filter(char::is_ascii_alphanumeric);
         let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
         Some(match letters.as_str() {
-            // In SQL_ASCII PostgreSQL leaves bytes as they are, and a text is one of UTF-8.
+            // With SQL_ASCII PostgreSQL leaves bytes unchanged, and text is UTF-8.
             "utf8" | "unicode" | "sqlascii" => Self::Utf8,
             "latin1" | "iso88591" => Self::Bytes("LATIN1", latin1),
             "latin9" | "iso885915" => Self::Bytes("LATIN9", latin9),
@@ -66,7 +66,7 @@ impl Encoding {
         })
     }
 
-    fn of(call: &Call, row: usize, what: &str) -> Result<Self> {
+    fn from_argument(call: &Call, row: usize, what: &str) -> Result<Self> {
         let name = call.text(1).value(row);
         match Self::named(name) {
             Some(encoding) => Ok(encoding),
@@ -88,7 +88,7 @@ fn convert_from(call: &Call) -> Result<ArrayRef> {
         call.fails_as("22021", format_args!("invalid byte sequence for encoding '{name}': {shown}"))
     };
     call.texts(|row, out| {
-        let (value, encoding) = (values.value(row), Encoding::of(call, row, "source")?);
+        let (value, encoding) = (values.value(row), Encoding::from_argument(call, row, "source")?);
         match encoding {
             _ if value.contains(&0) => return invalid("UTF8", &[0]),
             Encoding::Utf8 => match std::str::from_utf8(value) {
@@ -116,7 +116,7 @@ fn convert_to(call: &Call) -> Result<ArrayRef> {
     let texts = call.text(0);
     call.binaries(|row, out| {
         let text = texts.value(row);
-        match Encoding::of(call, row, "destination")? {
+        match Encoding::from_argument(call, row, "destination")? {
             Encoding::Utf8 => out.extend_from_slice(text.as_bytes()),
             Encoding::Bytes(name, letter) => {
                 for wanted in text.chars() {
@@ -136,19 +136,19 @@ fn convert_to(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// A text in which `\0061`, `\+000061`, `\u0061` and `\U00000061` are letters, and `\\` is a backslash.
+/// Replaces `\0061`, `\+000061`, `\u0061` and `\U00000061` by characters, and `\\` by a backslash.
 fn unescaped(text: &str, out: &mut String) -> Result<(), String> {
     let mut rest = text;
     let mut high = None;
     while let Some(at) = rest.find('\\') {
         if high.is_some() && at > 0 {
-            return Err("a surrogate stands alone".to_owned());
+            return Err("unpaired surrogate".to_owned());
         }
         out.push_str(&rest[..at]);
         let behind = &rest[at + 1..];
         if let Some(after) = behind.strip_prefix('\\') {
             if high.is_some() {
-                return Err("a surrogate stands alone".to_owned());
+                return Err("unpaired surrogate".to_owned());
             }
             out.push('\\');
             rest = after;
@@ -179,14 +179,14 @@ fn unescaped(text: &str, out: &mut String) -> Result<(), String> {
             }
             (None, code) if code > 0 => match char::from_u32(code) {
                 Some(letter) => out.push(letter),
-                None => return Err(format!("{code:X} is not the number of a character")),
+                None => return Err(format!("{code:X} is not a code point")),
             },
-            (None, _) => return Err("the number of a character is not 0".to_owned()),
-            (Some(_), _) => return Err("a surrogate stands alone".to_owned()),
+            (None, _) => return Err("the code point must not be 0".to_owned()),
+            (Some(_), _) => return Err("unpaired surrogate".to_owned()),
         }
     }
     match high {
-        Some(_) => Err("a surrogate stands alone".to_owned()),
+        Some(_) => Err("unpaired surrogate".to_owned()),
         None => {
             out.push_str(rest);
             Ok(())

@@ -1,4 +1,4 @@
-//! md5, sha1, sha256 and their kin, as hexadecimal text; `hash`, a number.
+//! md5, sha1, sha256 and similar functions, as hexadecimal text; `hash`, a number.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn hexadecimal<D: Digest>(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// A number for each row; NULL has one too.
+/// Returns a number for each row, also for NULL.
 fn hash(call: &Call) -> Result<ArrayRef> {
     let mut hashes = vec![0; call.rows];
     create_hashes(&call.arrays, &SEED, &mut hashes)?;

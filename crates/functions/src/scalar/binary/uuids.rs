@@ -9,10 +9,10 @@ use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, flag, text};
 use crate::scalar::text::texts::entry;
 
-/// Where the canonical form has its hyphens.
+/// Positions of the hyphens in the canonical form.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
-/// Whether a text is a UUID in its canonical form: small digits in groups of 8, 4, 4, 4 and 12.
+/// Whether a text is a canonical UUID: lower-case digits in groups of 8, 4, 4, 4 and 12.
 pub fn is_canonical_uuid(text: &str) -> bool {
     let fits = |(at, byte): (usize, u8)| match HYPHENS.contains(&at) {
         true => byte == b'-',
@@ -21,7 +21,7 @@ pub fn is_canonical_uuid(text: &str) -> bool {
     text.len() == 36 && text.bytes().enumerate().all(fits)
 }
 
-/// A UUID in its canonical form. As in PostgreSQL there may be braces around it, and a hyphen behind any four digits.
+/// Canonicalizes a UUID. As in PostgreSQL it may have braces, and a hyphen after any four digits.
 pub fn canonical_uuid(given: &str) -> Option<String> {
     let given = given.trim();
     let inside = given.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(given);
@@ -54,7 +54,7 @@ fn checked(call: &Call, is_tried: bool) -> Result<ArrayRef> {
     })
 }
 
-/// UUIDs of version 7, whose first digits are the time.
+/// UUIDs of version 7, which begin with the time.
 fn uuidv7(call: &Call) -> Result<ArrayRef> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let millis = now.map_or(0, |now| now.as_millis() as u64);
@@ -82,7 +82,7 @@ pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[
     entry!("uuid_checked" [], "text", ONE, text, "A UUID in its canonical form; the cast to UUID.",
         "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'::UUID = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
         |call| checked(call, false)),
-    entry!("try_uuid_checked" [], "text", ONE, text, "The same, NULL of what is not one; TRY_CAST to UUID.",
+    entry!("try_uuid_checked" [], "text", ONE, text, "The same, but NULL for an invalid UUID; TRY_CAST to UUID.",
         "TRY_CAST('x' AS UUID) IS NULL", |call| checked(call, true)),
     entry!("uuid_valid" [], "text", ONE_OR_LIST, flag,
         "Whether a text is a UUID in its canonical form, or all texts of a list are.",

@@ -1,4 +1,4 @@
-//! `to_json`, `json_object`, and what makes texts of texts.
+//! `to_json`, `json_object`, and functions from text to text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ fn columns(call: &Call) -> Result<Vec<Column>> {
     call.arrays
         .iter()
         .zip(&call.fields)
-        .map(|(array, field)| Column::of(array, is_json_field(field)))
+        .map(|(array, field)| Column::try_from_array(array, is_json_field(field)))
         .collect()
 }
 
-/// The form of what a call gives.
+/// The format of a call's result.
 fn form_of(call: &Call) -> JsonForm {
     if call.is_jsonb { JsonForm::Jsonb } else { JsonForm::Json }
 }
 
-/// Brings what a call wrote into the form of JSONB, where it gives that.
+/// Converts a call's output to JSONB if the function returns JSONB.
 fn finish(call: &Call, out: &mut String) -> Result<bool> {
     let other = match call.is_jsonb {
         true => told(call, canonical(out).map(changed))?,
@@ -41,7 +41,7 @@ fn finish(call: &Call, out: &mut String) -> Result<bool> {
     Ok(true)
 }
 
-/// A text that is another one than before.
+/// Maps each text to another one.
 fn changed(text: Cow<'_, str>) -> Option<String> {
     match text {
         Cow::Owned(other) => Some(other),
@@ -49,7 +49,7 @@ fn changed(text: Cow<'_, str>) -> Option<String> {
     }
 }
 
-/// Texts of all rows, also of those with a NULL.
+/// Writes the texts of all rows, including rows with a NULL.
 fn every(call: &Call, write: impl Fn(usize, &mut String) -> Result<()>) -> Result<ArrayRef> {
     call.all_texts(|row, out| {
         write(row, out)?;
@@ -100,7 +100,7 @@ fn json_object(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// As DuckDB has it: keys are texts.
+/// As in DuckDB, keys are texts.
 fn object_type(given: &[DataType], constants: &[Option<&ScalarValue>]) -> Result<DataType> {
     match given.iter().step_by(2).all(DataType::is_string) {
         true => built_object_type(given, constants),
@@ -108,10 +108,10 @@ fn object_type(given: &[DataType], constants: &[Option<&ScalarValue>]) -> Result
     }
 }
 
-/// As PostgreSQL has it: keys are values of any type that is not nested, and become texts.
+/// As in PostgreSQL, keys are values of any scalar type, converted to text.
 fn built_object_type(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
     if !given.len().is_multiple_of(2) {
-        let why = "an object of JSON takes a value for each key; the last key has none";
+        let why = "the last key has no value; a JSON object needs a value for each key";
         return Err(FunctionFailure::error("22023", why.to_owned()));
     }
     match given.iter().step_by(2).any(DataType::is_nested) {
@@ -123,7 +123,7 @@ fn built_object_type(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<D
     }
 }
 
-/// A patch on a value, by RFC 7386.
+/// Applies a merge patch to a value (RFC 7386).
 fn merged<'a>(value: Json<'a>, patch: Json<'a>) -> Json<'a> {
     let Json::Object(changes) = patch else { return patch };
     let mut pairs = match value {
@@ -156,12 +156,12 @@ fn json_merge_patch(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Whether the argument of a cast is a text, which is JSON already; other values become JSON.
+/// Whether the argument of a cast is text, which is parsed as JSON; other values are converted to JSON.
 fn is_text_cast(call: &Call) -> bool {
     call.arrays[0].data_type().is_string()
 }
 
-/// The text as it is, after it was parsed.
+/// Returns the text unchanged after parsing it.
 fn checked(call: &Call, is_tried: bool) -> Result<ArrayRef> {
     if !is_text_cast(call) {
         return to_json(call);
@@ -177,7 +177,7 @@ fn checked(call: &Call, is_tried: bool) -> Result<ArrayRef> {
     })
 }
 
-/// A text as JSONB.
+/// Converts a text to JSONB.
 fn checked_jsonb(call: &Call, is_tried: bool) -> Result<ArrayRef> {
     if !is_text_cast(call) {
         return to_json(call);
@@ -207,7 +207,7 @@ fn pretty(call: &Call) -> Result<ArrayRef> {
 /// How an aggregate writes the values of its groups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupedForm {
-    /// Whether texts among the values are JSON.
+    /// Whether text values are JSON.
     pub(crate) of_json: bool,
     /// Whether the result is JSONB.
     pub(crate) is_jsonb: bool,
@@ -219,25 +219,25 @@ impl GroupedForm {
     }
 }
 
-/// The values of each row's list as a JSON list; NULL of an empty one.
+/// Writes the values of each row's list as a JSON list; NULL for an empty one.
 pub(crate) fn grouped_lists(
     values: &ArrayRef,
     offsets: &[i32],
     form: GroupedForm,
 ) -> Result<ArrayRef> {
-    let column = Column::of(values, form.of_json)?;
+    let column = Column::try_from_array(values, form.of_json)?;
     grouped(offsets, form, ['[', ']'], |row, out| column.write(row, form.form(), out))
 }
 
-/// The keys and values of each row's list as a JSON object; NULL of an empty one.
+/// Writes the keys and values of each row's list as a JSON object; NULL for an empty one.
 pub(crate) fn grouped_objects(
     keys: &ArrayRef,
     values: &ArrayRef,
     offsets: &[i32],
     form: GroupedForm,
 ) -> Result<ArrayRef> {
-    let keys = Column::of(keys, false)?;
-    let column = Column::of(values, form.of_json)?;
+    let keys = Column::try_from_array(keys, false)?;
+    let column = Column::try_from_array(values, form.of_json)?;
     grouped(offsets, form, ['{', '}'], |row, out| {
         if !keys.write_key(row, out)? {
             let why = "field name must not be null; leave such rows out with FILTER (WHERE …)";
@@ -280,7 +280,7 @@ fn grouped(
 
 const ONE: &[Arguments] = &[Arguments::Are(&[Takes::Text])];
 const ANY: &[Arguments] = &[Arguments::Are(&[Takes::Any])];
-/// Texts are read, other values are written.
+/// Parses texts and writes other values.
 const CAST: &[Arguments] = &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Any])];
 const ALL_ANY: &[Arguments] = &[Arguments::More(&[], Takes::Any)];
 
@@ -404,7 +404,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "try_json_checked",
         aliases: &[],
         arguments: "text or value",
-        about: "A text where it is JSON, else NULL; TRY_CAST to JSON.",
+        about: "A text if it is JSON, otherwise NULL; TRY_CAST to JSON.",
         example: "TRY_CAST('{a' AS JSON) IS NULL",
         takes: CAST,
         gives: text,
@@ -415,8 +415,8 @@ pub(super) const ALL: &[Entry] = &[
         name: "jsonb_checked",
         aliases: &[],
         arguments: "text or value",
-        about: "The JSONB that a text is, as PostgreSQL prints it: keys once and in their order, a blank behind \
-                colons and commas; the cast to JSONB.",
+        about: "A text as JSONB, as PostgreSQL prints it: unique sorted keys, a blank after colons and commas; \
+                the cast to JSONB.",
         example: "'[1,2]'::JSONB = '[1, 2]'",
         takes: CAST,
         gives: text,
@@ -427,7 +427,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "try_jsonb_checked",
         aliases: &[],
         arguments: "text or value",
-        about: "The JSONB that a text is, else NULL; TRY_CAST to JSONB.",
+        about: "A text as JSONB, or NULL if it is not JSON; TRY_CAST to JSONB.",
         example: "TRY_CAST('{a' AS JSONB) IS NULL",
         takes: CAST,
         gives: text,

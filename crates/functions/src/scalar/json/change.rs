@@ -1,4 +1,4 @@
-//! JSON with a part changed, as PostgreSQL's functions of jsonb do.
+//! Changes parts of JSON, like PostgreSQL's jsonb functions.
 
 use std::borrow::Cow;
 
@@ -11,18 +11,18 @@ use super::extract::{parsed, told};
 use super::jsonb;
 use super::value::{Json, JsonFailure, order_keys};
 
-/// What becomes of the place that a path names.
+/// What happens to the value at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathChange {
-    /// Its value is replaced; where there is none nothing changes.
+    /// Replace the value; if there is none, nothing changes.
     Replace,
-    /// Its value is replaced, or added where only the last step of the path is missing.
+    /// Replace the value, or add it if only the last step of the path is missing.
     ReplaceOrAdd,
-    /// A new value comes before it in a list; a key must be new.
+    /// Insert a new value before it in a list; a key must be new.
     InsertBefore,
-    /// Likewise behind it.
+    /// The same after it.
     InsertAfter,
-    /// It goes.
+    /// Delete it.
     Delete,
 }
 
@@ -44,8 +44,8 @@ struct ValueChange<'p, 'a> {
 }
 
 impl<'a> ValueChange<'_, 'a> {
-    /// The value changed below the first `done` steps of the path, which lead to it.
-    fn of(&self, target: Json<'a>, done: usize) -> Result<Json<'a>, JsonFailure> {
+    /// Applies the change to the value that the first `done` steps of the path lead to.
+    fn apply(&self, target: Json<'a>, done: usize) -> Result<Json<'a>, JsonFailure> {
         let Some(step) = self.path.get(done) else { return Ok(target) };
         let Some(step) = step else {
             return Err(("22004", format!("path element at position {} is null", done + 1)));
@@ -69,7 +69,7 @@ impl<'a> ValueChange<'_, 'a> {
     ) -> Result<Vec<(Cow<'a, str>, Json<'a>)>, JsonFailure> {
         match (pairs.iter_mut().find(|(name, _)| name == key), self.is_last(done)) {
             (Some((_, value)), false) => {
-                *value = self.of(std::mem::replace(value, Json::Null), done + 1)?;
+                *value = self.apply(std::mem::replace(value, Json::Null), done + 1)?;
             }
             (Some(_), true) if self.kind.inserts() => {
                 let message =
@@ -104,7 +104,7 @@ impl<'a> ValueChange<'_, 'a> {
         match (at.filter(|at| *at < items.len()), self.is_last(done)) {
             (Some(at), false) => {
                 let before = std::mem::replace(&mut items[at], Json::Null);
-                items[at] = self.of(before, done + 1)?;
+                items[at] = self.apply(before, done + 1)?;
             }
             (Some(at), true) => match self.kind {
                 PathChange::Replace | PathChange::ReplaceOrAdd => {
@@ -121,8 +121,8 @@ impl<'a> ValueChange<'_, 'a> {
     }
 }
 
-/// Where a number points in a list of so many items, from its end on where it is negative: behind the last one at
-/// most, and nowhere before the first.
+/// Resolves an index into a list of this length, counted from its end if negative: at most after the last item,
+/// and None before the first.
 fn place(index: i32, count: usize) -> Option<usize> {
     match usize::try_from(index) {
         Ok(index) => Some(index.min(count)),
@@ -136,7 +136,7 @@ fn path(call: &Call, row: usize) -> Vec<Option<String>> {
     list.as_string::<i32>().iter().map(|step| step.map(str::to_owned)).collect()
 }
 
-/// Changes the value of each row; the fourth argument chooses between two ways.
+/// Changes the value of each row; the fourth argument selects one of two modes.
 fn changed(
     call: &Call,
     by_default: PathChange,
@@ -151,12 +151,12 @@ fn changed(
             return call.fails_as("22023", "cannot set a path in a scalar");
         }
         let change = ValueChange { path: &path, kind, value: parsed(call, 2, row)? };
-        told(call, change.of(target, 0).and_then(|value| jsonb::write(&value, out)))?;
+        told(call, change.apply(target, 0).and_then(|value| jsonb::write(&value, out)))?;
         Ok(true)
     })
 }
 
-/// Takes away what the path of each row leads to.
+/// Deletes the value at each row's path.
 fn deleted(call: &Call) -> Result<ArrayRef> {
     call.texts(|row, out| {
         let (target, path) = (parsed(call, 0, row)?, path(call, row));
@@ -164,12 +164,12 @@ fn deleted(call: &Call) -> Result<ArrayRef> {
             return call.fails_as("22023", "cannot delete path in scalar");
         }
         let change = ValueChange { path: &path, kind: PathChange::Delete, value: Json::Null };
-        told(call, change.of(target, 0).and_then(|value| jsonb::write(&value, out)))?;
+        told(call, change.apply(target, 0).and_then(|value| jsonb::write(&value, out)))?;
         Ok(true)
     })
 }
 
-/// A value without the keys whose values are null.
+/// Removes the keys with null values.
 fn without_nulls(value: Json<'_>) -> Json<'_> {
     match value {
         Json::Object(pairs) => {
@@ -213,9 +213,9 @@ pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "jsonb_insert",
         aliases: &[],
-        arguments: "json, path, value[, whether behind it]",
-        about: "JSON with a value more: before the element of a list that a path names, behind it where the \
-                fourth argument is true, or under a new key.",
+        arguments: "json, path, value[, insert after]",
+        about: "JSON with an additional value: before the list element at a path, after it if the fourth \
+                argument is true, or under a new key.",
         example: "jsonb_insert('{\"a\": [1, 2]}', '{a,0}', '9') = '{\"a\": [9, 1, 2]}'",
         takes: AT_PATH,
         gives: text,

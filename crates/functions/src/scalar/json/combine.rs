@@ -1,4 +1,4 @@
-//! Operators of JSONB, as PostgreSQL has them: `||`, `-`, `?`, `?|` and `?&`.
+//! JSONB operators as in PostgreSQL: `||`, `-`, `?`, `?|` and `?&`.
 
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::datatypes::DataType;
@@ -10,7 +10,7 @@ use super::extract::{parsed, told};
 use super::jsonb;
 use super::value::{Json, order_keys};
 
-/// Two objects as one, in which the keys of the second one win, or the elements of both as one list.
+/// Merges two objects, in which the second one's keys win, or concatenates lists.
 fn concatenated<'a>(left: Json<'a>, right: Json<'a>) -> Json<'a> {
     match (left, right) {
         (Json::Object(mut pairs), Json::Object(more)) => {
@@ -41,7 +41,7 @@ fn concat(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Takes a key away, or the elements that are this text.
+/// Removes a key, or the elements that equal this text.
 fn remove(value: &mut Json<'_>, key: &str) {
     match value {
         Json::Object(pairs) => pairs.retain(|(name, _)| name != key),
@@ -50,7 +50,7 @@ fn remove(value: &mut Json<'_>, key: &str) {
     }
 }
 
-/// Takes the element of a number away, which counts from the end where it is negative.
+/// Removes the element at an index, counted from the end if negative.
 fn remove_element(items: &mut Vec<Json<'_>>, at: i64) {
     let at = if at < 0 { at.saturating_add(items.len() as i64) } else { at };
     if let Some(at) = usize::try_from(at).ok().filter(|at| *at < items.len()) {

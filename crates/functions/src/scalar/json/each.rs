@@ -1,4 +1,4 @@
-//! The values in a JSON text, one by one: `json_each` those of one object or list, `json_tree` all of them.
+//! The values in a JSON text, one by one: `json_each` for the top level, `json_tree` for all levels.
 
 use std::sync::Arc;
 
@@ -26,19 +26,19 @@ fn lists(_: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
     Ok(DataType::new_list(DataType::Struct(fields()), true))
 }
 
-/// Values that were found, column by column.
+/// Collected values, column by column.
 #[derive(Default)]
 struct Found {
     /// Key, value, type, atom.
     texts: [StringBuilder; 4],
-    /// Id and parent: the place of a value among all values and keys of the text.
+    /// Id and parent: the index of a value among all values and keys of the text.
     numbers: [UInt64Builder; 2],
     /// Full key and path.
     paths: [StringBuilder; 2],
     count: usize,
 }
 
-/// Where a value stands.
+/// The position of a value.
 struct Place<'a> {
     key: Option<&'a str>,
     id: u64,
@@ -75,7 +75,7 @@ impl Found {
     }
 }
 
-/// A walk over the values of a text, to the one that a path means and what is in it.
+/// Walks over the values of a text, from the value at a path downwards.
 struct Walk<'a> {
     start: &'a Json<'a>,
     whole_tree: bool,
@@ -84,7 +84,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Passes a value; `depth` is how far it stands within the one that is meant.
+    /// Visits a value; `depth` is its depth below the selected value.
     fn pass(&mut self, value: &Json<'_>, mut place: Place<'_>, mut depth: Option<usize>) {
         place.id = self.next;
         self.next += 1;
@@ -117,7 +117,7 @@ impl Walk<'_> {
             }
             Json::Object(pairs) => {
                 for (key, item) in pairs {
-                    // Keys have numbers of their own.
+                    // Keys have their own numbers.
                     self.next += 1;
                     let mut fullkey = format!("{parent_path}.");
                     write_key(key, &mut fullkey);
@@ -136,11 +136,11 @@ fn write_key(key: &str, out: &mut String) {
     if is_plain { out.push_str(key) } else { quote(key, out) }
 }
 
-/// Most values of one batch: their paths are texts.
+/// Maximum number of values in a batch, because their paths are texts.
 const VALUES_MAX: usize = 100_000_000;
 
 fn each(call: &Call, whole_tree: bool) -> Result<ArrayRef> {
-    let paths = if call.count() > 1 { Some(Paths::of(call)?) } else { None };
+    let paths = if call.count() > 1 { Some(Paths::try_from_call(call)?) } else { None };
     let mut found = Found::default();
     let mut offsets = vec![0_i32];
     for row in 0..call.rows {

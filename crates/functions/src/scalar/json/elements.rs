@@ -1,5 +1,5 @@
-//! What JSON is made of, as lists: the items of a list, the members of an object. A value of another kind is an error,
-//! as in PostgreSQL, whose functions that give rows are made of these.
+//! The items of a JSON list and the members of an object, as SQL lists. A value of another kind is an error,
+//! as in PostgreSQL, whose set-returning functions are built on these.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::failure::FunctionFailure;
 
 const ONE: &[Arguments] = &[Arguments::Are(&[Takes::Text])];
 
-/// Most members of one batch, whose number fits the offsets of a list.
+/// Maximum number of members in a batch, which fits the offsets of a list.
 const MEMBERS_MAX: usize = i32::MAX as usize;
 
 fn members_fields() -> Fields {

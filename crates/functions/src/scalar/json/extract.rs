@@ -1,4 +1,4 @@
-//! Values out of a text.
+//! Extracts values from a text.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::DataType;
@@ -18,7 +18,7 @@ pub(super) const PATHS: &[Arguments] = &[
     Arguments::Are(&[Takes::Json, Takes::Texts]),
 ];
 
-/// The path of the second argument in a row.
+/// Returns the path in the second argument of a row.
 pub(super) fn path<'a>(call: &'a Call, row: usize) -> Result<Path<'a>> {
     match call.arrays[1].data_type() {
         DataType::Int64 => Ok(Path::index(call.whole(1).value(row))),
@@ -26,14 +26,14 @@ pub(super) fn path<'a>(call: &'a Call, row: usize) -> Result<Path<'a>> {
     }
 }
 
-/// The paths of all rows; parsed once where they are the same.
+/// The paths of all rows; parsed once if they are the same.
 pub(super) struct Paths<'a> {
     call: &'a Call,
     same: Option<Path<'a>>,
 }
 
 impl<'a> Paths<'a> {
-    pub(super) fn of(call: &'a Call) -> Result<Self> {
+    pub(super) fn try_from_call(call: &'a Call) -> Result<Self> {
         let first = (0..call.rows).find(|&row| !call.is_null(row));
         let same = match (first, call.arrays[1].data_type()) {
             (Some(first), DataType::Utf8) => {
@@ -56,12 +56,12 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// Whether an argument is JSONB: as its field tells, or the function does.
+/// Whether an argument is JSONB, according to its field or the function.
 pub(super) fn is_jsonb(call: &Call, at: usize) -> bool {
     call.is_jsonb || call.name.starts_with("jsonb_") || is_jsonb_field(&call.fields[at])
 }
 
-/// The value of an argument in a row.
+/// Parses an argument's value in a row.
 pub(super) fn parsed<'a>(call: &'a Call, at: usize, row: usize) -> Result<Json<'a>> {
     let text = call.text(at).value(row);
     match is_jsonb(call, at) {
@@ -70,12 +70,12 @@ pub(super) fn parsed<'a>(call: &'a Call, at: usize, row: usize) -> Result<Json<'
     }
 }
 
-/// What became of values in a call.
+/// Converts a value's failure to an error of the call.
 pub(super) fn told<T>(call: &Call, result: Result<T, JsonFailure>) -> Result<T> {
     result.or_else(|(state, why)| call.fails_as(state, why))
 }
 
-/// How a value becomes text; `false` for NULL.
+/// Converts a value to text; returns `false` for NULL.
 pub(super) type AsText = fn(&Json<'_>, &mut String) -> Result<bool, JsonFailure>;
 
 fn as_json(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
@@ -92,23 +92,23 @@ fn as_text(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
     Ok(value.write_text(out))
 }
 
-/// How parts of the first argument become JSON: as JSONB where it is that.
+/// Converts parts of the first argument to JSON, or to JSONB if it is JSONB.
 pub(super) fn json_form(call: &Call) -> AsText {
     if is_jsonb(call, 0) { as_jsonb } else { as_json }
 }
 
-/// How parts of the first argument become text.
+/// Converts parts of the first argument to text.
 pub(super) fn text_form(call: &Call) -> AsText {
     if is_jsonb(call, 0) { jsonb::write_text } else { as_text }
 }
 
-/// As JSON where it is neither a list nor an object nor null.
+/// Returns scalars as JSON.
 fn as_scalar(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
     let is_scalar = !matches!(value, Json::Null | Json::List(_) | Json::Object(_));
     Ok(is_scalar && as_json(value, out)?)
 }
 
-/// Values as JSON.
+/// Returns values as JSON.
 fn values(call: &Call) -> Result<ArrayRef> {
     extract_or_step(call, json_form(call))
 }
@@ -117,7 +117,7 @@ fn texts(call: &Call) -> Result<ArrayRef> {
     extract_or_step(call, text_form(call))
 }
 
-/// What a path finds, or several steps, as those of PostgreSQL's `json_extract_path`.
+/// Returns the value at a path, or after several steps, as in PostgreSQL's `json_extract_path`.
 fn extract_or_step(call: &Call, write: AsText) -> Result<ArrayRef> {
     match call.count() {
         2 => extract(call, write),
@@ -125,7 +125,7 @@ fn extract_or_step(call: &Call, write: AsText) -> Result<ArrayRef> {
     }
 }
 
-/// What the path of keys and numbers of elements finds that is a list, or the arguments behind the first one.
+/// Returns the value at a path of keys and indices, given as a list or as the arguments after the first.
 fn at_steps(call: &Call, write: AsText) -> Result<ArrayRef> {
     let is_list = call.count() == 2 && call.arrays[1].data_type().is_list();
     call.texts(|row, out| {
@@ -163,7 +163,7 @@ fn extract(call: &Call, write: AsText) -> Result<ArrayRef> {
         (DataType::List(_), false) => return extract_many(call, write),
         _ => {}
     }
-    let paths = Paths::of(call)?;
+    let paths = Paths::try_from_call(call)?;
     call.texts(|row, out| {
         let value = parsed(call, 0, row)?;
         paths.with(row, |path| {
@@ -178,9 +178,9 @@ fn extract(call: &Call, write: AsText) -> Result<ArrayRef> {
     })
 }
 
-/// All that a path with wildcards finds.
+/// Returns all matches of a path with wildcards.
 fn extract_many(call: &Call, write: AsText) -> Result<ArrayRef> {
-    let paths = Paths::of(call)?;
+    let paths = Paths::try_from_call(call)?;
     call.text_lists(|row, out| {
         let value = parsed(call, 0, row)?;
         paths.with(row, |path| {
@@ -194,7 +194,7 @@ fn extract_many(call: &Call, write: AsText) -> Result<ArrayRef> {
     })
 }
 
-/// What each path of a list finds.
+/// Returns the match of each path in a list.
 fn extract_by_each(call: &Call, write: AsText) -> Result<ArrayRef> {
     let lists = call.list(1);
     call.text_lists(|row, out| {
@@ -218,7 +218,7 @@ fn extract_by_each(call: &Call, write: AsText) -> Result<ArrayRef> {
     })
 }
 
-/// A list for a list of paths and for one with wildcards.
+/// Returns a list for a list of paths or a path with wildcards.
 fn as_asked(given: &[DataType], constants: &[Option<&ScalarValue>]) -> Result<DataType> {
     if given.len() > 2 {
         return Ok(DataType::Utf8);
@@ -239,7 +239,7 @@ fn as_asked(given: &[DataType], constants: &[Option<&ScalarValue>]) -> Result<Da
 }
 
 fn exists(call: &Call) -> Result<ArrayRef> {
-    let paths = Paths::of(call)?;
+    let paths = Paths::try_from_call(call)?;
     call.flags(|row| {
         let value = parsed(call, 0, row)?;
         paths.with(row, |path| Some(path.first(&value).is_some()))
@@ -331,7 +331,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "json_value",
         aliases: &[],
         arguments: "json, path",
-        about: "The JSON that a path finds where it is neither a list nor an object; else NULL.",
+        about: "The JSON at a path if it is neither a list nor an object; otherwise NULL.",
         example: "json_value('{\"a\": 1}', '$.a') = '1'",
         takes: PATHS,
         gives: text,

@@ -1,4 +1,4 @@
-//! Types, keys and lengths of JSON, and what contains what.
+//! Types, keys, lengths and containment of JSON.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const ONE_OR_PATH: &[Arguments] = &[
 const ONE: &[Arguments] = &[Arguments::Are(&[Takes::Text])];
 const TWO: &[Arguments] = &[Arguments::Are(&[Takes::Text, Takes::Text])];
 
-/// Calls `with` with the value of a row, or what the path of the second argument finds in it.
+/// Calls `with` with the value of a row, or with the value at the path in the second argument.
 fn at_path<T>(
     call: &Call,
     paths: Option<&Paths<'_>>,
@@ -35,7 +35,7 @@ fn at_path<T>(
 }
 
 fn paths(call: &Call) -> Result<Option<Paths<'_>>> {
-    if call.count() > 1 { Paths::of(call).map(Some) } else { Ok(None) }
+    if call.count() > 1 { Paths::try_from_call(call).map(Some) } else { Ok(None) }
 }
 
 fn json_type(call: &Call) -> Result<ArrayRef> {
@@ -74,7 +74,7 @@ fn json_array_length(call: &Call) -> Result<ArrayRef> {
     Ok(Arc::new(lengths?))
 }
 
-/// Whether a value is in another one: as a part of it, or of one inside of it.
+/// Whether a value occurs in another one, directly or nested.
 fn contains(value: &Json<'_>, part: &Json<'_>) -> bool {
     if has(value, part) {
         return true;
@@ -86,7 +86,7 @@ fn contains(value: &Json<'_>, part: &Json<'_>) -> bool {
     }
 }
 
-/// Whether a value has all that another one has.
+/// Whether a value contains everything that another one contains.
 fn has(value: &Json<'_>, part: &Json<'_>) -> bool {
     match (value, part) {
         (Json::List(items), Json::List(parts)) => {
@@ -102,7 +102,7 @@ fn has(value: &Json<'_>, part: &Json<'_>) -> bool {
     }
 }
 
-/// As `@>` of PostgreSQL: a list has also a value that is one of its items.
+/// Like PostgreSQL's `@>`: a list also contains a scalar that is one of its items.
 fn covers(value: &Json<'_>, part: &Json<'_>) -> bool {
     match (value, part) {
         (Json::List(_), Json::List(_) | Json::Object(_)) => has(value, part),
@@ -111,7 +111,7 @@ fn covers(value: &Json<'_>, part: &Json<'_>) -> bool {
     }
 }
 
-/// The types of what is in a text.
+/// The types in a text.
 enum Shape<'a> {
     Type(&'static str),
     List(Box<Shape<'a>>),
@@ -119,21 +119,21 @@ enum Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    fn of(value: &'a Json<'_>) -> Self {
+    fn from_json(value: &'a Json<'_>) -> Self {
         match value {
             Json::List(items) => {
-                let items = items.iter().map(Shape::of);
+                let items = items.iter().map(Shape::from_json);
                 Self::List(Box::new(items.reduce(Self::joined).unwrap_or(Self::Type("NULL"))))
             }
             Json::Object(pairs) if pairs.is_empty() => Self::Type("JSON"),
-            Json::Object(pairs) => {
-                Self::Object(pairs.iter().map(|(key, value)| (&**key, Self::of(value))).collect())
-            }
+            Json::Object(pairs) => Self::Object(
+                pairs.iter().map(|(key, value)| (&**key, Self::from_json(value))).collect(),
+            ),
             scalar => Self::Type(scalar.type_name()),
         }
     }
 
-    /// What holds both.
+    /// Returns the type that covers both.
     fn joined(self, other: Self) -> Self {
         match (self, other) {
             (Self::Type("NULL"), other) | (other, Self::Type("NULL")) => other,
@@ -224,7 +224,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "jsonb_array_length",
         aliases: &[],
         arguments: "json",
-        about: "How many elements a list has; an error for what is not a list.",
+        about: "The number of elements in a list; an error for other values.",
         example: "jsonb_array_length('[1, 2]') = 2",
         takes: &[Arguments::Are(&[Takes::Json])],
         gives: |_, _| Ok(DataType::Int32),
@@ -252,7 +252,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "json_array_length",
         aliases: &[],
         arguments: "json[, path]",
-        about: "How many elements a list has; 0 for what is not a list.",
+        about: "The number of elements in a list; 0 for other values.",
         example: "json_array_length('[1, 2]') = 2",
         takes: ONE_OR_PATH,
         gives: unsigned,
@@ -300,14 +300,14 @@ pub(super) const ALL: &[Entry] = &[
         name: "json_structure",
         aliases: &[],
         arguments: "json",
-        about: "The types of what is in a JSON value, as json_transform takes them.",
+        about: "The types inside a JSON value, as json_transform takes them.",
         example: "json_structure('{\"a\": 1}') = '{\"a\":\"UBIGINT\"}'",
         takes: ONE,
         gives: text,
         volatile: false,
         run: |call| {
             call.texts(|row, out| {
-                Shape::of(&parsed(call, 0, row)?).write(out);
+                Shape::from_json(&parsed(call, 0, row)?).write(out);
                 Ok(true)
             })
         },

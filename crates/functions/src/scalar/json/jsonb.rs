@@ -1,8 +1,8 @@
-//! JSONB: of all texts of a value the one that PostgreSQL prints, so that equal values are equal texts.
+//! JSONB: the text of a value as PostgreSQL prints it, so that equal values have equal texts.
 //!
-//! A blank stands behind `:` and `,`; a key stands once, the last of its values with it, and shorter keys stand before
-//! longer ones; numbers are written as NUMERIC is, so that 1.0 and 1 stay two texts; of the escapes only those that
-//! have to be are left.
+//! A blank follows `:` and `,`; of duplicate keys the last one stays, and shorter keys come before
+//! longer ones; numbers are written like NUMERIC, so 1.0 and 1 stay two texts; only necessary escapes
+//! are kept.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use super::parse::parse_jsonb;
 use super::value::{Json, JsonFailure, quote};
 use crate::failure::FunctionFailure;
 
-/// Most bytes of a value, as in PostgreSQL.
+/// Maximum size of a value in bytes, as in PostgreSQL.
 const BYTES_MAX: usize = 0x0fff_ffff;
 
-/// The text of JSONB that a text of JSON means: itself where it is one.
+/// Converts JSON text to JSONB's text, or returns it unchanged if it already is.
 ///
 /// # Errors
-/// For texts that are not JSON, and for what PostgreSQL's JSONB cannot hold.
+/// If a text is not JSON, or if PostgreSQL's JSONB cannot represent it.
 pub fn canonical_jsonb(text: &str) -> Result<Cow<'_, str>, FunctionFailure> {
     canonical(text).map_err(|(state, why)| {
         let message = match state {
@@ -37,7 +37,7 @@ pub(super) fn canonical(text: &str) -> Result<Cow<'_, str>, JsonFailure> {
     Ok(Cow::Owned(out))
 }
 
-/// Writes a value whose keys are in their order.
+/// Writes a value whose keys are already in order.
 pub(super) fn write(value: &Json<'_>, out: &mut String) -> Result<(), JsonFailure> {
     match value {
         Json::Number(number) => write_number(number, out)?,
@@ -68,7 +68,7 @@ pub(super) fn write(value: &Json<'_>, out: &mut String) -> Result<(), JsonFailur
     Ok(())
 }
 
-/// Writes its text where it is one, else as it is written; `false` for null.
+/// Writes a string's text, or any other value as JSON; returns `false` for null.
 pub(super) fn write_text(value: &Json<'_>, out: &mut String) -> Result<bool, JsonFailure> {
     match value {
         Json::Null => return Ok(false),
@@ -78,7 +78,7 @@ pub(super) fn write_text(value: &Json<'_>, out: &mut String) -> Result<bool, Jso
     Ok(true)
 }
 
-/// Writes it with a line for each value.
+/// Writes a value with one line per value.
 pub(super) fn write_lines(
     value: &Json<'_>,
     depth: usize,
@@ -120,7 +120,7 @@ pub(super) fn write_lines(
     Ok(())
 }
 
-/// Writes a number as NUMERIC is written: without an exponent, with the places that it has, and zero without a sign.
+/// Writes a number like NUMERIC: without an exponent, with its scale, and without a sign for zero.
 fn write_number(number: &str, out: &mut String) -> Result<(), JsonFailure> {
     let overflow = || ("22003", "value overflows numeric format".to_owned());
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
@@ -133,7 +133,7 @@ fn write_number(number: &str, out: &mut String) -> Result<(), JsonFailure> {
     let unsigned = mantissa.strip_prefix('-').unwrap_or(mantissa);
     let (whole, places) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     let is_zero = whole.bytes().chain(places.bytes()).all(|digit| digit == b'0');
-    // How many digits stand behind the point, and before it, once it is moved.
+    // Number of digits after and before the point, once it is moved.
     let scale = (places.len() as i64 - exponent).max(0);
     let point = whole.len() as i64 + exponent;
     let leading = unsigned.bytes().filter(|byte| *byte != b'.').take_while(|byte| *byte == b'0');
@@ -155,7 +155,7 @@ fn write_number(number: &str, out: &mut String) -> Result<(), JsonFailure> {
     }
 }
 
-/// Writes digits with a point behind the first `point` of them, which may lie before or behind them all.
+/// Writes digits with a point after the first `point` of them, which may lie before or after them all.
 fn write_moved(digits: &str, is_zero: bool, point: i64, scale: i64, out: &mut String) {
     let zeros = |count: i64, out: &mut String| {
         out.extend(std::iter::repeat_n('0', usize::try_from(count).unwrap_or(0)));

@@ -1,26 +1,26 @@
-//! JSON: text that is parsed where it is asked, as DuckDB's functions do.
+//! JSON: text that functions parse when called, as in DuckDB.
 //!
-//! JSON has no type of its own: it is VARCHAR. What a function here gives is marked as JSON in the metadata
-//! of its field, so that `json_array(json_object('a', 1))` nests it; a table does not keep the mark.
-//! Numbers keep all their digits. Values of JSONB are kept as the one text that PostgreSQL prints of them: those that
-//! are equal are equal texts.
+//! JSON has no Arrow type: it is VARCHAR. The field of a JSON result is marked as JSON in its metadata,
+//! so that `json_array(json_object('a', 1))` nests it; a table does not store the mark.
+//! Numbers keep all their digits. JSONB values are stored as the text that PostgreSQL prints, so that
+//! equal values are equal texts.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `value` | a parsed text, and the text of a value |
 //! | `parse` | the parser |
-//! | `jsonb` | the text of JSONB, and what it refuses |
-//! | `normal` | whether a text is that already |
-//! | `path` | `$.a[0]`, `/a/0`, and what they find |
-//! | `extract` | values out of a text |
+//! | `jsonb` | the text of JSONB, and its limits |
+//! | `normal` | whether a text already is JSONB |
+//! | `path` | `$.a[0]`, `/a/0`, and their matches |
+//! | `extract` | values from a text |
 //! | `each` | the values of a text one by one |
 //! | `elements` | the items of a list, the members of an object |
-//! | `inspect` | types, keys, lengths, what contains what |
-//! | `write` | values of SQL as JSON |
-//! | `build` | `to_json`, `json_object` and what makes texts of texts |
-//! | `transform` | JSON as values of SQL |
-//! | `change` | JSON with a part changed |
-//! | `combine` | operators of JSONB |
+//! | `inspect` | types, keys, lengths, containment |
+//! | `write` | SQL values to JSON |
+//! | `build` | `to_json`, `json_object` and functions from text to text |
+//! | `transform` | JSON to SQL values |
+//! | `change` | changes to parts of JSON |
+//! | `combine` | JSONB operators |
 
 mod build;
 mod change;

@@ -1,13 +1,13 @@
-//! Whether a text is in the form of JSONB already, as nearly all are that come out of a table: found in one pass,
-//! without a value in between. Where it cannot tell it says no.
+//! Checks in one pass, without building a value, whether a text already is JSONB, as nearly all texts from tables are.
+//! If in doubt, the answer is no.
 
 use super::parse::DEPTH_MAX;
 
-/// Most digits of a number before its point and behind it, as in PostgreSQL.
+/// Maximum number of digits before and after a number's point, as in PostgreSQL.
 pub(super) const WHOLE_DIGITS_MAX: usize = 131_072;
 pub(super) const PLACES_MAX: usize = 16_383;
 
-/// Whether a text is the one of its value.
+/// Whether a text is the canonical text of its value.
 pub(super) fn is_normal(text: &str) -> bool {
     let mut reader = NormalReader { bytes: text.as_bytes(), at: 0 };
     reader.value(0) && reader.at == text.len()
@@ -59,7 +59,7 @@ impl<'a> NormalReader<'a> {
         loop {
             let Some(key) = self.string() else { return false };
             let follows = |before: &[u8]| (before.len(), before) < (key.len(), key);
-            // A key with escapes has another length than its text.
+            // A key with escapes differs in length from its text.
             if key.contains(&b'\\') || !before.is_none_or(follows) {
                 return false;
             }
@@ -73,7 +73,7 @@ impl<'a> NormalReader<'a> {
         }
     }
 
-    /// What stands between quotes; none where it has an escape that need not be there.
+    /// Scans a string's contents; None if it contains an unnecessary escape.
     fn string(&mut self) -> Option<&'a [u8]> {
         if !self.takes(b"\"") {
             return None;
@@ -96,7 +96,7 @@ impl<'a> NormalReader<'a> {
         self.at += match rest.get(1)? {
             b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
             b'u' => match rest.get(2..6)? {
-                // Those that have a letter of their own, and zero, which JSONB does not have.
+                // Characters with a short escape, and zero, which JSONB does not allow.
                 b"0000" | b"0008" | b"0009" | b"000a" | b"000c" | b"000d" => return None,
                 [b'0', b'0', b'0' | b'1', b'0'..=b'9' | b'a'..=b'f'] => 6,
                 _ => return None,

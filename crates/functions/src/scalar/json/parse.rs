@@ -1,19 +1,19 @@
-//! The parser of JSON, which as DuckDB's takes a comma behind the last value, and NaN and Infinity. Not so for JSONB,
-//! whose objects have each key once and in its order.
+//! The JSON parser. Like DuckDB's it accepts trailing commas, NaN and Infinity, but not for JSONB,
+//! whose objects have unique keys in order.
 
 use std::borrow::Cow;
 
 use super::value::{Json, JsonFailure, order_keys};
 
-/// Lists and objects inside one another.
+/// Maximum nesting depth.
 pub(super) const DEPTH_MAX: usize = 1000;
 
-/// The value that a text is.
+/// Parses a text.
 pub(super) fn parse(text: &str) -> Result<Json<'_>, String> {
     Parser { text, at: 0, is_jsonb: false, has_zero: false }.whole()
 }
 
-/// The value that a text is as JSONB.
+/// Parses a text as JSONB.
 pub(super) fn parse_jsonb(text: &str) -> Result<Json<'_>, JsonFailure> {
     let mut parser = Parser { text, at: 0, is_jsonb: true, has_zero: false };
     let value = parser.whole();
@@ -30,7 +30,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     is_jsonb: bool,
-    /// Whether it stopped at the character zero, which no text of SQL has.
+    /// Whether it stopped at the character zero, which SQL text cannot contain.
     has_zero: bool,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Parser<'a> {
         self.blanks();
         match self.at == self.text.len() {
             true => Ok(value),
-            false => self.fails("something follows the value"),
+            false => self.fails("unexpected characters after the value"),
         }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Parser<'a> {
             Some(b'"') => self.string().map(Json::Text),
             Some(b'-' | b'0'..=b'9') if !self.text[self.at..].starts_with("-I") => self.number(),
             Some(_) => self.word(),
-            None => self.fails("a value is expected"),
+            None => self.fails("expected a value"),
         }
     }
 
@@ -92,14 +92,14 @@ impl<'a> Parser<'a> {
             ("-Infinity", Json::Number("-Infinity")),
         ];
         let rest = &self.text[self.at..];
-        // JSONB has no numbers that are none.
+        // JSONB has no NaN or infinity.
         let mut words = WORDS.into_iter().take(if self.is_jsonb { 3 } else { WORDS.len() });
         match words.find(|(word, _)| rest.starts_with(word)) {
             Some((word, value)) => {
                 self.at += word.len();
                 Ok(value)
             }
-            None => self.fails("a value is expected"),
+            None => self.fails("expected a value"),
         }
     }
 
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
                 return Ok(Json::List(items));
             }
             items.push(self.value(depth + 1)?);
-            self.separator(b']', "',' or ']' is expected")?;
+            self.separator(b']', "expected ',' or ']'")?;
         }
     }
 
@@ -128,19 +128,19 @@ impl<'a> Parser<'a> {
                 return Ok(Json::Object(pairs));
             }
             if self.peek() != Some(b'"') {
-                return self.fails("a key in quotes is expected");
+                return self.fails("expected a key in quotes");
             }
             let key = self.string()?;
             self.blanks();
             if !self.takes(b':') {
-                return self.fails("':' is expected");
+                return self.fails("expected ':'");
             }
             pairs.push((key, self.value(depth + 1)?));
-            self.separator(b'}', "',' or '}' is expected")?;
+            self.separator(b'}', "expected ',' or '}'")?;
         }
     }
 
-    /// What stands between values, or the end of them, which stays.
+    /// Skips the separator between values; stops before the end character.
     fn separator(&mut self, end: u8, expected: &str) -> Result<(), String> {
         self.blanks();
         if !self.takes(b',') {
@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
         }
         self.blanks();
         match self.is_jsonb && self.peek() == Some(end) {
-            true => self.fails("a value is expected"),
+            true => self.fails("expected a value"),
             false => Ok(()),
         }
     }
@@ -166,15 +166,15 @@ impl<'a> Parser<'a> {
         let leads_with_zero = self.peek() == Some(b'0');
         let whole = digits(self);
         if whole == 0 || (leads_with_zero && whole > 1) {
-            return self.fails("a number is expected");
+            return self.fails("expected a number");
         }
         if self.takes(b'.') && digits(self) == 0 {
-            return self.fails("a digit is expected");
+            return self.fails("expected a digit");
         }
         if self.takes(b'e') || self.takes(b'E') {
             let _sign = self.takes(b'+') || self.takes(b'-');
             if digits(self) == 0 {
-                return self.fails("a digit is expected");
+                return self.fails("expected a digit");
             }
         }
         Ok(Json::Number(&self.text[start..self.at]))
@@ -187,7 +187,7 @@ impl<'a> Parser<'a> {
         let mut from = start;
         loop {
             match self.peek() {
-                None => return self.fails("a string does not end"),
+                None => return self.fails("unterminated string"),
                 Some(b'"') => break,
                 Some(b'\\') => {
                     let text = owned.get_or_insert_default();
@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The character that is written with a backslash.
+    /// Parses an escaped character.
     fn escaped(&mut self) -> Result<char, String> {
         self.at += 2;
         Ok(match self.text.as_bytes().get(self.at - 1) {
@@ -236,12 +236,12 @@ impl<'a> Parser<'a> {
                 self.has_zero = code == 0 && self.is_jsonb;
                 match char::from_u32(code).filter(|_| !self.has_zero) {
                     Some(one) => one,
-                    None => return self.fails("half of a surrogate pair"),
+                    None => return self.fails("unpaired surrogate"),
                 }
             }
             _ => {
                 self.at = (self.at - 1).min(self.text.len());
-                return self.fails("an escape that is not known");
+                return self.fails("unknown escape");
             }
         })
     }
@@ -257,7 +257,7 @@ impl<'a> Parser<'a> {
                 self.at += 4;
                 Ok(code)
             }
-            None => self.fails("four hexadecimal digits are expected"),
+            None => self.fails("expected four hexadecimal digits"),
         }
     }
 }
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_malformed_is_an_error_with_its_place() {
+    fn malformed_json_is_an_error_with_its_position() {
         for text in [
             "",
             " ",

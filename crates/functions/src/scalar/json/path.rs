@@ -1,4 +1,4 @@
-//! Paths into JSON: `$.a[0]`, `/a/0`, the name of a key, or the number of an element.
+//! JSON paths: `$.a[0]`, `/a/0`, the name of a key, or the number of an element.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::value::Json;
 #[derive(Clone, Debug, PartialEq)]
 enum Step<'a> {
     Key(Cow<'a, str>),
-    /// From the end on where it is negative.
+    /// Counted from the end if negative.
     Index(i64),
     /// A key or the number of an element: in `/a/0`.
     KeyOrIndex(Cow<'a, str>),
@@ -16,7 +16,7 @@ enum Step<'a> {
     EachItem,
     /// At any depth.
     Deep,
-    /// An element that is not there: `[#]`.
+    /// A nonexistent element: `[#]`.
     Nowhere,
 }
 
@@ -25,7 +25,7 @@ enum Step<'a> {
 pub(super) struct Path<'a>(Vec<Step<'a>>);
 
 impl<'a> Path<'a> {
-    /// The element of this number.
+    /// A path to the element with this number.
     pub(super) fn index(at: i64) -> Self {
         Self(vec![Step::Index(at)])
     }
@@ -41,25 +41,25 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Whether it may find several values.
+    /// Whether it may match several values.
     pub(super) fn finds_many(&self) -> bool {
         self.0.iter().any(|step| matches!(step, Step::EachKey | Step::EachItem | Step::Deep))
     }
 
-    /// What it finds, in the order of the text.
+    /// Returns all matches, in the order of the text.
     pub(super) fn find<'j, 'b>(&self, value: &'j Json<'b>) -> Vec<&'j Json<'b>> {
         let mut found = Vec::new();
         walk(value, &self.0, &mut found);
         found
     }
 
-    /// The first that it finds.
+    /// Returns the first match.
     pub(super) fn first<'j, 'b>(&self, value: &'j Json<'b>) -> Option<&'j Json<'b>> {
         self.find(value).into_iter().next()
     }
 }
 
-/// A name of a pointer, with ~1 for / and ~0 for ~ (RFC 6901).
+/// Decodes a name in a pointer, with ~1 for / and ~0 for ~ (RFC 6901).
 fn pointer(name: &str) -> Step<'_> {
     match name.contains('~') {
         true => Step::KeyOrIndex(Cow::Owned(name.replace("~1", "/").replace("~0", "~"))),
@@ -67,7 +67,7 @@ fn pointer(name: &str) -> Step<'_> {
     }
 }
 
-/// What follows `$`.
+/// Parses what follows `$`.
 fn jsonpath(mut rest: &str) -> Option<Path<'_>> {
     let mut steps = Vec::new();
     while let Some(first) = rest.chars().next() {

@@ -1,4 +1,4 @@
-//! JSON as values of SQL: `json_transform('{"a": 1}', '{"a": "INTEGER"}')`.
+//! JSON to SQL values: `json_transform('{"a": 1}', '{"a": "INTEGER"}')`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::extract::parsed;
 use super::parse::parse;
 use super::value::Json;
 
-/// The type that a structure names.
+/// Returns the type that a structure describes.
 fn type_of(structure: &Json<'_>) -> Result<DataType> {
     Ok(match structure {
         Json::Text(name) => named(name)?,
@@ -59,7 +59,7 @@ fn named(name: &str) -> Result<DataType> {
     })
 }
 
-/// The values as an array of a type.
+/// Builds an array of a type from the values.
 fn array(values: &[Option<&Json<'_>>], wanted: &DataType, strict: bool) -> Result<ArrayRef> {
     match wanted {
         DataType::List(field) => {
@@ -112,11 +112,11 @@ fn array(values: &[Option<&Json<'_>>], wanted: &DataType, strict: bool) -> Resul
     }
 }
 
-/// NULL for what is not as the structure says, or an error.
+/// Returns NULL for a value that does not match the structure, or an error.
 fn mismatch<T>(value: Option<&Json<'_>>, wanted: &str, strict: bool) -> Result<Option<T>> {
     match value {
         Some(value) if strict && !matches!(value, Json::Null) => {
-            datafusion::common::exec_err!("{wanted} is expected, not {}", value.type_name())
+            datafusion::common::exec_err!("expected {wanted}, found {}", value.type_name())
         }
         _ => Ok(None),
     }
@@ -153,7 +153,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "json_transform",
         aliases: &["from_json"],
         arguments: "json, structure",
-        about: "JSON as structs, lists and values of the types that a structure names; NULL for what is not of its type.",
+        about: "JSON as structs, lists and values of the types that a structure names; NULL for values of other types.",
         example: "json_transform('{\"a\": 1}', '{\"a\": \"INTEGER\"}')",
         takes: TWO,
         gives: as_structure,
@@ -164,7 +164,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "json_transform_strict",
         aliases: &["from_json_strict"],
         arguments: "json, structure",
-        about: "As json_transform, but an error for what is not of its type.",
+        about: "Like json_transform, but an error for values of other types.",
         example: "json_transform_strict('{\"a\": 1}', '{\"a\": \"INTEGER\"}')",
         takes: TWO,
         gives: as_structure,

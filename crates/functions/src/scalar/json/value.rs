@@ -1,27 +1,27 @@
-//! A parsed text, and the text of a value.
+//! A parsed JSON text, and the text of a value.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-/// Why a text is not JSONB, or a value cannot become another one: SQLSTATE and message.
+/// Why a text is not JSONB, or a value cannot be changed: SQLSTATE and message.
 pub(super) type JsonFailure = (&'static str, String);
 
-/// A value of JSON.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Json<'a> {
     Null,
     Flag(bool),
-    /// As it is written.
+    /// The digits as written.
     Number(&'a str),
     Text(Cow<'a, str>),
     List(Vec<Json<'a>>),
-    /// In the order of the text, keys that are there twice too.
+    /// In the order of the text, including duplicate keys.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
 impl Json<'_> {
-    /// Its type, by the names of DuckDB.
+    /// Returns DuckDB's name of its type.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "NULL",
@@ -35,7 +35,7 @@ impl Json<'_> {
         }
     }
 
-    /// Writes it without blanks.
+    /// Writes the value without blanks.
     pub(super) fn write(&self, out: &mut String) {
         match self {
             Self::Null => out.push_str("null"),
@@ -67,7 +67,7 @@ impl Json<'_> {
         }
     }
 
-    /// Writes it with a line for each value.
+    /// Writes the value with one line per value.
     pub(super) fn write_lines(&self, depth: usize, out: &mut String) {
         let indent = |depth: usize, out: &mut String| {
             out.push('\n');
@@ -104,7 +104,7 @@ impl Json<'_> {
         }
     }
 
-    /// Its text where it is one, else as it is written; none for null.
+    /// Returns a string's text, or any other value as JSON; None for null.
     pub(super) fn write_text(&self, out: &mut String) -> bool {
         match self {
             Self::Null => return false,
@@ -114,8 +114,8 @@ impl Json<'_> {
         true
     }
 
-    /// The value at the end of these keys and numbers of elements, which count from the end where they are negative.
-    /// Of keys that are there twice the last one under which the rest is found.
+    /// Returns the value at these keys and indices; negative indices count from the end. Of
+    /// duplicate keys, uses the last one that contains the rest of the path.
     pub(super) fn at_steps(&self, steps: &[Option<&str>]) -> Option<&Self> {
         let Some((step, rest)) = steps.split_first() else { return Some(self) };
         let step = (*step)?;
@@ -130,7 +130,7 @@ impl Json<'_> {
         item?.at_steps(rest)
     }
 
-    /// Its type, by the names of PostgreSQL.
+    /// Returns PostgreSQL's name of its type.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -142,12 +142,12 @@ impl Json<'_> {
         }
     }
 
-    /// The value of the last key of this name.
+    /// Returns the value of the last key with this name.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         self.all_of(key).next()
     }
 
-    /// The values of all keys of this name, the last one first.
+    /// Returns the values of all keys with this name, the last one first.
     fn all_of(&self, key: &str) -> impl Iterator<Item = &Self> {
         let pairs = match self {
             Self::Object(pairs) => pairs.as_slice(),
@@ -157,7 +157,7 @@ impl Json<'_> {
     }
 }
 
-/// Writes a number: with the fewest digits where a double holds it, else as it is.
+/// Writes a number: with the fewest digits if a double represents it, otherwise unchanged.
 fn write_number(number: &str, out: &mut String) {
     let is_whole = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     match number.parse::<f64>() {
@@ -166,7 +166,7 @@ fn write_number(number: &str, out: &mut String) {
     }
 }
 
-/// Writes a double: without an exponent from 1e-6 to 1e21, with a digit behind the point.
+/// Writes a double: without an exponent from 1e-6 to 1e21, with at least one fraction digit.
 pub(super) fn write_double(value: f64, out: &mut String) {
     let size = value.abs();
     let start = out.len();
@@ -185,7 +185,7 @@ pub(super) fn write_double(value: f64, out: &mut String) {
     }
 }
 
-/// Writes a text between quotes.
+/// Writes a quoted string.
 pub(super) fn quote(text: &str, out: &mut String) {
     out.push('"');
     let mut from = 0;
@@ -212,12 +212,12 @@ pub(super) fn quote(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// How keys of JSONB are ordered: shorter ones first.
+/// JSONB's order of keys: shorter ones first.
 fn key_order(left: &str, right: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| left.cmp(right))
 }
 
-/// Brings keys into the order of JSONB; the last of equal ones stays.
+/// Sorts keys in JSONB's order; of equal ones the last stays.
 pub(super) fn order_keys<'a>(pairs: &mut Vec<(Cow<'a, str>, Json<'a>)>) {
     let rises = |pair: &[(Cow<'a, str>, Json<'a>)]| key_order(&pair[0].0, &pair[1].0).is_lt();
     if pairs.windows(2).all(rises) {

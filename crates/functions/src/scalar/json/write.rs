@@ -1,4 +1,4 @@
-//! Values of SQL as JSON.
+//! SQL values to JSON.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::value::{quote, write_double};
 use crate::failure::FunctionFailure;
 use crate::temporal::temporal_texts;
 
-/// Whether what is written becomes JSONB, whose numbers keep the places that they are printed with.
+/// Whether the output becomes JSONB, whose numbers keep their printed scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JsonForm {
     Json,
     Jsonb,
 }
 
-/// The values of a column, and how each of them is written.
+/// A column's values and how to write them.
 pub(super) enum Column {
     Null,
     /// Text that is JSON.
@@ -30,9 +30,9 @@ pub(super) enum Column {
     Text(ArrayRef),
     Flag(ArrayRef),
     Double(ArrayRef),
-    /// Digits, as they are printed.
+    /// Digits as printed.
     Digits(ArrayRef),
-    /// Anything else, as it is printed, in quotes.
+    /// Anything else, as printed, in quotes.
     Printed(ArrayRef),
     List(ArrayRef, Box<Column>),
     Struct(ArrayRef, Vec<(String, Column)>),
@@ -40,7 +40,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    pub(super) fn of(array: &ArrayRef, is_json: bool) -> Result<Self> {
+    pub(super) fn try_from_array(array: &ArrayRef, is_json: bool) -> Result<Self> {
         Ok(match array.data_type() {
             DataType::Null => Self::Null,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
@@ -50,23 +50,26 @@ impl Column {
             DataType::Boolean => Self::Flag(array.clone()),
             DataType::Float16 | DataType::Float32 | DataType::Float64 => {
                 Self::Double(match array.data_type() {
-                    // By its own digits: 0.1::REAL is 0.1.
+                    // With its own digits: 0.1::REAL is 0.1.
                     DataType::Float32 => cast(&cast(array, &DataType::Utf8)?, &DataType::Float64)?,
                     _ => cast(array, &DataType::Float64)?,
                 })
             }
             number if number.is_numeric() => Self::Digits(cast(array, &DataType::Utf8)?),
             DataType::List(_) => {
-                let items = Self::of(array.as_list::<i32>().values(), is_json)?;
+                let items = Self::try_from_array(array.as_list::<i32>().values(), is_json)?;
                 Self::List(array.clone(), Box::new(items))
             }
             DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
-                return Self::of(&cast(array, &DataType::List(field.clone()))?, is_json);
+                return Self::try_from_array(
+                    &cast(array, &DataType::List(field.clone()))?,
+                    is_json,
+                );
             }
             DataType::Struct(fields) => {
                 let columns = array.as_struct().columns();
                 let pairs = fields.iter().zip(columns).map(|(field, column)| {
-                    Ok((field.name().clone(), Self::of(column, is_json_field(field))?))
+                    Ok((field.name().clone(), Self::try_from_array(column, is_json_field(field))?))
                 });
                 Self::Struct(array.clone(), pairs.collect::<Result<Vec<_>>>()?)
             }
@@ -76,16 +79,18 @@ impl Column {
                     DataType::Struct(fields) => fields.get(at).is_some_and(|of| is_json_field(of)),
                     _ => false,
                 };
-                let keys = Self::of(map.keys(), is_json(0))?;
-                let values = Self::of(map.values(), is_json(1))?;
+                let keys = Self::try_from_array(map.keys(), is_json(0))?;
+                let values = Self::try_from_array(map.values(), is_json(1))?;
                 Self::Map(array.clone(), Box::new(keys), Box::new(values))
             }
-            DataType::Dictionary(_, value) => return Self::of(&cast(array, value)?, is_json),
+            DataType::Dictionary(_, value) => {
+                return Self::try_from_array(&cast(array, value)?, is_json);
+            }
             _ => Self::Printed(printed(array)?),
         })
     }
 
-    /// The values, where one may be NULL.
+    /// Returns the array, if its values may be NULL.
     fn array(&self) -> Option<&ArrayRef> {
         match self {
             Self::Null => None,
@@ -123,7 +128,7 @@ impl Column {
             Self::Double(doubles) => {
                 let value = doubles.as_primitive::<Float64Type>().value(row);
                 match form {
-                    // JSON has no numbers for these.
+                    // JSON cannot represent these as numbers.
                     _ if !value.is_finite() => {
                         out.push('"');
                         write_double(value, out);
@@ -159,7 +164,7 @@ impl Column {
         Ok(())
     }
 
-    /// Writes the value of a row as a key of an object; `false` where it is NULL.
+    /// Writes the value of a row as an object key; returns `false` for NULL.
     pub(super) fn write_key(&self, row: usize, out: &mut String) -> Result<bool> {
         if self.is_null(row) {
             return Ok(false);
@@ -171,7 +176,7 @@ impl Column {
             other => {
                 let mut text = String::new();
                 other.write(row, JsonForm::Jsonb, &mut text)?;
-                // NaN and the infinities have quotes already.
+                // NaN and the infinities are already quoted.
                 match matches!(other, Self::Double(_)) && text.starts_with('"') {
                     true => out.push_str(&text),
                     false => quote(&text, out),
@@ -182,7 +187,7 @@ impl Column {
     }
 }
 
-/// Writes values between brackets, with commas between them.
+/// Writes comma-separated values between brackets.
 fn listed<T>(
     [open, close]: [char; 2],
     values: impl IntoIterator<Item = T>,
@@ -215,7 +220,7 @@ fn write_json(text: &str, form: JsonForm, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Dates, times, intervals and bytes as PostgreSQL writes them in JSON.
+/// Writes dates, times, intervals and bytes as PostgreSQL does in JSON.
 fn printed(array: &ArrayRef) -> Result<ArrayRef> {
     let data_type = array.data_type();
     if data_type.is_binary() {
@@ -241,7 +246,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// `2024-01-02 03:04:05+01` as `2024-01-02T03:04:05+01:00`, by ISO 8601; `infinity` and `BC` stay.
+/// Converts `2024-01-02 03:04:05+01` to ISO 8601, `2024-01-02T03:04:05+01:00`; `infinity` and `BC` stay.
 fn moment(text: &str) -> String {
     let Some((date, rest)) = text.split_once(' ') else { return text.to_owned() };
     let (time, era) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));

@@ -1,4 +1,4 @@
-//! Aggregates of the elements of lists: `list_sum`, `list_aggregate(list, 'median')`.
+//! Aggregates over list elements: `list_sum`, `list_aggregate(list, 'median')`.
 //!
 //! Each list is a group of the aggregate.
 
@@ -22,7 +22,7 @@ use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes};
 use crate::scalar::text::texts::entry;
 
-/// All aggregates, by their names and the other ones.
+/// All aggregates by name and alias.
 static AGGREGATES: LazyLock<HashMap<String, Arc<AggregateUDF>>> = LazyLock::new(|| {
     let mut all = HashMap::new();
     for function in all_default_aggregate_functions().into_iter().chain(crate::aggregates()) {
@@ -47,7 +47,7 @@ fn aggregate(name: &str) -> Result<&'static Arc<AggregateUDF>> {
 fn item(list: &DataType) -> Result<DataType> {
     match list {
         DataType::List(item) => Ok(item.data_type().clone()),
-        _ => plan_err!("a list is expected"),
+        _ => plan_err!("expected a list"),
     }
 }
 
@@ -55,14 +55,14 @@ fn fields(types: impl IntoIterator<Item = DataType>) -> Vec<FieldRef> {
     types.into_iter().map(|of| Arc::new(Field::new("item", of, true))).collect()
 }
 
-/// The type of the result of an aggregate over these.
+/// Returns an aggregate's result type over these elements.
 fn result_type(name: &str, types: Vec<DataType>) -> Result<DataType> {
     let function = aggregate(name)?;
     let coerced = fields_with_udf(&fields(types), function.as_ref())?;
     Ok(function.return_field(&coerced)?.data_type().clone())
 }
 
-/// The aggregate of each list; `more` are its other arguments.
+/// Aggregates each list; `more` are additional arguments.
 fn aggregated(call: &Call, name: &str, more: &[ScalarValue]) -> Result<ArrayRef> {
     let function = aggregate(name)?;
     let lists = &call.arrays[0];
@@ -99,7 +99,7 @@ fn aggregated(call: &Call, name: &str, more: &[ScalarValue]) -> Result<ArrayRef>
                 datafusion::arrow::datatypes::UInt64Type,
             >(&rows);
             let rows: Vec<usize> = rows.values().iter().map(|&row| row as usize).collect();
-            // With a filter the aggregate looks which groups have values: an empty list has none.
+            // With a filter the aggregate tracks which groups have values: an empty list has none.
             let all = BooleanArray::from(vec![true; rows.len()]);
             groups.update_batch(&inputs, &rows, Some(&all), call.rows)?;
             groups.evaluate(EmitTo::All)?
@@ -111,7 +111,7 @@ fn aggregated(call: &Call, name: &str, more: &[ScalarValue]) -> Result<ArrayRef>
     Ok(datafusion::arrow::compute::cast(&results, &call.result)?)
 }
 
-/// List by list, where the aggregate does not know groups.
+/// Aggregates list by list, if the aggregate does not support groups.
 fn each(
     call: &Call,
     expr: &datafusion::physical_expr::aggregate::AggregateFunctionExpr,

@@ -1,4 +1,4 @@
-//! PostgreSQL's functions of arrays that DuckDB has in no form, and of how many arguments are NULL.
+//! PostgreSQL's array functions that DuckDB lacks, and functions that count NULL arguments.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, as_first};
 use crate::scalar::text::texts::entry;
 
-/// Most elements that a call of array_fill makes for a batch.
+/// Maximum number of elements that array_fill creates in a batch.
 const FILLED_MAX: usize = 1 << 24;
 
 fn trim_array(call: &Call) -> Result<ArrayRef> {
@@ -56,7 +56,7 @@ fn array_fill(call: &Call) -> Result<ArrayRef> {
                 return call.fails_as("22004", "dimension values cannot be null");
             }
             1 => usize::try_from(size.value(0)).unwrap_or(0),
-            _ => return call.fails("lists of one dimension are filled"),
+            _ => return call.fails("only lists with one dimension are supported"),
         };
         if places.len() + length > FILLED_MAX {
             return call.fails_as("54000", "the list would be too large");
@@ -68,14 +68,14 @@ fn array_fill(call: &Call) -> Result<ArrayRef> {
     listed(call, values, lengths, there)
 }
 
-/// Lists of such lengths out of these values.
+/// Builds lists of these lengths from the values.
 fn listed(
     call: &Call,
     values: ArrayRef,
     lengths: Vec<usize>,
     there: Vec<bool>,
 ) -> Result<ArrayRef> {
-    let DataType::List(field) = &call.result else { return call.fails("a list is expected") };
+    let DataType::List(field) = &call.result else { return call.fails("expected a list") };
     let (offsets, nulls) = (OffsetBuffer::from_lengths(lengths), NullBuffer::from(there));
     Ok(Arc::new(ListArray::try_new(Arc::clone(field), offsets, values, Some(nulls))?))
 }
@@ -91,7 +91,7 @@ fn integer(_: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
     Ok(DataType::Int32)
 }
 
-/// How many arguments of a row are NULL, or are not.
+/// Counts the arguments of a row that are NULL, or that are not.
 fn count_nulls(call: &Call, null: bool) -> Result<ArrayRef> {
     let nulls: Vec<_> = call.arrays.iter().map(|array| array.logical_nulls()).collect();
     let is_null =
@@ -104,7 +104,7 @@ fn count_nulls(call: &Call, null: bool) -> Result<ArrayRef> {
 
 pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[
     entry!("trim_array" [], "list, count", &[Arguments::Are(&[Takes::List, Takes::Whole])], as_first,
-        "A list without so many of its last elements.", "trim_array([1, 2, 3], 2) = [1]", trim_array),
+        "A list without this many of its last elements.", "trim_array([1, 2, 3], 2) = [1]", trim_array),
     entry!("array_fill" [], "value, sizes", &[Arguments::Are(&[Takes::Any, Takes::List])], list_of_first,
         "A list of copies of a value, as many as the list of one size says.",
         "array_fill(7, [3]) = [7, 7, 7]", array_fill),

@@ -1,4 +1,4 @@
-//! Lists: elements picked, ordered, compared.
+//! Lists: selecting, sorting and comparing elements.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -31,12 +31,12 @@ fn range(list: &ListArray, row: usize) -> Range<usize> {
     list.value_offsets()[row] as usize..list.value_offsets()[row + 1] as usize
 }
 
-/// Elements as keys that compare as SQL orders values.
+/// Converts elements to keys that compare like SQL values.
 fn keys(values: &ArrayRef, options: SortOptions) -> Result<Rows> {
     Ok(measured_rows(values, options)?)
 }
 
-/// Lists of values of an array at the places that are picked for each row.
+/// Builds lists from the elements selected for each row.
 fn picked(
     call: &Call,
     values: &ArrayRef,
@@ -56,7 +56,7 @@ fn picked(
     Ok(cast(&lists, &call.result)?)
 }
 
-/// ASC or DESC, NULLS FIRST or NULLS LAST, as the arguments of a row say.
+/// Reads ASC or DESC, and NULLS FIRST or NULLS LAST, from a row's arguments.
 fn order(call: &Call, row: usize, reversed: bool) -> Result<SortOptions> {
     let said = |at: usize| {
         (at < call.count()).then(|| call.text(at).value(row).trim().to_ascii_uppercase())
@@ -81,7 +81,7 @@ fn order(call: &Call, row: usize, reversed: bool) -> Result<SortOptions> {
     Ok(SortOptions { descending, nulls_first })
 }
 
-/// The places of a row's elements in their order, by keys that are made once for each order.
+/// Sorts the indices of a row's elements, by keys that are built once for each order.
 fn sorted(call: &Call, reversed: bool) -> Result<impl Fn(usize) -> Result<Vec<usize>>> {
     let list = call.list(0);
     let mut orders: HashMap<(bool, bool), Rows> = HashMap::new();
@@ -108,7 +108,7 @@ fn list_sort(call: &Call, reversed: bool) -> Result<ArrayRef> {
     picked(call, call.list(0).values(), sorted(call, reversed)?)
 }
 
-/// The numbers of the elements in their order.
+/// Returns the sorted element numbers.
 fn grade_up(call: &Call) -> Result<ArrayRef> {
     let (list, sorted) = (call.list(0), sorted(call, false)?);
     let numbers: Vec<i64> = (0..call.rows)
@@ -128,7 +128,7 @@ fn grade_up(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// The places of different elements of a row that are not NULL, in their order.
+/// Returns the indices of a row's distinct non-null elements, in order.
 fn distinct(list: &ListArray, keys: &Rows, row: usize) -> Vec<usize> {
     let mut seen = HashSet::new();
     let places = range(list, row).filter(|at| list.values().is_valid(*at));
@@ -221,7 +221,7 @@ fn cosine_similarity(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Whether a text has another one in it, or a list an element.
+/// Whether a text contains another one, or a list contains an element.
 fn contains(call: &Call) -> Result<ArrayRef> {
     if let DataType::Utf8 = call.arrays[0].data_type() {
         let found = datafusion::arrow::compute::contains(call.text(0), call.text(1))?;
@@ -237,7 +237,7 @@ fn contains(call: &Call) -> Result<ArrayRef> {
 fn same_item(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
     match given.first() {
         Some(list @ DataType::List(_)) => Ok(list.clone()),
-        _ => plan_err!("a list is expected"),
+        _ => plan_err!("expected a list"),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::scalar::text::texts::entry;
 fn fields(data_type: &DataType) -> Result<&Fields> {
     match data_type {
         DataType::Struct(fields) => Ok(fields),
-        _ => plan_err!("a struct is expected"),
+        _ => plan_err!("expected a struct"),
     }
 }
 
@@ -28,7 +28,7 @@ fn constant_text(value: Option<&ScalarValue>) -> Option<&str> {
     value.and_then(|value| value.try_as_str().flatten())
 }
 
-/// The field that a constant names or numbers.
+/// Returns the field that a constant names or numbers.
 fn field<'a>(
     given: &'a [DataType],
     constant: Option<&ScalarValue>,
@@ -67,7 +67,7 @@ fn struct_extract(call: &Call) -> Result<ArrayRef> {
     }
 }
 
-/// The fields of a struct with others after them or in their place, by the names that constants have.
+/// Adds or replaces fields of a struct, named by constants.
 fn changed(
     given: &[DataType],
     constants: &[Option<&ScalarValue>],
@@ -146,7 +146,7 @@ fn struct_keys(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Keys and values of a map's type.
+/// Returns the key and value types of a map type.
 fn pair(map: &DataType) -> Result<(&FieldRef, &FieldRef)> {
     if let DataType::Map(entries, _) = map
         && let DataType::Struct(fields) = entries.data_type()
@@ -154,10 +154,10 @@ fn pair(map: &DataType) -> Result<(&FieldRef, &FieldRef)> {
     {
         return Ok((key, value));
     }
-    plan_err!("a map is expected")
+    plan_err!("expected a map")
 }
 
-/// Whether a type is that of a map which is not always NULL.
+/// Whether a type is a map that is not always NULL.
 fn has_keys(map: &DataType) -> bool {
     pair(map).is_ok_and(|(key, _)| !key.data_type().is_null())
 }
@@ -167,7 +167,7 @@ fn keys_of(values: &ArrayRef) -> Result<Rows> {
     Ok(RowConverter::new(vec![field])?.convert_columns(std::slice::from_ref(values))?)
 }
 
-/// Values of a map and others as keys that are compared, in the type in which SQL compares them.
+/// Converts the keys or values of a map and other values to comparable keys of their common type.
 fn compared(there: &ArrayRef, wanted: &ArrayRef) -> Result<(Rows, Rows)> {
     let common = comparison_coercion(there.data_type(), wanted.data_type());
     let common = common.unwrap_or_else(|| there.data_type().clone());
@@ -176,7 +176,7 @@ fn compared(there: &ArrayRef, wanted: &ArrayRef) -> Result<(Rows, Rows)> {
     Ok((keys(there)?, keys(wanted)?))
 }
 
-/// The place of the entry that an argument has as its key (0) or value (1), if there is one.
+/// Returns the index of the entry whose key (0) or value (1) equals an argument, if any.
 fn find(call: &Call, part: usize) -> Result<Vec<Option<u32>>> {
     let maps = call.arrays[0].as_map();
     let inside = maps.entries().column(part);
@@ -207,14 +207,14 @@ fn map_extract_value(call: &Call) -> Result<ArrayRef> {
     Ok(take(values, &UInt32Array::from(find(call, 0)?), None)?)
 }
 
-/// The value of a key in a list, which is empty where the map has none.
+/// Returns the value of a key as a list, which is empty if the map lacks the key.
 fn map_extract(call: &Call) -> Result<ArrayRef> {
     let maps = call.arrays[0].as_map();
     let found = find(call, 0)?;
     let offsets = OffsetBuffer::from_lengths(found.iter().map(|at| usize::from(at.is_some())));
     let places: UInt32Array = found.into_iter().flatten().map(Some).collect();
     let values = take(maps.values(), &places, None)?;
-    let DataType::List(item) = &call.result else { return plan_err!("a list is expected") };
+    let DataType::List(item) = &call.result else { return plan_err!("expected a list") };
     Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, values, maps.nulls().cloned())?))
 }
 
@@ -227,7 +227,7 @@ fn map_contains_entry(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// A map of the entries at these places of keys and values, checked.
+/// Builds a map from the selected keys and values, and checks it.
 fn mapped(
     call: &Call,
     (keys, values): (ArrayRef, ArrayRef),
@@ -249,7 +249,7 @@ fn mapped(
     let (key, value) = pair(&call.result)?;
     let keys = cast(&keys, key.data_type())?;
     let values = cast(&values, value.data_type())?;
-    let DataType::Map(entries, _) = &call.result else { return plan_err!("a map is expected") };
+    let DataType::Map(entries, _) = &call.result else { return plan_err!("expected a map") };
     let inside =
         StructArray::try_new(fields(entries.data_type())?.clone(), vec![keys, values], None)?;
     let offsets = OffsetBuffer::from_lengths(lengths);
@@ -291,7 +291,7 @@ fn entries_type(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataTy
     plan_err!("map_from_entries expects a list of structs with a key and a value")
 }
 
-/// Maps one after the other; the last value of a key counts, at the place of the first.
+/// Concatenates maps; a key keeps its first position and gets its last value.
 fn map_concat(call: &Call) -> Result<ArrayRef> {
     let (key, value) = pair(&call.result)?;
     let part = |at: usize, to: &DataType| -> Result<ArrayRef> {
@@ -363,14 +363,14 @@ pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[
         flag, "Whether a map has a key with this value.", "map_contains_entry(MAP {'a': 1}, 'a', 1)",
         map_contains_entry),
     entry!("map_extract_value" [], "map, key", MAP_AND_ANY, |given, _| Ok(pair(&given[0])?.1.data_type().clone()),
-        "The value of a key; NULL where the map has none.", "map_extract_value(MAP {'a': 1}, 'a') = 1",
+        "The value of a key; NULL if the map lacks it.", "map_extract_value(MAP {'a': 1}, 'a') = 1",
         map_extract_value),
     entry!(
         "map_extract"["element_at"],
         "map, key",
         MAP_AND_ANY,
         |given, _| Ok(DataType::new_list(pair(&given[0])?.1.data_type().clone(), true)),
-        "The value of a key as a list, which is empty where the map has none.",
+        "The value of a key as a list, which is empty if the map lacks it.",
         "map_extract(MAP {'a': 1}, 'a') = [1]",
         map_extract
     ),

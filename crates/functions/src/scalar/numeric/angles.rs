@@ -18,7 +18,7 @@ fn of_angles(call: &Call, of: impl Fn(f64) -> f64) -> Result<ArrayRef> {
     })
 }
 
-/// The angle whose sine or cosine a number from -1 to 1 is.
+/// Returns the angle with this sine or cosine, from -1 to 1.
 fn of_ratios(call: &Call, of: impl Fn(f64) -> f64) -> Result<ArrayRef> {
     let values = call.double(0);
     call.doubles(|row| match values.value(row) {
@@ -68,7 +68,7 @@ fn cotangent(degrees: f64) -> f64 {
     }
 }
 
-/// The angle whose sine a number is.
+/// Returns the angle with this sine.
 fn arc_sine(ratio: f64) -> f64 {
     match ratio.abs() {
         0.5 => 30.0_f64.copysign(ratio),

@@ -1,4 +1,4 @@
-//! Numbers and texts as DECIMAL with the digits that they have: the cast to NUMERIC without digits.
+//! Casts numbers and texts to NUMERIC without a scale: DECIMAL with the digits that they have.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,27 +14,27 @@ use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes};
 use crate::sql_name;
 
-/// Digits behind the point of a value whose type does not tell how many it has; 22 stay before it.
+/// Fraction digits of a value whose type does not define them; 22 digits remain before the point.
 pub const UNTOLD_SCALE: i8 = 16;
 
-/// Digits of a float that are its own for sure, as PostgreSQL takes them.
+/// Digits of a float that are significant, as in PostgreSQL.
 const DOUBLE_DIGITS: usize = 15;
 const REAL_DIGITS: usize = 6;
 
-/// Most zeros that an exponent stands for: those of a float.
+/// Maximum number of zeros that an exponent adds: those of a float.
 const EXPONENT_MAX: u32 = 400;
 
-/// A number as it is written.
+/// A decimal number in text form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenNumber {
     is_negative: bool,
-    /// All digits, those behind the point at the end.
+    /// All digits, those after the point at the end.
     digits: String,
     behind: usize,
 }
 
 impl WrittenNumber {
-    /// The number that a text is, without an exponent; none where it is not a finite number.
+    /// Parses a text and expands its exponent; None unless it is a finite number.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -58,17 +58,17 @@ impl WrittenNumber {
         Some(Self { is_negative: text.starts_with('-'), digits, behind })
     }
 
-    /// How many digits it has before the point, zeros at the start apart, and how many behind it.
+    /// Returns the number of digits before the point, without leading zeros, and after it.
     pub fn places(&self) -> (usize, usize) {
         (self.whole().len(), self.behind)
     }
 
-    /// Whether it is below zero.
+    /// Whether it is negative.
     pub fn is_negative(&self) -> bool {
         self.is_negative && self.digits.bytes().any(|digit| digit != b'0')
     }
 
-    /// Which of two numbers is further from zero.
+    /// Compares absolute values.
     pub fn compare_sizes(&self, other: &Self) -> Ordering {
         let width = self.behind.max(other.behind);
         let padded = |number: &Self| {
@@ -94,7 +94,7 @@ impl fmt::Display for WrittenNumber {
     }
 }
 
-/// A decimal of the digits that a type has.
+/// Casts to a decimal with the digits of a type.
 fn gives(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
     use DataType::{Decimal128, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
     let untold = Decimal128(DECIMAL128_MAX_PRECISION, UNTOLD_SCALE);
@@ -112,7 +112,7 @@ fn gives(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
     })
 }
 
-/// Texts without exponents, which Arrow does not read.
+/// Expands exponents in texts, which Arrow does not parse.
 fn written<'t>(texts: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
     let plain = texts.map(|text| {
         text.map(|text| match WrittenNumber::parse(text) {
@@ -123,7 +123,7 @@ fn written<'t>(texts: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
     Arc::new(plain.collect::<StringArray>())
 }
 
-/// The digits of floats that are their own.
+/// Returns the significant digits of floats.
 fn floats(values: impl Iterator<Item = Option<f64>>, digits: usize) -> ArrayRef {
     let text = |value: f64| format!("{value:.*e}", digits - 1);
     let texts: Vec<Option<String>> = values.map(|value| value.map(text)).collect();

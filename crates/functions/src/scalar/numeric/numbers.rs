@@ -61,7 +61,7 @@ fn ln_gamma(value: f64) -> f64 {
 fn gamma(call: &Call) -> Result<ArrayRef> {
     of_doubles(call, |value| {
         if value == 0.0 {
-            return call.fails("0 has no value of the gamma function");
+            return call.fails("the gamma function is undefined for 0");
         }
         // Products of integers are exact as long as doubles are.
         if value.fract() == 0.0 && (1.0..=23.0).contains(&value) {
@@ -82,7 +82,7 @@ fn sign(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Bits that are 1, of the width of the type.
+/// Counts the bits that are 1, in the width of the type.
 fn bit_count(call: &Call) -> Result<ArrayRef> {
     let wide = cast(&call.arrays[0], &DataType::Decimal128(38, 0))?;
     let wide = wide.as_primitive::<Decimal128Type>();
@@ -118,7 +118,7 @@ fn lcm(left: i64, right: i64) -> Option<i64> {
     each.checked_mul(right.unsigned_abs()).and_then(|value| i64::try_from(value).ok())
 }
 
-/// The quotient cut off to a whole number.
+/// Divides and truncates to an integer.
 fn div(call: &Call) -> Result<ArrayRef> {
     let by_zero = || FunctionFailure::error("22012", "division by zero".to_owned());
     if call.result == DataType::Int64 {
@@ -140,7 +140,7 @@ fn div(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// In which of so many intervals of the same width between two bounds a number is.
+/// Returns the number of the histogram bucket, of equal width between two bounds, that contains a number.
 fn width_bucket(call: &Call) -> Result<ArrayRef> {
     if call.count() == 2 {
         return bucket_of_list(call);
@@ -163,7 +163,7 @@ fn width_bucket(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// How many of the bounds in a list, which are in order, are not above a number.
+/// Counts the sorted bounds that are not greater than a number.
 fn bucket_of_list(call: &Call) -> Result<ArrayRef> {
     let (values, bounds) = (call.double(0), call.list(1));
     call.wholes(|row| {
@@ -178,7 +178,7 @@ fn bucket_of_list(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// The float next to another one, in the direction of a third.
+/// Returns the float next to another one in the direction of a third.
 fn nextafter(from: f64, to: f64) -> f64 {
     match from.partial_cmp(&to) {
         None => f64::NAN,
@@ -197,7 +197,7 @@ fn half_even(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// The digits behind the point of a decimal: those of its type, or those that are not zeros at its end.
+/// Returns the number of fraction digits of a decimal: of its type, or without trailing zeros.
 fn scale(call: &Call, all: bool) -> Result<ArrayRef> {
     let of_type = match call.arrays[0].data_type() {
         DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => i32::from(*scale).max(0),
@@ -221,7 +221,7 @@ fn scale_gives(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataTyp
         }
         Some(whole) if whole.is_integer() => Ok(DataType::Int32),
         other => plan_err!(
-            "digits behind a point are those of a DECIMAL, not of {}; cast it: scale(1.50::DECIMAL(3,2))",
+            "expected a DECIMAL, found {}; cast it: scale(1.50::DECIMAL(3,2))",
             other.map_or_else(String::new, sql_name)
         ),
     }
@@ -280,22 +280,22 @@ const ALL: &[Entry] = &[
         "number, digits",
         &[Arguments::Are(&[Takes::Double, Takes::Whole])],
         double,
-        "Rounded to so many digits, half to the even digit.",
+        "Rounded to this many digits, half to the even digit.",
         "round_even(2.5, 0) = 2",
         half_even
     ),
     entry!("div" [], "number, number", &[Arguments::Are(&[Takes::Whole, Takes::Whole]), Arguments::Are(&[Takes::Double, Takes::Double])],
-        whole_or_double, "The quotient without what is behind its point.", "div(-7, 2) = -3", div),
+        whole_or_double, "The quotient without its fraction.", "div(-7, 2) = -3", div),
     entry!("width_bucket" [], "x, low, high, count or x, bounds",
         &[Arguments::Are(&[Takes::Double, Takes::Double, Takes::Double, Takes::Whole]),
             Arguments::Are(&[Takes::Double, Takes::Doubles])], whole,
-        "Which of so many intervals between two bounds a number is in, from 1; 0 below and count + 1 above them. Or how many of the bounds in an ordered list are not above it.",
+        "The number, from 1, of the interval that contains a number, of count equal ones between two bounds; 0 below and count + 1 above them. Or the number of bounds in an ordered list that are not above it.",
         "width_bucket(5.35, 0.024, 10.06, 5) = 3", width_bucket),
     entry!("scale" [], "decimal", &[Arguments::Are(&[Takes::Any])], scale_gives,
-        "How many digits the type of a decimal has behind its point.",
+        "The number of fraction digits in a decimal's type.",
         "scale(8.4100::DECIMAL(8,4)) = 4", |call| scale(call, true)),
     entry!("min_scale" [], "decimal", &[Arguments::Are(&[Takes::Any])], scale_gives,
-        "How many digits behind its point a decimal needs.",
+        "The number of fraction digits that a decimal needs.",
         "min_scale(8.4100::DECIMAL(8,4)) = 2", |call| scale(call, false)),
     entry!("isnan" [], "number", DOUBLE, flag, "Whether a number is NaN.", "isnan('nan'::DOUBLE)", |call| {
         let values = call.double(0);

@@ -1,5 +1,5 @@
-//! DataFusion's `round`, whose digits stay a literal: in `round(d, 1)` DataFusion makes `CAST(1 AS Int32)` of them, and until
-//! that is a constant again, the decimal keeps all its digits, in UNION and `coalesce` for good.
+//! DataFusion's `round` with literal digits: DataFusion rewrites `round(d, 1)` with `CAST(1 AS Int32)`, and until
+//! that is a constant again, the decimal keeps its scale, in UNION and `coalesce` permanently.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ struct Rounded {
 }
 
 impl Rounded {
-    /// With the arguments that DataFusion's takes, but for digits of 64 bits.
+    /// Accepts DataFusion's argument types, except 64-bit digits.
     fn new() -> Self {
         let digits = Coercion::new_implicit(
             TypeSignatureClass::Native(logical_int64()),

@@ -1,4 +1,4 @@
-//! DataFusion's `trunc`, whose decimals have the digits that are left, as in PostgreSQL: `trunc(1.9)` is 1.
+//! DataFusion's `trunc`, with the reduced scale of decimals, as in PostgreSQL: `trunc(1.9)` is 1.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Around for Truncated {
     }
 }
 
-/// A decimal type with at most so many digits after the point; none for other types.
+/// Returns the decimal type with at most this many fraction digits; None for other types.
 fn with_digits(of: &DataType, digits: i64) -> Option<DataType> {
     let (precision, scale) = match of {
         DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {

@@ -1,4 +1,4 @@
-//! Strings, their parts and patterns, and values as text.
+//! Strings, substrings, patterns, and formatting.
 
 pub(super) mod patterns;
 pub(super) mod printf;

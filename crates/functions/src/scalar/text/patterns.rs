@@ -1,5 +1,5 @@
-//! Regular expressions by DuckDB's functions, in the syntax of the crate `regex` with the words and options of
-//! PostgreSQL; also within these a point is any letter, and the end of a line.
+//! DuckDB's regular expression functions, in the syntax of the crate `regex` with PostgreSQL's escapes and options;
+//! a dot matches any character, including newline.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::scalar::text::regex_compiled::Compiled;
 use crate::scalar::text::regex_places::Matches;
 use crate::scalar::text::texts::entry;
 
-/// The options that stand at a place, if any.
+/// Reads the options at an argument, if any.
 fn options(call: &Call, at: usize, row: usize) -> &str {
     match call.arrays.get(at) {
         Some(array) if array.data_type() == &DataType::Utf8 => call.text(at).value(row),
@@ -41,7 +41,7 @@ fn globs(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// A pattern of shells as a regular expression; none where a bracket is not closed, which no text matches.
+/// Translates a shell pattern; None if a bracket is not closed, which matches no text.
 fn glob_regex(pattern: &str) -> Option<String> {
     let mut regex = String::with_capacity(pattern.len() * 2);
     let mut letters = pattern.chars();
@@ -57,8 +57,8 @@ fn glob_regex(pattern: &str) -> Option<String> {
     Some(regex)
 }
 
-/// What stands behind an opening bracket, up to the one that closes it. A range from a later letter to an earlier one
-/// has none.
+/// Translates a set after its opening bracket, up to the closing one. A range from a later character to an earlier
+/// one is empty.
 fn bracket(letters: &mut std::str::Chars) -> Option<String> {
     let is_not = letters.as_str().starts_with('!');
     if is_not {
@@ -96,12 +96,12 @@ fn bracket(letters: &mut std::str::Chars) -> Option<String> {
     })
 }
 
-/// A letter of a set as itself.
+/// Escapes a character of a set.
 fn put_letter(letter: char, class: &mut String) {
     class.push_str(&regex::escape(&letter.to_string()));
 }
 
-/// The number of the group that is asked for; one that there is not finds nothing.
+/// Returns the requested group number; a nonexistent group matches nothing.
 fn group(call: &Call, row: usize) -> Result<usize> {
     let group = match call.arrays.get(2) {
         Some(array) if array.data_type() == &DataType::Int64 => call.whole(2).value(row),
@@ -129,7 +129,7 @@ fn extract(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// The groups as the fields of a struct.
+/// Returns the groups as fields of a struct.
 fn extract_named(call: &Call, fields: &Fields) -> Result<ArrayRef> {
     let (texts, patterns) = (call.text(0), call.text(1));
     let compiled = Compiled::default();
@@ -194,8 +194,8 @@ fn split(call: &Call) -> Result<ArrayRef> {
         compiled.with(patterns.value(row), options(call, 2, row), false, |regex| {
             let text = texts.value(row);
             let (mut begin, mut last) = (0, 0);
-            for found in Matches::of(regex, text, Some(0)).map(|found| found.whole) {
-                // As in PostgreSQL: one without a letter separates letters, and nothing at an end or behind another.
+            for found in Matches::new(regex, text, Some(0)).map(|found| found.whole) {
+                // As in PostgreSQL: an empty match separates characters, except at an end or after another match.
                 if found.start() < text.len() && found.end() > last {
                     out.values().append_value(&text[begin..found.start()]);
                     begin = found.end();
@@ -242,7 +242,7 @@ const ALL: &[Entry] = &[
         "Whether a pattern of shells is all of a text, as GLOB asks: * and ? for any characters and one, [a-z] for one of some.",
         "text_glob('abc', 'a*')", globs),
     entry!("string_split_regex" ["str_split_regex", "regexp_split_to_array"], "text, pattern[, options]",
-        MATCHES, texts, "The pieces of a text between what is found.",
+        MATCHES, texts, "The parts of a text between the matches.",
         "string_split_regex('a1b22c', '[0-9]+') = ['a', 'b', 'c']", split),
     entry!("regexp_escape" [], "text", &[Arguments::Are(&[Takes::Text])], text,
         "A text as a regular expression that finds it.", "regexp_escape('a.b') = 'a\\.b'", |call| {

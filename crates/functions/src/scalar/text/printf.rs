@@ -13,10 +13,10 @@ use crate::scalar::entry::{Arguments, Entry, Takes, text};
 use crate::scalar::text::spec::{Spec, Value};
 use crate::temporal::temporal_texts;
 
-/// A piece of a format.
+/// A part of a format.
 enum Piece<'a> {
     Literal(&'a str),
-    /// The argument at this place.
+    /// The argument with this index.
     Value(usize, Spec),
 }
 
@@ -29,7 +29,7 @@ enum Values {
 }
 
 impl Values {
-    fn of(array: &ArrayRef) -> Result<Self> {
+    fn try_from_array(array: &ArrayRef) -> Result<Self> {
         Ok(match array.data_type() {
             DataType::Boolean => Self::Flag(array.clone()),
             integer if integer.is_integer() => {
@@ -53,7 +53,7 @@ impl Values {
     }
 }
 
-/// The pieces of a format of `printf`.
+/// Parses a `printf` format.
 fn percent(format: &str) -> Result<Vec<Piece<'_>>, String> {
     let (mut pieces, mut rest, mut next) = (Vec::new(), format, 0);
     while let Some(at) = rest.find('%') {
@@ -76,7 +76,7 @@ fn percent(format: &str) -> Result<Vec<Piece<'_>>, String> {
     Ok(pieces)
 }
 
-/// The pieces of a format of `format`.
+/// Parses a `format` format.
 fn braces(format: &str) -> Result<Vec<Piece<'_>>, String> {
     let (mut pieces, mut rest, mut next) = (Vec::new(), format, 0);
     while let Some(at) = rest.find(['{', '}']) {
@@ -112,7 +112,7 @@ fn braces(format: &str) -> Result<Vec<Piece<'_>>, String> {
 
 fn run(call: &Call, parse: fn(&str) -> Result<Vec<Piece<'_>>, String>) -> Result<ArrayRef> {
     let formats = call.text(0);
-    let values: Result<Vec<Values>> = call.arrays[1..].iter().map(Values::of).collect();
+    let values: Result<Vec<Values>> = call.arrays[1..].iter().map(Values::try_from_array).collect();
     let values = values?;
     let pieces_of = |format| parse(format).or_else(|why| call.fails(why));
     let first = (0..call.rows).find(|&row| !call.is_null(row));

@@ -1,4 +1,4 @@
-//! Patterns as expressions that are compiled, with the options that SQL has for them.
+//! Cached compiled regular expressions with SQL's options.
 
 use std::cell::RefCell;
 
@@ -8,14 +8,14 @@ use regex::{Regex, RegexBuilder};
 use crate::failure::FunctionFailure;
 use crate::scalar::text::regex_words::{RegexOptions, regex_with};
 
-/// Most memory that a compiled expression takes.
+/// Maximum memory of a compiled expression.
 const COMPILED_BYTES_MAX: usize = 10 << 20;
 
-/// The expression of the last row, which usually is that of the next one.
+/// The expression of the previous row, which usually is that of the next one.
 #[derive(Default)]
 pub(in crate::scalar) struct Compiled(RefCell<Option<CompiledPattern>>);
 
-/// An expression, and what it was compiled from.
+/// A compiled expression and its source.
 struct CompiledPattern {
     pattern: String,
     options: String,
@@ -23,7 +23,7 @@ struct CompiledPattern {
 }
 
 impl Compiled {
-    /// Calls `with` with the expression that a pattern with these options is.
+    /// Calls `with` with the compiled pattern.
     pub(in crate::scalar) fn with<T>(
         &self,
         pattern: &str,

@@ -1,4 +1,4 @@
-//! Where a regular expression is found in a text, and how often: `regexp_count`, `regexp_instr`, `regexp_substr`, as in
+//! Positions and counts of regular expression matches: `regexp_count`, `regexp_instr`, `regexp_substr`, as in
 //! PostgreSQL.
 
 use datafusion::arrow::array::{Array, ArrayRef};
@@ -11,12 +11,12 @@ use crate::scalar::entry::{Arguments, Entry, Takes, text};
 use crate::scalar::text::regex_compiled::Compiled;
 use crate::scalar::text::texts::entry;
 
-/// What an expression finds in a text, one behind the other. Behind a match without a letter the search goes on one
-/// letter later, and behind others at their end, where it may find one without a letter.
+/// The matches of an expression in a text. After an empty match the search continues one
+/// character later, after others at their end, where it may find an empty match.
 pub(in crate::scalar) struct Matches<'r, 't> {
     regex: &'r Regex,
     text: &'t str,
-    /// Where the search goes on; none at the end of the text.
+    /// Where the search continues; None at the end of the text.
     at: Option<usize>,
 }
 
@@ -27,8 +27,8 @@ pub(in crate::scalar) struct FoundMatch<'t> {
 }
 
 impl<'r, 't> Matches<'r, 't> {
-    /// Those from a byte of the text on.
-    pub(in crate::scalar) fn of(regex: &'r Regex, text: &'t str, at: Option<usize>) -> Self {
+    /// Matches from this byte of the text on.
+    pub(in crate::scalar) fn new(regex: &'r Regex, text: &'t str, at: Option<usize>) -> Self {
         Self { regex, text, at }
     }
 }
@@ -53,7 +53,7 @@ pub(in crate::scalar) fn behind(text: &str, whole: Match<'_>) -> Option<usize> {
     }
 }
 
-/// A number among the arguments, which is at least `least`; `or` where it is left out.
+/// Returns an integer argument, which must be at least `least`; `or` if it is omitted.
 pub(in crate::scalar) fn number(
     call: &Call,
     at: usize,
@@ -75,13 +75,13 @@ const NUMBER: (&str, i64, usize) = ("n", 1, 1);
 pub(in crate::scalar) const NUMBER_OR_ALL: (&str, i64, usize) = ("n", 0, 1);
 const GROUP: (&str, i64, usize) = ("subexpr", 0, 0);
 
-/// The byte at which the letter of a number begins, counted from 1; none behind the end.
+/// Returns the byte offset of the character with this number, counted from 1; None beyond the end.
 pub(in crate::scalar) fn byte_of_letter(text: &str, number: usize) -> Option<usize> {
     let mut places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     places.nth(number - 1)
 }
 
-/// The options at a place among the arguments.
+/// Reads the options from the argument at this index.
 fn options(call: &Call, at: usize, row: usize) -> Result<&str> {
     if call.count() <= at {
         return Ok("");
@@ -99,13 +99,13 @@ fn count(call: &Call) -> Result<ArrayRef> {
     call.plain::<Int32Type>(|row| {
         let (text, start) = (texts.value(row), number(call, 2, row, START)?);
         compiled.with(patterns.value(row), options(call, 3, row)?, false, |regex| {
-            let found = Matches::of(regex, text, byte_of_letter(text, start)).count();
+            let found = Matches::new(regex, text, byte_of_letter(text, start)).count();
             Ok(Some(i32::try_from(found).unwrap_or(i32::MAX)))
         })
     })
 }
 
-/// The match, or its group, that a row asks for: `start`, `n`, then options at a place, then the number of a group.
+/// Finds the match, or its group, that a row requests: `start`, `n`, then the options, then the group number.
 fn place(
     call: &Call,
     row: usize,
@@ -116,7 +116,7 @@ fn place(
     let (start, n) = (number(call, 2, row, START)?, number(call, 3, row, NUMBER)?);
     let group = number(call, options_at + 1, row, GROUP)?;
     compiled.with(pattern, options(call, options_at, row)?, false, |regex| {
-        let found = Matches::of(regex, text, byte_of_letter(text, start)).nth(n - 1);
+        let found = Matches::new(regex, text, byte_of_letter(text, start)).nth(n - 1);
         let found = found.and_then(|found| match group {
             0 => Some(found.whole),
             group => regex.captures_at(text, found.from)?.get(group),
@@ -136,7 +136,7 @@ fn substr(call: &Call) -> Result<ArrayRef> {
 
 fn instr(call: &Call) -> Result<ArrayRef> {
     let (texts, compiled) = (call.text(0), Compiled::default());
-    // Before the options there may be whether the end is asked for.
+    // An argument before the options may request the end position.
     let asks = call.arrays.get(4).is_some_and(|array| array.data_type() == &DataType::Int64);
     call.plain::<Int32Type>(|row| {
         let end = match asks {
@@ -190,10 +190,10 @@ const ALL: &[Entry] = &[
         "How often a regular expression is found in a text, from its letter of a number on.",
         "regexp_count('a1b22', '[0-9]') = 3", count),
     entry!("regexp_substr" [], "text, pattern[, start[, n[, options[, group]]]]", PLACES, text,
-        "What a regular expression finds the n-th time, or a group of it; NULL where it does not.",
+        "The n-th match of a regular expression, or a group of it; NULL without a match.",
         "regexp_substr('a1b22', '[0-9]+', 1, 2) = '22'", substr),
     entry!("regexp_instr" [], "text, pattern[, start[, n[, end[, options[, group]]]]]", PLACES_OR_ENDS, integer,
-        "The number of the letter at which a regular expression is found the n-th time, or, where the fifth argument is 1, of the one behind it; 0 where it is not found.",
+        "The position of the n-th match of a regular expression, or, if the fifth argument is 1, of the character after it; 0 without a match.",
         "regexp_instr('a1b22', '[0-9]+', 1, 2) = 4", instr),
 ];
 
@@ -205,7 +205,7 @@ mod tests {
 
     fn found(pattern: &str, text: &str, start: usize) -> Vec<(usize, usize)> {
         let regex = regex::Regex::new(pattern).expect(pattern);
-        let matches = Matches::of(&regex, text, byte_of_letter(text, start));
+        let matches = Matches::new(&regex, text, byte_of_letter(text, start));
         matches.map(|found| (found.whole.start(), found.whole.end())).collect()
     }
 

@@ -11,7 +11,7 @@ use crate::scalar::text::regex_compiled::Compiled;
 use crate::scalar::text::regex_places::{NUMBER_OR_ALL, START, behind, byte_of_letter, number};
 use crate::scalar::text::texts::entry;
 
-/// A piece of a replacement.
+/// A part of a replacement.
 #[derive(Clone, Debug, PartialEq)]
 enum ReplacementPiece {
     Text(String),
@@ -19,8 +19,8 @@ enum ReplacementPiece {
     Group(usize),
 }
 
-/// The pieces of a replacement: `\1` to `\9` are groups, `\&` is all that was found, `\\` is a backslash. Another
-/// backslash is one that stands for itself.
+/// Parses a replacement: `\1` to `\9` are groups, `\&` is the whole match, `\\` is a backslash. Any other
+/// backslash is literal.
 fn pieces(replacement: &str) -> Vec<ReplacementPiece> {
     let (mut pieces, mut plain) = (Vec::new(), String::new());
     let mut letters = replacement.chars();
@@ -48,7 +48,7 @@ fn pieces(replacement: &str) -> Vec<ReplacementPiece> {
     pieces
 }
 
-/// A replacement, and what it was read from.
+/// A parsed replacement, and its text.
 #[derive(Default)]
 struct Replacement {
     text: String,
@@ -56,7 +56,7 @@ struct Replacement {
 }
 
 impl Replacement {
-    /// Reads another one where it is one.
+    /// Parses the text if it differs.
     fn read(&mut self, text: &str) {
         if self.text != text {
             *self = Self { text: text.to_owned(), pieces: pieces(text) };
@@ -89,7 +89,7 @@ struct Which {
     nth: Option<usize>,
 }
 
-/// Writes a text with what was found in it replaced.
+/// Writes a text with its matches replaced.
 fn replace(regex: &Regex, text: &str, which: Which, by: &Replacement, out: &mut String) {
     let (mut copied, mut number, mut from) = (0, 0, which.from);
     let has_groups = by.has_groups();
@@ -130,8 +130,8 @@ fn which<'a>(call: &'a Call, row: usize, text: &str) -> Result<(Which, &'a str)>
     Ok((Which { from: byte_of_letter(text, start), nth }, options(5)))
 }
 
-/// What is left of an expression such as `^https?://([^/]+)/.*$` where its group takes the place of all that it finds:
-/// `.*$` always goes on to the end of the text.
+/// Shortens an expression such as `^https?://([^/]+)/.*$` if it is replaced by its group:
+/// `.*$` always extends to the end of the text.
 fn head<'a>(pattern: &'a str, options: &str, which: Which, by: &Replacement) -> Option<&'a str> {
     let head = pattern.strip_prefix('^')?.strip_suffix(".*$")?;
     let is_plain = options.is_empty() && !head.contains('|') && !head.ends_with(['\\', '[']);
@@ -166,7 +166,7 @@ fn regexp_replace(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Options that are not for all matches.
+/// Reads the options of a function that has no option g.
 fn options_of_one(call: &Call, row: usize) -> Result<&str> {
     let options = if call.count() > 2 { call.text(2).value(row) } else { "" };
     match options.contains('g') {
@@ -219,7 +219,7 @@ const ALL: &[Entry] = &[
     entry!("regexp_like" [], "text, pattern[, options]", ONE, flag,
         "Whether a regular expression is found in a text.", "regexp_like('Köln', 'k.ln$', 'i')", regexp_like),
     entry!("regexp_match" [], "text, pattern[, options]", ONE, texts,
-        "The groups of what a regular expression finds first, or all of it where it has no groups; NULL where it finds nothing.",
+        "The groups of a regular expression's first match, or the whole match if it has no groups; NULL without a match.",
         "regexp_match('a-12', '([a-z])-([0-9]+)') = ['a', '12']", regexp_match),
 ];
 

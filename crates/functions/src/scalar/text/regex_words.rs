@@ -1,33 +1,33 @@
-//! Regular expressions as PostgreSQL's programs write them, as those of the crate `regex`.
+//! PostgreSQL's regular expressions in the syntax of the crate `regex`.
 //!
-//! | written | means | becomes |
+//! | written | meaning | becomes |
 //! |---|---|---|
-//! | `.` | any letter, also the end of a line; with the options n, m and p not this | `.` with the flag s |
-//! | `[^a]` | likewise | `[^\na]` where it is not the end of a line |
-//! | `\m`, `\M` | begin and end of a word | `\b{start}`, `\b{end}` |
-//! | `\y`, `\Y` | begin or end of a word, neither | `\b`, `\B` |
+//! | `.` | any character, including newline; not with the options n, m and p | `.` with the flag s |
+//! | `[^a]` | likewise | `[^\na]` if it must not match a newline |
+//! | `\m`, `\M` | start and end of a word | `\b{start}`, `\b{end}` |
+//! | `\y`, `\Y` | at a word boundary, not at one | `\b`, `\B` |
 //! | `\Z` | end of the text | `\z` |
-//! | `[a&&b]`, `[a~~b]`, `[a--b]`, `[[a]` | these letters | the same with escapes: to `regex` they are operations of sets |
-//! | `(?n)` at the beginning | options of the expression | the flags of `regex` |
-//! | `***=` at the beginning | what follows is plain text | the text with escapes |
+//! | `[a&&b]`, `[a~~b]`, `[a--b]`, `[[a]` | these characters | escaped, because they are set operations in `regex` |
+//! | `(?n)` at the beginning | embedded options | the flags of `regex` |
+//! | `***=` at the beginning | the rest is plain text | the escaped text |
 
 use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The letters that options of an expression may be, but for `b`: basic expressions are not read.
+/// The option letters, except `b`: basic expressions are not supported.
 const EMBEDDED: &str = "ceimnpqstwx";
 
-/// What options say about an expression; by default as none do.
+/// The options of an expression; none are set by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::scalar) struct RegexOptions {
     /// Whether case is ignored; None if the pattern leaves it to the operator.
     any_case: Option<bool>,
-    /// Whether `.` and `[^a]` are not the end of a line.
+    /// Whether `.` and `[^a]` exclude newlines.
     stops_at_lines: bool,
-    /// Whether `^` and `$` are also the ends of lines.
+    /// Whether `^` and `$` also match at line ends.
     anchors_at_lines: bool,
-    /// Whether blanks mean nothing, and `#` begins a comment.
+    /// Whether blanks are ignored and `#` begins a comment.
     expanded: bool,
     /// Whether the expression is plain text.
     plain: bool,
@@ -45,7 +45,7 @@ impl RegexOptions {
         Ok(all)
     }
 
-    /// Whether this is an option, which then counts.
+    /// Sets an option; returns false for an unknown one.
     fn set(&mut self, option: char) -> bool {
         let lines = |all: &mut Self, stops, anchors| {
             (all.stops_at_lines, all.anchors_at_lines) = (stops, anchors);
@@ -60,15 +60,15 @@ impl RegexOptions {
             'x' => self.expanded = true,
             't' => self.expanded = false,
             'l' | 'q' => self.plain = true,
-            // What all expressions are, and what is of the function and not of the expression.
+            // The default, and options of the function rather than the expression.
             'e' | 'g' | ' ' => {}
             _ => return false,
         }
         true
     }
 
-    /// The flags of `regex`, with the parentheses around them; none where there is nothing to say. The last one has no
-    /// effect, and marks an expression as one in the words of `regex`.
+    /// Returns `regex` flags in parentheses; None if there are none. The last flag has no effect; it
+    /// marks an expression as translated.
     fn flags(self, has_dot: bool) -> String {
         let set = [
             (has_dot && !self.stops_at_lines, 's'),
@@ -85,7 +85,7 @@ impl RegexOptions {
     }
 }
 
-/// The expression in the words of `regex`; see the module.
+/// Translates an expression to the syntax of `regex`; see the module.
 pub fn regex_of(pattern: &str) -> Cow<'_, str> {
     let is_plain = !pattern.contains(['\\', '[', '.']) && !pattern.starts_with(['*', '(']);
     let flags = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
@@ -96,7 +96,7 @@ pub fn regex_of(pattern: &str) -> Cow<'_, str> {
     Cow::Owned(regex_with(pattern, RegexOptions::default(), false))
 }
 
-/// The expression with options; `whole` if it has to be all of a text.
+/// Translates an expression with options; if `whole`, it must match the whole text.
 pub(in crate::scalar) fn regex_with(
     pattern: &str,
     mut options: RegexOptions,
@@ -120,7 +120,7 @@ pub(in crate::scalar) fn regex_with(
     }
 }
 
-/// What stands behind the options at the beginning of an expression, which are set.
+/// Reads the options at the beginning of an expression, and returns the rest.
 fn without_options<'a>(pattern: &'a str, options: &mut RegexOptions) -> &'a str {
     if let Some(text) = pattern.strip_prefix("***=") {
         options.plain = true;
@@ -138,7 +138,7 @@ fn without_options<'a>(pattern: &'a str, options: &mut RegexOptions) -> &'a str 
     rest
 }
 
-/// Writes an expression; whether it has a point for any letter.
+/// Translates an expression; returns whether it contains a dot that matches any character.
 fn write_words(pattern: &str, options: RegexOptions, out: &mut String) -> bool {
     let (mut letters, mut has_dot) = (pattern.chars().peekable(), false);
     while let Some(letter) = letters.next() {
@@ -164,13 +164,13 @@ fn write_words(pattern: &str, options: RegexOptions, out: &mut String) -> bool {
     has_dot
 }
 
-/// What stands behind an opening bracket, with the one that closes it.
+/// Translates a bracket expression after its opening bracket.
 fn write_brackets(letters: &mut Peekable<Chars<'_>>, options: RegexOptions, out: &mut String) {
     if let Some(not) = letters.next_if_eq(&'^') {
         out.push(not);
         out.push_str(if options.stops_at_lines { "\\n" } else { "" });
     }
-    // The first letter is one of the set, also where it is a bracket.
+    // The first character is a member of the set, even if it is a bracket.
     if letters.next_if_eq(&']').is_some() {
         out.push_str("\\]");
     }
@@ -185,7 +185,7 @@ fn write_brackets(letters: &mut Peekable<Chars<'_>>, options: RegexOptions, out:
             '[' if letters.peek() == Some(&':') => write_class(letters, out),
             '[' | '&' | '~' => out.extend(['\\', letter]),
             '-' if last == Some('-') => out.push_str("\\-"),
-            // Blanks of a set mean themselves.
+            // Blanks in a set are literal.
             blank if options.expanded && (blank.is_whitespace() || blank == '#') => {
                 out.push_str(&format!("\\x{{{:x}}}", u32::from(blank)));
             }
@@ -195,7 +195,7 @@ fn write_brackets(letters: &mut Peekable<Chars<'_>>, options: RegexOptions, out:
     }
 }
 
-/// What is left of `[:alpha:]`.
+/// Reads the rest of `[:alpha:]`.
 fn write_class(letters: &mut Peekable<Chars<'_>>, out: &mut String) {
     out.push('[');
     for letter in letters {

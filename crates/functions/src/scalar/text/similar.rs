@@ -1,4 +1,4 @@
-//! How alike two texts are.
+//! Similarity of two texts.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ fn levenshtein(left: &str, right: &str) -> Result<i64> {
     Ok(strsim::levenshtein(left, right) as i64)
 }
 
-/// The distance where two neighbours that changed places count once.
+/// The distance in which a transposition counts once.
 fn damerau(left: &str, right: &str) -> Result<i64> {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     let most = left.len() + right.len();

@@ -1,4 +1,4 @@
-//! Patterns of SIMILAR TO as regular expressions.
+//! SIMILAR TO patterns as regular expressions.
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::common::Result;
@@ -23,7 +23,7 @@ fn similar_to_escape(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// SQL's pattern as a regular expression: `%` and `_` are LIKE's, and the point, `^` and `$` are themselves.
+/// Translates an SQL pattern: `%` and `_` are wildcards as in LIKE, and `.`, `^` and `$` are literal.
 fn write_regex(pattern: &str, escape: Option<char>, out: &mut String) {
     let (mut letters, mut in_brackets) = (pattern.chars().peekable(), false);
     let mut last = None;
@@ -31,7 +31,7 @@ fn write_regex(pattern: &str, escape: Option<char>, out: &mut String) {
         match letter {
             _ if Some(letter) == escape => {
                 let next = letters.next().unwrap_or(letter);
-                // As in PostgreSQL, a letter behind an escape is one of the regular expression: `\d` is a digit.
+                // As in PostgreSQL, an escaped letter has its regular-expression meaning: `\d` is a digit.
                 out.push_str(if next.is_ascii() { "\\" } else { "" });
                 out.push(next);
             }
@@ -47,7 +47,7 @@ fn write_regex(pattern: &str, escape: Option<char>, out: &mut String) {
                 out.push(letter);
             }
             '\\' => out.push_str("\\\\"),
-            // Doubled, they are operations of sets to `regex`.
+            // Doubled, they are set operations in `regex`.
             '&' | '~' if in_brackets => out.extend(['\\', letter]),
             '-' if in_brackets && last == Some('-') => out.push_str("\\-"),
             _ if in_brackets => out.push(letter),
@@ -60,7 +60,7 @@ fn write_regex(pattern: &str, escape: Option<char>, out: &mut String) {
     }
 }
 
-/// What is left of `[:alpha:]`.
+/// Reads the rest of `[:alpha:]`.
 fn write_class(letters: &mut impl Iterator<Item = char>, out: &mut String) {
     out.push('[');
     for letter in letters {
@@ -74,7 +74,7 @@ fn write_class(letters: &mut impl Iterator<Item = char>, out: &mut String) {
 pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[
     entry!("similar_to_escape" [], "pattern[, escape]",
     &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Text, Takes::Text])], text,
-    "The regular expression that a pattern of SIMILAR TO is. The escape is a backslash unless given, and nothing where it is empty.",
+    "A SIMILAR TO pattern as a regular expression. The escape is a backslash by default; an empty escape means none.",
     "'a.c' ~ similar_to_escape('a.%')", similar_to_escape),
 ]];
 

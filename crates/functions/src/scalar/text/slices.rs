@@ -1,4 +1,4 @@
-//! Characters of a text by their places, which brackets behind it mean.
+//! Characters of a text by position, as in `text[2:3]`.
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::common::Result;
@@ -26,7 +26,7 @@ fn slice(call: &Call) -> Result<ArrayRef> {
     call.texts(|row, out| {
         let text = texts.value(row);
         let count = text.chars().count() as i64;
-        // Places from the end as those from the start; 1 is the first.
+        // Converts positions from the end to positions from the start; 1 is the first.
         let place = |place: i64| if place < 0 { count.saturating_add(place) + 1 } else { place };
         let (first, last) = (place(first.value(row)).max(1), place(last.value(row)).min(count));
         if first <= last {

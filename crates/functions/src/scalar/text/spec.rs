@@ -1,6 +1,6 @@
-//! How a value is written: the part of a format between `%` or `{` and its end.
+//! Format specifiers: the part of a format between `%` or `{` and its end.
 
-/// A value to be written.
+/// A value to format.
 pub(in crate::scalar) enum Value<'a> {
     Whole(i128),
     Float(f64),
@@ -8,27 +8,27 @@ pub(in crate::scalar) enum Value<'a> {
     Text(std::borrow::Cow<'a, str>),
 }
 
-/// Most characters that one value is padded to, or digits behind its point.
+/// Maximum width or precision of one value.
 const WIDTH_MAX: usize = 1 << 20;
 const PRECISION_MAX: usize = 1000;
 
-/// How one value is written.
+/// A format specifier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::scalar) struct Spec {
     pub(in crate::scalar) fill: char,
-    /// `<`, `>`, `^`; none for what the value has.
+    /// `<`, `>`, `^`; None for the value's default.
     pub(in crate::scalar) align: Option<char>,
-    /// What stands before numbers that are not negative.
+    /// The character before non-negative numbers.
     pub(in crate::scalar) plus: Option<char>,
-    /// `0x` and its kin before numbers.
+    /// Adds `0x` or a similar prefix to numbers.
     pub(in crate::scalar) prefix: bool,
-    /// Zeros between the sign and the digits up to the width.
+    /// Fills up to the width with zeros between the sign and the digits.
     pub(in crate::scalar) zeros: bool,
     pub(in crate::scalar) width: usize,
-    /// Between each three digits.
+    /// The separator of digit groups.
     pub(in crate::scalar) thousands: Option<char>,
     pub(in crate::scalar) precision: Option<usize>,
-    /// The letter of the conversion.
+    /// The conversion letter.
     pub(in crate::scalar) kind: Option<char>,
 }
 
@@ -45,7 +45,7 @@ impl Spec {
         kind: None,
     };
 
-    /// What stands between `%` and the end of its conversion; the rest of the format.
+    /// Parses the text after `%`; returns the rest of the format.
     pub(in crate::scalar) fn of_printf(mut text: &str) -> Result<(Self, &str), String> {
         let mut spec = Self { align: Some('>'), ..Self::PLAIN };
         while let Some(flag) = text.chars().next() {
@@ -66,13 +66,13 @@ impl Spec {
             return Err("a format ends within a specifier".to_owned());
         };
         if !"diouxXeEfFgGsc".contains(kind) {
-            return Err(format!("the specifier %{kind} is not known"));
+            return Err(format!("unknown specifier %{kind}"));
         }
         spec.kind = Some(if matches!(kind, 'i' | 'u') { 'd' } else { kind });
         Ok((spec.checked()?, &text[kind.len_utf8()..]))
     }
 
-    /// What stands behind the colon in `{:…}`.
+    /// Parses the text after the colon in `{:…}`.
     pub(in crate::scalar) fn of_braces(mut text: &str) -> Result<Self, String> {
         let mut spec = Self::PLAIN;
         let mut chars = text.chars();
@@ -107,7 +107,7 @@ impl Spec {
         spec.kind = rest.next();
         let is_known = spec.kind.is_none_or(|kind| "dbBoxXeEfFgGsc".contains(kind));
         if !is_known || rest.next().is_some() {
-            return Err(format!("the specifier '{text}' is not known"));
+            return Err(format!("unknown specifier '{text}'"));
         }
         spec.checked()
     }
@@ -140,7 +140,7 @@ impl Spec {
             (Value::Whole(value), Some('s')) => self.text(&value.to_string(), '>', out),
             (Value::Whole(value), _) => self.float(*value as f64, out),
             (Value::Float(_), Some('d' | 'b' | 'B' | 'o' | 'x' | 'X' | 'c')) => {
-                return Err("an integer is expected where a float is given".to_owned());
+                return Err("expected an integer, found a float".to_owned());
             }
             (Value::Float(value), _) => self.float(*value, out),
             (Value::Flag(value), None | Some('s')) => {
@@ -149,7 +149,7 @@ impl Spec {
             (Value::Flag(value), _) => self.whole(i128::from(*value), out),
             (Value::Text(text), None | Some('s' | 'c')) => self.text(text, '<', out),
             (Value::Text(_), Some(kind)) => {
-                return Err(format!("a number is expected for '{kind}' where text is given"));
+                return Err(format!("expected a number for '{kind}', found text"));
             }
         }
         Ok(())
@@ -275,7 +275,7 @@ fn scientific(value: f64, precision: usize, kind: char) -> String {
     format!("{mantissa}{kind}{sign}{exponent:0>2}")
 }
 
-/// As C's `%g`: the shorter of both ways, without zeros at its end.
+/// Like C's `%g`: the shorter of both forms, without trailing zeros.
 fn general(value: f64, precision: usize, kind: char) -> String {
     let precision = precision.max(1);
     let letter = if kind == 'G' { 'E' } else { 'e' };
@@ -294,7 +294,7 @@ fn general(value: f64, precision: usize, kind: char) -> String {
     shortened(&format!("{value:.decimals$}"))
 }
 
-/// The fewest digits that are this float.
+/// The fewest digits that identify this float.
 fn shortest(value: f64) -> String {
     let text = format!("{value:?}");
     match text.split_once('e') {

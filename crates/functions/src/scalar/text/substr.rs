@@ -1,4 +1,4 @@
-//! `substr` and `substring` with places of any width: DataFusion's (55.2) take INTEGER and BIGINT alone.
+//! `substr` and `substring` with integers of any width: DataFusion's (55.2) only take INTEGER and BIGINT.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Strings: lengths, pieces, paths, characters by their numbers.
+//! Strings: lengths, parts, paths, characters by number.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Int32Type};
@@ -46,7 +46,7 @@ fn string_split(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// The letter without accents that a letter of Latin scripts is; the marks that combine are nothing.
+/// Strips the accent of a Latin letter; combining marks become nothing.
 fn without_accent(letter: char) -> Option<char> {
     const PLAIN: &[(&str, char)] = &[
         ("ÀÁÂÃÄÅĀĂĄǍǞǠǺȀȂȦḀẠẢẤẦẨẪẬẮẰẲẴẶ", 'A'),
@@ -138,7 +138,7 @@ fn readable(call: &Call, step: u64, units: [&str; 6]) -> Result<ArrayRef> {
             None if bytes == 1 => put(out, format_args!("{sign}1 byte"))?,
             None => put(out, format_args!("{sign}{bytes} bytes"))?,
             Some(power) => {
-                // Cut, not rounded, as DuckDB does.
+                // Truncated, not rounded, as in DuckDB.
                 let tenths = u128::from(bytes) * 10 / u128::from(step.pow(power));
                 let unit = units[power as usize - 1];
                 put(out, format_args!("{sign}{}.{} {unit}", tenths / 10, tenths % 10))?;
@@ -151,7 +151,7 @@ fn readable(call: &Call, step: u64, units: [&str; 6]) -> Result<ArrayRef> {
 const BINARY_UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const DECIMAL_UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
 
-/// A bar of blocks, in eighths of a character.
+/// A bar of blocks, with a resolution of an eighth of a character.
 fn bar(call: &Call) -> Result<ArrayRef> {
     const BLOCKS: [&str; 9] = [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
     call.texts(|row, out| {
@@ -177,7 +177,7 @@ fn bar(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// What separates the names of a path: the second or third argument tells.
+/// Returns the path separator, which the second or third argument selects.
 fn separators(call: &Call, row: usize) -> (&[char], bool) {
     let last = call.count() - 1;
     let is_cut = (1..=last)
@@ -266,7 +266,7 @@ fn like_escape(call: &Call, wanted: bool) -> Result<ArrayRef> {
     })
 }
 
-/// LIKE, going back to the last `%` where the rest does not match.
+/// Matches LIKE with backtracking to the last `%`.
 fn is_like(text: &[char], pattern: &[char], escape: Option<char>) -> bool {
     let (mut at, mut place, mut back) = (0, 0, None);
     while at < text.len() {
@@ -346,7 +346,7 @@ const ALL: &[Entry] = &[
         "text",
         TEXT,
         code,
-        "The number of the first character; -1 where there is none.",
+        "The code point of the first character; -1 for an empty text.",
         "unicode('ü') = 252",
         |call| first_code(call, -1)
     ),

@@ -1,4 +1,4 @@
-//! `time_bucket` and `date_trunc`: the beginning of the interval that a moment is in.
+//! `time_bucket` and `date_trunc`: the beginning of the interval that contains a timestamp.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::temporal::civil::{
 };
 use crate::temporal::{Moments, cast_moments, finite_only};
 
-/// Where buckets of days and less begin: Monday, 2000-01-03; of months: 2000-01-01.
+/// Origin of buckets of days or less: Monday, 2000-01-03; of months: 2000-01-01.
 const ORIGIN_DAYS: i64 = 10_959;
 const ORIGIN_MONTHS: i64 = 2000 * 12;
 
-/// The beginning of the bucket of this width that a moment is in.
+/// Returns the beginning of the bucket that contains a timestamp.
 fn bucket(width: IntervalMonthDayNano, at: i64, origin: Option<i64>) -> Result<i64, &'static str> {
     let too_far = "the timestamp is out of range";
     let micros = i64::from(width.days)
@@ -71,11 +71,11 @@ fn time_bucket(call: &Call) -> Result<ArrayRef> {
         }
         _ => call.moments(1)?,
     };
-    let third = Third::of(call)?;
+    let third = Third::try_from_call(call)?;
     let starts = call.plain::<TimestampMicrosecondType>(|row| {
         let width = widths.value(row);
         let start = match (moments.at(row), &third) {
-            // What is endless is its own bucket, of any width that there is.
+            // An infinite value is its own bucket.
             (Err(endless), Third::None | Third::Offset(_)) => {
                 bucket(width, 0, None).map(|_| endless.moment())
             }
@@ -98,7 +98,7 @@ fn time_bucket(call: &Call) -> Result<ArrayRef> {
     }
 }
 
-/// What `time_bucket` may have as its third argument.
+/// The optional third argument of `time_bucket`.
 enum Third<'a> {
     None,
     Offset(&'a PrimitiveArray<IntervalMonthDayNanoType>),
@@ -106,7 +106,7 @@ enum Third<'a> {
 }
 
 impl<'a> Third<'a> {
-    fn of(call: &'a Call) -> Result<Self> {
+    fn try_from_call(call: &'a Call) -> Result<Self> {
         let Some(third) = call.arrays.get(2) else { return Ok(Self::None) };
         Ok(match third.data_type() {
             DataType::Interval(_) => Self::Offset(third.as_primitive()),
@@ -115,7 +115,7 @@ impl<'a> Third<'a> {
     }
 }
 
-/// The bucket where all buckets are moved by an offset.
+/// Returns the bucket after all buckets are shifted by an offset.
 fn shifted(
     width: IntervalMonthDayNano,
     at: i64,
@@ -129,7 +129,7 @@ fn shifted(
     by(bucket(width, by(at, -1).ok_or(too_far)?, None)?, 1).ok_or(too_far)
 }
 
-/// A unit to whose beginning moments are cut.
+/// A unit that timestamps are truncated to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TruncationUnit {
     Years(i64),
@@ -137,7 +137,7 @@ enum TruncationUnit {
     Quarter,
     Month,
     Week,
-    /// So many microseconds.
+    /// A number of microseconds.
     Micros(i64),
 }
 
@@ -156,7 +156,7 @@ impl TruncationUnit {
         })
     }
 
-    /// The beginning of the unit that a moment is in.
+    /// Returns the beginning of the unit that contains a timestamp.
     fn beginning(self, at: i64) -> i64 {
         let days = split(at).0;
         let civil = || Civil::of_days(days);
@@ -183,7 +183,7 @@ impl TruncationUnit {
     }
 }
 
-/// An interval down to a unit.
+/// Truncates an interval to a unit.
 fn interval_down_to(unit: &str, value: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
     let months = |months: i32| IntervalMonthDayNano::new(value.months / months * months, 0, 0);
     let days = |days: i32| IntervalMonthDayNano::new(value.months, value.days / days * days, 0);
@@ -214,7 +214,7 @@ fn unknown<T>(call: &Call, unit: &str) -> Result<Option<T>> {
     call.fails_as("22023", format_args!("'{unit}' is not a unit of time"))
 }
 
-/// In a zone by DataFusion's, which knows hours that are there twice, for a constant unit that it has.
+/// Uses DataFusion's function, which handles repeated hours, for a constant unit that it supports.
 fn truncated_in_zone(call: &Call) -> Result<Option<ArrayRef>> {
     let (data_type, names) = (call.arrays[1].data_type(), call.text(0));
     let is_zoned = matches!(data_type, DataType::Timestamp(_, Some(_)));

@@ -1,14 +1,13 @@
-//! The time of a transaction, of a statement and now, in microseconds as all TIMESTAMPTZ: DataFusion's nanoseconds end
-//! in 2262.
+//! The time of a transaction, of a statement and now, in microseconds like all TIMESTAMPTZ: DataFusion's nanoseconds
+//! end in 2262.
 
-use std::any::Any;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
-use datafusion::common::{Result, ScalarValue, config_err, internal_err};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
@@ -18,7 +17,7 @@ use datafusion::prelude::SessionContext;
 
 use crate::listing::Listing;
 
-/// Puts `now()` in the place of DataFusion's.
+/// Replaces DataFusion's `now()`.
 pub(in crate::scalar) fn register(context: &SessionContext) {
     let now = Listing::new(
         "now",
@@ -53,49 +52,25 @@ pub(in crate::scalar) fn register(context: &SessionContext) {
 }
 
 /// When a statement and its transaction began, in microseconds since 1970: an extension of the statement's settings.
-/// Without it the two are the same, when DataFusion says that the query began.
+/// Without it both are the time at which DataFusion says the query began.
 #[derive(Clone, Debug, Default)]
 pub struct StatementStart {
     /// The statement, for `statement_timestamp()`.
     pub statement: Option<i64>,
-    /// Its transaction, for texts such as `'now'`.
+    /// The transaction, for texts such as `'now'`.
     pub transaction: Option<i64>,
 }
 
 impl StatementStart {
-    /// When the transaction of the statement with these settings began; none for plans that are kept.
+    /// Returns when the transaction of the statement with these settings began; None for cached plans.
     pub fn transaction_of(options: &ConfigOptions) -> Option<i64> {
         options.extensions.get::<Self>()?.transaction
     }
 }
 
-impl ConfigExtension for StatementStart {
-    const PREFIX: &'static str = "statement_start";
-}
+crate::statement_extension!(StatementStart, "statement_start");
 
-impl ExtensionOptions for StatementStart {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
-    fn cloned(&self) -> Box<dyn ExtensionOptions> {
-        Box::new(self.clone())
-    }
-
-    fn set(&mut self, key: &str, _: &str) -> Result<()> {
-        config_err!("'statement_start.{key}' is not a setting")
-    }
-
-    fn entries(&self) -> Vec<ConfigEntry> {
-        Vec::new()
-    }
-}
-
-/// What a function tells the time of.
+/// Which time a function returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClockReading {
     Transaction,
@@ -103,7 +78,7 @@ enum ClockReading {
     Now,
 }
 
-/// `now()` and `statement_timestamp()`, which are the same wherever they stand in a statement, or `clock_timestamp()`.
+/// `now()` and `statement_timestamp()`, which are constant within a statement, or `clock_timestamp()`.
 #[derive(Clone, Debug)]
 struct Clock {
     moment: ClockReading,

@@ -1,4 +1,4 @@
-//! Dates and timestamps out of their parts, and what lies between two.
+//! Construction of dates and timestamps, and differences between them.
 
 use datafusion::arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
 use datafusion::arrow::datatypes::{
@@ -15,21 +15,21 @@ use crate::temporal::civil::{
     micros_of_unit, number, plus, split,
 };
 
-/// What dates are counted in.
+/// A unit for counting dates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::scalar) enum Unit {
-    /// So many months.
+    /// A number of months.
     Months(i64),
     /// Years of ISO 8601.
     IsoYears,
     /// Weeks.
     Weeks,
-    /// So many microseconds.
+    /// A number of microseconds.
     Micros(i64),
 }
 
 impl Unit {
-    /// A unit by any of DuckDB's names for it.
+    /// Finds a unit by any of DuckDB's names.
     pub(in crate::scalar) fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "year" | "years" | "y" | "yr" | "yrs" => Self::Months(12),
@@ -44,11 +44,11 @@ impl Unit {
         })
     }
 
-    /// Which one of these a moment is in; of weeks, the day.
+    /// Returns the number of the unit that contains a timestamp; for weeks, of the day.
     fn ordinal(self, micros: i64) -> i64 {
         match self {
             Self::Months(months) => {
-                // Years before 1 are counted towards zero, as DuckDB does for decades and longer.
+                // Years before 1 are truncated towards zero, as in DuckDB for decades and longer.
                 let civil = Civil::of_days(split(micros).0);
                 match months {
                     12.. => civil.year / (months / 12),
@@ -61,13 +61,13 @@ impl Unit {
         }
     }
 
-    /// How many of these begin between two moments; of weeks, how many times seven days, as in DuckDB.
+    /// Counts the unit boundaries between two timestamps; for weeks, in multiples of seven days, as in DuckDB.
     fn boundaries(self, from: i64, to: i64) -> Option<i64> {
         let distance = self.ordinal(to).checked_sub(self.ordinal(from))?;
         Some(if self == Self::Weeks { distance / 7 } else { distance })
     }
 
-    /// How many of these fit between two moments.
+    /// Counts the whole units between two timestamps.
     fn complete(self, from: i64, to: i64) -> Option<i64> {
         Some(match self {
             Self::Months(months) => months_between(from, to)? / months,
@@ -78,7 +78,7 @@ impl Unit {
     }
 }
 
-/// Whole months between two moments.
+/// Counts the whole months between two timestamps.
 fn months_between(from: i64, to: i64) -> Option<i64> {
     if from > to {
         return months_between(to, from).map(|months| -months);
@@ -135,7 +135,7 @@ fn last_day(call: &Call) -> Result<ArrayRef> {
 
 fn day_of(call: &Call, row: usize) -> Result<i64> {
     let part = |at: usize| call.whole(at).value(row);
-    // A negative year counts those before Christ, of which the first is the year 0 of the calendar.
+    // A negative year counts BC years; 1 BC is year 0 of the calendar.
     let year = match part(0) {
         year @ ..0 => Some(year + 1),
         0 => None,
@@ -161,7 +161,7 @@ fn make_date(call: &Call) -> Result<ArrayRef> {
     call.dates(|row| Ok(i32::try_from(day_of(call, row)?).ok()))
 }
 
-/// Microseconds of a time of the day that begins at an argument.
+/// Returns the microseconds of a time of day whose first part is this argument.
 fn time_of(call: &Call, row: usize, at: usize) -> Result<i64> {
     let (hour, minute) = (call.whole(at).value(row), call.whole(at + 1).value(row));
     let second = call.double(at + 2).value(row);
@@ -228,7 +228,7 @@ fn today_micros() -> i64 {
     micros - micros.rem_euclid(MICROS_OF_DAY)
 }
 
-/// Months, days and time from one moment to another, as PostgreSQL's `age` has them.
+/// Computes months, days and time between two timestamps, like PostgreSQL's `age`.
 fn difference(to: i64, from: i64) -> Option<IntervalMonthDayNano> {
     if to < from {
         let back = difference(from, to)?;
@@ -249,7 +249,7 @@ fn difference(to: i64, from: i64) -> Option<IntervalMonthDayNano> {
     Some(IntervalMonthDayNano::new(months, days, time * 1000))
 }
 
-/// `date_add(date, interval)` as DuckDB has it: always a timestamp.
+/// `date_add(date, interval)` as in DuckDB: always a timestamp.
 fn date_add(call: &Call) -> Result<ArrayRef> {
     let moments = call.moments(0)?;
     let intervals = call.arrays[1].as_primitive::<IntervalMonthDayNanoType>();
@@ -259,7 +259,7 @@ fn date_add(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// `to_days(3)` and its kin: intervals of so many units.
+/// `to_days(3)` and similar functions: an interval of a number of units.
 fn units(call: &Call, months: i64, days: i64, micros: i64) -> Result<ArrayRef> {
     let numbers = call.whole(0);
     let of = |number: i64| {
@@ -285,7 +285,7 @@ macro_rules! to_units {
             name: stringify!($name),
             aliases: &[],
             arguments: "number",
-            about: concat!("An interval of so many ", $unit, "."),
+            about: concat!("An interval of this many ", $unit, "."),
             example: concat!(stringify!($name), "(3)"),
             takes: &[Arguments::Are(&[Takes::Whole])],
             gives: interval,
@@ -308,7 +308,7 @@ to_units! {
     to_microseconds "microseconds" 0, 0, 1;
 }
 
-/// What holds of numbers, and of dates and timestamps that are endless or not.
+/// Tests numbers, dates and timestamps, such as `isinf`.
 fn flags(call: &Call, of_number: fn(f64) -> bool, of_endless: bool) -> Result<ArrayRef> {
     match call.arrays[0].data_type() {
         DataType::Float64 => {
@@ -335,7 +335,7 @@ fn make_timestamp_ns(call: &Call) -> Result<ArrayRef> {
     call.plain::<TimestampNanosecondType>(|row| finite(call, nanos.value(row)))
 }
 
-/// The number of a timestamp that is not endless.
+/// Returns the number of a finite timestamp.
 fn finite(call: &Call, number: i64) -> Result<Option<i64>> {
     match Endless::of_moment(number) {
         None => Ok(Some(number)),

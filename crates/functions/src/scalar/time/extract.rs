@@ -1,4 +1,4 @@
-//! `extract(part FROM value)`: DataFusion's parts, those that it lacks, seconds with what is behind their point, and
+//! `extract(part FROM value)`: DataFusion's parts and those it lacks, seconds with their fraction, and
 //! all parts of intervals, as in PostgreSQL.
 
 use std::sync::{Arc, LazyLock};
@@ -29,7 +29,7 @@ use crate::temporal::{Endless, Moments, cast_moments, set_aside};
 
 const NAME: &str = "date_part";
 
-/// The function that `extract` is.
+/// The function that implements `extract`.
 pub(crate) static DATE_PART: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(DatePart::new())));
 
@@ -61,8 +61,8 @@ impl DatePart {
 }
 
 impl DatePart {
-    /// DataFusion's part of finite values. Arrow finds no parts of days as far away as those that are endless; but the
-    /// last nanosecond is one of 2262, and seconds since 1970 are made of any number.
+    /// DataFusion's part of finite values. Arrow has no parts of days as distant as the infinite values; but the
+    /// last nanosecond is in 2262, and seconds since 1970 are computed for any number.
     fn of_builtin(
         &self,
         part: Option<Part>,
@@ -111,7 +111,7 @@ impl std::hash::Hash for DatePart {
     }
 }
 
-/// A part that DataFusion lacks, or has without what is behind the point.
+/// A part that DataFusion lacks, or returns without its fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Millennium,
@@ -158,7 +158,7 @@ impl Part {
         })
     }
 
-    /// Whether DataFusion's is not the answer.
+    /// Whether DataFusion's answer differs.
     fn is_own(self, of: &DataType) -> bool {
         use Part::{
             Century, Decade, Julian, Millennium, Millisecond, Second, Timezone, TimezoneHour,
@@ -172,12 +172,12 @@ impl Part {
             || matches!(self, TimezoneHour | TimezoneMinute)
     }
 
-    /// Whether it may have something behind the point.
+    /// Whether it may have a fraction.
     fn is_broken(self) -> bool {
         matches!(self, Self::Second | Self::Millisecond | Self::Epoch | Self::Julian)
     }
 
-    /// The type of the part.
+    /// Returns the type of the part.
     fn data_type(self) -> DataType {
         match self {
             part if part.is_broken() => DataType::Float64,
@@ -186,7 +186,7 @@ impl Part {
         }
     }
 
-    /// The part of a day since 1970, a time of that day, and how many seconds ahead its zone is.
+    /// Computes the part from a day since 1970, a time of day, and the zone's offset in seconds.
     fn of_moment(self, days: i64, of_day: i64, ahead: Option<i64>) -> Option<f64> {
         let year = || Civil::of_days(days).year;
         Some(match self {
@@ -203,13 +203,13 @@ impl Part {
         })
     }
 
-    /// The part of what is endless: of those that grow without end the ones that have an infinity, as in PostgreSQL;
-    /// the others are NULL.
+    /// Returns the part of an infinite value: infinity for parts that grow without bound, as in PostgreSQL;
+    /// NULL for others.
     fn of_endless(self, endless: Endless) -> Option<f64> {
         matches!(self, Self::Julian | Self::Epoch).then(|| endless.number())
     }
 
-    /// The part of months, days and microseconds.
+    /// Computes the part from months, days and microseconds.
     fn of_interval(self, months: i32, days: i32, micros: i64) -> Option<f64> {
         const DAYS_OF_YEAR: f64 = 365.25;
         const SECONDS_OF_DAY: f64 = 86_400.0;
@@ -236,7 +236,7 @@ impl Part {
     }
 }
 
-/// The own part that arguments name.
+/// Returns the part that the arguments name, if it is implemented here.
 fn own(part: Option<&ScalarValue>, of: &DataType) -> Result<Option<Part>> {
     let Some(name) = part.and_then(|part| part.try_as_str().flatten()) else { return Ok(None) };
     match (Part::named(name), of) {
@@ -283,7 +283,7 @@ impl ScalarUDFImpl for DatePart {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let [_, of] = args.arg_fields else { return self.builtin.return_field_from_args(args) };
-        // What is endless lacks most parts.
+        // Infinite values lack most parts.
         let may_be_endless = matches!(of.data_type(), DataType::Date32 | DataType::Timestamp(..));
         let is_nullable = of.is_nullable() || may_be_endless;
         if let [Some(part), _] = args.scalar_arguments
@@ -326,7 +326,7 @@ impl ScalarUDFImpl for DatePart {
     }
 }
 
-/// The parts of values.
+/// Extracts a part from values.
 fn parts(part: Part, values: &ArrayRef, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
     let name = format!("{part:?}").replace("Timezone", "timezone_").to_ascii_lowercase();
     let name = name.trim_end_matches('_');

@@ -1,4 +1,4 @@
-//! DataFusion's functions of dates and timestamps, from which those that are endless are kept.
+//! DataFusion's functions of dates and timestamps, wrapped so that they do not see infinite values.
 
 use datafusion::common::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl};
@@ -16,12 +16,12 @@ pub(in crate::scalar) fn register(context: &SessionContext) {
     wrap(context, "to_unixtime", FiniteOnly { argument: 0, keeps: false });
 }
 
-/// A function that is called with NULL for what is endless.
+/// A function that gets NULL instead of infinite values.
 #[derive(Debug)]
 struct FiniteOnly {
-    /// The place of the moment among the arguments.
+    /// The index of the argument.
     argument: usize,
-    /// Whether what is endless is the result; NULL otherwise.
+    /// Whether an infinite argument is the result; otherwise NULL.
     keeps: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Intervals times numbers, out of their parts, and justified.
+//! Multiplication, construction and normalization of intervals.
 
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{IntervalMonthDayNano, IntervalMonthDayNanoType};
@@ -12,15 +12,15 @@ const DAYS_OF_MONTH: f64 = 30.0;
 const MICROS_OF_DAY: f64 = 86_400_000_000.0;
 const NANOS_OF_MICRO: i64 = 1_000;
 
-/// An interval so many times, as PostgreSQL and DuckDB have it: what is left of months becomes days, of 30 to a month,
-/// and what is left of days becomes time. None where a part does not fit.
+/// Multiplies an interval as PostgreSQL and DuckDB do: the fraction of months becomes days, 30 per month,
+/// and the fraction of days becomes time. None if a part does not fit.
 fn times(interval: IntervalMonthDayNano, factor: f64) -> Option<IntervalMonthDayNano> {
     let IntervalMonthDayNano { months, days, nanoseconds } = interval;
     let micros = (nanoseconds / NANOS_OF_MICRO) as f64;
     interval_times((f64::from(months), f64::from(days), micros), factor)
 }
 
-/// So many months, days and microseconds so many times.
+/// Multiplies months, days and microseconds.
 pub(crate) fn interval_times(parts: (f64, f64, f64), factor: f64) -> Option<IntervalMonthDayNano> {
     if !factor.is_finite() {
         return None;
@@ -40,7 +40,7 @@ pub(crate) fn interval_times(parts: (f64, f64, f64), factor: f64) -> Option<Inte
     ))
 }
 
-/// A part of a day without what floats add: a tenth of a microsecond is none.
+/// Rounds a part of a day to remove float errors below a tenth of a microsecond.
 fn rounded(value: f64) -> f64 {
     const DIGITS: f64 = 1e12;
     (value * DIGITS).round() / DIGITS
@@ -59,7 +59,7 @@ fn multiplied(call: &Call, factor: impl Fn(f64) -> Option<f64>) -> Result<ArrayR
     })
 }
 
-/// An interval of years, months, weeks, days, hours, minutes and seconds.
+/// Builds an interval from years, months, weeks, days, hours, minutes and seconds.
 fn make_interval(call: &Call) -> Result<ArrayRef> {
     let of = |row: usize| {
         let part = |at: usize| i128::from(call.whole(at).value(row));
@@ -88,7 +88,7 @@ fn in_range(
 const NANOS_OF_DAY: i64 = 86_400_000_000_000;
 const WHOLE_DAYS_OF_MONTH: i32 = 30;
 
-/// Time of 24 hours as days.
+/// Converts 24 hours to days.
 fn with_days(interval: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
     let IntervalMonthDayNano { months, days, nanoseconds } = interval;
     let days = days.checked_add(i32::try_from(nanoseconds / NANOS_OF_DAY).ok()?)?;
@@ -99,7 +99,7 @@ fn with_days(interval: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
     Some(IntervalMonthDayNano::new(months, days, nanoseconds))
 }
 
-/// 30 days as a month.
+/// Converts 30 days to months.
 fn with_months(interval: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
     let IntervalMonthDayNano { months, days, nanoseconds } = interval;
     let months = months.checked_add(days / WHOLE_DAYS_OF_MONTH)?;
@@ -109,7 +109,7 @@ fn with_months(interval: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
     Some(IntervalMonthDayNano::new(months, days, nanoseconds))
 }
 
-/// Both, with one sign for all parts.
+/// Does both, with one sign for all parts.
 fn justified(interval: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
     let of = with_months(with_days(interval)?)?;
     let IntervalMonthDayNano { months, days, nanoseconds } = of;
@@ -121,7 +121,7 @@ fn justified(interval: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
     Some(IntervalMonthDayNano::new(months, days, nanoseconds + of_days * NANOS_OF_DAY))
 }
 
-/// How many of a larger unit become smaller ones, where the signs of both differ.
+/// Returns how many larger units become smaller ones if their signs differ.
 fn borrowed(large: i64, small: i64) -> i64 {
     if large > 0 && small < 0 {
         1
@@ -148,7 +148,7 @@ const ALL: &[Entry] = &[
     entry!("make_interval" [], "years, months, weeks, days, hours, mins, secs", &[Arguments::Are(&[
             Takes::Whole, Takes::Whole, Takes::Whole, Takes::Whole, Takes::Whole, Takes::Whole, Takes::Double,
         ])], interval,
-        "The interval of these, each 0 where it is left out; they may be named: make_interval(days => 10).",
+        "The interval with these parts, each 0 if omitted; they may be named: make_interval(days => 10).",
         "make_interval(0, 0, 0, 10, 12, 30, 0.5)", make_interval),
     entry!("justify_hours" [], "interval", ONE_INTERVAL, interval,
         "An interval with each 24 hours as a day.",
@@ -163,7 +163,7 @@ const ALL: &[Entry] = &[
         "justify_interval(INTERVAL '1 month -1 hour') = INTERVAL '29 days 23 hours'",
         |call| justify(call, justified)),
     entry!("interval_multiply" [], "interval, number", INTERVAL_AND_NUMBER, interval,
-        "An interval so many times: interval * number.",
+        "An interval multiplied by a number: interval * number.",
         "interval_multiply(INTERVAL '1 day', 1.5) = INTERVAL '1 day 12 hours'",
         |call| multiplied(call, Some)),
     entry!("interval_divide" [], "interval, number", INTERVAL_AND_NUMBER, interval,
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_of_months_and_days_becomes_days_and_time() {
+    fn fractions_of_months_and_days_become_days_and_time() {
         let times = |months, days, nanos, factor| {
             let of = times(IntervalMonthDayNano::new(months, days, nanos), factor);
             of.map(|of| (of.months, of.days, of.nanoseconds))

@@ -1,4 +1,4 @@
-//! What dates, timestamps, times and intervals say: `year(d)`, `hour(t)`, `epoch(i)`, `dayname(d)`.
+//! Parts of dates, timestamps, times and intervals: `year(d)`, `hour(t)`, `epoch(i)`, `dayname(d)`.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{
@@ -21,8 +21,8 @@ const ANY_TIME: &[Arguments] = &[
 ];
 const MOMENT: &[Arguments] = &[Arguments::Are(&[Takes::Moment])];
 
-/// A part of what is days since 1970 and microseconds of the day, and of months, days and microseconds of
-/// an interval; none where an interval has no such part.
+/// Extracts a part from days since 1970 and microseconds of the day, or from months, days and microseconds of
+/// an interval; None if an interval lacks the part.
 struct Part {
     of_moment: fn(i64, i64) -> i64,
     of_interval: Option<fn(i64, i64, i64) -> i64>,
@@ -32,7 +32,7 @@ fn run(call: &Call, part: &Part) -> Result<ArrayRef> {
     match call.arrays[0].data_type() {
         DataType::Interval(_) => {
             let Some(of) = part.of_interval else {
-                return call.fails("an interval has no such part");
+                return call.fails("intervals do not have this part");
             };
             let intervals = call.arrays[0].as_primitive::<IntervalMonthDayNanoType>();
             call.wholes(|row| {
@@ -47,7 +47,7 @@ fn run(call: &Call, part: &Part) -> Result<ArrayRef> {
         }
         _ => {
             let moments = call.moments(0)?;
-            // What is endless has no parts, as in DuckDB.
+            // Infinite values have no parts, as in DuckDB.
             call.wholes(|row| {
                 let parts = moments.at(row).ok().map(split);
                 Ok(parts.map(|(days, of_day)| (part.of_moment)(days, of_day)))
@@ -138,7 +138,7 @@ parts! {
         Some(|months, days, micros| interval_micros(months, days, micros).saturating_mul(1000));
 }
 
-/// An interval as DuckDB counts it: months of 30 days, years of 365¼.
+/// Counts an interval as DuckDB does: months of 30 days, years of 365¼.
 fn interval_micros(months: i64, days: i64, micros: i64) -> i64 {
     let years = months / 12;
     let days = years * 365 + months % 12 * 30 + days;

@@ -1,4 +1,4 @@
-//! What lies between timestamps, spans of time that overlap, and series of timestamps.
+//! Differences of timestamps, overlapping time spans, and series of timestamps.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::scalar::text::texts::entry;
 use crate::temporal::civil::{MICROS_OF_DAY, number, plus};
 use crate::temporal::{Endless, Moments, cast_moments, instant, interval_length, local_time};
 
-/// Timestamps that the series of a batch have at most, and those in steps of days and months of a zone.
+/// Maximum length of a batch's series, and of those in steps of days and months of a zone.
 const SERIES_MAX: usize = 1 << 26;
 const ZONED_SERIES_MAX: usize = 1 << 22;
 
-/// Days and time from one timestamp to another; none where they are too far apart.
+/// Days and time between two timestamps; None if they are too far apart.
 fn minus(to: i64, from: i64) -> Option<IntervalMonthDayNano> {
     let micros = to.checked_sub(from)?;
     let days = i32::try_from(micros / MICROS_OF_DAY).ok()?;
@@ -31,7 +31,7 @@ fn minus(to: i64, from: i64) -> Option<IntervalMonthDayNano> {
 }
 
 fn timestamp_minus(call: &Call) -> Result<ArrayRef> {
-    // Instants: days of 24 hours, whatever the clocks of a zone do.
+    // Instants: days have 24 hours, whatever the zone's clocks do.
     let moments = |at: usize| Moments::new(call.arrays[at].as_primitive().clone());
     let (to, from) = (moments(0), moments(1));
     call.primitives::<IntervalMonthDayNanoType>(|row| {
@@ -45,8 +45,7 @@ fn timestamp_minus(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// The moments of the argument at this place, as numbers to compare; where it is an interval, those behind the argument
-/// before.
+/// Returns the timestamps of an argument as comparable numbers; an interval is added to the previous argument.
 fn ends(call: &Call, at: usize) -> Result<Vec<i64>> {
     if !matches!(call.arrays[at].data_type(), DataType::Interval(_)) {
         let moments = call.moments(at)?;
@@ -62,8 +61,8 @@ fn ends(call: &Call, at: usize) -> Result<Vec<i64>> {
     (0..call.rows).map(end).collect()
 }
 
-/// Whether two spans, each with its ends in any order and without the later one, have a moment in common; one whose
-/// ends are the same is that moment.
+/// Whether two spans, each with its ends in any order and the later one excluded, share an instant; a span with equal
+/// ends is that instant.
 fn overlaps(call: &Call) -> Result<ArrayRef> {
     let [a, b, c, d] = [ends(call, 0)?, ends(call, 1)?, ends(call, 2)?, ends(call, 3)?];
     call.flags(|row| {
@@ -74,17 +73,17 @@ fn overlaps(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// What a series goes on by.
+/// The step of a series.
 struct Step {
     interval: IntervalMonthDayNano,
     is_forward: bool,
-    /// The zone by whose clocks days and months are counted, of timestamps that have one.
+    /// The zone in which days and months are counted, for timestamps with a time zone.
     zone: Option<Tz>,
 }
 
 impl Step {
-    /// The step of an interval; none of one without length.
-    fn of(interval: IntervalMonthDayNano, zone: Option<Tz>) -> Option<Self> {
+    /// Converts an interval; None if its length is zero.
+    fn from_interval(interval: IntervalMonthDayNano, zone: Option<Tz>) -> Option<Self> {
         let IntervalMonthDayNano { months, days, nanoseconds } = interval;
         let is_nothing = (months, days, nanoseconds / 1000) == (0, 0, 0);
         let length = interval_length(interval);
@@ -92,7 +91,7 @@ impl Step {
         (length != 0 && !is_nothing).then_some(Self { interval, is_forward: length > 0, zone })
     }
 
-    /// The timestamp behind another; none where it is out of range.
+    /// Returns the next timestamp; None if it is out of range.
     fn after(&self, at: i64) -> Option<i64> {
         let plus = |at: i64, by| plus(Ok(at), by)?.ok();
         let Some(zone) = self.zone else { return plus(at, self.interval) };
@@ -105,14 +104,14 @@ impl Step {
         if self.is_forward { at > last } else { at < last }
     }
 
-    /// How long a series may be: each step by the clocks of a zone takes a look at its changes.
+    /// Returns the maximum length of a series: steps in a zone's local time need a lookup each.
     fn most(&self) -> usize {
         if self.zone.is_some() { ZONED_SERIES_MAX } else { SERIES_MAX }
     }
 }
 
-/// A list of timestamps from the first to the last one, an interval apart. Hours are counted in UTC, days and months by
-/// the clock on the wall.
+/// Lists the timestamps from the first to the last one, an interval apart. Hours are counted in UTC, days and months in
+/// local time.
 fn timestamp_series(call: &Call) -> Result<ArrayRef> {
     let steps = call.arrays[2].as_primitive::<IntervalMonthDayNanoType>();
     let zone = zone_of(&[call.arrays[0].data_type().clone(), call.arrays[1].data_type().clone()]);
@@ -129,7 +128,7 @@ fn timestamp_series(call: &Call) -> Result<ArrayRef> {
         nulls.push(!call.is_null(row));
         let before = values.len();
         if !call.is_null(row) {
-            let Some(step) = Step::of(steps.value(row), tz) else {
+            let Some(step) = Step::from_interval(steps.value(row), tz) else {
                 return call.fails_as("22023", "step size cannot equal zero");
             };
             append_series(call, &step, first.value(row)..=last.value(row), &mut values)?;
@@ -142,7 +141,7 @@ fn timestamp_series(call: &Call) -> Result<ArrayRef> {
     Ok(Arc::new(ListArray::try_new(item, offsets, Arc::new(values), Some(nulls))?))
 }
 
-/// The timestamps of one series behind those of others.
+/// Appends the timestamps of one series.
 fn append_series(
     call: &Call,
     step: &Step,
@@ -163,7 +162,7 @@ fn append_series(
         let Some(next) = step.after(at) else {
             return call.fails_as("22008", "timestamp out of range");
         };
-        // A month less 31 days leads nowhere, or back.
+        // A month less 31 days does not advance, or goes back.
         if next == at || step.is_behind(at, next) {
             return call.fails_as("22023", "the step does not lead to the end of the series");
         }
@@ -172,7 +171,7 @@ fn append_series(
     Ok(())
 }
 
-/// The time zone of the first of these that has one.
+/// Returns the first time zone among these types.
 fn zone_of(types: &[DataType]) -> Option<Arc<str>> {
     types.iter().find_map(|of| match of {
         DataType::Timestamp(_, zone) => zone.clone(),
@@ -222,9 +221,9 @@ mod tests {
         let zone: Tz = "Europe/Berlin".parse().expect("the zone is known");
         let step = |months, days, hours: i64| {
             let interval = IntervalMonthDayNano::new(months, days, hours * HOUR * 1000);
-            Step::of(interval, Some(zone)).expect("it has a length")
+            Step::from_interval(interval, Some(zone)).expect("it has a length")
         };
-        // 2024-03-30 02:30 in Berlin; a day later that is skipped, and 03:30 from then on.
+        // 2024-03-30 02:30 in Berlin; a day later that time is skipped, and 03:30 from then on.
         let at = 1_711_762_200_000_000;
         assert_eq!(step(0, 1, 0).after(at), Some(at + 24 * HOUR));
         assert_eq!(step(0, 1, 0).after(at + 24 * HOUR), Some(at + 48 * HOUR));
@@ -232,8 +231,8 @@ mod tests {
         assert_eq!(step(0, 2, 1).after(at), Some(at + 48 * HOUR));
         assert_eq!(step(0, -1, 0).after(i64::MIN), None);
         let nothing = IntervalMonthDayNano::new(1, -30, 0);
-        assert!(Step::of(nothing, None).is_none());
-        assert!(Step::of(IntervalMonthDayNano::new(0, 0, 999), None).is_none());
+        assert!(Step::from_interval(nothing, None).is_none());
+        assert!(Step::from_interval(IntervalMonthDayNano::new(0, 0, 999), None).is_none());
     }
 
     #[test]

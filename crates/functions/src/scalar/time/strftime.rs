@@ -1,4 +1,4 @@
-//! `strftime`: dates and timestamps as text.
+//! `strftime`: dates and timestamps to text.
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
@@ -11,16 +11,16 @@ use crate::temporal::civil::{
     split, weekday,
 };
 
-/// A piece of a format.
+/// A part of a format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::scalar) enum Piece<'a> {
-    /// Text as it is.
+    /// Literal text.
     Literal(&'a str),
-    /// A specifier, and whether its numbers go without zeros before them.
+    /// A specifier, and whether its numbers have no leading zeros.
     Specifier(char, bool),
 }
 
-/// The pieces of a format; the specifier that is not one.
+/// Parses a format; the error is the unknown specifier.
 pub(in crate::scalar) fn pieces(format: &str) -> Result<Vec<Piece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut rest = format;
@@ -42,7 +42,7 @@ pub(in crate::scalar) fn pieces(format: &str) -> Result<Vec<Piece<'_>>, String> 
         };
         if !known.contains(letter) {
             let dash = if bare { "-" } else { "" };
-            return Err(format!("the specifier %{dash}{letter} is not known"));
+            return Err(format!("unknown specifier %{dash}{letter}"));
         }
         match letter {
             '%' => pieces.push(Piece::Literal("%")),
@@ -59,7 +59,7 @@ pub(in crate::scalar) fn pieces(format: &str) -> Result<Vec<Piece<'_>>, String> 
     Ok(pieces)
 }
 
-/// Specifiers and what stands between them.
+/// Specifiers and the text between them.
 fn extend(pieces: &mut Vec<Piece<'_>>, letters: &'static str) {
     for (at, letter) in letters.char_indices() {
         pieces.push(match letter.is_ascii_alphabetic() {
@@ -69,7 +69,7 @@ fn extend(pieces: &mut Vec<Piece<'_>>, letters: &'static str) {
     }
 }
 
-/// Writes a moment by the pieces of a format.
+/// Writes a timestamp by the parts of a format.
 fn write(pieces: &[Piece<'_>], micros: i64, zone: Option<&str>, out: &mut String) -> Result<()> {
     let (days, of_day) = split(micros);
     let civil = Civil::of_days(days);
@@ -148,7 +148,7 @@ fn strftime(call: &Call) -> Result<ArrayRef> {
         };
         match moments.at(row) {
             Ok(micros) => write(pieces, micros, zone, out)?,
-            // As in DuckDB, whatever the format.
+            // As in DuckDB, regardless of the format.
             Err(endless) => out.push_str(endless.word()),
         }
         Ok(true)

@@ -1,4 +1,4 @@
-//! `strptime`: text as a timestamp.
+//! `strptime`: text to timestamp.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::DataType;
@@ -12,7 +12,7 @@ use crate::temporal::civil::{
     iso_weekday,
 };
 
-/// What a text says of a moment.
+/// The fields read from a text.
 struct Parts {
     year: i64,
     month: i64,
@@ -74,7 +74,7 @@ impl Parts {
     }
 }
 
-/// A number of up to so many digits at the beginning of a text.
+/// Reads a number with at most this many digits.
 fn number(text: &mut &str, digits: usize) -> Option<i64> {
     let end = text.bytes().take(digits).take_while(u8::is_ascii_digit).count();
     let value = text[..end].parse().ok()?;
@@ -86,7 +86,7 @@ fn within(value: i64, first: i64, last: i64) -> Option<i64> {
     (first..=last).contains(&value).then_some(value)
 }
 
-/// A fraction of a second of so many digits, the missing ones zeros.
+/// Reads a fraction of a second with this many digits; missing ones are zeros.
 fn fraction(text: &mut &str, digits: u32) -> Option<i64> {
     let end = text.bytes().take(digits as usize).take_while(u8::is_ascii_digit).count();
     let value: i64 = text[..end].parse().ok()?;
@@ -94,7 +94,7 @@ fn fraction(text: &mut &str, digits: u32) -> Option<i64> {
     Some(value * 10_i64.pow(digits - end as u32))
 }
 
-/// Which of these names a text begins with: whole, or its first three letters.
+/// Finds which of these names a text begins with, in full or by its first three letters.
 fn named(text: &mut &str, names: &[&str], whole: bool) -> Option<i64> {
     for (at, name) in names.iter().enumerate() {
         let name = if whole { name } else { &name[..3] };
@@ -124,7 +124,7 @@ fn offset(text: &mut &str) -> Option<i64> {
     Some(sign * (hours * 60 + minutes))
 }
 
-/// The timestamp that a text is by the pieces of a format.
+/// Parses a timestamp by the parts of a format.
 fn parse(pieces: &[Piece<'_>], text: &str) -> Option<i64> {
     let mut parts = Parts::NONE;
     let mut rest = text.trim_start();
@@ -179,7 +179,7 @@ fn specifier(letter: char, rest: &mut &str, parts: &mut Parts) -> Option<()> {
         'B' => parts.month = named(rest, &MONTHS, true)? + 1,
         'p' => parts.afternoon = Some(named(rest, &["AM", "PM"], true)? == 1),
         'z' => parts.offset = offset(rest)?,
-        // A zone by its name would need the zones of the whole world; UTC is known.
+        // Zone names would require the time zone database; UTC is supported.
         _ => *rest = rest.strip_prefix("UTC").or_else(|| rest.strip_prefix("GMT"))?,
     }
     Some(())

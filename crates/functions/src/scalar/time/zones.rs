@@ -1,4 +1,4 @@
-//! `timestamp AT TIME ZONE zone`: an instant as the time there, and a time there as an instant.
+//! `timestamp AT TIME ZONE zone`: converts an instant to local time, or local time to an instant.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl ScalarUDFImpl for AtTimeZone {
         };
         let moment = match moment {
             DataType::Timestamp(_, of) => micros(of.clone()),
-            // A date and a text are taken as TIMESTAMPTZ.
+            // A date and a text are cast to TIMESTAMPTZ.
             DataType::Date32 => micros(self.zone.clone()),
             other if other.is_string() || other.is_null() => micros(self.zone.clone()),
             _ => return Err(refused()),
@@ -139,7 +139,7 @@ impl ScalarUDFImpl for AtTimeZone {
     }
 }
 
-/// The names of the zones of all rows, as Arrow knows them.
+/// Returns the zone names of all rows, as Arrow knows them.
 fn zones(call: &Call) -> Result<StringArray> {
     if let DataType::Interval(_) = call.arrays[0].data_type() {
         let intervals = call.arrays[0].as_primitive::<IntervalMonthDayNanoType>();
@@ -149,7 +149,8 @@ fn zones(call: &Call) -> Result<StringArray> {
             }
             let interval = intervals.value(row);
             if interval.months != 0 || interval.days != 0 {
-                return call.fails_as("22023", "the interval of a time zone has no months or days");
+                return call
+                    .fails_as("22023", "interval time zone must not include months or days");
             }
             Ok(Some(zone_ahead(interval.nanoseconds / 1_000_000_000)))
         };
@@ -171,7 +172,7 @@ fn zones(call: &Call) -> Result<StringArray> {
     names.iter().map(zone).collect()
 }
 
-/// A zone by its name, its abbreviation, or, as in POSIX, the hours to the west.
+/// Finds a zone by its name, its abbreviation, or, as in POSIX, the hours to the west.
 fn known_zone(text: &str) -> Option<String> {
     let text = text.trim();
     if let Some(seconds) = zone_named(&text.to_ascii_lowercase()) {
@@ -180,7 +181,7 @@ fn known_zone(text: &str) -> Option<String> {
     named_zone(text).or_else(|| posix_zone(text))
 }
 
-/// Instants as the time in a zone, or times there as instants.
+/// Converts instants to local times in a zone, or local times to instants.
 fn elsewhere(call: &Call, moments: &ArrayRef, zone: &str) -> Result<ArrayRef> {
     let there = micros(Some(zone.into()));
     if let DataType::Timestamp(_, Some(_)) = moments.data_type() {

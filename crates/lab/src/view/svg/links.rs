@@ -1,4 +1,4 @@
-//! Links as wide as the bytes that crossed them, each direction beside the other, on its left-hand
+//! Links as wide as the bytes that crossed them, the two directions side by side, on its left-hand
 //! side seen in the way it goes; nodes as dark as the bytes of their memory controllers.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ const WIDTHS: (f64, f64) = (0.8, 12.0);
 /// Width of a direction that nothing crossed.
 const IDLE: f64 = 0.6;
 
-/// The links, and the busiest directions in words; none where no links are known.
+/// The links, and the busiest directions in words; None if no links are known.
 pub(super) fn links(record: &RunRecord, scale: &Scale) -> Option<Panel> {
     let ring = ring(record, scale, 0.0)?;
     let busiest = busiest(&directions(record));
@@ -48,7 +48,7 @@ pub(super) fn links(record: &RunRecord, scale: &Scale) -> Option<Panel> {
 }
 
 /// The links on a scale that other pictures may share, in the middle of a panel of this width or more;
-/// none where no links are known. With many nodes only its title is drawn.
+/// None if no links are known. With many nodes only its title is drawn.
 pub(super) fn ring(record: &RunRecord, scale: &Scale, width: f64) -> Option<Panel> {
     let directions = directions(record);
     if directions.is_empty() {

@@ -1,4 +1,4 @@
-//! A record as a picture: who accessed whose memory, what crossed which link, and how it came about.
+//! A record as a picture: accesses by node, traffic by link, and both over time.
 //!
 //! | File | Draws |
 //! |---|---|
@@ -38,7 +38,7 @@ pub fn svg(record: &RunRecord) -> String {
     let title = line(&record.run.command.join(" "));
     let lines = lines(record);
     let something = why_nothing(record).is_none();
-    let upper = if something { beside(&upper(record)) } else { Panel::default() };
+    let upper = if something { side_by_side(&upper(record)) } else { Panel::default() };
     let widest = lines.iter().map(|line| PLAIN.width(line)).fold(TITLE.width(&title), f64::max);
     let inner = upper.size.w.max(widest).clamp(WIDTH_MIN, upper.size.w.max(WIDTH_MAX));
     let series = if something { series::series(record, inner) } else { Panel::default() };
@@ -81,7 +81,7 @@ fn lines(record: &RunRecord) -> Vec<String> {
     ]
 }
 
-/// What the widest stroke and the darkest shade stand for.
+/// The values of the widest stroke and the darkest shade.
 struct Scale {
     /// Over one direction of a link.
     link_bytes: u64,
@@ -93,7 +93,7 @@ struct Scale {
 
 impl Scale {
     /// One scale for all the records.
-    fn of(records: &[&RunRecord]) -> Self {
+    fn for_records(records: &[&RunRecord]) -> Self {
         let most = |of: fn(&RunRecord) -> Vec<u64>| {
             records.iter().flat_map(|record| of(record)).max().unwrap_or(0)
         };
@@ -109,7 +109,7 @@ impl Scale {
 fn upper(record: &RunRecord) -> Vec<Panel> {
     let accesses = accesses(&record.report.total);
     let most = accesses.iter().flatten().max().copied().unwrap_or(0);
-    let scale = Scale::of(&[record]);
+    let scale = Scale::for_records(&[record]);
     let maps =
         [map(record, "Accesses", &accesses, (palette::COOL, most)), lines_missed(record, &scale)];
     maps.into_iter().chain(links::links(record, &scale)).collect()
@@ -138,7 +138,7 @@ fn map(record: &RunRecord, title: &str, rows: &[Vec<u64>], (ramp, most): (Ramp, 
 }
 
 /// Panels side by side.
-fn beside(panels: &[Panel]) -> Panel {
+fn side_by_side(panels: &[Panel]) -> Panel {
     let w = panels.iter().map(|panel| panel.size.w + GAP).sum::<f64>() - GAP;
     let h = panels.iter().map(|panel| panel.size.h).fold(0.0, f64::max);
     let mut all = Panel::new(CanvasSize { w: w.max(0.0), h });

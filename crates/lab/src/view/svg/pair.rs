@@ -1,4 +1,4 @@
-//! Two records side by side, on one scale: what the same stroke, shade and colour mean is the same.
+//! Two records side by side, on one scale: strokes, shades and colours mean the same in both.
 
 use atoll_svg::canvas::{CanvasSize, Panel};
 use atoll_topology::Bytes;
@@ -6,7 +6,7 @@ use atoll_topology::Bytes;
 use super::super::counts::{link_bytes, local_share, sum, total};
 use super::super::nothing::why_nothing;
 use super::super::words::{count, counted, line, percent, time};
-use super::{GAP, MARGIN, PLAIN, Scale, TITLE, beside, lines_missed, links};
+use super::{GAP, MARGIN, PLAIN, Scale, TITLE, lines_missed, links, side_by_side};
 use crate::record::RunRecord;
 
 /// Room for the name of a run and the lines below it.
@@ -16,9 +16,9 @@ const WIDTH_MIN: f64 = 360.0;
 
 /// Two runs, each with its name, as an SVG picture: links and memory controllers, and lines missed.
 pub fn svg_pair(runs: [(&str, &RunRecord); 2]) -> String {
-    let scale = Scale::of(&runs.map(|(_, record)| record));
+    let scale = Scale::for_records(&runs.map(|(_, record)| record));
     let columns = runs.map(|(name, record)| column(name, record, &scale));
-    let body = beside(&columns);
+    let body = side_by_side(&columns);
     let CanvasSize { w, h } = body.size;
     let mut picture = Panel::new(CanvasSize { w: w + 2.0 * MARGIN, h: h + 2.0 * MARGIN });
     picture.put(MARGIN, MARGIN, &body);

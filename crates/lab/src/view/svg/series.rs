@@ -10,18 +10,18 @@ use crate::record::RunRecord;
 
 const TITLE: Type = Type::plain(13.0, palette::INK).bold();
 const SMALL: Type = Type::plain(10.0, palette::FAINT);
-/// Room beside the plot for the scale, and for the names of the strokes.
+/// Room next to the plot for the scale, and for the names of the strokes.
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 120.0;
 const PLOT: f64 = 92.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 30.0;
-/// Strokes that are told apart; the rest of them are summed.
+/// Strokes shown separately; the rest are summed.
 const STROKES_MAX: usize = 4;
 /// Width below which a region has no number.
 const NUMBER_MIN: f64 = 12.0;
 
-/// A stroke: a name and a value for each slice; none where there is nothing to divide.
+/// A stroke: a name and a value for each slice; without a value if there is nothing to divide.
 type Stroke = (String, Vec<Option<f64>>);
 
 /// The plots, one below the other; empty without a series.
@@ -79,7 +79,7 @@ fn controllers(record: &RunRecord) -> Vec<Stroke> {
     strokes(record, names.collect(), |slice| &slice.controllers)
 }
 
-/// None where no links are known.
+/// None if no links are known.
 fn links(record: &RunRecord) -> Option<Vec<Stroke>> {
     let ends = record.estimate.links.iter().step_by(2);
     let names: Vec<String> = ends.map(|link| format!("{} and {}", link.from, link.to)).collect();
@@ -115,7 +115,7 @@ fn strokes(
 /// A plot over the slices.
 struct Plot<'a> {
     title: &'static str,
-    /// Upper end of the scale; none for the largest value.
+    /// Upper end of the scale; None for the largest value.
     most: Option<f64>,
     figure: fn(f64) -> String,
     slices: &'a [RunSlice],
@@ -192,7 +192,7 @@ fn ends(slices: &[RunSlice]) -> Vec<f64> {
     slices.iter().map(add).collect()
 }
 
-/// A line where the open region changes, and its number where there is room.
+/// A line where the open region changes, with its number if there is room.
 fn regions(panel: &mut Panel, slices: &[RunSlice], ends: &[f64], x: &impl Fn(f64) -> f64) {
     let mut from = 0usize;
     for group in slices.chunk_by(|a, b| a.region == b.region) {

@@ -1,4 +1,4 @@
-//! What the caches of each node's cpus did, and the bytes of controllers and links.
+//! Counts of each node's caches, and the bytes of controllers and links.
 
 use atoll_simulation::CacheCounts;
 use atoll_topology::Bytes;
@@ -57,7 +57,7 @@ pub(super) fn states(record: &RunRecord) -> String {
     })
 }
 
-/// Who supplied the lines that missed.
+/// Suppliers of the lines that missed.
 pub(super) fn sources(record: &RunRecord) -> String {
     let title = "Lines that missed, by who supplied them";
     let heads = ["local memory", "remote memory", "another cache, clean", "another cache, written"];

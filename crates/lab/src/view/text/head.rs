@@ -1,4 +1,4 @@
-//! What was run, where and how, and why nothing was counted where nothing was.
+//! Command, machine and settings, and why there are no counts.
 
 use atoll_simulation::Counting;
 

@@ -2,10 +2,10 @@
 //!
 //! | File | Owns |
 //! |---|---|
-//! | `head` | what was run and how |
+//! | `head` | command and settings |
 //! | `traffic` | who accessed whose memory, by region and tag too |
-//! | `caches` | what the caches did, controllers and links |
-//! | `time` | the estimate and the figures behind it |
+//! | `caches` | caches, controllers and links |
+//! | `time` | the estimate and its figures |
 
 mod caches;
 mod head;
@@ -18,7 +18,7 @@ use super::nothing::why_nothing;
 use super::table::TextTable;
 use crate::record::RunRecord;
 
-/// What a run was and what was counted in it, for people: traffic by node, caches, controllers, links,
+/// A run and its counts as text: traffic by node, caches, controllers, links,
 /// regions, tags, and the time that the machine itself would take. Where nothing was counted it says
 /// why instead.
 pub fn text(record: &RunRecord) -> String {

@@ -1,4 +1,4 @@
-//! The time that the machine itself would take, and the figures behind it.
+//! The time that the machine itself would take, and the figures it is based on.
 
 use atoll_model::{Figure, TimeBounds};
 use atoll_topology::Nanos;
@@ -85,9 +85,9 @@ pub(super) fn bounds(record: &RunRecord) -> String {
 /// The figures with their sources.
 pub(super) fn figures(record: &RunRecord) -> String {
     let figures = &record.estimate.figures;
-    let mut text = "Figures behind the estimate\n".to_owned();
+    let mut text = "Figures of the estimate\n".to_owned();
     for figure in figures.iter().take(FIGURES_MAX) {
-        push_wrapped(&mut text, &told(figure));
+        push_wrapped(&mut text, &described(figure));
     }
     if figures.len() > FIGURES_MAX {
         text.push_str(&format!("  and {} more\n", figures.len() - FIGURES_MAX));
@@ -96,7 +96,7 @@ pub(super) fn figures(record: &RunRecord) -> String {
 }
 
 /// `latency of local memory: 150 ns (assumed: as on nehalem-ex-4)`
-fn told(figure: &Figure) -> String {
+fn described(figure: &Figure) -> String {
     let value = match figure.least == figure.most {
         true => trimmed(figure.least),
         false => format!("{} to {}", trimmed(figure.least), trimmed(figure.most)),

@@ -1,4 +1,4 @@
-//! Who accessed whose memory: all of it, by region, by tag.
+//! Accesses between nodes: in total, by region, by tag.
 
 use atoll_simulation::{TagCounts, Traffic};
 
@@ -69,7 +69,7 @@ fn sums(at: usize, row: &[u64]) -> Option<Vec<String>> {
     (all > 0).then(|| vec![count(all), percent(local), percent(remote)])
 }
 
-/// A line for each region; empty where there is none.
+/// A line for each region; empty if there are none.
 pub(super) fn regions(record: &RunRecord) -> String {
     let heads = [
         "region",
@@ -108,7 +108,7 @@ pub(super) fn regions(record: &RunRecord) -> String {
     )
 }
 
-/// A line for each tag; empty where there is none.
+/// A line for each tag; empty if there are none.
 pub(super) fn tags(record: &RunRecord) -> String {
     let tags = &record.report.total.tags;
     if tags.is_empty() {

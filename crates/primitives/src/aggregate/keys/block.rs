@@ -1,4 +1,4 @@
-//! Keys of a block of rows: hashed, compared and copied out of the columns that have them.
+//! Keys of a block of rows, hashed, compared and copied from their columns.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringViewArray};
@@ -15,12 +15,12 @@ use crate::{hash, kernel::words};
 pub(super) const NUMBER: usize = 8;
 pub(super) const WIDE: usize = 16;
 pub(super) const LENGTH: usize = 4;
-/// Bytes of a view, and of a string that it holds itself.
+/// Bytes of a view, and of a string stored inline.
 const VIEW: usize = 16;
 const INLINE: usize = 12;
-/// Rows by which the bytes of long strings are asked for ahead: they need not lie in the order of the rows.
+/// Prefetch distance for the bytes of long strings, in rows: they need not lie in the order of the rows.
 const AHEAD: usize = 16;
-/// Bytes up to which strings are compared word by word: a call costs more.
+/// Length up to which strings are compared word by word: a call costs more.
 const BY_WORDS: usize = 64;
 
 /// Encoded keys with their hashes.
@@ -31,12 +31,12 @@ pub(in crate::aggregate) trait EncodedKeys {
     fn hash(&self, at: usize) -> u64;
     /// Bytes of a key.
     fn bytes(&self, at: usize) -> usize;
-    /// Whether a key is this one, which has as many bytes.
+    /// Whether a key equals these bytes, which have its length.
     fn is_same(&self, at: usize, key: &[u8]) -> bool;
-    /// Writes a key to as many bytes.
+    /// Copies a key to these bytes, which have its length.
     fn write(&self, at: usize, to: &mut [u8]);
 
-    /// The key of each row, where rows share keys; else each has one of its own.
+    /// The key of each row if rows share keys; else row and key numbers are equal.
     fn of_rows(&self) -> Option<&[u32]> {
         None
     }
@@ -57,10 +57,10 @@ pub(in crate::aggregate) struct Texts {
     nulls: Option<NullBuffer>,
 }
 
-/// Room for what is made of the keys of a block of rows.
+/// Scratch space for the keys of a block of rows.
 #[derive(Debug, Default)]
 pub(in crate::aggregate) struct KeyBlock {
-    /// The parts of fixed length, one after another.
+    /// The fixed-length parts, one after another.
     fixed: Vec<u8>,
     hashes: Vec<u64>,
     words: Vec<u64>,
@@ -68,18 +68,18 @@ pub(in crate::aggregate) struct KeyBlock {
     repeats: Repeats,
 }
 
-/// Keys of a block of rows, whose strings are where the columns have them.
+/// Keys of a block of rows, whose strings stay in the columns.
 #[derive(Debug)]
 pub(in crate::aggregate) struct RowKeys<'a> {
     fixed: &'a [u8],
-    /// Bytes of a part of fixed length.
+    /// Bytes of a fixed-length part.
     width: usize,
     hashes: &'a [u64],
     texts: Vec<RowTexts<'a>>,
     of_rows: Option<&'a [u32]>,
 }
 
-/// Strings of a column, and where in the part of fixed length their lengths are.
+/// Strings of a column, and the offset of their lengths in the fixed-length part.
 #[derive(Debug)]
 struct RowTexts<'a> {
     views: &'a [u128],
@@ -88,8 +88,8 @@ struct RowTexts<'a> {
 }
 
 impl Texts {
-    /// Strings or bytes of any kind; others have none.
-    pub(super) fn of(array: &ArrayRef) -> Self {
+    /// Strings or bytes of any type; the column must have such a type.
+    pub(super) fn from_array(array: &ArrayRef) -> Self {
         use DataType as T;
         let views = match array.data_type() {
             T::Utf8View => array.as_string_view().to_owned().to_binary_view(),
@@ -108,7 +108,7 @@ impl Texts {
     }
 }
 
-/// Hash of more than [`INLINE`] bytes, sixteen at a time; the last ones overlap those before.
+/// Hash of more than [`INLINE`] bytes, sixteen at a time; the last block overlaps the one before.
 #[inline(always)]
 fn hash_long(text: &[u8], before: u64) -> u64 {
     let length = text.len();
@@ -147,7 +147,7 @@ impl KeyBlock {
         RowKeys { fixed: &self.fixed, width, hashes: &self.hashes, texts, of_rows: None }
     }
 
-    /// The keys of a range of rows, of which those with the same string may share one.
+    /// The keys of a range of rows; rows with the same string may share one.
     pub(super) fn encode_once<'a>(
         &'a mut self,
         fields: &[EncodedField],
@@ -203,7 +203,7 @@ impl KeyBlock {
     }
 }
 
-/// Writes the lengths of strings to parts of fixed length, or the bit `at` that tells nulls.
+/// Writes the lengths of strings to the fixed-length parts, or the null bit `at`.
 fn put_lengths(
     fixed: &mut [u8],
     width: usize,
@@ -232,7 +232,7 @@ fn hash_all(fixed: &[u8], width: usize, texts: &[RowTexts<'_>], hashes: &mut Vec
 }
 
 impl RowTexts<'_> {
-    /// The string of a key, which has so many bytes.
+    /// The string of a key, which has this length.
     #[inline(always)]
     fn text(&self, at: usize, length: usize) -> &[u8] {
         if length <= INLINE {
@@ -242,7 +242,7 @@ impl RowTexts<'_> {
         &self.buffers[buffer][offset..][..length]
     }
 
-    /// Asks for the bytes of a long string.
+    /// Prefetches the bytes of a long string.
     #[inline(always)]
     fn prefetch(&self, at: usize) {
         let Some(view) = self.views.get(at).filter(|view| **view as u32 as usize > INLINE) else {
@@ -254,8 +254,8 @@ impl RowTexts<'_> {
         }
     }
 
-    /// Hash of the string of a key, given that of what comes before it. Short strings are hashed as they are in
-    /// their views: behind them are zeros.
+    /// Hash of the string of a key, given the hash of the preceding parts. Short strings are hashed as they lie in
+    /// their views, which are padded with zeros.
     #[inline(always)]
     fn hash(&self, at: usize, length: usize, before: u64) -> u64 {
         match length {
@@ -269,7 +269,7 @@ impl RowTexts<'_> {
     }
 }
 
-/// The buffer of a long string, and where in it the string starts.
+/// The buffer of a long string, and its offset there.
 #[inline(always)]
 fn place(view: u128) -> (usize, usize) {
     ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize)
@@ -311,7 +311,7 @@ impl EncodedKeys for RowKeys<'_> {
         let fixed = self.fixed(at);
         let (own, mut rest) = key.split_at(self.width);
         let mut same = is_same(own, fixed);
-        // A loop: `Iterator::all` with a closure of this size is called, not inlined.
+        // A loop, because `Iterator::all` with a closure of this size is not inlined.
         for text in &self.texts {
             let text = text.text(at, length(fixed, text.offset));
             let (own, behind) = rest.split_at(text.len());
@@ -339,7 +339,7 @@ impl EncodedKeys for RowKeys<'_> {
     }
 }
 
-/// Whether bytes, of which both have as many, are the same.
+/// Whether byte strings of the same length are equal.
 #[inline(always)]
 pub(in crate::aggregate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     let length = one.len();
@@ -353,7 +353,7 @@ pub(in crate::aggregate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     }) == 0
 }
 
-/// The length of a string in a part of fixed length.
+/// The length of a string in a fixed-length part.
 #[inline(always)]
 fn length(fixed: &[u8], offset: usize) -> usize {
     u32::from_le_bytes(fixed[offset..offset + LENGTH].try_into().expect("four bytes")) as usize
@@ -365,7 +365,7 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes[..NUMBER].try_into().expect("eight bytes"))
 }
 
-/// Hash of a part of fixed length, eight bytes at a time; the last eight overlap those before.
+/// Hash of a fixed-length part, eight bytes at a time; the last eight overlap those before.
 #[inline(always)]
 fn hash_fixed(part: &[u8]) -> u64 {
     let hash = part.chunks_exact(NUMBER).map(word).fold(0, hash::then);

@@ -1,4 +1,4 @@
-//! Words of a small range: the group is the distance from the least one.
+//! Words of a small range: the group is the distance from the least word.
 
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
@@ -6,7 +6,7 @@ use atoll_topology::NodeId;
 use crate::kernel::groups::GroupIds;
 use crate::kernel::placed_vec::PlacedVec;
 
-/// Groups of all words of a range, with a flag for each that has come.
+/// Groups of all words of a range, with a flag for each word that occurred.
 #[derive(Debug)]
 pub(in crate::aggregate) struct Dense {
     min: u64,
@@ -27,33 +27,33 @@ impl Dense {
         Ok(Self { min, bits, flags })
     }
 
-    /// Starts again with another range of the same size.
+    /// Restarts with another range of the same size.
     pub(in crate::aggregate) fn restart(&mut self, min: u64) {
         self.min = min;
         self.flags.as_mut_slice().fill(0);
     }
 
-    /// Groups of the whole range.
+    /// Number of groups in the range.
     pub(in crate::aggregate) fn groups(&self) -> usize {
         1 << self.bits
     }
 
-    /// Whether another has the same range.
+    /// Whether another table has the same range.
     pub(in crate::aggregate) fn is_like(&self, other: &Self) -> bool {
         (self.min, self.bits) == (other.min, other.bits)
     }
 
-    /// Finds the groups; false where a word is outside.
+    /// Finds the groups; returns false if a word is outside of the range.
     pub(in crate::aggregate) fn find(&self, words: &[u64], ids: &mut GroupIds) -> bool {
         ids.dense(words, self.min, self.bits)
     }
 
-    /// Notes that the groups have come.
+    /// Marks groups as occurring.
     pub(in crate::aggregate) fn mark(&mut self, ids: &GroupIds) {
         ids.touch(self.flags.as_mut_slice(), 0, |_| 1);
     }
 
-    /// Finds the groups of another's groups, all of which are in the own range.
+    /// Finds the groups for another table's groups, which must be in the range.
     pub(in crate::aggregate) fn find_groups(
         &self,
         other: &Self,
@@ -67,7 +67,7 @@ impl Dense {
         );
     }
 
-    /// The range's part of `parts`, of which both are powers of two: its least word and its bits.
+    /// Part `part` of `parts` of the range, both sizes being powers of two: its least word and its bits.
     pub(in crate::aggregate) fn part(&self, part: usize, parts: usize) -> (u64, u32) {
         let bits = self.bits - parts.ilog2().min(self.bits);
         (self.min.wrapping_add((part as u64) << bits), bits)
@@ -78,17 +78,17 @@ impl Dense {
         self.flags.move_to(home)
     }
 
-    /// Which groups have come.
+    /// Flags of groups that occurred.
     pub(in crate::aggregate) fn flags(&self) -> &[u8] {
         self.flags.as_slice()
     }
 
-    /// Groups that have come.
+    /// Groups that occurred.
     pub(in crate::aggregate) fn chosen(&self) -> Vec<u32> {
         self.chosen_in(0, 1)
     }
 
-    /// Groups of one of `parts` equal parts of the range that have come.
+    /// Groups that occurred in one of `parts` equal parts of the range.
     pub(in crate::aggregate) fn chosen_in(&self, part: usize, parts: usize) -> Vec<u32> {
         let len = self.groups() / parts;
         let flags = self.flags.as_slice().iter().enumerate().skip(part * len).take(len);

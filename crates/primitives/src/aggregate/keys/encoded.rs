@@ -1,4 +1,4 @@
-//! Keys of any type by the hash of their bytes.
+//! Keys of any type, hashed by their bytes.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use crate::kernel::groups::GroupIds;
 use crate::kernel::placed_vec::PlacedVec;
 use crate::kernel::stream::prefetch;
 
-/// Slots for each group, at least.
+/// Minimum of slots for each group.
 const SLOTS_PER_GROUP: usize = 2;
 /// Slots of an empty table.
 const SLOTS_MIN: usize = 1024;
 /// An empty slot.
 const EMPTY: u64 = 0;
-/// Bits of a slot that hold the place of a key; above them are those of its hash.
+/// Bits of a slot with the place of a key; the bits above hold a part of its hash.
 const PLACE_BITS: u32 = 32;
-/// Keys lie at multiples of so many bytes, of which a place is the number + 1.
+/// Alignment of keys; a place is the aligned position + 1.
 const UNIT: usize = 8;
 /// Bytes in front of a key: its length and its group.
 const HEAD: usize = 8;
-/// A line of the cache, bytes.
+/// Bytes of a cache line.
 const LINE: usize = 64;
-/// Keys that are looked up together: what each of them will read is prefetched before.
+/// Keys looked up together, so that their memory is prefetched.
 const TOGETHER: usize = 64;
-/// Keys by which those that are copied out of order are asked for ahead.
+/// Prefetch distance for keys copied out of order, in keys.
 const AHEAD: usize = 16;
-/// Stands for the group of a key that is none yet.
+/// Marks a key that has no group yet.
 const MISSING: u32 = u32::MAX;
 
 /// Groups of encoded keys, numbered as they come.
@@ -40,9 +40,9 @@ pub(in crate::aggregate) struct Encoded {
     encoder: Encoder,
     slots: PlacedVec<u64>,
     hashes: PlacedVec<u64>,
-    /// All groups' keys, each behind its head, so that one look at a slot leads to all of it.
+    /// All keys, each after its header, so that one lookup finds both.
     keys: PlacedVec<u8>,
-    /// Of each group where its key is.
+    /// Position of each group's key.
     places: PlacedVec<u32>,
 }
 
@@ -72,7 +72,7 @@ impl EncodedKeys for ChosenKeys<'_> {
 }
 
 impl Encoded {
-    /// No groups yet.
+    /// An empty table.
     pub(in crate::aggregate) fn new(
         encoder: Encoder,
         arena: &Arena,
@@ -84,7 +84,7 @@ impl Encoded {
         Ok(Self { encoder, slots, hashes, keys: PlacedVec::new(arena, home), places })
     }
 
-    /// What encodes its keys.
+    /// The encoder of its keys.
     pub(in crate::aggregate) fn encoder(&self) -> &Encoder {
         &self.encoder
     }
@@ -98,7 +98,7 @@ impl Encoded {
         self.keys.len()
     }
 
-    /// No groups again.
+    /// Removes all groups.
     pub(in crate::aggregate) fn restart(&mut self) {
         self.slots.as_mut_slice().fill(EMPTY);
         self.hashes.clear();
@@ -115,7 +115,7 @@ impl Encoded {
         self.find_all(keys, ids)
     }
 
-    /// Finds the groups of some of another table's keys.
+    /// Finds the groups for some of another table's keys.
     pub(in crate::aggregate) fn find_groups(
         &mut self,
         other: &Self,
@@ -147,7 +147,7 @@ impl Encoded {
         Ok(())
     }
 
-    /// Asks for the slots of some keys, of which there may be fewer.
+    /// Prefetches the slots of some keys; there may be fewer keys than slots.
     #[inline(always)]
     fn prefetch_slots(&self, keys: &impl EncodedKeys, range: Range<usize>) {
         let slots = self.slots.as_slice();
@@ -157,9 +157,8 @@ impl Encoded {
         }
     }
 
-    /// Appends the groups of some keys, [`MISSING`] for those that are none yet, and tells whether there are any.
-    /// Slots and keys are read in passes of their own, prefetched before: the slots while the keys before these
-    /// are compared.
+    /// Appends the groups of some keys, [`MISSING`] for keys without a group; returns whether any is missing. It reads
+    /// slots and keys in separate passes and prefetches both: slots while it compares the previous keys.
     #[inline(always)]
     fn look_up(&self, keys: &impl EncodedKeys, range: Range<usize>, found: &mut Vec<u32>) -> bool {
         let (slots, stored) = (self.slots.as_slice(), self.keys.as_slice());
@@ -234,7 +233,7 @@ impl Encoded {
         self.hashes.push(keys.hash(at))
     }
 
-    /// Four times as many slots.
+    /// Quadruples the slots.
     fn spread(&mut self) -> Result<(), PlacementError> {
         let len = self.slots.len() * 4;
         let mut slots = self.slots.beside();
@@ -251,7 +250,7 @@ impl Encoded {
         Ok(())
     }
 
-    /// The chosen groups in this order; nothing is found in it any more.
+    /// The chosen groups in this order; lookups no longer work.
     pub(in crate::aggregate) fn listed(&self, chosen: &[u32]) -> Result<Self, PlacementError> {
         let (slots, hashes) = (self.slots.beside(), self.hashes.beside());
         let (keys, places) = (self.keys.beside(), self.places.beside());
@@ -267,7 +266,7 @@ impl Encoded {
         Ok(listed)
     }
 
-    /// Where the key of a group is.
+    /// Position of a group's key.
     fn place_of(&self, group: u32) -> usize {
         (self.places.as_slice()[group as usize] as usize - 1) * UNIT
     }
@@ -308,7 +307,7 @@ impl Encoded {
     }
 }
 
-/// Where a key goes behind others: one that a line of the cache holds is in one.
+/// Position for a key after others: a key that fits a cache line does not cross one.
 fn start_of(end: usize, bytes: usize) -> usize {
     match bytes <= LINE && end % LINE + bytes > LINE {
         true => end.next_multiple_of(LINE),
@@ -316,7 +315,7 @@ fn start_of(end: usize, bytes: usize) -> usize {
     }
 }
 
-/// The place of the first key with the tag of a hash; none where no key has it.
+/// The place of the first key with this hash's tag; None if there is none.
 #[inline(always)]
 fn tagged(slots: &[u64], hash: u64) -> Option<usize> {
     let mask = slots.len() - 1;
@@ -330,7 +329,7 @@ fn tagged(slots: &[u64], hash: u64) -> Option<usize> {
     }
 }
 
-/// The group of the key at a place, if it is this one.
+/// The group of the key at a place, if it is equal.
 #[inline(always)]
 fn group_of(stored: &[u8], place: usize, keys: &impl EncodedKeys, at: usize) -> Option<u32> {
     let (head, rest) = stored[place..].split_first_chunk::<HEAD>()?;
@@ -349,7 +348,7 @@ fn same_tag(slot: u64, hash: u64) -> bool {
     (slot ^ hash) >> PLACE_BITS == 0
 }
 
-/// Where the key of a slot is.
+/// Position of a slot's key.
 fn place(slot: u64) -> usize {
     (slot as u32 as usize - 1) * UNIT
 }

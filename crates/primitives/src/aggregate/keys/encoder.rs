@@ -1,9 +1,9 @@
-//! Keys of any type as bytes that are equal where the keys are.
+//! Encodes keys of any type as bytes; equal keys have equal bytes.
 //!
-//! A key is a part of fixed length and the bytes of its strings behind it. In the fixed part each column
-//! has a bit that tells nulls, and then its number or the length of its string; what is null is zeros.
-//! Types that are neither numbers nor strings are strings of Arrow's row format. Only the keys of groups are
-//! put together so: of rows the fixed part is made, and the strings stay where the columns have them.
+//! A key is a fixed-length part followed by the bytes of its strings. In the fixed part each column has a null bit,
+//! then its number or the length of its string; a null has zeros. Types that are neither numbers nor strings are
+//! encoded as strings in Arrow's row format. Only the keys of groups are stored this way: for rows, only the fixed part
+//! is built and the strings stay in the columns.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,24 +22,24 @@ use crate::PrimitiveError;
 use crate::aggregate::lane::{self, Lane};
 use crate::aggregate::{packing, state};
 
-/// Smallest block of strings that go out, bytes.
+/// Minimum size of a block of output strings, bytes.
 const TEXT_BYTES_MIN: usize = 1 << 10;
 
-/// Turns key columns into bytes and back. Clones share it.
+/// Encodes key columns and decodes them. Clones share it.
 #[derive(Clone)]
 pub(in crate::aggregate) struct Encoder(Arc<EncodedFields>);
 
 struct EncodedFields {
     fields: Vec<EncodedField>,
-    /// Bytes of the part of fixed length; eight at least.
+    /// Bytes of the fixed-length part; at least eight.
     fixed: usize,
 }
 
 pub(super) struct EncodedField {
-    /// Type of the result: the values' of a dictionary.
+    /// Type of the result; for a dictionary, its value type.
     data_type: DataType,
     pub(super) kind: FieldKind,
-    /// Where its number or length is.
+    /// Offset of its number or length.
     pub(super) offset: usize,
 }
 
@@ -51,10 +51,10 @@ pub(super) enum FieldKind {
 }
 
 impl Encoder {
-    /// An encoder of columns of these types.
+    /// Creates an encoder for columns of these types.
     ///
     /// # Errors
-    /// [`PrimitiveError::Arrow`] for types that have no equality.
+    /// [`PrimitiveError::Arrow`] for types without equality.
     pub(in crate::aggregate) fn new(types: &[DataType]) -> Result<Self, PrimitiveError> {
         let mut fixed = types.len().div_ceil(8).next_multiple_of(LENGTH);
         let mut fields = Vec::with_capacity(types.len());
@@ -79,7 +79,7 @@ impl Encoder {
         Ok(Self(Arc::new(EncodedFields { fields, fixed: fixed.max(NUMBER) })))
     }
 
-    /// The key columns of a batch, to be encoded.
+    /// Prepares the key columns of a batch for encoding.
     pub(in crate::aggregate) fn columns(
         &self,
         keys: &[ArrayRef],
@@ -87,7 +87,7 @@ impl Encoder {
         self.0.fields.iter().zip(keys).map(|(field, key)| field.column(key)).collect()
     }
 
-    /// The keys of `len` rows from `start`, whose hashes and parts of fixed length go to `block`.
+    /// Returns the keys of `len` rows from `start`; writes hashes and fixed-length parts to `block`.
     pub(in crate::aggregate) fn encode<'a>(
         &self,
         columns: &'a [KeyColumn],
@@ -97,7 +97,7 @@ impl Encoder {
         block.encode(&self.0.fields, columns, self.0.fixed, range)
     }
 
-    /// The same, but rows with the same string may share a key.
+    /// Likewise, but rows with the same string may share a key.
     pub(in crate::aggregate) fn encode_once<'a>(
         &self,
         columns: &'a [KeyColumn],
@@ -107,7 +107,7 @@ impl Encoder {
         block.encode_once(&self.0.fields, columns, self.0.fixed, range)
     }
 
-    /// The columns of these keys.
+    /// Decodes keys to columns.
     pub(in crate::aggregate) fn decode(
         &self,
         keys: &[&[u8]],
@@ -143,10 +143,12 @@ impl EncodedField {
                 Some(lane) => KeyColumn::Numbers(lane),
                 None => unreachable!("{} is read as numbers", key.data_type()),
             },
-            FieldKind::Text => KeyColumn::Texts(Texts::of(key)),
+            FieldKind::Text => KeyColumn::Texts(Texts::from_array(key)),
             FieldKind::Rows(converter) => {
                 let rows = converter.convert_columns(std::slice::from_ref(key))?;
-                KeyColumn::Texts(Texts::of(&(Arc::new(rows.try_into_binary()?) as ArrayRef)))
+                KeyColumn::Texts(Texts::from_array(
+                    &(Arc::new(rows.try_into_binary()?) as ArrayRef),
+                ))
             }
         })
     }

@@ -1,4 +1,4 @@
-//! Words by hash: slots with the numbers of groups, linear probing, sparsely filled.
+//! A hash table of words: slots with group numbers, linear probing, a low load factor.
 
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
@@ -7,9 +7,9 @@ use crate::hash;
 use crate::kernel::groups::{EMPTY, GroupIds};
 use crate::kernel::placed_vec::PlacedVec;
 
-/// Slots for each group, at least: most words are found where they belong at first look.
+/// Minimum of slots for each group: most words are found in their first slot.
 const SLOTS_PER_GROUP: usize = 4;
-/// Fewest slots.
+/// Minimum of slots.
 const SLOTS_MIN: usize = 64;
 
 /// Groups of words, numbered as they come.
@@ -22,7 +22,7 @@ pub(in crate::aggregate) struct Hashed {
 }
 
 impl Hashed {
-    /// No groups yet; `expected` are.
+    /// An empty table with room for `expected` groups.
     pub(in crate::aggregate) fn new(
         expected: usize,
         arena: &Arena,
@@ -33,7 +33,7 @@ impl Hashed {
         Ok(Self { slots, words: PlacedVec::new(arena, home) })
     }
 
-    /// Groups of these words, in this order; nothing is found in it.
+    /// Groups of these words, in this order; lookups do not work.
     pub(in crate::aggregate) fn listed(
         words: &[u64],
         arena: &Arena,
@@ -45,7 +45,7 @@ impl Hashed {
         Ok(listed)
     }
 
-    /// No groups again.
+    /// Removes all groups.
     pub(in crate::aggregate) fn restart(&mut self) {
         self.slots.as_mut_slice().fill(EMPTY);
         self.words.clear();
@@ -79,7 +79,7 @@ impl Hashed {
         }
     }
 
-    /// A new group, whose slot is free.
+    /// Adds a group in a free slot.
     #[inline(never)]
     fn add(&mut self, word: u64, slot: usize) -> Result<u32, PlacementError> {
         let group = self.words.len() as u32;
@@ -91,7 +91,7 @@ impl Hashed {
         Ok(group)
     }
 
-    /// Four times as many slots.
+    /// Quadruples the slots.
     fn spread(&mut self) -> Result<(), PlacementError> {
         let len = self.slots.len() * 4;
         let mut slots = self.slots.beside();

@@ -1,11 +1,11 @@
-//! From keys to groups: how a table finds the group of a row.
+//! Maps keys to groups: how a table finds the group of a row.
 //!
 //! | how | for | group |
 //! |---|---|---|
 //! | [`Dense`] | words in a small range | distance from the least word |
 //! | [`Hashed`] | any words | found by hash, numbered as they come |
 //! | [`Ordered`] | words that come grouped | one for each run |
-//! | [`Encoded`] | keys that no word holds | the same, by the hash of their bytes |
+//! | [`Encoded`] | keys that fit no word | the same, by the hash of their bytes |
 
 mod block;
 mod dense;

@@ -1,4 +1,4 @@
-//! Words that come grouped: a group for each run.
+//! Words whose equal values are adjacent: a group for each run.
 
 use atoll_placement::{Arena, PlacementError};
 use atoll_topology::NodeId;
@@ -17,7 +17,7 @@ impl Ordered {
         Self { words: PlacedVec::new(arena, home) }
     }
 
-    /// No groups again.
+    /// Removes all groups.
     pub(in crate::aggregate) fn restart(&mut self) {
         self.words.clear();
     }
@@ -26,7 +26,7 @@ impl Ordered {
         self.words.len()
     }
 
-    /// Finds the groups; a word that is not the one before begins a group.
+    /// Finds the groups; a word that differs from the one before starts a group.
     pub(in crate::aggregate) fn find(
         &mut self,
         words: &[u64],
@@ -37,7 +37,7 @@ impl Ordered {
             return Ok(());
         };
         let before = self.words.len();
-        // Every row may begin a group; what is not used is cut off again.
+        // Every row may start a group; unused space is truncated afterwards.
         self.words.grow(before + words.len() + 1, 0)?;
         let groups = self.words.as_mut_slice();
         let mut last = if before == 0 { !*first } else { groups[before - 1] };

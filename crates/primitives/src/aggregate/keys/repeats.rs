@@ -1,13 +1,13 @@
-//! Rows of a block that have the same view, and so the same string: those that a chunk's dictionary decodes to, and
-//! short ones. Each string is then hashed and looked for once for a block.
+//! Finds rows of a block that have the same view, and so the same string: rows decoded from a chunk's dictionary, and
+//! short strings. Each string is then hashed and looked up once for a block.
 
 use crate::hash;
 
-/// Views that are remembered, binary digits.
+/// Remembered views, as a power of two.
 const PLACES_BITS: u32 = 12;
-/// Blocks without a look at repeats after one where fewer than a quarter of the rows were.
+/// Blocks to skip after one in which fewer than a quarter of the rows were repeats.
 const BLOCKS_SKIPPED: u32 = 15;
-/// Stands for null: no view has so long a string.
+/// Marks null: no string is that long.
 const NULL: u128 = u128::MAX;
 
 /// Which rows of a block repeat others.
@@ -20,7 +20,7 @@ pub(super) struct Repeats {
     keys: Vec<u32>,
 }
 
-/// A view that was seen in a block, and which of its keys it is.
+/// A view seen in a block, and the number of its key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     view: u128,
@@ -29,7 +29,7 @@ struct Place {
 }
 
 impl Repeats {
-    /// Looks for repeats among the rows of a block, unless there were few lately; false where it did not look.
+    /// Looks for repeats among the rows of a block; returns false if it skipped the block.
     pub(super) fn find(&mut self, rows: &[u128], is_null: impl Fn(usize) -> bool) -> bool {
         if self.skipped > 0 {
             self.skipped -= 1;
@@ -53,7 +53,7 @@ impl Repeats {
         true
     }
 
-    /// A block of which nothing was seen.
+    /// Starts a block without seen views.
     fn begin(&mut self) {
         self.block = self.block.wrapping_add(1);
         if self.block == 0 || self.places.is_empty() {
@@ -63,18 +63,18 @@ impl Repeats {
         self.keys.clear();
     }
 
-    /// The views that differ, and perhaps some that do not.
+    /// The distinct views, and perhaps some duplicates.
     pub(super) fn views(&self) -> &[u128] {
         &self.views
     }
 
-    /// Which of the views each row has.
+    /// Key number of each row.
     pub(super) fn keys(&self) -> &[u32] {
         &self.keys
     }
 }
 
-/// Whether a view stands for null.
+/// Whether a view marks null.
 pub(super) fn is_null(view: u128) -> bool {
     view == NULL
 }

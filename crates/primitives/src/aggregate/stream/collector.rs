@@ -1,4 +1,4 @@
-//! One input's rows on their way to a table or to records.
+//! Collects one input's rows into a table or into records.
 
 use std::sync::Arc;
 
@@ -20,18 +20,18 @@ use crate::aggregate::table::GroupTable;
 
 /// Rows that a collector looks at before it decides.
 const LOOK_ROWS: usize = 1 << 15;
-/// Batches of fewer rows are gathered first: what is done once for each batch would cost more than
-/// its rows, and batches of two rows that wait hold a thousand times the memory of their values.
+/// Smaller batches are gathered first: the cost per batch would exceed that of its rows, and waiting batches of two
+/// rows hold a thousand times the memory of their values.
 const SMALL_ROWS: usize = 512;
-/// Rows that small batches are gathered to.
+/// Rows to which small batches are gathered.
 const GATHERED_ROWS: usize = 4096;
 
-/// Takes one input's rows.
+/// Collects one input's rows.
 #[derive(Debug)]
 pub struct Collector {
     stage: Arc<Stage>,
     home: Option<NodeId>,
-    /// Where small batches are gathered, once there was one.
+    /// Gathers small batches, once there was one.
     small: Option<BatchCoalescer>,
     held: Vec<BatchRows>,
     held_rows: usize,
@@ -49,12 +49,12 @@ enum CollectorSink {
     Encoded(Box<EncodedTables>),
 }
 
-/// An input that has ended. It may still hold its rows: it ended before the decision.
+/// An input that has ended. It may still hold its rows, if it ended before the decision.
 #[derive(Debug)]
 pub struct Ended(Collector);
 
 impl Collector {
-    /// A collector whose memory lies on a node.
+    /// A collector whose memory is on a node.
     pub fn new(stage: Arc<Stage>, home: Option<NodeId>) -> Self {
         Self {
             stage,
@@ -70,7 +70,7 @@ impl Collector {
         }
     }
 
-    /// Takes a batch.
+    /// Adds a batch.
     ///
     /// # Errors
     /// [`PrimitiveError::Memory`], [`PrimitiveError::Shape`], [`PrimitiveError::Cancelled`].
@@ -95,7 +95,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Takes a batch, or holds it until enough rows are there to decide by.
+    /// Adds a batch, or holds it until there are enough rows for the decision.
     fn hold(&mut self, batch: &RecordBatch) -> Result<(), PrimitiveError> {
         let rows = BatchRows::new(&self.stage.plan, batch)?;
         if self.sink.is_some() {
@@ -109,7 +109,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Takes some of the rows of a part whose columns are taken apart.
+    /// Adds some rows of a part whose columns are already lanes.
     pub(in crate::aggregate) fn push_rows(
         &mut self,
         rows: &BatchRows,
@@ -121,7 +121,7 @@ impl Collector {
         self.take(rows, range)
     }
 
-    /// The last batch was pushed.
+    /// Ends the input after the last batch.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -133,7 +133,7 @@ impl Collector {
         Ok(Ended(self))
     }
 
-    /// Takes the rows that it held.
+    /// Adds the rows that it held.
     fn take_held(&mut self) -> Result<(), PrimitiveError> {
         let held = std::mem::take(&mut self.held);
         self.open(&held.iter().map(|rows| (rows, (0, rows.rows))).collect::<Vec<_>>())?;
@@ -141,7 +141,7 @@ impl Collector {
         held.iter().try_for_each(|rows| self.take(rows, (0, rows.rows)))
     }
 
-    /// Makes the sink that the decision asks for; where there is none yet, these rows make it.
+    /// Creates the sink of the decision; if there is no decision yet, these rows make it.
     fn open(&mut self, first: &[Held<'_>]) -> Result<(), PrimitiveError> {
         let stage = Arc::clone(&self.stage);
         let decision = match stage.decision.get() {
@@ -194,7 +194,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Takes a block by the words of its keys; false, and nothing taken, where a key does not fit.
+    /// Adds a block by the words of its keys; adds nothing and returns false if a key does not fit.
     fn take_block(
         &mut self,
         rows: &BatchRows,
@@ -212,7 +212,7 @@ impl Collector {
             }
             Some(CollectorSink::Table(table)) => {
                 if !table.update_words(words, &values)? {
-                    // A key outside of the range that was guessed.
+                    // A key outside of the expected range.
                     let ranged = std::mem::replace(
                         table.as_mut(),
                         stage.table(self.home, &super::TableShape::Hashed { expected: 0 })?,
@@ -246,7 +246,7 @@ impl Collector {
         tables.update(stage, &keys, len, &values)
     }
 
-    /// What was taken by its words so far is encoded.
+    /// Encodes the rows collected as words so far.
     fn encode(&mut self) -> Result<(), PrimitiveError> {
         let stage = Arc::clone(&self.stage);
         let Some(decision) = stage.decision.get() else { unreachable!("a sink came of it") };
@@ -273,7 +273,7 @@ impl Collector {
 }
 
 impl Ended {
-    /// Whether nothing is left to be done before what it collected is read.
+    /// Whether all work before reading its rows is done.
     pub fn is_finished(&self) -> bool {
         let stage = &self.0.stage;
         let is_merged_at_once = stage.merging.get() != Some(&Merging::Pieces);
@@ -285,7 +285,7 @@ impl Ended {
         }
     }
 
-    /// What came of all its rows. All inputs have ended, and the stage is settled.
+    /// Finishes the input. All inputs must have ended, and the stage must be settled.
     ///
     /// # Errors
     /// As [`Collector::push`].
@@ -327,7 +327,7 @@ impl Ended {
         &self.0.held
     }
 
-    /// Whether a key of the rows that wait fits no word.
+    /// Whether a key of the waiting rows fits no word.
     pub(super) fn has_wide_keys(&self) -> bool {
         let mut scratch = packing::PackScratch::default();
         let packing = self.0.stage.packing.as_ref();
@@ -339,8 +339,7 @@ impl Ended {
         !self.0.held.iter().all(&mut fits)
     }
 
-    /// Groups of its table, or as many as there may be of the rows that wait, of which `most` are
-    /// expected. None where it has records.
+    /// Groups of its table, or the maximum for the waiting rows, of which `most` are expected. None if it has records.
     pub(super) fn groups(&self, most: usize) -> usize {
         match &self.0.sink {
             None => self.0.held_rows.min(most),
@@ -350,7 +349,7 @@ impl Ended {
         }
     }
 
-    /// Whether its groups are the words of the range that was decided, or will be.
+    /// Whether its groups are, or will be, the words of the decided range.
     pub(super) fn is_in_range(&self) -> bool {
         match &self.0.sink {
             None => true,
@@ -359,7 +358,7 @@ impl Ended {
         }
     }
 
-    /// Whether it put tables aside, or dealt rows, piece by piece.
+    /// Whether it set tables aside, or partitioned rows, piece by piece.
     pub(super) fn has_pieces(&self) -> bool {
         matches!(&self.0.sink, Some(CollectorSink::Encoded(tables)) if !tables.is_one())
     }

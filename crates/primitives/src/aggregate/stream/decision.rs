@@ -1,4 +1,4 @@
-//! What the first rows decide for all: the variant, and how rows are collected.
+//! The decision that the first rows make for all inputs: the variant, and how to collect rows.
 
 use atoll_topology::NodeId;
 
@@ -13,52 +13,52 @@ use crate::aggregate::{Variant, stream::Stage};
 use crate::partition::FanOut;
 use crate::{PrimitiveError, hash};
 
-/// Words of a piece that is dealt by range, binary digits: its table stays in the second-level cache.
+/// Words of a piece by range, log2: its table stays in the second-level cache.
 const RANGE_PIECE_BITS: u32 = 15;
-/// Groups of a piece that is dealt by hash, binary digits, about.
+/// Approximate groups of a piece by hash, log2.
 const HASH_PIECE_BITS: u32 = 13;
-/// Pieces of many rows that are dealt by hash, at least, binary digits: as many cost little more to
-/// deal than few.
+/// Minimum of pieces for many rows by hash, log2: partitioning into this many costs little more than into few.
 const SKEWED_BITS: u32 = 9;
-/// Pieces for each output, at least: outputs end together although pieces differ.
+/// Minimum of pieces for each output, so that outputs end together although pieces differ.
 const PIECES_PER_OUTPUT: usize = 4;
-/// Most words of a range that are worth an array, binary digits.
+/// Maximum range of words for an array, log2.
 const RANGE_BITS_MAX: u32 = 29;
-/// The same of an array that each input has, binary digits.
+/// The same for an array of each input, log2.
 const LOCAL_RANGE_BITS_MAX: u32 = 22;
-/// Groups for which an input's table has room from the first, at most.
+/// Maximum of groups for which an input's table initially has room.
 const LOCAL_GROUPS_MAX: usize = 1 << 15;
 /// Ranges up to this size are always worth an array, words.
 const SMALL_RANGE: u64 = 1 << 12;
-/// Words of a range for each group, at most.
+/// Maximum of words of a range for each group.
 const WORDS_PER_GROUP: u64 = 4;
 
-/// Groups of encoded keys from which rows are dealt as they come, if they have no more rows each than this:
-/// a table for each input would leave the caches. 8 million rows of 2.4 million strings take 0.8 s of CPU time
-/// so, 1.7 s in DataFusion's operator. With more rows each, the rows would take far more memory than a table.
+/// With at least this many groups of encoded keys, rows are partitioned as they come if the groups average no more rows
+/// than this: a table for each input would exceed the caches. 8 million rows of 2.4 million strings take 0.8 s of CPU
+/// time this way, 1.7 s in DataFusion's operator. With more rows per group, the rows would take far more memory than a
+/// table.
 pub(super) const DEALT_GROUPS_MIN: usize = 1 << 18;
 const DEALT_ROWS_MAX: usize = 16;
-/// Share of the rows that one such key may have: those of a key come to one output.
+/// Maximum share of the most frequent key in that case: all rows of a key go to one output.
 const DEALT_SHARE_MAX: f64 = 0.05;
 
-/// Rows of a batch: where they start, and how many.
+/// Rows of a batch: start and count.
 pub(super) type Held<'a> = (&'a BatchRows, (usize, usize));
 
-/// How rows are collected.
+/// How to collect rows.
 #[derive(Clone, Debug)]
 pub(super) struct Decision {
     /// Never [`Variant::Auto`].
     pub(super) variant: Variant,
-    /// Why, in words.
+    /// The reason, for people.
     pub(super) reason: String,
     pub(super) collecting: Collecting,
-    /// Groups that are expected.
+    /// Expected groups.
     pub(super) groups: usize,
-    /// Pieces to which the groups of tables belong, where they are many.
+    /// Pieces for the groups of tables, if there are many groups.
     pub(super) fan_out: FanOut,
 }
 
-/// What an input's rows go to.
+/// Sink for an input's rows.
 #[derive(Clone, Debug)]
 pub(super) enum Collecting {
     /// A table of words.
@@ -69,18 +69,18 @@ pub(super) enum Collecting {
     Encoded { is_dealt: bool },
 }
 
-/// How keys are dealt to pieces.
+/// How keys are partitioned into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dealing {
     /// By the high bits of their hash.
     Hash(FanOut),
-    /// By range: `pieces` pieces of `2^shift` words each, from `min` on. Behind them come as many by
-    /// hash, for the words that are unexpectedly outside.
+    /// By range: `pieces` pieces of `2^shift` words each, from `min` on. They are followed by as many pieces by hash,
+    /// for words that are unexpectedly outside.
     Range { min: u64, shift: u32, pieces: FanOut },
 }
 
 impl Dealing {
-    /// Pieces in all.
+    /// Number of pieces.
     pub(super) fn fan_out(self) -> FanOut {
         match self {
             Self::Hash(pieces) => pieces,
@@ -88,7 +88,7 @@ impl Dealing {
         }
     }
 
-    /// Pieces of a block's words.
+    /// The pieces of a block's words.
     pub(super) fn digits(self, words: &[u64], digits: &mut Vec<u32>) {
         digits.clear();
         match self {
@@ -118,7 +118,7 @@ impl Dealing {
         }
     }
 
-    /// The table of a piece of about so many groups.
+    /// The table for a piece of about this many groups.
     pub(super) fn shape(self, piece: usize, expected: usize) -> TableShape {
         match self {
             Self::Range { min, shift, pieces } if piece < pieces.partitions() => {
@@ -143,7 +143,7 @@ impl Stage {
         }
     }
 
-    /// The words of the first rows, where all keys fit words.
+    /// The words of the first rows, if all keys fit words.
     fn packed(&self, held: &[Held<'_>]) -> Option<(&Packing, Vec<u64>)> {
         let packing = self.packing.as_ref()?;
         let mut scratch = packing::PackScratch::default();
@@ -155,7 +155,7 @@ impl Stage {
         Some((packing, words))
     }
 
-    /// Keys that no word holds have tables of their own kind.
+    /// Keys that fit no word have tables of their own kind.
     fn wide(&self, held: &[Held<'_>], total: usize) -> Result<Decision, PrimitiveError> {
         let mut block = KeyBlock::default();
         let mut hashes = Vec::new();
@@ -229,18 +229,17 @@ impl Stage {
         }
     }
 
-    /// Pieces of keys that are dealt by hash.
+    /// Pieces of keys partitioned by hash.
     fn hashed_pieces(&self, rows: usize, groups: usize) -> FanOut {
         let most = self.context.tuning().fan_out_bits_max.min(FanOut::BITS_MAX);
         let wanted = FanOut::at_least(groups >> HASH_PIECE_BITS).bits();
-        // The estimate is a lower bound, by far where keys are skewed.
+        // The estimate is a lower bound, and far too low for skewed keys.
         let skewed = rows.max(1).ilog2().saturating_sub(HASH_PIECE_BITS).min(SKEWED_BITS);
         let least = self.few_bits().max(skewed).min(FanOut::BITS_MAX);
         FanOut::of_bits(wanted.clamp(least, most.max(least)))
     }
 
-    /// Pieces of a range of words: at least so many that outputs end together, where the range has so
-    /// many words.
+    /// Pieces of a range of words: enough for outputs to end together, if the range has that many words.
     fn ranged_pieces(&self, bits: u32) -> FanOut {
         let most = self.context.tuning().fan_out_bits_max.min(FanOut::BITS_MAX - 1);
         let few = self.few_bits().min(bits).min(FanOut::BITS_MAX - 1);
@@ -248,13 +247,13 @@ impl Stage {
         FanOut::of_bits(wanted.min(bits))
     }
 
-    /// Binary digits of a number of pieces with which all outputs end together.
+    /// Log2 of a number of pieces with which all outputs end together.
     fn few_bits(&self) -> u32 {
         FanOut::at_least(self.outputs * PIECES_PER_OUTPUT).bits()
     }
 }
 
-/// What runs whatever is expected.
+/// The decision for a variant that does not depend on estimates.
 fn forced(variant: Variant, asked: Variant, why: &str) -> Choice {
     let reason = match asked {
         Variant::Auto => format!("{variant}: {why}"),
@@ -264,9 +263,8 @@ fn forced(variant: Variant, asked: Variant, why: &str) -> Choice {
     Choice { variant, reason }
 }
 
-/// The range of words that holds the keys, where it is small enough for an array: least word and
-/// bits. What is known of the keys tells it, or the words that were seen: these do not show all, so
-/// there is room on both sides.
+/// The range of words that holds the keys, if it is small enough for an array: least word and bits. It comes from known
+/// ranges, or from the words seen so far, with room on both sides because these are a sample.
 fn range(keys: &KeySample, packing: &Packing) -> Option<(u64, u32)> {
     let worth = (keys.groups as u64).saturating_mul(WORDS_PER_GROUP).max(SMALL_RANGE);
     let worth = worth.min(1 << RANGE_BITS_MAX);

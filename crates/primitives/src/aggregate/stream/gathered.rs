@@ -1,4 +1,4 @@
-//! What all inputs came to, and how it is shared out among the outputs.
+//! The collected rows of all inputs, and their assignment to outputs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,12 +17,12 @@ use crate::aggregate::table::{GroupTable, Pieced, TableShape};
 use crate::aggregate::{Variant, local, migrate, migrate_copy, naive, ring};
 use crate::shuffle::Schedule;
 
-/// A piece with more than this many times its even share is shared by outputs.
+/// A piece with more than this many times the average is shared by outputs.
 const LARGE: usize = 4;
 /// A piece smaller than this is not shared, rows.
 const SHARED_ROWS_MIN: usize = 1 << 18;
 
-/// What one input came to.
+/// The collected rows of one input.
 #[derive(Debug)]
 pub struct Collected(pub(super) Kept);
 
@@ -30,7 +30,7 @@ pub struct Collected(pub(super) Kept);
 pub(in crate::aggregate) enum Kept {
     Nothing,
     Table(Box<GroupTable>),
-    /// Tables whose groups lie piece by piece, and rows that were dealt to the same pieces.
+    /// Tables whose groups are in piece order, and rows partitioned into the same pieces.
     Pieced {
         tables: Vec<Pieced>,
         rows: Option<Box<KeyRecords>>,
@@ -38,37 +38,37 @@ pub(in crate::aggregate) enum Kept {
     Dealt(Box<DealtRecords>),
 }
 
-/// What all inputs came to.
+/// The collected rows of all inputs.
 #[derive(Debug)]
 pub struct Gathered {
     stage: Arc<Stage>,
     inputs: Vec<Collected>,
     source: GroupSource,
-    /// Who reads from whom when, where that is scheduled.
+    /// Who reads from whom and when, if that is scheduled.
     schedule: Option<Schedule>,
     parts: Vec<PiecePart>,
-    /// How many parts are taken.
+    /// How many parts were taken.
     taken: AtomicUsize,
-    /// Tables of the parts of a piece that were read, until all of them are.
+    /// Tables of the parts of a piece, until all parts are read.
     shared: Mutex<BTreeMap<usize, Vec<GroupTable>>>,
 }
 
 /// What pieces are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::aggregate) enum GroupSource {
-    /// The only table there is, as it is.
+    /// The only table, read directly.
     OneTable(usize),
-    /// Tables, which are merged.
+    /// Tables to merge.
     Tables {
         /// Groups of the largest.
         groups: usize,
         merging: MergedBy,
     },
-    /// Records, of which a piece has about so many groups.
+    /// Records, with about this many groups in each piece.
     Records { dealing: Dealing, groups: usize },
 }
 
-/// What is merged of tables for a piece.
+/// The groups of tables that form a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::aggregate) enum MergedBy {
     All,
@@ -78,7 +78,7 @@ pub(in crate::aggregate) enum MergedBy {
     Piece,
 }
 
-/// A piece that is read on its own, or the `part`-th of `parts` parts of one.
+/// A whole piece, or the `part`-th of `parts` parts of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::aggregate) struct PiecePart {
     pub(in crate::aggregate) piece: usize,
@@ -89,7 +89,7 @@ pub(in crate::aggregate) struct PiecePart {
 }
 
 impl Collected {
-    /// Node that has it.
+    /// Node that holds it.
     pub(in crate::aggregate) fn home(&self) -> Option<NodeId> {
         match &self.0 {
             Kept::Nothing => None,
@@ -106,7 +106,7 @@ impl Collected {
 }
 
 impl Gathered {
-    /// What all inputs came to, each of them finished.
+    /// The rows of all inputs, each of them finished.
     pub fn new(stage: Arc<Stage>, inputs: Vec<Collected>) -> Self {
         let dealt = || {
             inputs.iter().filter_map(|input| match &input.0 {
@@ -122,8 +122,8 @@ impl Gathered {
         Self { stage, inputs, source, schedule, parts, taken, shared }
     }
 
-    /// The same, read along the shuffle of the runtime's workers, each of which is an input and an
-    /// output. It is found by a search over the machine's links, which takes its time.
+    /// The same, read along the shuffle of the runtime's workers, each of which is an input and an output. Finding it
+    /// requires a search over the machine's links, which takes time.
     pub(in crate::aggregate) fn scheduled(self) -> Self {
         let runtime = self.stage.context.runtime();
         let shuffle = match self.variant() {
@@ -133,7 +133,7 @@ impl Gathered {
             Variant::Migrate => migrate::SHUFFLE,
             Variant::MigrateCopy => migrate_copy::SHUFFLE,
         };
-        let schedule = Some(Schedule::of(runtime, shuffle));
+        let schedule = Some(Schedule::for_runtime(runtime, shuffle));
         Self { schedule, ..self }
     }
 
@@ -146,7 +146,7 @@ impl Gathered {
         &self.inputs
     }
 
-    /// Who visits whom when, where that is scheduled and threads migrate.
+    /// Who visits whom and when, if that is scheduled and threads migrate.
     pub(in crate::aggregate) fn travels(&self) -> Option<&Schedule> {
         let is_dealt = matches!(self.source, GroupSource::Records { .. });
         let migrates = matches!(self.variant(), Variant::Migrate | Variant::MigrateCopy);
@@ -157,7 +157,7 @@ impl Gathered {
         self.stage.chosen().map_or(Variant::Local, |(variant, _)| variant)
     }
 
-    /// What an output does.
+    /// Creates the reader of an output.
     pub(in crate::aggregate) fn reader(
         &self,
         output: usize,
@@ -176,7 +176,7 @@ impl Gathered {
         }
     }
 
-    /// The input whose turn it is at an output, by the schedule of the workers, or else by `otherwise`.
+    /// The input whose turn it is at an output, by the schedule of the workers, or by `otherwise` without one.
     pub(in crate::aggregate) fn source_of(
         &self,
         output: usize,
@@ -189,12 +189,12 @@ impl Gathered {
         }
     }
 
-    /// The next part that no output has taken.
+    /// Takes the next free part.
     pub(in crate::aggregate) fn take_part(&self) -> Option<PiecePart> {
         self.parts.get(self.taken.fetch_add(1, Ordering::Relaxed)).copied()
     }
 
-    /// The input's table that is all there is.
+    /// The input's table, if it is the only one.
     pub(in crate::aggregate) fn only_table(&self) -> Option<Groups> {
         match self.source {
             GroupSource::OneTable(at) => Some(Groups::Input(at)),
@@ -202,7 +202,7 @@ impl Gathered {
         }
     }
 
-    /// The table of an input that has one.
+    /// The table of an input.
     pub(in crate::aggregate) fn table_of(&self, input: usize) -> Option<&GroupTable> {
         match &self.inputs[input].0 {
             Kept::Table(table) => Some(table),
@@ -210,7 +210,7 @@ impl Gathered {
         }
     }
 
-    /// Pieces of an output that keeps its own, with which all outputs have about as many rows.
+    /// Pieces for an output that has its own, so that all outputs have about as many rows.
     fn own_pieces(&self, output: usize) -> Vec<PiecePart> {
         let mut loads = vec![0; self.stage.outputs];
         let mut own = Vec::new();
@@ -232,7 +232,7 @@ impl Gathered {
         rows.sum()
     }
 
-    /// A table for a part, in the memory of one whose groups are out where it fits.
+    /// A table for a part, reusing the memory of a finished one if it fits.
     pub(in crate::aggregate) fn table(
         &self,
         of: PiecePart,
@@ -262,7 +262,7 @@ impl Gathered {
         }
     }
 
-    /// Takes the table of a part of a piece. All parts are in one when the last of them has come.
+    /// Adds the table of a part of a piece; returns the merged table after the last part.
     pub(in crate::aggregate) fn join_parts(
         &self,
         of: PiecePart,
@@ -308,12 +308,12 @@ fn records(stage: &Stage, dealt: &[&DealtRecords], inputs: usize) -> (GroupSourc
         (0..parts).map(move |part| PiecePart { piece, pieces, part, parts })
     });
     let parts = parts.collect();
-    // A wrong estimate costs no more than the rows that are there.
+    // A wrong estimate cannot exceed the number of rows.
     let most = sized.first().map_or(0, |(_, rows)| *rows);
     (GroupSource::Records { dealing, groups: (expected / pieces).min(most) }, parts)
 }
 
-/// Parts of tables: all of them at once, or each piece of their groups.
+/// Parts of tables: everything at once, or each piece of their groups.
 fn tables(stage: &Stage, inputs: &[Collected]) -> (GroupSource, Vec<PiecePart>) {
     let (mut groups, mut ranged, mut with_table) = (0, Vec::new(), Vec::new());
     for (at, input) in inputs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Aggregation of rows that come batch by batch, as an engine's operator has it.
+//! Aggregation of rows that arrive batch by batch, for an engine's operator.
 //!
 //! ```text
 //! input 0 ─▶ Collector ─┐                    ┌─▶ output 0
@@ -6,15 +6,14 @@
 //!    …                  └────────────────────┘      …           of what was collected
 //! ```
 //!
-//! 1. A [`Collector`] takes an input's rows on its node. The first that has seen enough of them decides
-//!    for all (`decision`): a table for each input where few groups are expected, records by piece where
-//!    many are. Keys are packed into words as long as they fit; one that does not makes all inputs encode
-//!    their keys.
-//! 2. When all inputs have ended, [`Stage::settle`] decides unless it was decided before, and each [`Ended`]
-//!    input is finished on its node.
-//! 3. Each of the [`Outputs`] reads what was [`Gathered`] along the order of its variant.
+//! 1. A [`Collector`] takes an input's rows on its node. The first that has seen enough of them decides for all
+//!    (`decision`): a table for each input if it expects few groups, records by piece if many. Keys are packed into words
+//!    as long as they fit; after the first that does not fit, all inputs encode their keys.
+//! 2. When all inputs have ended, [`Stage::settle`] decides if there is no decision yet, and each [`Ended`] input is
+//!    finished on its node.
+//! 3. Each of the [`Outputs`] reads the [`Gathered`] rows in the order of its variant.
 //!
-//! What is told of the input before it comes may be wrong: it decides sizes and variants, never a result.
+//! Expectations about the input may be wrong: they affect sizes and variants, never a result.
 
 mod collector;
 mod decision;
@@ -44,14 +43,14 @@ use super::{Query, Variant};
 use crate::{Context, PrimitiveError};
 use decision::{Collecting, Decision, Held};
 
-/// Tables with fewer groups than this, added up, are merged by one output.
+/// One output merges tables with fewer groups in total than this.
 const SHARED_GROUPS_MIN: usize = 1 << 14;
-/// Part of a range that is merged on its own, binary digits of its words.
+/// Part of a range that is merged separately, log2 of its words.
 const PART_BITS_MIN: u32 = 10;
 /// Parts of a range for each output.
 const PARTS_PER_OUTPUT: usize = 4;
 
-/// What all collectors and outputs of an aggregation share.
+/// State that all collectors and outputs of an aggregation share.
 #[derive(Debug)]
 pub struct Stage {
     context: Context,
@@ -65,36 +64,36 @@ pub struct Stage {
     counted: bool,
     variant: Variant,
     decision: OnceLock<Decision>,
-    /// Whether a key has come that no word holds: all keys are encoded then.
+    /// Set once a key fits no word: then all keys are encoded.
     is_wide: AtomicBool,
-    /// Whether tables are merged piece by piece; told when all inputs have ended.
+    /// Whether tables are merged piece by piece; set when all inputs have ended.
     merging: OnceLock<Merging>,
 }
 
-/// How the groups of several tables come together.
+/// How the groups of several tables are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Merging {
-    /// One output merges them all.
+    /// By one output.
     AtOnce,
-    /// In so many parts of the range of words that all tables have.
+    /// In this many parts of the range of words that all tables share.
     Range(usize),
     /// In pieces by hash.
     Pieces,
 }
 
-/// What is told of an input before it comes.
+/// Expectations about an input.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
-    /// Rows in all, where they are known.
+    /// Number of rows, if known.
     pub rows: Option<usize>,
-    /// Whether so many rows come, and not about so many: their memory is then asked for at once.
+    /// Whether the number is exact rather than approximate: memory for all rows is then allocated at once.
     pub counted: bool,
     /// Whether each key may be null, and its range.
     pub keys: Vec<(bool, Option<KeyRange>)>,
 }
 
 impl Stage {
-    /// An aggregation of rows of this schema into `outputs` outputs.
+    /// Creates an aggregation of rows of this schema into `outputs` outputs.
     ///
     /// # Errors
     /// As [`aggregate`](super::aggregate).
@@ -136,26 +135,25 @@ impl Stage {
         self.plan.schema()
     }
 
-    /// The variant that was chosen and why; none before the first rows.
+    /// The chosen variant and the reason; None before the first rows.
     pub fn chosen(&self) -> Option<(Variant, &str)> {
         self.decision.get().map(|decision| (decision.variant, &*decision.reason))
     }
 
-    /// Decides by an estimate of keys that fit words, of `rows` rows, before any comes.
+    /// Decides before any rows arrive, by an estimate for `rows` rows whose keys fit words.
     pub(super) fn decide_by(&self, keys: &KeySample, packing: &Packing, rows: usize) {
         self.decision.get_or_init(|| self.choose(keys, packing, rows));
     }
 
-    /// How keys are packed, where they are expected to fit words.
+    /// How keys are packed, if they are expected to fit words.
     pub(super) fn packing(&self) -> Option<&Packing> {
         self.packing.as_ref()
     }
 
-    /// Decides what the inputs have left open, when all of them have ended: to be called once, before
-    /// any of them is finished.
+    /// Makes the remaining decisions once all inputs have ended. Call it once, before any input is finished.
     ///
     /// # Errors
-    /// [`PrimitiveError::Arrow`] for keys that Arrow does not encode.
+    /// [`PrimitiveError::Arrow`] for keys that Arrow cannot encode.
     pub fn settle(&self, ended: &[Ended]) -> Result<(), PrimitiveError> {
         if self.decision.get().is_none() {
             let held = ended.iter().flat_map(Ended::held);
@@ -190,8 +188,7 @@ impl Stage {
         }
     }
 
-    /// Parts of the range of words that tables have, to be merged each on its own; none where they
-    /// have no range.
+    /// Parts of the tables' range of words, to be merged separately; None if they have no range.
     fn range_parts(&self) -> Option<usize> {
         match self.decision.get()?.collecting {
             Collecting::Table(TableShape::Dense { bits, .. }) => {
@@ -203,7 +200,7 @@ impl Stage {
         }
     }
 
-    /// From now on all inputs encode their keys.
+    /// Makes all inputs encode their keys from now on.
     fn widen(&self) {
         self.is_wide.store(true, Ordering::Relaxed);
     }
@@ -249,7 +246,7 @@ impl Stage {
         Ok(self.context.cancel().check()?)
     }
 
-    /// Asserts that a batch's columns are those that the query was made ready for.
+    /// Checks that a batch's columns are those of the query.
     fn check_types(&self, batch: &RecordBatch) -> Result<(), PrimitiveError> {
         let shape = |what: &str, found: String, expected: String| PrimitiveError::Shape {
             what: what.into(),

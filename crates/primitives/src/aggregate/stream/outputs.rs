@@ -1,4 +1,4 @@
-//! Groups out of what was gathered.
+//! Returns groups from the gathered rows.
 
 use std::sync::Arc;
 
@@ -11,40 +11,40 @@ use crate::aggregate::Spent;
 use crate::aggregate::reader::{Groups, ReadStep, Reader, Visit};
 use crate::aggregate::table::GroupTable;
 
-/// One output: what belongs together is read from all inputs in steps of one input, and its groups are
-/// handed out in batches of a size that the reader of the output chooses.
+/// One output: it reads related rows from all inputs, one input per step, and returns their groups in batches of a size
+/// that its caller chooses.
 #[derive(Debug)]
 pub struct Outputs {
     gathered: Arc<Gathered>,
     reader: Box<dyn Reader>,
-    /// Most groups of a batch.
+    /// Maximum number of groups in a batch.
     batch_rows: usize,
     open: Option<OpenOutput>,
 }
 
-/// Groups that go out.
+/// The open table of complete groups.
 #[derive(Debug)]
 struct OpenOutput {
     groups: Groups,
-    /// Those that have rows.
+    /// Its groups that have rows.
     chosen: Vec<u32>,
     sent: usize,
 }
 
-/// What comes next of an output.
+/// The next step of an output.
 #[derive(Debug)]
 pub enum Next {
-    /// Rows or groups of one input are to be read: [`Outputs::visit`], on the node that has them where
-    /// the thread is to travel and not the rows.
+    /// Read rows or groups of one input with [`Outputs::visit`], on the node that has them if the thread is to move
+    /// instead of the rows.
     Visit(Visit),
     /// Groups.
     Batch(RecordBatch),
-    /// The last batch is out.
+    /// There are no more batches.
     End,
 }
 
 impl Outputs {
-    /// One output, whose memory lies on a node, in batches of at most `batch_rows` groups.
+    /// Creates one output with memory on a node and batches of at most `batch_rows` groups.
     pub fn new(
         gathered: Arc<Gathered>,
         output: usize,
@@ -55,7 +55,7 @@ impl Outputs {
         Self { gathered, reader, batch_rows: batch_rows.max(1), open: None }
     }
 
-    /// What comes next; a visit comes again until it is made.
+    /// The next step; a visit is returned again until it is made.
     ///
     /// # Errors
     /// [`PrimitiveError::Memory`], [`PrimitiveError::Overflow`], [`PrimitiveError::Cancelled`].
@@ -76,7 +76,7 @@ impl Outputs {
         }
     }
 
-    /// Reads what [`advance`](Self::advance) told of.
+    /// Makes the visit that [`advance`](Self::advance) returned.
     ///
     /// # Errors
     /// As [`advance`](Self::advance).
@@ -84,12 +84,12 @@ impl Outputs {
         self.reader.visit(&self.gathered)
     }
 
-    /// The visit that is to be made before anything else.
+    /// The visit to make before anything else.
     pub(in crate::aggregate) fn due(&mut self) -> Option<Visit> {
         self.reader.due(&self.gathered)
     }
 
-    /// What the visits took.
+    /// Time spent in visits.
     pub(in crate::aggregate) fn spent(&self) -> Spent {
         self.reader.spent()
     }
@@ -101,7 +101,7 @@ impl Outputs {
         }
     }
 
-    /// The next of the open groups.
+    /// The next batch of the open groups.
     fn next_groups(&mut self) -> Result<Option<RecordBatch>, PrimitiveError> {
         let Some(mut open) = self.open.take() else { return Ok(None) };
         let end = open.chosen.len().min(open.sent.saturating_add(self.batch_rows));

@@ -1,9 +1,9 @@
-//! What an input's encoded keys go to.
+//! Collects an input's encoded keys.
 //!
-//! A table, as long as it brings many rows together or stays in the caches. One that is about to outgrow
-//! them without doing so is put aside, its groups piece by piece, and the rows to come are dealt to the same
-//! pieces as they are: they are written once and in order, and come together where their piece is read, in a
-//! table that is small again. Rows that are too long to be dealt have one small table after another instead.
+//! A table is used as long as it combines many rows or stays in the caches. One that is about to outgrow them without
+//! doing so is set aside, its groups piece by piece, and later rows are partitioned into the same pieces: they are
+//! written once, sequentially, and combined when their piece is read, in a table that is small again. Rows too long to
+//! be partitioned go to one small table after another instead.
 
 use atoll_topology::NodeId;
 
@@ -16,13 +16,13 @@ use crate::aggregate::keys::RowKeys;
 use crate::aggregate::lane::ValueBlock;
 use crate::aggregate::table::{GroupTable, Pieced};
 
-/// Groups of a table before it is asked whether it is worth its size.
+/// Groups of a table before its usefulness is checked.
 const GROUPS_MIN: usize = 1 << 16;
-/// Groups that one table is expected to hold well, however few rows they have.
+/// Groups that one table is expected to hold well, whatever the number of rows.
 const GROUPS_EXPECTED_MAX: usize = 1 << 20;
-/// Bytes of keys that one table holds, at most; twice as many have no place in it.
+/// Maximum bytes of keys in one table; twice as many do not fit it.
 const KEY_BYTES_MAX: usize = 1 << 34;
-/// Rows for each group with which a table is worth its size, unless it is to have few groups in the end.
+/// Rows per group that justify a table's size, unless few groups are expected in the end.
 const ROWS_PER_GROUP: usize = 2;
 
 /// Tables of encoded keys.
@@ -31,10 +31,10 @@ pub(super) struct EncodedTables {
     open: GroupTable,
     /// Rows that the open table has taken.
     rows: usize,
-    /// Groups with which it is asked again.
+    /// Number of groups for the next check.
     limit: usize,
     full: Vec<Pieced>,
-    /// Rows that were dealt, where tables are not worth it.
+    /// Partitioned rows, once tables are not worth it.
     dealt: Option<Box<KeyRecords>>,
     home: Option<NodeId>,
 }
@@ -53,7 +53,7 @@ impl EncodedTables {
         Ok(Self { open, rows: 0, limit, full: Vec::new(), dealt, home })
     }
 
-    /// Takes a block of so many rows.
+    /// Adds a block of rows.
     pub(super) fn update(
         &mut self,
         stage: &Stage,
@@ -90,30 +90,30 @@ impl EncodedTables {
         Ok(())
     }
 
-    /// The open table, to be filled otherwise.
+    /// The open table, for callers that fill it differently.
     pub(super) fn table(&mut self) -> &mut GroupTable {
         &mut self.open
     }
 
-    /// Groups of all tables, and rows that were dealt.
+    /// Number of groups of all tables, and of partitioned rows.
     pub(super) fn groups(&self) -> usize {
         let full = self.full.iter().map(|full| full.table.groups());
         let dealt = self.dealt.as_ref().map_or(0, |dealt| dealt.rows());
         self.open.groups() + full.sum::<usize>() + dealt
     }
 
-    /// Whether there is one table only.
+    /// Whether there is only one table.
     pub(super) fn is_one(&self) -> bool {
         self.full.is_empty() && self.dealt.is_none()
     }
 
-    /// The open table, those that were put aside, and the rows that were dealt.
+    /// The open table, the tables set aside, and the partitioned rows.
     pub(super) fn into_parts(self) -> (GroupTable, Vec<Pieced>, Option<Box<KeyRecords>>) {
         (self.open, self.full, self.dealt)
     }
 }
 
-/// Room for rows to be dealt; none where they are too long.
+/// Creates the partitioning of rows; None if they are too long.
 fn dealt(stage: &Stage, decision: &Decision, home: Option<NodeId>) -> Option<Box<KeyRecords>> {
     let (layout, arena) = (stage.layout.as_ref()?, stage.context.arena());
     Some(Box::new(KeyRecords::new(layout, decision.fan_out, arena, home)))

@@ -1,4 +1,4 @@
-//! Groups of several tables in one: all of them, or those of a piece.
+//! Merges the groups of several tables: all of them, or those of a piece.
 
 use atoll_placement::PlacementError;
 use atoll_topology::NodeId;
@@ -12,14 +12,14 @@ use crate::kernel::groups::GroupIds;
 use crate::partition::FanOut;
 use crate::{PrimitiveError, hash};
 
-/// Groups that are merged at a time.
+/// Groups merged at a time.
 const BLOCK_GROUPS: usize = 4096;
 
-/// A table whose groups lie piece by piece, as their hashes tell: a piece is read from end to end.
+/// A table whose groups are ordered by piece, according to their hashes: a piece is read sequentially.
 #[derive(Debug)]
 pub(in crate::aggregate) struct Pieced {
     pub(in crate::aggregate) table: GroupTable,
-    /// Where each piece starts, and where the last one ends.
+    /// Start of each piece, and end of the last.
     starts: Vec<u32>,
 }
 
@@ -31,8 +31,8 @@ impl Pieced {
 }
 
 impl GroupTable {
-    /// Takes all groups of another table of the same query whose keys are found the same way, or as
-    /// words in a hash table, asking `check` before each block of them.
+    /// Adds all groups of another table of the same query that has the same kind of keys, or words in a hash table;
+    /// calls `check` before each block.
     pub(in crate::aggregate) fn merge(
         &mut self,
         other: &GroupTable,
@@ -41,7 +41,7 @@ impl GroupTable {
         self.merge_groups(other, &other.chosen(), check)
     }
 
-    /// Takes some groups of such a table; all of them have rows.
+    /// Adds some groups of such a table; all of them have rows.
     pub(in crate::aggregate) fn merge_groups(
         &mut self,
         other: &GroupTable,
@@ -57,7 +57,7 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Adds states of another table's groups `from` to those that `ids` tells.
+    /// Adds states of another table's groups `from` to the groups `ids`.
     fn merge_states(
         &mut self,
         before: usize,
@@ -106,7 +106,7 @@ impl GroupTable {
         }
     }
 
-    /// Takes all groups of a table of packed keys into this one of encoded keys.
+    /// Adds all groups of a table of packed keys to this one of encoded keys.
     pub(in crate::aggregate) fn merge_packed(
         &mut self,
         other: &GroupTable,
@@ -129,7 +129,7 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Whether another table is of the same range of words.
+    /// Whether another table has the same range of words.
     pub(in crate::aggregate) fn has_range_of(&self, other: &GroupTable) -> bool {
         match (&self.keys, &other.keys) {
             (TableKeys::Dense(own), TableKeys::Dense(more)) => own.is_like(more),
@@ -137,7 +137,7 @@ impl GroupTable {
         }
     }
 
-    /// The same groups in a hash table.
+    /// Converts it to a hash table.
     pub(in crate::aggregate) fn into_hashed(
         self,
         plan: &AggregatePlan,
@@ -148,7 +148,7 @@ impl GroupTable {
         Ok(hashed)
     }
 
-    /// What a table for all groups of this table and its likes is.
+    /// The specification of a table for all groups of this table and its peers.
     pub(in crate::aggregate) fn shape(&self, expected: usize) -> TableShape {
         match &self.keys {
             TableKeys::One { .. } => TableShape::One,
@@ -157,8 +157,8 @@ impl GroupTable {
         }
     }
 
-    /// What a table for one of `parts` parts of the range of words is, of which both are powers of
-    /// two; none where it has no range.
+    /// The specification of a table for one of `parts` parts of the range of words, both sizes being powers of two;
+    /// None without a range.
     pub(in crate::aggregate) fn range_shape(
         &self,
         part: usize,
@@ -169,7 +169,7 @@ impl GroupTable {
         Some(TableShape::Dense { min, bits })
     }
 
-    /// Groups with rows of one of `parts` parts of the range of words.
+    /// Groups with rows in one of `parts` parts of the range of words.
     pub(in crate::aggregate) fn in_range(&self, part: usize, parts: usize) -> Vec<u32> {
         match &self.keys {
             TableKeys::Dense(dense) => dense.chosen_in(part, parts),
@@ -177,7 +177,7 @@ impl GroupTable {
         }
     }
 
-    /// The same groups piece by piece. Nothing is found in the table any more.
+    /// Orders the groups by piece. Lookups in the table no longer work.
     pub(in crate::aggregate) fn into_pieces(
         self,
         plan: &AggregatePlan,

@@ -16,10 +16,10 @@ use crate::kernel::groups::GroupIds;
 
 pub(super) use merge::Pieced;
 
-/// Tables up to this size are in the second-level cache, bytes of one array: nothing is prefetched.
+/// Bytes of an array up to which it stays in the second-level cache: nothing is prefetched.
 const CACHED_BYTES: usize = 512 << 10;
 
-/// A check between blocks: an error where the work was cancelled.
+/// A check between blocks: an error if the work was cancelled.
 pub(super) type Check<'a> = &'a dyn Fn() -> Result<(), PrimitiveError>;
 
 /// Groups and their states.
@@ -27,7 +27,7 @@ pub(super) type Check<'a> = &'a dyn Fn() -> Result<(), PrimitiveError>;
 pub(super) struct GroupTable {
     keys: TableKeys,
     states: Vec<GroupStates>,
-    /// For each state which of the block's values it takes.
+    /// For each state, the position of its value in a block.
     takes: Vec<usize>,
     ids: GroupIds,
     prefetch: usize,
@@ -37,7 +37,7 @@ pub(super) struct GroupTable {
 
 #[derive(Debug)]
 enum TableKeys {
-    /// One group: there are no keys.
+    /// One group, without keys.
     One {
         rows: bool,
     },
@@ -48,8 +48,7 @@ enum TableKeys {
 }
 
 impl TableKeys {
-    /// Which groups had rows when there were `before` groups, and, where they have flags, before these
-    /// are marked.
+    /// Which groups had rows when there were `before` groups, and before these are flagged.
     fn touched(&self, before: usize) -> Touched<'_> {
         match self {
             Self::Dense(dense) => Touched::Flags(dense.flags()),
@@ -58,7 +57,7 @@ impl TableKeys {
     }
 }
 
-/// What a table is made for.
+/// Specification of a table.
 #[derive(Clone, Debug)]
 pub(super) enum TableShape {
     One,
@@ -69,13 +68,13 @@ pub(super) enum TableShape {
     Hashed {
         expected: usize,
     },
-    /// For words that come grouped.
+    /// For words whose equal values are adjacent.
     Runs,
     Encoded(Encoder),
 }
 
 impl GroupTable {
-    /// A table without groups.
+    /// An empty table.
     pub(super) fn new(
         plan: &AggregatePlan,
         shape: &TableShape,
@@ -106,7 +105,7 @@ impl GroupTable {
         Ok(Self { keys, states, takes, ids, prefetch, arena, home })
     }
 
-    /// No groups again, for words from `min` on where it is dense; memory stays.
+    /// Removes all groups, and starts at `min` if it is dense; keeps the memory.
     pub(super) fn restart(&mut self, min: u64) -> Result<(), PlacementError> {
         self.states.iter_mut().for_each(GroupStates::clear);
         match &mut self.keys {
@@ -134,8 +133,8 @@ impl GroupTable {
         }
     }
 
-    /// Takes a block of rows by their words. False, and nothing taken, where a word is outside of a
-    /// dense table's range.
+    /// Adds a block of rows by their words. If a word is outside of a dense table's range, it adds nothing and returns
+    /// false.
     pub(super) fn update_words(
         &mut self,
         words: &[u64],
@@ -161,7 +160,7 @@ impl GroupTable {
         Ok(true)
     }
 
-    /// Takes a block of rows that come grouped.
+    /// Adds a block of grouped rows.
     pub(super) fn update_runs(
         &mut self,
         words: &[u64],
@@ -178,7 +177,7 @@ impl GroupTable {
         self.update(before, values)
     }
 
-    /// Takes rows without keys.
+    /// Adds rows without keys.
     pub(super) fn update_all(
         &mut self,
         rows: usize,
@@ -192,7 +191,7 @@ impl GroupTable {
         self.update(before, values)
     }
 
-    /// Takes rows by their encoded keys.
+    /// Adds rows by their encoded keys.
     pub(super) fn update_encoded(
         &mut self,
         keys: &impl EncodedKeys,
@@ -224,7 +223,7 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Node of its memory.
+    /// Home node of its memory.
     pub(super) fn home(&self) -> Option<NodeId> {
         self.home
     }
@@ -234,7 +233,7 @@ impl GroupTable {
         matches!(self.keys, TableKeys::Dense(_))
     }
 
-    /// Groups there are, or may be.
+    /// Number of groups, or the maximum.
     pub(super) fn groups(&self) -> usize {
         match &self.keys {
             TableKeys::One { rows } => usize::from(*rows),

@@ -1,5 +1,5 @@
-//! Keys that do not fit 64 bits: encoded row by row as bytes (arrow's row format), in memory of the
-//! context, with a hash of each.
+//! Keys that do not fit 64 bits: encoded row by row as bytes (Arrow's row format) in memory of the context, with a hash
+//! of each.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::join::input::JoinInput;
 use crate::kernel::words;
 use crate::{Context, PrimitiveError, TaskFn, hash};
 
-/// Rows that are encoded at a time; the encoder's own memory is bounded by them.
+/// Rows encoded at a time; this bounds the encoder's own memory.
 const CHUNK_ROWS: usize = 8192;
 
 /// Encoded keys of one part.
@@ -25,7 +25,7 @@ pub(in crate::join) struct EncodedKeys {
 
 #[derive(Debug)]
 struct EncodedChunk {
-    /// Hash of each row and the end of its bytes.
+    /// Hash of each row and end position of its bytes.
     rows: NodeBuffer,
     bytes: NodeBuffer,
 }

@@ -1,5 +1,5 @@
-//! Keys of a side as 64-bit words: the key itself where its columns fit 64 bits, otherwise a hash of
-//! its encoded bytes, which are compared when hashes agree.
+//! Keys of a side as 64-bit words: the key itself if its columns fit 64 bits, otherwise a hash of its encoded bytes,
+//! which are compared if hashes are equal.
 
 mod encoded;
 mod side;

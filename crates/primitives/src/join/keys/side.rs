@@ -1,4 +1,4 @@
-//! One side of a join, ready to be read block by block.
+//! One side of a join, prepared for reading block by block.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(in crate::join) struct SideColumns {
     pub(in crate::join) rows: usize,
 }
 
-/// Those of a part.
+/// Keys and payloads of a part.
 #[derive(Debug)]
 pub(in crate::join) struct SidePart {
     pub(in crate::join) home: Option<NodeId>,
@@ -28,9 +28,9 @@ pub(in crate::join) struct SidePart {
     first: u64,
     pub(in crate::join) rows: usize,
     keys: SideKeys,
-    /// Which rows have a key; all where nothing stands here.
+    /// Which rows have a key; None for all.
     valid: Option<NullBuffer>,
-    /// The payload; the row's number where nothing stands here.
+    /// The payload; None for the row's number.
     payload: Option<ScalarBuffer<u64>>,
 }
 
@@ -40,7 +40,7 @@ enum SideKeys {
     Encoded(EncodedKeys),
 }
 
-/// Rows with a key: the keys as words, and the payloads; and the payloads of those without.
+/// The keys, as words, and payloads of rows with a key; the payloads of rows without.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::join) struct SideBlock<'a> {
     pub(in crate::join) keys: &'a [u64],
@@ -48,7 +48,7 @@ pub(in crate::join) struct SideBlock<'a> {
     pub(in crate::join) without_key: &'a [u64],
 }
 
-/// Where blocks are put together that do not lie as they are needed.
+/// Scratch space for blocks that cannot be read in place.
 #[derive(Debug, Default)]
 pub(in crate::join) struct BlockScratch {
     keys: Vec<u64>,
@@ -57,7 +57,7 @@ pub(in crate::join) struct BlockScratch {
 }
 
 impl SideColumns {
-    /// A side whose keys fit words, or have been encoded, one [`EncodedKeys`] for each part.
+    /// A side whose keys fit words, or are encoded, with one [`EncodedKeys`] for each part.
     pub(in crate::join) fn new(
         name: &str,
         input: &JoinInput,
@@ -71,7 +71,7 @@ impl SideColumns {
             let valid = NullBuffer::union_many(nulls.iter().map(Option::as_ref));
             let keys = match encoded.as_mut().and_then(Iterator::next) {
                 Some(encoded) => SideKeys::Encoded(encoded),
-                None => SideKeys::Words(WordKeys::of(&columns)),
+                None => SideKeys::Words(WordKeys::from_columns(&columns)),
             };
             let payload = match input.payload {
                 Payload::Row => None,
@@ -85,12 +85,12 @@ impl SideColumns {
         Ok(Self { parts, rows: first as usize })
     }
 
-    /// Home and rows of each part.
+    /// Home and number of rows of each part.
     pub(in crate::join) fn lengths(&self) -> impl Iterator<Item = (Option<NodeId>, usize)> {
         self.parts.iter().map(|part| (part.home, part.rows))
     }
 
-    /// Reads chunks until none is left, block by block.
+    /// Takes chunks until none is left, and reads them block by block.
     pub(in crate::join) fn read(
         &self,
         chunks: &Chunks,
@@ -116,7 +116,7 @@ impl SideColumns {
         self.parts.iter().any(|part| part.valid.is_some())
     }
 
-    /// Whether the encoded keys of two rows, of this side and another, are equal.
+    /// Whether the encoded keys of two rows, one of this side and one of another, are equal.
     pub(in crate::join) fn same_key(&self, row: u64, other: &Self, other_row: u64) -> bool {
         self.encoded_key(row) == other.encoded_key(other_row)
     }
@@ -132,7 +132,7 @@ impl SideColumns {
 }
 
 impl SidePart {
-    /// Some of its rows.
+    /// Reads some rows.
     pub(in crate::join) fn block<'a>(
         &'a self,
         rows: Range<usize>,
@@ -193,7 +193,7 @@ impl SidePart {
         payloads
     }
 
-    /// Bytes that reading a row takes.
+    /// Bytes read for a row.
     fn row_bytes(&self) -> usize {
         let keys = match &self.keys {
             SideKeys::Words(keys) => keys.width(),

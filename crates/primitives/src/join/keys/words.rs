@@ -4,13 +4,13 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::DataType;
 
-/// Key columns of one part, whose values side by side fit a word. Equal keys are equal words; the
-/// words of one integer column are in its order, as signed numbers.
+/// Key columns of one part whose concatenated values fit a word. Words are equal exactly if keys are; the words of one
+/// integer column have its order, as signed numbers.
 #[derive(Clone, Debug)]
 pub(in crate::join) enum WordKeys {
-    /// One column of 64 bits, as it lies.
+    /// One 64-bit column, unchanged.
     Plain(ScalarBuffer<u64>),
-    /// Columns side by side, the first in the lowest bits.
+    /// Concatenated columns, the first in the lowest bits.
     Packed(Vec<KeyField>),
 }
 
@@ -39,9 +39,9 @@ impl WordKeys {
         !types.is_empty() && bytes.is_some_and(|bytes| bytes <= 8)
     }
 
-    /// The keys of a part; the types [fit](Self::fit).
-    pub(in crate::join) fn of(columns: &[ArrayRef]) -> Self {
-        let mut fields: Vec<KeyField> = columns.iter().map(KeyField::of).collect();
+    /// The keys of a part, whose types must [fit](Self::fit).
+    pub(in crate::join) fn from_columns(columns: &[ArrayRef]) -> Self {
+        let mut fields: Vec<KeyField> = columns.iter().map(KeyField::from_column).collect();
         match (fields.len(), fields.pop()) {
             (1, Some(KeyField::Word(words))) => Self::Plain(words),
             (_, last) => Self::Packed(fields.into_iter().chain(last).collect()),
@@ -74,7 +74,7 @@ impl WordKeys {
 }
 
 impl KeyField {
-    fn of(column: &ArrayRef) -> Self {
+    fn from_column(column: &ArrayRef) -> Self {
         let data = column.to_data();
         let (buffer, start, len) = (data.buffers()[0].clone(), data.offset(), data.len());
         fn cut<T: arrow_buffer::ArrowNativeType>(
@@ -108,7 +108,7 @@ impl KeyField {
         }
     }
 
-    /// Adds the column's bits to words, `shift` bits up; a column alone keeps its sign.
+    /// Adds the column's bits to words, shifted by `shift`; a single column keeps its sign.
     fn add(&self, start: usize, shift: u32, alone: bool, words: &mut [u64]) {
         match self {
             Self::Signed8(column) if alone => add(column, start, 0, words, |value| value as u64),
@@ -144,7 +144,7 @@ fn add<T: Copy>(
     }
 }
 
-/// One zero, and one NaN: they are equal to themselves as keys.
+/// Canonicalizes zeros and NaNs, so that they are equal as keys.
 pub(super) fn one_zero(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value + 0.0 }
 }

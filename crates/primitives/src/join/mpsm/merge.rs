@@ -1,14 +1,14 @@
-//! Two sorted runs merged.
+//! Merges two sorted runs.
 
 use crate::PrimitiveError;
 use crate::join::Matches;
 
 /// Pairs handed over at a time.
 const PAIRS: usize = 1024;
-/// Rows of the left run between two looks at the cancel token.
+/// Rows of the left run between two cancellation checks.
 const CHECK_ROWS: usize = 8192;
 
-/// Pairs on their way to a consumer.
+/// Buffered pairs for a consumer.
 pub(super) struct PairBlock {
     left: Vec<u64>,
     right: Vec<u64>,
@@ -41,7 +41,7 @@ impl PairBlock {
     }
 }
 
-/// Hands over all pairs of rows with equal keys. Both sides are sorted by key.
+/// Passes all pairs of rows with equal keys to the consumer. Both sides are sorted by key.
 pub(super) fn merge(
     left: &[[u64; 2]],
     right: &[[u64; 2]],

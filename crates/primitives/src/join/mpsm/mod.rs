@@ -4,13 +4,13 @@
 //!
 //! ```text
 //! phase 1  fact table ── chunks, each sorted by its worker ────────────▶ a fact run per worker
-//! phase 2  dimension ─── chunks, dealt to ranges by their workers
+//! phase 2  dimension ─── chunks, partitioned into ranges by their workers
 //! phase 3  ranges ────── each collected and sorted by its worker ──────▶ a dimension run per worker
 //! phase 4  every worker's run merged with the part it meets of every other's run, through a shuffle
 //! ```
 //!
-//! In phase 4 either the dimension runs are the remote ones (Li) or the fact runs are (Albutiu):
-//! [`Remote`]. The first reads every dimension run on every worker, the second every fact run once.
+//! In phase 4 the remote runs are either those of the dimension (Li) or of the fact table (Albutiu): [`Remote`]. The
+//! first reads every dimension run on every worker, the second every fact run once.
 
 mod merge;
 mod phase1;
@@ -38,12 +38,12 @@ pub enum Remote {
     Fact,
 }
 
-/// How a sort-merge join goes through its fourth phase.
+/// Options of a sort-merge join for its fourth phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpsmOptions {
     /// Order, what moves, and coordination.
     pub shuffle: Shuffle,
-    /// Whose runs are remote; whichever moves fewer bytes where nothing is said.
+    /// Whose runs are remote; None for the choice that moves fewer bytes.
     pub remote: Option<Remote>,
 }
 
@@ -52,25 +52,25 @@ pub struct MpsmOptions {
 pub struct MpsmPhase {
     /// What it does.
     pub name: &'static str,
-    /// Time of its steps together.
+    /// Total time of its steps.
     pub time: Duration,
     /// Bytes read by (reader's node, home).
     pub bytes: ByteMatrix,
 }
 
-/// What a sort-merge join did.
+/// Report of a sort-merge join.
 #[derive(Clone, Debug)]
 pub struct MpsmReport {
     /// The four phases.
     pub phases: [MpsmPhase; 4],
     /// Whose runs were remote.
     pub remote: Remote,
-    /// Bytes of runs that phase 4 reads with the dimension's remote, and with the fact table's.
+    /// Bytes of runs that phase 4 reads if the dimension's are remote, and if the fact table's are.
     pub remote_bytes: [u64; 2],
 }
 
-/// Joins a large fact table with a dimension on equal keys (pairs only; nulls match nothing), the fact
-/// table on the left of [`Matches::pairs`]. Consumers by worker.
+/// Joins a large fact table with a dimension on equal keys (pairs only; nulls match nothing); the fact table is the
+/// left side of [`Matches::pairs`]. Returns the consumers by worker.
 ///
 /// # Errors
 /// [`PrimitiveError::Type`] for keys that do not fit 64 bits, [`PrimitiveError::Shape`] for columns that
@@ -158,7 +158,7 @@ fn keys_fit(fact: &JoinInput, dimension: &JoinInput) -> Result<(), PrimitiveErro
         Some(types) if !WordKeys::fit(&types) => Err(PrimitiveError::Type {
             what: "a sort-merge join",
             data_type: types.into_iter().next().unwrap_or(arrow_schema::DataType::Null),
-            supported: "key columns that fit 64 bits together; take the hash join for others",
+            supported: "key columns that fit 64 bits together; use the hash join for others",
         }),
         _ => Ok(()),
     }

@@ -15,7 +15,7 @@ pub(super) async fn sort_fact(
     context: &Context,
     fact: Arc<SideColumns>,
 ) -> Result<(Vec<SortedRun>, Vec<StepReport>), PrimitiveError> {
-    let chunks = Chunks::of(fact.lengths(), context.tuning().block_rows);
+    let chunks = Chunks::new(fact.lengths(), context.tuning().block_rows);
     let own = context.clone();
     let runs = context.on_workers("phase 1: sort fact chunks", move |_, task| {
         let whole = FanOut::of_bits(0);

@@ -1,4 +1,4 @@
-//! Phase 2: the dimension is split into chunks, which are dealt to ranges of keys, one for each worker.
+//! Phase 2: the dimension is split into chunks, which are partitioned into ranges of keys, one for each worker.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::{Context, PrimitiveError};
 
 /// Rows of the sample for each worker, of each table.
 const SAMPLE_PER_WORKER: usize = 256;
-/// Rows of the sample that are read at one place.
+/// Contiguous rows of the sample.
 const SAMPLE_BLOCK: usize = 16;
 
-/// What each worker has dealt; where the ranges are cut; and the steps.
+/// The partitioned rows of each worker, the splitters, and the steps.
 pub(super) async fn deal_dimension(
     context: &Context,
     dimension: Arc<SideColumns>,
     fact: &[SortedRun],
 ) -> Result<(Vec<Pieces<2>>, Splitters, Vec<StepReport>), PrimitiveError> {
     let workers = context.runtime().worker_count();
-    let splitters = Splitters::of(sample(&dimension, fact, workers), workers);
-    let chunks = Chunks::of(dimension.lengths(), context.tuning().block_rows);
+    let splitters = Splitters::from_sample(sample(&dimension, fact, workers), workers);
+    let chunks = Chunks::new(dimension.lengths(), context.tuning().block_rows);
     let (own, cut) = (context.clone(), splitters.clone());
     let dealt = context.on_workers("phase 2: range-partition dimension", move |_, task| {
         let fan_out = FanOut::at_least(workers);
@@ -40,7 +40,7 @@ pub(super) async fn deal_dimension(
     Ok((dealt, splitters, vec![report]))
 }
 
-/// Keys of both tables, weighted by how many rows each stands for: a range costs what is merged in it.
+/// Keys of both tables, weighted by the number of rows each represents: the cost of a range is what is merged in it.
 fn sample(dimension: &SideColumns, fact: &[SortedRun], workers: usize) -> Vec<(u64, f64)> {
     let mut sample = Vec::new();
     let fact_rows: usize = fact.iter().map(|run| run.rows().len()).sum();

@@ -1,4 +1,4 @@
-//! Phase 3: each worker collects its range from what all have dealt, and sorts it into a run.
+//! Phase 3: each worker collects its range from all workers, and sorts it into a run.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Phase 4: every dimension run meets its range of every fact run, once, in the order of a shuffle.
+//! Phase 4: every dimension run is merged with its range of every fact run, once, in the order of a shuffle.
 
 use std::sync::Arc;
 
@@ -26,8 +26,7 @@ struct Merger<C> {
 }
 
 impl WorkerRuns {
-    /// Bytes of runs that are read from other workers when the dimension's are remote, and when the
-    /// fact table's are.
+    /// Bytes of runs read from other workers if the dimension's are remote, and if the fact table's are.
     pub(super) fn remote_bytes(&self) -> [u64; 2] {
         let workers = self.fact.len() as u64;
         let bytes = |rows: usize| 16 * rows as u64;
@@ -46,7 +45,7 @@ impl WorkerRuns {
     }
 }
 
-/// Merges all runs; the consumers by worker.
+/// Merges all runs; returns the consumers by worker.
 pub(super) async fn merge_runs<C: Matches + 'static>(
     context: &Context,
     runs: WorkerRuns,
@@ -54,7 +53,7 @@ pub(super) async fn merge_runs<C: Matches + 'static>(
     remote: Remote,
     consumers: Vec<C>,
 ) -> Result<(Vec<C>, ShuffleReport), PrimitiveError> {
-    let schedule = Schedule::of(context.runtime(), shuffle);
+    let schedule = Schedule::for_runtime(context.runtime(), shuffle);
     let mergers =
         consumers.into_iter().map(|consumer| Merger { consumer, pairs: PairBlock::new() });
     let runs = Arc::new(runs);
@@ -76,7 +75,7 @@ pub(super) async fn merge_runs<C: Matches + 'static>(
     Ok((consumers, shuffled.report))
 }
 
-/// Merges a dimension run with what it meets of a fact run.
+/// Merges a dimension run with its range of a fact run.
 fn merge_two<C: Matches>(
     runs: &WorkerRuns,
     fact: usize,

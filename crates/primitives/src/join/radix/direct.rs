@@ -11,11 +11,11 @@ use crate::kernel::direct::Direct;
 use crate::kernel::table::ProbeScratch;
 use crate::work::Chunks;
 
-/// An array's row takes a few cycles only, so that prefetches go out so many times further ahead.
+/// An array lookup takes only a few cycles, so prefetches are this many times further ahead.
 const AHEAD_TIMES: usize = 4;
 
 impl<C: Matches + 'static> RunningJoin<'_, C> {
-    /// Joins by an array over `keys` keys; false, with nothing handed over, when keys are not unique.
+    /// Joins by an array over `keys` keys; returns false, before any match is consumed, if keys are not unique.
     pub(super) async fn direct(
         &mut self,
         survey: &Survey,
@@ -52,7 +52,7 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
         table.clear();
         let table = Arc::new(table);
         let side = Arc::clone(&self.build);
-        let chunks = Chunks::of(side.lengths(), self.context.tuning().block_rows);
+        let chunks = Chunks::new(side.lengths(), self.context.tuning().block_rows);
         let shared = Arc::clone(&table);
         let unique = self
             .context
@@ -72,7 +72,7 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
         let (side, hands) = (Arc::clone(&self.probe), Arc::clone(&self.hands));
         let tuning = self.context.tuning();
         let (chunks, ahead) =
-            (Chunks::of(side.lengths(), tuning.block_rows), AHEAD_TIMES * tuning.prefetch_rows);
+            (Chunks::new(side.lengths(), tuning.block_rows), AHEAD_TIMES * tuning.prefetch_rows);
         let probe = self.context.on_workers("probe", move |_, task| {
             hands.with(task, |hand| {
                 let mut scratch = ProbeScratch::new();

@@ -1,6 +1,6 @@
-//! A filter of the build side's keys (a register-blocked Bloom filter: Putze, Sanders, Singler, "Cache-,
-//! hash- and space-efficient Bloom filters", 2009): three bits of one word for each key, so that a
-//! probing row that finds no match is mostly not moved at all.
+//! A filter of the build side's keys (a register-blocked Bloom filter: Putze, Sanders, Singler, "Cache-, hash- and
+//! space-efficient Bloom filters", 2009): three bits of one word for each key, so that most probe rows without a match
+//! are not moved at all.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,17 +15,17 @@ use crate::partition::{FanOut, Pieces};
 use crate::work::NumberQueue;
 use crate::{Context, PrimitiveError};
 
-/// Keys per word of the filter: eight bits for each.
+/// Keys per word of the filter: eight bits each.
 const KEYS_PER_WORD: usize = 8;
-/// How many times more probing rows than keys make a filter worth building at all.
+/// Minimum ratio of probe rows to keys that makes a filter worth building.
 const PROBE_TIMES: usize = 2;
-/// Share of probing rows let through above which the filter costs more than it saves: a test takes
-/// about as long as half of a row's move and probe.
+/// Share of passing probe rows above which the filter costs more than it saves: a test takes about half the time of
+/// moving and probing a row.
 const PASSED_MAX: f64 = 0.6;
-/// Rows tried before the filter is used: so many places, so many rows at each.
+/// Rows tested before the filter is used: number of places, and rows at each.
 const SAMPLE: (usize, usize) = (64, 256);
 
-/// Keys of the build side, some others, and no null.
+/// Contains the keys of the build side and some false positives, but no null.
 #[derive(Debug)]
 pub(super) struct KeyFilter {
     words: AtomicWords,
@@ -40,14 +40,14 @@ impl KeyFilter {
         Ok(Self { words: AtomicWords::new(memory), shift: u64::BITS - words.ilog2() })
     }
 
-    /// Asks for the word of a hash.
+    /// Prefetches the word of a hash.
     #[inline(always)]
     pub(super) fn prefetch(&self, hash: u64) {
         let first = self.words.words().as_ptr();
         prefetch(first.wrapping_add((hash >> self.shift) as usize));
     }
 
-    /// Whether a key of this hash may be there.
+    /// Whether a key with this hash may be present.
     #[inline(always)]
     pub(super) fn passes(&self, hash: u64) -> bool {
         let word = self.words.words()[(hash >> self.shift) as usize].load(Ordering::Relaxed);
@@ -62,7 +62,7 @@ fn bits(hash: u64) -> u64 {
 }
 
 impl<C: Matches + 'static> RunningJoin<'_, C> {
-    /// A filter over dealt keys and the share of probing rows that pass it, where it pays.
+    /// A filter over partitioned keys and the share of probe rows that pass it; None if it does not pay.
     pub(super) async fn filter(
         &mut self,
         pieces: &Arc<Vec<Pieces<2>>>,
@@ -96,7 +96,7 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
         Ok((share <= PASSED_MAX).then_some((filter, share)))
     }
 
-    /// Each piece's keys lie in words of the filter that no other piece's do.
+    /// Pieces have disjoint words in the filter.
     async fn fill_filter(
         &mut self,
         pieces: Arc<Vec<Pieces<2>>>,
@@ -113,7 +113,7 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
                 for [key, _] in pieces.iter().flat_map(|pieces| pieces.blocks(piece)).flatten() {
                     let hash = hash::word(*key);
                     let word = &words[(hash >> filled.shift) as usize];
-                    // No other worker has this word: a plain read and write are enough.
+                    // No other worker writes this word, so a plain read and write are enough.
                     word.store(word.load(Ordering::Relaxed) | bits(hash), Ordering::Relaxed);
                 }
             }

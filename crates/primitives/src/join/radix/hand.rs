@@ -1,4 +1,4 @@
-//! What each worker hands its finds to.
+//! Passes matches to the consumers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,9 +8,9 @@ use crate::PrimitiveError;
 use crate::join::kind::UnmatchedRows;
 use crate::join::{BuildSide, JoinKind, Matches};
 
-/// The consumers of all workers, and which rows they want.
+/// The consumers of all workers, and the rows they want.
 pub(super) struct Hands<C> {
-    /// By worker; each is locked by its worker's task for the length of a step.
+    /// By worker; each worker's task holds the lock for the length of a step.
     consumers: Vec<Mutex<C>>,
     pub(super) pairs: bool,
     pub(super) build_alone: UnmatchedRows,
@@ -29,12 +29,12 @@ impl<C: Matches> Hands<C> {
         Self { consumers, pairs: kind.has_pairs(), build_alone, probe_alone, build }
     }
 
-    /// Whether the table's rows have to be marked when they find a match.
+    /// Whether the table's rows must be marked when they match.
     pub(super) fn marked(&self) -> bool {
         self.build_alone != UnmatchedRows::None
     }
 
-    /// Gives a task's worker its consumer.
+    /// Locks the consumer of a task's worker.
     pub(super) fn with<T>(
         &self,
         task: &TaskContext,
@@ -57,13 +57,13 @@ impl<C: Matches> Hands<C> {
     }
 }
 
-/// A worker's consumer, told of build and probe instead of left and right.
+/// A worker's consumer in terms of build and probe instead of left and right.
 pub(super) struct Hand<'a, C> {
     consumer: &'a mut C,
     hands: &'a Hands<C>,
 }
 
-/// Rows alone that are handed over at a time.
+/// Single rows passed at a time.
 const ALONE_ROWS: usize = 1024;
 
 impl<C: Matches> Hand<'_, C> {
@@ -72,7 +72,7 @@ impl<C: Matches> Hand<'_, C> {
         self.hands.pairs
     }
 
-    /// Which rows of the probing side are wanted alone.
+    /// Which single rows of the probe side are wanted.
     pub(super) fn probe_alone(&self) -> UnmatchedRows {
         self.hands.probe_alone
     }
@@ -86,7 +86,7 @@ impl<C: Matches> Hand<'_, C> {
         }
     }
 
-    /// Rows of the build side, with the mark of those that have a match.
+    /// Rows of the build side, flagged if they have a match.
     pub(super) fn build_rows(
         &mut self,
         rows: impl Iterator<Item = (u64, bool)>,
@@ -96,7 +96,7 @@ impl<C: Matches> Hand<'_, C> {
         self.alone(rows, wanted, left)
     }
 
-    /// Rows of the probing side, with the mark of those that have a match.
+    /// Rows of the probe side, flagged if they have a match.
     pub(super) fn probe_rows(
         &mut self,
         rows: impl Iterator<Item = (u64, bool)>,

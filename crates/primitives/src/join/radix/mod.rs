@@ -1,5 +1,5 @@
-//! The hash join: keys as words, the smaller side in tables, the other one probing them in blocks
-//! (Balkesen, Teubner, Alonso, Özsu: "Main-memory hash joins on multi-core CPUs", ICDE 2013).
+//! The hash join: keys as words, hash tables over the smaller side, and blockwise probes by the other (Balkesen,
+//! Teubner, Alonso, Özsu: "Main-memory hash joins on multi-core CPUs", ICDE 2013).
 
 mod direct;
 mod filter;
@@ -20,12 +20,11 @@ use crate::{Context, PrimitiveError};
 use hand::Hands;
 use probe::{ByBytes, ByWord, Same};
 
-/// Joins two sides on equal keys; nulls match nothing. `consumer` makes what takes each worker's
-/// matches.
+/// Joins two sides on equal keys; nulls match nothing. `consumer` creates each worker's consumer of matches.
 ///
-/// The side with fewer rows becomes a table, or many; the other is read once and probes them. Keys are
-/// those columns themselves where they fit 64 bits together (integers, dates, times, floats with one
-/// zero and one NaN), and are compared by encoded bytes otherwise.
+/// The side with fewer rows becomes one table or many; the other is read once and probes them. Keys are compared
+/// directly if their columns fit 64 bits together (integers, dates, times, floats with one zero and one NaN), and by
+/// encoded bytes otherwise.
 ///
 /// # Errors
 /// [`PrimitiveError::Shape`] and [`PrimitiveError::Type`] for columns that do not fit together,
@@ -90,7 +89,7 @@ pub async fn hash_join<C: Matches + 'static>(
     Ok(Joined { consumers, report: JoinReport { variant, reason, build, steps } })
 }
 
-/// A join under way.
+/// A join in progress.
 struct RunningJoin<'a, C> {
     context: &'a Context,
     build: Arc<SideColumns>,
@@ -100,7 +99,7 @@ struct RunningJoin<'a, C> {
 }
 
 impl<C: Matches + 'static> RunningJoin<'_, C> {
-    /// Joins keys that are their words.
+    /// Joins keys that are equal to their words.
     async fn exact(&mut self) -> Result<(JoinVariant, String), PrimitiveError> {
         let survey = self.survey().await?;
         let mut not_direct = "keys are not dense";
@@ -145,14 +144,18 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
     }
 }
 
-/// Whether the keys of both sides, which have to be of the same types, fit words.
+/// Whether the keys of both sides, which must have the same types, fit words.
 fn keys_fit(left: &JoinInput, right: &JoinInput) -> Result<bool, PrimitiveError> {
     let shape = |what: &str, found: String, expected: String| {
         Err(PrimitiveError::Shape { what: what.into(), found, expected })
     };
     if left.on.is_empty() || left.on.len() != right.on.len() {
         let found = format!("{} left and {} right", left.on.len(), right.on.len());
-        return shape("key columns of a join", found, "as many on both sides, one or more".into());
+        return shape(
+            "key columns of a join",
+            found,
+            "the same number on both sides, at least one".into(),
+        );
     }
     let (left_types, right_types) = (left.key_types("left")?, right.key_types("right")?);
     if let (Some(left), Some(right)) = (&left_types, &right_types)
@@ -170,7 +173,7 @@ fn keys_fit(left: &JoinInput, right: &JoinInput) -> Result<bool, PrimitiveError>
     Ok(fit)
 }
 
-/// Makes a side ready to be read.
+/// Prepares a side for reading.
 async fn side(
     context: &Context,
     name: &str,

@@ -1,8 +1,8 @@
-//! The join of sides that fit no cache: both are dealt to pieces by the hash of their keys, and each
-//! piece's table fits a second-level cache.
+//! The join of sides that fit no cache: both are partitioned by the hash of their keys, and each piece's table fits a
+//! second-level cache.
 //!
-//! A piece that holds much of the probing side, because of a hot key, is not left to one worker: its
-//! table is built first, and all workers probe it block by block.
+//! A piece with much of the probe side, because of a hot key, is shared: its table is built first, and all workers
+//! probe it block by block.
 
 use std::sync::Arc;
 
@@ -23,20 +23,20 @@ use crate::partition::{FanOut, Partitioner, Pieces};
 use crate::work::{Chunks, NumberQueue};
 use crate::{Context, PrimitiveError};
 
-/// A piece with more than the rows of a worker divided by this is shared.
+/// A piece with more than a worker's rows divided by this is shared.
 const SHARE_OF_WORKER: usize = 8;
-/// Rows from which on a piece may be shared.
+/// Minimum number of rows of a shared piece.
 const SHARED_ROWS_MIN: usize = 1 << 18;
-/// Blocks of the probing side that one turn on a shared piece takes at most.
+/// Maximum number of probe blocks that a worker takes at once from a shared piece.
 const TURN_BLOCKS_MAX: usize = 64;
 
-/// A piece's table takes at most this share of [`Tuning::table_bytes`](crate::Tuning): the rows that
-/// probe it stream through the same cache.
+/// Maximum share of [`Tuning::table_bytes`](crate::Tuning) for a piece's table: the probe rows stream through the same
+/// cache.
 const TABLE_SHARE: usize = 2;
-/// Cache lines of the next block that are asked for while one is probed.
+/// Prefetched cache lines of the next block.
 const PREFETCH_LINES: usize = 32;
 
-/// Both sides in pieces, by worker that dealt them.
+/// The pieces of both sides, by the worker that partitioned them.
 struct DealtSides {
     build: Arc<Vec<Pieces<2>>>,
     probe: Arc<Vec<Pieces<2>>>,
@@ -67,7 +67,7 @@ impl DealtSides {
 }
 
 impl<C: Matches + 'static> RunningJoin<'_, C> {
-    /// Joins piece by piece; `rows` of the build side have a key.
+    /// Joins piece by piece; `rows` rows of the build side have a key.
     pub(super) async fn pieces(
         &mut self,
         same: impl Same,
@@ -87,14 +87,14 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
         Ok(JoinVariant::Pieces { pieces: fan_out.partitions(), passed })
     }
 
-    /// Deals the probing side; what the filter holds back has no match.
+    /// Partitions the probe side; filtered rows have no match.
     async fn deal_probe(
         &mut self,
         fan_out: FanOut,
         filter: Option<Arc<KeyFilter>>,
     ) -> Result<Vec<Pieces<2>>, PrimitiveError> {
         let (side, hands) = (Arc::clone(&self.probe), Arc::clone(&self.hands));
-        let chunks = Chunks::of(side.lengths(), self.context.tuning().block_rows);
+        let chunks = Chunks::new(side.lengths(), self.context.tuning().block_rows);
         let context = self.context.clone();
         let expected = side.rows / self.context.runtime().worker_count();
         let pieces = self.context.on_workers("deal probing side", move |_, task| {
@@ -122,7 +122,7 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
         Ok(self.keep(pieces))
     }
 
-    /// Joins the pieces that are too large for one worker; gives the numbers of the others.
+    /// Joins the pieces that are too large for one worker; returns the numbers of the others.
     async fn shared_pieces(
         &mut self,
         dealt: &Arc<DealtSides>,
@@ -242,10 +242,10 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
     }
 }
 
-/// What a worker joins its pieces with.
+/// Scratch space of a worker that joins pieces.
 struct WorkerJoin<'a> {
     context: &'a Context,
-    /// The table of the piece before, filled anew when it is large enough.
+    /// The table of the previous piece, reused if it is large enough.
     table: Option<JoinTable>,
     scratch: ProbeScratch,
 }
@@ -288,14 +288,14 @@ impl WorkerJoin<'_> {
     }
 }
 
-/// Asks for the first rows of a block: those behind them come by themselves, because they are read one
-/// after another.
+/// Prefetches the first rows of a block: the hardware prefetches the following ones, because they are read
+/// sequentially.
 fn prefetch_start(block: &[[u64; 2]]) {
     const ROWS_PER_LINE: usize = 4;
     block.iter().step_by(ROWS_PER_LINE).take(PREFETCH_LINES).for_each(|row| prefetch(row));
 }
 
-/// A table for so many rows on the task's node.
+/// A table for this many rows on the task's node.
 fn table_for(
     context: &Context,
     task: &TaskContext,
@@ -328,7 +328,7 @@ fn deal(partitioner: &mut Partitioner<2>, block: SideBlock<'_>) -> Result<(), Pr
     })
 }
 
-/// Deals the rows that pass the filter. The others have no match.
+/// Partitions the rows that pass the filter. The others have no match.
 #[inline]
 fn deal_passing<C: Matches>(
     partitioner: &mut Partitioner<2>,
@@ -351,7 +351,7 @@ fn deal_passing<C: Matches>(
     Ok(())
 }
 
-/// Which rows of a block pass the filter.
+/// Tests rows of a block against the filter.
 #[derive(Debug, Default)]
 struct Passing {
     hashes: Vec<u64>,
@@ -359,8 +359,8 @@ struct Passing {
 }
 
 impl Passing {
-    /// Fills in all hashes, and the rows that pass; tells how many. The words of all rows are asked for
-    /// before the first is read.
+    /// Stores all hashes, and the rows that pass; returns their number. It prefetches the words of all rows before it
+    /// reads the first.
     fn find(&mut self, keys: &[u64], filter: &KeyFilter) -> usize {
         self.hashes.clear();
         self.hashes.extend(keys.iter().map(|key| hash::word(*key)));

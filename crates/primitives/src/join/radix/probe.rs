@@ -1,4 +1,4 @@
-//! Probing tables with blocks of rows, in the way that a join's kind asks for.
+//! Probes tables with blocks of rows, as the kind of join requires.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::join::kind::UnmatchedRows;
 use crate::kernel::direct::Direct;
 use crate::kernel::table::{JoinTable, PROBE_ROWS, ProbeRows, ProbeScratch};
 
-/// Whether rows whose words are equal have equal keys.
+/// Whether rows with equal words have equal keys.
 pub(super) trait Same: Clone + Send + Sync + 'static {
-    /// Payload of a row of the build side, and of one of the probing side.
+    /// Payloads of a row of the build side and of one of the probe side.
     fn same(&self, build: u64, probe: u64) -> bool;
 }
 
@@ -41,14 +41,14 @@ impl Same for ByBytes {
     }
 }
 
-/// A table to be probed.
+/// A table to probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Probed<'a> {
-    /// An array by key, with how many rows ahead it is prefetched.
+    /// An array by key, with its prefetch distance in rows.
     Direct(&'a Direct, usize),
     /// A hash table in a second-level cache.
     Near(&'a JoinTable),
-    /// A hash table beyond.
+    /// A larger hash table.
     Far(&'a JoinTable),
 }
 

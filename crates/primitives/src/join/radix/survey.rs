@@ -1,4 +1,4 @@
-//! What the keys and payloads of the build side are like.
+//! Statistics of the build side's keys and payloads.
 
 use std::sync::Arc;
 
@@ -7,11 +7,10 @@ use crate::PrimitiveError;
 use crate::join::Matches;
 use crate::work::Chunks;
 
-/// Keys per row up to which a range of keys is dense: the array, of four bytes a key, is then no
-/// larger than the rows themselves.
+/// Maximum keys per row of a dense range: the array, of four bytes a key, is then no larger than the rows themselves.
 const DENSE_KEYS_PER_ROW: u64 = 4;
 
-/// Range of keys that is dense however few rows there are: its array fits the first-level cache.
+/// A range this small is always dense: its array fits the first-level cache.
 const SMALL_RANGE: u64 = 4096;
 
 /// Rows with a key, and the range of their keys (as signed numbers) and payloads.
@@ -48,10 +47,10 @@ impl Survey {
 }
 
 impl<C: Matches + 'static> RunningJoin<'_, C> {
-    /// Looks at all rows of the build side.
+    /// Reads all rows of the build side.
     pub(super) async fn survey(&mut self) -> Result<Survey, PrimitiveError> {
         let side = Arc::clone(&self.build);
-        let chunks = Chunks::of(side.lengths(), self.context.tuning().block_rows);
+        let chunks = Chunks::new(side.lengths(), self.context.tuning().block_rows);
         let surveys = self
             .context
             .on_workers("survey keys", move |_, task| {
@@ -66,7 +65,7 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
         Ok(self.keep(surveys).into_iter().fold(Survey::EMPTY, Survey::merge))
     }
 
-    /// Number of keys from the least to the greatest, where they are dense.
+    /// Number of keys from the least to the greatest, if they are dense.
     pub(super) fn dense_keys(&self, survey: &Survey) -> Option<u64> {
         let (min, max) = survey.keys;
         let keys =

@@ -11,14 +11,14 @@ use crate::kernel::table::{JoinTable, ProbeScratch};
 use crate::partition::{FanOut, Partitioner, Pieces};
 use crate::work::Chunks;
 
-/// How many times larger than [`Tuning::table_bytes`](crate::Tuning) one table for all may be: it is
-/// shared, lies in a last-level cache and is prefetched, and the other side need not be moved.
+/// Maximum size of the single table, as a multiple of [`Tuning::table_bytes`](crate::Tuning): it is shared, lies in a
+/// last-level cache and is prefetched, and the other side need not be moved.
 const TABLE_TIMES: usize = 16;
-/// Bytes of a row and its slots in a table, at most.
+/// Maximum bytes of a row and its slots in a table.
 const ROW_BYTES_MAX: usize = 32;
 
 impl<C: Matches + 'static> RunningJoin<'_, C> {
-    /// Rows of the build side up to which one table is the better choice.
+    /// Rows of the build side up to which one table is better.
     pub(super) fn one_table_rows(&self) -> usize {
         self.context.tuning().table_bytes * TABLE_TIMES / ROW_BYTES_MAX
     }
@@ -74,7 +74,7 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
         same: impl Same,
     ) -> Result<(), PrimitiveError> {
         let (side, hands) = (Arc::clone(&self.probe), Arc::clone(&self.hands));
-        let chunks = Chunks::of(side.lengths(), self.context.tuning().block_rows);
+        let chunks = Chunks::new(side.lengths(), self.context.tuning().block_rows);
         let probe = self.context.on_workers("probe", move |_, task| {
             hands.with(task, |hand| {
                 let mut scratch = ProbeScratch::new();
@@ -91,14 +91,14 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
         Ok(())
     }
 
-    /// Deals the build side's rows to pieces by the hash of their keys; rows without a key go to the
-    /// consumers. By worker.
+    /// Partitions the build side's rows by the hash of their keys; rows without a key go to the consumers. Returns the
+    /// pieces by worker.
     pub(super) async fn deal_build(
         &mut self,
         fan_out: FanOut,
     ) -> Result<Vec<Pieces<2>>, PrimitiveError> {
         let (side, hands) = (Arc::clone(&self.build), Arc::clone(&self.hands));
-        let chunks = Chunks::of(side.lengths(), self.context.tuning().block_rows);
+        let chunks = Chunks::new(side.lengths(), self.context.tuning().block_rows);
         let context = self.context.clone();
         let expected = side.rows / self.context.runtime().worker_count();
         let pieces = self.context.on_workers("deal build side", move |_, task| {
@@ -120,14 +120,13 @@ impl<C: Matches + 'static> RunningJoin<'_, C> {
         Ok(self.keep(pieces))
     }
 
-    /// Hands over the rows of the build side that have no key, where they are wanted and no other step
-    /// does.
+    /// Passes the build side's rows without a key to the consumers, if they are wanted and no other step does it.
     pub(super) async fn without_key_of_build(&mut self) -> Result<(), PrimitiveError> {
         if self.hands.build_alone != UnmatchedRows::Unmatched || !self.build.has_nulls() {
             return Ok(());
         }
         let (side, hands) = (Arc::clone(&self.build), Arc::clone(&self.hands));
-        let chunks = Chunks::of(side.lengths(), self.context.tuning().block_rows);
+        let chunks = Chunks::new(side.lengths(), self.context.tuning().block_rows);
         let rows = self.context.on_workers("rows without a key", move |_, task| {
             hands.with(task, |hand| {
                 side.read(&chunks, task, |block| {

@@ -1,4 +1,4 @@
-//! The orders in which a worker takes its turns with all others, itself included.
+//! The orders in which a worker visits all others, itself included.
 
 mod naive;
 mod random;
@@ -10,16 +10,15 @@ use naive::NaiveOrder;
 use random::RandomOrder;
 pub(super) use ring::{Circle, RingOrder};
 
-/// In which order each worker takes its turns with all others, itself included.
+/// The order in which each worker visits all others, itself included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Every worker from the first to the last: all are at one worker's memory at a time
-    /// (section 3.1.1).
+    /// Every worker from the first to the last: all access one worker's memory at a time (section 3.1.1).
     Naive,
     /// Each worker in a random order of its own, drawn from this seed (section 4.1.1).
     Random(u64),
-    /// Round a circle, each worker one place ahead of the one before: all are at different workers,
-    /// and the workers of a node at different nodes (section 3.1.2).
+    /// Around a circle, each worker one place ahead of the one before: all are at different workers, and the workers of
+    /// a node at different nodes (section 3.1.2).
     Ring,
 }
 
@@ -40,14 +39,13 @@ impl fmt::Display for Order {
     }
 }
 
-/// What an order comes to for a number of workers.
+/// An order for a number of workers.
 pub(super) trait Turns: fmt::Debug + Send + Sync {
-    /// With whom a worker has its turn in a step. For each worker a permutation of all workers over
-    /// the steps.
+    /// The partner of a worker in a step. For each worker it is a permutation of all workers over the steps.
     fn other(&self, worker: usize, step: usize) -> usize;
 }
 
-/// The turns that need no machine; none for a ring.
+/// The turns that do not depend on the machine; None for a ring.
 pub(super) fn without_machine(order: Order, workers: usize) -> Option<Box<dyn Turns>> {
     match order {
         Order::Naive => Some(Box::new(NaiveOrder)),

@@ -4,8 +4,7 @@ use atoll_topology::NodeId;
 
 use super::Turns;
 
-/// Two circles (figure 5): sources on the inner one, workers on the outer one, which turns by one
-/// place in each step.
+/// Two circles (figure 5): sources on the inner one, workers on the outer one, which turns by one place in each step.
 ///
 /// On the outer circle the workers of a node are neighbours, on the inner one they are as far apart
 /// as can be, so that the workers of a node always spread over all nodes in proportion to their
@@ -20,19 +19,18 @@ pub(in crate::shuffle) struct RingOrder {
     circle: Circle,
 }
 
-/// How the outer circle meets the inner one.
+/// How the circles turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::shuffle) enum Circle {
     /// Place k meets place k + t, as in the paper.
     Turning,
-    /// Place k meets place k xor t, for a power of two: on cubes, where all who cross a dimension
-    /// cross it in the same step.
+    /// Place k meets place k xor t, for a power of two: on cubes, so that all crossings of a dimension fall in the same
+    /// step.
     Crossing,
 }
 
 impl RingOrder {
-    /// The circles over workers on these nodes, nodes in this order. Workers on other nodes do not
-    /// exist.
+    /// The circles over workers on these nodes, nodes in this order. Workers on other nodes are ignored.
     pub(in crate::shuffle) fn new(workers: &[NodeId], nodes: &[NodeId], circle: Circle) -> Self {
         let of_node = |node: &NodeId| -> Vec<u32> {
             let all = workers.iter().zip(0..);
@@ -47,7 +45,7 @@ impl RingOrder {
     }
 }
 
-/// The workers of all groups, those of each as evenly spread as can be; groups of one size take turns.
+/// The workers of all groups, each group spread as evenly as possible; groups of equal size take turns.
 fn dealt(groups: &[Vec<u32>]) -> Vec<u32> {
     let mut turns: Vec<(usize, usize, u32)> = Vec::new();
     for (at, group) in groups.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Stages, collectors and outputs that are moved by hand: what comes late, unevenly or not at all.
+//! Stages, collectors and outputs driven by hand: late, uneven and empty inputs.
 
 use std::sync::Arc;
 
@@ -48,8 +48,7 @@ fn assert_same(rows: &[RecordBatch], batches: &[RecordBatch], what: &str) {
     reference::assert_same(&reference::rows(1, batches), &expected, what);
 }
 
-/// Inputs end with one row, with none, and with many; the first rows of the one that has many
-/// decide, in any order.
+/// Inputs end with one row, with none, and with many; the first rows of the longest input decide, in any order.
 #[test]
 fn an_input_that_ends_early_decides_nothing() {
     let context = two_workers();
@@ -75,7 +74,7 @@ fn an_input_that_ends_early_decides_nothing() {
     }
 }
 
-/// All inputs are shorter than what one looks at: all rows of all of them decide.
+/// Inputs are shorter than a collector's sample: all their rows decide.
 #[test]
 fn inputs_that_are_all_short_decide_together() {
     let context = two_workers();
@@ -96,7 +95,7 @@ fn inputs_that_are_all_short_decide_together() {
 }
 
 #[test]
-fn no_rows_at_all_have_no_groups_and_no_decision() {
+fn no_rows_give_no_groups_and_no_decision() {
     let context = two_workers();
     let rows = far_keys(10, 10);
     let stage = stage(&context, &rows, 3, Variant::Auto);
@@ -106,7 +105,7 @@ fn no_rows_at_all_have_no_groups_and_no_decision() {
     assert_eq!(stage.chosen(), None);
 }
 
-/// One output takes all pieces, those that are shared too, and the others find nothing left.
+/// One output takes all pieces, including shared ones, and the others find nothing left.
 #[test]
 fn outputs_may_be_read_one_after_the_other() {
     let context = two_workers();
@@ -131,7 +130,7 @@ fn outputs_may_be_read_one_after_the_other() {
     }
 }
 
-/// A piece that has nearly all rows is read in parts by outputs in turn.
+/// Outputs read a piece with nearly all rows in parts, in turn.
 #[test]
 fn a_hot_keys_piece_is_shared_by_outputs() {
     let context = two_workers();
@@ -152,8 +151,8 @@ fn a_hot_keys_piece_is_shared_by_outputs() {
     assert_same(&halves, &drain(&gathered, 3), "hot");
 }
 
-/// The bytes of an output's visits, of those that its thread travels to, and of tables that it
-/// takes along, where every node has an input and an output.
+/// Bytes of all visits, of those to which the thread travels, and of tables that move along, with an input and an
+/// output on every node.
 fn visited(variant: Variant) -> [usize; 3] {
     let context = context(machines::four_nodes(), None, None);
     let rows = far_keys(40_000, 9000);
@@ -197,9 +196,9 @@ fn threads_migrate_to_all_rows_and_only_those_that_copy_take_their_tables_along(
     assert!(copied > 0, "{copied}");
 }
 
-/// Long keys turn up in one input when all others have collected theirs as words.
+/// Long keys arrive in one input after all others have collected words.
 #[test]
-fn a_key_that_fits_no_word_is_found_in_any_input_at_any_time() {
+fn a_long_key_may_arrive_in_any_input_at_any_time() {
     let context = two_workers();
     let short = |row: u64| Some(row % 3000);
     let text = |long: bool| {
@@ -229,16 +228,16 @@ fn a_key_that_fits_no_word_is_found_in_any_input_at_any_time() {
     }
 }
 
-/// Far more long keys than a table is worth: they are put aside piece by piece.
+/// Too many long keys for a table: tables are set aside piece by piece.
 #[test]
-fn more_long_keys_than_the_caches_hold_come_together_all_the_same() {
+fn more_long_keys_than_the_caches_hold_are_grouped() {
     let context = two_workers();
     let keys: Vec<Option<u64>> =
         (0..400_000_u64).map(|row| Some(row.wrapping_mul(7919) % 150_000)).collect();
     let texts: arrow_array::StringViewArray =
         keys.iter().map(|key| key.map(|key| format!("customer {key:09}"))).collect();
     let (_, rows) = batch(vec![Arc::new(texts), column(&DataType::Int64, &keys)]);
-    // More rows are told than come, and so more groups expected.
+    // More rows are expected than arrive, and so are groups.
     let expected = Expected { rows: Some(1 << 40), ..Expected::default() };
     for inputs in [1, 2] {
         let shape = Shape {
@@ -252,9 +251,9 @@ fn more_long_keys_than_the_caches_hold_come_together_all_the_same() {
     }
 }
 
-/// Rows of a small range, and then others: tables that were arrays, and pieces that were ranges.
+/// Rows of a small range, and then others, for dense tables and for pieces by range.
 #[test]
-fn keys_outside_of_the_range_of_the_first_rows_are_found_all_the_same() {
+fn keys_outside_of_the_range_of_the_first_rows_are_found() {
     let context = two_workers();
     let key = |row: u64| {
         if row > 90_000 { sparse(row % 40_000) } else { row.wrapping_mul(7919) % 40_000 }
@@ -276,9 +275,9 @@ fn keys_outside_of_the_range_of_the_first_rows_are_found_all_the_same() {
     }
 }
 
-/// An input that fails takes nothing with it: what it had goes back to the budget.
+/// A failing input releases its memory to the budget.
 #[test]
-fn an_input_that_runs_out_of_memory_leaves_nothing_behind() {
+fn an_input_that_runs_out_of_memory_releases_everything() {
     let rows = far_keys(200_000, 150_000);
     for variant in Variant::ALL {
         let budget = Arc::new(FixedBudget::new(Bytes(3 << 20)));

@@ -1,4 +1,4 @@
-//! What is chosen, and where the paper's machines turn from one variant to another.
+//! The choice of the variant, and the crossovers on the paper's machines.
 
 use atoll_model::simulate::{Observed, Protocol, calibrate};
 use atoll_primitives::aggregate::{DIRECTORY, Variant, WorkerNodes, Workload, choose, predict};
@@ -39,7 +39,7 @@ fn paper(piece_groups: usize, workers: usize) -> Workload {
     }
 }
 
-/// Groups of a piece from which on the ring is ahead of both kinds of migration, within 5 %.
+/// Minimum size of a piece for which the ring is faster than both kinds of migration, within 5 %.
 fn crossover(machine: &str) -> f64 {
     let knowledge = atoll_formats::open(machine).expect("a machine that ships");
     let place = place(&knowledge, 8, protocol());
@@ -73,9 +73,9 @@ fn migration_is_well_ahead_where_tables_fit_the_second_level_cache() {
     assert!((94.0 / 70.0 * 0.9..94.0 / 70.0 * 1.1).contains(&ahead), "{predicted:?}");
 }
 
-/// The paper has 512k groups on eight sockets, too. The model has the ring ahead much sooner, at some
-/// 100k: what workers that migrate fetch of their tables has to cross the four slow links between the
-/// chassis. It does not tell which property of the real machine makes up for that.
+/// The paper has 512k groups on eight sockets, too. The model predicts the crossover much sooner, at some 100k:
+/// migrating workers fetch their tables over the four slow links between the chassis. It does not explain which
+/// property of the real machine compensates for that.
 #[test]
 fn on_eight_sockets_the_crossover_is_predicted_too_early() {
     let found = crossover("intel-8");
@@ -85,7 +85,7 @@ fn on_eight_sockets_the_crossover_is_predicted_too_early() {
 
 #[test]
 fn few_groups_are_local_and_many_are_not() {
-    let knowledge = Knowledge::of(machines::one_node());
+    let knowledge = Knowledge::from_machine(machines::one_node());
     let place = place(&knowledge, 4, DIRECTORY);
     let work = |rows, groups, range| Workload {
         rows,
@@ -112,7 +112,7 @@ fn few_groups_are_local_and_many_are_not() {
 }
 
 #[test]
-fn on_a_machine_of_many_nodes_the_reason_tells_what_is_predicted() {
+fn on_many_nodes_the_reason_has_the_predictions() {
     let knowledge = atoll_formats::open("nehalem-ex-4").expect("a machine that ships");
     let place = place(&knowledge, 8, protocol());
     let work = Workload { hot_share: 0.0, ..paper(1 << 16, 32) };
@@ -125,7 +125,7 @@ fn on_a_machine_of_many_nodes_the_reason_tells_what_is_predicted() {
 #[test]
 fn every_machine_gets_a_choice_and_nothing_panics() {
     for machine in machines::all() {
-        let knowledge = Knowledge::of(machine);
+        let knowledge = Knowledge::from_machine(machine);
         for per_node in [0, 1, 3] {
             let place = place(&knowledge, per_node, DIRECTORY);
             for groups in [0, 1, 1 << 20, usize::MAX] {
@@ -138,7 +138,7 @@ fn every_machine_gets_a_choice_and_nothing_panics() {
 }
 
 #[test]
-fn variants_are_found_by_their_names() {
+fn variants_parse_from_their_names() {
     for variant in Variant::ALL {
         assert_eq!(variant.name().parse(), Ok(variant));
     }

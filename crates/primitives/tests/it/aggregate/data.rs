@@ -13,11 +13,11 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// How keys are spread over rows.
+/// Distribution of keys over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spread {
     Uniform(u64),
-    /// Zipf's law with exponent 1 over so many keys.
+    /// Zipf's law with exponent 1 over this many keys.
     Zipf(u64),
     /// Nine rows in ten have one key.
     Hot(u64),
@@ -41,12 +41,12 @@ pub(super) fn numbers(seed: u64, rows: usize, spread: Spread) -> Vec<u64> {
     (0..rows as u64).map(number).collect()
 }
 
-/// Numbers far apart and in no order, but the same for the same.
+/// Scatters numbers; equal numbers stay equal.
 pub(super) fn sparse(number: u64) -> u64 {
     (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
-/// Some numbers missing.
+/// Replaces some numbers by nulls.
 pub(super) fn with_nulls(seed: u64, numbers: &[u64], share: f64) -> Vec<Option<u64>> {
     let mut rng = StdRng::seed_from_u64(seed ^ 0x5eed);
     numbers.iter().map(|number| (!rng.random_bool(share)).then_some(*number)).collect()

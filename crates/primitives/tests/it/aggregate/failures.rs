@@ -1,4 +1,4 @@
-//! What must not work does not, and leaves nothing behind.
+//! Errors are reported, and release everything.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn error(query: &Query, schema: &SchemaRef, parts: &[Part]) -> PrimitiveError {
 }
 
 #[test]
-fn positions_and_types_that_are_not_there_are_errors() {
+fn unknown_positions_and_types_are_errors() {
     let (schema, rows) = rows(10);
     let parts = [Part::new(None, rows)];
     let sum = |column| Aggregate { function: Function::Sum, column };
@@ -42,7 +42,7 @@ fn positions_and_types_that_are_not_there_are_errors() {
 }
 
 #[test]
-fn functions_of_types_that_they_do_not_take_are_errors() {
+fn functions_of_unsupported_types_are_errors() {
     let text: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
     let (schema, rows) = batch(vec![Arc::new(Int32Array::from(vec![1, 2])), text]);
     for function in [Function::Sum, Function::Avg, Function::Min, Function::Max] {
@@ -88,7 +88,7 @@ fn a_budget_that_is_too_small_is_an_error_and_gets_everything_back() {
             let context = context(machines::two_nodes(), Some(3), Some(budget.clone()));
             for (schema, rows) in [(&schema, &rows), (&schema_of_text, &text)] {
                 let parts = parts(rows, 5, &[None, Some(1)]);
-                // Of the texts every third is empty.
+                // Every third text is empty.
                 let groups = if schema == &schema_of_text { 13_335 } else { rows.num_rows() };
                 match run(&context, &sum_by(1), schema, &parts, variant) {
                     Ok(outcome) => {

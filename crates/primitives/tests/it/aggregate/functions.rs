@@ -16,7 +16,7 @@ const FUNCTIONS: [Function; 6] = [
     Function::Avg,
 ];
 
-/// Those that a type has.
+/// The functions that a type supports.
 fn functions(data_type: &DataType) -> Vec<Function> {
     let is_number = data_type.is_numeric() || matches!(data_type, DataType::Decimal128(..));
     let of_type =
@@ -80,7 +80,7 @@ fn many_functions_of_many_columns_at_once() {
 }
 
 #[test]
-fn records_that_are_too_long_to_be_dealt_are_aggregated_in_local_tables() {
+fn records_too_long_for_partitioning_use_local_tables() {
     let context = two_workers();
     let keys = column(&DataType::Int64, &with_nulls(1, &numbers(1, 900, Spread::Uniform(80)), 0.0));
     let mut columns = vec![keys];
@@ -130,7 +130,7 @@ fn sums_that_overflow_in_the_end_are_an_error_in_every_variant() {
         (DataType::Int64, large(i64::MIN as u64)),
         (DataType::UInt64, large(u64::MAX)),
         (DataType::UInt64, of_rows(6)),
-        // One value for each group is not too much.
+        // One value for each group does not overflow.
         (DataType::UInt64, of_rows(5)),
     ];
     for (data_type, values) in cases {
@@ -149,12 +149,12 @@ fn sums_that_overflow_in_the_end_are_an_error_in_every_variant() {
     }
 }
 
-/// Decimals of 38 digits: ten of them may leave 128 bits on their way to a sum that fits.
+/// Decimals of 38 digits: ten of them may exceed 128 bits on their way to a sum that fits.
 #[test]
 fn sums_of_long_decimals_that_leave_128_bits_are_right_or_an_error() {
     let context = two_workers();
     let most = 10_i128.pow(38) - 1;
-    // Rows of groups 0 and 1 in turn: the first comes back to what its type holds.
+    // Rows of groups 0 and 1 alternate: the first returns to what its type holds.
     let back = |row: usize| match (row % 2, row < 2000) {
         (0, true) => most - row as i128,
         (0, false) => row as i128 - most,
@@ -177,7 +177,7 @@ fn sums_of_long_decimals_that_leave_128_bits_are_right_or_an_error() {
     }
 }
 
-/// 30,000 decimals of which 128 bits add up 17,000.
+/// 30,000 decimals, of which 17,000 fill 128 bits.
 #[test]
 fn averages_of_long_decimals_need_room_for_themselves_only() {
     let context = two_workers();

@@ -67,7 +67,7 @@ fn several_keys_whether_or_not_a_word_holds_them() {
 }
 
 #[test]
-fn wide_columns_of_small_numbers_are_packed_all_the_same() {
+fn wide_columns_of_small_numbers_are_packed() {
     let context = two_workers();
     let key = |seed: u64| with_nulls(seed, &numbers(seed, 1500, Spread::Uniform(900)), 0.1);
     let columns = vec![
@@ -83,7 +83,7 @@ fn wide_columns_of_small_numbers_are_packed_all_the_same() {
 }
 
 #[test]
-fn keys_that_no_word_holds_are_merged_by_all_workers_when_they_are_many() {
+fn all_workers_merge_many_long_keys() {
     let context = super::context(atoll_testkit::machines::four_nodes(), None, None);
     let keys = numbers(4, 60_000, Spread::Distinct);
     let key = column(&DataType::Utf8, &with_nulls(1, &keys, 0.01));
@@ -108,7 +108,7 @@ fn the_same_column_as_key_and_value_and_twice_as_key() {
 }
 
 #[test]
-fn without_keys_all_rows_are_one_group_and_without_aggregates_keys_are_what_is_left() {
+fn no_keys_give_one_group_and_no_aggregates_give_distinct_keys() {
     let context = two_workers();
     let keys = with_nulls(1, &numbers(1, 1000, Spread::Uniform(50)), 0.1);
     let (schema, rows) = batch(vec![column(&DataType::Int64, &keys)]);

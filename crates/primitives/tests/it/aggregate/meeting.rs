@@ -1,4 +1,4 @@
-//! Scheduling that does not depend on the scheduler.
+//! Makes tests independent of the scheduler.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex};
@@ -7,18 +7,18 @@ use std::thread::{self, ThreadId};
 use atoll_placement::{Budget, BudgetExceeded};
 use atoll_topology::Bytes;
 
-/// A budget without a limit that makes workers wait for one another where they first ask for memory: on
-/// few cpus one of them may be so quick that it takes all rows before the others wake.
+/// An unlimited budget that makes workers wait for each other at their first allocation: with few cpus one worker may
+/// be so quick that it takes all rows before the others wake.
 #[derive(Debug)]
 pub(super) struct Meeting {
     workers: usize,
-    /// Threads that have asked; the one that made the meeting is not a worker.
+    /// Threads that have allocated; the creator of the meeting is not a worker.
     came: Mutex<HashSet<ThreadId>>,
     all: Condvar,
 }
 
 impl Meeting {
-    pub(super) fn of(workers: usize) -> Arc<dyn Budget> {
+    pub(super) fn for_workers(workers: usize) -> Arc<dyn Budget> {
         let maker = HashSet::from([thread::current().id()]);
         Arc::new(Self { workers, came: Mutex::new(maker), all: Condvar::new() })
     }

@@ -1,4 +1,4 @@
-//! Aggregations in every way against a slow readable one.
+//! All variants of aggregation against a slow, readable one.
 
 mod by_hand;
 mod choice;
@@ -25,7 +25,7 @@ use atoll_testkit::kernel::SimulatedKernel;
 use atoll_testkit::machines;
 use atoll_topology::Machine;
 
-/// Workers on a machine that is not there; blocks are small, so that few rows are many blocks.
+/// Workers on a synthetic machine; blocks are small, so that few rows make many blocks.
 fn context(machine: Machine, threads: Option<usize>, budget: Option<Arc<dyn Budget>>) -> Context {
     let machine = Arc::new(machine);
     let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
@@ -56,7 +56,7 @@ fn sum_by(keys: usize) -> Query {
     Query { keys: (0..keys).collect(), aggregates: vec![sum] }
 }
 
-/// Rows cut in parts as long, with homes in turn.
+/// Rows cut into parts of this length, with homes in turn.
 fn parts(rows: &RecordBatch, count: usize, homes: &[Option<u32>]) -> Vec<Part> {
     let len = rows.num_rows().div_ceil(count).max(1);
     (0..rows.num_rows())
@@ -69,7 +69,7 @@ fn parts(rows: &RecordBatch, count: usize, homes: &[Option<u32>]) -> Vec<Part> {
         .collect()
 }
 
-/// Asserts that every variant comes to what the reference comes to.
+/// Asserts that every variant returns the reference's result.
 #[track_caller]
 fn assert_right(context: &Context, query: &Query, schema: &SchemaRef, parts: &[Part]) {
     let expected = reference::group(query, parts);

@@ -1,4 +1,4 @@
-//! The slow readable aggregation that all others are compared with.
+//! The slow, readable reference aggregation.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use arrow_schema::{DataType, TimeUnit};
 use atoll_primitives::Part;
 use atoll_primitives::aggregate::{Aggregate, Function, Query, quotient_type};
 
-/// A value of a column; none is null.
+/// A value of a column; None for null.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cell {
     Int(i128),
@@ -74,7 +74,7 @@ fn key(cell: Option<Cell>) -> Option<Cell> {
     }
 }
 
-/// All groups by key, or nothing where a result overflows.
+/// All groups by key; None if a result overflows.
 pub(super) fn group(query: &Query, parts: &[Part]) -> Option<BTreeMap<Row, Row>> {
     let mut groups: BTreeMap<Row, Vec<Row>> = BTreeMap::new();
     let mut types = Vec::new();
@@ -94,7 +94,7 @@ pub(super) fn group(query: &Query, parts: &[Part]) -> Option<BTreeMap<Row, Row>>
     groups.into_iter().map(result).collect()
 }
 
-/// One aggregate of a group's rows; nothing where it overflows.
+/// One aggregate of a group's rows; None if it overflows.
 fn one(aggregate: Aggregate, rows: &[Row], types: &[DataType]) -> Option<Option<Cell>> {
     if aggregate.function == Function::CountRows {
         return Some(Some(Cell::Int(rows.len() as i128)));
@@ -135,7 +135,7 @@ fn exact(values: impl Iterator<Item = i128>) -> i256 {
     values.map(i256::from_i128).fold(i256::ZERO, i256::wrapping_add)
 }
 
-/// The mean of decimals, rounded half away from zero, where its result type holds it.
+/// The mean of decimals, rounded half away from zero, if its result type holds it.
 fn mean(sum: i256, count: i128, of: &DataType) -> Option<i128> {
     let DataType::Decimal128(digits, scale) = of else { panic!("{of} is not a decimal") };
     let (digits, more) = quotient_type(38, (*digits, *scale), (1, 0));
@@ -147,7 +147,7 @@ fn mean(sum: i256, count: i128, of: &DataType) -> Option<i128> {
     (mean.unsigned_abs() < 10_u128.pow(digits.into())).then_some(mean)
 }
 
-/// A sum of values of a type where its result type holds it.
+/// A sum of values of a type, if its result type holds it.
 fn fits(value: i128, of: &DataType) -> Option<i128> {
     let inside = match of {
         DataType::Decimal128(digits, _) => {
@@ -159,7 +159,7 @@ fn fits(value: i128, of: &DataType) -> Option<i128> {
     inside.then_some(value)
 }
 
-/// The rows of the result by key; each key comes once.
+/// The rows of the result by key; each key occurs once.
 pub(super) fn rows(keys: usize, batches: &[RecordBatch]) -> BTreeMap<Row, Row> {
     let mut all = BTreeMap::new();
     for batch in batches {
@@ -173,7 +173,7 @@ pub(super) fn rows(keys: usize, batches: &[RecordBatch]) -> BTreeMap<Row, Row> {
     all
 }
 
-/// Asserts that two results are the same, sums of floats but for rounding.
+/// Asserts that two results are equal, except for the rounding of float sums.
 #[track_caller]
 pub(super) fn assert_same(found: &BTreeMap<Row, Row>, expected: &BTreeMap<Row, Row>, what: &str) {
     assert_eq!(found.len(), expected.len(), "groups: {what}");

@@ -95,7 +95,7 @@ fn a_hot_keys_piece_is_shared_by_all_workers() {
 
 #[test]
 fn dense_tables_of_many_groups_are_merged_by_all_workers() {
-    let context = context(machines::one_node(), Some(3), Some(Meeting::of(3)));
+    let context = context(machines::one_node(), Some(3), Some(Meeting::for_workers(3)));
     let (schema, rows) = rows(600_000, Spread::Uniform(60_000), false);
     let parts = parts(&rows, 12, &[None]);
     let expected = super::reference::group(&sum_by(1), &parts).expect("nothing overflows");
@@ -105,12 +105,12 @@ fn dense_tables_of_many_groups_are_merged_by_all_workers() {
     super::reference::assert_same(&found, &expected, &outcome.reason);
 }
 
-/// Near keys where the sample looks, and others elsewhere: what is expected is wrong.
+/// The sample sees close keys, the rest has others: the expectation is wrong.
 fn surprise(
     count: usize,
     other: impl Fn(u64) -> u64,
 ) -> (arrow_schema::SchemaRef, arrow_array::RecordBatch) {
-    // Of 100 000 rows the sample takes one of each three, by the hash of their number.
+    // The sample takes every third of 100 000 rows, by the hash of their number.
     let is_sampled = |row: u64| row % 3 == hash::word(row / 3) % 3;
     let key = |row| if is_sampled(row) { row / 3 % 90 } else { other(row) };
     let keys = (0..count as u64).map(|row| Some(key(row)));
@@ -120,14 +120,14 @@ fn surprise(
 }
 
 #[test]
-fn keys_outside_of_the_range_that_was_guessed_are_found_all_the_same() {
+fn keys_outside_of_the_expected_range_are_found() {
     let context = two_workers();
     let (schema, rows) = surprise(100_000, |row| if row > 50_000 { sparse(row) } else { 5 });
     assert_right(&context, &sum_by(1), &schema, &parts(&rows, 1, &[None]));
 }
 
 #[test]
-fn far_more_groups_than_were_expected_are_aggregated_all_the_same() {
+fn far_more_groups_than_expected_are_aggregated() {
     let context = two_workers();
     let (schema, rows) = surprise(100_000, |row| sparse(row) | 1 << 62);
     let parts = parts(&rows, 1, &[None]);
@@ -136,15 +136,15 @@ fn far_more_groups_than_were_expected_are_aggregated_all_the_same() {
     assert!(outcome.reason.contains(" 90 groups expected"), "{}", outcome.reason);
 }
 
-/// Remote and all bytes of the aggregation when each of 16 workers has dealt rows of its own node.
+/// Remote and total bytes of the aggregation if each of 16 workers has partitioned rows of its own node.
 fn bytes(variant: Variant) -> (Bytes, Bytes) {
-    let context = context(machines::four_nodes(), None, Some(Meeting::of(16)));
+    let context = context(machines::four_nodes(), None, Some(Meeting::for_workers(16)));
     let (schema, rows) = rows(40_000, Spread::Uniform(9000), true);
     let homes = [Some(0), Some(1), Some(2), Some(3)];
     let parts = parts(&rows, 16, &homes);
     let outcome = run(&context, &sum_by(1), &schema, &parts, variant).expect("it runs");
     let phase = outcome.phases.iter().find(|phase| phase.name == "aggregate").expect("it is there");
-    let spent = phase.spent.expect("it is told apart");
+    let spent = phase.spent.expect("the time is split");
     assert!(spent.read + spent.update > std::time::Duration::ZERO);
     assert_eq!(spent.copy > std::time::Duration::ZERO, variant == Variant::MigrateCopy);
     (phase.bytes.remote(), phase.bytes.total())

@@ -1,5 +1,4 @@
-//! A cancelled aggregation ends before its next block: the token is raised in the midst of a step, by
-//! the memory that the step asks for.
+//! A cancelled aggregation ends before its next block: the memory requests of a step cancel the token in its midst.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +20,7 @@ use super::{context, sum_by};
 /// Blocks of the tests' tuning are of 500 rows, those of a merge of 4096 groups.
 const GROUPS: usize = 100_000;
 
-/// Grants everything, and raises a token when it is asked for the n-th time.
+/// Grants everything, and cancels a token at the n-th request.
 #[derive(Debug)]
 struct RaisesAt {
     token: CancelToken,
@@ -30,7 +29,7 @@ struct RaisesAt {
 }
 
 impl RaisesAt {
-    /// The token is raised at the n-th request from now on.
+    /// Cancels the token at the n-th request from now on.
     fn arm(&self, requests: u64) {
         let asked = self.asked.load(Ordering::Relaxed);
         self.at.store(asked + requests, Ordering::Relaxed);
@@ -57,7 +56,7 @@ fn raising() -> (Arc<RaisesAt>, Context) {
     (budget, context.with_cancel(token))
 }
 
-/// Rows, all of different keys: numbers far apart, or strings that no word holds.
+/// Rows with distinct keys: numbers far apart, or strings that fit no word.
 fn rows(of: &DataType) -> RecordBatch {
     let numbers = numbers(1, GROUPS, Spread::Distinct).into_iter();
     let key = |number| if *of == DataType::Int64 { sparse(number) } else { number * 3 + 1 };
@@ -72,7 +71,7 @@ fn stage(context: &Context, rows: &RecordBatch, variant: Variant) -> Arc<Stage> 
     Arc::new(stage.expect("it can be made"))
 }
 
-/// What one input for each of these batches came to.
+/// The finished inputs, one for each of these batches.
 fn collected(stage: &Arc<Stage>, inputs: &[RecordBatch]) -> Arc<Gathered> {
     let collector = |rows: &RecordBatch| {
         let mut collector = Collector::new(Arc::clone(stage), None);

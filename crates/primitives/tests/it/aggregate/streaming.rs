@@ -1,5 +1,5 @@
-//! Rows that come batch by batch, against the slow aggregation: whatever the sizes of batches, the
-//! numbers of inputs and outputs, the variant, and what was told of the input before it came.
+//! Rows that arrive batch by batch, against the slow aggregation: with all sizes of batches, numbers of inputs and
+//! outputs, variants, and expectations about the input.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use proptest::sample::select;
 use super::data::{Spread, batch, column, numbers, sparse, with_nulls};
 use super::{context, reference, sum_by, two_workers};
 
-/// How rows come and go.
+/// How rows arrive and leave.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) inputs: usize,
     pub(super) outputs: usize,
-    /// Rows of a batch that comes, and most of one that goes.
+    /// Rows of an input batch, and maximum of an output batch.
     pub(super) batch_in: usize,
     pub(super) batch_out: usize,
     pub(super) variant: Variant,
@@ -39,7 +39,7 @@ impl Shape {
     }
 }
 
-/// Streams the rows, inputs in turn, and returns what all outputs gave.
+/// Streams the rows, inputs in turn, and returns the batches of all outputs.
 pub(super) fn stream(
     context: &Context,
     query: &Query,
@@ -71,7 +71,7 @@ pub(super) fn stream(
     Ok(batches)
 }
 
-/// What the collectors came to, each ended and finished.
+/// The results of the collectors, each ended and finished.
 pub(super) fn gathered(
     stage: &Arc<Stage>,
     collectors: Vec<Collector>,
@@ -195,7 +195,7 @@ proptest! {
     }
 }
 
-/// What grouped rows come to; nothing where their keys are not expected to fit a word.
+/// The groups of grouped rows; None if their keys are not expected to fit a word.
 fn runs(
     context: &Context,
     query: &Query,
@@ -217,7 +217,7 @@ fn runs(
 }
 
 #[test]
-fn groups_of_grouped_rows_go_on_going_out_after_a_key_outside_of_its_range() {
+fn grouped_rows_keep_streaming_after_a_key_outside_of_its_range() {
     let context = two_workers();
     let rows = 60_000;
     let keys: Vec<Option<u64>> = (0..rows as u64).map(|row| Some(row / 2)).collect();
@@ -238,7 +238,7 @@ fn groups_of_grouped_rows_go_on_going_out_after_a_key_outside_of_its_range() {
     }
 }
 
-/// Rows of so many keys far apart, each of which comes equally often.
+/// Rows of this many keys far apart, all equally frequent.
 pub(super) fn far_keys(count: usize, keys: u64) -> RecordBatch {
     let of = |row: u64| Some(sparse(row.wrapping_mul(7919) % keys));
     let keys: Vec<Option<u64>> = (0..count as u64).map(of).collect();
@@ -246,7 +246,7 @@ pub(super) fn far_keys(count: usize, keys: u64) -> RecordBatch {
     batch(vec![column(&DataType::Int64, &keys), column(&DataType::Int64, &values)]).1
 }
 
-/// More rows than are looked at, so that some input decides for all before any has ended.
+/// More rows than a sample, so that some input decides for all before any has ended.
 #[test]
 fn many_groups_and_few_in_every_variant() {
     let context = two_workers();
@@ -271,7 +271,7 @@ fn long_strings_of_many_groups_are_merged_by_all_outputs() {
     assert!(batches.len() > 5, "{} pieces", batches.len());
 }
 
-/// An estimate of a thousand billion rows costs no more memory than the rows that come.
+/// An estimate of a trillion rows costs no more memory than the actual rows.
 #[test]
 fn a_wrong_number_of_rows_costs_no_memory() {
     let budget = Arc::new(FixedBudget::new(Bytes(24 << 20)));
@@ -285,7 +285,7 @@ fn a_wrong_number_of_rows_costs_no_memory() {
     }
 }
 
-/// Batches of two rows that waited as they came would hold all the memory that came with them.
+/// Batches of two rows would hold all of their original memory if they waited unchanged.
 #[test]
 fn small_batches_are_not_kept_while_a_collector_waits_for_more_rows() {
     let context = two_workers();

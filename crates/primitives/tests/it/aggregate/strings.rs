@@ -1,5 +1,5 @@
-//! Strings and bytes as keys, alone and with others, in tables and dealt as they come: those that are nearly
-//! the same, as short as views hold and longer, very long, and rows that share views.
+//! Strings and bytes as keys, alone and with others, in tables and partitioned: nearly equal ones, inline views and
+//! longer ones, very long ones, and rows that share views.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::data::{Spread, batch, column, numbers};
 use super::streaming::{Shape, assert_streams_right, stream};
 use super::{context, reference, two_workers};
 
-/// Strings that are easily taken for each other.
+/// Strings that are easily mistaken for each other.
 fn alike() -> Vec<Option<String>> {
     let mut all = vec![None, Some(String::new()), Some("\0".into()), Some("\0\0".into())];
     for length in [1, 4, 7, 8, 11, 12, 13, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 200] {
@@ -48,7 +48,7 @@ fn texts(data_type: &DataType, values: &[Option<String>], chosen: &[u32]) -> Arr
     }
 }
 
-/// The same, as a chunk's dictionary decodes to: rows with the same string have the same view.
+/// The same, as decoded from a chunk's dictionary: rows with the same string have the same view.
 fn decoded(values: &[Option<String>], chosen: &[u32]) -> ArrayRef {
     let values: StringViewArray = values.iter().map(Option::as_deref).collect();
     let codes = UInt32Array::from(chosen.to_vec());
@@ -61,7 +61,7 @@ fn all_functions(column: usize) -> Vec<Aggregate> {
     all.into_iter().map(|function| Aggregate { function, column }).collect()
 }
 
-/// So many rows that all of them are taken for other keys, and dealt, and so few that none is.
+/// Row counts that make all rows distinct keys and partitioned, or none.
 fn told(is_many: bool) -> Expected {
     Expected { rows: Some(if is_many { 1 << 40 } else { 0 }), ..Expected::default() }
 }
@@ -125,8 +125,8 @@ fn sums() -> Query {
     Query { keys: vec![0], aggregates: vec![sum] }
 }
 
-/// The estimate is wrong both ways: all rows are one key although they were dealt, and all are distinct although
-/// few groups were expected, so that a table is put aside and the rest dealt.
+/// The estimate is wrong both ways: all rows are one key although they were partitioned, and all are distinct although
+/// few groups were expected, so that a table is set aside and the rest partitioned.
 #[test]
 fn one_key_and_many_whatever_was_expected() {
     let context = two_workers();
@@ -138,7 +138,7 @@ fn one_key_and_many_whatever_was_expected() {
 }
 
 #[test]
-fn rows_that_are_dealt_are_charged_and_everything_is_given_back() {
+fn partitioned_rows_are_charged_and_released() {
     let rows = distinct(40_000, 40_000);
     let (mut failed, mut ran) = (0, 0);
     for limit in (14..26).map(|power| Bytes(1 << power)) {

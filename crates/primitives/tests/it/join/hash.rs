@@ -1,4 +1,4 @@
-//! Every kind of hash join, by every way it is done.
+//! Every kind of hash join, in every variant.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn compare(context: &Context, left: &[Option<i64>], right: &[Option<i64>]) -> Ve
     variants
 }
 
-/// Keys of a side; none where null.
+/// Keys of a side; None for null.
 type SideKeys = Vec<Option<i64>>;
 
 fn hostile() -> Vec<(SideKeys, SideKeys)> {
@@ -87,7 +87,7 @@ fn dense_unique_keys_are_joined_directly_and_others_are_hashed() {
 }
 
 #[test]
-fn rows_without_a_match_are_held_back_by_a_filter_where_they_are_most() {
+fn a_filter_drops_rows_without_a_match_if_most_have_none() {
     let pieces = small().with_tuning(tiny_tables());
     let (build, probe) = (keys(1, 200, Keys::Unique), keys(2, 3000, Keys::Uniform(4000)));
     let passed = |variant: &JoinVariant| match variant {

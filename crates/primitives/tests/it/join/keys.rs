@@ -116,7 +116,7 @@ fn refused(context: &Context, left: &JoinInput, right: &JoinInput) -> PrimitiveE
 }
 
 #[test]
-fn columns_that_do_not_fit_together_are_refused_with_what_to_do() {
+fn mismatched_columns_are_refused_with_advice() {
     let context = small();
     let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["1", "2", "3"]));

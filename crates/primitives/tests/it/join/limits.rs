@@ -1,4 +1,4 @@
-//! Memory that runs out, cancelling, and consumers that fail: an error, and nothing is kept.
+//! Out of memory, cancellation, and failing consumers: an error, and everything is released.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn far_apart(rows: i64) -> Vec<Option<i64>> {
 }
 
 #[test]
-fn a_budget_that_does_not_hold_the_tables_is_an_error_and_gets_everything_back() {
+fn a_budget_too_small_for_the_tables_is_an_error_and_everything_is_released() {
     let machine = Arc::new(machines::one_node());
     let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
     let runtime = small().runtime().clone();
@@ -48,7 +48,7 @@ fn a_cancelled_join_ends_as_cancelled() {
     assert!(matches!(error, PrimitiveError::Cancelled(_)), "{error}");
 }
 
-/// Takes no pair.
+/// Fails at the first pair.
 struct Refuses;
 
 impl Matches for Refuses {
@@ -59,7 +59,7 @@ impl Matches for Refuses {
 }
 
 #[test]
-fn what_a_consumer_returns_ends_the_join() {
+fn an_error_of_a_consumer_ends_the_join() {
     let dense: Vec<Option<i64>> = (0..1000).map(Some).collect();
     for context in [small(), small().with_tuning(tiny_tables())] {
         for keys in [far_apart(1000), dense.clone()] {

@@ -24,7 +24,7 @@ use atoll_testkit::kernel::SimulatedKernel;
 use atoll_testkit::machines;
 use atoll_topology::Machine;
 
-/// Workers on a machine that is not there.
+/// Workers on a synthetic machine.
 fn context(machine: Machine, threads: Option<usize>) -> Context {
     let machine = Arc::new(machine);
     let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
@@ -37,7 +37,7 @@ fn small() -> Context {
     context(machines::one_node(), Some(3))
 }
 
-/// Tables so small that a few hundred rows are dealt to pieces.
+/// Tables so small that a few hundred rows are partitioned.
 fn tiny_tables() -> Tuning {
     Tuning { table_bytes: 256, block_rows: 64, fan_out_bits_max: 5, ..Tuning::default() }
 }

@@ -93,7 +93,7 @@ fn the_report_has_four_phases_and_the_cheaper_reading_is_taken() {
 }
 
 #[test]
-fn keys_that_no_word_holds_are_refused() {
+fn keys_that_fit_no_word_are_refused() {
     use arrow_array::{ArrayRef, RecordBatch, StringArray};
     let context = small();
     let texts: ArrayRef = std::sync::Arc::new(StringArray::from(vec!["a"]));

@@ -113,7 +113,7 @@ fn every_worker_gets_its_batches_by_source_whatever_the_shuffle() {
         let context = context(machine, Some(9));
         let pieces = pieces(9, &whole);
         for shuffle in shuffles() {
-            let schedule = Schedule::of(context.runtime(), shuffle);
+            let schedule = Schedule::for_runtime(context.runtime(), shuffle);
             let got = run(&context, &schedule, &pieces).expect("it runs");
             for (worker, got) in got.iter().enumerate() {
                 assert_eq!(got.len(), 9);
@@ -129,12 +129,12 @@ fn every_worker_gets_its_batches_by_source_whatever_the_shuffle() {
 }
 
 #[test]
-fn pulled_batches_are_not_copied_and_pushed_ones_lie_where_they_are_meant_to() {
+fn pulled_batches_are_not_copied_and_pushed_ones_are_on_their_recipients_nodes() {
     let context = context(machines::four_nodes(), None);
     let pieces = pieces(16, &batch(64));
     let address = |part: &Part| part.rows.column(0).to_data().buffers()[0].as_ptr();
     for moved in Moved::ALL {
-        let schedule = Schedule::of(context.runtime(), ring(moved));
+        let schedule = Schedule::for_runtime(context.runtime(), ring(moved));
         let got = run(&context, &schedule, &pieces).expect("it runs");
         for (worker, got) in got.iter().enumerate() {
             let node = schedule.node(atoll_runtime::WorkerId(worker as u32));
@@ -161,7 +161,7 @@ fn a_pushed_slice_takes_no_more_memory_than_its_rows() {
     let field = Field::new("text", long.data_type().clone(), true);
     let column: ArrayRef = Arc::new(long);
     let whole = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![column]).unwrap();
-    let schedule = Schedule::of(context.runtime(), ring(Moved::Pushed));
+    let schedule = Schedule::for_runtime(context.runtime(), ring(Moved::Pushed));
     let pieces = vec![vec![Part::new(NodeId(0), whole.slice(50_000, 2))]];
     let got = run(&context, &schedule, &pieces).expect("it runs");
     assert!(got[0][0].rows.get_array_memory_size() < 1000);
@@ -169,13 +169,13 @@ fn a_pushed_slice_takes_no_more_memory_than_its_rows() {
 }
 
 #[test]
-fn a_budget_that_does_not_hold_pushed_batches_is_an_error() {
+fn a_budget_too_small_for_pushed_batches_is_an_error() {
     let plain = context(machine(&[1, 1]), None);
     let runtime = plain.runtime().clone();
     let budget = Arc::new(FixedBudget::new(Bytes(1 << 10)));
     let (machine, kernel) = (runtime.machine().clone(), runtime.kernel().clone());
     let context = Context::new(runtime.clone(), Arena::new(machine, kernel, Some(budget)));
-    let schedule = Schedule::of(&runtime, ring(Moved::Pushed));
+    let schedule = Schedule::for_runtime(&runtime, ring(Moved::Pushed));
     let error = run(&context, &schedule, &pieces(2, &batch(64))).expect_err("no room");
     assert!(matches!(error, PrimitiveError::Memory(_)), "{error}");
 }
@@ -183,7 +183,7 @@ fn a_budget_that_does_not_hold_pushed_batches_is_an_error() {
 #[test]
 fn pieces_that_are_not_workers_by_workers_are_an_error() {
     let context = context(machine(&[1, 1]), None);
-    let schedule = Schedule::of(context.runtime(), ring(Moved::Pulled));
+    let schedule = Schedule::for_runtime(context.runtime(), ring(Moved::Pulled));
     let whole = batch(64);
     let mut ragged = pieces(2, &whole);
     ragged[1].pop();

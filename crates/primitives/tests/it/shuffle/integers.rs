@@ -8,7 +8,7 @@ use atoll_topology::Bytes;
 
 use super::{context, machine, ring, shuffles};
 
-/// The mean of what all hold for a worker, added up one by one.
+/// The mean of all pieces for a worker, added one by one.
 fn plain(integers: &Integers, worker: u32) -> Option<f64> {
     let sources = (0..integers.workers() as u32).map(WorkerId);
     let all = sources.flat_map(|source| integers.piece(source, WorkerId(worker)));
@@ -29,7 +29,7 @@ fn every_shuffle_gives_the_plain_means_and_reads_every_byte_once() {
             let expected: Vec<_> =
                 (0..integers.workers() as u32).map(|worker| plain(&integers, worker)).collect();
             for shuffle in shuffles() {
-                let schedule = Schedule::of(runtime, shuffle);
+                let schedule = Schedule::for_runtime(runtime, shuffle);
                 let (means, report) =
                     runtime.block_on(integers.means(&context, &schedule)).expect("it runs");
                 assert_eq!(means, expected, "{shuffle} of {count}");
@@ -40,10 +40,10 @@ fn every_shuffle_gives_the_plain_means_and_reads_every_byte_once() {
 }
 
 #[test]
-fn integers_lie_on_the_node_of_whom_they_belong_to() {
+fn integers_are_on_their_owners_nodes() {
     let context = context(machines::four_nodes(), None);
     let integers = context.runtime().block_on(Integers::random(&context, 64_000, 1)).unwrap();
-    let schedule = Schedule::of(context.runtime(), ring(Moved::Pulled));
+    let schedule = Schedule::for_runtime(context.runtime(), ring(Moved::Pulled));
     for worker in (0..16).map(WorkerId) {
         assert_eq!(integers.home(worker), Some(schedule.node(worker)));
         assert_eq!(integers.held(worker).len(), 4000);
@@ -51,7 +51,7 @@ fn integers_lie_on_the_node_of_whom_they_belong_to() {
 }
 
 #[test]
-fn memory_that_does_not_suffice_is_an_error() {
+fn insufficient_memory_is_an_error() {
     let context = context(machine(&[1, 1]), None);
     let error = context.runtime().block_on(Integers::random(&context, 1 << 40, 1)).unwrap_err();
     assert!(matches!(error, PrimitiveError::Memory(_)), "{error}");
@@ -64,7 +64,7 @@ fn a_cancel_ends_means_and_pushes() {
     let integers = runtime.block_on(Integers::random(&context, 1000, 1)).expect("memory");
     context.cancel().cancel();
     for shuffle in shuffles() {
-        let schedule = Schedule::of(runtime, shuffle);
+        let schedule = Schedule::for_runtime(runtime, shuffle);
         let error = runtime.block_on(integers.means(&context, &schedule)).unwrap_err();
         assert!(matches!(error, PrimitiveError::Cancelled(_)), "{shuffle}: {error}");
     }

@@ -1,4 +1,4 @@
-//! What schedules load, against the bounds.
+//! The load of schedules, against the bounds.
 
 use atoll_primitives::shuffle::{LinkLoad, Moved, Order, Schedule, Shuffle, Wiring};
 use atoll_testkit::machines;
@@ -11,7 +11,7 @@ fn naive(moved: Moved) -> Shuffle {
     Shuffle { order: Order::Naive, ..ring(moved) }
 }
 
-/// Most workers at one controller, and most transfers over one direction of a link, in any step.
+/// Maximum of workers at one controller, and of transfers over one direction of a link, in any step.
 fn most(machine: &Machine, schedule: &Schedule) -> (usize, usize) {
     let wiring = schedule.wiring(machine);
     let steps = (0..schedule.workers()).map(|step| wiring.load(schedule, step));
@@ -72,7 +72,8 @@ fn on_a_machine_that_is_not_connected_the_ring_stays_within_rounding_of_the_comp
         let knowledge = atoll_formats::open(name).expect("a machine that ships");
         let schedule = Schedule::new(&knowledge.machine, workers(&counts), ring(Moved::Pulled));
         let all = (0..).map(NodeId).take(counts.len());
-        let wiring = Wiring::of(&Knowledge::of(knowledge.machine.clone()), all);
+        let wiring =
+            Wiring::from_knowledge(&Knowledge::from_machine(knowledge.machine.clone()), all);
         assert!(!wiring.is_fully_connected());
         for bound in wiring.bounds(&schedule) {
             assert!(
@@ -89,7 +90,7 @@ fn on_a_machine_that_is_not_connected_the_ring_stays_within_rounding_of_the_comp
     }
 }
 
-/// Sum over the steps of the busiest link's transfers, and what the link with most has over all.
+/// Sum over the steps of the busiest link's transfers, and the total of the busiest link overall.
 fn time_and_least(machine: &Machine, schedule: &Schedule) -> (usize, usize) {
     let wiring = schedule.wiring(machine);
     let steps = (0..schedule.workers()).map(|step| wiring.load(schedule, step).links);

@@ -35,7 +35,7 @@ fn ring(moved: Moved) -> Shuffle {
     Shuffle { order: Order::Ring, moved, coordination: Coordination::Tight }
 }
 
-/// Workers on a machine that is not there.
+/// Workers on a synthetic machine.
 fn context(machine: Machine, threads: Option<usize>) -> Context {
     let machine = Arc::new(machine);
     let kernel = Arc::new(SimulatedKernel::new(Arc::clone(&machine)));
@@ -44,7 +44,7 @@ fn context(machine: Machine, threads: Option<usize>) -> Context {
     Context::new(runtime.expect("the runtime starts"), Arena::new(machine, kernel, None))
 }
 
-/// Nodes of so many cpus each, all as far from each other.
+/// Nodes of this many cpus each, at equal distances.
 fn machine(cpus: &[u32]) -> Machine {
     let nodes = (0..).zip(cpus);
     let nodes = nodes
@@ -54,13 +54,13 @@ fn machine(cpus: &[u32]) -> Machine {
     builder.distances((0..cpus.len()).map(row).collect()).build().expect("a machine that can be")
 }
 
-/// So many workers on each node.
+/// This many workers on each node.
 fn workers(counts: &[usize]) -> Vec<NodeId> {
     let nodes = (0..).map(NodeId).zip(counts);
     nodes.flat_map(|(node, count)| std::iter::repeat_n(node, *count)).collect()
 }
 
-/// A machine that ships.
+/// A bundled machine description.
 fn declared(name: &str) -> Machine {
     atoll_formats::open(name).expect("a machine that ships").machine
 }

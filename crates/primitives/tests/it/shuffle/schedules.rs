@@ -1,4 +1,4 @@
-//! Who visits whom.
+//! Visits of schedules.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::{declared, machine, ring, shuffles, workers};
 
-/// Each pair of worker and source once, each worker once in a step, and at the place it should be.
+/// Each pair of worker and source occurs once, each worker once in a step, at the right place.
 #[track_caller]
 fn check(machine: &Machine, nodes: &[NodeId]) {
     for shuffle in shuffles() {

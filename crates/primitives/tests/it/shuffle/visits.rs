@@ -15,7 +15,7 @@ fn every_visit_is_made_once_with_its_actors_state_on_the_node_of_its_place() {
     for machine in machines::all() {
         let context = context(machine, None);
         for shuffle in shuffles() {
-            let schedule = Schedule::of(context.runtime(), shuffle);
+            let schedule = Schedule::for_runtime(context.runtime(), shuffle);
             let count = schedule.workers();
             let made: Arc<Mutex<Vec<Visit>>> = Arc::default();
             let (noted, nodes) = (Arc::clone(&made), schedule.clone());
@@ -49,7 +49,7 @@ fn migrating_threads_read_every_piece_where_it_lies() {
     for (moved, is_local) in [(Moved::Threads, true), (Moved::Pulled, false)] {
         for coordination in [Coordination::Tight, Coordination::Loose] {
             let shuffle = Shuffle { coordination, ..ring(moved) };
-            let schedule = Schedule::of(context.runtime(), shuffle);
+            let schedule = Schedule::for_runtime(context.runtime(), shuffle);
             let homes = schedule.clone();
             let run = schedule.run(&context, "test", vec![(); 16], move |(), visit, task| {
                 task.count_read(homes.home(visit.source), Bytes(1));
@@ -67,7 +67,7 @@ fn loose_threads_that_all_go_to_one_node_meet_there_in_convoys() {
     let context = context(machine(&[2, 2]), None);
     let shuffle =
         Shuffle { order: Order::Naive, moved: Moved::Threads, coordination: Coordination::Loose };
-    let schedule = Schedule::of(context.runtime(), shuffle);
+    let schedule = Schedule::for_runtime(context.runtime(), shuffle);
     // The first to arrive waits for the others, who arrive at the same place.
     let arrived = Arc::new(AtomicUsize::new(0));
     let run = schedule.run(&context, "test", vec![(); 4], move |(), _, _| {
@@ -82,10 +82,10 @@ fn loose_threads_that_all_go_to_one_node_meet_there_in_convoys() {
 }
 
 #[test]
-fn an_error_in_a_visit_ends_the_shuffle_and_is_what_the_caller_gets() {
+fn an_error_in_a_visit_ends_the_shuffle_and_reaches_the_caller() {
     let context = context(machine(&[2, 2]), None);
     for shuffle in shuffles() {
-        let schedule = Schedule::of(context.runtime(), shuffle);
+        let schedule = Schedule::for_runtime(context.runtime(), shuffle);
         let made = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&made);
         let run = schedule.run(&context, "test", vec![(); 4], move |(), visit, _| {
@@ -105,7 +105,7 @@ fn an_error_in_a_visit_ends_the_shuffle_and_is_what_the_caller_gets() {
 fn a_panic_in_a_visit_is_an_error_that_names_the_step() {
     let context = context(machine(&[1, 1]), None);
     for shuffle in shuffles() {
-        let schedule = Schedule::of(context.runtime(), shuffle);
+        let schedule = Schedule::for_runtime(context.runtime(), shuffle);
         let run = schedule.run(&context, "means", vec![(); 2], |(), visit, _| match visit.step {
             0 => Ok(()),
             _ => panic!("lost"),
@@ -120,7 +120,7 @@ fn a_panic_in_a_visit_is_an_error_that_names_the_step() {
 fn a_cancel_is_honoured_before_the_next_visit() {
     for shuffle in shuffles() {
         let context = context(machine(&[1, 1]), None);
-        let schedule = Schedule::of(context.runtime(), shuffle);
+        let schedule = Schedule::for_runtime(context.runtime(), shuffle);
         let made = Arc::new(AtomicUsize::new(0));
         let (count, token) = (Arc::clone(&made), context.cancel().clone());
         let run = schedule.run(&context, "test", vec![(); 2], move |(), visit, _| {
@@ -137,7 +137,7 @@ fn a_cancel_is_honoured_before_the_next_visit() {
 }
 
 #[test]
-fn states_or_workers_that_are_not_as_many_are_an_error() {
+fn a_wrong_number_of_states_or_workers_is_an_error() {
     let context = context(machine(&[1, 1]), None);
     let other = machine(&[1, 1]);
     let schedule = Schedule::new(&other, vec![NodeId(0); 3], ring(Moved::Pulled));

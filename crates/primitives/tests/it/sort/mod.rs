@@ -178,7 +178,7 @@ fn machines_of_all_shapes_sort_skewed_and_empty_input() {
 }
 
 #[test]
-fn what_cannot_be_sorted_is_refused() {
+fn unsupported_columns_are_refused() {
     let context = context(machines::one_node(), None);
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
     let parts = parts(&context, texts);
@@ -191,7 +191,7 @@ fn what_cannot_be_sorted_is_refused() {
 }
 
 #[test]
-fn a_budget_that_does_not_hold_the_runs_is_an_error_and_gets_everything_back() {
+fn a_budget_too_small_for_the_runs_is_an_error_and_everything_is_released() {
     let budget = Arc::new(FixedBudget::new(Bytes(4096)));
     let context = context(machines::one_node(), Some(Arc::clone(&budget)));
     let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10_000));

@@ -17,7 +17,7 @@ const ROLES: [&str; 2] =
     ["CREATE ROLE ann LOGIN PASSWORD 'pencil'", "CREATE ROLE bob LOGIN PASSWORD 'chalk'"];
 
 #[test]
-fn a_log_in_lasts_until_its_password_is_another() {
+fn a_log_in_ends_when_its_password_changes() {
     let server = TestServer::with_passwords();
     block_on(async {
         login::as_owner(&server, &ROLES).await;
@@ -62,7 +62,7 @@ fn failed_log_ins_count_together_with_those_of_postgresql_s_protocol() {
 }
 
 #[test]
-fn what_a_log_in_made_is_of_no_use_to_others() {
+fn handles_of_a_log_in_are_useless_to_others() {
     let server = TestServer::with_passwords();
     block_on(async {
         login::as_owner(&server, &ROLES).await;
@@ -71,7 +71,7 @@ fn what_a_log_in_made_is_of_no_use_to_others() {
         let info = ann.execute("SELECT 1 AS a".to_owned(), None).await.expect("a ticket");
         assert_eq!(state(fetch(&mut bob, info.clone()).await.expect_err("ann's")), "34000");
         let mut again = connect(&server).await;
-        again.set_token(ann.token().expect("she has one").clone());
+        again.set_token(ann.token().expect("a token").clone());
         assert_eq!(text(&fetch(&mut again, info.clone()).await.expect("ann's")), "1");
         assert_eq!(state(fetch(&mut ann, info).await.expect_err("used")), "34000");
         let transaction = ann.begin_transaction().await.expect("a transaction");
@@ -104,7 +104,7 @@ fn roles_have_their_rights() {
 }
 
 #[test]
-fn the_same_rules_for_log_ins_are_asked() {
+fn login_rules_apply_to_flight_sql() {
     let server = started("[[login]]\nfrom = ['127.0.0.1']\nroles = ['ann']\nmethod = 'scram'\n");
     block_on(async {
         let refused = connect(&server).await.handshake("bob", "b").await;
@@ -114,13 +114,13 @@ fn the_same_rules_for_log_ins_are_asked() {
         assert!(query(&mut ann, "SELECT 1").await.is_ok());
         let others = rules("[[login]]\nroles = ['bob']\nmethod = 'scram'\n");
         server.reloader.set_rules(others).expect("rules");
-        let out = query(&mut ann, "SELECT 1").await.expect_err("she is out at once");
+        let out = query(&mut ann, "SELECT 1").await.expect_err("her log-in ends at once");
         assert_eq!(state(out), "28000");
     });
 }
 
 #[test]
-fn an_address_that_others_reach_is_refused_as_that_of_postgresql_s_protocol() {
+fn public_addresses_are_refused_as_for_postgresql_s_protocol() {
     let server = TestServer::start();
     block_on(async {
         let flight = Some("0.0.0.0:0".parse().expect("an address"));
@@ -143,7 +143,7 @@ fn what_is_not_the_protocol_is_an_error() {
     block_on(async {
         for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x16\x03\x01\x00\x05hello", &[0xff; 4000]] {
             let mut stream = TcpStream::connect(server.flight).expect("it listens");
-            // The server may close before it has read all.
+            // The server may close the connection before it has read everything.
             let _ = stream.write_all(bytes);
             let _ = stream.shutdown(std::net::Shutdown::Write);
             let _ = stream.read_to_end(&mut Vec::new());

@@ -33,7 +33,7 @@ fn tables(schema: Option<&str>, types: &[&str], include_schema: bool) -> Command
 }
 
 #[test]
-fn tables_are_told_with_their_columns() {
+fn tables_are_listed_with_their_columns() {
     let server = TestServer::start();
     block_on(async {
         let mut client = made(&server).await;
@@ -60,7 +60,7 @@ fn tables_are_told_with_their_columns() {
 }
 
 #[test]
-fn catalogs_schemas_and_kinds_of_tables_are_told() {
+fn catalogs_schemas_and_kinds_of_tables_are_listed() {
     let server = TestServer::start();
     block_on(async {
         let mut client = made(&server).await;
@@ -80,7 +80,7 @@ fn catalogs_schemas_and_kinds_of_tables_are_told() {
 }
 
 #[test]
-fn keys_are_told() {
+fn keys_are_listed() {
     let server = TestServer::start();
     block_on(async {
         let mut client = made(&server).await;
@@ -105,7 +105,7 @@ fn keys_are_told() {
 }
 
 #[test]
-fn what_the_server_can_do_is_told() {
+fn capabilities_are_listed() {
     let server = TestServer::start();
     block_on(async {
         let mut client = connect(&server).await;
@@ -124,7 +124,7 @@ fn what_the_server_can_do_is_told() {
 }
 
 #[test]
-fn columns_are_told_without_running_a_statement() {
+fn columns_are_described_without_running_a_statement() {
     let server = TestServer::start();
     block_on(async {
         use arrow_flight::sql::{CommandStatementQuery, ProstMessageExt};

@@ -1,9 +1,9 @@
 //! Arrow Flight SQL.
 //!
-//! - `rows`: results: types, sizes, errors, cancelled and dropped.
-//! - `access`: log-ins, tickets of others, rights, bytes that are not the protocol.
+//! - `rows`: results: types, sizes, errors, cancellation.
+//! - `access`: log-ins, others' tickets, rights, bytes that are not the protocol.
 //! - `writes`: updates, prepared statements, transactions, ingestion.
-//! - `catalog`: what drivers ask for.
+//! - `catalog`: metadata for drivers.
 
 mod access;
 mod catalog;
@@ -25,7 +25,7 @@ use crate::support::TestServer;
 /// A client of Flight SQL.
 type FlightClient = FlightSqlServiceClient<Channel>;
 
-/// A client over a connection of its own.
+/// A client with its own connection.
 async fn connect(server: &TestServer) -> FlightClient {
     let endpoint = Endpoint::from_shared(format!("http://{}", server.flight)).expect("an address");
     FlightSqlServiceClient::new(endpoint.connect().await.expect("it listens"))
@@ -38,7 +38,7 @@ async fn log_in(server: &TestServer, user: &str, password: &str) -> FlightClient
     client
 }
 
-/// The rows of a ticket.
+/// Fetches the rows of a ticket.
 async fn fetch(
     client: &mut FlightClient,
     info: FlightInfo,
@@ -67,7 +67,7 @@ async fn update(client: &mut FlightClient, sql: &str) -> Result<i64, FlightError
     client.execute_update(sql.to_owned(), None).await
 }
 
-/// The values of a result: columns with commas, rows with blanks between them.
+/// The values of a result: columns separated by commas, rows by spaces.
 fn text(batches: &[RecordBatch]) -> String {
     let table = pretty_format_batches(batches).expect("text").to_string();
     let rows = table.lines().filter(|line| line.starts_with('|')).skip(1);
@@ -78,7 +78,7 @@ fn text(batches: &[RecordBatch]) -> String {
     rows.map(row).collect::<Vec<_>>().join(" ")
 }
 
-/// What the server says of an error.
+/// The server's error message.
 fn status(error: FlightError) -> Status {
     match error {
         FlightError::Tonic(status) => *status,

@@ -11,14 +11,14 @@ use super::{connect, fetch, query, state, status, text, update};
 use crate::ends::running;
 use crate::support::{ENDLESS, TestServer, block_on};
 
-/// How long it may take until a query that is not wanted has ended.
+/// How long an abandoned query may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Rows without end.
+/// An endless query.
 const ROWS: &str = "SELECT value, value * 2 AS twice, 'text ' || value AS t FROM range(1000000000)";
 
 #[test]
-fn rows_come_in_the_types_that_were_announced() {
+fn rows_have_the_announced_types() {
     let server = TestServer::start();
     block_on(async {
         let mut client = connect(&server).await;

@@ -38,7 +38,7 @@ async fn count(client: &mut FlightClient, table: &str) -> String {
 }
 
 #[test]
-fn updates_tell_how_many_rows_they_changed() {
+fn updates_return_the_number_of_changed_rows() {
     let server = TestServer::start();
     block_on(async {
         let mut client = connect(&server).await;
@@ -130,7 +130,7 @@ fn transactions_are_committed_and_rolled_back() {
     });
 }
 
-/// Ends a transaction, and waits for the answer.
+/// Ends a transaction, and waits for the response.
 async fn end(
     client: &mut FlightClient,
     id: Bytes,
@@ -149,7 +149,7 @@ fn a_transaction_ends_with_its_connection() {
         let insert = "INSERT INTO t VALUES (1)".to_owned();
         first.execute_update(insert.clone(), Some(id)).await.expect("a row");
         drop(first);
-        // It waits for the other one, whose end undoes its row.
+        // This waits for the other transaction, whose end rolls back its row.
         assert_eq!(second.execute_update(insert, None).await.expect("a row"), 1);
         while server.database.activity().sessions().len() > 1 {
             tokio::task::yield_now().await;
@@ -179,7 +179,7 @@ fn a_transaction_that_waits_too_long_or_is_ended_by_others_is_rolled_back() {
             tokio::task::yield_now().await;
         }
         assert_eq!(
-            state(end(&mut client, id, EndTransaction::Commit).await.expect_err("late")),
+            state(end(&mut client, id, EndTransaction::Commit).await.expect_err("it timed out")),
             "25P01"
         );
         assert_eq!(count(&mut client, "t").await, "0");
@@ -213,7 +213,7 @@ fn rows_from(start: i64) -> RecordBatch {
 }
 
 #[test]
-fn batches_are_ingested_into_tables_that_are_there_or_made() {
+fn batches_are_ingested_into_existing_and_new_tables() {
     use {TableExistsOption as There, TableNotExistOption as Missing};
     let server = TestServer::start();
     block_on(async {
@@ -225,14 +225,14 @@ fn batches_are_ingested_into_tables_that_are_there_or_made() {
         let sums = "SELECT count(*), sum(id), count(\"Word\"), max(at) FROM \"Sale\"";
         let sums = query(&mut client, sums).await.expect("a row");
         assert_eq!(text(&sums), "100000,4999950000,66666,1970-01-01T00:00:00.000099999");
-        let again = client.execute_ingest(create, all()).await.expect_err("it is there");
+        let again = client.execute_ingest(create, all()).await.expect_err("it exists");
         assert_eq!(state(again), "42P07");
         let append = ingestion("Sale", Missing::Fail, There::Append);
         assert_eq!(client.execute_ingest(append, all()).await.expect("more"), 100_000);
         assert_eq!(super::writes::count(&mut client, "\"Sale\"").await, "200000");
         let replace = ingestion("Sale", Missing::Create, There::Replace);
         let one = || stream::iter([Ok(rows_from(0))]);
-        assert_eq!(client.execute_ingest(replace, one()).await.expect("anew"), BATCH_ROWS);
+        assert_eq!(client.execute_ingest(replace, one()).await.expect("replaced"), BATCH_ROWS);
         assert_eq!(super::writes::count(&mut client, "\"Sale\"").await, "10000");
         let missing = ingestion("nothing", Missing::Fail, There::Append);
         assert_eq!(state(client.execute_ingest(missing, one()).await.expect_err("none")), "42P01");
@@ -248,7 +248,7 @@ fn batches_are_ingested_into_tables_that_are_there_or_made() {
 }
 
 #[test]
-fn an_ingestion_that_fails_leaves_nothing() {
+fn a_failed_ingestion_is_rolled_back() {
     use {TableExistsOption as There, TableNotExistOption as Missing};
     let server = TestServer::start();
     block_on(async {

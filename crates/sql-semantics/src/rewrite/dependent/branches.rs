@@ -6,10 +6,10 @@
 //!   t LEFT JOIN (the subquery, for the values of t.k in rows where t.a <> 0 IS TRUE) ON t.k
 //! ```
 //!
-//! A join computes a subquery for all rows of the query around it. Where that may be an error, or calls functions that
-//! have effects, only rows that reach the subquery count: those for which earlier branches of a CASE are not taken,
-//! earlier arguments of COALESCE are NULL, and the left side of AND or OR does not decide. What the conditions of these
-//! branches call may not differ from time to time, for they are evaluated twice.
+//! A join evaluates a subquery for all rows of the outer query. If that may fail, or calls functions with
+//! side effects, only rows that reach the subquery count: rows for which earlier branches of a CASE are not taken,
+//! earlier arguments of COALESCE are NULL, and the left side of AND or OR does not decide. These conditions must not
+//! call volatile functions, because they are evaluated twice.
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result};
@@ -26,10 +26,10 @@ use super::{Asked, has_one_row, inlined, plain, quantified, with_value};
 use crate::arithmetic::{Failure, failure};
 use crate::volatile::is_volatile;
 
-/// The functions that evaluate an argument only where those before it are NULL.
+/// Functions that evaluate an argument only if the previous ones are NULL.
 const COALESCING: [&str; 2] = ["coalesce", "nvl"];
 
-/// Whether a node has a subquery to join, or to keep from rows that do not reach it.
+/// Whether a node has a subquery to join, or to hide from rows that do not reach it.
 pub(super) fn has_some(node: &LogicalPlan) -> Result<bool> {
     let is_computed_for_rows = match node {
         LogicalPlan::Projection(_)
@@ -54,7 +54,7 @@ fn is_joined(expr: &Expr, node: &LogicalPlan, is_computed_for_rows: bool) -> Res
         || (is_computed_for_rows && (is_volatile(subquery)? || is_unsafe(expr, Failure::Never)?)))
 }
 
-/// The subquery that an expression is.
+/// Returns the subquery of an expression.
 pub(super) fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     match expr {
         Expr::ScalarSubquery(subquery) => Some(subquery),
@@ -69,7 +69,7 @@ fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true)
 }
 
-/// What errors computing the rows of a plan may end in.
+/// The errors that evaluating a plan may raise.
 pub(super) fn failure_of(plan: &LogicalPlan) -> Result<Failure> {
     let mut worst = Failure::Never;
     plan.apply_with_subqueries(|node| {
@@ -88,27 +88,27 @@ pub(super) fn failure_of(plan: &LogicalPlan) -> Result<Failure> {
     Ok(worst)
 }
 
-/// Whether an expression is a subquery that may have more rows than the one that it must have.
+/// Whether an expression is a scalar subquery that may return more than one row.
 fn is_many(expr: &Expr) -> bool {
     matches!(expr, Expr::ScalarSubquery(subquery) if !has_one_row(&subquery.subquery))
 }
 
-/// Whether computing a subquery may end in more than this.
+/// Whether evaluating a subquery may raise more errors than this.
 fn is_unsafe(expr: &Expr, allowed: Failure) -> Result<bool> {
     let Some(Subquery { subquery, .. }) = subquery_of(expr) else { return Ok(false) };
     Ok((allowed == Failure::Never && is_many(expr)) || failure_of(subquery)? > allowed)
 }
 
-/// Joins the subqueries in expressions to a plan, and knows for which of its rows an expression is evaluated.
+/// Joins the subqueries of expressions to a plan, and tracks which of its rows evaluate an expression.
 pub(super) struct Attached<'a> {
     node: &'a LogicalPlan,
-    /// The rows for which the expressions are evaluated, and the values of the subqueries beside them.
+    /// The rows for which the expressions are evaluated, with the values of the subqueries.
     pub(super) input: LogicalPlan,
-    /// All of these are true for the rows that reach the expression at hand.
+    /// Conditions that are all true for rows that reach the current expression.
     conditions: Vec<Expr>,
-    /// The errors that need no care.
+    /// The errors that need no guard.
     allowed: Failure,
-    /// Whether the expression at hand is an IN by which a filter keeps rows, which is a join of DataFusion's.
+    /// Whether the current expression is an IN that filters rows, which DataFusion joins itself.
     is_join: bool,
 }
 
@@ -117,11 +117,11 @@ impl<'a> Attached<'a> {
         Self { node, input, conditions: vec![], allowed: Failure::Never, is_join: false }
     }
 
-    /// The predicate of a filter. Its conjuncts without subqueries come first, as they cost less.
+    /// Rewrites a filter's predicate. Conjuncts without subqueries come first because they are cheaper.
     pub(super) fn predicate(&mut self, predicate: Expr) -> Result<Expr> {
         let (with, mut conjuncts): (Vec<_>, Vec<_>) =
             split_conjunction_owned(predicate).into_iter().partition(has_subquery);
-        // Joins of large tables are worth more than a guard against sums that are too large.
+        // Joins of large tables matter more than a guard against overflows.
         self.allowed = Failure::Overflow;
         for conjunct in with {
             let is_join = matches!(&conjunct, Expr::InSubquery(_) | Expr::Exists(_) | Expr::Not(_));
@@ -135,7 +135,7 @@ impl<'a> Attached<'a> {
         Ok(conjunction(conjuncts).unwrap_or_else(|| lit(true)))
     }
 
-    /// The expression with columns instead of the subqueries that are joined.
+    /// Replaces joined subqueries by columns.
     pub(super) fn value(&mut self, expr: Expr) -> Result<Expr> {
         let reached = self.conditions.len();
         let allowed = self.allowed;
@@ -162,7 +162,7 @@ impl<'a> Attached<'a> {
         expr
     }
 
-    /// What is behind this condition is reached where it is true.
+    /// Whatever follows this condition is reached if it is true.
     fn only_where(&mut self, condition: Expr) {
         self.allowed = Failure::Never;
         self.conditions.push(condition);
@@ -187,7 +187,7 @@ impl<'a> Attached<'a> {
         Ok(Expr::Case(Case::new(operand.map(Box::new), branches, otherwise.map(Box::new))))
     }
 
-    /// AND and OR of the same kind, which may be many.
+    /// Rewrites a chain of ANDs or ORs, which may be long.
     fn chain(&mut self, op: Operator, left: Expr, right: Expr) -> Result<Expr> {
         let mut rest = vec![right];
         let mut first = left;
@@ -223,7 +223,7 @@ impl<'a> Attached<'a> {
         Ok(Expr::ScalarFunction(ScalarFunction { func: call.func, args }))
     }
 
-    /// An aggregate reads the rows that its FILTER lets through.
+    /// An aggregate reads the rows that pass its FILTER.
     fn aggregate(&mut self, mut call: AggregateFunction) -> Result<Expr> {
         if let Some(filter) = call.params.filter.take() {
             let filter = self.value(*filter)?;
@@ -243,8 +243,8 @@ impl<'a> Attached<'a> {
         })
     }
 
-    /// Which rows reach the subquery, if it must be kept from the others: both that and what they would be kept from
-    /// is known twice.
+    /// Returns which rows reach the subquery if it must be hidden from the others: only if both the condition and the
+    /// rows of the outer plan can be evaluated twice.
     fn reached(&self, expr: &Expr, volatile: bool) -> Result<Option<Expr>> {
         if self.conditions.is_empty()
             || self.conditions.iter().any(Expr::is_volatile)
@@ -256,7 +256,7 @@ impl<'a> Attached<'a> {
         Ok(conjunction(self.conditions.iter().cloned()))
     }
 
-    /// The column that holds the value of a subquery, which is joined to the input.
+    /// Joins a subquery to the input and returns the column with its value.
     fn subquery(&mut self, expr: Expr) -> Result<Expr> {
         let Some(Subquery { subquery, .. }) = subquery_of(&expr) else { return Ok(expr) };
         let rows = without_output(&expr, subquery);
@@ -301,7 +301,7 @@ impl<'a> Attached<'a> {
         Ok(Expr::Column(value))
     }
 
-    /// IN over rows that are there if a row asks for them.
+    /// An IN whose rows are evaluated only if a row needs them.
     fn gated_membership(&mut self, membership: InSubquery, reached: &Expr) -> Result<Expr> {
         let InSubquery { expr, subquery, negated } = membership;
         let rows = LogicalPlan::clone(&subquery.subquery);
@@ -312,7 +312,7 @@ impl<'a> Attached<'a> {
     }
 }
 
-/// What decides about EXISTS: not the calls that a subquery selects.
+/// EXISTS does not evaluate the calls that a subquery selects.
 fn without_output(expr: &Expr, rows: &LogicalPlan) -> LogicalPlan {
     match (expr, rows) {
         (Expr::Exists(_), LogicalPlan::Projection(projection))
@@ -324,7 +324,7 @@ fn without_output(expr: &Expr, rows: &LogicalPlan) -> LogicalPlan {
     }
 }
 
-/// The subquery under a name of its own: DataFusion computes those that are alike only once.
+/// Renames the subquery: DataFusion evaluates equal subqueries only once.
 fn apart(subquery: Subquery) -> Result<Expr> {
     let rows = LogicalPlanBuilder::from(LogicalPlan::clone(&subquery.subquery));
     let rows = rows.alias(unused("drawn"))?.build()?;

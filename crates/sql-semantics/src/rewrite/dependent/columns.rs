@@ -1,4 +1,4 @@
-//! The outer columns that subqueries name.
+//! The outer columns that subqueries reference.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,14 +8,14 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use super::branches::subquery_of;
 
-/// A name that no other column has.
+/// Returns a unique column name.
 pub(super) fn unused(what: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("${what}{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The outer columns that a subquery reads, and those that subqueries inside it read from further out: all, or those of
-/// one plan around it.
+/// Collects the outer columns that a subquery and its nested subqueries reference: all of them, or only those of one
+/// outer plan.
 pub(super) fn outer_columns(
     plan: &LogicalPlan,
     of: Option<&DFSchema>,
@@ -51,7 +51,7 @@ fn collect(plan: &LogicalPlan, found: &mut Vec<(Column, Expr)>) -> Result<()> {
     Ok(())
 }
 
-/// Outer columns as columns, where the plan has them.
+/// Replaces outer columns by plain columns if the plan has them.
 pub(super) fn unwrapped(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     expr.transform_up(|expr| {
         Ok(match expr {

@@ -1,4 +1,4 @@
-//! The values of outer columns that a subquery names, and the subquery over all of them at once.
+//! The values of outer columns that a subquery references, and the subquery evaluated for all of them at once.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::gate::{gate, gated};
 use crate::arithmetic::Failure;
 use crate::volatile::is_volatile;
 
-/// How many rows a LIMIT skips and returns.
+/// Returns how many rows a LIMIT skips and returns.
 pub(super) fn fetched(limit: &Limit) -> Result<(usize, Option<usize>)> {
     match (limit.get_skip_type()?, limit.get_fetch_type()?) {
         (SkipType::Literal(skip), FetchType::Literal(fetch)) => Ok((skip, fetch)),
@@ -31,13 +31,13 @@ pub(super) fn fetched(limit: &Limit) -> Result<(usize, Option<usize>)> {
     }
 }
 
-/// How many rows of each value are passed over, and how many are left.
+/// OFFSET and LIMIT, applied to the rows of each value.
 enum Cut {
     Known {
         skip: usize,
         fetch: Option<usize>,
     },
-    /// BIGINT that may be NULL, which does not limit anything.
+    /// A nullable BIGINT, so that NULL means no limit.
     Computed {
         skip: Expr,
         fetch: Option<Expr>,
@@ -45,7 +45,7 @@ enum Cut {
 }
 
 impl Cut {
-    /// Whether the row of this number is left.
+    /// Whether the row with this number is kept.
     fn leaves(self, number: Expr) -> Expr {
         match self {
             Self::Known { skip, fetch } => {
@@ -68,27 +68,27 @@ impl Cut {
     }
 }
 
-/// Distinct values of outer columns, each under a name of its own.
+/// Distinct values of outer columns, each under its own name.
 pub(super) struct Domain {
     plan: LogicalPlan,
     columns: Vec<(Column, String)>,
     kind: Kind,
 }
 
-/// Whose values a domain has.
+/// The rows whose values a domain contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// All rows'.
+    /// All rows.
     All,
-    /// Those of the rows that reach the subquery; nothing may be computed for others.
+    /// Only the rows that reach the subquery; nothing may be computed for others.
     Reached,
-    /// Each row's by itself, so that functions such as random() are called for each.
+    /// Each row separately, so that functions such as random() are called for each.
     Each,
 }
 
 impl Domain {
-    /// The values of these columns in the rows of a plan for which the condition is true.
-    pub(super) fn of(
+    /// Collects the values of these columns from the rows of a plan that satisfy the condition.
+    pub(super) fn try_new(
         outer: &LogicalPlan,
         refs: Vec<(Column, Expr)>,
         reached: Option<Expr>,
@@ -99,8 +99,8 @@ impl Domain {
         Ok(Self { plan: LogicalPlanBuilder::from(plan).distinct()?.build()?, columns, kind })
     }
 
-    /// The same of each row by itself, and the plan with a number beside each row by which the two are joined: rows of
-    /// the same values are counted, and it does not matter which of them has which number.
+    /// Like `try_new` for each row separately; also returns the plan with a row number for joining the two. Rows with
+    /// equal values are numbered, and it does not matter which of them gets which number.
     pub(super) fn of_each(
         outer: LogicalPlan,
         refs: Vec<(Column, Expr)>,
@@ -131,7 +131,7 @@ impl Domain {
         Ok((outer, Self { plan, columns, kind: Kind::Each }))
     }
 
-    /// Columns of a plan under names of their own.
+    /// Returns columns of a plan under names of their own.
     fn named(
         outer: &LogicalPlan,
         refs: impl Iterator<Item = Column>,
@@ -148,20 +148,20 @@ impl Domain {
         Ok((plan.project(named)?.build()?, columns))
     }
 
-    /// The rows of a plan as they are, all columns of them.
+    /// Returns all columns and rows of a plan.
     pub(super) fn rows(plan: &LogicalPlan) -> Result<Self> {
         let (plan, columns) = Self::named(plan, plan.schema().columns().into_iter(), None)?;
         Ok(Self { plan, columns, kind: Kind::All })
     }
 
-    /// Its columns under the names that they have in the outer plan.
+    /// Renames its columns to their names in the outer plan.
     pub(super) fn restored(&self) -> impl Iterator<Item = Expr> {
         self.columns.iter().map(|(column, name)| {
             ident(name).alias_qualified(column.relation.clone(), &column.name)
         })
     }
 
-    /// What joins it to the plan whose values it has: that plan's columns, and its own.
+    /// Returns the join keys with the plan that the values come from: that plan's columns, and its own.
     pub(super) fn keys(&self) -> (Vec<Column>, Vec<Column>) {
         let own = self.columns.iter().map(|(_, name)| Column::from_name(name));
         (self.columns.iter().map(|(column, _)| column.clone()).collect(), own.collect())
@@ -171,7 +171,7 @@ impl Domain {
         self.columns.iter().map(|(_, name)| ident(name)).collect()
     }
 
-    /// The same values under other names.
+    /// Renames the columns.
     fn again(&self) -> Result<Self> {
         let columns: Vec<(Column, String)> =
             self.columns.iter().map(|(column, _)| (column.clone(), unused("outer"))).collect();
@@ -182,7 +182,7 @@ impl Domain {
         Ok(Self { plan, columns, kind: self.kind })
     }
 
-    /// Its columns in the place of the outer ones.
+    /// Replaces outer columns by its own.
     fn bound(&self, expr: Expr) -> Result<Expr> {
         expr.transform_up(|expr| {
             let Expr::OuterReferenceColumn(_, column) = &expr else {
@@ -207,15 +207,15 @@ impl Domain {
             .collect()
     }
 
-    /// Whether a plan has other rows for each value.
+    /// Whether a plan's rows depend on the values.
     fn is_named_in(&self, plan: &LogicalPlan) -> Result<bool> {
         let refs = outer_columns(plan, None)?;
         Ok(refs.iter().any(|(column, _)| self.columns.iter().any(|(own, _)| own == column))
             || (self.kind == Kind::Each && is_volatile(plan)?))
     }
 
-    /// Whether the values go below a plan that does not name them: so what may fail is computed only for rows that the
-    /// filters around it leave.
+    /// Whether to push the values below a plan that does not reference them: fallible expressions are then evaluated
+    /// only for rows that the enclosing filters keep.
     fn goes_below(&self, plan: &LogicalPlan) -> Result<bool> {
         let is_row_by_row = matches!(
             plan,
@@ -225,7 +225,7 @@ impl Domain {
             || (is_row_by_row && failure_of(plan)? == Failure::Any && !is_volatile(plan)?))
     }
 
-    /// The rows of a plan that are the same for all values.
+    /// Cross joins the domain with a plan whose rows are the same for all values.
     fn beside(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let is_kept =
             self.kind != Kind::All && (failure_of(&plan)? != Failure::Never || is_volatile(&plan)?);
@@ -233,7 +233,7 @@ impl Domain {
         LogicalPlanBuilder::from(plan).cross_join(self.plan.clone())?.build()
     }
 
-    /// The plan for all values: its columns, then the domain's.
+    /// Evaluates the plan for all values: its columns, then the domain's.
     pub(super) fn push(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         if let LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: true, schema }) = &plan
             && schema.fields().is_empty()
@@ -284,7 +284,7 @@ impl Domain {
                         let sorted = self.sorted(expr.clone(), Arc::clone(input))?;
                         self.cut(sorted, input, cut)
                     }
-                    // The order of what is projected from a sorted plan.
+                    // Keeps the order of a projection over a sorted plan.
                     LogicalPlan::Projection(Projection { expr, input, .. })
                         if matches!(input.as_ref(), LogicalPlan::Sort(_)) =>
                     {
@@ -331,7 +331,7 @@ impl Domain {
         self.over(alias.input)?.project(named)?.build()
     }
 
-    /// Groups by the domain too. Without keys there is a group of no rows for values without rows.
+    /// Adds the domain to the grouping keys. Without keys, values without rows still get a group.
     fn aggregate(&self, aggregate: Aggregate) -> Result<LogicalPlan> {
         let Aggregate { input, group_expr, aggr_expr, schema, .. } = aggregate;
         let (groups, values) = (self.all_bound(group_expr)?, self.all_bound(aggr_expr.clone())?);
@@ -394,7 +394,7 @@ impl Domain {
         Ok((self.over(input)?, order.collect::<Result<_>>()?))
     }
 
-    /// What a LIMIT leaves for each value.
+    /// Applies a LIMIT to the rows of each value.
     fn cut_of(&self, limit: &Limit) -> Result<Cut> {
         if let Ok((skip, fetch)) = fetched(limit) {
             return Ok(Cut::Known { skip, fetch });
@@ -409,7 +409,7 @@ impl Domain {
         Ok(Cut::Computed { skip, fetch: bound(&limit.fetch)? })
     }
 
-    /// The first rows of each value.
+    /// Returns the first rows of each value.
     fn cut(
         &self,
         (plan, order): (LogicalPlanBuilder, Vec<SortExpr>),
@@ -463,7 +463,7 @@ impl Domain {
         LogicalPlanBuilder::from(plan).project(named)?.build()
     }
 
-    /// Each side that names outer columns gets them; where both do, their values are equal.
+    /// Pushes the domain to each side that references outer columns; if both do, their values are joined.
     fn join(&self, join: Join) -> Result<LogicalPlan> {
         let in_condition = join.filter.as_ref().is_some_and(Expr::contains_outer)
             || join.on.iter().any(|(left, right)| left.contains_outer() || right.contains_outer());
@@ -548,7 +548,7 @@ impl Domain {
     }
 }
 
-/// What an aggregate gives for no rows, unless that is NULL.
+/// Returns an aggregate's result over no rows, unless it is NULL.
 fn default_of(expr: &Expr, data_type: &DataType) -> Result<Option<Expr>> {
     match expr.clone().unalias() {
         Expr::AggregateFunction(function) => {
@@ -559,7 +559,7 @@ fn default_of(expr: &Expr, data_type: &DataType) -> Result<Option<Expr>> {
     }
 }
 
-/// VALUES as a union of rows.
+/// Converts VALUES to a union of rows.
 pub(super) fn rows_of(values: Values) -> Result<LogicalPlan> {
     let names: Vec<Column> = values.schema.columns();
     let mut plan: Option<LogicalPlanBuilder> = None;

@@ -1,4 +1,4 @@
-//! Plans of which nothing is computed unless another plan has a row.
+//! Plans that are evaluated only if another plan has a row.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult};
@@ -8,7 +8,7 @@ use super::columns::unused;
 use super::domain::rows_of;
 use crate::volatile::barred;
 
-/// One row if a plan has a row for which the condition is true; none otherwise.
+/// Returns one row if a plan has a row that satisfies the condition; otherwise none.
 pub(super) fn gate(plan: LogicalPlan, condition: Option<Expr>) -> Result<LogicalPlan> {
     let plan = LogicalPlanBuilder::from(plan);
     let plan = match condition {
@@ -18,8 +18,8 @@ pub(super) fn gate(plan: LogicalPlan, condition: Option<Expr>) -> Result<Logical
     plan.limit(0, Some(1))?.project([lit(true).alias(unused("gate"))])?.build()
 }
 
-/// The rows of a plan where the gate has a row, none where it has none. The gate stands above all that has rows by
-/// itself, and so below all that is computed of them.
+/// Returns the rows of a plan if the gate has a row, otherwise none. The gate is directly above all sources of rows,
+/// and so below everything computed from them.
 pub(super) fn gated(plan: LogicalPlan, gate: &LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         let is_single = match &node {
@@ -45,7 +45,7 @@ pub(super) fn gated(plan: LogicalPlan, gate: &LogicalPlan) -> Result<LogicalPlan
 
 fn passed(node: LogicalPlan, gate: &LogicalPlan) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = node.schema().columns().into_iter().map(Expr::Column).collect();
-    // A filter on the columns of one side would sink below the join, and be evaluated without the gate.
+    // A filter on the columns of one side would be pushed below the join and evaluated without the gate.
     let gated = LogicalPlanBuilder::from(node).cross_join(gate.clone())?.project(columns)?;
     gated.build().map(barred)
 }

@@ -6,16 +6,16 @@
 //!   t LEFT JOIN (the subquery, computed for all values of t.a at once, with t.a beside its rows) ON t.a
 //! ```
 //!
-//! DataFusion 55.2 makes joins of those subqueries that compare columns for equality under an aggregate; it
-//! refuses most others (apache/datafusion#6140), and finds wrong columns for some. What it does right is left to it
-//! ([`plain`]). All others are computed over the distinct values of the outer columns that they name (Neumann and
-//! Kemper, Unnesting Arbitrary Queries): [`Domain::push`] carries these values through the subquery as columns of its
-//! own. IN, EXISTS, ANY and ALL are counted: how many rows match, and for how many that is unknown.
+//! DataFusion 55.2 decorrelates subqueries that compare columns for equality under an aggregate; it
+//! rejects most others (apache/datafusion#6140), and finds wrong columns for some. It keeps those that it joins right
+//! ([`plain`]). All others are evaluated over the distinct values of the outer columns that they name (Neumann and
+//! Kemper, Unnesting Arbitrary Queries): [`Domain::push`] carries these values through the subquery as additional
+//! columns. IN, EXISTS, ANY and ALL count how many rows match, and for how many rows that is unknown.
 //!
-//! A subquery in a branch of the expression is computed for the rows that take it ([`branches`]), and one that calls
-//! functions such as random() for each row by itself.
+//! A subquery in a branch of an expression is evaluated for the rows that take the branch ([`branches`]), and one that
+//! calls functions such as random() separately for each row.
 //!
-//! The outer plan is read twice; where its rows would not be the same both times, they are kept.
+//! The outer plan is read twice; if its rows would differ, they are materialized.
 
 mod branches;
 mod columns;
@@ -48,7 +48,7 @@ use single::single_value;
 
 use crate::volatile::is_volatile;
 
-/// Joins correlated subqueries to the plans that they stand in; see the module.
+/// Joins correlated subqueries to the plans that contain them; see the module.
 #[derive(Debug, Default)]
 pub struct DependentJoins;
 
@@ -79,7 +79,7 @@ fn rewritten(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// The subquery of a LATERAL relation, and its alias.
+/// Returns the subquery of a LATERAL relation, and its alias.
 fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
     match plan {
         LogicalPlan::Subquery(subquery) => Some(subquery.subquery.as_ref().clone()),
@@ -116,7 +116,7 @@ fn lateral_join(join: Join) -> Result<LogicalPlan> {
             (left, domain) = match is_volatile(&right)? {
                 true => Domain::of_each(left, refs, None)?,
                 false => {
-                    let domain = Domain::of(&left, refs, None)?;
+                    let domain = Domain::try_new(&left, refs, None)?;
                     (left, domain)
                 }
             };
@@ -136,7 +136,7 @@ fn lateral_join(join: Join) -> Result<LogicalPlan> {
         .build()
 }
 
-/// Whether a plan makes its rows of each outer row by itself.
+/// Whether a plan's rows must be computed separately for each outer row.
 fn is_rowwise(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
@@ -148,7 +148,7 @@ fn is_rowwise(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// A join whose NULLs are equal.
+/// A join in which NULLs are equal.
 fn joined(
     left: LogicalPlan,
     right: LogicalPlan,
@@ -164,7 +164,7 @@ fn joined(
     }
 }
 
-/// The condition of an inner join is a filter over it.
+/// The condition of an inner join becomes a filter above it.
 fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     let node = LogicalPlan::Join(join.clone());
     if !branches::has_some(&node)? {
@@ -179,7 +179,7 @@ fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     in_expressions(LogicalPlan::Filter(filter)).map(Transformed::yes)
 }
 
-/// Rows in the order of what a subquery gives for columns that are not selected: these are until the rows are sorted.
+/// Sorts rows by a subquery over columns that are not selected: these columns exist until the rows are sorted.
 fn in_sort(sort: Sort) -> Result<LogicalPlan> {
     let node = LogicalPlan::Sort(sort.clone());
     let LogicalPlan::Projection(projection) = sort.input.as_ref() else {
@@ -232,14 +232,14 @@ fn in_expressions(node: LogicalPlan) -> Result<LogicalPlan> {
     }
     let input = attached.input;
     let plan = node.with_new_exprs(expressions, vec![input])?;
-    // What hands its input's columns on has the values of the subqueries among them.
+    // A node that passes on its input's columns also passes the values of the subqueries.
     if plan.schema().fields().len() == columns.len() {
         return Ok(plan);
     }
     LogicalPlanBuilder::from(plan).project(columns.into_iter().map(Expr::Column))?.build()
 }
 
-/// The value of a subquery without FROM.
+/// Returns the value of a subquery without FROM.
 fn inlined(rows: &LogicalPlan) -> Result<Option<Expr>> {
     let LogicalPlan::Projection(projection) = rows else { return Ok(None) };
     let LogicalPlan::EmptyRelation(empty) = projection.input.as_ref() else { return Ok(None) };
@@ -249,13 +249,13 @@ fn inlined(rows: &LogicalPlan) -> Result<Option<Expr>> {
 
 /// Which rows a subquery is joined to.
 struct Asked {
-    /// Those for which this is true; all where it is none.
+    /// Rows for which this is true; all rows if None.
     reached: Option<Expr>,
-    /// Whether each row has a value of its own, also where the values of outer columns are the same.
+    /// Whether each row has its own value, even if the outer columns are equal.
     each: bool,
 }
 
-/// The plan with the one value of a subquery for each of its rows as the last column.
+/// Adds the value of a scalar subquery to each row of a plan as the last column.
 fn with_value(
     outer: LogicalPlan,
     rows: LogicalPlan,
@@ -277,7 +277,7 @@ fn with_value(
             let (outer, domain) = match asked.each {
                 true => Domain::of_each(outer, refs, reached)?,
                 false => {
-                    let domain = Domain::of(&outer, refs, reached)?;
+                    let domain = Domain::try_new(&outer, refs, reached)?;
                     (outer, domain)
                 }
             };
@@ -301,7 +301,7 @@ fn with_value(
     Ok((plan, Column::from_name(name)))
 }
 
-/// Whether a subquery has one row for each row around it, or none.
+/// Whether a subquery has at most one row for each outer row.
 fn has_one_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),

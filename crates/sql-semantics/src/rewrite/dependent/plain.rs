@@ -1,4 +1,4 @@
-//! Which correlated subqueries DataFusion joins rightly: those are left to it.
+//! Correlated subqueries that DataFusion joins correctly and that are left to it.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
@@ -10,7 +10,7 @@ use super::columns::outer_columns;
 use crate::arithmetic::{Failure, failure};
 use crate::volatile::is_volatile;
 
-/// Whether there is a subquery in the expressions of a plan, or a LATERAL one.
+/// Whether a plan's expressions contain a subquery, or the plan is a LATERAL subquery.
 pub(super) fn is_needed(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply(|node| {
@@ -24,7 +24,7 @@ pub(super) fn is_needed(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// Whether an expression of a node is a subquery that is joined here.
+/// Whether an expression of a node is a subquery to join here.
 pub(super) fn is_dependent(expr: &Expr, node: &LogicalPlan) -> bool {
     let Some(subquery) = subquery_of(expr) else { return false };
     let is_scalar = matches!(expr, Expr::ScalarSubquery(_));
@@ -55,7 +55,7 @@ pub(super) fn is_dependent(expr: &Expr, node: &LogicalPlan) -> bool {
     !is_in_place || !is_plain
 }
 
-/// One aggregate over rows that are found by columns that equal outer ones.
+/// A single aggregate over rows selected by equality with outer columns.
 fn is_plain_value(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) => {
@@ -71,12 +71,12 @@ fn is_plain_value(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// Whether the arguments can be computed for rows that no outer row asks for.
+/// Whether the arguments can be computed for rows that no outer row needs.
 fn never_fails(args: &[Expr], input: &LogicalPlan) -> bool {
     args.iter().all(|arg| failure(arg, input.schema()) != Failure::Any)
 }
 
-/// Rows that are found by a filter.
+/// Rows selected by a filter.
 fn is_plain_rows(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) => {

@@ -1,4 +1,4 @@
-//! IN, EXISTS, ANY and ALL over a correlated subquery, as one value of it.
+//! IN, EXISTS, ANY and ALL over a correlated subquery, as a scalar subquery.
 //!
 //! ```text
 //! EXISTS (S)          (SELECT count(*) > 0 FROM S)
@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 
 use super::columns::unused;
 
-/// The subquery whose one row is the value of the expression.
+/// Returns the subquery whose only row is the value of the expression.
 pub(super) fn counted(expr: Expr, outer: &DFSchema) -> Result<LogicalPlan> {
     let (value, op, all, negated, subquery) = match expr {
         Expr::Exists(Exists { subquery, negated }) => {
@@ -59,7 +59,7 @@ pub(super) fn counted(expr: Expr, outer: &DFSchema) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(rows).aggregate(Vec::<Expr>::new(), counts)?.project([answer])?.build()
 }
 
-/// Columns of the outer plan as a subquery names them.
+/// Replaces columns of the outer plan by outer references.
 fn as_outer(expr: Expr, outer: &DFSchema) -> Result<Expr> {
     expr.transform_up(|expr| {
         Ok(match expr {

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use super::columns::outer_columns;
 use crate::volatile::{is_barred, is_in_recursion, is_shared, shared};
 
-/// Whether a plan has the same rows each time it is read.
+/// Whether a plan returns the same rows each time it is read.
 fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
     let mut repeats = true;
     plan.apply(|node| {
@@ -28,7 +28,7 @@ fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
     Ok(repeats)
 }
 
-/// The plan that a [gate](super::gate) asks for a row: it does not matter for which.
+/// The plan that a [gate](super::gate) checks for a row; which row does not matter.
 fn of_gate(node: &LogicalPlan) -> Option<&LogicalPlan> {
     let LogicalPlan::Projection(projection) = node else { return None };
     let LogicalPlan::Limit(limit) = projection.input.as_ref() else { return None };
@@ -36,12 +36,12 @@ fn of_gate(node: &LogicalPlan) -> Option<&LogicalPlan> {
     is_constant.then_some(limit.input.as_ref())
 }
 
-/// Whether a plan has the same rows each time, or can be kept.
+/// Whether a plan returns the same rows each time, or can be materialized.
 pub(super) fn can_repeat(plan: &LogicalPlan) -> Result<bool> {
     Ok(is_repeatable(plan)? || (outer_columns(plan, None)?.is_empty() && !is_in_recursion(plan)?))
 }
 
-/// The plan, whose rows are read twice, as one of which they are the same both times.
+/// Returns the plan, materialized unless it returns the same rows both times.
 pub(super) fn repeatable(outer: LogicalPlan) -> Result<LogicalPlan> {
     if is_repeatable(&outer)? {
         return Ok(outer);

@@ -1,4 +1,4 @@
-//! The value of a subquery that has one row, or none; more are an error.
+//! The value of a subquery with at most one row; more rows are an error.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,7 +16,7 @@ use atoll_sql_common::error::stated_err;
 static SINGLE: LazyLock<Arc<AggregateUDF>> =
     LazyLock::new(|| Arc::new(AggregateUDF::from(SingleValue::default())));
 
-/// The one value of its rows, as an aggregate.
+/// An aggregate that returns the only value of its rows.
 pub(super) fn single_value(value: Expr) -> Expr {
     let function = Arc::clone(&SINGLE);
     Expr::AggregateFunction(AggregateFunction::new_udf(

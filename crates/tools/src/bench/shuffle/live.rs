@@ -18,7 +18,7 @@ use crate::bench::{Curve, Manifest, Measurement, Summary};
 use crate::exit::CommandError;
 use crate::terminal;
 
-/// Regions that the lab's counter can tell apart.
+/// Regions that the lab's counter distinguishes.
 const REGIONS: usize = atoll_marker::REGIONS as usize;
 /// The tag of the pieces' pages.
 const TAG: u8 = 1;
@@ -33,7 +33,7 @@ pub(super) struct Results {
     pub(super) rows: Vec<PlanRow>,
 }
 
-/// A shuffle of so many threads.
+/// A shuffle of this many threads.
 #[derive(Debug, Serialize)]
 pub(super) struct PlanRow {
     pub(super) threads: usize,
@@ -45,7 +45,7 @@ pub(super) struct PlanRow {
     /// GB/s of each run.
     #[serde(skip)]
     samples: Vec<f64>,
-    /// What the same workers do in the same runs: `read` what they hold, or `copy` it with memcpy.
+    /// Reference work of the same workers: `read` their data, or `copy` it with memcpy.
     pub(super) reference: &'static str,
     /// GB/s of that.
     pub(super) reference_bandwidth: Option<Summary>,
@@ -69,7 +69,7 @@ pub(super) fn measure(args: &ShuffleArgs) -> Result<Results, CommandError> {
         true => vec![machine.cpus.len().clamp(1, THREADS_MAX)],
         false => args.threads.iter().map(|threads| usize::from(*threads)).collect(),
     };
-    let mut manifest = Manifest::of(&machine, args.runs, args.warmup, args.seed);
+    let mut manifest = Manifest::new(&machine, args.runs, args.warmup, args.seed);
     let mut rows = Vec::new();
     for threads in threads {
         terminal::say(format_args!("{threads} threads"));
@@ -79,7 +79,7 @@ pub(super) fn measure(args: &ShuffleArgs) -> Result<Results, CommandError> {
     Ok(Results { manifest, bytes: args.bytes, rows })
 }
 
-/// Workers, their pieces, and what they should come to.
+/// Workers, their pieces, and the expected result.
 struct Bench {
     context: Context,
     integers: Integers,
@@ -115,8 +115,10 @@ impl Bench {
     /// All shuffles in turn, run by run; `before` are the rows that there are already.
     fn rows(&self, args: &ShuffleArgs, before: usize) -> Result<Vec<PlanRow>> {
         let shuffles = args.shuffles();
-        let schedules: Vec<Schedule> =
-            shuffles.iter().map(|shuffle| Schedule::of(self.context.runtime(), *shuffle)).collect();
+        let schedules: Vec<Schedule> = shuffles
+            .iter()
+            .map(|shuffle| Schedule::for_runtime(self.context.runtime(), *shuffle))
+            .collect();
         let mut runs: Vec<Runs> = Vec::new();
         for (at, schedule) in schedules.iter().enumerate() {
             let regions = self.first(schedule, before + at, args.warmup)?;
@@ -137,7 +139,7 @@ impl Bench {
         rows.collect::<Option<_>>().context("--runs is at least 1")
     }
 
-    /// What comes before the runs that count: those that warm up and, in the lab, one that marks every
+    /// Runs before those that count: warm-up runs and, in the lab, one that marks every
     /// step.
     fn first(&self, schedule: &Schedule, number: usize, warmup: u32) -> Result<Vec<u8>> {
         if is_lab() && schedule.shuffle().moved != Moved::Pushed {
@@ -165,7 +167,7 @@ impl Bench {
         Ok(report)
     }
 
-    /// The same with a region of the lab's counter open in each step; tells which.
+    /// The same with a region of the lab's counter open in each step; returns which.
     fn counted(&self, schedule: &Schedule, number: usize) -> Result<Vec<u8>> {
         let first = number * schedule.workers();
         let regions: Vec<u8> = (first..first + schedule.workers())
@@ -200,7 +202,7 @@ impl Bench {
     }
 }
 
-/// What the runs of a shuffle came to.
+/// Results of the runs of a shuffle.
 #[derive(Default)]
 struct Runs {
     bandwidths: Vec<f64>,
@@ -228,10 +230,10 @@ impl Runs {
             moved: shuffle.moved.name(),
             coordination: variants::coordination(shuffle),
             convoys: self.convoys as f64 / self.bandwidths.len() as f64,
-            bandwidth: Summary::of(self.bandwidths.iter().copied())?,
+            bandwidth: Summary::from_values(self.bandwidths.iter().copied())?,
             reference: if is_pushed { "copy" } else { "read" },
-            share: Summary::of(shares).map(|shares| shares.median),
-            reference_bandwidth: Summary::of(self.references),
+            share: Summary::from_values(shares).map(|shares| shares.median),
+            reference_bandwidth: Summary::from_values(self.references),
             samples: self.bandwidths,
             local: self.local,
             placed,
@@ -241,7 +243,7 @@ impl Runs {
 }
 
 impl Results {
-    /// What was run on what.
+    /// Variant and machine.
     pub(super) fn title(&self) -> String {
         format!("Shuffle of {} of integers on {}", self.bytes, self.manifest.machine.name)
     }

@@ -21,7 +21,7 @@ Examples:
   atoll bench shuffle                                      every shuffle, one thread on each cpu
   atoll bench shuffle --order naive,ring --moved pulled --threads 1,2,4,8 -o figure7.svg
   atoll bench shuffle --bytes 4GiB --runs 20 --json
-  atoll bench shuffle --simulate --machine nehalem-ex-4    figures 6, 7 and 10 of Li 2013, beside ours
+  atoll bench shuffle --simulate --machine nehalem-ex-4    figures 6, 7 and 10 of Li 2013, next to ours
   atoll bench shuffle --simulate --machine intel-8
   atoll lab run -m westmere-ex-4 --cpus 1 --count region -- atoll bench shuffle --bytes 8MiB --runs 1
 
@@ -56,7 +56,7 @@ pub struct ShuffleArgs {
     /// Seed of the integers and of random orders
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Simulate a machine that is not here, and print published figures beside ours
+    /// Simulate a machine that is not here, and print published figures next to ours
     #[arg(long, requires = "machine")]
     simulate: bool,
     /// The machine to simulate: a name of 'atoll lab list', or a file

@@ -1,5 +1,5 @@
-//! Shuffles on a machine that is not here: schedules made flows, flows simulated, and what was
-//! published beside it.
+//! Shuffles on a machine that is not here: schedules become flows, flows are simulated, and the
+//! published figures are shown next to the predictions.
 
 use atoll_model::simulate::{
     Access, AccessKind, Interconnect, Protocol, SimulationError, StateCosts, ThreadState, Waiting,
@@ -25,7 +25,7 @@ const HALVINGS: usize = 12;
 /// Most workers that are simulated: their pairs are all looked at in each variant.
 const WORKERS_MAX: usize = 256;
 
-/// What is predicted of a machine.
+/// The predictions for a machine.
 #[derive(Debug, Serialize)]
 pub(super) struct Prediction {
     pub(super) machine: String,
@@ -42,7 +42,7 @@ pub(super) struct Prediction {
     /// Figure 10: GB/s by groups of a partition.
     pub(super) aggregation: Vec<Aggregation>,
     pub(super) crossover: Crossover,
-    /// What the paper says in words.
+    /// Statements of the paper in words.
     pub(super) said: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Aggregation {
 /// Where the ring overtakes migration.
 #[derive(Debug, Serialize)]
 pub(super) struct Crossover {
-    /// Groups of a partition; none where one is ahead everywhere.
+    /// Groups of a partition; None if one is ahead everywhere.
     pub(super) groups: Option<f64>,
     pub(super) published: Option<f64>,
     pub(super) published_ahead_below: Option<f64>,
@@ -99,7 +99,7 @@ enum CpuRoute {
     Copies,
 }
 
-/// Predicts what the flags ask for.
+/// Predicts the cases that the flags select.
 pub(super) fn predict(name: &str, args: &ShuffleArgs) -> Result<Prediction, CommandError> {
     let mut knowledge = atoll_formats::open(name).map_err(anyhow::Error::from)?;
     let mut notes = Vec::new();
@@ -109,8 +109,8 @@ pub(super) fn predict(name: &str, args: &ShuffleArgs) -> Result<Prediction, Comm
     }
     let protocol = protocol(&knowledge.machine.name, &mut notes)?;
     let simulator = Simulator {
-        interconnect: Interconnect::of(&knowledge, protocol).map_err(not_here)?,
-        states: StateCosts::of(&knowledge).map_err(not_here)?,
+        interconnect: Interconnect::from_knowledge(&knowledge, protocol).map_err(not_here)?,
+        states: StateCosts::from_knowledge(&knowledge).map_err(not_here)?,
         workload: Published::li_2013().workload,
         machine: &knowledge.machine,
     };
@@ -141,7 +141,7 @@ fn protocol(machine: &str, notes: &mut Vec<String>) -> Result<Protocol, CommandE
     calibrate(&measured, &calibration.observed()).map_err(not_here)
 }
 
-/// Numbers of threads; an eighth of the cores, two eighths, … unless the flags tell them.
+/// Numbers of threads; an eighth of the cores, two eighths, … unless the flags set them.
 fn threads(args: &ShuffleArgs, machine: &Machine) -> Result<Vec<usize>, CommandError> {
     let asked: Vec<usize> = args.threads.iter().map(|threads| usize::from(*threads)).collect();
     let cores = machine.cores.len().clamp(1, WORKERS_MAX);
@@ -243,7 +243,7 @@ impl Simulator<'_> {
         })
     }
 
-    /// GB/s at which rows are grouped, each worker's table having so many groups.
+    /// GB/s at which rows are grouped, each worker's table having this many groups.
     fn groups(&self, way: CpuRoute, groups: f64, threads: usize) -> Result<f64, SimulationError> {
         let (order, moved) = match way {
             CpuRoute::Stays(order) => (order, Moved::Pulled),
@@ -318,7 +318,7 @@ impl Simulator<'_> {
         Ok(bytes / self.interconnect.run(&threads, waiting)?.time)
     }
 
-    /// The schedule of so many threads, dealt to the nodes in turn.
+    /// The schedule of this many threads, dealt to the nodes in turn.
     fn schedule(&self, shuffle: Shuffle, threads: usize) -> Schedule {
         let nodes: Vec<NodeId> = self.machine.nodes_with_cpus().map(|node| node.id).collect();
         let mut workers: Vec<NodeId> = nodes.iter().copied().cycle().take(threads).collect();
@@ -327,7 +327,7 @@ impl Simulator<'_> {
     }
 }
 
-/// What the paper says of a machine beside the bars' figures, and what is predicted of that.
+/// Statements of the paper about a machine besides the bars, and the predictions for them.
 fn said(machine: &str, bars: &[Bar]) -> Vec<String> {
     let published = Published::li_2013();
     let statements = published.statements.iter().filter(|it| it.machine == machine);
@@ -344,7 +344,7 @@ fn said(machine: &str, bars: &[Bar]) -> Vec<String> {
     words.chain(scalings).chain(limits).collect()
 }
 
-/// A bar beside what is said of it: near is within a fifth.
+/// A bar next to the paper's statement: near is within a fifth.
 fn compared(said: &Statement, bar: &Bar) -> String {
     let Statement { order, moved, gbps, origin, .. } = said;
     let (words, agrees) = match said.says {

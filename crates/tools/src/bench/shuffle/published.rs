@@ -74,7 +74,7 @@ pub(super) struct Scaling {
     pub(super) origin: String,
 }
 
-/// A bar of figure 6 whose height is told in words.
+/// A bar of figure 6 whose height is given in words.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Statement {
@@ -86,7 +86,7 @@ pub(super) struct Statement {
     pub(super) origin: String,
 }
 
-/// How a bar is said to stand to a figure.
+/// Stated relation of a bar to a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Says {
@@ -96,7 +96,7 @@ pub(super) enum Says {
     Below,
 }
 
-/// What was run.
+/// The variant that was run.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Workload {
@@ -127,7 +127,7 @@ impl Published {
 }
 
 impl Calibration {
-    /// As the simulation takes it.
+    /// The figures as input of the simulation.
     pub(super) fn observed(&self) -> Observed {
         Observed {
             link_raw: self.link_raw,

@@ -1,4 +1,4 @@
-//! What shuffles are measured against: the same workers reading, and copying, what they hold.
+//! References for shuffles: the same workers read, and copy, their own data.
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +13,16 @@ use atoll_runtime::{TaskContext, WorkerId};
 /// Integers that are read as four streams at a time.
 const BLOCK: usize = 32 << 10;
 
-/// Workers, what they hold, and room for a copy of it.
+/// Workers, their data, and room for a copy of it.
 pub(super) struct References {
     context: Context,
     integers: Integers,
-    /// Of each worker; none where nothing is to be copied.
+    /// Copy buffers of the workers; None if nothing is to be copied.
     rooms: Option<Arc<Vec<Mutex<NodeBuffer>>>>,
 }
 
 impl References {
-    /// Takes room for copies where they are asked for.
+    /// Allocates room for copies if they are requested.
     pub(super) fn new(context: &Context, integers: &Integers, copies: bool) -> Result<Self> {
         let rooms = match copies {
             false => None,
@@ -39,7 +39,7 @@ impl References {
         Ok(Self { context: context.clone(), integers: integers.clone(), rooms })
     }
 
-    /// GB/s of each worker reading what it holds, which is the most that any shuffle can do.
+    /// GB/s of each worker reading its own data, an upper bound for any shuffle.
     pub(super) fn read(&self) -> Result<f64> {
         let integers = self.integers.clone();
         self.timed(move |worker| _ = black_box(sum(integers.held(worker))))

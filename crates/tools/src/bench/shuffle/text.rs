@@ -32,7 +32,7 @@ fn line(row: &PlanRow) -> String {
     )
 }
 
-/// A prediction, with what was published.
+/// A prediction with the published figures.
 pub(super) fn prediction(it: &Prediction) -> String {
     let mut text = format!("{}\n", it.title());
     it.notes.iter().for_each(|note| text.push_str(&format!("{note}\n")));
@@ -47,7 +47,7 @@ pub(super) fn prediction(it: &Prediction) -> String {
     text.push_str(&scaling(it));
     text.push_str(&aggregation(it));
     if !it.said.is_empty() {
-        text.push_str("\nWhat the paper says besides\n");
+        text.push_str("\nOther statements of the paper\n");
         it.said.iter().for_each(|said| text.push_str(&format!("  {said}\n")));
     }
     text

@@ -34,7 +34,7 @@ pub(super) enum CoordinationName {
 }
 
 impl ShuffleArgs {
-    /// Every combination of what was asked for.
+    /// Every combination of the requested values.
     pub(super) fn shuffles(&self) -> Vec<Shuffle> {
         let orders = all(&self.order).map(|name| match name {
             OrderName::Naive => Order::Naive,
@@ -61,7 +61,7 @@ impl ShuffleArgs {
     }
 }
 
-/// What was asked for, once each; everything where nothing was.
+/// The requested values without duplicates; all values if none was requested.
 fn all<T: ValueEnum + PartialEq + Copy + 'static>(asked: &[T]) -> impl Iterator<Item = T> {
     let asked = asked.to_vec();
     let is_asked = move |name: &T| asked.is_empty() || asked.contains(name);

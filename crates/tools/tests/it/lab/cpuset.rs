@@ -1,9 +1,9 @@
-//! A cpuset that hides nodes: what is allowed bounds everything, and what the kernel refuses is told.
+//! A cpuset that hides nodes: the allowed cpus and nodes bound everything, and refusals of the kernel are reported.
 
 use super::guest::{FOUR_NODES, by_node};
 
 #[test]
-fn a_cpuset_that_hides_nodes_bounds_topo_and_run_and_its_refusals_are_told() {
+fn a_cpuset_bounds_topo_and_run_and_refusals_are_reported() {
     let Some(printed) = FOUR_NODES.printed() else { return };
     let machine = printed.json("topo");
     let nodes = machine["nodes"].as_array().expect("nodes");

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::guest::{Printed, TURN, lab, obstacle, scripts};
 
-/// The scan, compiled here; none, and said so, where there is no compiler.
+/// The scan, compiled here; reports a skip and returns None without a compiler.
 fn compiled(directory: &std::path::Path) -> Option<PathBuf> {
     let program = directory.join("scan");
     let include = scripts().join("../../../marker/include");
@@ -30,7 +30,7 @@ fn compiled(directory: &std::path::Path) -> Option<PathBuf> {
     }
 }
 
-/// What the script printed, and what was counted.
+/// Output of the script, and the counts.
 fn counted() -> Option<(Printed, Value)> {
     let agent = env!("CARGO_BIN_EXE_atoll-tools");
     let plugin = std::path::Path::new(agent).with_file_name("libatoll_plugin.so");
@@ -58,7 +58,7 @@ fn counted() -> Option<(Printed, Value)> {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
     let record = std::fs::read_to_string(&record).expect("a record");
-    Some((Printed::of(out.into_owned()), serde_json::from_str(&record).expect("a JSON document")))
+    Some((Printed::new(out.into_owned()), serde_json::from_str(&record).expect("a JSON document")))
 }
 
 /// Lines of the buffer that cpus of other nodes loaded, and all of them.
@@ -112,7 +112,7 @@ fn a_scan_ends_on_the_node_of_its_data_and_its_remote_accesses_and_migrations_fa
     let shared: Vec<_> = one("shared").iter().map(|cpus| set(cpus)).collect();
     assert!(nodes(&shared[0]).is_disjoint(&nodes(&shared[1])), "two targets: {shared:?}");
     let alone = set(&one("alone")[0]);
-    // Which cores it keeps meanwhile is the mode's affair: it gives one back where others serve better.
+    // Which cores it keeps is up to the mode: it gives one back if others serve better.
     let reached = !nodes(&alone).is_disjoint(&nodes(&shared[0]));
     assert!(alone.len() > shared[1].len() && reached, "{shared:?}, {alone}");
     assert_eq!(one("returned")[0], "0-15");

@@ -101,7 +101,7 @@ impl FlagDraw {
     }
 }
 
-/// What a tool did with a line: the code and what the program showed.
+/// The outcome of a tool for a line: exit code and output of the program.
 type Ended = (String, String);
 
 /// Runs all lines in a guest; by line and tool.
@@ -129,7 +129,7 @@ fn compared(lines: &[String]) -> BTreeMap<(usize, String), Ended> {
         let mut words = line.strip_prefix("flags ")?.splitn(4, ' ').map(str::to_owned);
         let key = (words.next()?.parse().ok()?, words.next()?);
         let code = words.next()?;
-        // numactl says on its standard output what it does not understand.
+        // numactl reports unknown options on its standard output.
         let shown = words.next().filter(|shown| shown.starts_with("cpus="));
         Some((key, (code, shown.unwrap_or_default())))
     });
@@ -161,7 +161,7 @@ fn random_flags_mean_to_run_what_they_mean_to_numactl() {
         let of = |tool: &str| &ended[&(number, tool.to_owned())];
         let (theirs, ours) = (of("numactl"), of("run"));
         let is_same = match theirs.1.is_empty() {
-            // Refused: the codes differ, as ours tell why.
+            // Refused: the codes differ, as ours show why.
             true => ours.1.is_empty() && theirs.0 != "0" && ours.0 != "0",
             false => ours == theirs,
         };

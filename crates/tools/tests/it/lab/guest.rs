@@ -13,8 +13,7 @@ pub(crate) static TURN: Mutex<()> = Mutex::new(());
 
 /// Where the scripts are.
 pub(super) fn scripts() -> PathBuf {
-    let crate_root =
-        std::env::var("CARGO_MANIFEST_DIR").expect("cargo tells the crate's directory");
+    let crate_root = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets the crate's directory");
     PathBuf::from(crate_root).join("tests/lab")
 }
 
@@ -25,19 +24,19 @@ pub(super) fn lab(arguments: &[&str]) -> Command {
     command
 }
 
-/// Why no guest can be booted here; none when one can.
+/// Why no guest can be booted here; None if one can.
 pub(super) fn obstacle() -> Option<String> {
     let output = lab(&["setup", "--dry-run"]).output().expect("the binary starts");
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     (!output.status.success()).then_some(words)
 }
 
-/// What a script printed: its lines by their first word, the rest split at blanks into at most
+/// Output of a script: its lines by their first word, the rest split at blanks into at most
 /// `fields` pieces.
 pub(super) struct Printed(String);
 
 impl Printed {
-    pub(super) fn of(text: String) -> Self {
+    pub(super) fn new(text: String) -> Self {
         Self(text)
     }
 
@@ -56,7 +55,7 @@ impl Printed {
 }
 
 /// Boots a machine that ships, has this program write one JSON document there while its regions are
-/// counted, and gives both the document and the record; none, and said so, where nothing can be
+/// counted, and returns the document and the record; reports a skip and returns None if nothing can be
 /// counted.
 pub(super) fn counted(machine: &str, flags: &[&str], command: &[&str]) -> Option<(Value, Value)> {
     let plugin = Path::new(env!("CARGO_BIN_EXE_atoll-tools")).with_file_name("libatoll_plugin.so");
@@ -129,7 +128,7 @@ pub(super) static UNEVEN: Guest = Guest {
 };
 
 impl Guest {
-    /// What its scripts printed; none, and said so, where no guest can be booted.
+    /// Output of its scripts; reports a skip and returns None if no guest can be booted.
     pub(super) fn printed(&self) -> Option<&Printed> {
         match self
             .run

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::guest::counted;
 
-/// One cpu a node; last-level caches of 480 KiB beside pieces of 4 MiB, so that little is left of one
+/// One cpu a node; last-level caches of 480 KiB next to pieces of 4 MiB, so that little is left of one
 /// step for the next.
 const FLAGS: [&str; 6] = ["--cpus", "1", "--cache-divisor", "64", "--balancing", "off"];
 const COMMAND: [&str; 14] = [
@@ -27,7 +27,7 @@ const COMMAND: [&str; 14] = [
 /// Bytes of a piece: a sixteenth.
 const PIECE: u64 = 4 << 20;
 
-/// What was counted in the steps of a shuffle.
+/// Counts of the steps of a shuffle.
 fn steps<'a>(document: &Value, record: &'a Value, order: &str, moved: &str) -> Vec<&'a Value> {
     let rows = document["details"]["rows"].as_array().expect("rows");
     let row = rows.iter().find(|row| row["order"] == order && row["moved"] == moved);
@@ -58,7 +58,7 @@ fn links(traffic: &Value) -> Vec<u64> {
     links.iter().flat_map(both).map(|bytes| bytes.expect("bytes")).collect()
 }
 
-/// Whether it is so many bytes, but for what else the threads do.
+/// Whether it is about this many bytes; the threads do little else.
 #[track_caller]
 fn assert_about(found: u64, expected: u64, what: &str) {
     assert!(found.abs_diff(expected) <= PIECE / 5, "{what}: {found}, not about {expected}");

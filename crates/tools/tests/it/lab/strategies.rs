@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::guest::{EIGHT_NODES, FOUR_NODES, Printed, UNEVEN, by_node};
 
-/// What a program is expected to have: (strategy, instance, cpus, nodes that hold its pages alike).
+/// The placement expected of a program: (strategy, instance, cpus, nodes that hold its pages alike).
 type Expected = (&'static str, u32, &'static str, &'static [u32]);
 
 /// Pages of the program's 8 MiB.
@@ -34,7 +34,7 @@ fn strategies_hold_on_a_fully_connected_machine_of_four_nodes() {
         ("preferred(1)", 0, "0-7", &[1]),
         ("membind", 0, "0-1", &[1]),
         ("physcpubind", 0, "0", &[0]),
-        // One instance has the first node's cpus unless told otherwise.
+        // One instance has the first node's cpus unless set otherwise.
         ("interleave-two", 0, "0-1", &[0, 1]),
         ("preferred-many", 0, "0-1", &[1]),
     ];
@@ -106,7 +106,7 @@ fn check(printed: &Printed, expected: &[Expected]) {
         assert_eq!(held[2], *cpus, "cpus of {strategy} {instance}");
         assert_alike(held[3], nodes, &format!("{strategy} {instance}"));
     }
-    where_tells_what_the_kernel_tells(printed);
+    where_agrees_with_the_kernel(printed);
 }
 
 #[track_caller]
@@ -146,15 +146,15 @@ fn are_free(printed: &Printed, cpus: &str) {
 /// `where` and the kernel's own numa_maps agree for every program on every node to the last page but
 /// those that come and go with reading it.
 #[track_caller]
-fn where_tells_what_the_kernel_tells(printed: &Printed) {
+fn where_agrees_with_the_kernel(printed: &Printed) {
     const SLACK: u64 = 64 << 10;
     let maps = printed.lines("maps", 3);
-    let told = printed.lines("where", 3);
-    assert_eq!(maps.len(), told.len());
-    assert!(told.len() > 10);
-    for (maps, told) in maps.iter().zip(&told) {
-        assert_eq!(maps[..2], told[..2]);
-        let document: Value = serde_json::from_str(told[2]).expect("one JSON document");
+    let shown = printed.lines("where", 3);
+    assert_eq!(maps.len(), shown.len());
+    assert!(shown.len() > 10);
+    for (maps, shown) in maps.iter().zip(&shown) {
+        assert_eq!(maps[..2], shown[..2]);
+        let document: Value = serde_json::from_str(shown[2]).expect("one JSON document");
         for (node, bytes) in by_node(maps[2]) {
             let nodes = document["nodes"].as_array().expect("a list of nodes");
             let row = nodes.iter().find(|row| row["node"] == node).expect("a row for each node");

@@ -3,7 +3,7 @@
 use super::guest::EIGHT_NODES;
 
 #[test]
-fn the_declared_machine_is_what_kernel_and_topo_tell_in_the_guest() {
+fn kernel_and_topo_in_the_guest_show_the_declared_machine() {
     let Some(printed) = EIGHT_NODES.printed() else { return };
     let machine = printed.json("topo");
     // The fast clock, which the kernel does not watch and give up: every reading of another takes the
@@ -25,9 +25,9 @@ fn the_declared_machine_is_what_kernel_and_topo_tell_in_the_guest() {
         let node: usize = line[0].parse().unwrap();
         assert_eq!(line[1], line[0], "cpu i on node i");
         assert_eq!(line[2], published[node]);
-        let told = machine["distances"]["matrix"][node].as_array().expect("a row of distances");
-        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
-        assert_eq!(told.join(","), published[node]);
+        let shown = machine["distances"]["matrix"][node].as_array().expect("a row of distances");
+        let shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
+        assert_eq!(shown.join(","), published[node]);
     }
     assert_eq!(machine["sources"]["distances"], "discovered");
 }

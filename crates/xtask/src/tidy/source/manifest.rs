@@ -23,7 +23,7 @@ pub(crate) struct ManifestEntry {
     pub(crate) value: String,
     /// Line it starts at, from 1.
     pub(crate) line: usize,
-    /// Whether a comment stands on its lines, or directly above it (headings `# ---` are none).
+    /// Whether a comment stands on its lines, or directly above it (headings `# ---` do not count).
     pub(crate) has_comment: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Rust sources with comments and literals told apart from code, so that a rule about calls does not
+//! Rust sources with comments and literals separated from code, so that a rule about calls does not
 //! fire on a sentence. Every text keeps its length and its lines: what does not count is blank.
 
 use std::ops::Range;
@@ -51,7 +51,7 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Places where `pattern` stands and is neither the tail nor, when it ends in a letter, the head of
+/// Places where `pattern` occurs and is neither the tail nor, when it ends in a letter, the head of
 /// a longer name.
 pub(crate) fn find_words(text: &str, pattern: &str) -> Vec<usize> {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
@@ -200,7 +200,7 @@ fn quoted_len(text: &[u8], quote: u8) -> usize {
     at.min(text.len())
 }
 
-/// Length of a character literal's inside, or none when the quote starts a lifetime.
+/// Length of a character literal's inside, or None if the quote starts a lifetime.
 fn char_len(text: &[u8]) -> Option<usize> {
     if text.first() == Some(&b'\\') {
         return Some(quoted_len(text, b'\''));

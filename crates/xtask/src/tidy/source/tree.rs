@@ -26,7 +26,7 @@ pub struct File {
     pub path: String,
     /// Size in bytes.
     pub size: u64,
-    /// Its text; none for binary files and for those above 1 MiB.
+    /// Its text; None for binary files and for those above 1 MiB.
     pub text: Option<String>,
 }
 
@@ -111,14 +111,14 @@ impl File {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Whether all of it is test code by where it stands.
+    /// Whether its path makes all of it test code.
     pub(crate) fn is_test(&self) -> bool {
         self.path.contains("/tests/") || self.name() == "tests.rs"
     }
 }
 
 impl SourceTree {
-    /// The Rust sources with comments and literals told apart from code.
+    /// The Rust sources with comments and literals separated from code.
     pub(crate) fn rust_code(&self) -> impl Iterator<Item = (&File, RustCode)> {
         self.rust_files().map(|(file, text)| (file, RustCode::parse(text)))
     }

@@ -1,30 +1,30 @@
-//! Numbers as the digits that a template asks for.
+//! The digits of a number that a template requests.
 
 use super::{Has, NumberTemplate};
 
-/// A number to be written.
+/// A number to write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Number<'a> {
     /// An integer or a decimal as plain digits: `-12.50`.
     Exact(&'a str),
-    /// A float, and how many digits it has for sure.
+    /// A float, and its number of significant digits.
     Float(f64, usize),
 }
 
-/// What is written of a number.
+/// The parts of the output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Digits {
     pub(super) is_negative: bool,
-    /// Without a sign: `12.50`, or `#` for each digit where the template has too few.
+    /// Without a sign: `12.50`, or `#` for each digit if the template has too few.
     pub(super) text: String,
     /// Digits of the template before the point that the number does not fill.
     pub(super) blanks: usize,
-    /// Digits of the template before the point, and behind it, as far as the number has so many.
+    /// Digits of the template before and after the point, as far as the number has them.
     pub(super) before: usize,
     pub(super) behind: usize,
 }
 
-/// The digits of a float that are sure.
+/// Returns the significant digits of a float.
 pub(super) const DOUBLE_DIGITS: usize = 15;
 pub(super) const SINGLE_DIGITS: usize = 6;
 
@@ -48,7 +48,7 @@ impl Number<'_> {
         Digits { is_negative, text, blanks, before, behind }
     }
 
-    /// As `EEEE` has it: ` 1.23e+04`.
+    /// In the form of `EEEE`: ` 1.23e+04`.
     pub(super) fn scientific(self, template: &NumberTemplate) -> String {
         let places = template.behind;
         let text = match self {
@@ -71,7 +71,7 @@ impl Number<'_> {
     }
 }
 
-/// The float with so many digits behind the point as it has for sure, and how many these are.
+/// Formats a float with all of its significant fraction digits; also returns their number.
 fn float(value: f64, sure: usize, template: &NumberTemplate) -> (String, usize) {
     let shift = i32::try_from(template.shift).unwrap_or(i32::MAX);
     let value = if template.has.any(Has::SHIFT) { value * 10f64.powi(shift) } else { value };
@@ -80,7 +80,7 @@ fn float(value: f64, sure: usize, template: &NumberTemplate) -> (String, usize) 
     (c_fixed(value, behind), behind)
 }
 
-/// A float as C writes it, with these words where it is not finite.
+/// Formats a float like C, with these words if it is not finite.
 fn c_fixed(value: f64, behind: usize) -> String {
     if value.is_nan() {
         "NaN".to_owned()
@@ -91,7 +91,7 @@ fn c_fixed(value: f64, behind: usize) -> String {
     }
 }
 
-/// A number times a power of ten, rounded to so many digits behind the point; halves go away from zero.
+/// Multiplies by a power of ten and rounds to this many fraction digits, half away from zero.
 pub(super) fn rounded(text: &str, shift: usize, behind: usize) -> String {
     let (sign, text) = text.strip_prefix('-').map_or(("", text), |text| ("-", text));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -117,7 +117,7 @@ pub(super) fn rounded(text: &str, shift: usize, behind: usize) -> String {
     }
 }
 
-/// Adds one to the last digit; whether a one goes before the first.
+/// Adds one to the last digit; returns whether a leading one must be added.
 fn count_up(digits: &mut [u8]) -> bool {
     for digit in digits.iter_mut().rev() {
         if *digit < b'9' {
@@ -140,13 +140,13 @@ fn exact_scientific(text: &str, places: usize) -> String {
     let scaled = format!("{}.{}", &digits[first..=first], &digits[first + 1..]);
     let mantissa = rounded(&scaled, 0, places);
     match mantissa.strip_prefix("10") {
-        // It was rounded up to the next power.
+        // Rounding reached the next power of ten.
         Some(rest) => c_exponent(&format!("{sign}1{rest}e{}", exponent + 1)),
         None => c_exponent(&format!("{sign}{mantissa}e{exponent}")),
     }
 }
 
-/// The exponent as C writes it, with a sign and two digits.
+/// Formats an exponent like C, with a sign and two digits.
 fn c_exponent(text: &str) -> String {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |it| ('-', it));

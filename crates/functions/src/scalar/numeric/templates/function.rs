@@ -16,12 +16,12 @@ use super::write::write;
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes};
 
-/// Whether `to_char` writes such a value by a template of numbers.
+/// Whether `to_char` formats such a value with a number template.
 pub(in crate::scalar) fn is_number(data_type: &DataType) -> bool {
     data_type.is_numeric()
 }
 
-/// Numbers as texts.
+/// Formats numbers.
 pub(in crate::scalar) fn written(
     name: &'static str,
     mut args: ScalarFunctionArgs,
@@ -30,14 +30,14 @@ pub(in crate::scalar) fn written(
     let given = args.args[0].data_type();
     let is_float = given.is_floating();
     let sure = if given == DataType::Float64 { DOUBLE_DIGITS } else { SINGLE_DIGITS };
-    // Digits of integers and decimals are all kept.
+    // Integers and decimals keep all digits.
     let to = if is_float { DataType::Float64 } else { DataType::Utf8 };
     for (at, to) in [to, DataType::Utf8].into_iter().enumerate() {
         args.args[at] = args.args[at].cast_to(&to, None)?;
         args.arg_fields[at] = Arc::new(Field::new(args.arg_fields[at].name(), to, true));
     }
     let call = Call::new(name, args, rows)?;
-    let templates = Templates::of(&call)?;
+    let templates = Templates::try_from_call(&call)?;
     call.texts(|row, out| {
         let number = match is_float {
             true => Number::Float(call.arrays[0].as_primitive::<Float64Type>().value(row), sure),
@@ -48,13 +48,13 @@ pub(in crate::scalar) fn written(
     })
 }
 
-/// The template of a call, which is mostly the same in all rows.
+/// The template of a call, which usually is the same in all rows.
 struct Templates<'a> {
     first: Option<(&'a str, NumberTemplate)>,
 }
 
 impl<'a> Templates<'a> {
-    fn of(call: &'a Call) -> Result<Self> {
+    fn try_from_call(call: &'a Call) -> Result<Self> {
         let is_there = call.rows > 0 && call.arrays[1].is_valid(0);
         let first = is_there.then(|| call.text(1).value(0));
         let parsed = first.map(|text| parse(call, text).map(|template| (text, template)));
@@ -80,7 +80,7 @@ fn parse(call: &Call, text: &str) -> Result<NumberTemplate> {
         .or_else(|why| call.fails(format_args!("the template '{text}' cannot be used: {why}")))
 }
 
-/// Digits behind the point of a template.
+/// Returns the number of fraction digits of a template.
 fn number_type(_: &[DataType], constants: &[Option<&ScalarValue>]) -> Result<DataType> {
     let template = match constants.get(1).copied().flatten() {
         Some(template) => template.try_as_str().flatten().unwrap_or_default(),
@@ -96,14 +96,14 @@ fn number_type(_: &[DataType], constants: &[Option<&ScalarValue>]) -> Result<Dat
 }
 
 fn to_number(call: &Call) -> Result<ArrayRef> {
-    let templates = Templates::of(call)?;
+    let templates = Templates::try_from_call(call)?;
     call.primitives::<Decimal128Type>(|row| {
         let text = call.text(0).value(row);
         if call.text(1).value(row).is_empty() {
             return Ok(None);
         }
         let digits = templates.with(call, row, |template| {
-            // What stands behind V are places behind the point.
+            // Digits after V count as fraction digits.
             read(template, text).map(|digits| rounded(&digits, template.behind, 0))
         })?;
         let digits = digits.or_else(|why| call.fails_as("22P02", why))?;
@@ -120,8 +120,8 @@ pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[Entry {
     name: "to_number",
     aliases: &[],
     arguments: "text, template",
-    about: "A text as a decimal, by a template of PostgreSQL such as '9,999.99', which is a constant; it has as many \
-            digits behind the point as the template.",
+    about: "A text as a decimal, by a template of PostgreSQL such as '9,999.99', a constant that also \
+            determines the number of fraction digits.",
     example: "to_number('1,234.5-', '9,999.9S') = -1234.5",
     takes: &[Arguments::Are(&[Takes::Text, Takes::Text])],
     gives: number_type,

@@ -1,11 +1,11 @@
-//! PostgreSQL's templates of numbers: `to_char(1234.5, '9,999.99')`, `to_number('1,234.50', '9,999.99')`.
+//! PostgreSQL's number templates: `to_char(1234.5, '9,999.99')`, `to_number('1,234.50', '9,999.99')`.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `digits` | numbers as the digits that a template asks for |
-//! | `function` | `to_number`, and numbers of `to_char` |
-//! | `read` | texts to numbers (`formatting.c`, `NUM_numpart_from_char`) |
-//! | `write` | numbers to texts (`NUM_numpart_to_char`) |
+//! | `digits` | the digits of a number that a template requests |
+//! | `function` | `to_number`, and `to_char` for numbers |
+//! | `read` | text to numbers (`formatting.c`, `NUM_numpart_from_char`) |
+//! | `write` | numbers to text (`NUM_numpart_to_char`) |
 //!
 //! Signs and separators are those of PostgreSQL's locale C: `L` is a blank, `D` a point, `G` a comma.
 
@@ -18,7 +18,7 @@ mod write;
 
 pub(in crate::scalar) use function::{ENTRIES, is_number, written};
 
-/// What a pattern stands for.
+/// The meaning of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     Comma,
@@ -37,17 +37,17 @@ enum Pattern {
         small: bool,
     },
     SignHere,
-    /// `S`: a sign at the number.
+    /// `S`: a sign next to the number.
     Sign,
     Ordinal {
         small: bool,
     },
     Shift,
-    /// One that PostgreSQL knows and does nothing for.
+    /// A pattern that PostgreSQL accepts and ignores.
     Nothing,
 }
 
-/// The patterns; of those that begin alike, the longer first.
+/// The patterns; of those with a common prefix, the longer first.
 const PATTERNS: [(&str, Pattern); 20] = [
     (",", Pattern::Comma),
     (".", Pattern::Point),
@@ -72,8 +72,8 @@ const PATTERNS: [(&str, Pattern); 20] = [
 ];
 
 impl Pattern {
-    /// The pattern that a template begins with, and its length.
-    fn of(template: &str) -> Option<(Self, usize)> {
+    /// Returns the pattern at the beginning of a template, and its length.
+    fn parse_prefix(template: &str) -> Option<(Self, usize)> {
         PATTERNS.iter().find_map(|(text, pattern)| {
             let is_large = template.starts_with(text);
             let is_small = template.starts_with(&text.to_lowercase());
@@ -87,40 +87,40 @@ impl Pattern {
     }
 }
 
-/// A piece of a template.
+/// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     Pattern(Pattern),
     Literal(char),
 }
 
-/// Where `S` stands.
+/// The position of `S`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SignPlace {
     Before,
     Behind,
 }
 
-/// A template.
+/// A parsed template.
 #[derive(Clone, Debug, Default)]
 struct NumberTemplate {
     pieces: Vec<Piece>,
-    /// Which patterns are there.
+    /// The flags of its patterns.
     has: Has,
-    /// Digits before the point, and behind it.
+    /// Digits before and after the point.
     before: usize,
     behind: usize,
-    /// Digits behind `V`.
+    /// Digits after `V`.
     shift: usize,
     sign: Option<SignPlace>,
     /// Digits before `S`.
     before_sign: usize,
-    /// Which digit the first `0` before the point is, from 0, and how many there are up to the last `0`.
+    /// The index of the first `0` before the point, and the number of digits up to the last `0`.
     zero_start: usize,
     zero_end: usize,
 }
 
-/// The patterns that a template has, as far as they are about all of it.
+/// Pattern flags that apply to the whole template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Has(u16);
 
@@ -147,14 +147,14 @@ impl Has {
 }
 
 impl NumberTemplate {
-    /// The template of a text.
+    /// Parses a template.
     ///
     /// # Errors
-    /// For patterns that do not go together, in PostgreSQL's words.
+    /// For conflicting patterns, in PostgreSQL's words.
     fn parse(text: &str) -> Result<Self, String> {
         let (mut template, mut rest) = (Self::default(), text);
         while !rest.is_empty() {
-            match Pattern::of(rest) {
+            match Pattern::parse_prefix(rest) {
                 Some((pattern, len)) => {
                     template.add(pattern)?;
                     template.pieces.push(Piece::Pattern(pattern));
@@ -166,7 +166,7 @@ impl NumberTemplate {
         Ok(template)
     }
 
-    /// Reads a character, or a text between double quotes; what follows.
+    /// Reads a character, or a text between double quotes; returns the rest.
     fn literal<'a>(&mut self, template: &'a str) -> &'a str {
         let mut chars = template.chars();
         let Some(first) = chars.next() else { return "" };

@@ -1,11 +1,11 @@
-//! Texts to numbers, as leniently as PostgreSQL reads them (`NUM_numpart_from_char`).
+//! Text to numbers, as leniently as in PostgreSQL (`NUM_numpart_from_char`).
 
 use super::{Has, NumberTemplate, Pattern, Piece};
 
-/// The number of a text as plain digits: `-12.5`.
+/// Parses a number and returns plain digits: `-12.5`.
 ///
 /// # Errors
-/// For templates that are for writing only, and where no digit is found.
+/// For templates that only support output, and if there is no digit.
 pub(super) fn read(template: &NumberTemplate, text: &str) -> Result<String, String> {
     for (pattern, name) in [(Has::EXPONENT, "EEEE"), (Has::ROMAN, "RN")] {
         if template.has.any(pattern) {
@@ -31,7 +31,7 @@ pub(super) fn read(template: &NumberTemplate, text: &str) -> Result<String, Stri
     reader.finish(text)
 }
 
-/// What is read of a text.
+/// State of reading a text.
 struct Reader<'a> {
     template: &'a NumberTemplate,
     rest: &'a [char],
@@ -56,7 +56,7 @@ impl Reader<'_> {
         self.rest = self.rest.get(1..).unwrap_or_default();
     }
 
-    /// Skips so many characters that mean nothing in a number.
+    /// Skips this many insignificant characters.
     fn skip_other(&mut self, count: usize) {
         for _ in 0..count {
             if self.next().is_some_and(|next| !"0123456789.,+-".contains(next)) {
@@ -107,7 +107,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A place for a digit, or for the point.
+    /// Reads a digit or the point.
     fn digit(&mut self, is_digit: bool) {
         if self.next() == Some(' ') {
             self.skip();
@@ -119,7 +119,7 @@ impl Reader<'_> {
         let mut is_read = false;
         if next.is_ascii_digit() {
             if self.has_point && self.behind == self.template.behind {
-                // PostgreSQL passes over one that is too many.
+                // PostgreSQL skips an excess point.
                 self.skip();
                 return;
             }
@@ -147,7 +147,7 @@ impl Reader<'_> {
         self.skip();
     }
 
-    /// A sign behind what was read last, which is still the next character.
+    /// Reads a sign after the last digit, which is still the next character.
     fn sign_behind(&mut self, is_read: bool) {
         if self.has(Has::SIGN) {
             let sign = self.rest.get(1).copied().filter(|next| matches!(next, '-' | '+'));

@@ -1,4 +1,4 @@
-//! Templates beside the answers of PostgreSQL 15.
+//! Templates checked against PostgreSQL 15.
 
 use super::NumberTemplate;
 use super::digits::{DOUBLE_DIGITS, Number, SINGLE_DIGITS, rounded};

@@ -16,29 +16,29 @@ pub(super) fn write(template: &NumberTemplate, number: Number<'_>, out: &mut Str
     } else {
         Writer::new(template, number.digits(template)).write(out);
     }
-    // The digits of a float may end before those of the template, and numerals have no sign: there PostgreSQL ends.
+    // A float may have fewer digits than the template, and numerals have no sign: PostgreSQL stops there.
     if let Some(end) = out[start..].find('\0') {
         out.truncate(start + end);
     }
 }
 
-/// Where the text of a number has got to.
+/// State of writing a number.
 struct Writer<'a> {
     template: &'a NumberTemplate,
     digits: Digits,
     has_brackets: bool,
     sign: Option<SignPlace>,
-    /// Whether the sign is written, or none is to be.
+    /// Whether the sign is written, or not needed.
     is_signed: bool,
-    /// The last digit that is not a zero behind the point, or the point, where `FM` leaves out what follows.
+    /// The last character to write with `FM`: the last nonzero fraction digit, or the point.
     last_relevant: Option<usize>,
-    /// At which place the number ends.
+    /// The position at which the number ends.
     end: usize,
-    /// Which place for a digit or the point comes next.
+    /// The next position for a digit or the point.
     place: usize,
-    /// Which byte of the digits comes next.
+    /// The next byte of the digits.
     at: usize,
-    /// Whether a digit was written last.
+    /// Whether the last character written was a digit.
     is_within: bool,
 }
 
@@ -52,12 +52,12 @@ impl<'a> Writer<'a> {
             true => has(Has::MINUS),
             false => is_positive && has(Has::FILL) && !has(Has::SIGN),
         };
-        // The places behind V count as well, as they do in PostgreSQL.
+        // Like PostgreSQL, counts the positions after V.
         let is_last = !(has(Has::PLUS) || has(Has::MINUS)) && digits.before == template.before_sign;
         if sign == Some(SignPlace::Before) && is_last {
             sign = Some(SignPlace::Behind);
         }
-        // The sign takes a place where the number leaves none free; the last place is one before the end.
+        // The sign needs a position unless the number leaves one free; the last position is one before the end.
         let end = digits.behind
             + digits.before
             + usize::from(!is_signed || digits.blanks > 0)
@@ -136,7 +136,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A place for a digit or the point.
+    /// Writes a digit or the point.
     fn digit(&mut self, is_zero: bool, out: &mut String) {
         self.is_within = false;
         self.sign_before(out);
@@ -154,7 +154,7 @@ impl<'a> Writer<'a> {
         self.place += 1;
     }
 
-    /// Whether a zero stands before the point that the template does not ask for.
+    /// Whether a zero precedes the point without a `0` in the template.
     fn is_zero_before_point(&self) -> bool {
         !self.has(Has::ZERO)
             && self.at == 0
@@ -197,7 +197,7 @@ impl<'a> Writer<'a> {
                 out.push('.');
             }
         } else if self.last_relevant.is_some_and(|last| self.at > last) && !is_zero {
-            // Left out.
+            // Omitted.
         } else if self.is_zero_before_point() {
             if !self.has(Has::FILL) {
                 out.push(' ');
@@ -226,7 +226,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Where the relevant digits end, where FM cuts the zeros behind the point.
+/// Returns where the relevant digits end, if FM cuts trailing fraction zeros.
 fn last_relevant(template: &NumberTemplate, digits: &Digits) -> Option<usize> {
     if !template.has.any(Has::FILL) || !template.has.any(Has::POINT) {
         return None;
@@ -241,7 +241,7 @@ fn last_relevant(template: &NumberTemplate, digits: &Digits) -> Option<usize> {
     }
 }
 
-/// What follows a number that counts: `ST`.
+/// Returns the ordinal suffix of a number: `ST`.
 fn ordinal_of(digits: &str) -> &'static str {
     let mut last = digits.chars().rev();
     match (last.next(), last.next()) {
@@ -253,7 +253,7 @@ fn ordinal_of(digits: &str) -> &'static str {
     }
 }
 
-/// A number in Roman numerals; where there are none, as many `#` as the longest has letters.
+/// Formats a number in Roman numerals; outside of their range, as many `#` as the longest has letters.
 fn roman(number: Option<i64>) -> String {
     const NUMERALS: [(i64, &str); 13] = [
         (1000, "M"),

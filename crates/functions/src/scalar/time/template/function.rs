@@ -29,12 +29,12 @@ use crate::temporal::{Endless, Moments, cast_moments};
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
-/// The one that writes.
+/// Returns the function that writes.
 const TO_CHAR: &str = "to_char";
 
 const TO_TIMESTAMP: &str = "to_timestamp";
 
-/// Names with what is said of them.
+/// Names with their documentation.
 const FUNCTIONS: [(&str, &str, &str, &str); 3] = [
     (
         TO_CHAR,
@@ -59,8 +59,8 @@ const FUNCTIONS: [(&str, &str, &str, &str); 3] = [
     ),
 ];
 
-/// Puts the functions in the place of DataFusion's, which know formats with a `%` only, and give others back as
-/// the result.
+/// Replaces DataFusion's functions, which only support formats with a `%` and return other formats
+/// unchanged.
 pub(crate) fn register(context: &SessionContext) {
     let state = context.state();
     for (name, arguments, about, example) in FUNCTIONS {
@@ -72,12 +72,12 @@ pub(crate) fn register(context: &SessionContext) {
     }
 }
 
-/// A function of DataFusion that takes templates too.
+/// A DataFusion function that also takes templates.
 #[derive(Debug, Clone)]
 struct Templated {
     name: &'static str,
     inner: Arc<ScalarUDF>,
-    /// The signature of one that takes more than DataFusion's.
+    /// The signature, if it accepts more than DataFusion's.
     own: Option<Signature>,
     listing: Arc<Listing>,
 }
@@ -138,7 +138,7 @@ impl ScalarUDFImpl for Templated {
             && matches!(args.arg_fields, [seconds] if *seconds.data_type() == DataType::Float64);
         let field = self.inner.return_field_from_args(args)?;
         match field.data_type() {
-            // Years before 1677 and after 2262 are known too.
+            // Supports years before 1677 and after 2262.
             DataType::Timestamp(_, zone) if is_template || is_of_seconds => {
                 let wide = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
                 Ok(Arc::new(field.as_ref().clone().with_data_type(wide)))
@@ -190,10 +190,10 @@ fn has_no_specifier(format: &str) -> bool {
     !format.contains('%')
 }
 
-/// Whether a format has no `%`.
+/// Whether a format is a template, without a `%`.
 ///
 /// # Errors
-/// Where some have one, and others do not.
+/// If only some of the formats contain a `%`.
 fn is_template(formats: &ColumnarValue) -> Result<bool> {
     match formats {
         ColumnarValue::Scalar(scalar) => {
@@ -217,8 +217,7 @@ fn is_template(formats: &ColumnarValue) -> Result<bool> {
     }
 }
 
-/// The call with its arguments as these types.
-/// An argument as one of a type; dates and timestamps that are endless stay so.
+/// Casts an argument to a type; infinite dates and timestamps stay infinite.
 fn argument(value: &ColumnarValue, to: &DataType) -> Result<ColumnarValue> {
     let is_moment = |of: &DataType| matches!(of, DataType::Date32 | DataType::Timestamp(..));
     if !is_moment(&value.data_type()) || !is_moment(to) {
@@ -270,7 +269,7 @@ fn written(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<
     let kept = (rows > 0 && call.arrays[1].is_valid(0))
         .then(|| (templates.value(0), items(templates.value(0))));
     call.texts(|row, out| {
-        // What is endless has no parts to write: NULL, as in PostgreSQL.
+        // Infinite values have no parts to write: NULL, as in PostgreSQL.
         let (Ok(micros), Ok(utc)) = (local.at(row), utc.at(row)) else { return Ok(false) };
         let offset = (micros - utc) / MICROS_OF_MINUTE;
         let moment = Moment { micros, zone: zone.as_deref(), offset };
@@ -282,7 +281,7 @@ fn written(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<
     })
 }
 
-/// The instants that are so many seconds after 1970.
+/// Converts seconds since 1970 to instants.
 fn moments_of_seconds(args: ScalarFunctionArgs) -> Result<ColumnarValue> {
     let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
     let rows = if is_constant { 1 } else { args.number_rows };
@@ -359,7 +358,7 @@ fn parsed(name: &'static str, args: ScalarFunctionArgs, rows: usize) -> Result<A
         });
     }
     let mut wall = call.plain::<TimestampMicrosecondType>(|row| moment(row).map(Some))?;
-    // What says its distance from UTC does not hang on the session's zone.
+    // A text with a UTC offset does not depend on the session's zone.
     let has_zone =
         |template: &str| ["TZH", "tzh", "TZM", "tzm"].iter().any(|it| template.contains(it));
     if templates.iter().flatten().any(has_zone) {

@@ -1,10 +1,10 @@
 //! Templates of PostgreSQL's `to_char`, `to_date` and `to_timestamp`: `YYYY-MM-DD HH24:MI:SS`.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `function` | the three functions: templates here, formats with a `%` by DataFusion's functions of these names |
-//! | `read` | texts to moments, as leniently as PostgreSQL 15 reads them (`formatting.c`, `DCH_from_char`) |
-//! | `write` | moments to texts (`DCH_to_char`) |
+//! | `function` | the three functions: templates here, formats with a `%` by DataFusion's functions of the same name |
+//! | `read` | texts to timestamps, as leniently as in PostgreSQL 15 (`formatting.c`, `DCH_from_char`) |
+//! | `write` | timestamps to texts (`DCH_to_char`) |
 
 mod function;
 mod read;
@@ -14,7 +14,7 @@ mod write;
 
 pub(in crate::scalar) use function::register;
 
-/// What a pattern stands for.
+/// The meaning of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::scalar) enum Field {
     /// AD or BC, or with points.
@@ -27,18 +27,18 @@ pub(in crate::scalar) enum Field {
     DayOfYear,
     IsoDayOfYear,
     DayOfMonth,
-    /// From 1 for Sunday.
+    /// 1 is Sunday.
     Weekday,
-    /// From 1 for Monday.
+    /// 1 is Monday.
     IsoWeekday,
-    /// So many digits of the second's fraction.
+    /// This many digits of the fraction of a second.
     Fraction(usize),
-    /// The text is read without leniency.
+    /// The rest of the text must match exactly.
     Exact,
     Hour,
     HalfDayHour,
     IsoWeek,
-    /// The last so many digits of the year of ISO 8601.
+    /// The last digits of the ISO 8601 year.
     IsoYear(usize),
     JulianDay,
     Minute,
@@ -46,7 +46,7 @@ pub(in crate::scalar) enum Field {
     MonthName,
     MonthAbbreviation,
     RomanMonth,
-    /// The distance from UTC.
+    /// The UTC offset.
     Offset,
     Quarter,
     SecondOfDay,
@@ -56,14 +56,14 @@ pub(in crate::scalar) enum Field {
     Zone,
     WeekOfMonth,
     WeekOfYear,
-    /// The year with a comma behind its thousands.
+    /// The year with a comma after its thousands.
     CommaYear,
-    /// The last so many digits of the year.
+    /// The last digits of the year.
     Year(usize),
 }
 
 impl Field {
-    /// Whether it begins with a digit.
+    /// Whether its text begins with a digit.
     fn is_number(self) -> bool {
         !matches!(
             self,
@@ -82,18 +82,18 @@ impl Field {
     }
 }
 
-/// How the letters of a pattern, and so of what it stands for, are written.
+/// The case of a pattern, and so of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::scalar) enum Letters {
     Large,
-    /// The first one large.
+    /// Only the first letter in upper case.
     Title,
     Small,
 }
 
 impl Letters {
-    /// A text, whose first letter is large, in these letters.
-    fn of(self, text: &str) -> String {
+    /// Applies the case to a text, whose first letter is in upper case.
+    fn apply(self, text: &str) -> String {
         match self {
             Self::Large => text.to_uppercase(),
             Self::Title => text.to_owned(),
@@ -102,21 +102,21 @@ impl Letters {
     }
 }
 
-/// A piece of a template.
+/// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::scalar) enum Item {
     Field {
         field: Field,
         letters: Letters,
-        /// Letters of the pattern.
+        /// The case of the pattern.
         len: usize,
-        /// Whether blanks and zeros before and behind it are left out: `FM`.
+        /// Whether to omit leading and trailing blanks and zeros: `FM`.
         is_bare: bool,
-        /// Whether `th` follows, in which letters.
+        /// Whether `th` follows, and in which case.
         ordinal: Option<Letters>,
     },
     Space(char),
-    /// A sign other than a letter or a digit.
+    /// A character other than a letter or a digit.
     Separator(char),
     Literal(char),
 }
@@ -126,7 +126,7 @@ const ERA_POINTS: [&str; 2] = ["A.D.", "B.C."];
 const HALF_DAY: [&str; 2] = ["AM", "PM"];
 const HALF_DAY_POINTS: [&str; 2] = ["A.M.", "P.M."];
 
-/// The patterns; of those that begin alike, the longer first.
+/// The patterns; of those with a common prefix, the longer first.
 const PATTERNS: &[(&str, Field)] = &[
     ("A.D.", Field::Era(&ERA_POINTS)),
     ("A.M.", Field::HalfDay(&HALF_DAY_POINTS)),
@@ -184,7 +184,7 @@ const PATTERNS: &[(&str, Field)] = &[
     ("Y", Field::Year(1)),
 ];
 
-/// The pieces of a template.
+/// Parses a template.
 pub(in crate::scalar) fn items(template: &str) -> Vec<Item> {
     let mut items = Vec::new();
     let mut rest = template;
@@ -213,7 +213,7 @@ fn prefix<'a>(text: &'a str, prefixes: &[&str]) -> Option<&'a str> {
     prefixes.iter().find_map(|prefix| text.strip_prefix(prefix))
 }
 
-/// The pattern that a template begins with, and its length.
+/// Returns the pattern at the beginning of a template, and its length.
 fn pattern(template: &str) -> Option<(Field, Letters, usize)> {
     let start = |text: &str| template.get(..text.len()).map(str::to_owned);
     PATTERNS.iter().find_map(|(text, field)| {
@@ -269,7 +269,7 @@ fn is_blank(letter: char) -> bool {
     letter.is_ascii_whitespace() || letter == '\u{b}'
 }
 
-/// From I on.
+/// From January on.
 const ROMAN: [&str; 12] =
     ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
@@ -290,7 +290,7 @@ mod item_tests {
     }
 
     #[test]
-    fn patterns_literals_and_marks_are_told_apart() {
+    fn patterns_literals_and_marks_are_distinguished() {
         assert_eq!(shown("YYYY-mm"), ["Year(4) Large", "'-'", "Month Small"]);
         assert_eq!(shown("FMMonth DDth"), ["FM MonthName Title", "' '", "DayOfMonth Large Small"]);
         assert_eq!(shown("\"D\\\"D\"D"), ["'D'", "'\"'", "'D'", "Weekday Large"]);

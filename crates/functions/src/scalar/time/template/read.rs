@@ -1,4 +1,4 @@
-//! Texts as moments.
+//! Text to timestamps.
 
 use super::{Field, Item, ROMAN, is_blank, is_separator};
 use crate::temporal::civil::{
@@ -9,18 +9,18 @@ use crate::temporal::civil::{
 /// The day 1970-01-01 as a Julian day.
 const JULIAN_EPOCH: i64 = 2_440_588;
 
-/// What a text said of a moment, of which nothing is 0, as in PostgreSQL.
+/// The fields read from a text; as in PostgreSQL, missing ones are 0.
 #[derive(Debug, Default)]
 struct Parts {
     year: i64,
-    /// Digits that the year was asked for with.
+    /// Number of digits of the year's pattern.
     year_digits: usize,
     century: i64,
     is_before: bool,
     month: i64,
     day: i64,
     day_of_year: i64,
-    /// From 1 for Sunday.
+    /// 1 is Sunday.
     weekday: i64,
     week: i64,
     week_of_month: i64,
@@ -35,14 +35,14 @@ struct Parts {
     zone_sign: i64,
     zone_hour: i64,
     zone_minute: i64,
-    /// Whether the fields are those of ISO 8601's weeks; none before the first that tells.
+    /// Whether the fields are of the ISO 8601 week calendar; None before the first field that decides.
     is_iso: Option<bool>,
 }
 
-/// The moment, in microseconds since 1970, that a text is by a template.
+/// Parses a timestamp, in microseconds since 1970, by a template.
 ///
 /// # Errors
-/// What of the text is wrong.
+/// A message that says what is wrong with the text.
 pub(super) fn read(items: &[Item], text: &str) -> Result<i64, String> {
     let mut reader =
         Reader { text, rest: text, skipped: 0, is_exact: false, parts: Parts::default() };
@@ -57,11 +57,11 @@ pub(super) fn read(items: &[Item], text: &str) -> Result<i64, String> {
 
 struct Reader<'a> {
     text: &'a str,
-    /// What of it is not read yet.
+    /// The unread rest of the text.
     rest: &'a str,
-    /// Blanks that were skipped and that the template does not have.
+    /// Skipped blanks that are not in the template.
     skipped: i64,
-    /// Whether the text has to have what the template has: behind `FX`.
+    /// Whether the text must match the template exactly: after `FX`.
     is_exact: bool,
     parts: Parts,
 }
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
                 let slurps = *is_bare || ordinal.is_some() || !is_digit(next);
                 self.field(*field, *len, slurps)?;
                 if ordinal.is_some() {
-                    // Whatever two letters stand there.
+                    // Any two characters.
                     self.skip();
                     self.skip();
                 }
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
                 set(&mut parts.month, named(&mut self.rest, &abbreviated(&MONTHS))? + 1)
             }
             Field::RomanMonth => {
-                // Longer ones first, of which others are the beginning.
+                // Longer names first, because shorter ones may be their prefixes.
                 let mut names: Vec<(usize, &str)> = ROMAN.into_iter().enumerate().collect();
                 names.sort_by_key(|(_, name)| std::cmp::Reverse(name.len()));
                 let texts: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
             Field::IsoWeekday => set(&mut parts.weekday, number(1)?.0 % 7 + 1),
             Field::WeekOfYear | Field::IsoWeek => set(&mut parts.week, number(2)?.0),
             Field::WeekOfMonth => set(&mut parts.week_of_month, number(1)?.0),
-            // In which day of a quarter a moment is cannot be told.
+            // A quarter does not determine a day.
             Field::Quarter => number(1).map(drop),
             Field::Century => set(&mut parts.century, number(2)?.0),
             Field::JulianDay => set(&mut parts.julian, number(1)?.0),
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses fields of the calendar beside those of ISO 8601's weeks.
+    /// Rejects calendar fields mixed with ISO 8601 week fields.
     fn heed_convention(&mut self, field: Field) -> Result<(), String> {
         let is_iso = match field {
             Field::IsoYear(_) | Field::IsoWeek | Field::IsoDayOfYear | Field::IsoWeekday => true,
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a digit may come next in the text.
+/// Whether the next character may be a digit.
 fn is_digit(next: Option<&Item>) -> bool {
     match next {
         Some(Item::Field { field, .. }) => field.is_number(),
@@ -256,7 +256,7 @@ fn set(part: &mut i64, value: i64) -> Result<(), String> {
     }
 }
 
-/// A number, and how many characters it took: of exactly `len` digits, or of all that are there.
+/// Reads a number of exactly `len` digits, or of all digits; returns it and its length.
 fn self_number(
     rest: &mut &str,
     len: usize,
@@ -306,7 +306,7 @@ fn abbreviated(names: &[&'static str]) -> Vec<&'static str> {
     names.iter().map(|name| &name[..3]).collect()
 }
 
-/// Which of these names the text begins with, in any letters.
+/// Finds which of these names the text begins with, ignoring case.
 fn named(rest: &mut &str, names: &[&str]) -> Result<i64, String> {
     for (at, name) in names.iter().enumerate() {
         if rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
@@ -318,7 +318,7 @@ fn named(rest: &mut &str, names: &[&str]) -> Result<i64, String> {
     Err(format!("'{word}' is not one of {}", names.join(", ")))
 }
 
-/// A year of fewer than four digits, as the one near 2020.
+/// Expands a year of fewer than four digits to the one nearest to 2020.
 fn near_2020(year: i64) -> i64 {
     year + match year {
         ..70 => 2000,
@@ -401,7 +401,7 @@ impl Parts {
         if self.week != 0 && is_iso {
             let fourth = Civil::checked(year, 1, 4).ok_or_else(wrong)?.days();
             let monday = fourth - (iso_weekday(fourth) - 1);
-            // Sunday is 1, and the last day of a week.
+            // Sunday is 1, but the last day of an ISO week.
             let of_week = if self.weekday > 1 { self.weekday - 2 } else { 6 };
             let of_week = if self.weekday == 0 { 0 } else { of_week };
             of_julian = Some(monday + (self.week - 1) * 7 + of_week);

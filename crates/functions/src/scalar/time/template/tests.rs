@@ -1,4 +1,4 @@
-//! Templates beside the answers of PostgreSQL 15.
+//! Templates checked against PostgreSQL 15.
 
 use super::items;
 use super::read::read;
@@ -10,7 +10,7 @@ fn written(micros: i64, template: &str) -> String {
     out
 }
 
-/// A moment as PostgreSQL writes it.
+/// A timestamp as PostgreSQL writes it.
 fn shown(micros: i64) -> String {
     written(micros, "YYYY-MM-DD HH24:MI:SS.US BC")
 }
@@ -154,7 +154,7 @@ fn texts_are_read_as_postgresql_reads_them() {
 }
 
 #[test]
-fn zones_are_told_where_there_is_one() {
+fn zones_are_written_for_timestamps_that_have_one() {
     let micros = 1_709_643_849_000_000;
     let mut out = String::new();
     let moment = Moment { micros, zone: Some("Asia/Kolkata"), offset: 330 };

@@ -1,4 +1,4 @@
-//! Moments as texts.
+//! Timestamps to text.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use crate::temporal::civil::{
     split, weekday,
 };
 
-/// A moment of the wall clock, and where the clock hangs.
+/// A local time and its zone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment<'a> {
     /// Microseconds since 1970.
     pub(super) micros: i64,
-    /// The name of its zone; none for a moment without one.
+    /// The name of its zone; None without a zone.
     pub(super) zone: Option<&'a str>,
     /// Minutes east of Greenwich.
     pub(super) offset: i64,
@@ -22,7 +22,7 @@ pub(super) struct Moment<'a> {
 /// The day 1970-01-01 as a Julian day.
 const JULIAN_EPOCH: i64 = 2_440_588;
 
-/// Writes a moment by the pieces of a template.
+/// Writes a timestamp by the parts of a template.
 pub(super) fn write(items: &[Item], moment: Moment<'_>, out: &mut String) {
     for item in items {
         match *item {
@@ -33,15 +33,15 @@ pub(super) fn write(items: &[Item], moment: Moment<'_>, out: &mut String) {
                 let text = of_field(field, letters, is_bare, &moment);
                 out.push_str(&text);
                 if let (Some(ordinal), true) = (ordinal, field.is_number()) {
-                    out.push_str(&ordinal.of(suffix(&text)));
+                    out.push_str(&ordinal.apply(suffix(&text)));
                 }
             }
         }
     }
 }
 
-/// Writes months, days and microseconds of an interval by the pieces of a template; false where a piece is of moments
-/// only.
+/// Writes months, days and microseconds of an interval by the parts of a template; returns false if a part only applies
+/// to timestamps.
 pub(super) fn write_interval(items: &[Item], parts: (i64, i64, i64), out: &mut String) -> bool {
     for item in items {
         match *item {
@@ -54,7 +54,7 @@ pub(super) fn write_interval(items: &[Item], parts: (i64, i64, i64), out: &mut S
                 let text = format!("{value:0width$}");
                 out.push_str(&text);
                 if let Some(ordinal) = ordinal {
-                    out.push_str(&ordinal.of(suffix(&text)));
+                    out.push_str(&ordinal.apply(suffix(&text)));
                 }
             }
         }
@@ -62,7 +62,7 @@ pub(super) fn write_interval(items: &[Item], parts: (i64, i64, i64), out: &mut S
     true
 }
 
-/// The number that a field of an interval is, and its digits.
+/// Returns the number in an interval's field, and its width.
 fn of_interval(field: Field, (months, days, micros): (i64, i64, i64)) -> Option<(i64, usize)> {
     let hours = micros / MICROS_OF_HOUR;
     Some(match field {
@@ -81,7 +81,7 @@ fn of_interval(field: Field, (months, days, micros): (i64, i64, i64)) -> Option<
     })
 }
 
-/// What makes a number the name of a place: `1st`.
+/// Returns the ordinal suffix of a number: `1st`.
 fn suffix(number: &str) -> &'static str {
     let digits = number.as_bytes();
     let is_teen = digits.len() > 1 && digits[digits.len() - 2] == b'1';
@@ -103,12 +103,12 @@ fn of_field(field: Field, letters: Letters, is_bare: bool, moment: &Moment<'_>) 
     };
     let name = |name: &str, width: usize| {
         let width = if is_bare { 0 } else { width };
-        format!("{:width$}", letters.of(name))
+        format!("{:width$}", letters.apply(name))
     };
     let (month, day_name) = (MONTHS[civil.month as usize - 1], WEEKDAYS[weekday(days) as usize]);
     match field {
-        Field::Era(names) => letters.of(names[usize::from(civil.year <= 0)]),
-        Field::HalfDay(names) => letters.of(names[usize::from(hour >= 12)]),
+        Field::Era(names) => letters.apply(names[usize::from(civil.year <= 0)]),
+        Field::HalfDay(names) => letters.apply(names[usize::from(hour >= 12)]),
         Field::Century => number(century(civil.year), 2),
         Field::DayName => name(day_name, 9),
         Field::DayAbbreviation => name(&day_name[..3], 0),
@@ -148,7 +148,7 @@ fn of_field(field: Field, letters: Letters, is_bare: bool, moment: &Moment<'_>) 
         Field::Second => number(of_day % MICROS_OF_MINUTE / MICROS_OF_SECOND, 2),
         Field::ZoneHour => format!("{}{:02}", sign(moment.offset), moment.offset.abs() / 60),
         Field::ZoneMinute => format!("{:02}", moment.offset.abs() % 60),
-        Field::Zone => letters.of(moment.zone.unwrap_or_default()),
+        Field::Zone => letters.apply(moment.zone.unwrap_or_default()),
         Field::WeekOfMonth => number((civil.day - 1) / 7 + 1, 1),
         Field::WeekOfYear => number((civil.day_of_year() - 1) / 7 + 1, 2),
         Field::CommaYear => {
@@ -163,12 +163,12 @@ fn sign(offset: i64) -> char {
     if offset < 0 { '-' } else { '+' }
 }
 
-/// A year as people count it: the year before 1 is 1 BC.
+/// Converts a year to the usual count: the year before 1 is 1 BC.
 fn counted(year: i64) -> i64 {
     if year <= 0 { 1 - year } else { year }
 }
 
-/// The last digits of a year; all of them where four are asked for.
+/// Returns the last digits of a year, or all of them for a pattern of four digits.
 fn year(year: i64, digits: usize, is_bare: bool) -> String {
     let year = counted(year);
     let year = if digits < 4 { year % 10_i64.pow(digits as u32) } else { year };
@@ -177,6 +177,6 @@ fn year(year: i64, digits: usize, is_bare: bool) -> String {
 }
 
 fn century(year: i64) -> i64 {
-    // Of the years before 1, PostgreSQL counts from 1 BC back.
+    // Before the year 1, PostgreSQL counts back from 1 BC.
     if year > 0 { (year - 1) / 100 + 1 } else { year / 100 - 1 }
 }
