@@ -78,7 +78,7 @@ mod tests {
             ("real", Arc::new(Float32Array::from(vec![0.1, 0.0]))),
         ];
         let batch = RecordBatch::try_from_iter(columns).expect("a batch");
-        let (kinds, rows) = of(&[batch.clone(), batch.slice(0, 1)]).expect("texts");
+        let (kinds, rows) = from_batches(&[batch.clone(), batch.slice(0, 1)]).expect("texts");
         assert_eq!(kinds, [Kind::Decimal, Kind::Float, Kind::Text, Kind::Text, Kind::Float]);
         assert_eq!(rows.len(), 3);
         assert_eq!(rows[0][0].as_deref(), Some("-12.50"));
@@ -92,6 +92,6 @@ mod tests {
 
     #[test]
     fn no_batch_is_no_row() {
-        assert_eq!(of(&[]).expect("nothing"), (vec![], vec![]));
+        assert_eq!(from_batches(&[]).expect("nothing"), (vec![], vec![]));
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, bench_in};
 
-const PARTITION: [&str; 6] = ["partition", "--rows", "3000", "--runs", "6"];
+const PARTITION: [&str; 5] = ["partition", "--rows", "3000", "--runs", "6"];
 
 /// A result of `bench partition` in a file, its times multiplied.
 fn result(home: &Path, name: &str, factor: f64) {

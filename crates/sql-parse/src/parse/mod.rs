@@ -10,7 +10,6 @@
 //! name: `clauses` goes over the tree once, with a file for each part of it.
 
 mod clauses;
-mod concurrently;
 mod copy;
 mod delegate;
 mod depth;
@@ -49,7 +48,6 @@ pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let mut tokens =
         Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
     postgres::shorten(&mut tokens);
-    concurrently::remove(&mut tokens);
     standard::rewrite(&mut tokens)?;
     crate::dialect::refuse_statement(&tokens)?;
     depth::check_set_operations(&tokens)?;

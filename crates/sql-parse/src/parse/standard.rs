@@ -2,6 +2,11 @@
 //!
 //! ```text
 //! CREATE UNLOGGED TABLE t …            CREATE TABLE t …: there is one kind of table
+//! DROP INDEX CONCURRENTLY i            DROP INDEX i: it takes no time
+//! WITH r AS [NOT] MATERIALIZED (…)     WITH r AS (…)
+//! trim(both from x)                    trim(both ' ' from x)
+//! COMMENT ON TABLE t IS $t$…$t$        COMMENT ON TABLE t IS '…'
+//! ALTER VIEW v RENAME TO w             ALTER TABLE v RENAME TO w
 //! FETCH FIRST (1 + 1) ROWS ONLY        LIMIT (1 + 1)
 //! EXPLAIN (FORMAT JSON) SELECT 1       EXPLAIN (FORMAT pgjson) SELECT 1
 //! UNIQUE NULLS DISTINCT                UNIQUE; with NOT it is refused
@@ -41,14 +46,23 @@ const TYPES: [&str; 20] = [
 
 /// Rewrites the tokens of a statement.
 pub(super) fn rewrite(tokens: &mut [TokenWithSpan]) -> Result<()> {
+    let first = next(tokens, 0);
+    let is_comment = first.is_some_and(|first| is_keyword(tokens, first, Keyword::COMMENT));
     for at in 0..tokens.len() {
         match &mut tokens[at].token {
             Token::NationalStringLiteral(text) => {
                 tokens[at].token = Token::SingleQuotedString(std::mem::take(text));
             }
+            Token::DollarQuotedString(text) if is_comment => {
+                tokens[at].token = Token::SingleQuotedString(std::mem::take(&mut text.value));
+            }
             Token::Word(word) => match (word.keyword, word.quote_style) {
                 (Keyword::UNLOGGED, None) => unlogged(tokens, at),
                 (Keyword::FETCH, None) => fetch(tokens, at),
+                (Keyword::CONCURRENTLY, None) => concurrently(tokens, at),
+                (Keyword::MATERIALIZED, None) => materialized(tokens, at),
+                (Keyword::BOTH | Keyword::LEADING | Keyword::TRAILING, None) => trim(tokens, at),
+                (Keyword::RENAME, None) => renamed_view(tokens),
                 (Keyword::NULLS, None) => nulls(tokens, at)?,
                 (Keyword::FORMAT, None) => explained(tokens, at),
                 (_, Some('"')) => type_name(tokens, at),
@@ -64,6 +78,44 @@ fn unlogged(tokens: &mut [TokenWithSpan], at: usize) {
     let is_table = next(tokens, at + 1).is_some_and(|at| is_keyword(tokens, at, Keyword::TABLE));
     if is_table && follows(tokens, at, Keyword::CREATE) {
         blank(tokens, at);
+    }
+}
+
+fn concurrently(tokens: &mut [TokenWithSpan], at: usize) {
+    let first = next(tokens, 0);
+    let drops = first.is_some_and(|first| is_keyword(tokens, first, Keyword::DROP));
+    if drops && follows(tokens, at, Keyword::INDEX) {
+        blank(tokens, at);
+    }
+}
+
+/// Queries in WITH are planned where they are read, and volatile ones are computed once, in either case.
+fn materialized(tokens: &mut [TokenWithSpan], at: usize) {
+    let opens = next(tokens, at + 1).is_some_and(|at| tokens[at].token == Token::LParen);
+    let not = tokens[..at].iter().rposition(|token| !is_blank(&token.token));
+    let not = not.filter(|not| is_keyword(tokens, *not, Keyword::NOT));
+    if opens && follows(tokens, not.unwrap_or(at), Keyword::AS) {
+        blank(tokens, at);
+        not.into_iter().for_each(|not| blank(tokens, not));
+    }
+}
+
+/// The characters that are trimmed by default.
+fn trim(tokens: &mut [TokenWithSpan], at: usize) {
+    let is_from = next(tokens, at + 1).is_some_and(|from| is_keyword(tokens, from, Keyword::FROM));
+    let open = tokens[..at].iter().rposition(|token| !is_blank(&token.token));
+    let open = open.filter(|open| tokens[*open].token == Token::LParen);
+    if is_from && open.is_some_and(|open| follows(tokens, open, Keyword::TRIM)) {
+        // A blank comes after a word.
+        tokens[at + 1].token = Token::SingleQuotedString(" ".to_owned());
+    }
+}
+
+fn renamed_view(tokens: &mut [TokenWithSpan]) {
+    let alter = next(tokens, 0).filter(|at| is_keyword(tokens, *at, Keyword::ALTER));
+    let view = alter.and_then(|alter| next(tokens, alter + 1));
+    if let Some(view) = view.filter(|at| is_keyword(tokens, *at, Keyword::VIEW)) {
+        tokens[view].token = Token::make_keyword("TABLE");
     }
 }
 
@@ -187,6 +239,17 @@ mod tests {
             ("a INT UNIQUE NULLS DISTINCT", "a INT UNIQUE"),
             ("ORDER BY a NULLS FIRST", "ORDER BY a NULLS FIRST"),
             ("N'x' || 'y'", "'x' || 'y'"),
+            ("DROP INDEX CONCURRENTLY i", "DROP INDEX i"),
+            ("CREATE INDEX CONCURRENTLY i", "CREATE INDEX CONCURRENTLY i"),
+            ("WITH a AS MATERIALIZED (x), b AS NOT MATERIALIZED (y)", "WITH a AS (x), b AS (y)"),
+            ("SELECT a AS materialized FROM t", "SELECT a AS materialized FROM t"),
+            (
+                "trim(both from x) || trim(leading 'a' from y)",
+                "trim(both' 'from x) || trim(leading 'a' from y)",
+            ),
+            ("COMMENT ON TABLE t IS $t$it's$t$", "COMMENT ON TABLE t IS 'it''s'"),
+            ("SELECT $t$it's$t$", "SELECT $t$it's$t$"),
+            ("ALTER VIEW v RENAME TO w", "ALTER TABLE v RENAME TO w"),
             ("a::\"int4\", CAST(a AS \"text\")", "a::int4, CAST(a AS text)"),
             ("SELECT \"text\" AS \"Text\"", "SELECT \"text\" AS \"Text\""),
         ] {

@@ -134,7 +134,7 @@ fn prepared_selections_find_all_rows_with_a_key() {
     let runtime = session.runtime().clone();
     let sql = "SELECT id, b, a + $1 FROM t WHERE a = $1";
     let prepared = runtime.block_on(session.prepare(sql)).expect(sql);
-    let mut executed = |value: Option<i32>| {
+    let executed = |value: Option<i32>| {
         let rows = runtime.block_on(async {
             let result = prepared.execute(&[ScalarValue::Int32(value)]).await.expect("it runs");
             result.collect().await.expect("it ends")

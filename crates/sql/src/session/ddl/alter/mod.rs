@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atoll_store::SequenceId;
-use atoll_store::database::CatalogChange;
+use atoll_store::database::{CatalogChange, Relation};
 use atoll_store::table::{TableChange, TableDefinition, Unique, is_indexable};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{
     ResolvedTableReference, Result, TableReference, exec_err, internal_err, plan_err,
 };
 use datafusion::execution::TaskContext;
+use datafusion::logical_expr::TableType;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
@@ -59,6 +60,16 @@ impl Session {
                 false => stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at)),
             };
         };
+        if let [AlterTableOperation::RenameTable { table_name }] = &alter.operations[..]
+            && is_renamed(planner, &at)
+        {
+            let to = new_name(planner, &at, table_name)?;
+            let tag =
+                if found.table_type() == TableType::View { "ALTER VIEW" } else { "ALTER TABLE" };
+            let (from, to) = (relation_name(&at), relation_name(&to));
+            planner.define(CatalogChange::Rename { from, to }).await?;
+            return Ok(tag.into());
+        }
         let Some(table) = found.downcast_ref::<PlacedTable>() else {
             return stated_err!(
                 WRONG_OBJECT_TYPE,
@@ -66,12 +77,6 @@ impl Session {
                 plain(&at)
             );
         };
-        if let [AlterTableOperation::RenameTable { table_name }] = &alter.operations[..] {
-            let to = new_name(planner, &at, table_name)?;
-            let (from, to) = (relation_name(&at), relation_name(&to));
-            planner.define(CatalogChange::Rename { from, to }).await?;
-            return Ok("ALTER TABLE".into());
-        }
         planner.lock_table(table).await?;
         // The current state, now that no one else changes it.
         let planner = &self.planner(&planner.transaction, true).await?;
@@ -290,6 +295,12 @@ async fn number_rows(
     parsed_expr(&format!("(CAST(row_number() OVER () AS BIGINT) - 1) * ({increment}) + ({start})"))
 }
 
+/// Whether a relation can be renamed: a table or view of the store.
+fn is_renamed(planner: &StatementPlanner, at: &ResolvedTableReference) -> bool {
+    let version = planner.names.stored_version();
+    matches!(version.relation(&relation_name(at)), Some(Relation::Table(_) | Relation::View(_)))
+}
+
 async fn set_definition(
     planner: &StatementPlanner,
     table: &PlacedTable,
@@ -301,7 +312,7 @@ async fn set_definition(
 
 fn check(alter: &AlterTable) -> Result<()> {
     let has_others = alter.location.is_some() || alter.on_cluster.is_some();
-    if has_others || alter.table_type.is_some() || alter.only {
+    if has_others || alter.table_type.is_some() {
         return plan_err!(
             "ALTER TABLE takes a name and ADD COLUMN, DROP COLUMN, RENAME COLUMN, ALTER COLUMN, ADD or DROP \
              CONSTRAINT, or RENAME TO"
