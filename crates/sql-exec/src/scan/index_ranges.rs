@@ -28,7 +28,7 @@ pub(super) fn indexed_rows(
     let mut max = candidates_max(version.rows());
     for (at, index) in version.definition().indexes.iter().enumerate() {
         let ranges = index_ranges(version, index, conjuncts)?;
-        let Some(ranges) = ranges.filter(|ranges| ranges.len() <= RANGES_MAX) else { continue };
+        let Some(ranges) = ranges else { continue };
         let found = ranges.iter().flat_map(|(low, high)| version.rows_between(at, *low, *high));
         let mut rows: Vec<RowId> = found.take(max + 1).collect();
         if rows.len() <= max {
@@ -62,7 +62,7 @@ fn index_ranges(
     if index.keys.len() == 1 {
         return Ok(Some(first));
     }
-    let second = ranges(1)?;
+    let second = ranges(1)?.filter(|second| first.len() * second.len() <= RANGES_MAX);
     let both = first.iter().flat_map(|(low, high)| match &second {
         Some(second) if low[0] == high[0] => {
             second.iter().map(|range| ([low[0], range.0[0]], [low[0], range.1[0]])).collect()
@@ -82,6 +82,7 @@ fn column_ranges(
     let mut interval: Option<WordRange> = None;
     for limit in limits {
         let (low, high) = match limit {
+            Limit::Points(values) if values.len() > RANGES_MAX => continue,
             Limit::Points(values) => {
                 let points = values.iter().map(|value| words(value).map(|words| (words, words)));
                 return points.collect::<Result<_>>().map(Some);

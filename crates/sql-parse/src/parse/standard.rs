@@ -247,7 +247,7 @@ mod tests {
                 "trim(both from x) || trim(leading 'a' from y)",
                 "trim(both' 'from x) || trim(leading 'a' from y)",
             ),
-            ("COMMENT ON TABLE t IS $t$it's$t$", "COMMENT ON TABLE t IS 'it''s'"),
+            ("COMMENT ON TABLE t IS $t$it's$t$", "COMMENT ON TABLE t IS 'it's'"),
             ("SELECT $t$it's$t$", "SELECT $t$it's$t$"),
             ("ALTER VIEW v RENAME TO w", "ALTER TABLE v RENAME TO w"),
             ("a::\"int4\", CAST(a AS \"text\")", "a::int4, CAST(a AS text)"),

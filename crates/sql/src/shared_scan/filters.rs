@@ -41,14 +41,14 @@ pub(super) enum BoundFilter {
 }
 
 impl ColumnFilter {
-    /// The column that has to be equal to a value, or one of some values.
-    pub(super) fn equated(&self) -> Option<usize> {
-        let is_equality = match &self.kind {
-            FilterKind::Compare(op, _) => *op == Operator::Eq,
+    /// The column of a filter by which an ordered index finds rows: an equality, a list or a range.
+    pub(super) fn ranged(&self) -> Option<usize> {
+        let is_ranged = match &self.kind {
+            FilterKind::Compare(op, _) => *op != Operator::NotEq,
             FilterKind::In { negated, .. } => !negated,
-            _ => false,
+            FilterKind::Like(_) | FilterKind::Null(_) => false,
         };
-        is_equality.then_some(self.column)
+        is_ranged.then_some(self.column)
     }
 
     /// The filter; `None` if it is not on exactly one column. `value` compiles an expression that reads no column.

@@ -98,7 +98,7 @@ pub(crate) fn sharing(
                 return Ok(Some(reason));
             }
             Some(compared) if is_indexed(&compared, table.definition()) => {
-                return Ok(Some(format!("no: an index finds the rows of {filter}")));
+                return Ok(Some(format!("no: an index has the column of {filter}")));
             }
             Some(_) => {}
         }
@@ -330,11 +330,11 @@ fn column_filters(
     Ok(filters.filter(|filters| !filters.iter().any(|filter| is_indexed(filter, definition))))
 }
 
-/// Whether an index finds the rows that pass a filter sooner than a scan.
+/// Whether an index may find the rows that pass a filter sooner than a scan: the statement is planned, which counts them.
 fn is_indexed(filter: &ColumnFilter, definition: &TableDefinition) -> bool {
     let mut indexes = definition.indexes.iter();
-    let equated = filter.equated();
-    equated.is_some() && indexes.any(|index| equated == index.keys.first().map(|key| key.column))
+    let ranged = filter.ranged();
+    ranged.is_some() && indexes.any(|index| ranged == index.keys.first().map(|key| key.column))
 }
 
 /// The select list over rows followed by the parameters.

@@ -123,7 +123,7 @@ mod tests {
             assert_eq!(place.read(number, || Ok(())).expect("read"), bytes);
         }
         let error = place.write(4, b"thirteen bytes").unwrap_err().to_string();
-        assert!(error.contains("12 at most"), "{error}");
+        assert!(error.contains("the limit is 12"), "{error}");
         let gone = place.read(4, || anyhow::bail!("it is gone")).unwrap_err().to_string();
         assert_eq!(gone, "it is gone");
     }

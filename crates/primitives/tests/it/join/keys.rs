@@ -124,7 +124,7 @@ fn mismatched_columns_are_refused_with_advice() {
         (input(std::slice::from_ref(&numbers)), input(std::slice::from_ref(&texts)));
     assert!(refused(&context, &number, &text).to_string().contains("cast"));
     let both = input(&[numbers.clone(), texts]);
-    assert!(refused(&context, &number, &both).to_string().contains("as many"));
+    assert!(refused(&context, &number, &both).to_string().contains("the same number"));
     let beyond = JoinInput { on: vec![9], ..number.clone() };
     assert!(refused(&context, &beyond, &beyond).to_string().contains("position 9"));
     let none = JoinInput { on: vec![], ..number.clone() };

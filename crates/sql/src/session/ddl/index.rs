@@ -60,14 +60,13 @@ impl Session {
             Some(name) => Some(index_name(planner, name, &at)?),
             None => None,
         };
-        if let Some(name) = &wanted
-            && create.if_not_exists
-            && is_taken(&planner.names.stored_version(), &at.schema, name)
-        {
-            return Ok(with_notices(TAG, &[there("relation", name)]));
-        }
         let (planner, table) = self.locked(planner, &at).await?;
         let mut definition = TableDefinition::clone(table.definition());
+        let version = planner.names.stored_version();
+        let is_taken = |name: &String| is_taken(&version, &at.schema, name);
+        if let Some(name) = wanted.as_ref().filter(|name| create.if_not_exists && is_taken(name)) {
+            return Ok(with_notices(TAG, &[there("relation", name)]));
+        }
         if let Some(reason) = unsupported(create, &definition, &|it| planner.normalized(it)) {
             if create.unique {
                 return stated_err!(FEATURE_NOT_SUPPORTED, "a unique index cannot have {reason}");
@@ -77,13 +76,18 @@ impl Session {
         }
         let keys = index_keys(&planner, create, &definition)?;
         let included = columns_named(&planner, &create.include, &definition)?;
-        let version = planner.names.stored_version();
         let name: Arc<str> = match wanted {
-            Some(name) if is_taken(&version, &at.schema, &name) => {
+            Some(name) if is_taken(&name) => {
                 return stated_err!(DUPLICATE_TABLE, "relation '{name}' already exists");
             }
             Some(name) => name.into(),
             None => unused_name(&version, &at, &definition, &keys).into(),
+        };
+        let is_plain =
+            included.is_empty() && keys.iter().all(|key| !key.descending && !key.nulls_first);
+        let passed = match create.unique && !is_plain {
+            true => vec!["DESC, NULLS FIRST and INCLUDE of a unique index are not kept".to_owned()],
+            false => Vec::new(),
         };
         match create.unique {
             true => definition.uniques.push(Unique {
@@ -95,7 +99,7 @@ impl Session {
             false => definition.indexes.push(Index { name, keys, included }),
         }
         set_definition(&planner, &table, definition).await?;
-        Ok(TAG.into())
+        Ok(with_notices(TAG, &passed))
     }
 
     async fn drop_indexes(
@@ -129,8 +133,13 @@ impl Session {
             let (planner, table) = self.locked(planner, &found.table).await?;
             let mut definition = TableDefinition::clone(table.definition());
             check_references(&planner, &table, &definition, &index, cascade)?;
+            let count = definition.indexes.len() + definition.uniques.len();
             definition.indexes.retain(|it| *it.name != *index);
-            definition.uniques.retain(|it| *it.name != *index);
+            definition.uniques.retain(|it| *it.name != *index || !it.is_index);
+            if definition.indexes.len() + definition.uniques.len() == count {
+                // Another session dropped it meanwhile.
+                return stated_err!(UNDEFINED_OBJECT, "index '{index}' does not exist");
+            }
             set_definition(&planner, &table, definition).await?;
         }
         Ok(with_notices("DROP INDEX", &passed))
@@ -167,6 +176,9 @@ impl Session {
         at: &RelationName,
     ) -> Result<(StatementPlanner, PlacedTable)> {
         let before = placed(planner, at)?;
+        let (table, definition) = (before.id(), Arc::clone(before.definition()));
+        // A role that may not change the table does not lock it.
+        planner.check_definition(&CatalogChange::SetDefinition { table, definition })?;
         planner.lock_table(&before).await?;
         let planner = self.planner(&planner.transaction, true).await?;
         let table = placed(&planner, at)?;
@@ -203,8 +215,16 @@ fn placed(planner: &StatementPlanner, at: &RelationName) -> Result<PlacedTable> 
 fn index_name(planner: &StatementPlanner, name: &ObjectName, at: &RelationName) -> Result<String> {
     match planner.name(name)? {
         TableReference::Bare { table } => Ok(table.to_string()),
-        TableReference::Partial { schema, table } if *schema == *at.schema => Ok(table.to_string()),
-        other => plan_err!("index '{other}' cannot be in another schema than its table"),
+        other => {
+            let index = planner.resolve(other);
+            match *index.schema == *at.schema {
+                true => Ok(index.table.to_string()),
+                false => plan_err!(
+                    "index '{}' cannot be in another schema than its table",
+                    plain(&index)
+                ),
+            }
+        }
     }
 }
 
@@ -234,7 +254,7 @@ fn find_index(
     let at = planner.name(name)?;
     let index = at.table().to_owned();
     let found = match at.schema() {
-        Some(schema) => index_in(&version, schema, &index),
+        Some(_) => index_in(&version, &planner.resolve(at).schema, &index),
         None => {
             let mut schemas = planner.names.path().schemas();
             schemas.find_map(|schema| index_in(&version, schema, &index))
@@ -312,7 +332,14 @@ fn index_keys(
         let nulls_first = options.nulls_first.unwrap_or(descending);
         Ok(IndexKey { column: number, descending, nulls_first })
     };
-    create.columns.iter().map(key).collect()
+    let keys = create.columns.iter().map(key).collect::<Result<Vec<IndexKey>>>()?;
+    for (at, key) in keys.iter().enumerate() {
+        if keys[..at].iter().any(|before| before.column == key.column) {
+            let name = definition.columns.field(key.column).name();
+            return stated_err!(DUPLICATE_COLUMN, "column '{name}' appears twice in the index");
+        }
+    }
+    Ok(keys)
 }
 
 fn columns_named(

@@ -346,6 +346,12 @@ fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<
             && let Some(table) = version.table(*id)
         {
             write_indexes(&mut script, name, table.definition());
+        }
+    }
+    for (name, relation) in relations() {
+        if let Relation::Table(id) = relation
+            && let Some(table) = version.table(*id)
+        {
             write_foreign_keys(&mut script, version, name, table.definition());
         }
     }

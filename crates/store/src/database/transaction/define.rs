@@ -14,7 +14,7 @@ use crate::database::options::Written;
 use crate::database::version::DatabaseVersion;
 use crate::ids::TableId;
 use crate::lock::{LockMode, LockTarget};
-use crate::table::ForeignKey;
+use crate::table::{ForeignKey, TableDefinition};
 
 impl Transaction {
     /// Changes the catalog. A changed table is locked exclusively, by
@@ -160,7 +160,15 @@ fn locks_of(change: &CatalogChange) -> Vec<(LockTarget, LockMode)> {
             locks.sort_unstable();
             locks
         }
-        CatalogChange::SetDefinition { .. } => Vec::new(),
+        // The schema is that of the table, whatever it is: names in others wait for nothing but each other.
+        CatalogChange::SetDefinition { definition, .. } => {
+            let names = index_names(definition);
+            let mut locks: Vec<_> =
+                names.map(|name| (name_target("", Some(name)), LockMode::Exclusive)).collect();
+            locks.sort_unstable();
+            locks.dedup();
+            locks
+        }
         CatalogChange::SetSequence { sequence, .. } => {
             vec![(LockTarget::Sequence(*sequence), LockMode::Exclusive)]
         }
@@ -210,8 +218,8 @@ fn check_names(version: &Arc<DatabaseVersion>, change: &CatalogChange) -> Result
             check_there(version, from)?;
             check_free(version, to)
         }
-        CatalogChange::SetDefinition { table, .. } => match version.table(*table) {
-            Some(_) => Ok(()),
+        CatalogChange::SetDefinition { table, definition } => match version.table(*table) {
+            Some(before) => check_index_names(version, *table, before.definition(), definition),
             None => Err(undefined(&format!("table {table}"))),
         },
         CatalogChange::SetSequence { sequence, .. } => match version.sequence(*sequence) {
@@ -219,6 +227,40 @@ fn check_names(version: &Arc<DatabaseVersion>, change: &CatalogChange) -> Result
             None => Err(undefined(&format!("sequence {sequence}"))),
         },
     }
+}
+
+/// The names of indexes that are not those of constraints.
+fn index_names(definition: &TableDefinition) -> impl Iterator<Item = &str> {
+    let uniques = definition.uniques.iter().filter(|unique| unique.is_index);
+    let uniques = uniques.map(|unique| &*unique.name);
+    uniques.chain(definition.indexes.iter().map(|index| &*index.name))
+}
+
+/// Refuses new indexes with the names of relations or of other indexes.
+fn check_index_names(
+    version: &DatabaseVersion,
+    table: TableId,
+    before: &TableDefinition,
+    after: &TableDefinition,
+) -> Result<()> {
+    let Some(at) = version.table_name(table) else { return Ok(()) };
+    let is_known = |name: &str| index_names(before).any(|known| known == name);
+    for name in index_names(after).filter(|name| !is_known(name)) {
+        let relation = RelationName::new(Arc::clone(&at.schema), name);
+        if version.relation(&relation).is_some() || has_index(version, &relation, Some(table)) {
+            return Err(TransactionError::DuplicateRelation { name: name.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a table of the schema, other than this one, has an index with a name.
+fn has_index(version: &DatabaseVersion, name: &RelationName, except: Option<TableId>) -> bool {
+    version.tables().any(|(id, table)| {
+        Some(id) != except
+            && version.table_name(id).is_some_and(|at| at.schema == name.schema)
+            && index_names(table.definition()).any(|index| *index == *name.name)
+    })
 }
 
 fn check_schema(version: &DatabaseVersion, name: &str) -> Result<()> {
@@ -237,9 +279,9 @@ fn check_there(version: &DatabaseVersion, name: &RelationName) -> Result<()> {
 
 fn check_free(version: &DatabaseVersion, name: &RelationName) -> Result<()> {
     check_schema(version, &name.schema)?;
-    match version.relation(name) {
-        Some(_) => Err(TransactionError::DuplicateRelation { name: name.name.to_string() }),
-        None => Ok(()),
+    match version.relation(name).is_some() || has_index(version, name, None) {
+        true => Err(TransactionError::DuplicateRelation { name: name.name.to_string() }),
+        false => Ok(()),
     }
 }
 

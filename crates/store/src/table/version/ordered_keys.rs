@@ -77,22 +77,30 @@ impl TableVersion {
         }
     }
 
-    /// The rows that have one of these keys, by an index whose first columns they are; `None` without such an index.
+    /// The rows that have one of these keys, by an index whose first columns they are; `None` without such an
+    /// index, or if it finds more than `max` candidates.
     pub(super) fn rows_by_order(
         &self,
         columns: &[usize],
         keys: &HashSet<Key>,
+        max: usize,
     ) -> Result<Option<Vec<(RowId, Key)>>> {
         let starts = |index: &OrderedIndex| index.columns().starts_with(columns);
         let Some(index) = self.ordered.iter().position(starts) else { return Ok(None) };
         let keys: Vec<&Key> = keys.iter().collect();
         let values = self.shared.codec.values_of_keys(&keys, columns)?;
-        let mut found = Vec::new();
+        let (mut found, mut candidates) = (Vec::new(), 0);
         for (key, words) in keys.into_iter().zip(order_words(indexed_values(&values))?) {
             let (low, high) = self.words_of(index, columns.len(), words);
-            let rows = self.rows_between(index, low, high);
-            let rows = rows.filter(|id| self.key_of(*id, columns).as_ref() == Some(key));
-            found.extend(rows.map(|id| (id, key.clone())));
+            for id in self.rows_between(index, low, high) {
+                candidates += 1;
+                if candidates > max {
+                    return Ok(None);
+                }
+                if self.key_of(id, columns).as_ref() == Some(key) {
+                    found.push((id, key.clone()));
+                }
+            }
         }
         Ok(Some(found))
     }

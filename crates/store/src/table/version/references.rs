@@ -166,7 +166,8 @@ impl TableVersion {
                 found.extend(self.find(index, key).map(|id| (id, key.clone())));
             }
         } else if keys.len() < self.rows() / ROWS_FOR_LOOKUP + 2
-            && let Some(rows) = self.rows_by_order(columns, keys)?
+            && let Some(rows) =
+                self.rows_by_order(columns, keys, self.rows() / ROWS_FOR_LOOKUP + 64)?
         {
             found = rows;
         } else {

@@ -121,7 +121,12 @@ impl PreparedStatement {
             let Some(table) = point.table_in(&version) else { return Ok(None) };
             if !writes {
                 let Some(found) = find(&point.plan, table, values)? else { return Ok(None) };
-                let row = if let [row] = found.ids[..] { Some(row) } else { None };
+                // What a key of several rows finds depends on rows that are not there, too.
+                let is_unique = matches!(
+                    point.plan.source,
+                    PointSource::Key { index: KeyIndex::Unique(_), .. }
+                );
+                let row = found.ids.first().copied().filter(|_| is_unique);
                 self.settle(point, transaction, row, values).await?;
                 return self.selected(point, found).map(Some);
             }

@@ -6,6 +6,7 @@
 
 mod words;
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -74,7 +75,8 @@ impl OrderedIndex {
                 return;
             };
             let (key, leaf) = (*key, Arc::clone(leaf));
-            let end = leaf.last().and_then(|last| self.leaves.get_next(last)).map(|(key, _)| *key);
+            let next = (Bound::Excluded(key), Bound::<OrderedRow>::Unbounded);
+            let end = self.leaves.range(next).next().map(|(key, _)| *key);
             let count = |rows: &[OrderedRow]| match end {
                 Some(end) => rows.partition_point(|row| *row < end),
                 None => rows.len(),
@@ -159,6 +161,21 @@ mod tests {
     fn index() -> OrderedIndex {
         let key = IndexKey { column: 0, descending: false, nulls_first: false };
         OrderedIndex::new(&Index { name: "i".into(), keys: vec![key], included: Vec::new() })
+    }
+
+    #[test]
+    fn rows_come_and_go_one_by_one() {
+        let mut index = index();
+        let rows: Vec<OrderedRow> = (0..700).map(|id| ([id / 3, 0], RowId::new(id))).collect();
+        rows.iter().for_each(|row| index.change(&[], &[*row]));
+        assert!(index.between([0; 2], [u64::MAX; 2]).eq(rows.iter().copied()));
+        for (at, row) in rows.iter().enumerate() {
+            index.change(&[*row], &[]);
+            assert!(index.between([0; 2], [u64::MAX; 2]).eq(rows[at + 1..].iter().copied()));
+        }
+        index.change(&[], &rows[..1]);
+        index.change(&rows[..1], &rows[1..2]);
+        assert!(index.between([0; 2], [u64::MAX; 2]).eq(rows[1..2].iter().copied()));
     }
 
     #[test]
