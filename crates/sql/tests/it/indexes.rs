@@ -46,7 +46,6 @@ fn explain_names_the_index_and_counts_its_candidates() {
         ("a BETWEEN 100 AND 101", "t_a"),
         ("a > 2001 AND c < 0", "t_a"),
         ("c = 12.5", "t_c"),
-        ("n = 100000000000000000000", "t_n"),
     ] {
         let text = plan(&session, &format!("SELECT id FROM t WHERE {condition}"));
         let lookup = format!("LookupExec: table=t, index={index}, candidates=");
@@ -67,11 +66,8 @@ fn explain_names_the_index_and_counts_its_candidates() {
         build.is_some_and(|(lookup, scan)| lookup < scan),
         "few rows are the build side: {text}"
     );
-    let text = plan(&session, "SELECT id FROM t WHERE a = 5");
-    assert!(
-        text.contains("no: an index has the column"),
-        "it does not wait for shared scans: {text}"
-    );
+    let text = plan(&session, "SELECT id FROM t WHERE a > 2001");
+    assert!(text.contains("no: an index has the column"), "it does not share scans: {text}");
 }
 
 /// A condition by chance over the columns of the tables.
