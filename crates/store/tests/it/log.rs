@@ -124,7 +124,10 @@ fn a_log_is_created_once() {
     let mut log = create(&files).unwrap();
     commit(&mut log, b"").unwrap();
     let error = create(&files).unwrap_err();
-    assert!(error.to_string().starts_with("log/00000000000000000000.log holds records"), "{error}");
+    assert!(
+        error.to_string().starts_with("log/00000000000000000000.log already contains records"),
+        "{error}"
+    );
     assert_eq!(read(&files, FROM_START).unwrap().len(), 1);
 }
 

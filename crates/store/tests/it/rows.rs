@@ -348,5 +348,5 @@ fn rows_of_another_table_are_refused() {
     let error = codec.decode(&[Row::from_bytes(&[0]), Row::from_bytes(&[0, 9])]).unwrap_err();
     assert!(error.to_string().contains("row 1"), "{error}");
     let error = codec.decode(&[Row::from_bytes(&[2])]).unwrap_err().to_string();
-    assert!(error.contains("presence"), "{error}");
+    assert!(error.contains("null bits"), "{error}");
 }
