@@ -3,12 +3,16 @@
 //! DataFusion keeps the rows of a limit, those of its OFFSET included, in a heap that cannot spill. A
 //! few rows are found faster so; where a partition's heap might take a good part of the memory limit,
 //! an external sort takes its place, cut off after as many rows.
+//!
+//! So it does for keys that are lists, structs or maps: the heaps of all partitions drop rows beyond the last one by
+//! `<`, to which NULL inside of a value is the smallest element, while it sorts as the largest.
 
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
+use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -52,12 +56,19 @@ impl OperatorRule for LargeLimit {
         _: &ConfigOptions,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(sort) = plan.downcast_ref::<SortExec>() else { return Ok(None) };
-        let Some(rows) = sort.fetch().filter(|&rows| !self.fits(sort, rows)) else {
-            return Ok(None);
-        };
+        let is_sorted = |rows: &usize| has_nested_key(sort) || !self.fits(sort, *rows);
+        let Some(rows) = sort.fetch().filter(is_sorted) else { return Ok(None) };
         let sorted = Arc::new(sort.with_fetch(None));
         Ok(Some(Arc::new(LocalLimitExec::new(sorted, rows))))
     }
+}
+
+fn has_nested_key(sort: &SortExec) -> bool {
+    let schema = sort.input().schema();
+    let is_nested = |key: &PhysicalSortExpr| {
+        key.expr.data_type(&schema).is_ok_and(|data_type| data_type.is_nested())
+    };
+    sort.expr().iter().any(is_nested)
 }
 
 fn row_bytes(schema: &SchemaRef) -> usize {

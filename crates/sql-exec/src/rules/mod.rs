@@ -12,7 +12,7 @@
 //! | [`GroupedSides`] | the smaller side of a join with groups is built | when the number of groups is known |
 //! | [`PolledProbes`] | an exchange where a join would wait for an unpolled sibling | after exchanges are planned |
 //! | [`GatheredBatches`] | sorts and build sides gather small batches first | after sorts are planned |
-//! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large | after limit pushdown |
+//! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large, or its keys are nested | after limit pushdown |
 //! | [`Metered`] | reservations for operators that keep rows without | after large limits are sorted |
 //! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projection pushdown |
 //! | [`DeduplicatedSides`] | no repeats in the filtering side of a semi- or anti-join | after projection pushdown |

@@ -24,7 +24,7 @@ use Today::{Error, Rows};
 /// answer of DataFusion.
 type Probe = (&'static str, &'static str, &'static [&'static str], Today);
 
-const PROBES: [Probe; 30] = [
+const PROBES: [Probe; 31] = [
     (
         "the min of nothing but infinities is the largest finite float where there are groups",
         "functions/src/extremes/ordered.rs, https://github.com/apache/datafusion/issues/24432",
@@ -195,6 +195,14 @@ const PROBES: [Probe; 30] = [
         "sql-semantics/src/rewrite/nested_order.rs, https://github.com/apache/datafusion/pull/21226",
         &["SELECT l < [1] FROM (VALUES ([CAST(NULL AS BIGINT)])) AS t(l)"],
         Rows(&["true"]),
+    ),
+    (
+        "NULLS LAST puts NULL in a list last too",
+        "sql-semantics/src/rewrite/keys.rs",
+        &[
+            "SELECT id FROM (VALUES (1, [CAST(NULL AS BIGINT)]), (2, [3])) AS t(id, l) ORDER BY l DESC NULLS LAST",
+        ],
+        Rows(&["2", "1"]),
     ),
     (
         "NULL does not match any text, rather than being unknown",

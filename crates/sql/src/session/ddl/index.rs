@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::session::Session;
+use crate::session::ddl::alter::set_definition;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, there, with_notices};
 use crate::table::PlacedTable;
@@ -184,15 +185,6 @@ impl Session {
         let table = placed(&planner, at)?;
         Ok((planner, table))
     }
-}
-
-async fn set_definition(
-    planner: &StatementPlanner,
-    table: &PlacedTable,
-    definition: TableDefinition,
-) -> Result<()> {
-    let (table, definition) = (table.id(), Arc::new(definition));
-    planner.define(CatalogChange::SetDefinition { table, definition }).await
 }
 
 fn placed(planner: &StatementPlanner, at: &RelationName) -> Result<PlacedTable> {

@@ -301,7 +301,8 @@ fn is_renamed(planner: &StatementPlanner, at: &ResolvedTableReference) -> bool {
     matches!(version.relation(&relation_name(at)), Some(Relation::Table(_) | Relation::View(_)))
 }
 
-async fn set_definition(
+/// Gives a table another definition.
+pub(in crate::session) async fn set_definition(
     planner: &StatementPlanner,
     table: &PlacedTable,
     definition: TableDefinition,
