@@ -11,11 +11,12 @@ import sys
 import threading
 import time
 
-TABLE = "CREATE TABLE item (id BIGINT PRIMARY KEY, value BIGINT NOT NULL, name VARCHAR)"
+TABLE = "CREATE TABLE item (id BIGINT PRIMARY KEY, value BIGINT NOT NULL, name VARCHAR, code BIGINT)"
 STATEMENTS = {
-    "insert": "INSERT INTO item VALUES (?, 0, 'item')",
+    "insert": "INSERT INTO item VALUES (?1, 0, 'item', ?1)",
     "update": "UPDATE item SET value = value + 1 WHERE id = ?",
     "select": "SELECT value FROM item WHERE id = ?",
+    "lookup": "SELECT value FROM item WHERE code = ?",
 }
 
 
@@ -28,8 +29,8 @@ class SQLite:
         self.sqlite3, self.directory = sqlite3, directory
         self.version, self.file, self.synchronous = sqlite3.sqlite_version, None, None
 
-    def open(self, durability):
-        self.file = os.path.join(self.directory, f"{durability}.sqlite")
+    def open(self, name, durability):
+        self.file = os.path.join(self.directory, f"{name}.sqlite")
         self.synchronous = {"fsync": "FULL", "off": "OFF"}[durability]
         self.session().execute("PRAGMA journal_mode = WAL")
 
@@ -56,8 +57,8 @@ class DuckDB:
         self.duckdb, self.threads, self.directory = duckdb, threads, directory
         self.version, self.connection = duckdb.__version__, None
 
-    def open(self, durability):
-        file = os.path.join(self.directory, "fsync.duckdb") if durability == "fsync" else ":memory:"
+    def open(self, name, durability):
+        file = os.path.join(self.directory, f"{name}.duckdb") if durability == "fsync" else ":memory:"
         self.connection = self.duckdb.connect(file, config={"threads": self.threads})
         self.connection.execute("SET enable_progress_bar = false")
 
@@ -74,11 +75,13 @@ ENGINES = {"sqlite": SQLite, "duckdb": DuckDB}
 class Database:
     """An open database with its tables."""
 
-    def __init__(self, engine, rows):
+    def __init__(self, engine, rows, indexes):
         self.engine, self.rows, self.next = engine, rows, rows
         session = engine.session()
         session.execute(TABLE)
-        session.execute(f"INSERT INTO item SELECT i, 0, 'item ' || i FROM {engine.numbers(rows)}")
+        session.execute(f"INSERT INTO item SELECT i, 0, 'item ' || i, i FROM {engine.numbers(rows)}")
+        for index in indexes:
+            session.execute(index)
 
     def source(self, rows):
         """The table that is copied."""
@@ -113,7 +116,7 @@ class Database:
                     else:
                         key = int(draw.random() * own) * sessions + number
                     cursor = session.execute(statement, (key,))
-                    if work == "select":
+                    if work in ("select", "lookup"):
                         cursor.fetchall()
                     count += 1
             except Exception as error:
@@ -136,20 +139,20 @@ class Database:
 
 
 class Session:
-    """The databases, one for each durability."""
+    """The databases, by their names."""
 
     def __init__(self, name, threads, directory):
         self.make = lambda: ENGINES[name](threads, directory)
         self.version, self.databases = self.make().version, {}
 
     def respond(self, request):
-        durability = request["durability"]
+        name = request["database"]
         if "open" in request:
             engine = self.make()
-            engine.open(durability)
-            self.databases[durability] = Database(engine, request["open"])
+            engine.open(name, request["durability"])
+            self.databases[name] = Database(engine, request["open"], request["indexes"])
             return {"made": True}
-        database = self.databases[durability]
+        database = self.databases[name]
         if "source" in request:
             return database.source(request["source"])
         if "time" in request:

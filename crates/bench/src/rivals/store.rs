@@ -63,14 +63,22 @@ impl StoreEngine {
         reply.map_err(|error| anyhow!("{}: {error}", self.rival))
     }
 
-    /// Makes the database of this durability, with a table of `rows` rows.
-    pub(crate) fn open(&mut self, durability: &str, rows: u64) -> Result<()> {
-        self.make(&json!({ "open": rows, "durability": durability }))
+    /// Makes the database of this name and durability, with a table of `rows` rows and these indexes.
+    pub(crate) fn open(
+        &mut self,
+        name: &str,
+        durability: &str,
+        rows: u64,
+        indexes: &[&str],
+    ) -> Result<()> {
+        self.make(&json!({
+            "open": rows, "database": name, "durability": durability, "indexes": indexes,
+        }))
     }
 
     /// Makes the table that is copied.
-    pub(crate) fn source(&mut self, durability: &str, rows: u64) -> Result<()> {
-        self.make(&json!({ "source": rows, "durability": durability }))
+    pub(crate) fn source(&mut self, name: &str, rows: u64) -> Result<()> {
+        self.make(&json!({ "source": rows, "database": name }))
     }
 
     fn make(&mut self, request: &Value) -> Result<()> {
@@ -80,21 +88,21 @@ impl StoreEngine {
     }
 
     /// Seconds that a statement takes.
-    pub(crate) fn time(&mut self, durability: &str, sql: &str) -> Result<f64> {
-        let Timed { seconds } = self.ask(&json!({ "time": sql, "durability": durability }))?;
+    pub(crate) fn time(&mut self, name: &str, sql: &str) -> Result<f64> {
+        let Timed { seconds } = self.ask(&json!({ "time": sql, "database": name }))?;
         self.checked(seconds)
     }
 
     /// Transactions per second of this many sessions.
     pub(crate) fn rate(
         &mut self,
-        durability: &str,
+        name: &str,
         work: &str,
         sessions: u16,
         seconds: f64,
     ) -> Result<f64> {
         let request = json!({
-            "work": work, "durability": durability, "sessions": sessions, "seconds": seconds,
+            "work": work, "database": name, "sessions": sessions, "seconds": seconds,
         });
         let Worked { count, seconds } = self.ask(&request)?;
         Ok(count as f64 / self.checked(seconds)?)

@@ -25,7 +25,7 @@ use crate::rivals::{self, Rival};
 use crate::worker::this_machine;
 use report::StoreReport;
 use rounds::{StorePlan, measure};
-use work::{StoreDurability, StoreWork};
+use work::{INDEXES, RowStore, StoreDurability, StoreWork};
 
 const RIVALS: [Rival; 2] = [Rival::Sqlite, Rival::Duckdb];
 
@@ -34,6 +34,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   atoll bench store
   atoll bench store --work insert,update --sessions 1,32 --durability fsync --directory /var/tmp
+  atoll bench store --work insert,update,select,lookup --indexes 0,1,2 --durability off
   atoll bench store --work bulk,checkpoint,recovery --bulk-rows 10000000 --rivals none --json
 
 Rates are transactions a second; 'fdatasync' is one write and sync of the disk after the other.";
@@ -52,6 +53,10 @@ pub(crate) struct StoreArgs {
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',',
           default_values_t = [StoreDurability::Fsync, StoreDurability::Off])]
     durability: Vec<StoreDurability>,
+    /// Secondary indexes of the table of single rows: none, over a number, and over two
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [0, 2],
+          value_parser = clap::value_parser!(u8).range(..=INDEXES.len() as i64))]
+    indexes: Vec<u8>,
     /// Seconds of each run with single rows
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
@@ -106,7 +111,7 @@ fn contest(args: &StoreArgs, rivals: &[Rival]) -> anyhow::Result<(Manifest, Stor
             false => args.work.clone(),
         },
         sessions: args.sessions.clone(),
-        durability: args.durability.clone(),
+        stores: stores(args),
         time: Duration::from_secs_f64(args.seconds),
         rows: args.rows,
         bulk_rows: args.bulk_rows,
@@ -119,6 +124,15 @@ fn contest(args: &StoreArgs, rivals: &[Rival]) -> anyhow::Result<(Manifest, Stor
     let (rows, bulk_rows) = (args.rows, args.bulk_rows);
     let directory = directory.path().parent().unwrap_or(directory.path()).display().to_string();
     Ok((manifest, StoreReport { rows, bulk_rows, directory, cases }))
+}
+
+/// The databases with a table of single rows.
+fn stores(args: &StoreArgs) -> Vec<RowStore> {
+    let of_durability = |durability: &StoreDurability| {
+        let durability = *durability;
+        args.indexes.iter().map(move |&indexes| RowStore { durability, indexes })
+    };
+    args.durability.iter().flat_map(of_durability).collect()
 }
 
 fn start(

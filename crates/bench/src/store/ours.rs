@@ -11,7 +11,7 @@ use atoll_sql::{Database, DatabaseOptions, PreparedStatement, Session};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::work::{StoreDurability, StoreWork};
+use super::work::{INDEXES, RowStore, StoreWork};
 use crate::session;
 
 /// Statements after which a session lets the others of its worker go on, as one does that waits for a client.
@@ -38,14 +38,19 @@ impl OurDatabase {
     }
 
     /// Makes the table of single rows.
-    pub(super) fn fill(&mut self, durability: StoreDurability, rows: u64) -> Result<()> {
+    pub(super) fn fill(&mut self, store: RowStore, rows: u64) -> Result<()> {
         if self.database.open_report().is_some() {
-            self.run(&format!("SET atoll.durability = '{}'", durability.name()))?;
+            self.run(&format!("SET atoll.durability = '{}'", store.durability.name()))?;
         }
-        self.run("CREATE TABLE item (id BIGINT PRIMARY KEY, value BIGINT NOT NULL, name VARCHAR)")?;
+        self.run(
+            "CREATE TABLE item (id BIGINT PRIMARY KEY, value BIGINT NOT NULL, name VARCHAR, code BIGINT)",
+        )?;
         self.run(&format!(
-            "INSERT INTO item SELECT i, 0, 'item ' || i FROM range(0, {rows}) AS n(i)"
+            "INSERT INTO item SELECT i, 0, 'item ' || i, i FROM range(0, {rows}) AS n(i)"
         ))?;
+        for index in &INDEXES[..usize::from(store.indexes)] {
+            self.run(index)?;
+        }
         (self.rows, self.next) = (rows, rows);
         Ok(())
     }

@@ -10,15 +10,20 @@ use serde_json::json;
 
 use super::disk::{Disk, bytes_in};
 use super::ours::OurDatabase;
-use super::work::{StoreDurability, StoreWork};
+use super::work::{INDEXES, RowStore, StoreDurability, StoreWork};
 use crate::paired::PairedCase;
 use crate::rivals::store::StoreEngine;
 
-/// Statements that write whole tables, and what makes room for them again.
-const BULK: [(&str, &str, &str); 2] = [
+/// Statements over whole tables, and what makes room for them again.
+const BULK: [(&str, &str, &str); 3] = [
     ("create table as", "CREATE TABLE made AS SELECT * FROM source", "DROP TABLE made"),
     ("insert select", "INSERT INTO loaded SELECT * FROM source", "DELETE FROM loaded"),
+    ("create index", CREATE_INDEX, DROP_INDEX),
 ];
+
+const CREATE_INDEX: &str = "CREATE INDEX made_index ON source (value)";
+
+const DROP_INDEX: &str = "DROP INDEX made_index";
 
 /// Where 1 % of the rows lie.
 const CHANGES: [(&str, &str); 2] = [
@@ -26,11 +31,15 @@ const CHANGES: [(&str, &str); 2] = [
     ("clustered", "id < (SELECT count(*) FROM source) / 100"),
 ];
 
+/// The rivals' database in which whole tables are written.
+const BULK_DATABASE: &str = "bulk";
+
 /// The plan of the measurements.
 pub(super) struct StorePlan {
     pub(super) work: Vec<StoreWork>,
     pub(super) sessions: Vec<u16>,
-    pub(super) durability: Vec<StoreDurability>,
+    /// The databases with a table of single rows.
+    pub(super) stores: Vec<RowStore>,
     /// Time of each run with single rows.
     pub(super) time: Duration,
     pub(super) rows: u64,
@@ -68,10 +77,11 @@ pub(super) fn measure(
 ) -> Result<Vec<PairedCase>> {
     let disk = Disk::new(&plan.directory)?;
     let mut cases = Vec::new();
-    for durability in &plan.durability {
-        progress(&format!("single rows, {}", durability.name()));
-        let mut engine = SingleRows { plan, runtime, engines: &mut engines, disk: &disk };
-        cases.extend(engine.measure(*durability)?);
+    for &store in &plan.stores {
+        let RowStore { durability, indexes } = store;
+        progress(&format!("single rows, {}, {indexes} indexes", durability.name()));
+        let mut rows = SingleRows { plan, runtime, engines: &mut engines, disk: &disk, store };
+        cases.extend(rows.measure()?);
     }
     if plan.has(StoreWork::Bulk) {
         progress("bulk loads");
@@ -90,30 +100,30 @@ pub(super) fn measure(
     Ok(cases)
 }
 
-/// Transactions of one row, with one durability.
+/// Transactions of one row, in one database.
 struct SingleRows<'a> {
     plan: &'a StorePlan,
     runtime: &'a Runtime,
     engines: &'a mut [StoreEngine],
     disk: &'a Disk<'a>,
+    store: RowStore,
 }
 
 impl SingleRows<'_> {
-    fn measure(&mut self, durability: StoreDurability) -> Result<Vec<PairedCase>> {
-        let plan = self.plan;
-        let is_first = plan.durability.first() == Some(&durability);
-        let asked = |work: &StoreWork| work.is_write() || (is_first && *work == StoreWork::Select);
-        let works: Vec<StoreWork> = plan.work.iter().copied().filter(asked).collect();
+    fn measure(&mut self) -> Result<Vec<PairedCase>> {
+        let (plan, RowStore { durability, indexes }) = (self.plan, self.store);
+        let works: Vec<StoreWork> = plan.work.iter().copied().filter(|it| self.has(*it)).collect();
         if works.is_empty() {
             return Ok(Vec::new());
         }
-        let mut database = self.open(durability)?;
+        let mut database = self.open()?;
         let mut cases = Vec::new();
         for work in &works {
             cases.extend(plan.sessions.iter().map(|sessions| {
                 let mut settings = json!({ "work": work.name(), "sessions": sessions });
                 if work.is_write() {
                     settings["durability"] = json!(durability);
+                    settings["indexes"] = json!(indexes);
                 }
                 PairedCase::new(settings, "transactions/s", Better::More)
             }));
@@ -121,7 +131,7 @@ impl SingleRows<'_> {
         for round in plan.rounds() {
             let kinds = works.iter().flat_map(|work| plan.sessions.iter().map(|it| (*work, *it)));
             for (case, (work, sessions)) in cases.iter_mut().zip(kinds) {
-                self.run(case, &mut database, durability, work, sessions, round)?;
+                self.run(case, &mut database, work, sessions, round)?;
             }
             plan.end_round(round, &mut cases);
         }
@@ -129,13 +139,26 @@ impl SingleRows<'_> {
         Ok(cases)
     }
 
-    fn open(&mut self, durability: StoreDurability) -> Result<OurDatabase> {
-        let name = durability.name();
+    /// Whether this kind of work runs in this database: reads in the first one that can serve them.
+    fn has(&self, work: StoreWork) -> bool {
+        let serves = |store: &&RowStore| !work.is_lookup() || store.indexes > 0;
+        let is_read = work == StoreWork::Select || work.is_lookup();
+        work.is_write() || (is_read && self.plan.stores.iter().find(serves) == Some(&self.store))
+    }
+
+    /// The name of the database for rivals, and of its directory.
+    fn name(&self) -> String {
+        format!("{}-{}", self.store.durability.name(), self.store.indexes)
+    }
+
+    fn open(&mut self) -> Result<OurDatabase> {
+        let name = self.name();
         let directory = self.plan.directory.join(format!("atoll-{name}"));
         let mut database = OurDatabase::open(self.runtime, Some(directory))?;
-        database.fill(durability, self.plan.rows)?;
+        database.fill(self.store, self.plan.rows)?;
+        let indexes = &INDEXES[..usize::from(self.store.indexes)];
         for engine in self.engines.iter_mut() {
-            engine.open(name, self.plan.rows)?;
+            engine.open(&name, self.store.durability.name(), self.plan.rows, indexes)?;
         }
         Ok(database)
     }
@@ -144,19 +167,19 @@ impl SingleRows<'_> {
         &mut self,
         case: &mut PairedCase,
         database: &mut OurDatabase,
-        durability: StoreDurability,
         work: StoreWork,
         sessions: u16,
         round: u32,
     ) -> Result<()> {
         let (time, seed) = (self.plan.time, self.plan.seed + u64::from(round));
+        let name = self.name();
         case.add("atoll", database.rate(work, sessions, time, seed)?);
         for engine in self.engines.iter_mut() {
             let seconds = time.as_secs_f64();
-            let rate = engine.rate(durability.name(), work.name(), sessions, seconds)?;
+            let rate = engine.rate(&name, work.name(), sessions, seconds)?;
             case.add(engine.rival.name(), rate);
         }
-        if work.is_write() && durability == StoreDurability::Fsync {
+        if work.is_write() && self.store.durability == StoreDurability::Fsync {
             case.add("fdatasync", self.disk.syncs_per_second(time)?);
         }
         Ok(())
@@ -178,15 +201,10 @@ fn bulk(
         database.source(plan.bulk_rows)?;
         database.run(empty)?;
     }
-    let durability = StoreDurability::Fsync.name();
     for engine in engines.iter_mut() {
-        if !plan.durability.contains(&StoreDurability::Fsync)
-            || !plan.work.iter().any(|work| work.statement().is_some())
-        {
-            engine.open(durability, 1)?;
-        }
-        engine.source(durability, plan.bulk_rows)?;
-        engine.time(durability, empty)?;
+        engine.open(BULK_DATABASE, StoreDurability::Fsync.name(), 1, &[])?;
+        engine.source(BULK_DATABASE, plan.bulk_rows)?;
+        engine.time(BULK_DATABASE, empty)?;
     }
     let case = |(name, ..): &(&str, _, _)| {
         let settings = json!({ "work": "bulk", "statement": name, "rows": plan.bulk_rows });
@@ -202,15 +220,30 @@ fn bulk(
             case.add("atoll in memory", in_memory);
             case.add("atoll in memory, and the disk", in_memory + on_disk);
             for engine in engines.iter_mut() {
-                case.add(engine.rival.name(), engine.time(durability, statement)?);
-                engine.time(durability, undo)?;
+                case.add(engine.rival.name(), engine.time(BULK_DATABASE, statement)?);
+                engine.time(BULK_DATABASE, undo)?;
             }
             stored.run(undo)?;
             memory.run(undo)?;
         }
         plan.end_round(round, &mut cases);
     }
+    cases.push(index_bytes(plan, &memory)?);
     Ok(cases)
+}
+
+/// Bytes of memory for each row of an index.
+fn index_bytes(plan: &StorePlan, database: &OurDatabase) -> Result<PairedCase> {
+    let settings = json!({ "work": "bulk", "statement": "create index", "rows": plan.bulk_rows });
+    let mut case = PairedCase::new(settings, "bytes/row", Better::Less);
+    let bytes =
+        || database.number("SELECT index_bytes FROM atoll.tables WHERE \"table\" = 'source'");
+    let before = bytes()?;
+    database.run(CREATE_INDEX)?;
+    let index = bytes()?.saturating_sub(before);
+    database.run(DROP_INDEX)?;
+    case.add("atoll", index as f64 / plan.bulk_rows as f64);
+    Ok(case)
 }
 
 /// Checkpoints after few changes, and opening the result.

@@ -12,7 +12,9 @@ pub(super) enum StoreWork {
     Update,
     /// One row by its key, through a prepared statement
     Select,
-    /// CREATE TABLE AS and INSERT … SELECT
+    /// One row by a secondary index, through a prepared statement
+    Lookup,
+    /// CREATE TABLE AS, INSERT … SELECT and CREATE INDEX
     Bulk,
     /// A checkpoint after 1 % of the rows changed
     Checkpoint,
@@ -27,6 +29,7 @@ impl StoreWork {
             Self::Insert => "insert",
             Self::Update => "update",
             Self::Select => "select",
+            Self::Lookup => "lookup",
             Self::Bulk => "bulk",
             Self::Checkpoint => "checkpoint",
             Self::Recovery => "recovery",
@@ -36,9 +39,10 @@ impl StoreWork {
     /// The statement of one row; None if it is about whole tables.
     pub(super) fn statement(self) -> Option<&'static str> {
         match self {
-            Self::Insert => Some("INSERT INTO item VALUES ($1, 0, 'item')"),
+            Self::Insert => Some("INSERT INTO item VALUES ($1, 0, 'item', $1)"),
             Self::Update => Some("UPDATE item SET value = value + 1 WHERE id = $1"),
             Self::Select => Some("SELECT value FROM item WHERE id = $1"),
+            Self::Lookup => Some("SELECT value FROM item WHERE code = $1"),
             Self::Bulk | Self::Checkpoint | Self::Recovery => None,
         }
     }
@@ -46,6 +50,23 @@ impl StoreWork {
     pub(super) fn is_write(self) -> bool {
         matches!(self, Self::Insert | Self::Update)
     }
+
+    /// Whether it needs a secondary index.
+    pub(super) fn is_lookup(self) -> bool {
+        self == Self::Lookup
+    }
+}
+
+/// Secondary indexes of the table of single rows, of which a database has the first few.
+pub(super) const INDEXES: [&str; 2] =
+    ["CREATE INDEX item_code ON item (code)", "CREATE INDEX item_value ON item (value, code)"];
+
+/// A database with a table of single rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RowStore {
+    pub(super) durability: StoreDurability,
+    /// How many of [`INDEXES`] it has.
+    pub(super) indexes: u8,
 }
 
 /// What acknowledged commits survive.

@@ -24,13 +24,15 @@ fn all_kinds_of_work_are_measured() {
     .json();
     assert_eq!(run["benchmark"], "store");
     let cases = run["details"]["cases"].as_array().expect("cases");
-    // Writes of two numbers of sessions with two durabilities; reads; bulk, checkpoints, recovery without a key and with one.
-    assert_eq!(cases.len(), 2 * 2 * 2 + 2 + 2 + 4 + 2);
+    // Writes of two numbers of sessions with two durabilities, without and with indexes; reads by the key and by an
+    // index; bulk, an index, checkpoints, recovery without a key and with one.
+    assert_eq!(cases.len(), 2 * 2 * 2 * 2 + 2 * 2 + 4 + 4 + 2);
     assert_eq!(subjects(&cases[0]), ["atoll", "fdatasync"]);
     assert_eq!(cases[0]["work"], "insert");
     for case in cases {
         for subject in case["subjects"].as_array().expect("subjects") {
-            assert_eq!(subject["spread"]["runs"], 2, "{case}");
+            let runs = if case["unit"] == "bytes/row" { 1 } else { 2 };
+            assert_eq!(subject["spread"]["runs"], runs, "{case}");
         }
     }
     let samples: usize = cases.iter().map(|case| subjects(case).len()).sum();
@@ -50,7 +52,15 @@ fn a_rival_is_measured_too_and_its_message_is_shown() {
         .unwrap();
         std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
         let flags = ["--rivals", "sqlite", "--work", "insert", "--sessions", "1", "--runs", "1"];
-        let python = ["--durability", "off", "--python", python.to_str().unwrap(), "--json"];
+        let python = [
+            "--durability",
+            "off",
+            "--indexes",
+            "1",
+            "--python",
+            python.to_str().unwrap(),
+            "--json",
+        ];
         bench(&[&["store"], &flags[..], &python, &TINY].concat())
     };
     let run = run_with_rival(r#"{"count": 10, "seconds": 0.5}"#).json();

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `VolatileFences` | filters that stay above the volatile calls whose results they test | before filter pushdown |
 //! | [`NamedFilters`] | filters on columns with a namesake stay where they are | around filter pushdown |
+//! | [`IndexedOrder`] | ORDER BY … LIMIT by an index | before exchanges are planned |
 //! | [`MergeJoin`] | sort-merge join where a hash table would not fit | after join sides are chosen |
 //! | [`CommonCuts`] | same cut points for tables joined by the key they are sorted by | before exchanges are planned |
 //! | [`PaddedSides`] | no constants in sides that outer joins pad with NULLs | before exchanges are planned |
@@ -27,6 +28,7 @@ mod deduplicated_sides;
 mod gathered_batches;
 mod grouped_sides;
 mod grouping_sets;
+mod indexed_order;
 mod large_limit;
 mod list;
 mod merge_join;
@@ -51,6 +53,7 @@ use deduplicated_sides::DeduplicatedSides;
 use gathered_batches::GatheredBatches;
 use grouped_sides::GroupedSides;
 use grouping_sets::GroupingSets;
+use indexed_order::IndexedOrder;
 use large_limit::LargeLimit;
 pub(crate) use list::RuleList;
 use list::Rules;
@@ -82,6 +85,7 @@ pub fn physical_rules(
         .ours([Arc::new(BottomUp(VolatileFences))])
         .datafusion_before("EnsureRequirements")
         .ours([
+            Arc::new(BottomUp(IndexedOrder)),
             Arc::new(BottomUp(MergeJoin::new(limit))),
             Arc::new(BottomUp(CommonCuts)),
             Arc::new(BottomUp(PaddedSides)),

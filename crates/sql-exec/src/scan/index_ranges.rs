@@ -43,7 +43,7 @@ pub(super) fn indexed_rows(
 }
 
 /// The most rows that are read one by one: each takes as long as some thousand rows of a scan.
-fn candidates_max(rows: usize) -> usize {
+pub(super) fn candidates_max(rows: usize) -> usize {
     64 + rows / 4096
 }
 

@@ -1,5 +1,5 @@
-//! Lookup by index, which replaces a scan if equalities name a whole unique key, or if an index of CREATE INDEX finds few
-//! rows.
+//! Lookup by index, which replaces a scan if equalities name a whole unique key, if an index of CREATE INDEX finds few
+//! rows, or if the first rows in its order are wanted.
 //!
 //! The indexes of a version never change, so the rows are found when the statement is planned, and counted rather than
 //! estimated.
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use atoll_store::RowId;
 use atoll_store::table::{Key, TableVersion};
 use datafusion::arrow::array::{AsArray, BooleanArray, RecordBatch, UInt64Array};
-use datafusion::arrow::compute::filter_record_batch;
+use datafusion::arrow::compute::{SortOptions, filter_record_batch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -25,7 +25,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream;
 
-use super::index_ranges::indexed_rows;
+use super::index_ranges::{candidates_max, indexed_rows};
 use atoll_sql_common::error::table_error;
 use atoll_sql_common::operator::leaf;
 
@@ -45,11 +45,21 @@ pub struct LookupExec {
 #[derive(Debug)]
 pub struct IndexLookup {
     index: Arc<str>,
-    /// Key of a unique index as text, for EXPLAIN.
-    key: Option<String>,
+    kind: LookupKind,
     /// In their order; without a key, rows that do not pass the conjuncts may be among them.
     rows: Vec<RowId>,
     conjuncts: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+/// How an index finds rows.
+#[derive(Debug)]
+enum LookupKind {
+    /// By the key of a unique index, as text for EXPLAIN.
+    Key(String),
+    /// By ranges of an ordered index.
+    Ranges,
+    /// As the first or last ones of this column.
+    Order { column: String, descending: bool },
 }
 
 impl IndexLookup {
@@ -67,7 +77,49 @@ impl IndexLookup {
         }
         let found = indexed_rows(version, conjuncts)?;
         let conjuncts = conjuncts.to_vec();
-        Ok(found.map(|(index, rows)| Self { index, key: None, rows, conjuncts }))
+        Ok(found.map(|(index, rows)| Self { index, kind: LookupKind::Ranges, rows, conjuncts }))
+    }
+
+    /// The lookup of the first `fetch` rows in the order of a column, among those that pass the conjuncts, with others
+    /// that may be as early; `None` if no index finds them among few rows.
+    pub(super) fn first_rows(
+        version: &TableVersion,
+        conjuncts: &[Arc<dyn PhysicalExpr>],
+        column: usize,
+        options: SortOptions,
+        fetch: usize,
+    ) -> Result<Option<Self>> {
+        let field = version.definition().columns.field(column);
+        // An index has NULL as its last value.
+        if options.descending != options.nulls_first && field.is_nullable() {
+            return Ok(None);
+        }
+        let value = match conjuncts {
+            [] => None,
+            [conjunct] => match equality(conjunct) {
+                Some(equality) => Some(equality),
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let (descending, max) = (options.descending, candidates_max(version.rows()));
+        for (at, index) in version.definition().indexes.iter().enumerate() {
+            let array = match (value, index.keys.as_slice()) {
+                (None, [first, ..]) if first.column == column => None,
+                (Some((equal, value)), [first, second, ..])
+                    if first.column == equal && second.column == column =>
+                {
+                    Some(value.to_array()?)
+                }
+                _ => continue,
+            };
+            let found = version.first_rows(at, array.as_ref(), descending, fetch, max);
+            let Some(rows) = found.map_err(table_error)? else { continue };
+            let kind = LookupKind::Order { column: field.name().clone(), descending };
+            let (index, conjuncts) = (Arc::clone(&index.name), conjuncts.to_vec());
+            return Ok(Some(Self { index, kind, rows, conjuncts }));
+        }
+        Ok(None)
     }
 
     fn by_key(version: &TableVersion, conjuncts: &[Arc<dyn PhysicalExpr>]) -> Result<Option<Self>> {
@@ -92,7 +144,7 @@ impl IndexLookup {
             };
             return Ok(Some(Self {
                 index: Arc::clone(&unique.name),
-                key: Some(text.join(", ")),
+                kind: LookupKind::Key(text.join(", ")),
                 rows: row.into_iter().collect(),
                 // A second equality of a key column may have another value.
                 conjuncts: conjuncts.to_vec(),
@@ -183,15 +235,21 @@ impl LookupExec {
 
 impl DisplayAs for LookupExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let IndexLookup { index, key, rows, conjuncts } = &self.lookup;
+        let IndexLookup { index, kind, rows, conjuncts } = &self.lookup;
         write!(f, "LookupExec: table={}, index={index}", self.table)?;
-        match key {
-            Some(key) => write!(f, ", key=({key})"),
-            None => {
-                let filter: Vec<String> = conjuncts.iter().map(ToString::to_string).collect();
-                write!(f, ", candidates={}, filter={}", rows.len(), filter.join(" AND "))
+        match kind {
+            LookupKind::Key(key) => return write!(f, ", key=({key})"),
+            LookupKind::Ranges => {}
+            LookupKind::Order { column, descending } => {
+                write!(f, ", order={column}{}", if *descending { " DESC" } else { "" })?;
             }
         }
+        write!(f, ", candidates={}", rows.len())?;
+        if conjuncts.is_empty() {
+            return Ok(());
+        }
+        let filter: Vec<String> = conjuncts.iter().map(ToString::to_string).collect();
+        write!(f, ", filter={}", filter.join(" AND "))
     }
 }
 

@@ -59,7 +59,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use crate::memory::Gauge;
 use assign::{Cuts, RowRange};
 use atoll_sql_common::operator::leaf;
-use atoll_store::table::TableSnapshot;
+use atoll_store::table::{TableSnapshot, TableVersion};
 
 /// Reads the pinned snapshot of one table; see the module.
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ pub struct ScanExec {
     table: Arc<str>,
     runtime: Runtime,
     snapshot: Arc<TableSnapshot>,
+    /// What the snapshot shows, if it has ordered indexes.
+    indexed: Option<Arc<TableVersion>>,
     projection: Vec<usize>,
     /// Whether the ids of the rows follow these columns.
     with_ids: bool,
@@ -107,6 +109,7 @@ impl ScanExec {
             table,
             runtime,
             snapshot,
+            indexed: None,
             projection,
             with_ids: false,
             schema,
@@ -129,6 +132,33 @@ impl ScanExec {
         let Self { snapshot, projection, schema, parts, cuts, .. } = &self;
         let properties = properties(snapshot, projection, schema, parts, cuts)?;
         Ok(Self { with_ids: true, properties: Arc::new(properties), ..self })
+    }
+
+    /// The same of this version, whose indexes may find the first rows of an order.
+    pub fn with_indexes(self, version: &Arc<TableVersion>) -> Self {
+        let has_indexes = !version.definition().indexes.is_empty();
+        Self { indexed: has_indexes.then(|| Arc::clone(version)), ..self }
+    }
+
+    /// The lookup of the first `fetch` rows in the order of one of its columns, if an index finds them among few rows.
+    pub(crate) fn first_rows(
+        &self,
+        column: usize,
+        options: SortOptions,
+        fetch: usize,
+    ) -> Result<Option<LookupExec>> {
+        let (Some(version), Some(column)) = (&self.indexed, self.projection.get(column)) else {
+            return Ok(None);
+        };
+        if !self.dynamic.is_empty() || self.fetch.is_some() {
+            return Ok(None);
+        }
+        let found = IndexLookup::first_rows(version, &self.fixed, *column, options, fetch)?;
+        let Some(lookup) = found else { return Ok(None) };
+        let ids =
+            self.schema.fields().last().filter(|_| self.with_ids).map(|id| id.name().as_str());
+        let (table, version) = (Arc::clone(&self.table), Arc::clone(version));
+        LookupExec::new(table, version, lookup, self.projection.clone(), ids).map(Some)
     }
 
     /// Whether its partitions are cut at these points.

@@ -193,6 +193,7 @@ impl PlacedTable {
         }
         let (snapshot, runtime) = (self.snapshot()?, self.runtime.clone());
         let scan = ScanExec::new(name, runtime, snapshot, projection, conjuncts, limit)?;
+        let scan = scan.with_indexes(&self.version);
         Ok(match ids {
             Some(ids) => Arc::new(scan.with_ids(ids)?),
             None => Arc::new(scan),

@@ -125,6 +125,85 @@ fn answers_with_indexes_equal_those_without() {
 }
 
 #[test]
+fn the_first_rows_of_an_order_come_from_an_index() {
+    let session = tables();
+    rows(&session, "CREATE INDEX t_a_d ON t (a, d)");
+    for (rest, index) in [
+        ("ORDER BY a LIMIT 5", "t_a, order=a"),
+        ("ORDER BY a DESC, id LIMIT 5 OFFSET 2", "t_a, order=a DESC"),
+        ("ORDER BY c, b, id LIMIT 3", "t_c, order=c"),
+        ("ORDER BY n DESC LIMIT 1", "t_n, order=n DESC"),
+        ("WHERE a = 5 ORDER BY d DESC, id LIMIT 2", "t_a_d, order=d DESC"),
+    ] {
+        let text = plan(&session, &format!("SELECT id, a FROM t {rest}"));
+        // Few rows have one value of a: the lookup by it comes first.
+        let lookup = format!("LookupExec: table=t, index={index}");
+        let by_value = "LookupExec: table=t, index=t_a";
+        assert!(
+            text.contains(&lookup) || (rest.contains("WHERE") && text.contains(by_value)),
+            "{rest}: {text}"
+        );
+    }
+    // NULL is the last value of an index, and a long run of equal values is scanned.
+    for rest in [
+        "a NULLS FIRST LIMIT 5",
+        "a DESC NULLS LAST LIMIT 5",
+        "b LIMIT 5",
+        "a + 0 LIMIT 5",
+        "a LIMIT 5000",
+    ] {
+        let text = plan(&session, &format!("SELECT id FROM t ORDER BY {rest}"));
+        assert!(text.contains("ScanExec: table=t"), "{rest}: {text}");
+    }
+}
+
+#[test]
+fn the_first_rows_of_an_order_equal_those_of_a_sort() {
+    let session = tables();
+    // One value of `a` has too many rows to be looked up.
+    for table in ["t", "s"] {
+        rows(&session, &format!("UPDATE {table} SET a = 5 WHERE id % 3 = 0"));
+    }
+    rows(&session, "CREATE INDEX t_a_c ON t (a, c)");
+    rows(&session, "CREATE INDEX t_a_b ON t (a, b)");
+    let mut random = SplitMix64::new(23);
+    for round in 0..120 {
+        let mut below = |bound: u64| random.next() % bound;
+        let direction = ["", " DESC", " NULLS FIRST", " DESC NULLS LAST"][below(4) as usize];
+        let column = ["a", "b", "c", "d", "n"][below(5) as usize];
+        let second = ["id", "d DESC, id", "c, id DESC"][below(3) as usize];
+        let condition =
+            ["", "WHERE a = 5", "WHERE a = 7", "WHERE a = 5 AND c > 0"][below(4) as usize];
+        let (limit, offset) = (below(12), below(4));
+        let answer = |table: &str| {
+            let order = format!("ORDER BY {column}{direction}, {second}");
+            let sql = format!(
+                "SELECT id, a, c FROM {table} {condition} {order} LIMIT {limit} OFFSET {offset}"
+            );
+            (rows(&session, &sql), sql)
+        };
+        assert_eq!(answer("t").0, answer("s").0, "{}", answer("t").1);
+        if round % 10 == 0 {
+            for table in ["t", "s"] {
+                rows(
+                    &session,
+                    &format!(
+                        "UPDATE {table} SET c = c - 7, b = NULL WHERE id % 40 = {}",
+                        round % 40
+                    ),
+                );
+                rows(
+                    &session,
+                    &format!("DELETE FROM {table} WHERE a IS NULL AND id % 30 = {}", round % 30),
+                );
+            }
+        }
+    }
+    let text = plan(&session, "SELECT id FROM t WHERE a = 5 ORDER BY c DESC LIMIT 3");
+    assert!(text.contains("index=t_a_c, order=c DESC"), "{text}");
+}
+
+#[test]
 fn prepared_selections_find_all_rows_with_a_key() {
     let session = tables();
     let runtime = session.runtime().clone();

@@ -1,10 +1,10 @@
-//! A database with one table, `t (id BIGINT PRIMARY KEY, value TEXT NOT NULL)`, changed as an SQL engine
-//! would.
+//! A database with one table, `t (id BIGINT PRIMARY KEY, value TEXT NOT NULL)` and an index over `value`, changed as an
+//! SQL engine would.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, StringViewArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema};
 use atoll_placement::{Arena, Strategy};
@@ -13,7 +13,9 @@ use atoll_store::database::{
     Transaction, TransactionError, TransactionOptions, Written,
 };
 use atoll_store::log::GroupCommit;
-use atoll_store::table::{Key, Row, RowCodec, TableChange, TableDefinition, Unique, stored_schema};
+use atoll_store::table::{
+    Index, IndexKey, Key, Row, RowCodec, TableChange, TableDefinition, Unique, stored_schema,
+};
 use atoll_store::{RowId, TableId};
 use atoll_testkit::kernel::SimulatedKernel;
 use atoll_testkit::machines;
@@ -37,7 +39,13 @@ pub(crate) fn definition() -> TableDefinition {
     let columns = stored_schema(&Arc::new(columns));
     let unique =
         Unique { name: "t_pkey".into(), columns: vec![0], is_primary: true, is_index: false };
-    TableDefinition { uniques: vec![unique], ..TableDefinition::new(columns, Strategy::Aligned) }
+    let keys = vec![IndexKey { column: 1, descending: false, nulls_first: false }];
+    let index = Index { name: "t_value".into(), keys, included: Vec::new() };
+    TableDefinition {
+        uniques: vec![unique],
+        indexes: vec![index],
+        ..TableDefinition::new(columns, Strategy::Aligned)
+    }
 }
 
 pub(crate) fn name(name: &str) -> RelationName {
@@ -102,9 +110,14 @@ impl SmallDatabase {
         version.table(self.table)?.find(0, &self.key(id))
     }
 
+    /// The value of a key, by which the index finds the row too.
     pub(crate) fn get(&self, version: &DatabaseVersion, id: u64) -> Option<String> {
-        let row = version.table(self.table)?.row(self.find(version, id)?)?;
-        Some(self.value(row))
+        let (table, row) = (version.table(self.table)?, self.find(version, id)?);
+        let value = self.value(table.row(row)?);
+        let indexed: [ArrayRef; 1] = [Arc::new(StringViewArray::from(vec![value.as_str()]))];
+        let found = table.rows_with(0, &indexed, usize::MAX - 1).unwrap().unwrap();
+        assert!(found.contains(&row), "the index does not find '{value}' of key {id}");
+        Some(value)
     }
 
     /// What is committed.

@@ -142,7 +142,21 @@ impl SoakClient {
             let page = self.book.page(self.number);
             assert!(n >= page.added, "{n} of {} acknowledged", page.added);
         }
-        self.outcome(row)
+        match row {
+            Ok(row) => self.find(client, row.get(1)).await,
+            Err(_) => self.outcome(row),
+        }
+    }
+
+    /// The index finds the client's counter, which no other client changes.
+    async fn find(&self, client: &Client, n: i64) -> Outcome {
+        let own = self.number as i64;
+        let sql = "SELECT count(*) FROM counter WHERE n = $1 AND client + 0 = $2";
+        let found = client.query_one(sql, &[&n, &own]).await;
+        if let Ok(found) = &found {
+            assert_eq!(found.get::<_, i64>(0), 1, "the counter of client {own} with {n}");
+        }
+        self.outcome(found)
     }
 
     /// Deletes the oldest rows.

@@ -171,6 +171,9 @@ async fn set_up(address: SocketAddr, clients: u64) {
         "CREATE TABLE ledger (client BIGINT, number BIGINT, note TEXT, PRIMARY KEY (client, number));
          CREATE TABLE counter (client BIGINT PRIMARY KEY, n BIGINT NOT NULL);
          CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL);
+         CREATE UNIQUE INDEX ON ledger (note, client);
+         CREATE INDEX ON counter (n);
+         CREATE INDEX ON account (balance, id);
          INSERT INTO counter SELECT i, 0 FROM generate_series(0, {}) AS n(i);
          INSERT INTO account SELECT i, 0 FROM generate_series(0, {}) AS n(i)",
         clients.saturating_sub(1),

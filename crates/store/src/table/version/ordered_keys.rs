@@ -64,6 +64,52 @@ impl TableVersion {
         Ok(Some(found.into_iter().filter(has_key).collect()))
     }
 
+    /// The first `count` rows in the order of the index of this number, or the last ones if it is `descending`, and all
+    /// that cannot be distinguished from the last of them by their words. With a value, the order is that of the
+    /// second column among the rows that have it in the first one. `None` if the index finds more than `max` rows.
+    ///
+    /// # Errors
+    /// A value that is not of the column's type.
+    pub fn first_rows(
+        &self,
+        index: usize,
+        value: Option<&ArrayRef>,
+        descending: bool,
+        count: usize,
+        max: usize,
+    ) -> Result<Option<Vec<RowId>>> {
+        let ordered = &self.ordered[index];
+        let columns = ordered.columns();
+        let (mut low, mut high, mut key) = ([0; 2], [u64::MAX; 2], None);
+        if let Some(value) = value {
+            let values = std::slice::from_ref(value);
+            key = self.shared.codec.keys_of_values(&columns[..1], values)?.pop().flatten();
+            let words = order_words(values)?.pop().filter(|_| key.is_some());
+            let Some(words) = words else { return Ok(Some(Vec::new())) };
+            (low, high) = ([words[0], 0], [words[0], u64::MAX]);
+        }
+        let is_by_first = value.is_none() && columns.len() > 1;
+        let order = |words: OrderWords| if is_by_first { [words[0], 0] } else { words };
+        let rows: Box<dyn Iterator<Item = OrderedRow>> = match descending {
+            true => Box::new(ordered.between_reversed(low, high)),
+            false => Box::new(ordered.between(low, high)),
+        };
+        let (mut found, mut last) = (Vec::new(), None);
+        for (at, (words, id)) in rows.enumerate() {
+            if found.len() >= count && last != Some(order(words)) {
+                break;
+            }
+            if at == max {
+                return Ok(None);
+            }
+            if key.is_none() || self.key_of(id, &columns[..1]) == key {
+                found.push(id);
+                last = Some(order(words));
+            }
+        }
+        Ok(Some(found))
+    }
+
     /// The range of an index for rows whose first columns, of this number, have these words.
     fn words_of(
         &self,

@@ -247,8 +247,9 @@ impl Drawing<'_> {
             }
             2 => {
                 let column = format!("value{}", self.random.below(9));
-                let definition = Arc::new(definition().with_names(&["key", &column]));
-                CatalogChange::SetDefinition { table: id, definition }
+                let mut definition = definition().with_names(&["key", &column]);
+                definition.indexes.retain(|_| self.random.below(3) > 0);
+                CatalogChange::SetDefinition { table: id, definition: Arc::new(definition) }
             }
             _ => {
                 let view = format!("v{}", self.random.below(3));

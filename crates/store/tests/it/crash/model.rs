@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+use atoll_store::RowId;
 use atoll_store::database::{DatabaseVersion, Relation};
-use atoll_store::table::{BLOCK_ROWS, Row, Selection, TableVersion};
+use atoll_store::table::{BLOCK_ROWS, Row, Selection, TableVersion, order_words};
 
 /// A table: values by key.
 pub(super) type ModelTable = BTreeMap<i64, Option<String>>;
@@ -44,10 +45,24 @@ fn by_row(table: &TableVersion) -> ModelTable {
     let rows: Vec<Row> = table.row_ids().map(|id| table.row(id).unwrap()).collect();
     assert_eq!(rows.len(), table.rows());
     let batch = table.codec().decode(&rows).unwrap();
+    expect_ordered(table, &batch);
     let (keys, values) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1));
     let values = values.as_string_view();
     let value = |at| values.is_valid(at).then(|| values.value(at).to_owned());
     (0..rows.len()).map(|at| (keys.value(at), value(at))).collect()
+}
+
+/// The indexes hold all rows, these, in their order.
+fn expect_ordered(table: &TableVersion, batch: &RecordBatch) {
+    for (at, index) in table.definition().indexes.iter().enumerate() {
+        let columns: Vec<usize> = index.keys.iter().map(|key| key.column).collect();
+        let words = order_words(batch.project(&columns).unwrap().columns()).unwrap();
+        let mut rows: Vec<_> = words.into_iter().zip(table.row_ids()).collect();
+        rows.sort_unstable();
+        let wanted: Vec<RowId> = rows.into_iter().map(|(_, id)| id).collect();
+        let found: Vec<RowId> = table.rows_between(at, [0; 2], [u64::MAX; 2]).collect();
+        assert_eq!(found, wanted, "index {}", index.name);
+    }
 }
 
 /// A table as scans read it.

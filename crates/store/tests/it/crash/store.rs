@@ -14,7 +14,9 @@ use atoll_store::log::{Log, LogError, Position};
 use atoll_store::open::{OpenError, OpenOptions, Opening};
 use atoll_store::record::encode_record;
 use atoll_store::simulated::SimulatedFiles;
-use atoll_store::table::{Chunk, ChunkWriter, Destination, TableDefinition, Unique};
+use atoll_store::table::{
+    Chunk, ChunkWriter, Destination, Index, IndexKey, TableDefinition, Unique,
+};
 use atoll_store::workers::OneThread;
 use atoll_testkit::kernel::SimulatedKernel;
 use atoll_testkit::machines;
@@ -60,7 +62,18 @@ pub(super) fn definition() -> Arc<TableDefinition> {
     let mut definition = TableDefinition::new(columns(), Strategy::Aligned);
     let key = Unique { name: "key".into(), columns: vec![0], is_primary: true, is_index: false };
     definition.uniques.push(key);
+    definition.indexes = indexes().into();
     Arc::new(definition)
+}
+
+/// An index over the values, and one over values and keys.
+pub(super) fn indexes() -> [Index; 2] {
+    [("by_value", &[1][..]), ("by_both", &[1, 0])].map(|(name, columns)| {
+        let key =
+            |column: &usize| IndexKey { column: *column, descending: false, nulls_first: false };
+        let keys = columns.iter().map(key).collect();
+        Index { name: name.into(), keys, included: Vec::new() }
+    })
 }
 
 pub(super) fn batch<'a>(rows: impl Iterator<Item = (i64, &'a Option<String>)>) -> RecordBatch {

@@ -53,7 +53,15 @@ impl Model {
         }
         for (at, columns) in INDEXES.iter().enumerate() {
             let rows: Vec<RowId> = version.rows_between(at, [0; 2], [u64::MAX; 2]).collect();
-            assert_eq!(rows, ordered(&self.rows, columns), "index over {columns:?}");
+            let mut wanted = ordered(&self.rows, columns);
+            assert_eq!(rows, wanted, "index over {columns:?}");
+            for descending in [false, true] {
+                let found = version.first_rows(at, None, descending, 3, usize::MAX).unwrap();
+                let found = found.expect("no limit");
+                assert!(found.len() >= wanted.len().min(3), "{} rows", found.len());
+                assert_eq!(found, wanted[..found.len()], "first rows over {columns:?}");
+                wanted.reverse();
+            }
         }
         let all: Vec<RowId> = self.rows.keys().rev().copied().collect();
         let read = version.read(&all, &[0, 1, 2, 3, 4, 5]).unwrap();

@@ -128,6 +128,19 @@ impl OrderedIndex {
             leaves.flat_map(move |leaf| leaf[leaf.partition_point(|row| *row < low)..].iter());
         rows.take_while(move |row| row.0 <= high).copied()
     }
+
+    /// The same from the last one to the first.
+    pub(super) fn between_reversed(
+        &self,
+        low: OrderWords,
+        high: OrderWords,
+    ) -> impl Iterator<Item = OrderedRow> + '_ {
+        let high = (high, RowId::new(u64::MAX));
+        let leaves = self.leaves.range(..=high).rev().map(|(_, leaf)| leaf);
+        let rows = leaves
+            .flat_map(move |leaf| leaf[..leaf.partition_point(|row| *row <= high)].iter().rev());
+        rows.take_while(move |row| row.0 >= low).copied()
+    }
 }
 
 /// A leaf without some rows and with others.
