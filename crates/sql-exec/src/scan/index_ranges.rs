@@ -8,7 +8,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, IsNullExpr, Literal};
+use datafusion::physical_expr::expressions::BinaryExpr;
+
+use super::condition::{ColumnCondition, ConditionKind};
 
 /// Ranges of one index, at most: an IN list with more values is scanned for.
 const RANGES_MAX: usize = 1000;
@@ -105,29 +107,10 @@ enum Limit {
 }
 
 fn limit(conjunct: &Arc<dyn PhysicalExpr>, column: usize, data_type: &DataType) -> Option<Limit> {
-    let is_column = |expr: &Arc<dyn PhysicalExpr>| {
-        expr.downcast_ref::<Column>().is_some_and(|it| it.index() == column)
-    };
-    let literal = |expr: &Arc<dyn PhysicalExpr>| {
-        let value = expr.downcast_ref::<Literal>()?.value();
-        let own = value.data_type();
-        let is_same = own == *data_type || (own.is_string() && data_type.is_string());
-        is_same.then(|| value.clone())
-    };
-    let points = |values: Vec<ScalarValue>| {
-        Limit::Points(values.into_iter().filter(|value| !value.is_null()).collect())
-    };
-    if let Some(list) = conjunct.downcast_ref::<InListExpr>() {
-        let values = list.list().iter().map(literal).collect::<Option<Vec<_>>>()?;
-        return (!list.negated() && is_column(list.expr())).then(|| points(values));
-    }
-    if let Some(null) = conjunct.downcast_ref::<IsNullExpr>() {
-        let value = ScalarValue::try_from(data_type).ok()?;
-        return is_column(null.arg()).then(|| Limit::Points(vec![value]));
-    }
-    let binary = conjunct.downcast_ref::<BinaryExpr>()?;
-    if *binary.op() == Operator::Or {
-        let sides = [binary.left(), binary.right()].map(|side| limit(side, column, data_type));
+    if let Some(either) = conjunct.downcast_ref::<BinaryExpr>()
+        && *either.op() == Operator::Or
+    {
+        let sides = [either.left(), either.right()].map(|side| limit(side, column, data_type));
         return match sides {
             [Some(Limit::Points(mut values)), Some(Limit::Points(others))] => {
                 values.extend(others);
@@ -136,17 +119,28 @@ fn limit(conjunct: &Arc<dyn PhysicalExpr>, column: usize, data_type: &DataType) 
             _ => None,
         };
     }
-    let (op, value) = match (is_column(binary.left()), is_column(binary.right())) {
-        (true, false) => (*binary.op(), literal(binary.right())?),
-        (false, true) => (binary.op().swap()?, literal(binary.left())?),
-        _ => return None,
+    let condition = ColumnCondition::from_physical(conjunct).filter(|it| it.column == column)?;
+    let is_same = |value: &ScalarValue| {
+        let own = value.data_type();
+        own == *data_type || (own.is_string() && data_type.is_string())
     };
-    match op {
-        Operator::Eq => Some(points(vec![value])),
+    let points = |values: &[&ScalarValue]| {
+        let points = values.iter().filter(|value| !value.is_null());
+        let points = points.map(|value| (*value).clone()).collect();
+        values.iter().all(|value| is_same(value)).then_some(Limit::Points(points))
+    };
+    match condition.kind {
+        ConditionKind::Compare(Operator::Eq, value) => points(&[value]),
         // Nothing compares with NULL.
-        _ if value.is_null() => None,
-        Operator::Gt | Operator::GtEq => Some(Limit::From(value)),
-        Operator::Lt | Operator::LtEq => Some(Limit::To(value)),
+        ConditionKind::Compare(op, value) if is_same(value) && !value.is_null() => match op {
+            Operator::Gt | Operator::GtEq => Some(Limit::From(value.clone())),
+            Operator::Lt | Operator::LtEq => Some(Limit::To(value.clone())),
+            _ => None,
+        },
+        ConditionKind::In { values, negated: false } => points(&values),
+        ConditionKind::Null(true) => {
+            Some(Limit::Points(vec![ScalarValue::try_from(data_type).ok()?]))
+        }
         _ => None,
     }
 }

@@ -16,8 +16,6 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, ScalarValue, Statistics, internal_datafusion_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::statistics::StatisticsArgs;
@@ -25,6 +23,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream;
 
+use super::condition::ColumnCondition;
 use super::index_ranges::{candidates_max, indexed_rows};
 use atoll_sql_common::error::table_error;
 use atoll_sql_common::operator::leaf;
@@ -96,10 +95,15 @@ impl IndexLookup {
         }
         let value = match conjuncts {
             [] => None,
-            [conjunct] => match equality(conjunct) {
-                Some(equality) => Some(equality),
-                None => return Ok(None),
-            },
+            [conjunct] => {
+                let condition = ColumnCondition::from_physical(conjunct);
+                match condition.and_then(ColumnCondition::equality) {
+                    Some((column, value)) if is_of_column(version, column, value) => {
+                        Some((column, value))
+                    }
+                    _ => return Ok(None),
+                }
+            }
             _ => return Ok(None),
         };
         let (descending, max) = (options.descending, candidates_max(version.rows()));
@@ -128,7 +132,7 @@ impl IndexLookup {
             return Ok(None);
         }
         let equalities: Vec<Option<(usize, &ScalarValue)>> =
-            conjuncts.iter().map(|conjunct| equality(conjunct)).collect();
+            conjuncts.iter().map(|it| ColumnCondition::from_physical(it)?.equality()).collect();
         for (at, unique) in uniques.iter().enumerate() {
             let value = |column: &usize| {
                 let found = equalities.iter().flatten().find(|(own, _)| own == column);
@@ -154,30 +158,15 @@ impl IndexLookup {
     }
 }
 
-/// The column and the constant of `column = constant`, in the type of the column.
-fn equality(conjunct: &Arc<dyn PhysicalExpr>) -> Option<(usize, &ScalarValue)> {
-    let binary = conjunct.downcast_ref::<BinaryExpr>()?;
-    if *binary.op() != Operator::Eq {
-        return None;
-    }
-    let sides = (binary.left(), binary.right());
-    let (column, value) = match (sides.0.downcast_ref::<Column>(), sides.1.downcast_ref::<Column>())
-    {
-        (Some(column), None) => (column, sides.1),
-        (None, Some(column)) => (column, sides.0),
-        _ => return None,
-    };
-    Some((column.index(), value.downcast_ref::<Literal>()?.value()))
+/// Whether a value is of the type of a column.
+fn is_of_column(version: &TableVersion, column: usize, value: &ScalarValue) -> bool {
+    let (own, given) = (version.definition().columns.field(column).data_type(), value.data_type());
+    *own == given || (own.is_string() && given.is_string())
 }
 
 /// The key of these values; `None` if one is NULL or not of the column's type.
 fn key(version: &TableVersion, columns: &[usize], values: &[&ScalarValue]) -> Result<Option<Key>> {
-    let fields = version.definition().columns.fields();
-    let same = |(column, value): (&usize, &&ScalarValue)| {
-        let (own, given) = (fields[*column].data_type(), value.data_type());
-        *own == given || (own.is_string() && given.is_string())
-    };
-    if !columns.iter().zip(values).all(same) {
+    if !columns.iter().zip(values).all(|(column, value)| is_of_column(version, *column, value)) {
         return Err(internal_datafusion_err!("a key was compared with values of other types"));
     }
     let arrays = values.iter().map(|value| value.to_array()).collect::<Result<Vec<_>>>()?;

@@ -12,6 +12,7 @@
 //! projected columns are decoded.
 
 pub mod assign;
+mod condition;
 mod estimate;
 mod filter;
 mod index_ranges;
@@ -21,6 +22,7 @@ mod statistics;
 mod stored_predicate;
 mod stream;
 
+pub use condition::{ColumnCondition, ConditionKind};
 pub(crate) use estimate::scaled;
 pub use lookup::{IndexLookup, LookupExec};
 pub use progress::ScanProgress;

@@ -3,7 +3,10 @@
 //! A [`StoredPredicate`] is the part of a predicate that needs no decoding: whole numbers against a constant
 //! or against each other in their stored width, anything about one string column on the chunk's
 //! dictionary, and AND and OR over these. Everything else is evaluated on decoded rows
-//! (`filter.rs`). A mask is true where the predicate is true; false and unknown are the same to a
+//! (`filter.rs`). Columns are compared with constants in the stored width of a chunk, hence in a form other than that of
+//! `condition.rs`.
+//!
+//! A mask is true where the predicate is true; false and unknown are the same to a
 //! filter, and AND and OR keep it so.
 
 use std::sync::Arc;
@@ -30,7 +33,9 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::utils::reassign_expr_columns;
 
-/// Most members of an IN list that are compared one by one.
+use super::condition::{ColumnCondition, ConditionKind, column_of, is_comparison};
+
+/// Maximum number of members of an IN list that are compared one by one.
 const IN_LIST_MAX: usize = 8;
 
 /// A predicate on stored columns; see the module.
@@ -82,94 +87,56 @@ impl StoredPredicate {
     /// The predicate as a test; `None` if it needs decoded rows. `expr` is over `schema`, the
     /// table's.
     pub(crate) fn new(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Self> {
-        if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
-            return match binary.op() {
-                Operator::And | Operator::Or => Self::junction(binary, schema),
-                _ => Self::comparison(expr, binary, schema),
+        let of_two = expr.downcast_ref::<BinaryExpr>().and_then(|it| Self::of_two(it, schema));
+        of_two.or_else(|| Self::of_constants(expr, schema)).or_else(|| Self::strings(expr, schema))
+    }
+
+    /// Two predicates, or two columns.
+    fn of_two(binary: &BinaryExpr, schema: &Schema) -> Option<Self> {
+        let sides = [binary.left(), binary.right()];
+        match *binary.op() {
+            Operator::And | Operator::Or => {
+                let sides = sides.map(|side| Self::new(side, schema));
+                let sides = sides.into_iter().collect::<Option<_>>()?;
+                Some(match *binary.op() {
+                    Operator::And => Self::And(sides),
+                    _ => Self::Or(sides),
+                })
             }
-            .or_else(|| Self::strings(expr, schema));
-        }
-        if let Some(list) = expr.downcast_ref::<InListExpr>() {
-            return Self::in_list(list, schema).or_else(|| Self::strings(expr, schema));
-        }
-        Self::null_test(expr).or_else(|| Self::strings(expr, schema))
-    }
-
-    fn junction(binary: &BinaryExpr, schema: &Schema) -> Option<Self> {
-        let sides = vec![Self::new(binary.left(), schema)?, Self::new(binary.right(), schema)?];
-        Some(if *binary.op() == Operator::And { Self::And(sides) } else { Self::Or(sides) })
-    }
-
-    fn comparison(
-        expr: &Arc<dyn PhysicalExpr>,
-        binary: &BinaryExpr,
-        schema: &Schema,
-    ) -> Option<Self> {
-        let (left, right, op) = (binary.left(), binary.right(), *binary.op());
-        if !matches!(
-            op,
-            Operator::Eq
-                | Operator::NotEq
-                | Operator::Lt
-                | Operator::LtEq
-                | Operator::Gt
-                | Operator::GtEq
-        ) {
-            return None;
-        }
-        match (column_of(left), column_of(right)) {
-            (Some(left), Some(right)) => {
-                let types = [left, right].map(|c| schema.field(c).data_type());
+            op if is_comparison(op) => {
+                let [Some(left), Some(right)] = sides.map(column_of) else { return None };
+                let types = [left, right].map(|column| schema.field(column).data_type());
                 (types[0] == types[1] && is_narrowable(types[0])).then_some(Self::CompareColumns {
                     left,
                     op,
                     right,
                 })
             }
-            (Some(column), None) => Self::compare(column, op, right, expr, schema),
-            (None, Some(column)) => Self::compare(column, op.swap()?, left, expr, schema),
-            (None, None) => None,
+            _ => None,
         }
     }
 
-    fn compare(
-        column: usize,
-        op: Operator,
-        constant: &Arc<dyn PhysicalExpr>,
-        expr: &Arc<dyn PhysicalExpr>,
-        schema: &Schema,
-    ) -> Option<Self> {
-        let value = whole_constant(constant, schema.field(column).data_type())?;
-        Some(Self::Compare {
-            column,
-            op,
-            value,
-            otherwise: DictionaryPredicate::new(column, expr, schema)?,
-        })
+    fn of_constants(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Self> {
+        let ColumnCondition { column, kind } = ColumnCondition::from_physical(expr)?;
+        match kind {
+            ConditionKind::Compare(op, value) => Self::compare(column, op, value, schema),
+            ConditionKind::In { values, negated: false } if values.len() <= IN_LIST_MAX => {
+                let equal = |value| Self::compare(column, Operator::Eq, value, schema);
+                values.into_iter().map(equal).collect::<Option<_>>().map(Self::Or)
+            }
+            ConditionKind::Null(wanted) => Some(Self::IsNull { column, negated: !wanted }),
+            ConditionKind::In { .. } | ConditionKind::Like(_) => None,
+        }
     }
 
-    fn in_list(list: &InListExpr, schema: &Schema) -> Option<Self> {
-        let column = column_of(list.expr())?;
-        if list.negated() || list.list().len() > IN_LIST_MAX {
-            return None;
-        }
-        let member = |constant: &Arc<dyn PhysicalExpr>| {
-            let equal: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(
-                Arc::clone(list.expr()),
-                Operator::Eq,
-                Arc::clone(constant),
-            ));
-            Self::compare(column, Operator::Eq, constant, &equal, schema)
-        };
-        list.list().iter().map(member).collect::<Option<_>>().map(Self::Or)
-    }
-
-    fn null_test(expr: &Arc<dyn PhysicalExpr>) -> Option<Self> {
-        if let Some(test) = expr.downcast_ref::<IsNullExpr>() {
-            return Some(Self::IsNull { column: column_of(test.arg())?, negated: false });
-        }
-        let test = expr.downcast_ref::<IsNotNullExpr>()?;
-        Some(Self::IsNull { column: column_of(test.arg())?, negated: true })
+    fn compare(column: usize, op: Operator, value: &ScalarValue, schema: &Schema) -> Option<Self> {
+        let field = schema.field(column);
+        let number = whole_number(value).filter(|_| value.data_type() == *field.data_type())?;
+        let left = Arc::new(ColumnExpr::new(field.name(), column));
+        let right = Arc::new(Literal::new(value.clone()));
+        let expr: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(left, op, right));
+        let otherwise = DictionaryPredicate::new(column, &expr, schema)?;
+        Some(Self::Compare { column, op, value: number, otherwise })
     }
 
     fn strings(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Self> {
@@ -314,10 +281,6 @@ fn block_rows(block: &[StoredColumn]) -> usize {
     block.first().map_or(0, |column| column.rows().len())
 }
 
-fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
-    expr.downcast_ref::<ColumnExpr>().map(ColumnExpr::index)
-}
-
 /// Types whose values are whole numbers in a unit that column and constant share.
 fn is_narrowable(data_type: &DataType) -> bool {
     matches!(
@@ -334,15 +297,6 @@ fn is_narrowable(data_type: &DataType) -> bool {
             | DataType::Timestamp(_, _)
             | DataType::Decimal128(_, _)
     )
-}
-
-/// The constant in the unit of the column; `None` if their types differ.
-fn whole_constant(expr: &Arc<dyn PhysicalExpr>, column: &DataType) -> Option<i64> {
-    let value = expr.downcast_ref::<Literal>()?.value();
-    if value.data_type() != *column {
-        return None;
-    }
-    whole_number(value)
 }
 
 /// The value of a constant of a narrowable type, in its unit.

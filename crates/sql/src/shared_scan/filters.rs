@@ -10,7 +10,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 
-use atoll_sql_exec::scan::whole_number;
+use atoll_sql_exec::scan::{ColumnCondition, ConditionKind, whole_number};
 
 /// Maximum number of members of an IN list: longer ones are left to the ordinary scan.
 const LIST_MAX: usize = 1024;
@@ -18,37 +18,19 @@ const LIST_MAX: usize = 1024;
 /// A filter on one column.
 #[derive(Debug)]
 pub(super) struct ColumnFilter {
-    column: usize,
     data_type: DataType,
-    kind: FilterKind,
-}
-
-#[derive(Debug)]
-enum FilterKind {
-    Compare(Operator, Arc<dyn PhysicalExpr>),
-    In { values: Vec<Arc<dyn PhysicalExpr>>, negated: bool },
-    Like(Arc<dyn PhysicalExpr>),
-    Null(bool),
-}
-
-/// A filter with its values.
-#[derive(Debug)]
-pub(super) enum BoundFilter {
-    /// As a test of a column.
-    Test(usize, ColumnTest),
-    /// Its values have no test.
-    Misfit,
+    condition: ColumnCondition<Arc<dyn PhysicalExpr>>,
 }
 
 impl ColumnFilter {
     /// The column of a filter by which an ordered index finds rows: an equality, a list or a range.
     pub(super) fn ranged(&self) -> Option<usize> {
-        let is_ranged = match &self.kind {
-            FilterKind::Compare(op, _) => *op != Operator::NotEq,
-            FilterKind::In { negated, .. } => !negated,
-            FilterKind::Like(_) | FilterKind::Null(_) => false,
+        let is_ranged = match &self.condition.kind {
+            ConditionKind::Compare(op, _) => *op != Operator::NotEq,
+            ConditionKind::In { negated, .. } => !negated,
+            ConditionKind::Like(_) | ConditionKind::Null(_) => false,
         };
-        is_ranged.then_some(self.column)
+        is_ranged.then_some(self.condition.column)
     }
 
     /// The filter; `None` if it is not on exactly one column. `value` compiles an expression that reads no column.
@@ -57,68 +39,35 @@ impl ColumnFilter {
         schema: &Schema,
         value: &impl Fn(&Expr) -> Result<Arc<dyn PhysicalExpr>>,
     ) -> Result<Option<Self>> {
-        let kind = match filter {
-            Expr::BinaryExpr(binary) => match (column_of(&binary.left), column_of(&binary.right)) {
-                (Some(name), None) if is_value(&binary.right) => {
-                    Some((name, FilterKind::Compare(binary.op, value(&binary.right)?)))
-                }
-                (None, Some(name)) if is_value(&binary.left) => match binary.op.swap() {
-                    Some(op) => Some((name, FilterKind::Compare(op, value(&binary.left)?))),
-                    None => None,
-                },
-                _ => None,
-            },
-            Expr::InList(list) if list.list.len() <= LIST_MAX && list.list.iter().all(is_value) => {
-                match column_of(&list.expr) {
-                    Some(name) => {
-                        let values = list.list.iter().map(value).collect::<Result<_>>()?;
-                        Some((name, FilterKind::In { values, negated: list.negated }))
-                    }
-                    None => None,
-                }
-            }
-            Expr::Like(like)
-                if !like.negated
-                    && !like.case_insensitive
-                    && like.escape_char.is_none()
-                    && is_value(&like.pattern) =>
-            {
-                match column_of(&like.expr) {
-                    Some(name) => Some((name, FilterKind::Like(value(&like.pattern)?))),
-                    None => None,
-                }
-            }
-            Expr::IsNull(inner) => column_of(inner).map(|name| (name, FilterKind::Null(true))),
-            Expr::IsNotNull(inner) => column_of(inner).map(|name| (name, FilterKind::Null(false))),
-            _ => None,
+        let Some(condition) = ColumnCondition::from_logical(filter, schema) else {
+            return Ok(None);
         };
-        let Some((name, kind)) = kind else { return Ok(None) };
-        let Ok(column) = schema.index_of(name) else { return Ok(None) };
-        let data_type = schema.field(column).data_type();
-        let fits = match &kind {
-            FilterKind::Null(_) => true,
-            FilterKind::Like(_) => *data_type == DataType::Utf8View,
-            FilterKind::Compare(op, _) => is_tested(data_type) && is_comparison(*op),
-            FilterKind::In { .. } => is_tested(data_type),
+        let data_type = schema.field(condition.column).data_type();
+        let fits = match &condition.kind {
+            ConditionKind::Null(_) => true,
+            ConditionKind::Like(_) => *data_type == DataType::Utf8View,
+            ConditionKind::Compare(..) => is_tested(data_type),
+            ConditionKind::In { values, .. } => is_tested(data_type) && values.len() <= LIST_MAX,
         };
-        Ok(fits.then(|| Self { column, data_type: data_type.clone(), kind }))
+        if !fits {
+            return Ok(None);
+        }
+        let condition = condition.try_map(|expr| value(expr))?;
+        Ok(Some(Self { data_type: data_type.clone(), condition }))
     }
 
-    /// The test for these values of the parameters, one row.
-    pub(super) fn bind(&self, parameters: &RecordBatch) -> Result<BoundFilter> {
-        let value = |expr: &Arc<dyn PhysicalExpr>| -> Result<ScalarValue> {
+    /// The column and its test for these values of the parameters, one row; `None` if the values have no test.
+    pub(super) fn bind(&self, parameters: &RecordBatch) -> Result<Option<(usize, ColumnTest)>> {
+        let bound = self.condition.try_map(|expr| {
             ScalarValue::try_from_array(&expr.evaluate(parameters)?.into_array(1)?, 0)
+        })?;
+        let test = match &bound.kind {
+            ConditionKind::Null(wanted) => Some(ColumnTest::Null(*wanted)),
+            ConditionKind::Compare(op, value) => self.compared(*op, value),
+            ConditionKind::In { values, negated } => self.listed(values, *negated),
+            ConditionKind::Like(pattern) => like(pattern),
         };
-        let test = match &self.kind {
-            FilterKind::Null(wanted) => Some(ColumnTest::Null(*wanted)),
-            FilterKind::Compare(op, expr) => self.compared(*op, &value(expr)?),
-            FilterKind::In { values, negated } => {
-                let values = values.iter().map(value).collect::<Result<Vec<_>>>()?;
-                self.listed(&values, *negated)
-            }
-            FilterKind::Like(pattern) => like(&value(pattern)?),
-        };
-        Ok(test.map_or(BoundFilter::Misfit, |test| BoundFilter::Test(self.column, test)))
+        Ok(test.map(|test| (bound.column, test)))
     }
 
     fn compared(&self, op: Operator, value: &ScalarValue) -> Option<ColumnTest> {
@@ -216,28 +165,10 @@ fn rising<T: Ord>(mut values: Vec<T>) -> Box<[T]> {
     values.into()
 }
 
-fn column_of(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Column(column) => Some(&column.name),
-        _ => None,
-    }
-}
-
-/// Whether an expression is a constant or a parameter.
-fn is_value(expr: &Expr) -> bool {
-    matches!(expr, Expr::Literal(..) | Expr::Placeholder(_))
-}
-
-fn is_comparison(op: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
-}
-
-/// All tests, with intervals of one column merged; `None` if a filter has no test.
-pub(super) fn merged(filters: Vec<BoundFilter>) -> Option<Vec<(usize, ColumnTest)>> {
-    let mut tests: Vec<(usize, ColumnTest)> = Vec::with_capacity(filters.len());
-    for filter in filters {
-        let BoundFilter::Test(column, test) = filter else { return None };
+/// The tests, with intervals of one column merged.
+pub(super) fn merged(all: Vec<(usize, ColumnTest)>) -> Vec<(usize, ColumnTest)> {
+    let mut tests: Vec<(usize, ColumnTest)> = Vec::with_capacity(all.len());
+    for (column, test) in all {
         let same = tests.iter_mut().find_map(|(other, before)| match before {
             ColumnTest::Number(NumberTest::Between(low, high)) if *other == column => {
                 Some((low, high))
@@ -251,5 +182,5 @@ pub(super) fn merged(filters: Vec<BoundFilter>) -> Option<Vec<(usize, ColumnTest
             _ => tests.push((column, test)),
         }
     }
-    Some(tests)
+    tests
 }

@@ -139,21 +139,12 @@ impl SharedSelection {
                 None => return Ok(None),
             },
         };
-        let Some(ReadRows { projection, result }) = read else { return Ok(None) };
-        let schema = match &result {
+        let Some(read) = read else { return Ok(None) };
+        let schema = match &read.result {
             SelectionResult::Above(above) => above.schema(),
             _ => Arc::clone(plan.schema().inner()),
         };
-        Ok(Some(Self {
-            table: table.id(),
-            name: table.name().into(),
-            definition: Arc::clone(table.definition()),
-            filters,
-            projection: projection.into(),
-            with_ids: false,
-            result,
-            schema,
-        }))
+        Ok(Some(Self::new(table, filters, read, schema, false)))
     }
 
     /// Compiles the query of a change: a select list over its scan, which begins with the id, and the columns of both.
@@ -169,17 +160,20 @@ impl SharedSelection {
         };
         let values = exprs.into_iter().skip(1).collect();
         let read = ReadRows::listed(state, values, scan, &columns, parameters)?;
-        let Some(ReadRows { projection, result }) = read else { return Ok(None) };
-        Ok(Some(Self {
-            table: table.id(),
-            name: table.name().into(),
-            definition: Arc::clone(table.definition()),
-            filters,
-            projection: projection.into(),
-            with_ids: true,
-            result,
-            schema,
-        }))
+        Ok(read.map(|read| Self::new(table, filters, read, schema, true)))
+    }
+
+    fn new(
+        table: &PlacedTable,
+        filters: Vec<ColumnFilter>,
+        ReadRows { projection, result }: ReadRows,
+        schema: SchemaRef,
+        with_ids: bool,
+    ) -> Self {
+        let (table, name, definition) =
+            (table.id(), table.name().into(), Arc::clone(table.definition()));
+        let projection = projection.into();
+        Self { table, name, definition, filters, projection, with_ids, result, schema }
     }
 
     /// Whether the definition of its table is unchanged.
@@ -197,7 +191,7 @@ impl SharedSelection {
     pub(crate) fn bind(&self, parameters: &[ArrayRef]) -> Result<Option<BoundSelection<'_>>> {
         let parameters = one_row(parameters)?;
         let filters = self.filters.iter().map(|filter| filter.bind(&parameters));
-        let tests = merged(filters.collect::<Result<_>>()?);
+        let tests = filters.collect::<Result<Option<_>>>()?.map(merged);
         let (projection, with_ids) = (Arc::clone(&self.projection), self.with_ids);
         let query = |tests| BatchQuery { tests, projection, with_ids, limit: usize::MAX };
         Ok(tests.map(|tests| BoundSelection { selection: self, query: query(tests), parameters }))

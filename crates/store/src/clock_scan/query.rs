@@ -2,6 +2,8 @@
 //!
 //! Numbers of all types are compared as 64-bit keys whose order is that of the values: whole numbers,
 //! decimals, dates and times as integers in their unit, floats by [`float_key`], booleans as 0 and 1.
+//!
+//! Tests hold keys, not expressions: a batch sorts and merges the tests of many queries, and this crate knows no DataFusion.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Values};
+use datafusion::logical_expr::{Expr, LogicalPlan, Values};
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::numbers::NextNumbers;
@@ -16,6 +16,7 @@ use super::returning::{ReturnedRows, ReturningList};
 use super::scalar::{ScalarPlan, ScalarScope};
 use crate::compiled::{Parameters, has_unknown_types, inlined, select_list};
 use crate::table::{ChangeKind, ChangedTable, PlacedTable};
+use atoll_sql_exec::scan::ColumnCondition;
 
 /// A statement about one row by its key, or about rows that it lists.
 #[derive(Debug)]
@@ -310,8 +311,10 @@ fn key_of(
     several: bool,
 ) -> Option<(KeyIndex, Vec<(Expr, usize)>)> {
     let conjuncts: Vec<&Expr> = filters.iter().flat_map(split_conjunction).collect();
+    let columns = table.columns();
+    let equality = |filter| ColumnCondition::from_logical(filter, columns)?.equality();
     let equalities: Vec<(usize, &Expr)> =
-        conjuncts.iter().map(|conjunct| equality(table, conjunct)).collect::<Option<_>>()?;
+        conjuncts.into_iter().map(equality).collect::<Option<_>>()?;
     let named = |columns: &[usize]| {
         let value = |column: &usize| {
             let found = equalities.iter().find(|(own, _)| own == column);
@@ -330,18 +333,4 @@ fn key_of(
         })
     };
     unique.or_else(|| if several && !equalities.is_empty() { ordered() } else { None })
-}
-
-/// The column and the value, which reads no column, of `column = value`.
-fn equality<'e>(table: &PlacedTable, conjunct: &'e Expr) -> Option<(usize, &'e Expr)> {
-    let Expr::BinaryExpr(binary) = conjunct else { return None };
-    if binary.op != Operator::Eq {
-        return None;
-    }
-    let (column, value) = match (binary.left.as_ref(), binary.right.as_ref()) {
-        (Expr::Column(column), value) | (value, Expr::Column(column)) => (column, value),
-        _ => return None,
-    };
-    let is_constant = matches!(value, Expr::Literal(..) | Expr::Placeholder(_));
-    is_constant.then(|| Some((table.columns().index_of(&column.name).ok()?, value)))?
 }
