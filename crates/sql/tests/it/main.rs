@@ -23,6 +23,7 @@
 //! - `hostile_files`: files that are cut, mixed up or named oddly are read or reported.
 //! - `indexes`: queries that an index serves give the answers of scans.
 //! - `exchange`: pandas, Polars and DuckDB read what COPY writes, and the other way round.
+//! - `plan_cache`: cached plans end when what they depend on changes.
 //! - `prepared`: statements prepared once give the same results as when they are run anew.
 //! - `point_rows`: rows written by their key without operators equal those that operators write.
 //! - `locking`: rows that queries lock, and snapshots of transactions.
@@ -59,6 +60,7 @@ mod memory;
 mod names;
 mod parquet;
 mod placement;
+mod plan_cache;
 mod point_rows;
 mod pools;
 mod prepared;
