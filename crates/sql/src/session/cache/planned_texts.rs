@@ -1,6 +1,15 @@
 //! Texts of statements that repeat, as text or prepared, planned once: queries for all sessions of a database that
 //! interpret them alike, others for their session.
+//!
+//! A plan is valid while three things are what they were when it was made:
+//! - the names of the database: tables, views, macros and the rights of roles, all of which are relations
+//!   ([`DatabaseNames`]); if one changes, all plans end;
+//! - the scope of the session: its settings, search path, user and variables ([`TextScope`]);
+//! - the definition of the table: its columns, constraints and indexes (`Shape::is_current`).
+//!
+//! A prepared statement keeps its plan beside the cache, by the same rule.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,16 +19,14 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::session::cache::point::PlannedStatement;
+use crate::session::cache::raw_text::{RawText, RawValue};
+use crate::session::cache::text_scope::TextScope;
 
-/// Maximum number of cached texts.
-const TEXTS_MAX: usize = 4096;
+/// Maximum number of cached texts, those that were sent included.
+const TEXTS_MAX: usize = 8192;
 
 /// Maximum number of distinct settings. Beyond it the map starts anew; existing scopes remain valid.
 const SETTINGS_MAX: usize = 1024;
-
-/// Sessions that interpret a text alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::session) struct TextScope(u64);
 
 /// A text that the first session to ask plans once; others wait for it.
 pub(in crate::session) type PlannedText = Arc<OnceCell<PlannedStatement>>;
@@ -27,8 +34,6 @@ pub(in crate::session) type PlannedText = Arc<OnceCell<PlannedStatement>>;
 /// A text that was sent, with its values that are parameters.
 #[derive(Debug)]
 pub(in crate::session) struct KnownText {
-    /// The text with parameters.
-    pub(in crate::session) text: DeclaredText,
     pub(in crate::session) planned: PlannedText,
     /// The positions of the parameters' values.
     pub(in crate::session) places: Vec<ValuePlace>,
@@ -55,6 +60,7 @@ struct Kept {
     /// The names for which the texts were planned.
     names: DatabaseNames,
     texts: HashMap<TextScope, ScopeTexts>,
+    /// The number of texts of all scopes.
     count: usize,
     scopes: HashMap<Settings, TextScope>,
     next: u64,
@@ -67,6 +73,17 @@ struct ScopeTexts {
     known: HashMap<String, Arc<KnownText>>,
 }
 
+impl ValuePlace {
+    /// The value in a text.
+    pub(in crate::session) fn value_in(self, raw: &RawText) -> Cow<'_, RawValue> {
+        let value = &raw.values[self.at];
+        match self.is_negative && value.is_number {
+            true => Cow::Owned(RawValue { text: format!("-{}", value.text), ..value.clone() }),
+            false => Cow::Borrowed(value),
+        }
+    }
+}
+
 /// A text with the declared types of its parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::session) struct DeclaredText {
@@ -74,9 +91,9 @@ pub(in crate::session) struct DeclaredText {
     pub(in crate::session) types: Vec<Option<DataType>>,
 }
 
-impl From<&str> for DeclaredText {
-    fn from(text: &str) -> Self {
-        Self { text: text.to_owned(), types: Vec::new() }
+impl DeclaredText {
+    pub(in crate::session) fn new(text: &str, types: &[Option<DataType>]) -> Self {
+        Self { text: text.to_owned(), types: types.to_vec() }
     }
 }
 
@@ -150,24 +167,32 @@ impl PlannedTexts {
         texts.known.get(key).cloned()
     }
 
-    /// Remembers a text that was sent, unless its plan was evicted.
-    pub(in crate::session) fn remember(&self, scope: TextScope, key: String, known: KnownText) {
-        let mut kept = self.0.lock();
+    /// Remembers a text that was sent and is `text` with parameters, unless its plan was evicted.
+    pub(in crate::session) fn remember(
+        &self,
+        scope: TextScope,
+        text: &DeclaredText,
+        key: String,
+        known: KnownText,
+    ) {
+        let kept = &mut *self.0.lock();
         let Some(texts) = kept.texts.get_mut(&scope) else { return };
-        let planned = texts.planned.get(&known.text);
+        let planned = texts.planned.get(text);
         let is_kept = planned.is_some_and(|planned| Arc::ptr_eq(planned, &known.planned));
-        if is_kept && texts.known.len() < TEXTS_MAX {
-            texts.known.insert(key, Arc::new(known));
+        if is_kept && kept.count < TEXTS_MAX {
+            let before = texts.known.insert(key, Arc::new(known));
+            kept.count += usize::from(before.is_none());
         }
     }
 
     /// Removes a stale text.
     pub(in crate::session) fn forget(&self, scope: TextScope, text: &DeclaredText) {
-        let mut kept = self.0.lock();
+        let kept = &mut *self.0.lock();
         let Some(texts) = kept.texts.get_mut(&scope) else { return };
-        let removed = texts.planned.remove(text);
-        texts.known.retain(|_, known| known.text != *text);
-        kept.count -= usize::from(removed.is_some());
+        let Some(removed) = texts.planned.remove(text) else { return };
+        let before = texts.known.len();
+        texts.known.retain(|_, known| !Arc::ptr_eq(&known.planned, &removed));
+        kept.count -= 1 + before - texts.known.len();
     }
 }
 

@@ -18,13 +18,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::session::Session;
-use crate::session::cache::planned_texts::{
-    DeclaredText, KnownText, PlannedTexts, TextScope, ValuePlace,
-};
-use crate::session::cache::point::{PlannedStatement, PreparedStatement, Shape};
+use crate::session::cache::planned_texts::{DeclaredText, KnownText, PlannedTexts, ValuePlace};
+use crate::session::cache::point::{PlannedStatement, Shape, StatementRun};
 use crate::session::cache::prepared::PreparedText;
-use crate::session::cache::raw_text::RawText;
-use crate::session::cache::text_scope::SHARED_SCAN_KEY;
+use crate::session::cache::raw_text::{RawText, RawValue};
+use crate::session::cache::text_scope::{SHARED_SCAN_KEY, TextScope};
 use crate::session::statement::query_result::QueryResult;
 use crate::shared_scan::{AloneQuery, SharedSelection};
 use atoll_sql_common::settings::SharedScan;
@@ -66,15 +64,16 @@ impl Session {
         if !self.sees_names_of(&published).await {
             return Ok(None);
         }
-        let literals = known.places.iter().map(|place| Literal::at(&raw, *place));
-        let values = literals.zip(&plan.types).map(|(literal, of)| literal.value(of));
+        let literals = known.places.iter().map(|place| place.value_in(&raw));
+        let values = literals.zip(&plan.types).map(|(literal, of)| value_of(&literal, of));
         let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(None) };
         if let Shape::Shared(selection) = &plan.shape
             && self.alone(selection, &values)?.is_some()
         {
             return Ok(None);
         }
-        PreparedStatement::of_text(self, sql, plan).run_shape(&plan.shape, &values).await
+        let run = StatementRun { session: self, sql: &sql.into(), planned: plan };
+        run.by_shape(&plan.shape, &values).await
     }
 
     /// The cache of texts: a session's own for statements that write.
@@ -117,14 +116,14 @@ impl Session {
         }
         let scope = self.text_scope();
         let texts = self.texts_of(!is_query);
-        let text = DeclaredText::from(text);
+        let text = DeclaredText::new(text, &[]);
         let planned = texts.get(scope, &text, &published);
         let known = planned.get_or_init(|| self.plan_text(&text.text)).await;
         // With parameters of other types it is another statement.
         if types.is_some_and(|types| types != known.types) || literals.len() != known.types.len() {
             return Ok(TextRide::Misfit);
         }
-        let values = literals.iter().zip(&known.types).map(|(taken, of)| taken.literal.value(of));
+        let values = literals.iter().zip(&known.types).map(|(taken, of)| value_of(taken, of));
         let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(TextRide::Misfit) };
         match &known.shape {
             Shape::Planned | Shape::Command => return Ok(TextRide::Misfit),
@@ -135,16 +134,15 @@ impl Session {
             }
             Shape::Point(_) | Shape::Change(_) => {}
         }
-        let statement = PreparedStatement::of_text(self, sql, known);
-        match statement.run_shape(&known.shape, &values).await? {
+        let run = StatementRun { session: self, sql: &sql.into(), planned: known };
+        match run.by_shape(&known.shape, &values).await? {
             Some(result) => {
                 // The meaning of a name may change.
                 if types.is_none()
                     && let Some((key, places)) = places(sql, literals)
                 {
-                    let planned = Arc::clone(&planned);
-                    let known = KnownText { text, planned, places };
-                    texts.remember(scope, key, known);
+                    let known = KnownText { planned: Arc::clone(&planned), places };
+                    texts.remember(scope, &text, key, known);
                 }
                 Ok(TextRide::Done(result))
             }
@@ -196,7 +194,7 @@ impl Session {
         declared: &[Option<DataType>],
         published: &DatabaseVersion,
     ) -> Option<PlannedStatement> {
-        let text = DeclaredText { text: sql.to_owned(), types: declared.to_vec() };
+        let text = DeclaredText::new(sql, declared);
         let texts = self.texts_of(is_change(sql));
         let planned = texts.find(self.text_scope(), &text, published)?;
         let planned = planned.get().filter(|it| it.is_kept() && it.shape.is_current(published))?;
@@ -213,7 +211,7 @@ impl Session {
         planned: &PlannedStatement,
     ) {
         if planned.is_kept() && !planned.types.is_empty() && self.sees_names_of(published).await {
-            let text = DeclaredText { text: sql.to_owned(), types: declared.to_vec() };
+            let text = DeclaredText::new(sql, declared);
             let (texts, scope) = (self.texts_of(is_change(sql)), self.text_scope());
             // The cached plan is of a table whose definition changed.
             texts.forget(scope, &text);
@@ -223,7 +221,7 @@ impl Session {
     }
 
     /// The scope of this client's cached texts: its own, or that of all with the same settings.
-    fn text_scope(&self) -> TextScope {
+    pub(in crate::session) fn text_scope(&self) -> TextScope {
         self.scope.get_or_find(|is_own| {
             let texts = &self.shared_texts;
             if is_own {
@@ -247,61 +245,31 @@ fn is_change(sql: &str) -> bool {
     begins_with(sql, &["insert", "update", "delete"])
 }
 
-/// A value as it was written.
-#[derive(Debug, PartialEq)]
-enum Literal {
-    Number(String),
-    Text(String),
-}
-
 /// A text with parameters in place of its values.
 struct RiddenText<'t> {
     text: &'t str,
-    literals: &'t [TakenLiteral],
+    literals: &'t [RawValue],
     /// Declared types of the parameters.
     types: Option<&'t [DataType]>,
     is_query: bool,
 }
 
-/// A value removed from a statement.
-#[derive(Debug, PartialEq)]
-struct TakenLiteral {
-    literal: Literal,
-    /// Line and column of its first digit or its quote.
-    place: (u64, u64),
-}
-
-impl Literal {
-    /// The value at a place of a text.
-    fn at(raw: &RawText, place: ValuePlace) -> Self {
-        let value = &raw.values[place.at];
-        match (value.is_number, place.is_negative) {
-            (true, true) => Self::Number(format!("-{}", value.text)),
-            (true, false) => Self::Number(value.text.clone()),
-            (false, _) => Self::Text(value.text.clone()),
+/// A literal as a value of a type; `None` if it is not exactly representable.
+fn value_of(literal: &RawValue, data_type: &DataType) -> Option<ScalarValue> {
+    let text = &literal.text;
+    match (literal.is_number, data_type) {
+        (true, DataType::Float64) => {
+            text.parse().ok().map(|value| ScalarValue::Float64(Some(value)))
         }
-    }
-
-    /// The value in the type of its column; `None` if it is not exactly representable.
-    fn value(&self, data_type: &DataType) -> Option<ScalarValue> {
-        match (self, data_type) {
-            (Self::Number(text), DataType::Float64) => {
-                text.parse().ok().map(|value| ScalarValue::Float64(Some(value)))
-            }
-            (Self::Number(text), DataType::Decimal128(precision, scale)) => {
-                let value = decimal(text, u32::try_from(*scale).ok()?)?;
-                let fits = value.unsigned_abs() < 10_u128.checked_pow((*precision).into())?;
-                fits.then_some(ScalarValue::Decimal128(Some(value), *precision, *scale))
-            }
-            (Self::Number(text), of) if of.is_integer() => whole(text.parse().ok()?, of),
-            (Self::Text(text), DataType::Utf8View) => {
-                Some(ScalarValue::Utf8View(Some(text.clone())))
-            }
-            (Self::Text(text), DataType::Date32) => {
-                ScalarValue::Utf8(Some(text.clone())).cast_to(data_type).ok()
-            }
-            _ => None,
+        (true, DataType::Decimal128(precision, scale)) => {
+            let value = decimal(text, u32::try_from(*scale).ok()?)?;
+            let fits = value.unsigned_abs() < 10_u128.checked_pow((*precision).into())?;
+            fits.then_some(ScalarValue::Decimal128(Some(value), *precision, *scale))
         }
+        (true, of) if of.is_integer() => whole(text.parse().ok()?, of),
+        (false, DataType::Utf8View) => Some(ScalarValue::Utf8View(Some(text.clone()))),
+        (false, DataType::Date32) => ScalarValue::Utf8(Some(text.clone())).cast_to(data_type).ok(),
+        _ => None,
     }
 }
 
@@ -323,16 +291,15 @@ fn decimal(text: &str, scale: u32) -> Option<i128> {
 }
 
 /// The key of a text, and which of its values each parameter is; `None` if a value of the text is not a parameter.
-fn places(sql: &str, literals: &[TakenLiteral]) -> Option<(String, Vec<ValuePlace>)> {
+fn places(sql: &str, literals: &[RawValue]) -> Option<(String, Vec<ValuePlace>)> {
     let raw = RawText::parse(sql)?;
     if raw.values.len() != literals.len() {
         return None;
     }
-    let place_of = |taken: &TakenLiteral| {
+    let place_of = |taken: &RawValue| {
         let at = raw.values.iter().position(|value| value.place == taken.place)?;
-        let is_negative = matches!(&taken.literal, Literal::Number(text) if text.starts_with('-'));
-        let place = ValuePlace { at, is_negative };
-        (Literal::at(&raw, place) == taken.literal).then_some(place)
+        let place = ValuePlace { at, is_negative: taken.is_number && taken.text.starts_with('-') };
+        (*place.value_in(&raw) == *taken).then_some(place)
     };
     let places = literals.iter().map(place_of).collect::<Option<Vec<_>>>()?;
     let is_each_taken = (0..places.len()).all(|at| places.iter().any(|place| place.at == at));
@@ -341,7 +308,7 @@ fn places(sql: &str, literals: &[TakenLiteral]) -> Option<(String, Vec<ValuePlac
 
 /// The text of a statement over one table with parameters in place of the values of its conditions and of those that it
 /// writes, and these values; `None` for other statements.
-fn with_parameters(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
+fn with_parameters(ast: &Ast) -> Option<(String, Vec<RawValue>)> {
     if has_parameters(ast) {
         return None;
     }
@@ -357,7 +324,7 @@ fn with_parameters(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
 }
 
 /// The name and the values of an EXECUTE; `None` if one is more than a value.
-fn executed(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
+fn executed(ast: &Ast) -> Option<(String, Vec<RawValue>)> {
     let Ast::Execute { name: Some(name), parameters, using, immediate: false, .. } = ast else {
         return None;
     };
@@ -368,7 +335,7 @@ fn executed(ast: &Ast) -> Option<(String, Vec<TakenLiteral>)> {
     (literals.len() == parameters.len()).then(|| (name.value.clone(), literals))
 }
 
-fn take_of_query(query: &mut Query, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+fn take_of_query(query: &mut Query, literals: &mut Vec<RawValue>) -> Option<()> {
     if query.with.is_some() || !query.locks.is_empty() {
         return None;
     }
@@ -379,7 +346,7 @@ fn take_of_query(query: &mut Query, literals: &mut Vec<TakenLiteral>) -> Option<
     take_values(select.selection.as_mut()?, literals)
 }
 
-fn take_of_update(update: &mut Update, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+fn take_of_update(update: &mut Update, literals: &mut Vec<RawValue>) -> Option<()> {
     let Update { table, assignments, from: None, selection, returning, or: None, .. } = update
     else {
         return None;
@@ -413,7 +380,7 @@ fn is_target(expr: &Expr, target: &AssignmentTarget) -> bool {
     matches!(&written.0[..], [part] if part.as_ident() == Some(read))
 }
 
-fn take_of_delete(delete: &mut Delete, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+fn take_of_delete(delete: &mut Delete, literals: &mut Vec<RawValue>) -> Option<()> {
     let Delete { from, using: None, selection, returning, limit: None, .. } = delete else {
         return None;
     };
@@ -430,7 +397,7 @@ fn take_of_delete(delete: &mut Delete, literals: &mut Vec<TakenLiteral>) -> Opti
 }
 
 /// Only for INSERT … VALUES; ON CONFLICT stays as it is.
-fn take_of_insert(insert: &mut Insert, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+fn take_of_insert(insert: &mut Insert, literals: &mut Vec<RawValue>) -> Option<()> {
     let is_more = !matches!(insert.on, None | Some(OnInsert::OnConflict(_)))
         || !are_columns(insert.returning.as_deref())
         || insert.or.is_some();
@@ -483,7 +450,7 @@ fn has_parameters(ast: &Ast) -> bool {
 
 /// Replaces the values that columns are compared with; `None` if there is another kind of condition, which would not
 /// fit.
-fn take_values(expr: &mut Expr, literals: &mut Vec<TakenLiteral>) -> Option<()> {
+fn take_values(expr: &mut Expr, literals: &mut Vec<RawValue>) -> Option<()> {
     match expr {
         Expr::Nested(inner) => take_values(inner, literals),
         Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
@@ -525,31 +492,22 @@ fn is_column(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
 
-/// Replaces a number or a string with a parameter.
-fn take_value(expr: &mut Expr, literals: &mut Vec<TakenLiteral>) {
-    let taken = match expr {
-        Expr::Value(value) => literal(&value.value).map(|literal| (literal, value.span)),
+/// Replaces a number or a string with a parameter. A minus before a number is part of it.
+fn take_value(expr: &mut Expr, literals: &mut Vec<RawValue>) {
+    let (value, sign) = match &*expr {
+        Expr::Value(value) => (value, ""),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {
-            Expr::Value(value) => match &value.value {
-                Value::Number(digits, false) => {
-                    Some((Literal::Number(format!("-{digits}")), value.span))
-                }
-                _ => None,
-            },
-            _ => None,
+            Expr::Value(value) if matches!(value.value, Value::Number(..)) => (value, "-"),
+            _ => return,
         },
-        _ => None,
+        _ => return,
     };
-    if let Some((literal, span)) = taken {
-        literals.push(TakenLiteral { literal, place: (span.start.line, span.start.column) });
-        *expr = Expr::Value(Value::Placeholder(format!("${}", literals.len())).into());
-    }
-}
-
-fn literal(value: &Value) -> Option<Literal> {
-    match value {
-        Value::Number(digits, false) => Some(Literal::Number(digits.clone())),
-        Value::SingleQuotedString(text) => Some(Literal::Text(text.clone())),
-        _ => None,
-    }
+    let (text, is_number) = match &value.value {
+        Value::Number(digits, false) => (format!("{sign}{digits}"), true),
+        Value::SingleQuotedString(text) => (text.clone(), false),
+        _ => return,
+    };
+    let place = (value.span.start.line, value.span.start.column);
+    literals.push(RawValue { text, is_number, place });
+    *expr = Expr::Value(Value::Placeholder(format!("${}", literals.len())).into());
 }

@@ -4,11 +4,14 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{Set, Statement as Ast};
 use parking_lot::Mutex;
 
-use crate::session::cache::planned_texts::TextScope;
 use crate::session::settings::variables::variable;
 
 /// The setting that enables shared scans; it does not change the meaning of texts.
 pub(in crate::session) const SHARED_SCAN_KEY: &str = "atoll.shared_scan";
+
+/// Sessions that interpret a text alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::session) struct TextScope(pub(super) u64);
 
 /// The scope of a session's texts, determined on first use.
 #[derive(Debug, Default)]
@@ -19,8 +22,6 @@ struct ScopeParts {
     scope: Option<TextScope>,
     /// Whether names may have a meaning of their own in this session: because of variables, for one.
     is_own: bool,
-    /// How often the settings have changed.
-    changes: u64,
 }
 
 impl SessionScope {
@@ -32,7 +33,10 @@ impl SessionScope {
             Parsed::CreateExternalTable(_) => true,
             Parsed::Statement(ast) => match ast.as_ref() {
                 Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) => return,
+                Ast::Merge(_) | Ast::Truncate(_) | Ast::Copy { .. } => return,
+                Ast::Analyze(_) | Ast::Vacuum(_) => return,
                 Ast::Explain { .. } | Ast::Prepare { .. } | Ast::Execute { .. } => return,
+                Ast::Deallocate { .. } | Ast::ShowVariable { .. } => return,
                 Ast::Set(Set::SingleAssignment { variable: name, .. }) => variable(name).is_some(),
                 _ => true,
             },
@@ -44,14 +48,7 @@ impl SessionScope {
 
     /// Notes that the settings have changed.
     pub(in crate::session) fn forget(&self) {
-        let mut parts = self.0.lock();
-        parts.scope = None;
-        parts.changes += 1;
-    }
-
-    /// A number that changes with the settings.
-    pub(in crate::session) fn changes(&self) -> u64 {
-        self.0.lock().changes
+        self.0.lock().scope = None;
     }
 
     /// The scope, computed by `find` on first use, whose argument is whether it is the session's own.

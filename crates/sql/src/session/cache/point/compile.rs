@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use atoll_store::database::DatabaseVersion;
+use atoll_store::table::TableVersion;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -11,6 +13,7 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, Values};
 use datafusion::physical_expr::PhysicalExpr;
 
+use super::clock::ClockCalls;
 use super::numbers::NextNumbers;
 use super::returning::{ReturnedRows, ReturningList};
 use super::scalar::{ScalarPlan, ScalarScope};
@@ -27,6 +30,8 @@ pub(crate) struct PointPlan {
     /// The schema of written rows.
     pub(super) written: SchemaRef,
     pub(super) source: PointSource,
+    /// Calls of the clock, which follow the given parameters.
+    pub(super) clock: ClockCalls,
     /// Sequence numbers, which are the last parameters.
     pub(super) numbers: NextNumbers,
     pub(super) action: PointAction,
@@ -76,6 +81,17 @@ pub(crate) enum PointAction {
     Update(Arc<ChangedTable>),
     /// Delete the row.
     Delete,
+}
+
+impl PointPlan {
+    /// The table in a version; `None` if its definition changed.
+    pub(super) fn table_in<'v>(
+        &self,
+        version: &'v DatabaseVersion,
+    ) -> Option<&'v Arc<TableVersion>> {
+        let table = version.table(self.table.id())?;
+        Arc::ptr_eq(table.definition(), self.table.definition()).then_some(table)
+    }
 }
 
 /// Compiles an optimized plan; `None` if it is neither about one row by its key nor a list of rows.
@@ -156,6 +172,7 @@ fn listed(
         parameters: parameters.schema(),
         table: table.clone(),
         source,
+        clock: ClockCalls::default(),
         numbers,
         action,
         scalars,
@@ -236,13 +253,13 @@ fn by_key(
     let row = parameters.behind(&row)?;
     let source = PointSource::Key { index, key, columns, row, values };
     let (parameters, written) = (parameters.schema(), table.written_schema());
-    let (table, numbers) = (table.clone(), NextNumbers::default());
     Ok(Some(PointPlan {
-        table,
+        table: table.clone(),
         parameters,
         written,
         source,
-        numbers,
+        clock: ClockCalls::default(),
+        numbers: NextNumbers::default(),
         action,
         keeps_keys,
         scalars,

@@ -11,9 +11,7 @@ mod types;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use atoll_store::TableId;
 use atoll_store::database::{DatabaseNames, DatabaseVersion};
-use atoll_store::table::TableDefinition;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -28,6 +26,7 @@ use parking_lot::Mutex;
 
 use crate::compiled::Parameters;
 use crate::session::Session;
+use crate::session::cache::text_scope::TextScope;
 use crate::session::dml::locking::LockingQuery;
 use crate::session::dml::locking_subqueries;
 use crate::session::plan::column_origin::{ColumnOrigins, origins_of};
@@ -66,20 +65,26 @@ pub struct PreparedStatement {
     shape: Mutex<PreparedShape>,
 }
 
-/// The shape of a statement, valid as long as names keep the meaning they had when it was planned.
-#[derive(Clone, Debug)]
+/// The shape of a statement, valid by the rule of cached plans: see `planned_texts.rs`.
+#[derive(Debug)]
 struct PreparedShape {
     names: DatabaseNames,
-    /// The change count of the session's text scope.
-    changes: u64,
+    scope: TextScope,
     shape: Shape,
+}
+
+/// A planned statement in its session, to be run with values.
+pub(in crate::session) struct StatementRun<'s> {
+    pub(in crate::session) session: &'s Session,
+    pub(in crate::session) sql: &'s Arc<str>,
+    pub(in crate::session) planned: &'s PlannedStatement,
 }
 
 /// How to run a statement without planning it again.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     /// Finds a row by its key, or lists its rows.
-    Point(Arc<PlannedPoint>),
+    Point(Arc<PointPlan>),
     /// Selects rows of one table, in a scan shared with other statements.
     Shared(Arc<SharedSelection>),
     /// Changes rows of one table, found in a scan shared with other statements.
@@ -115,15 +120,6 @@ impl Shape {
     }
 }
 
-/// A plan, valid while the definition of the table is unchanged.
-#[derive(Debug)]
-pub(crate) struct PlannedPoint {
-    plan: PointPlan,
-    table: TableId,
-    definition: Arc<TableDefinition>,
-    clock: ClockCalls,
-}
-
 impl Session {
     /// Prepares a statement.
     ///
@@ -148,8 +144,14 @@ impl Session {
         Box::pin(async move {
             // The version from before planning: if names change meanwhile, it is planned once more.
             let published = self.database().store().published();
+            let (names, scope) = (published.names(), self.text_scope());
+            let prepared = |planned: PlannedStatement| {
+                let shape =
+                    Mutex::new(PreparedShape { names, scope, shape: planned.shape.clone() });
+                PreparedStatement { session: self.clone(), sql: sql.into(), planned, shape }
+            };
             if let Some(planned) = self.prepared_before(sql, &declared, &published).await {
-                return Ok(PreparedStatement::new(self, sql, planned, published.names()));
+                return Ok(prepared(planned));
             }
             let types = declared.clone();
             let planning = async move {
@@ -162,7 +164,7 @@ impl Session {
                 SqlError::new(error, sql).with_near_names(|| self.table_names())
             })?;
             self.keep_prepared(sql, &declared, &published, &planned).await;
-            Ok(PreparedStatement::new(self, sql, planned, published.names()))
+            Ok(prepared(planned))
         })
     }
 
@@ -244,10 +246,8 @@ impl Session {
         }
         let parameters = Parameters::new(&[types.as_slice(), &clock.types()].concat())?;
         let point = compile(&state, &optimized, &parameters)?;
-        if let Some(plan) = point {
-            let definition = Arc::clone(plan.table.definition());
-            let point = PlannedPoint { table: plan.table.id(), definition, plan, clock };
-            return Ok(planned(Shape::Point(Arc::new(point))));
+        if let Some(point) = point {
+            return Ok(planned(Shape::Point(Arc::new(PointPlan { clock, ..point }))));
         }
         if !clock.is_empty() || repetition == Repetition::Numbered {
             return Ok(planned(Shape::Planned));
@@ -362,39 +362,6 @@ impl Repetition {
 }
 
 impl PreparedStatement {
-    /// A statement as it was planned under these names.
-    fn new(session: &Session, sql: &str, planned: PlannedStatement, names: DatabaseNames) -> Self {
-        let (changes, shape) = (session.scope.changes(), planned.shape.clone());
-        let shape = Mutex::new(PreparedShape { names, changes, shape });
-        Self { session: session.clone(), sql: sql.into(), planned, shape }
-    }
-
-    /// A statement sent as text, once its shape is known.
-    pub(in crate::session) fn of_text(
-        session: &Session,
-        sql: &str,
-        planned: &PlannedStatement,
-    ) -> Self {
-        Self::new(session, sql, planned.clone(), DatabaseNames::default())
-    }
-
-    /// Runs its cached shape; `None` if it has to be planned.
-    pub(in crate::session) async fn run_shape(
-        &self,
-        shape: &Shape,
-        values: &[ScalarValue],
-    ) -> Result<Option<QueryResult>> {
-        let values = self.planned.marks.canonical(values)?;
-        let result = match shape {
-            Shape::Point(point) => self.run_point(point, &values).await,
-            Shape::Shared(selection) => self.run_shared(selection, &values).await,
-            Shape::Change(change) => self.run_change(change, &values).await,
-            Shape::Planned => Ok(None),
-            Shape::Command => return self.session.run_aside(&self.sql).await.map(Some),
-        };
-        Ok(result?.map(|result| result.with_origins(self.planned.origins.clone())))
-    }
-
     /// Types of the parameters.
     pub fn parameter_types(&self) -> &[DataType] {
         &self.planned.types
@@ -448,31 +415,35 @@ impl PreparedStatement {
                     // A number that its column cannot hold matches no row, and is an error if it is written.
                     Err(_) if types.into_iter().any(|(value, wanted)| is_wider(value, wanted)) => {
                         let transaction = self.session.statement_transaction()?;
-                        return self.run_planned(&transaction, values).await;
+                        return self.run().by_planning(&transaction, values).await;
                     }
                     Err(error) => return Err(error),
                 }
             }
         };
-        let shape = self.current_shape().await?;
-        match self.run_shape(&shape, &values).await? {
+        let (shape, run) = (self.current_shape().await?, self.run());
+        match run.by_shape(&shape, &values).await? {
             Some(result) => Ok(result),
             None => {
                 let transaction = self.session.statement_transaction()?;
                 let values = self.planned.marks.canonical(&values)?;
-                self.run_planned(&transaction, &values).await
+                run.by_planning(&transaction, &values).await
             }
         }
+    }
+
+    fn run(&self) -> StatementRun<'_> {
+        StatementRun { session: &self.session, sql: &self.sql, planned: &self.planned }
     }
 
     /// Its shape now.
     async fn current_shape(&self) -> Result<Shape> {
         let database = self.session.database();
         let version = database.store().published();
-        let changes = self.session.scope.changes();
+        let scope = self.session.text_scope();
         {
             let planned = self.shape.lock();
-            if planned.changes == changes
+            if planned.scope == scope
                 && planned.names.are_those_of(&version)
                 && planned.shape.is_current(&version)
             {
@@ -482,8 +453,7 @@ impl PreparedStatement {
         let PlannedStatement { types, shape, .. } = self.plan_again().await?;
         // With parameters of other types it is another statement, which normal execution refuses or answers.
         let shape = if types == self.planned.types { shape } else { Shape::Planned };
-        *self.shape.lock() =
-            PreparedShape { names: version.names(), changes, shape: shape.clone() };
+        *self.shape.lock() = PreparedShape { names: version.names(), scope, shape: shape.clone() };
         Ok(shape)
     }
 
@@ -500,6 +470,25 @@ impl PreparedStatement {
         };
         Box::pin(planned)
     }
+}
+
+impl StatementRun<'_> {
+    /// Runs it by a cached shape; `None` if it has to be planned.
+    pub(in crate::session) async fn by_shape(
+        &self,
+        shape: &Shape,
+        values: &[ScalarValue],
+    ) -> Result<Option<QueryResult>> {
+        let values = self.planned.marks.canonical(values)?;
+        let result = match shape {
+            Shape::Point(point) => self.run_point(point, &values).await,
+            Shape::Shared(selection) => self.run_shared(selection, &values).await,
+            Shape::Change(change) => self.run_change(change, &values).await,
+            Shape::Planned => Ok(None),
+            Shape::Command => return self.session.run_aside(self.sql).await.map(Some),
+        };
+        Ok(result?.map(|result| result.with_origins(self.planned.origins.clone())))
+    }
 
     /// Selects rows in a shared scan; `None` if that is off, or normal execution has to answer.
     async fn run_shared(
@@ -507,14 +496,14 @@ impl PreparedStatement {
         selection: &SharedSelection,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
-        let session = &self.session;
+        let session = self.session;
         if session.is_in_transaction() || session.shared_scan() == SharedScan::Off {
             return Ok(None);
         }
         let values = run::arrays(values)?;
         let Some(bound) = selection.bind(&values)? else { return Ok(None) };
         let rows = bound.ride(session.database(), &session.workers(), || session.state()).await?;
-        Ok(rows.map(|rows| QueryResult::of_scan(selection.schema(), rows, Arc::clone(&self.sql))))
+        Ok(rows.map(|rows| QueryResult::of_scan(selection.schema(), rows, Arc::clone(self.sql))))
     }
 
     /// Changes rows found in a shared scan; `None` as in [`run_shared`](Self::run_shared).
@@ -523,7 +512,7 @@ impl PreparedStatement {
         change: &SharedChange,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
-        let session = &self.session;
+        let session = self.session;
         if session.is_in_transaction() || session.shared_scan() == SharedScan::Off {
             return Ok(None);
         }
@@ -535,7 +524,7 @@ impl PreparedStatement {
         let count = match change.write(found, database, &transaction.transaction).await {
             // With the locks that it holds, normal execution finds fewer rows that others change.
             Err(error) if StaleStatement::ended(&error) => {
-                return self.run_planned(&transaction, values).await.map(Some);
+                return self.by_planning(&transaction, values).await.map(Some);
             }
             Err(error) => {
                 transaction.fail_settled().await;
@@ -548,17 +537,17 @@ impl PreparedStatement {
             ChangeKind::Update => "UPDATE",
             ChangeKind::Delete => "DELETE",
         };
-        let result = QueryResult::from_batches(count.schema(), vec![count], Arc::clone(&self.sql));
+        let result = QueryResult::from_batches(count.schema(), vec![count], Arc::clone(self.sql));
         Ok(Some(result.tagged(StatementTag::written(words))))
     }
 
     /// Runs it as any other statement; boxed, as all planning.
-    fn run_planned(
+    fn by_planning(
         &self,
         transaction: &StatementTransaction,
         values: &[ScalarValue],
     ) -> BoxFuture<'_, Result<QueryResult>> {
-        let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
+        let (session, sql) = (self.session.clone(), Arc::clone(self.sql));
         let values = values.iter().map(|value| ScalarAndMetadata::new(value.clone(), None));
         let (transaction, values) = (transaction.clone(), ParamValues::List(values.collect()));
         let running = async move {

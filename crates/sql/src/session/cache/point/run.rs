@@ -12,8 +12,8 @@ use datafusion::common::{Result, ScalarValue, internal_datafusion_err, internal_
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 
+use super::StatementRun;
 use super::compile::{KeyIndex, PointAction, PointPlan, PointSource};
-use super::{PlannedPoint, PreparedStatement};
 use crate::session::Session;
 use crate::session::statement::command_tag::StatementTag;
 use crate::session::statement::query_result::QueryResult;
@@ -50,12 +50,12 @@ pub(super) struct PointValues<'v> {
 
 impl<'v> PointValues<'v> {
     /// The given values, followed by those of the clock.
-    fn new(point: &'v PlannedPoint, session: &Session, given: &'v [ScalarValue]) -> Result<Self> {
-        let values = match point.clock.is_empty() {
+    fn new(plan: &'v PointPlan, session: &Session, given: &'v [ScalarValue]) -> Result<Self> {
+        let values = match plan.clock.is_empty() {
             true => Cow::Borrowed(given),
-            false => Cow::Owned([given, &point.clock.values(session)?].concat()),
+            false => Cow::Owned([given, &plan.clock.values(session)?].concat()),
         };
-        Ok(Self { values, schema: &point.plan.parameters, row: OnceLock::new() })
+        Ok(Self { values, schema: &plan.parameters, row: OnceLock::new() })
     }
 
     fn row(&self) -> Result<&RecordBatch> {
@@ -67,22 +67,22 @@ impl<'v> PointValues<'v> {
     }
 }
 
-impl PreparedStatement {
+impl StatementRun<'_> {
     /// Runs the plan; `None` if the table is not the one that it was made for.
     pub(super) async fn run_point(
         &self,
-        point: &PlannedPoint,
+        plan: &PointPlan,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
-        let values = PointValues::new(point, &self.session, values)?;
-        if let PointAction::Select(_) = &point.plan.action
+        let values = PointValues::new(plan, self.session, values)?;
+        if let PointAction::Select(_) = &plan.action
             && !self.session.is_in_transaction()
         {
             let version = self.session.database().store().published();
-            return self.select(point, &version, &values);
+            return self.select(plan, &version, &values);
         }
         let transaction = self.session.statement_transaction()?;
-        let result = self.run_numbered(point, &transaction, values).await;
+        let result = self.run_numbered(plan, &transaction, values).await;
         if result.is_err() {
             transaction.fail_settled().await;
         }
@@ -92,53 +92,51 @@ impl PreparedStatement {
     /// Runs the plan with these parameters and sequence numbers.
     async fn run_numbered(
         &self,
-        point: &PlannedPoint,
+        plan: &PointPlan,
         transaction: &StatementTransaction,
         mut values: PointValues<'_>,
     ) -> Result<Option<QueryResult>> {
-        let numbers = &point.plan.numbers;
+        let numbers = &plan.numbers;
         if !numbers.is_empty() {
             // No number is taken for a table that was replaced.
             let version = transaction.statement(true).await?;
-            if point.table_in(&version).is_none() {
+            if plan.table_in(&version).is_none() {
                 return Ok(None);
             }
-            let numbers = numbers.values(&self.session, &transaction.transaction).await?;
+            let numbers = numbers.values(self.session, &transaction.transaction).await?;
             values.values.to_mut().extend(numbers);
         }
-        self.run_in(point, transaction, &values).await
+        self.run_in(plan, transaction, &values).await
     }
 
     async fn run_in(
         &self,
-        point: &PlannedPoint,
+        plan: &PointPlan,
         transaction: &StatementTransaction,
         values: &PointValues<'_>,
     ) -> Result<Option<QueryResult>> {
-        let writes = !matches!(point.plan.action, PointAction::Select(_));
+        let writes = !matches!(plan.action, PointAction::Select(_));
         loop {
             let version = transaction.statement(writes).await?;
-            let Some(table) = point.table_in(&version) else { return Ok(None) };
+            let Some(table) = plan.table_in(&version) else { return Ok(None) };
             if !writes {
-                let Some(found) = find(&point.plan, table, values)? else { return Ok(None) };
+                let Some(found) = find(plan, table, values)? else { return Ok(None) };
                 // What a key of several rows finds depends on rows that are not there, too.
-                let is_unique = matches!(
-                    point.plan.source,
-                    PointSource::Key { index: KeyIndex::Unique(_), .. }
-                );
+                let is_unique =
+                    matches!(plan.source, PointSource::Key { index: KeyIndex::Unique(_), .. });
                 let row = found.ids.first().copied().filter(|_| is_unique);
-                self.settle(point, transaction, row, values).await?;
-                return self.selected(point, found).map(Some);
+                self.settle(plan, transaction, row, values).await?;
+                return self.selected(plan, found).map(Some);
             }
-            match self.write(&point.plan, table, transaction, values).await {
+            match self.write(plan, table, transaction, values).await {
                 Err(error) if StaleStatement::ended(&error) => {}
                 Err(error) => return Err(error),
                 Ok(PointChange { count, row, returned, .. }) => {
                     match transaction.is_own {
                         true => transaction.finish(self.session.database()).await?,
-                        false => self.settle(point, transaction, row, values).await?,
+                        false => self.settle(plan, transaction, row, values).await?,
                     }
-                    return self.wrote(&point.plan, count, returned).map(Some);
+                    return self.wrote(plan, count, returned).map(Some);
                 }
             }
         }
@@ -157,7 +155,7 @@ impl PreparedStatement {
             PointAction::Update(_) => "UPDATE",
             PointAction::Delete => "DELETE",
         };
-        let sql = Arc::clone(&self.sql);
+        let sql = Arc::clone(self.sql);
         if let Some(list) = &plan.returning {
             let result = QueryResult::from_batches(Arc::clone(&list.schema), returned, sql);
             return Ok(result.tagged(StatementTag::returned(words)));
@@ -169,17 +167,17 @@ impl PreparedStatement {
 
     fn select(
         &self,
-        point: &PlannedPoint,
+        plan: &PointPlan,
         version: &DatabaseVersion,
         values: &PointValues<'_>,
     ) -> Result<Option<QueryResult>> {
-        let Some(table) = point.table_in(version) else { return Ok(None) };
-        let Some(found) = find(&point.plan, table, values)? else { return Ok(None) };
-        self.selected(point, found).map(Some)
+        let Some(table) = plan.table_in(version) else { return Ok(None) };
+        let Some(found) = find(plan, table, values)? else { return Ok(None) };
+        self.selected(plan, found).map(Some)
     }
 
-    fn selected(&self, point: &PlannedPoint, found: FoundRows) -> Result<QueryResult> {
-        let schema = match &point.plan.action {
+    fn selected(&self, plan: &PointPlan, found: FoundRows) -> Result<QueryResult> {
+        let schema = match &plan.action {
             PointAction::Select(schema) => schema,
             _ => return internal_err!("a statement that writes selects nothing"),
         };
@@ -188,43 +186,38 @@ impl PreparedStatement {
             true => Vec::new(),
             false => vec![batch(schema, values, ids.len())?],
         };
-        Ok(QueryResult::from_batches(Arc::clone(schema), rows, Arc::clone(&self.sql)))
+        Ok(QueryResult::from_batches(Arc::clone(schema), rows, Arc::clone(self.sql)))
     }
 
     /// Waits until everything that the result depends on is on disk: the row, if that is all; for a changed row, whose
     /// tag shows no value, its existence under its key.
     async fn settle(
         &self,
-        point: &PlannedPoint,
+        plan: &PointPlan,
         transaction: &StatementTransaction,
         row: Option<RowId>,
         values: &PointValues<'_>,
     ) -> Result<()> {
-        let depends_on_nothing = matches!(point.plan.source, PointSource::Rows(_));
+        let depends_on_nothing = matches!(plan.source, PointSource::Rows(_));
         let tells_values =
-            matches!(point.plan.action, PointAction::Select(_)) || point.plan.returning.is_some();
+            matches!(plan.action, PointAction::Select(_)) || plan.returning.is_some();
         let is_settled = match row {
             Some(row) => {
-                transaction.transaction.lock().await?.is_settled_row(point.table, row)
-                    || (!tells_values && self.is_on_disk(point, row, values)?)
+                transaction.transaction.lock().await?.is_settled_row(plan.table.id(), row)
+                    || (!tells_values && self.is_on_disk(plan, row, values)?)
             }
             None => depends_on_nothing,
         };
-        match is_settled && point.plan.keeps_keys {
+        match is_settled && plan.keeps_keys {
             true => Ok(()),
             false => transaction.settle().await,
         }
     }
 
     /// Whether a row is on disk under the key by which it was found, perhaps with other values.
-    fn is_on_disk(
-        &self,
-        point: &PlannedPoint,
-        row: RowId,
-        values: &PointValues<'_>,
-    ) -> Result<bool> {
+    fn is_on_disk(&self, plan: &PointPlan, row: RowId, values: &PointValues<'_>) -> Result<bool> {
         let on_disk = self.session.database().store().published();
-        let found = point.table_in(&on_disk).map(|table| find_id(&point.plan, table, values));
+        let found = plan.table_in(&on_disk).map(|table| find_id(plan, table, values));
         Ok(found.transpose()?.flatten() == Some(row))
     }
 
@@ -310,17 +303,6 @@ fn made(plan: &PointPlan, table: &TableVersion, values: &PointValues<'_>) -> Res
         }
     }
     Ok(made)
-}
-
-impl PlannedPoint {
-    /// The table in a version; `None` if its definition changed.
-    pub(super) fn table_in<'v>(
-        &self,
-        version: &'v DatabaseVersion,
-    ) -> Option<&'v Arc<TableVersion>> {
-        let table = version.table(self.table)?;
-        Arc::ptr_eq(table.definition(), &self.definition).then_some(table)
-    }
 }
 
 /// The rows of an INSERT.
