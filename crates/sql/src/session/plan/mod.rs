@@ -3,6 +3,7 @@
 pub(super) mod column_origin;
 pub(super) mod declared_operands;
 pub(super) mod expand;
+pub(super) mod grouped_keys;
 pub(super) mod modifying_with;
 pub(super) mod planner;
 pub(super) mod planning_times;

@@ -400,6 +400,7 @@ impl StatementPlanner {
             return Ok(plan);
         }
         let list = self.take_list(state, &mut statement).await?;
+        self.group_determined(state, &mut statement, &ctes)?;
         let mut plan = statement_to_plan(state, statement, &ctes).await?;
         if let Some(list) = list {
             plan = list.restored(plan)?;
