@@ -30,6 +30,7 @@
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
 //! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in place of its alias; `needs` supplies the columns |
 //! | `sampled` | `FROM t USING SAMPLE 10%` | `FROM (FROM t) TABLESAMPLE (10 PERCENT)` |
+//! | `ties` | `FETCH FIRST 3 ROWS WITH TIES` | `QUALIFY rank() OVER (…) <= 3` |
 //! | `times` | `INTERVAL '1:30' HOUR TO MINUTE`, `t AT TIME ZONE z`, `(a, b) OVERLAPS (c, d)` | literals and calls that DataFusion supports |
 //! | `tuples` | `(a, b) < (1, 2)`, `ROW(a, b) IN (…)` | comparisons of the fields |
 //! | `positional` | `a POSITIONAL JOIN b` | a join on the numbers of the rows |
@@ -72,6 +73,7 @@ pub use expressions::types::SqlTypes;
 pub use expressions::types::type_name as column_type;
 pub use relations::percent::share;
 pub use relations::planned::Relations;
+pub(crate) use relations::ties::with_ties;
 pub use statements::forms::described;
 pub(crate) use statements::refused::refuse_statement;
 pub use statements::summarize::ColumnNotes;
@@ -146,6 +148,7 @@ pub(crate) fn prefix(parser: &mut Parser) -> Option<std::result::Result<Expr, Pa
         .or_else(|| forms::prefix(parser))
         .or_else(|| comprehension::prefix(parser))
         .or_else(|| bare_calls::prefix(parser))
+        .or_else(|| quantified::prefix(parser))
 }
 
 /// The steps on an expression.

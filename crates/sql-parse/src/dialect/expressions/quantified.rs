@@ -4,14 +4,42 @@
 //! ```text
 //! x = ANY (l), x <> ALL (l)      x "= ANY" l, x "<> ALL" l
 //! x NOT LIKE ANY (l)             x "NOT LIKE ANY" l
+//! x IN (VALUES (1), (2))         x IN (SELECT * FROM (VALUES (1), (2)) "$values")
 //! ```
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, SetExpr, Value};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::dialect::tree;
 
-/// Rewrites an expression; subqueries stay unchanged.
+/// Reads VALUES in parentheses as a subquery: sqlparser 0.62 does so only after EXISTS.
+pub(in crate::dialect) fn prefix(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    let [Token::Word(word), Token::LParen] = parser.peek_tokens::<2>() else { return None };
+    let is_values = word.keyword == Keyword::VALUES && word.quote_style.is_none();
+    if !is_values || parser.get_current_token().token != Token::LParen {
+        return None;
+    }
+    Some(parser.parse_query().map(Expr::Subquery))
+}
+
+/// Makes a SELECT of VALUES as an operand: DataFusion 55.2 plans no other subquery there.
+fn select_values(query: &mut Query) {
+    if !matches!(*query.body, SetExpr::Values(_)) {
+        return;
+    }
+    let nothing = tree::query(SetExpr::Select(Box::new(tree::select(vec![], vec![]))));
+    let values = std::mem::replace(query, nothing);
+    let rows = tree::derived(values, Some(tree::alias("$values", &[])));
+    *query.body = SetExpr::Select(Box::new(tree::all_of(rows)));
+}
+
+/// Rewrites an expression; subqueries stay unchanged, except for VALUES.
 pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
+    if let Expr::Subquery(query) | Expr::InSubquery { subquery: query, .. } = expr {
+        return select_values(query);
+    }
     let (left, op, list) = match expr {
         Expr::AnyOp { left, compare_op, right, .. } => (left, format!("{compare_op} ANY"), right),
         Expr::AllOp { left, compare_op, right } => (left, format!("{compare_op} ALL"), right),

@@ -112,6 +112,18 @@ pub(in crate::dialect) fn series(name: &ObjectName, args: &[FunctionArg]) -> Opt
     (args.len() == 3).then(|| call("timestamp_series", args))
 }
 
+/// Whether one of these arguments is syntactically a timestamp, which DataFusion 55.2 refuses in a series in FROM.
+pub(in crate::dialect) fn are_moments(args: &[FunctionArg]) -> bool {
+    args.iter().any(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => match expr {
+            Expr::TypedString(typed) => matches!(typed.data_type, DataType::Timestamp(..)),
+            Expr::Cast { data_type, .. } => matches!(data_type, DataType::Timestamp(..)),
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
 /// Whether an expression is syntactically an interval, or a text, which cannot be the step of a series of numbers.
 pub(in crate::dialect) fn is_interval(expr: &Expr) -> bool {
     match expr {

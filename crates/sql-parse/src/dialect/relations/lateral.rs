@@ -116,10 +116,14 @@ fn called(
 ) -> Option<Called> {
     let numbers = |list: &Expr| with_ordinality.then(|| numbers_of(vec![list.clone()]));
     if is_series(name) {
+        if let Some(rows) = list_rows::decimals(name, args).filter(|_| !with_ordinality) {
+            return Some(Called::new(name, rows, alias));
+        }
         // DataFusion's function takes only constants.
         let is_constant =
             || !args.iter().any(|arg| walk(arg, &mut NotConstant { state }).is_break());
-        if times::series(name, args).is_none() && !with_ordinality && is_constant() {
+        let is_planned = || times::series(name, args).is_none() && !times::are_moments(args);
+        if is_planned() && !with_ordinality && is_constant() {
             return None;
         }
         let list = list_rows::series(name, args);

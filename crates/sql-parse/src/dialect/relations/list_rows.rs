@@ -5,13 +5,14 @@
 //! SELECT jsonb_array_elements(j)                SELECT jsonb_checked(unnest(json_elements(j)))
 //! FROM t, regexp_split_to_table(t.a, ' ') w     FROM t, LATERAL (SELECT unnest(regexp_split_to_array(t.a, ' '))) w(w)
 //! SELECT generate_series(1, 3) * 2              SELECT unnest(generate_series(1, 3)) * 2
+//! FROM generate_series(0.0, 1, 0.5) s           FROM (SELECT unnest(generate_series(0, 10, 5)) * 0.1) s(s)
 //! SELECT generate_series(1, $1)                 SELECT unnest(generate_series(1, CAST($1 AS BIGINT)))
 //! SELECT list_sum(generate_series(1, 3))        unchanged: the argument of a function is the list, as in DuckDB
 //! ```
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    ObjectName, Select, SelectItem, Value,
+    ObjectName, Select, SelectItem, UnaryOperator, Value,
 };
 
 use crate::dialect::expressions::times;
@@ -116,6 +117,12 @@ fn series_rows(expr: &mut Expr) {
     match expr {
         Expr::Function(function) => {
             let FunctionArguments::List(list) = &function.args else { return };
+            if is_series(&function.name)
+                && let Some(rows) = decimals(&function.name, &list.args)
+            {
+                *expr = rows;
+                return;
+            }
             // With one bound it is only a function of lists.
             if is_series(&function.name) && list.args.len() > 1 {
                 let series = series(&function.name, &list.args);
@@ -157,6 +164,50 @@ pub(in crate::dialect) fn series(name: &ObjectName, args: &[FunctionArg]) -> Exp
         }
     }
     tree::call(&name.to_string(), exprs)
+}
+
+/// The rows of a series of constants with fraction digits: those of whole numbers, times the unit of the last digit.
+pub(in crate::dialect) fn decimals(name: &ObjectName, args: &[FunctionArg]) -> Option<Expr> {
+    let texts = args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => number(expr),
+        _ => None,
+    });
+    let texts = texts.collect::<Option<Vec<String>>>()?;
+    let digits = |text: &String| text.split_once('.').map_or(0, |(_, behind)| behind.len());
+    let digits = texts.iter().map(digits).max().filter(|digits| *digits > 0)?;
+    if !(2..=3).contains(&texts.len()) {
+        return None;
+    }
+    let whole = |text: &String| {
+        let (before, behind) = text.split_once('.').unwrap_or((text, ""));
+        let whole: i64 = format!("{before}{behind:0<digits$}").parse().ok()?;
+        Some(Expr::value(Value::Number(whole.to_string(), false)))
+    };
+    let mut bounds = texts.iter().map(whole).collect::<Option<Vec<_>>>()?;
+    if bounds.len() == 2 {
+        bounds.push(whole(&"1".to_owned())?);
+    }
+    let rows = tree::call("unnest", vec![tree::call(&name.to_string(), bounds)]);
+    let unit = Expr::value(Value::Number(format!("0.{:0>digits$}", 1), false));
+    Some(Expr::Nested(Box::new(tree::binary(rows, BinaryOperator::Multiply, unit))))
+}
+
+/// The text of a number without an exponent, with its sign.
+fn number(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) => number(inner),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            number(expr).filter(|text| !text.starts_with('-')).map(|text| format!("-{text}"))
+        }
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => {
+                let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+                is_plain.then(|| text.clone())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn is_series(name: &ObjectName) -> bool {

@@ -10,5 +10,6 @@ pub(super) mod pivot;
 pub(super) mod planned;
 pub(super) mod positional;
 pub(super) mod sampled;
+pub(super) mod ties;
 pub(super) mod unpivot;
 pub(super) mod using;

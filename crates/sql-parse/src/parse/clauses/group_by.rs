@@ -1,5 +1,7 @@
 //! The keys of GROUP BY.
 
+use std::collections::HashSet;
+
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, GroupByWithModifier};
 
@@ -59,20 +61,20 @@ fn all_keys(exprs: Vec<Expr>) -> Vec<Expr> {
     exprs.into_iter().flat_map(keys).collect()
 }
 
-/// Sets of keys. The planner does not support lists in ROLLUP and CUBE, whose keys come and go together: these
-/// become the sets that they mean.
+/// Sets of keys. The planner does not support lists in ROLLUP and CUBE, whose keys come and go together, nor a key
+/// twice: these become the sets that they mean.
 fn sets(expr: Expr) -> Expr {
     match expr {
-        Expr::GroupingSets(sets) => Expr::GroupingSets(sets.into_iter().map(all_keys).collect()),
-        Expr::Rollup(lists) if has_list(&lists) => {
-            let first = |count: usize| all_keys(lists[..count].concat());
+        Expr::GroupingSets(sets) => Expr::GroupingSets(sets.into_iter().map(set).collect()),
+        Expr::Rollup(lists) if !are_distinct_keys(&lists) => {
+            let first = |count: usize| set(lists[..count].concat());
             Expr::GroupingSets((0..=lists.len()).rev().map(first).collect())
         }
-        Expr::Cube(lists) if has_list(&lists) && lists.len() <= CUBE_LISTS_MAX => {
-            let chosen = |set: u32| {
+        Expr::Cube(lists) if !are_distinct_keys(&lists) && lists.len() <= CUBE_LISTS_MAX => {
+            let chosen = |choice: u32| {
                 let lists = lists.iter().enumerate();
-                let lists = lists.filter(|(at, _)| set >> at & 1 == 1);
-                all_keys(lists.flat_map(|(_, list)| list.clone()).collect())
+                let lists = lists.filter(|(at, _)| choice >> at & 1 == 1);
+                set(lists.flat_map(|(_, list)| list.clone()).collect())
             };
             Expr::GroupingSets((0..1 << lists.len()).rev().map(chosen).collect())
         }
@@ -80,6 +82,14 @@ fn sets(expr: Expr) -> Expr {
     }
 }
 
-fn has_list(lists: &[Vec<Expr>]) -> bool {
-    lists.iter().any(|list| list.len() != 1)
+/// The keys of a set, each once.
+fn set(exprs: Vec<Expr>) -> Vec<Expr> {
+    let mut seen = HashSet::new();
+    all_keys(exprs).into_iter().filter(|key| seen.insert(key.clone())).collect()
+}
+
+/// Whether each list is one key, and no key is there twice.
+fn are_distinct_keys(lists: &[Vec<Expr>]) -> bool {
+    let mut seen = HashSet::new();
+    lists.iter().all(|list| matches!(list.as_slice(), [key] if seen.insert(key)))
 }

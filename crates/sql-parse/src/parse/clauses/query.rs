@@ -79,14 +79,13 @@ fn limits(query: &mut Query) -> Result<()> {
 /// `FETCH FIRST n ROWS ONLY` is `LIMIT n`.
 fn fetch(query: &mut Query) -> Result<()> {
     let Some(fetch) = query.fetch.take() else { return Ok(()) };
-    refuse(
-        fetch.with_ties,
-        "FETCH … WITH TIES",
-        "use rank() in a sub-query and a condition on it",
-    )?;
     refuse(fetch.percent, "FETCH … PERCENT", "")?;
     let one = || Expr::Value(Value::Number("1".to_owned(), false).into());
-    let rows = Some(fetch.quantity.unwrap_or_else(one));
+    let rows = fetch.quantity.unwrap_or_else(one);
+    if fetch.with_ties {
+        return dialect::with_ties(query, rows);
+    }
+    let rows = Some(rows);
     match &mut query.limit_clause {
         None => {
             query.limit_clause =
