@@ -148,7 +148,7 @@ async fn set_options(startup: &StartupMessage, session: &Session) -> Result<(), 
         }
         let is_name = |char: char| char.is_ascii_alphanumeric() || "._".contains(char);
         if !name.chars().all(is_name) {
-            return Err(told("42704", format!("unknown setting '{name}'")));
+            return Err(told("42704", format!("unrecognized configuration parameter \"{name}\"")));
         }
         let sql = format!("SET {name} = '{}'", value.replace('\'', "''"));
         if let Err(error) = session.run(&sql).await {

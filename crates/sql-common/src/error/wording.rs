@@ -52,6 +52,10 @@ pub(super) fn wording(text: &str) -> Wording {
     if let Some(known) = unknown_function(rest).or_else(|| no_field(rest)) {
         return known;
     }
+    if let Some(name) = unknown_setting(rest) {
+        let message = format!("unrecognized configuration parameter \"{name}\"");
+        return Wording { message, help: None };
+    }
     if is_unplanned_subquery(rest) {
         let message = "this correlated subquery is not supported: no join can be made of the way it \
                        refers to the surrounding query; write it as a join, or as a subquery in FROM";
@@ -97,7 +101,7 @@ fn is_unplanned_subquery(text: &str) -> bool {
 }
 
 /// Functions of DuckDB and PostgreSQL that Atoll lacks, and their replacements.
-const INSTEAD: [(&str, &str); 9] = [
+const INSTEAD: [(&str, &str); 8] = [
     ("bitstring_agg", "bit strings are not supported; bit_or(1 << x) collects up to 63 of them"),
     ("fill", "coalesce(x, lag(x) OVER (…)) takes the value before"),
     (
@@ -109,7 +113,6 @@ const INSTEAD: [(&str, &str); 9] = [
     ("sleep_ms", "pg_sleep(seconds) waits"),
     ("stem", "LIKE and regexp_matches search in texts"),
     ("to_tsvector", "LIKE and regexp_matches search in texts"),
-    ("txid_current", "atoll.snapshots shows the open transactions"),
 ];
 
 /// A function that does not exist. DataFusion suggests the nearest name, however distant.
@@ -124,6 +127,16 @@ fn unknown_function(text: &str) -> Option<Wording> {
         (None, None) => "\\df lists the functions, as atoll.functions does".to_owned(),
     };
     Some(Wording { message: format!("function '{name}' does not exist"), help: Some(help) })
+}
+
+/// The name of a setting that does not exist.
+fn unknown_setting(text: &str) -> Option<&str> {
+    let shown = || {
+        let name = text.strip_prefix('\'')?;
+        name.strip_suffix("' is not a variable which can be viewed with 'SHOW'")
+    };
+    let set = || text.split_once("ould not find config namespace")?.1.split('"').nth(1);
+    shown().or_else(set)
 }
 
 /// Maximum number of columns listed as candidates.

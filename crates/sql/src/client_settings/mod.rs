@@ -231,7 +231,8 @@ impl ClientSettings {
     /// effect without one.
     pub(crate) fn set(&self, name: &str, value: Option<&str>, is_local: bool) -> Result<()> {
         let Some(name) = setting_named(name) else {
-            return Err(SqlState::UNDEFINED_OBJECT.error(format!("unknown setting '{name}'")));
+            return Err(SqlState::UNDEFINED_OBJECT
+                .error(format!("unrecognized configuration parameter \"{name}\"")));
         };
         let parameter = known(&name);
         let value = value.map(|value| match parameter {

@@ -58,9 +58,8 @@ pub(crate) fn register(
         Box::new(move |values| match (known.get(&values[0].to_string()), values.get(1)) {
             (Some(value), _) => Ok(ScalarValue::from(value)),
             (None, Some(ScalarValue::Boolean(Some(true)))) => Ok(ScalarValue::Utf8(None)),
-            (None, _) => {
-                Err(SqlState::UNDEFINED_OBJECT.error(format!("unknown setting '{}'", values[0])))
-            }
+            (None, _) => Err(SqlState::UNDEFINED_OBJECT
+                .error(format!("unrecognized configuration parameter \"{}\"", values[0]))),
         }),
     );
     let known = settings.clone();
