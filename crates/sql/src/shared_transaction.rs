@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use atoll_store::database::{DatabaseVersion, Transaction};
+use atoll_store::lock::TransactionId;
 use datafusion::common::{Result, exec_err};
 use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
 
@@ -15,11 +16,18 @@ pub(crate) struct SharedTransaction(
     Arc<AsyncMutex<Option<Transaction>>>,
     /// The advisory locks that end with it.
     Arc<OnceLock<AdvisoryHolder>>,
+    TransactionId,
 );
 
 impl SharedTransaction {
     pub(crate) fn new(transaction: Transaction) -> Self {
-        Self(Arc::new(AsyncMutex::new(Some(transaction))), Arc::default())
+        let id = transaction.id();
+        Self(Arc::new(AsyncMutex::new(Some(transaction))), Arc::default(), id)
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> TransactionId {
+        self.2
     }
 
     /// The transaction, for as long as the guard lives.

@@ -7,7 +7,7 @@ use datafusion::catalog::Session as SessionTrait;
 use datafusion::logical_expr::Documentation;
 
 use super::is_catalog_function;
-use crate::session_functions::{is_lock_function, is_setting_function};
+use crate::session_functions::{is_lock_function, is_setting_function, is_transaction_function};
 use atoll_sql_common::functions::Functions;
 
 /// A function, as it is documented.
@@ -38,7 +38,10 @@ pub(crate) fn listed_functions(session: &dyn SessionTrait) -> Vec<FunctionRow> {
         rows.entry((row.name.clone(), row.kind)).or_insert(row);
     }
     let is_listed = |name: &str| {
-        !is_catalog_function(name) && !is_lock_function(name) && !is_setting_function(name)
+        !is_catalog_function(name)
+            && !is_lock_function(name)
+            && !is_setting_function(name)
+            && !is_transaction_function(name)
     };
     rows.into_values().filter(|row| is_listed(&row.name)).collect()
 }

@@ -148,6 +148,7 @@ impl Session {
         crate::session_functions::register_settings(&context, &database, &identity, &parameters);
         let advisory = Arc::new(AdvisoryHolder::of_session(database.advisory()));
         crate::session_functions::register_advisory(&context, &advisory, &parameters, &watch);
+        crate::session_functions::register_transaction_ids(&context);
         Ok(Self {
             context,
             template,
