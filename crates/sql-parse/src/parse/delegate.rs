@@ -163,7 +163,9 @@ impl Dialect for AtollDialect {
     }
 
     fn parse_statement(&self, parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
-        super::rename_constraint::parse(parser).or_else(|| self.inner.parse_statement(parser))
+        super::alter_table::parse(parser)
+            .or_else(|| super::comment_constraint::parse(parser))
+            .or_else(|| self.inner.parse_statement(parser))
     }
 
     fn parse_column_option(

@@ -9,14 +9,15 @@
 //! (apache/datafusion#24754). Each clause that it drops is either rewritten into one that it knows, or refused by
 //! name: `clauses` goes over the tree once, with a file for each part of it.
 
+mod alter_table;
 mod clauses;
+mod comment_constraint;
 mod copy;
 mod delegate;
 mod depth;
 mod dialect;
 mod numbers;
 mod postgres;
-mod rename_constraint;
 mod sequences;
 mod standard;
 mod streams;
@@ -27,8 +28,10 @@ use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
+pub use alter_table::STATISTICS;
 use atoll_sql_common::settings::AtollOptions;
 pub use clauses::changes_rows;
+pub use comment_constraint::CONSTRAINT;
 pub use copy::{
     BETWEEN, DATE_FORMAT, EMPTY_FIRST, OWN, QUOTED_COLUMNS, SINGLE, TIMESTAMP_FORMAT, is_copy,
 };

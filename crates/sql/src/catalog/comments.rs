@@ -1,4 +1,4 @@
-//! The comments that COMMENT ON sets on relations, their columns and schemas.
+//! The comments that COMMENT ON sets on relations, their columns and constraints, and on schemas.
 //!
 //! The store keeps them as a text for each object that has any, in a hidden schema, as it keeps rights.
 
@@ -13,6 +13,16 @@ use atoll_sql_common::names::COMMENTS;
 /// Denotes the object itself in place of a column.
 const ITSELF: &str = "=";
 
+/// Comes before the name of a constraint.
+const OF_CONSTRAINT: &str = "==";
+
+/// The part of an object that a comment is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CommentedPart {
+    Column(String),
+    Constraint(String),
+}
+
 /// The comments on an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ObjectComments {
@@ -20,6 +30,8 @@ pub(crate) struct ObjectComments {
     pub(crate) own: Option<String>,
     /// By column.
     pub(crate) columns: BTreeMap<String, String>,
+    /// By constraint.
+    pub(crate) constraints: BTreeMap<String, String>,
 }
 
 impl ObjectComments {
@@ -33,24 +45,34 @@ impl ObjectComments {
 
     /// Whether there is any.
     pub(crate) fn is_some(&self) -> bool {
-        self.own.is_some() || !self.columns.is_empty()
+        self.own.is_some() || !self.columns.is_empty() || !self.constraints.is_empty()
     }
 
-    /// Sets the comment on the object or on a column; `None` removes it.
-    pub(crate) fn set(&mut self, column: Option<&str>, comment: Option<String>) {
-        match (column, comment) {
-            (None, comment) => self.own = comment,
-            (Some(column), Some(comment)) => drop(self.columns.insert(column.to_owned(), comment)),
-            (Some(column), None) => drop(self.columns.remove(column)),
+    /// Sets the comment on the object or on a part of it; `None` removes it.
+    pub(crate) fn set(&mut self, part: Option<&CommentedPart>, comment: Option<String>) {
+        let (comments, name) = match part {
+            None => {
+                self.own = comment;
+                return;
+            }
+            Some(CommentedPart::Column(name)) => (&mut self.columns, name),
+            Some(CommentedPart::Constraint(name)) => (&mut self.constraints, name),
+        };
+        match comment {
+            Some(comment) => drop(comments.insert(name.clone(), comment)),
+            None => drop(comments.remove(name)),
         }
     }
 
     fn parse(text: &str) -> Self {
         let mut comments = Self::default();
         for line in text.lines() {
-            let Some((column, comment)) = line.split_once(' ') else { continue };
-            let column = (column != ITSELF).then(|| unescaped(column));
-            comments.set(column.as_deref(), Some(unescaped(comment)));
+            let Some((part, comment)) = line.split_once(' ') else { continue };
+            let part = match part.strip_prefix(OF_CONSTRAINT) {
+                Some(name) => Some(CommentedPart::Constraint(unescaped(name))),
+                None => (part != ITSELF).then(|| CommentedPart::Column(unescaped(part))),
+            };
+            comments.set(part.as_ref(), Some(unescaped(comment)));
         }
         comments
     }
@@ -63,6 +85,9 @@ impl fmt::Display for ObjectComments {
         }
         for (column, comment) in &self.columns {
             writeln!(f, "{} {}", escaped(column), escaped(comment))?;
+        }
+        for (constraint, comment) in &self.constraints {
+            writeln!(f, "{OF_CONSTRAINT}{} {}", escaped(constraint), escaped(comment))?;
         }
         Ok(())
     }
@@ -92,10 +117,14 @@ mod tests {
         let mut comments = ObjectComments::default();
         assert!(!comments.is_some());
         comments.set(None, Some("100 % = all\r\nof 'it' %20".into()));
-        comments.set(Some("="), Some("a column".into()));
-        comments.set(Some("a b\n"), Some("  ".into()));
+        let column = |name: &str| CommentedPart::Column(name.into());
+        comments.set(Some(&column("=")), Some("a column".into()));
+        comments.set(Some(&column("a b\n")), Some("  ".into()));
+        let constraint = CommentedPart::Constraint("= x".into());
+        comments.set(Some(&constraint), Some("a constraint".into()));
         assert_eq!(ObjectComments::parse(&comments.to_string()), comments);
-        comments.set(Some("="), None);
+        comments.set(Some(&column("=")), None);
+        comments.set(Some(&constraint), None);
         comments.set(None, None);
         assert_eq!(ObjectComments::parse(&comments.to_string()), comments);
         assert_eq!(ObjectComments::parse("\nx\n"), ObjectComments::default());

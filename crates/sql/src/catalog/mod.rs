@@ -32,7 +32,7 @@ use parking_lot::RwLock;
 
 use information::InformationSchema;
 
-pub(crate) use comments::ObjectComments;
+pub(crate) use comments::{CommentedPart, ObjectComments};
 pub(crate) use stored::StoredNames;
 pub(crate) use system_schemas::SystemSchemas;
 pub(crate) use view::UnplannedView;

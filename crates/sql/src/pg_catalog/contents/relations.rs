@@ -25,6 +25,7 @@ pub(super) const BTREE: Oid = 403;
 
 /// The tables `pg_class` and `pg_namespace`.
 const CLASSES: Oid = 1259;
+const CONSTRAINTS: Oid = 2606;
 const NAMESPACES: Oid = 2615;
 
 /// The default collation of texts: by their bytes.
@@ -55,7 +56,7 @@ fn acl(objects: &PgObjects, object: &Owned, owner: &str) -> Datum {
     }
 }
 
-/// The comments that COMMENT ON sets on relations, their columns and schemas.
+/// The comments that COMMENT ON sets on relations, their columns and constraints, and on schemas.
 pub(super) fn descriptions(objects: &PgObjects, rows: &mut Rows) {
     let mut add = |of: Oid, class: Oid, column: usize, comment: &str| {
         rows.add([
@@ -77,6 +78,12 @@ pub(super) fn descriptions(objects: &PgObjects, rows: &mut Rows) {
         for (at, field) in table.definition().columns.fields().iter().enumerate() {
             let comment = comments.columns.get(field.name());
             comment.into_iter().for_each(|comment| add(relation.oid, CLASSES, at + 1, comment));
+        }
+        let of_table = objects.constraints.iter();
+        let of_table = of_table.filter(|it| objects.relations[it.table].oid == relation.oid);
+        for constraint in of_table {
+            let comment = comments.constraints.get(&*constraint.name);
+            comment.into_iter().for_each(|comment| add(constraint.oid, CONSTRAINTS, 0, comment));
         }
     }
 }

@@ -1,23 +1,25 @@
-//! COMMENT ON tables, their columns, views, sequences and schemas: the owner's right, part of the transaction.
+//! COMMENT ON tables, their columns and constraints, views, sequences and schemas: the owner's right, part of the transaction.
 
 use atoll_store::database::{
     CatalogChange, DatabaseVersion, Relation, RelationName, is_temporary_schema,
 };
+use atoll_store::table::TableDefinition;
 use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
-    AlterTableOperation, CommentObject, ObjectName, Statement as Ast,
+    AlterTableOperation, CommentObject, ObjectName, ObjectNamePart, Statement as Ast,
 };
 
-use crate::catalog::ObjectComments;
+use crate::catalog::{CommentedPart, ObjectComments};
 use crate::role::rights::Owned;
 use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{COMMENTS, relation_name};
+use atoll_sql_parse::parse::CONSTRAINT;
 
 /// The target of a comment.
 struct Commented {
     object: Owned,
-    column: Option<String>,
+    part: Option<CommentedPart>,
     /// Its kind in the statement, as in [`Relation::kind`]; `schema` for a schema.
     kind: &'static str,
 }
@@ -28,7 +30,7 @@ impl StatementPlanner {
         let Ast::Comment { object_type, object_name, comment, if_exists } = ast else {
             return Ok(None);
         };
-        let Commented { object, column, kind } = self.commented(object_type, object_name)?;
+        let Commented { object, part, kind } = self.commented(object_type, object_name)?;
         let version = self.names.stored_version();
         if !object.exists(&version) {
             return match if_exists {
@@ -37,8 +39,8 @@ impl StatementPlanner {
             };
         }
         check_kind(&version, &object, kind)?;
-        if let Some(column) = &column {
-            check_column(&version, &object, column)?;
+        if let Some(part) = &part {
+            check_part(&version, &object, part)?;
         }
         if let Some(user) = self.user.as_deref()
             && !self.is_temporary(&object)
@@ -49,7 +51,7 @@ impl StatementPlanner {
         }
         let mut comments = self.comments_of(&object).await?;
         // An empty comment removes it, as in PostgreSQL.
-        comments.set(column.as_deref(), comment.clone().filter(|comment| !comment.is_empty()));
+        comments.set(part.as_ref(), comment.clone().filter(|comment| !comment.is_empty()));
         self.keep_comments(&object, &comments).await?;
         Ok(Some("COMMENT"))
     }
@@ -64,7 +66,7 @@ impl StatementPlanner {
             CommentObject::Sequence => "sequence",
             CommentObject::Schema => {
                 let object = Owned::Schema(self.schema_name(name)?);
-                return Ok(Commented { object, column: None, kind: "schema" });
+                return Ok(Commented { object, part: None, kind: "schema" });
             }
             CommentObject::Column => {
                 let mut table = name.clone();
@@ -72,18 +74,25 @@ impl StatementPlanner {
                 let Some(column) = column.filter(|_| !table.0.is_empty()) else {
                     return plan_err!("expected COMMENT ON COLUMN table.column instead of {name}");
                 };
+                let name = self.normalized(&column);
+                let is_constraint = |part: &mut ObjectNamePart| {
+                    part.as_ident().is_some_and(|part| part.value == CONSTRAINT)
+                };
+                let part = match table.0.pop_if(is_constraint) {
+                    Some(_) => CommentedPart::Constraint(name),
+                    None => CommentedPart::Column(name),
+                };
                 let object = Owned::Relation(relation(&table)?);
-                let column = Some(self.normalized(&column));
-                return Ok(Commented { object, column, kind: "table" });
+                return Ok(Commented { object, part: Some(part), kind: "table" });
             }
             other => {
                 return stated_err!(
                     FEATURE_NOT_SUPPORTED,
-                    "COMMENT ON {other} is not supported; expected TABLE, COLUMN, VIEW, SEQUENCE or SCHEMA"
+                    "COMMENT ON {other} is not supported; expected TABLE, COLUMN, CONSTRAINT, VIEW, SEQUENCE or SCHEMA"
                 );
             }
         };
-        Ok(Commented { object: Owned::Relation(relation(name)?), column: None, kind })
+        Ok(Commented { object: Owned::Relation(relation(name)?), part: None, kind })
     }
 
     /// Updates the comments after a change of definitions.
@@ -113,7 +122,7 @@ impl StatementPlanner {
         }
     }
 
-    /// Updates the comments on columns after ALTER TABLE.
+    /// Updates the comments on columns and constraints after ALTER TABLE.
     pub(in crate::session) async fn follow_columns(
         &self,
         table: &RelationName,
@@ -126,16 +135,31 @@ impl StatementPlanner {
             match operation {
                 AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
                     let comment = after.columns.remove(&self.normalized(old_column_name));
-                    after.set(Some(&self.normalized(new_column_name)), comment);
+                    let new = CommentedPart::Column(self.normalized(new_column_name));
+                    after.set(Some(&new), comment);
                 }
                 AlterTableOperation::DropColumn { column_names, .. } => {
-                    column_names
-                        .iter()
-                        .for_each(|name| after.set(Some(&self.normalized(name)), None));
+                    for name in column_names {
+                        after.columns.remove(&self.normalized(name));
+                    }
+                }
+                AlterTableOperation::RenameConstraint { old_name, new_name } => {
+                    let comment = after.constraints.remove(&self.normalized(old_name));
+                    let new = CommentedPart::Constraint(self.normalized(new_name));
+                    after.set(Some(&new), comment);
                 }
                 _ => {}
             }
         }
+        let version = self.transaction.statement(true).await?;
+        let names = match version.relation(table) {
+            Some(Relation::Table(id)) => {
+                version.table(*id).map(|table| constraint_names(table.definition()))
+            }
+            _ => None,
+        };
+        // Constraints go with their columns, too.
+        after.constraints.retain(|name, _| names.iter().flatten().any(|kept| kept == name));
         if before == after { Ok(()) } else { self.keep_comments(&object, &after).await }
     }
 
@@ -161,18 +185,35 @@ fn check_kind(version: &DatabaseVersion, object: &Owned, kind: &str) -> Result<(
     }
 }
 
-fn check_column(version: &DatabaseVersion, object: &Owned, column: &str) -> Result<()> {
+fn check_part(version: &DatabaseVersion, object: &Owned, part: &CommentedPart) -> Result<()> {
     let Owned::Relation(name) = object else { return Ok(()) };
     let table = match version.relation(name) {
         Some(Relation::Table(id)) => version.table(*id),
         _ => None,
     };
-    let has_it = table.is_some_and(|it| it.definition().columns.field_with_name(column).is_ok());
-    match has_it {
-        true => Ok(()),
-        false => Err(SqlState::UNDEFINED_COLUMN
-            .error(format!("column '{column}' of table '{}' does not exist", name.name))),
-    }
+    let definition = table.map(|table| table.definition());
+    let (has_it, state, message) = match part {
+        CommentedPart::Column(column) => (
+            definition.is_some_and(|it| it.columns.field_with_name(column).is_ok()),
+            SqlState::UNDEFINED_COLUMN,
+            format!("column '{column}' of table '{}' does not exist", name.name),
+        ),
+        CommentedPart::Constraint(constraint) => (
+            definition.is_some_and(|it| constraint_names(it).contains(constraint)),
+            SqlState::UNDEFINED_OBJECT,
+            format!("constraint '{constraint}' for table '{}' does not exist", name.name),
+        ),
+    };
+    if has_it { Ok(()) } else { Err(state.error(message)) }
+}
+
+/// The names of all constraints of a table.
+fn constraint_names(definition: &TableDefinition) -> Vec<String> {
+    let uniques = definition.uniques.iter().filter(|unique| !unique.is_index);
+    let uniques = uniques.map(|unique| &unique.name);
+    let checks = definition.checks.iter().map(|check| &check.name);
+    let foreign_keys = definition.foreign_keys.iter().map(|key| &key.name);
+    uniques.chain(checks).chain(foreign_keys).map(ToString::to_string).collect()
 }
 
 fn missing(object: &Owned, kind: &str, name: &ObjectName) -> DataFusionError {

@@ -431,6 +431,9 @@ fn write_comments(script: &mut String, version: &DatabaseVersion) {
         for (column, text) in &comments.columns {
             comment(format!("COLUMN {full}.{}", quoted(column)), text);
         }
+        for (constraint, text) in &comments.constraints {
+            comment(format!("CONSTRAINT {} ON {full}", quoted(constraint)), text);
+        }
     }
 }
 

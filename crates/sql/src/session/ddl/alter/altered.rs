@@ -3,6 +3,7 @@
 use atoll_sql_common::error::stated_err;
 use atoll_sql_common::pg_type::type_of_check;
 use atoll_sql_parse::dialect::as_texts;
+use atoll_sql_parse::parse::STATISTICS;
 use atoll_sql_parse::syntax::{walk_expressions, walk_expressions_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -14,7 +15,7 @@ use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ColumnDef, DataType, Expr, GeneratedAs, Ident,
-    TableConstraint,
+    SqlOption, TableConstraint,
 };
 
 use crate::session::ddl::declared_table::{
@@ -167,10 +168,24 @@ impl AlteredTable {
             Op::RenameConstraint { old_name, new_name } => {
                 self.rename_constraint(&normalize(old_name), normalize(new_name))
             }
+            Op::SetTblProperties { table_properties } if sets_statistics(table_properties) => {
+                table_properties.iter().try_for_each(|property| match property {
+                    SqlOption::KeyValue { key, .. } => self.known(&normalize(key)),
+                    _ => Ok(()),
+                })
+            }
             other => plan_err!(
                 "ALTER TABLE … {other} is not supported; expected ADD, DROP, RENAME or ALTER COLUMN, ADD, DROP \
                  or RENAME CONSTRAINT, or RENAME TO alone"
             ),
+        }
+    }
+
+    /// Checks that a column exists, whose statistics target has no effect: statistics are exact.
+    fn known(&self, name: &str) -> Result<()> {
+        match self.position(name) {
+            Some(_) => Ok(()),
+            None => self.not_found(name),
         }
     }
 
@@ -465,4 +480,13 @@ fn columns_of(condition: &Expr, normalize: &dyn Fn(&Ident) -> String) -> BTreeSe
         ControlFlow::<()>::Continue(())
     });
     names
+}
+
+/// Whether these are statistics targets of columns.
+fn sets_statistics(properties: &[SqlOption]) -> bool {
+    let is_target = |value: &Expr| matches!(value, Expr::Identifier(of) if of.value == STATISTICS);
+    properties.iter().all(|property| match property {
+        SqlOption::KeyValue { value, .. } => is_target(value),
+        _ => false,
+    })
 }
