@@ -37,7 +37,7 @@
 //! | `forms` | `PIVOT t ON a`, `SUMMARIZE t`, `DESCRIBE t` | queries of relations |
 //! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
 //! | `quantified` | `x = ANY (list)` | an operator that `PlanCalls` plans |
-//! | `refused` | `MERGE …`, `CREATE TRIGGER …` | errors that name the alternative |
+//! | `refused` | `CALL …`, `CREATE TRIGGER …` | errors that name the alternative |
 //! | `catalog_statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
 //! | `summarize` | SUMMARIZE and DESCRIBE | aggregates of all columns; their names and types |
 //! | `columns_call`, `stars` | `COLUMNS('^a') + 1`, `* RENAME (a AS b)` | an expression for each column; `needs` supplies the names |
@@ -101,6 +101,12 @@ pub const LIKE: &str = "$like";
 pub const OVERRIDING_SYSTEM: &str = "$overriding_system";
 /// Likewise of OVERRIDING USER VALUE.
 pub const OVERRIDING_USER: &str = "$overriding_user";
+
+/// The name that `words` gives the column which DO NOTHING of MERGE sets.
+pub const DO_NOTHING: &str = "$do_nothing";
+
+/// The name that `words` gives the column of DEFAULT VALUES of MERGE.
+pub const DEFAULT_VALUES: &str = "$default_values";
 
 /// The steps on a statement.
 pub(crate) fn rewrite_statement(statement: &mut Statement, state: &SessionState) -> Result<()> {

@@ -128,9 +128,10 @@ fn answers_with_indexes_equal_those_without() {
 fn the_first_rows_of_an_order_come_from_an_index() {
     let session = tables();
     rows(&session, "CREATE INDEX t_a_d ON t (a, d)");
+    rows(&session, "CREATE INDEX t_d ON t (d)");
     for (rest, index) in [
         ("ORDER BY a LIMIT 5", "t_a, order=a"),
-        ("ORDER BY n DESC, id LIMIT 5 OFFSET 2", "t_n, order=n DESC"),
+        ("ORDER BY d DESC, id LIMIT 5 OFFSET 2", "t_d, order=d DESC"),
         ("ORDER BY c, b, id LIMIT 3", "t_c, order=c"),
         ("WHERE a = 5 ORDER BY d DESC, id LIMIT 2", "t_a_d, order=d DESC"),
     ] {

@@ -19,6 +19,7 @@
 //! - `compatibility`: the page on compatibility matches the results of its examples.
 //! - `calls`: random calls of functions and operators are refused or answered, and never panic.
 //! - `changes`: DELETE and UPDATE match a list of rows.
+//! - `merge`: MERGE matches a list of rows, from several sessions too.
 //! - `csv`, `parquet`: contents of foreign files are correct or refused by name.
 //! - `hostile_files`: files that are cut, mixed up or named oddly are read or reported.
 //! - `indexes`: queries that an index serves give the answers of scans.
@@ -57,6 +58,7 @@ mod limits;
 mod locking;
 mod logic;
 mod memory;
+mod merge;
 mod names;
 mod parquet;
 mod placement;

@@ -108,6 +108,11 @@ fn tags_are_those_of_postgresql() {
         ("UPDATE t SET a = 5 WHERE a > 1", "UPDATE 2", true),
         ("DELETE FROM t WHERE a = 1", "DELETE 1", true),
         ("INSERT INTO t VALUES (1) RETURNING a", "INSERT 0 1", false),
+        (
+            "MERGE INTO t USING t u ON t.a = u.a AND u.a = 5 WHEN MATCHED THEN DO NOTHING",
+            "MERGE 0",
+            true,
+        ),
         ("PREPARE p AS INSERT INTO t VALUES ($1)", "PREPARE", true),
         ("EXECUTE p(7)", "INSERT 0 1", true),
         (&copy, "COPY 4", true),

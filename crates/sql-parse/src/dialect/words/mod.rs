@@ -8,12 +8,14 @@
 //! TABLE t UNION TABLE u        FROM t UNION FROM u
 //! ```
 //!
-//! Samples and limits are in `samples`, operators in `operators`, locks of rows in `locks`, tables like others in `like`.
+//! Samples and limits are in `samples`, operators in `operators`, locks of rows in `locks`, tables like others in `like`,
+//! the clauses of MERGE in `merge`.
 //!
 //! Tokens keep their positions, so that errors point into the original text.
 
 mod like;
 mod locks;
+mod merge;
 mod operators;
 mod samples;
 
@@ -45,6 +47,7 @@ pub(crate) fn read(tokens: &mut Vec<TokenWithSpan>, is_mended: bool) -> Result<(
             words.variable(at);
             words.macro_statement(at);
             words.by_name(at);
+            words.merge_action(at);
             words.overriding(at);
             words.sample(at);
             words.limit(at);
@@ -236,20 +239,16 @@ impl Words<'_> {
 
     /// `INSERT INTO t OVERRIDING SYSTEM VALUE` has a partition of that name, which the session takes out.
     fn overriding(&mut self, at: usize) {
+        let Some(name) = self.overriding_kind(at) else { return };
+        let partition = vec![keyword("PARTITION"), Token::LParen, quoted(name), Token::RParen];
+        self.replace(at, at + 3, partition);
+    }
+
+    /// The name of the OVERRIDING clause that begins here.
+    fn overriding_kind(&self, at: usize) -> Option<&'static str> {
         let kinds = [("SYSTEM", super::OVERRIDING_SYSTEM), ("USER", super::OVERRIDING_USER)];
-        let kind = kinds.into_iter().find(|(kind, _)| self.is(at + 1, kind));
-        if let (Some((_, name)), true) =
-            (kind, self.is(at, "OVERRIDING") && self.is(at + 2, "VALUE"))
-        {
-            let name = Word {
-                value: name.to_owned(),
-                quote_style: Some('"'),
-                keyword: Keyword::NoKeyword,
-            };
-            let partition =
-                vec![keyword("PARTITION"), Token::LParen, Token::Word(name), Token::RParen];
-            self.replace(at, at + 3, partition);
-        }
+        let (_, name) = kinds.into_iter().find(|(kind, _)| self.is(at + 1, kind))?;
+        (self.is(at, "OVERRIDING") && self.is(at + 2, "VALUE")).then_some(name)
     }
 
     /// A statement that is a query in DuckDB.
@@ -428,6 +427,12 @@ impl Words<'_> {
 /// A name that cannot be typed.
 fn unquoted(value: &str) -> Token {
     let (value, quote_style, keyword) = (value.to_owned(), None, Keyword::NoKeyword);
+    Token::Word(Word { value, quote_style, keyword })
+}
+
+/// The same, for texts that are parsed again.
+fn quoted(value: &str) -> Token {
+    let (value, quote_style, keyword) = (value.to_owned(), Some('"'), Keyword::NoKeyword);
     Token::Word(Word { value, quote_style, keyword })
 }
 

@@ -2,10 +2,12 @@
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
-    CreateView, FromTable, Query, SelectInto, SetExpr, Statement, UpdateTableFromKind,
+    CreateView, Expr, FromTable, Merge, MergeAction, MergeClauseKind, MergeInsertKind, Query,
+    SelectInto, SetExpr, Statement, UpdateTableFromKind,
 };
 
 use super::{joins, refuse};
+use crate::dialect::{OVERRIDING_SYSTEM, OVERRIDING_USER};
 
 pub(super) fn check(statement: &mut Statement) -> Result<()> {
     match statement {
@@ -49,8 +51,44 @@ pub(super) fn check(statement: &mut Statement) -> Result<()> {
             from.iter_mut().try_for_each(joins::check)?;
             delete.using.iter_mut().flatten().try_for_each(joins::check)
         }
+        Statement::Merge(merge) => check_merge(merge),
         _ => Ok(()),
     }
+}
+
+/// Refuses clauses of other databases' MERGE.
+fn check_merge(merge: &Merge) -> Result<()> {
+    refuse(
+        merge.output.is_some(),
+        "RETURNING of MERGE",
+        "use INSERT … ON CONFLICT, UPDATE or DELETE, which return the rows that they write",
+    )?;
+    for clause in &merge.clauses {
+        refuse(
+            clause.clause_kind == MergeClauseKind::NotMatchedBySource,
+            "WHEN NOT MATCHED BY SOURCE",
+            "write DELETE or UPDATE … WHERE NOT EXISTS (SELECT …) as a statement of its own",
+        )?;
+        let has_where = match &clause.action {
+            MergeAction::Insert(insert) => {
+                let is_row = matches!(insert.kind, MergeInsertKind::Row);
+                refuse(is_row, "INSERT ROW of MERGE", "write INSERT VALUES (…)")?;
+                insert.insert_predicate.as_ref().is_some_and(|predicate| !is_overriding(predicate))
+            }
+            MergeAction::Update(update) => {
+                update.update_predicate.is_some() || update.delete_predicate.is_some()
+            }
+            MergeAction::Delete { .. } => false,
+        };
+        refuse(has_where, "WHERE of an action of MERGE", "write WHEN MATCHED AND (condition)")?;
+    }
+    Ok(())
+}
+
+/// Whether a condition is the OVERRIDING clause, which `dialect::words` puts there.
+fn is_overriding(predicate: &Expr) -> bool {
+    matches!(predicate, Expr::Identifier(name)
+        if [OVERRIDING_SYSTEM, OVERRIDING_USER].contains(&name.value.as_str()))
 }
 
 fn view(create: &CreateView) -> Result<()> {

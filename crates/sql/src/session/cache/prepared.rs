@@ -195,7 +195,7 @@ fn is_write(ast: &Ast) -> bool {
             );
             changes || !query.locks.is_empty() || modifying_with::are_in(ast)
         }
-        Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Truncate(_) => true,
+        Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) | Ast::Truncate(_) => true,
         Ast::CreateTable(_) | Ast::CreateView(_) | Ast::CreateSchema { .. } => true,
         Ast::CreateSequence { .. } | Ast::AlterTable(_) | Ast::Drop { .. } => true,
         Ast::CreateMacro { .. } | Ast::DropFunction(_) => true,

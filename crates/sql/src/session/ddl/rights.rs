@@ -5,6 +5,7 @@
 //! |---|---|
 //! | reads a table or view | SELECT, and USAGE of its schema; what a view reads, its owner needs |
 //! | INSERT, UPDATE, DELETE, TRUNCATE | the right of that name; SELECT where it reads the table's columns |
+//! | MERGE | the rights of its actions, and SELECT |
 //! | nextval, setval of a sequence | USAGE or UPDATE |
 //! | CREATE in a schema | CREATE of the schema; the user owns what is created |
 //! | ALTER, DROP, GRANT, OWNER TO | to own it; to GRANT, the grant option is enough |

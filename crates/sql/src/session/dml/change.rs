@@ -85,22 +85,7 @@ impl RowChange {
             Ast::Update(update) => (target_of_update(update)?, ChangeKind::Update),
             _ => return Ok(None),
         };
-        let TableFactor::Table { name, .. } = &target.relation else {
-            return plan_err!("{} changes the rows of a table; name one", word(kind));
-        };
-        let at = planner.resolve_in(state, name)?;
-        let Some(found) = planner.names.table(&at)? else {
-            return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
-        };
-        let Some(table) = found.downcast_ref::<PlacedTable>() else {
-            return stated_err!(
-                WRONG_OBJECT_TYPE,
-                "{} of '{}': only rows of tables made by CREATE TABLE can be changed; this is a view, \
-                 a system table or a table over files",
-                word(kind),
-                plain(&at)
-            );
-        };
+        let (at, table) = table_to_change(planner, state, &target.relation, word(kind))?;
         match truncates {
             true => planner.check_right(Right::Truncate, &at)?,
             false => planner.check_change(ast, &at)?,
@@ -112,7 +97,7 @@ impl RowChange {
             ChangeKind::Delete => WriteRules::default(),
             ChangeKind::Update => {
                 let name = quoted(&at_name);
-                planner.write_rules(state, table, &name, None).await?
+                planner.write_rules(state, &table, &name, None).await?
             }
         };
         rules.actions = Box::pin(planner.referential_actions(state, table.id())).await?;
@@ -130,31 +115,12 @@ impl RowChange {
         };
         query.columns.extend(others);
         query.put_into(ast, with)?;
-        Ok(Some(Self { table: table.clone(), kind, source }))
+        Ok(Some(Self { table, kind, source }))
     }
 
     /// The plan of the change from the plan of its query, also within EXPLAIN and PREPARE.
     pub(in crate::session) fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        match plan {
-            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
-                Ok(LogicalPlan::Statement(PlanStatement::Prepare(self.prepare(prepare)?)))
-            }
-            plan => within(plan, |query| self.change(query)),
-        }
-    }
-
-    /// The same prepared. Parameters assigned directly have the types of their columns.
-    fn prepare(&self, prepare: Prepare) -> Result<Prepare> {
-        let declared = prepare.input.get_parameter_names()?.len() == prepare.fields.len();
-        let input = self.plan(Arc::unwrap_or_clone(prepare.input))?;
-        let mut found: Vec<_> = input.get_parameter_fields()?.into_iter().collect();
-        found.sort_by_key(|(name, _)| (name.len(), name.clone()));
-        let fields: Option<Vec<_>> = found.into_iter().map(|(_, field)| field).collect();
-        let fields = match fields {
-            Some(fields) if !declared => fields,
-            _ => prepare.fields,
-        };
-        Ok(Prepare { name: prepare.name, fields, input: Arc::new(input) })
+        change_within(plan, &|query| self.change(query))
     }
 
     fn change(&self, query: LogicalPlan) -> Result<LogicalPlan> {
@@ -189,6 +155,64 @@ impl RowChange {
         }
         LogicalPlanBuilder::from(query).project(values)?.build()
     }
+}
+
+/// The table whose rows a statement changes.
+///
+/// # Errors
+/// For relations not made by CREATE TABLE.
+pub(in crate::session::dml) fn table_to_change(
+    planner: &StatementPlanner,
+    state: &SessionState,
+    relation: &TableFactor,
+    word: &str,
+) -> Result<(ResolvedTableReference, PlacedTable)> {
+    let TableFactor::Table { name, .. } = relation else {
+        return plan_err!("{word} changes the rows of a table; name one");
+    };
+    let at = planner.resolve_in(state, name)?;
+    let Some(found) = planner.names.table(&at)? else {
+        return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
+    };
+    match found.downcast_ref::<PlacedTable>() {
+        Some(table) => Ok((at, table.clone())),
+        None => stated_err!(
+            WRONG_OBJECT_TYPE,
+            "{word} of '{}': only rows of tables made by CREATE TABLE can be changed; this is a view, \
+             a system table or a table over files",
+            plain(&at)
+        ),
+    }
+}
+
+/// The plan of a change from that of its query, also within EXPLAIN and PREPARE.
+pub(in crate::session::dml) fn change_within(
+    plan: LogicalPlan,
+    change: &dyn Fn(LogicalPlan) -> Result<LogicalPlan>,
+) -> Result<LogicalPlan> {
+    match plan {
+        LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
+            Ok(LogicalPlan::Statement(PlanStatement::Prepare(prepared(prepare, change)?)))
+        }
+        plan => within(plan, change),
+    }
+}
+
+/// The same prepared. Parameters assigned directly have the types of their columns.
+fn prepared(
+    prepare: Prepare,
+    change: &dyn Fn(LogicalPlan) -> Result<LogicalPlan>,
+) -> Result<Prepare> {
+    let declared = prepare.input.get_parameter_names()?.len() == prepare.fields.len();
+    let input = change_within(Arc::unwrap_or_clone(prepare.input), change)?;
+    let mut found: Vec<_> = input.get_parameter_fields()?.into_iter().collect();
+    found.sort_by_key(|(name, _)| (name.len(), name.clone()));
+    let fields: Option<Vec<_>> = found.into_iter().map(|(_, field)| field).collect();
+    let fields = match fields {
+        Some(fields) if !declared => fields,
+        _ => prepare.fields,
+    };
+    Ok(Prepare { name: prepare.name, fields, input: Arc::new(input) })
 }
 
 /// A parameter that is the whole value of a column gets its type.
@@ -292,10 +316,10 @@ fn all_rows(truncate: &Truncate) -> Result<Delete> {
 }
 
 /// The parts of a query.
-struct RowQuery {
-    columns: Vec<SelectItem>,
-    from: Vec<TableWithJoins>,
-    selection: Option<AstExpr>,
+pub(in crate::session::dml) struct RowQuery {
+    pub(in crate::session::dml) columns: Vec<SelectItem>,
+    pub(in crate::session::dml) from: Vec<TableWithJoins>,
+    pub(in crate::session::dml) selection: Option<AstExpr>,
 }
 
 /// Parses a text of ours.
@@ -306,7 +330,11 @@ pub(in crate::session) fn parsed(text: &str) -> Result<Ast> {
 
 impl RowQuery {
     /// Puts the parts into a template query.
-    fn put_into(self, template: &mut Ast, with: Option<With>) -> Result<()> {
+    pub(in crate::session::dml) fn put_into(
+        self,
+        template: &mut Ast,
+        with: Option<With>,
+    ) -> Result<()> {
         if let Ast::Query(query) = template
             && let SetExpr::Select(select) = query.body.as_mut()
         {
@@ -385,7 +413,7 @@ fn of_update(
 }
 
 /// The expression that each column is set to, if any.
-fn assignments(
+pub(in crate::session::dml) fn assignments(
     assignments: Vec<Assignment>,
     definition: &TableDefinition,
     normalize: &dyn Fn(&Ident) -> String,

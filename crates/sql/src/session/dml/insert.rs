@@ -357,7 +357,7 @@ fn name_first_columns(insert: &mut Insert, definition: &TableDefinition) {
 }
 
 /// Numbers of the columns that values are given for.
-fn columns(
+pub(in crate::session::dml) fn columns(
     insert: &Insert,
     definition: &TableDefinition,
     normalize: &dyn Fn(&Ident) -> String,
@@ -444,7 +444,10 @@ fn is_default(value: &Expr) -> bool {
 }
 
 /// The declared default of a column, in its type.
-fn default_of(column: usize, definition: &TableDefinition) -> Result<Expr> {
+pub(in crate::session::dml) fn default_of(
+    column: usize,
+    definition: &TableDefinition,
+) -> Result<Expr> {
     let value = definition.defaults[column].as_deref().filter(|default| !is_generated(default));
     parsed_expr(value.unwrap_or("NULL"))
 }

@@ -5,6 +5,8 @@ pub(super) mod insert;
 pub(super) mod insert_values;
 pub(super) mod locking;
 pub(super) mod locking_subqueries;
+pub(super) mod merge;
+mod merge_clause;
 pub(super) mod refused_values;
 pub(super) mod returning;
 pub(super) mod row_assignment;

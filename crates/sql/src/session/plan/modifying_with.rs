@@ -123,6 +123,12 @@ fn check_names(with: &With, main: &Query, normalize: &dyn Fn(&Ident) -> String) 
     let ctes = &with.cte_tables;
     for (at, cte) in ctes.iter().enumerate().filter(|(_, cte)| changes_rows(&cte.query)) {
         let name = normalize(&cte.alias.name);
+        if matches!(*cte.query.body, SetExpr::Merge(_)) {
+            return stated_err!(
+                FEATURE_NOT_SUPPORTED,
+                "MERGE not supported in WITH query; a WITH may stand before it: WITH … MERGE INTO …"
+            );
+        }
         let reads = |reader: &Cte| times_read(&name, reader, normalize) > 0;
         let is_same = |other: &Cte| normalize(&other.alias.name) == name;
         if ctes.iter().filter(|other| is_same(other)).count() > 1 {
@@ -189,6 +195,7 @@ impl Visitor for Reads<'_> {
                     &delete.from;
                 from.first().map(|from| &from.relation)
             }
+            Ast::Merge(merge) => Some(&merge.table),
             _ => None,
         };
         self.count -= isize::from(changed.is_some_and(|changed| self.is_meant(changed)));

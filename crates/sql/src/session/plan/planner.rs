@@ -40,6 +40,7 @@ use crate::session::dml::change::{RowChange, innermost, quoted};
 use crate::session::dml::insert::{
     GivenIdentities, fill_defaults, take_conflict, take_or, take_with,
 };
+use crate::session::dml::merge::RowMerge;
 use crate::session::dml::refused_values::check_inserted;
 use crate::session::dml::returning::Returning;
 use crate::session::plan::same_names::BareQualifiers;
@@ -234,12 +235,19 @@ impl StatementPlanner {
             None => Vec::new(),
         };
         let change = RowChange::take(&mut statement, self, state, others).await?;
-        if change.is_none() {
+        let merge = match change {
+            None => Box::pin(RowMerge::take(&mut statement, self, state)).await?,
+            Some(_) => None,
+        };
+        if change.is_none() && merge.is_none() {
             self.take_insert(state, &mut statement).await?;
         }
         let mut plan = self.plan_query(state, statement, within).await?;
         if let Some(change) = change {
             plan = change.plan(plan)?;
+        }
+        if let Some(merge) = merge {
+            plan = merge.plan(plan)?;
         }
         if let Some(returning) = returning {
             self.check_right(Right::Select, &self.resolve_in(state, returning.table())?)?;

@@ -74,12 +74,14 @@ impl StatementTag {
             Ast::Insert(insert) => ("INSERT 0", insert.returning.is_some()),
             Ast::Update(update) => ("UPDATE", update.returning.is_some()),
             Ast::Delete(delete) => ("DELETE", delete.returning.is_some()),
+            Ast::Merge(_) => ("MERGE", false),
             Ast::Copy { .. } => ("COPY", false),
             Ast::Truncate(_) => ("TRUNCATE TABLE", false),
             Ast::Query(query) => match query.body.as_ref() {
-                SetExpr::Insert(ast) | SetExpr::Update(ast) | SetExpr::Delete(ast) => {
-                    return Self::of_ast(ast);
-                }
+                SetExpr::Insert(ast)
+                | SetExpr::Update(ast)
+                | SetExpr::Delete(ast)
+                | SetExpr::Merge(ast) => return Self::of_ast(ast),
                 _ => return Self::rows(),
             },
             Ast::ShowVariable { .. } | Ast::ShowColumns { .. } | Ast::ShowTables { .. } => {

@@ -18,7 +18,7 @@ use super::numbers::NextNumbers;
 use super::returning::{ReturnedRows, ReturningList};
 use super::scalar::{ScalarPlan, ScalarScope};
 use crate::compiled::{Parameters, has_unknown_types, inlined, select_list};
-use crate::table::{ChangeKind, ChangedTable, PlacedTable};
+use crate::table::{ChangeKind, ChangedTable, MergedTable, PlacedTable};
 use atoll_sql_exec::scan::ColumnCondition;
 
 /// A statement about one row by its key, or about rows that it lists.
@@ -114,6 +114,7 @@ pub(crate) fn compile(
     };
     let compiled = match target.downcast_ref::<PlacedTable>() {
         Some(table) => listed(state, table, input, parameters)?,
+        None if target.is::<MergedTable>() => None,
         None => by_key(state, input, parameters, |changed| {
             let changed = Arc::new(changed?);
             Some(match changed.kind() {
