@@ -67,20 +67,25 @@ enum OrderAttempt {
     Paused,
 }
 
+/// Called once a commit is ordered, with its position in the log, while no other commit can be ordered.
+pub(super) type OnOrder<'a> = &'a mut (dyn FnMut(Position) + Send);
+
 type MadeVersion = Result<DatabaseVersion, ApplyError>;
 
 impl Database {
-    /// Orders a change; `make` gives the version after it from the newest one.
+    /// Orders a change; `make` gives the version after it from the newest one. `on_order` is called before any later
+    /// change is ordered.
     pub(super) async fn order(
         &self,
         change: &DatabaseChange,
         make: impl Fn(&Arc<DatabaseVersion>) -> MadeVersion,
+        on_order: OnOrder<'_>,
     ) -> Result<OrderedCommit, TransactionError> {
         let is_temporary = change.durable_steps().next().is_none();
         loop {
             let mut record = self.prepare(change).await?;
-            match self.try_order(&mut record, is_temporary, &make) {
-                OrderAttempt::Done(ordered) => return ordered,
+            match self.try_order(&mut record, is_temporary, &make, on_order) {
+                OrderAttempt::Done(done) => return done,
                 OrderAttempt::NoRecord => {}
                 OrderAttempt::Paused => {
                     // Do not hold room while waiting.
@@ -96,6 +101,7 @@ impl Database {
         record: &mut Option<PreparedRecord>,
         is_temporary: bool,
         make: impl Fn(&Arc<DatabaseVersion>) -> MadeVersion,
+        on_order: OnOrder<'_>,
     ) -> OrderAttempt {
         let sequencer = self.sequencer.lock();
         let durability = self.durability.get();
@@ -126,6 +132,7 @@ impl Database {
         let version = Arc::new(next);
         let is_shown = log.is_none() || durability != Durability::Fsync;
         let old = self.versions.push(Arc::clone(&version), is_shown);
+        on_order(version.position());
         drop(sequencer);
         drop((old, newest));
         OrderAttempt::Done(Ok(OrderedCommit { version, ticket }))

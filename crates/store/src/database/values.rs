@@ -108,7 +108,7 @@ impl Database {
                 None => Err(ApplyError::Misfit(format!("sequence {id} was altered"))),
             }
         };
-        match self.order(&change, make).await {
+        match self.order(&change, make, &mut |_| ()).await {
             Ok(ordered) => {
                 self.values.logged(id, &state, left, ordered.version.position());
                 Ok(())

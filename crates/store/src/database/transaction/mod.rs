@@ -236,7 +236,17 @@ impl Transaction {
     ///
     /// Dropping the future before the changes have their position in the log rolls them back; after that they
     /// are committed.
-    pub async fn commit(mut self) -> Result<Committed> {
+    pub async fn commit(self) -> Result<Committed> {
+        self.commit_with(&mut |_| ()).await
+    }
+
+    /// Commits, and calls `on_order` with the commit's position in the log once it is certain unless the log fails.
+    /// Calls of several transactions are in the order of their commits. A transaction without changes has no place in
+    /// that order, and no call.
+    pub async fn commit_with(
+        mut self,
+        on_order: &mut (dyn FnMut(Position) + Send),
+    ) -> Result<Committed> {
         if self.own.is_empty() {
             self.locks.release_all();
             self.settled().await?;
@@ -248,7 +258,7 @@ impl Transaction {
         let finished = std::mem::replace(&mut self.own, OwnChanges::new()).finish();
         let database = Arc::clone(&self.database);
         let make = |newest: &Arc<DatabaseVersion>| finished.on(newest, &database.environment);
-        let ordered = database.order(&finished.change, make).await?;
+        let ordered = database.order(&finished.change, make, on_order).await?;
         self.locks.release_all();
         drop((self, finished));
         let epoch = ordered.version.epoch();
