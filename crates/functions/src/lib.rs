@@ -100,7 +100,7 @@ pub use scalar::{
     StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_jsonb,
     canonical_uuid, is_canonical_uuid, regex_of,
 };
-pub use type_name::sql_name;
+pub use type_name::{ENUM_ZONE, sql_name};
 pub use unnamed::{UnnamedFunction, null_where_an_argument_is};
 
 /// Returns the function that subtracts two timestamps; None if it is not registered.

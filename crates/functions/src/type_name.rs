@@ -3,6 +3,9 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::utils::quote_identifier;
 
+/// The beginning of the time zone that stands for an ENUM in the type of its values.
+pub const ENUM_ZONE: &str = "enum:";
+
 /// Returns the SQL name of a type.
 pub fn sql_name(data_type: &DataType) -> String {
     let name = match data_type {
@@ -26,6 +29,7 @@ pub fn sql_name(data_type: &DataType) -> String {
         DataType::Date32 | DataType::Date64 => "DATE",
         DataType::Time32(_) | DataType::Time64(_) => "TIME",
         DataType::Timestamp(_, None) => "TIMESTAMP",
+        DataType::Timestamp(_, Some(zone)) if zone.starts_with(ENUM_ZONE) => "ENUM",
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE",
         DataType::Interval(_) | DataType::Duration(_) => "INTERVAL",
         other => return nested_name(other),

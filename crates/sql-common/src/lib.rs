@@ -13,3 +13,4 @@ pub mod operator;
 pub mod pg_type;
 pub mod settings;
 pub mod task;
+pub mod user_type;

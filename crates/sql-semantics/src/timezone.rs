@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use atoll_sql_common::error::SqlState;
+use atoll_sql_common::user_type::enum_oid;
 
 /// The time zone of a session that sets none. TIMESTAMPTZ without a zone would be TIMESTAMP.
 pub const DEFAULT: &str = "UTC";
@@ -187,7 +188,9 @@ fn in_columns(schema: &DFSchema, time_zone: &str) -> Vec<Expr> {
 /// Returns a type in the session's time zone instead of another zone.
 fn wanted_type(data_type: &DataType, time_zone: &str) -> Option<DataType> {
     match data_type {
-        DataType::Timestamp(unit, Some(other)) if **other != *time_zone => {
+        DataType::Timestamp(unit, Some(other))
+            if **other != *time_zone && enum_oid(data_type).is_none() =>
+        {
             Some(DataType::Timestamp(*unit, Some(time_zone.into())))
         }
         _ => None,

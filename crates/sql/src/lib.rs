@@ -41,7 +41,7 @@ pub use atoll_sql_common::error::{
     SourcePosition, SqlError, SqlState, ViolatedConstraint, value_message,
 };
 pub use atoll_sql_common::extensions::Extensions;
-pub use atoll_sql_common::pg_type::{PgType, sql_type, type_oid};
+pub use atoll_sql_common::pg_type::{PgType, is_of_users, sql_type, type_oid};
 pub use atoll_sql_common::settings::{AggregateMethod, AtollOptions, ColumnNames, JoinMethod};
 pub use atoll_sql_exec::group::GroupExec;
 pub use atoll_sql_exec::scan::ScanProgress;

@@ -7,7 +7,7 @@ use atoll_sql::arrow::array::types::IntervalMonthDayNano;
 use atoll_sql::arrow::datatypes::{DataType, TimeUnit};
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, is_temporal, read_scalar};
-use atoll_sql::{canonical_jsonb, canonical_uuid};
+use atoll_sql::{canonical_jsonb, canonical_uuid, is_of_users};
 
 use super::array::{binary_list, text_list};
 use super::format::Format;
@@ -251,6 +251,7 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
             _ => return Err(ParameterError("unknown version of JSONB".to_owned())),
         },
         TEXT | VARCHAR | BPCHAR | NAME | CHAR | UNKNOWN | JSON => text(utf8(bytes)?.to_owned()),
+        of_user if is_of_users(of_user) => text(utf8(bytes)?.to_owned()),
         other => {
             return Err(ParameterError(format!(
                 "no binary form for type {other}; send the parameter as text"

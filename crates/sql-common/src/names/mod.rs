@@ -31,6 +31,9 @@ pub const INFORMATION_SCHEMA: &str = "information_schema";
 /// The schema that keeps the comments; it is not listed.
 pub const COMMENTS: &str = "pg_comments";
 
+/// The schema that keeps the types that users created; it is not listed.
+pub const TYPES: &str = "pg_types";
+
 /// The tables of a statement by name.
 pub trait TableNames: CatalogProviderList {
     /// Returns the full name of a table or view; `defaults` has the catalog and schema of unqualified names.

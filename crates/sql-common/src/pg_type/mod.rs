@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use datafusion::arrow::datatypes::{DataType, Field};
 
+use crate::user_type::{enum_array_oid, enum_oid};
 pub use text_form::{Checked, type_of_check};
 
 /// OIDs of types.
@@ -48,6 +49,14 @@ use type_oid::{
     TIMESTAMP, TIMESTAMPTZ,
 };
 
+/// The OIDs of user-defined types, which are even; that of the type of its arrays follows each.
+pub const USER_TYPE_OIDS: std::ops::Range<u32> = 1 << 24..1 << 28;
+
+/// Whether an OID is that of a user-defined type that is not an array.
+pub fn is_of_users(oid: u32) -> bool {
+    USER_TYPE_OIDS.contains(&oid) && oid % 2 == 0
+}
+
 /// Metadata key of a field whose type Arrow lacks; its value names the type.
 const MARK: &str = "ARROW:extension:name";
 const OURS: &str = "atoll.pg_type.";
@@ -71,6 +80,9 @@ impl PgType {
             Some(ARROW_JSON) => Self::plain(JSON, -1),
             Some(mark) => {
                 let name = mark.strip_prefix(OURS);
+                if let Some(of) = name.and_then(Self::of_labels) {
+                    return of;
+                }
                 let array = || name?.strip_prefix('_').and_then(TypeEntry::named);
                 match (name.and_then(TypeEntry::named), array()) {
                     (Some(entry), _) => Self::plain(entry.oid, entry.length),
@@ -103,7 +115,10 @@ impl PgType {
             DataType::Date32 | DataType::Date64 => Self::plain(DATE, 4),
             DataType::Time32(_) | DataType::Time64(_) => Self::plain(TIME, 8),
             DataType::Timestamp(_, None) => Self::plain(TIMESTAMP, 8),
-            DataType::Timestamp(_, Some(_)) => Self::plain(TIMESTAMPTZ, 8),
+            DataType::Timestamp(_, Some(_)) => match enum_oid(data_type) {
+                Some(oid) => Self::plain(oid, ENUM_LENGTH),
+                None => Self::plain(TIMESTAMPTZ, 8),
+            },
             DataType::Interval(_) | DataType::Duration(_) => Self::plain(INTERVAL, 16),
             DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
                 Self::list(item)
@@ -126,15 +141,31 @@ impl PgType {
 
     /// A list of lists need not be rectangular, unlike PostgreSQL's arrays: it becomes JSON.
     fn list(item: &Field) -> Self {
-        let item = TypeEntry::numbered(Self::of_field(item).oid);
+        let oid = Self::of_field(item).oid;
+        if is_of_users(oid) {
+            return Self::plain(enum_array_oid(oid), -1);
+        }
+        let item = TypeEntry::numbered(oid);
         match item.map(|item| item.array) {
             None | Some(0) => Self::plain(JSON, -1),
             Some(oid) => Self::plain(oid, -1),
         }
     }
 
+    /// The type of labels of an ENUM, or of lists of them, by the name in their mark.
+    fn of_labels(name: &str) -> Option<Self> {
+        let oid = |name: &str| name.strip_prefix(LABELS_OF)?.parse::<u32>().ok();
+        match name.strip_prefix('_') {
+            Some(item) => Some(Self::plain(enum_array_oid(oid(item)?), -1)),
+            None => Some(Self::plain(oid(name)?, ENUM_LENGTH)),
+        }
+    }
+
     /// Returns the OID of the array type with these elements.
     pub fn array_of(item: u32) -> Option<u32> {
+        if is_of_users(item) {
+            return Some(enum_array_oid(item));
+        }
         TypeEntry::numbered(item).map(|entry| entry.array).filter(|array| *array != 0)
     }
 
@@ -152,6 +183,9 @@ impl PgType {
 
     /// Returns the element type's OID of an array type.
     pub fn item_of(array: u32) -> Option<u32> {
+        if let Some(item) = array.checked_sub(1).filter(|item| is_of_users(*item)) {
+            return Some(item);
+        }
         let found = TYPES.iter().find(|entry| entry.array == array && array != 0);
         found.map(|entry| entry.oid)
     }
@@ -160,6 +194,18 @@ impl PgType {
 /// Marks a field with a type that Arrow lacks.
 pub fn marked(field: Field, name: &str) -> Field {
     field.with_metadata([(MARK.to_owned(), format!("{OURS}{name}"))].into())
+}
+
+/// The OID in the mark of a field that holds labels of an ENUM follows this.
+const LABELS_OF: &str = "enum:";
+
+/// The bytes of a value of an ENUM, as PostgreSQL counts them.
+const ENUM_LENGTH: i16 = 4;
+
+/// Marks a field of texts, or of lists of texts, as labels of an ENUM.
+pub fn as_labels(field: Field, oid: u32) -> Field {
+    let list = if field.data_type().is_nested() { "_" } else { "" };
+    marked(field, &format!("{list}{LABELS_OF}{oid}"))
 }
 
 /// Marks a field as OIDs.

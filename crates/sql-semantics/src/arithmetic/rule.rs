@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
@@ -18,8 +18,10 @@ use super::float_text::float_of_literal;
 use super::guard::{guard, guard_filter, order_filters};
 use super::intervals::{by_length, compared};
 use super::operation::{Arithmetic, Operation};
+use crate::enums;
 use crate::timezone::local_time;
 use atoll_sql_common::logical::{BottomUp, map_named};
+use atoll_sql_common::user_type::UserTypes;
 
 /// Replaces arithmetic and casts.
 ///
@@ -34,8 +36,9 @@ impl AnalyzerRule for CheckedArithmetic {
         "checked_arithmetic"
     }
 
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| rewrite(plan, Pass::First)).map(|plan| plan.data)
+    fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> Result<LogicalPlan> {
+        let pass = Pass::First(UserTypes::in_options(options));
+        plan.transform_up_with_subqueries(|plan| rewrite(plan, pass)).map(|plan| plan.data)
     }
 }
 
@@ -47,17 +50,23 @@ impl CheckedArithmetic {
 }
 
 /// When the rule runs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Pass {
-    /// After type coercion.
-    First,
+#[derive(Clone, Copy)]
+enum Pass<'a> {
+    /// After type coercion; with the types that users created.
+    First(Option<&'a UserTypes>),
     /// During optimization. Casts that appear in between are casts that a query requested as
     /// Arrow's (`arrow_cast`).
     Last,
 }
 
+impl Pass<'_> {
+    fn is_first(self) -> bool {
+        matches!(self, Self::First(_))
+    }
+}
+
 /// Replaces a node's expressions.
-fn rewrite(plan: LogicalPlan, pass: Pass) -> Result<Transformed<LogicalPlan>> {
+fn rewrite(plan: LogicalPlan, pass: Pass<'_>) -> Result<Transformed<LogicalPlan>> {
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
         let source = scan.source.schema();
@@ -65,19 +74,19 @@ fn rewrite(plan: LogicalPlan, pass: Pass) -> Result<Transformed<LogicalPlan>> {
     }
     let filters = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
     let plan = match pass {
-        Pass::First => plan,
+        Pass::First(_) => plan,
         Pass::Last => order_filters(plan, &schema),
     };
     let checked = map_named(plan, |expr| {
         let replaced = expr.transform_up(|expr| replace(expr, &schema, pass))?;
         replaced.transform_data(|expr| match pass {
-            Pass::First => Ok(Transformed::no(expr)),
+            Pass::First(_) => Ok(Transformed::no(expr)),
             Pass::Last if filters => guard_filter(expr, &schema),
             Pass::Last => guard(expr, &schema),
         })
     })?;
     checked.transform_data(|plan| match (plan, pass) {
-        (plan, Pass::First) => by_length(plan),
+        (plan, Pass::First(_)) => by_length(plan),
         (LogicalPlan::Join(join), Pass::Last) => {
             Ok(with_named_keys(join).update_data(LogicalPlan::Join))
         }
@@ -102,18 +111,18 @@ fn with_named_keys(mut join: Join) -> Transformed<Join> {
     if named { Transformed::yes(join) } else { Transformed::no(join) }
 }
 
-fn replace(expr: Expr, schema: &DFSchema, pass: Pass) -> Result<Transformed<Expr>> {
+fn replace(expr: Expr, schema: &DFSchema, pass: Pass<'_>) -> Result<Transformed<Expr>> {
     Ok(match replacement(&expr, schema, pass)? {
         Some(replacement) => Transformed::yes(replacement),
         None => Transformed::no(expr),
     })
 }
 
-fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr>> {
+fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass<'_>) -> Result<Option<Expr>> {
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let Some(operation) = Operation::from_operator(*op) else {
-                return if pass == Pass::First { compared(expr, schema) } else { Ok(None) };
+                return if pass.is_first() { compared(expr, schema) } else { Ok(None) };
             };
             let types = (type_of(left, schema)?, type_of(right, schema)?);
             if !is_covered(operation, &types.0, &types.1) {
@@ -136,31 +145,52 @@ fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass) -> Result<Option<Expr
                 call(function, vec![value.as_ref().clone()])
             })
         }
-        Expr::Cast(Cast { expr, field }) if pass == Pass::First => {
-            cast(expr, &type_of(expr, schema)?, field.data_type(), false)
-        }
-        Expr::TryCast(TryCast { expr, field }) if pass == Pass::First => {
-            cast(expr, &type_of(expr, schema)?, field.data_type(), true)
-        }
-        Expr::ScalarFunction(joined)
-            if pass == Pass::First && joined.func.name() == "array_to_string" =>
-        {
-            with_texts(joined, schema)?
-        }
-        other if pass == Pass::First => compared(other, schema)?,
-        _ => None,
+        other => match pass {
+            Pass::First(types) => first(other, schema, types)?,
+            Pass::Last => None,
+        },
     })
 }
 
-/// Joins a list of dates, times or intervals as texts; None for other lists.
-fn with_texts(joined: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
+/// Replaces an expression of other kinds than operators, after type coercion.
+fn first(expr: &Expr, schema: &DFSchema, types: Option<&UserTypes>) -> Result<Option<Expr>> {
+    let cast = |value: &Expr, field: &FieldRef, is_try| {
+        let (from, to) = (type_of(value, schema)?, field.data_type());
+        let of_enum = enums::cast(value, &from, to, is_try, types)?;
+        Ok(of_enum.or_else(|| cast(value, &from, to, is_try)))
+    };
+    match expr {
+        Expr::Cast(Cast { expr, field }) => cast(expr, field, false),
+        Expr::TryCast(TryCast { expr, field }) => cast(expr, field, true),
+        Expr::ScalarFunction(joined) if joined.func.name() == "array_to_string" => {
+            with_texts(joined, schema, types)
+        }
+        Expr::ScalarFunction(call) => match enums::with_labels(call, schema, types)? {
+            Some(call) => Ok(Some(call)),
+            None => compared(expr, schema),
+        },
+        other => compared(other, schema),
+    }
+}
+
+/// Joins a list of dates, times, intervals or labels as texts; None for other lists.
+fn with_texts(
+    joined: &ScalarFunction,
+    schema: &DFSchema,
+    types: Option<&UserTypes>,
+) -> Result<Option<Expr>> {
     let Some(list) = joined.args.first() else { return Ok(None) };
     let from = type_of(list, schema)?;
     let to = DataType::new_list(DataType::Utf8, true);
-    let texts = CheckedCast::new(&from, &to, false).filter(|_| from != to);
+    let texts = match enums::cast(list, &from, &to, false, types)? {
+        Some(texts) => Some(texts),
+        None => CheckedCast::new(&from, &to, false)
+            .filter(|_| from != to)
+            .map(|texts| call(texts, vec![list.clone()])),
+    };
     Ok(texts.map(|texts| {
         let mut args = joined.args.clone();
-        args[0] = call(texts, vec![list.clone()]);
+        args[0] = texts;
         Expr::ScalarFunction(ScalarFunction { func: Arc::clone(&joined.func), args })
     }))
 }

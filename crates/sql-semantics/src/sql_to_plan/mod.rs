@@ -33,6 +33,7 @@ use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use crate::type_resolution::{mark_siblings, mark_siblings_within};
 use crate::volatile::share_ctes;
 use atoll_sql_common::functions::Functions;
+use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_parse::dialect::SqlTypes;
 use outer_aliases::FarTables;
 
@@ -135,7 +136,8 @@ impl ContextProvider for StateNames<'_> {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        Some(Arc::new(SqlTypes))
+        let user = UserTypes::in_options(self.state.config_options()).cloned();
+        Some(Arc::new(SqlTypes { user: user.unwrap_or_default() }))
     }
 
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {

@@ -24,6 +24,7 @@ use atoll_functions::sql_name;
 use atoll_sql_common::functions::Functions;
 use atoll_sql_common::names::PG_CATALOG_SCHEMA;
 use atoll_sql_common::pg_type::type_name;
+use atoll_sql_common::user_type::{UserTypes, enum_oid};
 
 /// The table of columns.
 const COLUMNS: &str = "columns";
@@ -53,14 +54,18 @@ impl InformationSchema {
     }
 
     async fn columns(&self, schema: SchemaRef) -> Result<RecordBatch> {
-        let mut columns = ColumnRows::default();
+        let (mut columns, types) = (ColumnRows::default(), self.names.user_types());
         for catalog_name in self.names.catalog_names() {
             let Some(catalog) = self.names.catalog(&catalog_name) else { continue };
             for schema_name in catalog.schema_names() {
                 let Some(schema) = catalog.schema(&schema_name) else { continue };
                 for table_name in schema.table_names() {
                     if let Some(table) = schema.table(&table_name).await? {
-                        columns.add([&catalog_name, &schema_name, &table_name], table.as_ref());
+                        columns.add(
+                            [&catalog_name, &schema_name, &table_name],
+                            table.as_ref(),
+                            &types,
+                        );
                     }
                 }
             }
@@ -194,7 +199,7 @@ struct ColumnRows {
 }
 
 impl ColumnRows {
-    fn add(&mut self, at: [&str; 3], table: &dyn TableProvider) {
+    fn add(&mut self, at: [&str; 3], table: &dyn TableProvider, types: &UserTypes) {
         let definition = table.downcast_ref::<PlacedTable>().map(PlacedTable::definition);
         for (column, field) in table.schema().fields().iter().enumerate() {
             for (names, name) in self.at.iter_mut().zip(at) {
@@ -215,9 +220,14 @@ impl ColumnRows {
             });
             let is_identity =
                 definition.is_some_and(|definition| definition.identities[column].is_some());
+            let of_user = types.of_values(field.data_type());
             let of_types = [
-                PG_CATALOG_SCHEMA.to_owned(),
-                type_name(field),
+                of_user.map_or(PG_CATALOG_SCHEMA, |of| &*of.schema).to_owned(),
+                match of_user {
+                    Some(of) if enum_oid(field.data_type()).is_none() => format!("_{}", of.name),
+                    Some(of) => of.name.to_string(),
+                    None => type_name(field),
+                },
                 yes_or_no(is_identity).to_owned(),
                 if is_computed { "ALWAYS" } else { "NEVER" }.to_owned(),
                 yes_or_no(definition.is_some()).to_owned(),
@@ -225,14 +235,18 @@ impl ColumnRows {
             for (texts, text) in self.of_types.iter_mut().zip(of_types) {
                 texts.append_value(text);
             }
-            self.add_field(field);
+            self.add_field(field, of_user.is_some());
         }
     }
 
-    fn add_field(&mut self, field: &Field) {
+    fn add_field(&mut self, field: &Field, is_of_user: bool) {
         self.names.append_value(field.name());
         self.nullable.append_value(if field.is_nullable() { "YES" } else { "NO" });
-        self.types.append_value(sql_name(field.data_type()));
+        match (is_of_user, enum_oid(field.data_type())) {
+            (true, Some(_)) => self.types.append_value("USER-DEFINED"),
+            (true, None) => self.types.append_value("ARRAY"),
+            _ => self.types.append_value(sql_name(field.data_type())),
+        }
         for (digits, of_field) in self.digits.iter_mut().zip(digits(field.data_type())) {
             digits.append_option(of_field);
         }

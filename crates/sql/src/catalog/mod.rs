@@ -16,6 +16,7 @@ mod information;
 mod provider;
 mod stored;
 mod system_schemas;
+mod user_types;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,7 @@ use information::InformationSchema;
 pub(crate) use comments::{CommentedPart, ObjectComments};
 pub(crate) use stored::StoredNames;
 pub(crate) use system_schemas::SystemSchemas;
+pub(crate) use user_types::user_types;
 pub(crate) use view::UnplannedView;
 
 use crate::role::is_hidden;

@@ -19,6 +19,7 @@ use crate::role::rights::{ObjectRights, Owned};
 use crate::table_text::columns_named;
 use atoll_sql_common::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
 use atoll_sql_common::pg_type::type_of_check;
+use atoll_sql_common::user_type::UserTypes;
 
 /// The OID of the schema `information_schema`.
 const INFORMATION: Oid = 13_000;
@@ -120,6 +121,8 @@ pub(crate) struct PgObjects {
     pub(super) version: Arc<DatabaseVersion>,
     /// The schemas in which unqualified names are looked up.
     pub(super) path: SearchPath,
+    /// The types that users created.
+    pub(super) types: UserTypes,
     pub(super) schemas: BTreeMap<Arc<str>, Oid>,
     pub(super) relations: Vec<PgRelation>,
     pub(super) constraints: Vec<PgConstraint>,
@@ -168,7 +171,8 @@ impl Catalogs {
 impl PgObjects {
     fn from_catalogs(names: &Catalogs) -> Self {
         let (version, path) = (names.stored_version(), names.path().clone());
-        let mut objects = Self { version, path, ..Self::default() };
+        let types = names.user_types();
+        let mut objects = Self { version, path, types, ..Self::default() };
         let mut taken = TakenOids::default();
         objects.add_schemas(names, &mut taken);
         objects.add_declared(PG_CATALOG_SCHEMA, PG_CATALOG, &PG_TABLES);

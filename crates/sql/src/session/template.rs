@@ -27,6 +27,7 @@ use atoll_sql_exec::memory::{self, Gauge};
 use atoll_sql_exec::sample::SampledRelations;
 use atoll_sql_parse::dialect::{Relations, SqlTypes};
 use atoll_sql_semantics::arithmetic::{CheckedArithmetic, PlanDivision, TextInput};
+use atoll_sql_semantics::enums::{self, EnumOperands};
 use atoll_sql_semantics::float::CanonicalFloats;
 use atoll_sql_semantics::rewrite::{
     CanonicalTexts, CountedCopies, DependentJoins, EmptySubqueries, KeptOrder, NamedQuantified,
@@ -97,7 +98,7 @@ impl SessionTemplate {
             .with_analyzer_rules(analyzer_rules())
             .with_optimizer_rules(atoll_sql_semantics::rewrite::optimizer_rules())
             .with_query_planner(Arc::new(AtollQueryPlanner))
-            .with_type_planner(Arc::new(SqlTypes))
+            .with_type_planner(Arc::new(SqlTypes::default()))
             .with_optimizer_rule(Arc::new(CheckedArithmetic::last()))
             .with_physical_optimizer_rules(atoll_sql_exec::rules::physical_rules(
                 parts.pools.all().primitives(),
@@ -109,6 +110,7 @@ impl SessionTemplate {
         let context = SessionContext::new_with_state(state);
         atoll_functions::register(&context);
         context.register_udf(atoll_sql_common::functions::pg_sleep());
+        enums::functions().into_iter().for_each(|function| context.register_udf(function));
         crate::pg_catalog::register(&context);
         context.register_relation_planner(Arc::new(SampledRelations))?;
         context.register_relation_planner(Arc::new(Relations { declared: column_notes }))?;
@@ -174,12 +176,13 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.insert(0, Arc::new(OuterNames));
     rules.insert(1, Arc::new(OuterAggregates));
     rules.insert(2, Arc::new(KeptOrder));
-    rules.insert(3, Arc::new(SessionTimeZone));
-    rules.insert(4, Arc::new(EmptySubqueries));
-    rules.insert(5, Arc::new(CanonicalTexts));
-    rules.insert(6, Arc::new(DatesBesideTimestamps));
-    rules.insert(7, Arc::new(DecimalsBesideFloats));
-    rules.insert(8, Arc::new(TextInput));
+    rules.insert(3, Arc::new(EnumOperands));
+    rules.insert(4, Arc::new(SessionTimeZone));
+    rules.insert(5, Arc::new(EmptySubqueries));
+    rules.insert(6, Arc::new(CanonicalTexts));
+    rules.insert(7, Arc::new(DatesBesideTimestamps));
+    rules.insert(8, Arc::new(DecimalsBesideFloats));
+    rules.insert(9, Arc::new(TextInput));
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(CountedCopies));
     rules.push(Arc::new(NamedQuantified));

@@ -23,6 +23,7 @@
 //! - `csv`, `parquet`: contents of foreign files are correct or refused by name.
 //! - `hostile_files`: files that are cut, mixed up or named oddly are read or reported.
 //! - `indexes`: queries that an index serves give the answers of scans.
+//! - `enums`: user-defined types outlive restarts and exports, and parameters are labels.
 //! - `exchange`: pandas, Polars and DuckDB read what COPY writes, and the other way round.
 //! - `plan_cache`: cached plans end when what they depend on changes.
 //! - `prepared`: statements prepared once give the same results as when they are run anew.
@@ -43,6 +44,7 @@ mod compatibility;
 mod concurrency;
 mod csv;
 mod directories;
+mod enums;
 mod exchange;
 mod files;
 mod floats;

@@ -17,18 +17,46 @@ use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ArrayElemTypeDef, DataType as Sql, ExactNumberInfo,
-    Statement, TimezoneInfo,
+    ObjectNamePart, Statement, TimezoneInfo,
 };
 
 use atoll_sql_common::pg_type::as_oid;
+use atoll_sql_common::user_type::{UserTypes, enum_oid};
 
-/// Plans types of DuckDB and PostgreSQL.
-#[derive(Debug)]
-pub struct SqlTypes;
+/// Plans types of DuckDB and PostgreSQL, and those that users created.
+#[derive(Debug, Default)]
+pub struct SqlTypes {
+    /// The types that users created.
+    pub user: UserTypes,
+}
+
+impl SqlTypes {
+    /// The values of a type that a user created.
+    fn of_user(&self, sql_type: &Sql) -> Option<DataType> {
+        let Sql::Custom(name, modifiers) = sql_type else { return None };
+        if self.user.is_empty() || !modifiers.is_empty() {
+            return None;
+        }
+        let part = |part: &ObjectNamePart| {
+            let ident = part.as_ident()?;
+            Some(match ident.quote_style {
+                Some(_) => ident.value.clone(),
+                None => ident.value.to_lowercase(),
+            })
+        };
+        let found = match &name.0[..] {
+            [name] => self.user.named(None, &part(name)?),
+            [.., schema, name] => self.user.named(Some(&part(schema)?), &part(name)?),
+            [] => None,
+        };
+        found.map(|of| of.data_type())
+    }
+}
 
 impl TypePlanner for SqlTypes {
     fn plan_type_field(&self, sql_type: &Sql) -> Result<Option<FieldRef>> {
-        let field = planned(sql_type)?.map(|data_type| Field::new("", data_type, true));
+        let planned = planned(sql_type)?.or_else(|| self.of_user(sql_type));
+        let field = planned.map(|data_type| Field::new("", data_type, true));
         Ok(field.map(|field| Arc::new(if is_oid(sql_type) { as_oid(field) } else { field })))
     }
 }
@@ -181,6 +209,7 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::Date32 | DataType::Date64 => "DATE".to_owned(),
         DataType::Time32(_) | DataType::Time64(_) => "TIME".to_owned(),
         DataType::Timestamp(_, None) => "TIMESTAMP".to_owned(),
+        DataType::Timestamp(..) if enum_oid(data_type).is_some() => "ENUM".to_owned(),
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE".to_owned(),
         DataType::Interval(_) | DataType::Duration(_) => "INTERVAL".to_owned(),
         DataType::List(element)

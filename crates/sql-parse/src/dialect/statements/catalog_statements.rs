@@ -69,11 +69,6 @@ pub(in crate::dialect) fn rewrite(statement: &mut Statement, state: &SessionStat
                 "USE is not supported; SET datafusion.catalog.default_schema = 'name' sets the schema of names without one"
             );
         }
-        Statement::CreateType { .. } => {
-            return not_impl_err!(
-                "CREATE TYPE is not supported; for an ENUM use VARCHAR with CHECK (column IN ('a', 'b'))"
-            );
-        }
         _ => return Ok(()),
     };
     *statement = Statement::Query(Box::new(query));

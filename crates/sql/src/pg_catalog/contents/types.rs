@@ -1,23 +1,83 @@
 //! Types, functions, and the few operator classes, methods and collations that there are.
 
-use atoll_store::database::Relation;
+use std::sync::Arc;
+
+use atoll_store::database::{Relation, RelationName};
 use datafusion::catalog::Session;
 use datafusion::sql::sqlparser::keywords::ALL_KEYWORDS;
 
 use super::relations::{BTREE, DEFAULT_COLLATION, OPERATORS};
+use super::roles::role_oid;
 use crate::pg_catalog::functions::function_names;
 use crate::pg_catalog::listed_functions;
 use crate::pg_catalog::objects::PgObjects;
 use crate::pg_catalog::oid::{OWNER, Oid, OidSpace, PG_CATALOG};
 use crate::pg_catalog::rows::Rows;
-use crate::role::rights::is_temporary_entry;
+use crate::role::rights::{Owned, is_temporary_entry};
 use atoll_sql_common::pg_type::TYPES;
+use atoll_sql_common::user_type::{EnumType, enum_array_oid};
 
 /// The functions that read and write arrays, by which clients recognize array types.
 pub(in crate::pg_catalog) const ARRAY_FUNCTIONS: [(&str, Oid); 4] =
     [("array_in", 750), ("array_out", 751), ("array_recv", 2400), ("array_send", 2401)];
 
-pub(super) fn types(rows: &mut Rows) {
+pub(super) fn types(objects: &PgObjects, rows: &mut Rows) {
+    built_in_types(rows);
+    for of in objects.types.enums() {
+        user_type(objects, of, rows);
+    }
+}
+
+/// The rows of an ENUM and of the type of its arrays.
+fn user_type(objects: &PgObjects, of: &EnumType, rows: &mut Rows) {
+    let Some(schema) = objects.schemas.get(&of.schema).copied() else { return };
+    let name = RelationName::new(Arc::clone(&of.schema), Arc::clone(&of.name));
+    let owner = role_oid(&objects.owner(&Owned::Relation(name)));
+    let (oid, array) = (i64::from(of.oid), i64::from(enum_array_oid(of.oid)));
+    let functions = |kind: &str| {
+        ["in", "out", "recv", "send"].map(|suffix| function_oid(&format!("{kind}_{suffix}")))
+    };
+    for is_array in [false, true] {
+        let [input, output, receive, send] = functions(if is_array { "array" } else { "enum" });
+        rows.add([
+            ("oid", if is_array { array } else { oid }.into()),
+            ("typname", format!("{}{}", if is_array { "_" } else { "" }, of.name).into()),
+            ("typnamespace", schema.into()),
+            ("typowner", owner.into()),
+            ("typlen", if is_array { -1_i64 } else { 4 }.into()),
+            ("typbyval", (!is_array).into()),
+            ("typtype", if is_array { "b" } else { "e" }.into()),
+            ("typcategory", if is_array { "A" } else { "E" }.into()),
+            ("typisdefined", true.into()),
+            ("typdelim", ",".into()),
+            ("typelem", if is_array { oid } else { 0 }.into()),
+            ("typarray", if is_array { 0 } else { array }.into()),
+            ("typinput", input.into()),
+            ("typoutput", output.into()),
+            ("typreceive", receive.into()),
+            ("typsend", send.into()),
+            ("typalign", "i".into()),
+            ("typstorage", if is_array { "x" } else { "p" }.into()),
+            ("typtypmod", (-1_i64).into()),
+        ]);
+    }
+}
+
+/// The rows of `pg_enum`.
+pub(super) fn labels(objects: &PgObjects, rows: &mut Rows) {
+    for of in objects.types.enums() {
+        for (at, label) in of.labels.iter().enumerate() {
+            rows.add([
+                ("oid", OidSpace::Name.named(of.oid.into(), &label.code.to_string()).into()),
+                ("enumtypid", i64::from(of.oid).into()),
+                ("enumsortorder", ((at + 1) as f64).into()),
+                ("enumlabel", (&label.text).into()),
+            ]);
+        }
+    }
+}
+
+fn built_in_types(rows: &mut Rows) {
     for entry in TYPES.iter() {
         let function = |suffix: &str| function_oid(&format!("{}{suffix}", entry.name));
         rows.add([
@@ -91,8 +151,9 @@ pub(in crate::pg_catalog) fn function_name(oid: Oid) -> Option<String> {
     let of_types = TYPES.iter().flat_map(|entry| {
         ["in", "out", "recv", "send"].map(|suffix| format!("{}{suffix}", entry.name))
     });
+    let of_enums = ["in", "out", "recv", "send"].map(|suffix| format!("enum_{suffix}"));
     let of_catalog = function_names().map(|(name, _)| name.to_owned());
-    { of_types }.chain(of_catalog).find(|name| function_oid(name) == oid)
+    { of_types }.chain(of_enums).chain(of_catalog).find(|name| function_oid(name) == oid)
 }
 
 pub(super) fn functions(objects: &PgObjects, session: &dyn Session, rows: &mut Rows) {

@@ -11,7 +11,8 @@ use crate::pg_catalog::contents::{function_name, function_oid, role_oid};
 use crate::pg_catalog::objects::{PgRelation, name_parts};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::PG_CATALOG_SCHEMA;
-use atoll_sql_common::pg_type::{format_type, type_named};
+use atoll_sql_common::pg_type::{PgType, format_type, type_named};
+use atoll_sql_common::user_type::enum_array_oid;
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("regclass", &[1], Oid, 1, regclass),
@@ -32,7 +33,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_get_userbyid", &[1], Text, 1, user_by_id),
     entry("format_type", &[2], Text, 1, typed),
     entry("pg_table_is_visible", &[1], Bool, 1, is_visible),
-    entry("pg_type_is_visible", &[1], Bool, 1, yes),
+    entry("pg_type_is_visible", &[1], Bool, 1, is_type_visible),
     entry("pg_function_is_visible", &[1], Bool, 1, yes),
     entry("pg_operator_is_visible", &[1], Bool, 1, yes),
     entry("pg_opclass_is_visible", &[1], Bool, 1, yes),
@@ -88,21 +89,45 @@ fn shown_number(call: &Call<'_>) -> Result<ScalarValue> {
     text(Some(if oid == 0 { "-".to_owned() } else { oid.to_string() }))
 }
 
+/// The OID of the type that an argument names, built in or a user's.
+fn type_oid(call: &Call<'_>) -> Option<i64> {
+    let name = call.text(0)?;
+    if let Some(oid) = type_named(&name) {
+        return Some(oid);
+    }
+    let (item, is_array) = match name.trim().strip_suffix("[]") {
+        Some(item) => (item, true),
+        None => (name.as_str(), false),
+    };
+    let parts = name_parts(item)?;
+    let found = match parts.as_slice() {
+        [name] => call.objects.types.named(None, name),
+        [schema, name] | [_, schema, name] => call.objects.types.named(Some(schema), name),
+        _ => None,
+    }?;
+    Some(if is_array { enum_array_oid(found.oid) } else { found.oid }.into())
+}
+
+/// The name of a type, built in or a user's.
+fn type_text(call: &Call<'_>, oid: i64, modifier: i32) -> String {
+    let of_user = call.objects.types.format_type(oid);
+    of_user.unwrap_or_else(|| format_type(oid, modifier))
+}
+
 fn regtype(call: &Call<'_>) -> Result<ScalarValue> {
-    let named = || call.text(0).and_then(|name| type_named(&name));
-    match given_number(call).or_else(named) {
+    match given_number(call).or_else(|| type_oid(call)) {
         Some(oid) => number(Some(oid)),
         None => call.missing(SqlState::UNDEFINED_OBJECT, "type", 0),
     }
 }
 
 fn to_regtype(call: &Call<'_>) -> Result<ScalarValue> {
-    number(call.text(0).and_then(|name| type_named(&name)))
+    number(type_oid(call))
 }
 
 fn regtypeout(call: &Call<'_>) -> Result<ScalarValue> {
     let oid = call.int(0).unwrap_or(0);
-    match format_type(oid, -1) {
+    match type_text(call, oid, -1) {
         unknown if unknown == "???" => shown_number(call),
         name => text(Some(name)),
     }
@@ -172,7 +197,15 @@ fn user_by_id(call: &Call<'_>) -> Result<ScalarValue> {
 
 fn typed(call: &Call<'_>) -> Result<ScalarValue> {
     let modifier = call.int(1).and_then(|modifier| i32::try_from(modifier).ok());
-    text(Some(format_type(call.int(0).unwrap_or(0), modifier.unwrap_or(-1))))
+    text(Some(type_text(call, call.int(0).unwrap_or(0), modifier.unwrap_or(-1))))
+}
+
+/// Built-in types are always visible.
+fn is_type_visible(call: &Call<'_>) -> Result<ScalarValue> {
+    let oid = call.int(0).and_then(|oid| u32::try_from(oid).ok());
+    let types = &call.objects.types;
+    let of = oid.and_then(|oid| types.numbered(PgType::item_of(oid).unwrap_or(oid)));
+    flag(of.is_none_or(|of| types.is_visible(of)))
 }
 
 fn is_visible(call: &Call<'_>) -> Result<ScalarValue> {

@@ -199,6 +199,7 @@ fn is_write(ast: &Ast) -> bool {
         Ast::CreateTable(_) | Ast::CreateView(_) | Ast::CreateSchema { .. } => true,
         Ast::CreateSequence { .. } | Ast::AlterTable(_) | Ast::Drop { .. } => true,
         Ast::CreateMacro { .. } | Ast::DropFunction(_) => true,
+        Ast::CreateType { .. } | Ast::AlterType(_) => true,
         _ => false,
     }
 }

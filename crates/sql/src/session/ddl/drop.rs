@@ -106,6 +106,15 @@ impl Session {
         let mut relations = planner.names.stored_relations(name);
         // They are dropped with their objects.
         relations.retain(|name| !is_temporary_entry(name));
+        let types = planner.names.user_types();
+        if let (Some(first), false) = (types.enums().iter().find(|of| &*of.schema == name), cascade)
+        {
+            return stated_err!(
+                DEPENDENT_OBJECTS_STILL_EXIST,
+                "schema '{name}' is not empty: it holds type '{}'; use DROP SCHEMA {name} CASCADE to drop it too",
+                first.name
+            );
+        }
         if let (Some(first), false) = (relations.first(), cascade) {
             return stated_err!(
                 DEPENDENT_OBJECTS_STILL_EXIST,
@@ -116,13 +125,14 @@ impl Session {
         }
         planner.check_definition(&CatalogChange::DropSchema { name: name.into() })?;
         check_owner(planner, &relations)?;
-        let passed = self.drop_readers(planner, &relations, cascade).await?;
+        let mut passed = self.drop_readers(planner, &relations, cascade).await?;
         let version = planner.names.stored_version();
         let tables = relations.iter().filter_map(|name| Some(version.table_named(name)?.0));
         planner.release_tables(&tables.collect::<Vec<_>>(), true).await?;
         for name in relations {
             planner.define(CatalogChange::Drop { name }).await?;
         }
+        passed.extend(self.drop_types_of_schema(planner, name).await?);
         planner.define(CatalogChange::DropSchema { name: name.into() }).await?;
         Ok(passed)
     }

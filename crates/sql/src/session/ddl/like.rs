@@ -120,7 +120,10 @@ impl StatementPlanner {
             let checked = checks.find_map(|check| type_of_check(&check.sql, field.name()));
             let mut column = match checked {
                 Some(checked) => format!("{} {}", quoted(field.name()), checked.name()),
-                None => column_of(field, field.data_type()),
+                None => match self.user_type_text(field.data_type()) {
+                    Some(of) => format!("{} {of}", quoted(field.name())),
+                    None => column_of(field, field.data_type()),
+                },
             };
             if !field.is_nullable() {
                 column.push_str(" NOT NULL");

@@ -17,6 +17,7 @@ pub(super) mod sequence;
 pub(super) mod sequence_dependents;
 pub(super) mod statement_reads;
 pub(super) mod temporary;
-pub(super) mod view_dependents;
+pub(super) mod types;
+mod view_dependents;
 pub(super) mod view_text;
 pub(super) mod views;

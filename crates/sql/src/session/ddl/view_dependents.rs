@@ -32,6 +32,11 @@ impl ReadingView {
         relation_name(&self.at)
     }
 
+    /// The name in messages.
+    pub(in crate::session) fn shown(&self) -> String {
+        plain(&self.at)
+    }
+
     /// `view v depends on table t`
     fn line(&self) -> String {
         format!("view {} depends on {}", plain(&self.at), self.reads)
@@ -39,6 +44,28 @@ impl ReadingView {
 }
 
 impl StatementPlanner {
+    /// All views.
+    pub(in crate::session) fn all_views(&self) -> Result<Vec<ReadingView>> {
+        let mut all = Vec::new();
+        for at in self.names.views() {
+            let Some(table) = self.names.table(&at)? else { continue };
+            let Some(view) = table.downcast_ref::<UnplannedView>().cloned() else { continue };
+            let is_own = self.names.is_own(&at);
+            all.push(ReadingView { at, view, is_own, reads: String::new() });
+        }
+        Ok(all)
+    }
+
+    /// Those of these views that cannot be planned.
+    pub(in crate::session) async fn without_planned(
+        &self,
+        views: Vec<ReadingView>,
+    ) -> Vec<ReadingView> {
+        let still = self.planned_ones(views.clone()).await;
+        let still: Vec<RelationName> = still.iter().map(ReadingView::name).collect();
+        views.into_iter().filter(|view| !still.contains(&view.name())).collect()
+    }
+
     /// The views that read one of these relations, directly or through other views.
     pub(in crate::session) fn readers(&self, of: &[RelationName]) -> Result<Vec<ReadingView>> {
         let mut others = Vec::new();
@@ -140,10 +167,7 @@ impl Session {
         views: Vec<ReadingView>,
     ) -> Result<Vec<String>> {
         let planner = &self.planner(&planner.transaction, true).await?;
-        let still: Vec<RelationName> =
-            planner.planned_ones(views.clone()).await.iter().map(ReadingView::name).collect();
-        let mut lost = views;
-        lost.retain(|view| !still.contains(&view.name()));
+        let mut lost = planner.without_planned(views).await;
         if lost.is_empty() {
             return Ok(Vec::new());
         }
@@ -158,7 +182,7 @@ impl Session {
         self.drop_views(planner, lost).await
     }
 
-    async fn drop_views(
+    pub(in crate::session) async fn drop_views(
         &self,
         planner: &StatementPlanner,
         views: Vec<ReadingView>,

@@ -53,9 +53,11 @@ use crate::table_text::is_generated;
 use atoll_sql_common::error::{SqlError, stated_err, transaction_error};
 use atoll_sql_common::names::{NameList, plain, resolve, resolve_lasting};
 use atoll_sql_common::settings::AtollOptions;
+use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_exec::admission::StatementClass;
 use atoll_sql_files::check_files;
 use atoll_sql_parse::dialect::BY_NAME;
+use atoll_sql_semantics::enums::labelled;
 use atoll_sql_semantics::sql_to_plan::{create_logical_expr, statement_to_plan};
 
 /// Plans one statement: all of its scans see the rows at the time of its creation.
@@ -140,6 +142,10 @@ impl Session {
             options.small_statements = limit(StatementClass::Small);
             options.large_statements = limit(StatementClass::Large);
         }
+        let types = names.user_types();
+        if !types.is_empty() {
+            state.config_mut().options_mut().extensions.insert(types);
+        }
         let user = self.limited_user();
         let statement =
             StatementHandle::new(transaction.transaction.clone(), user.clone(), names.clone());
@@ -195,14 +201,38 @@ impl Session {
 
 impl StatementPlanner {
     pub(in crate::session) async fn plan(&self, statement: Parsed) -> Result<LogicalPlan> {
-        self.plan_by(&self.state, statement).await
+        let plan = self.plan_by(&self.state, statement).await?;
+        self.shown(plan)
+    }
+
+    /// The plan of a statement whose rows leave the database: ENUMs as their labels.
+    fn shown(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let types = UserTypes::in_options(self.state.config_options());
+        if types.is_none() {
+            return Ok(plan);
+        }
+        match plan {
+            LogicalPlan::Ddl(_) | LogicalPlan::Dml(_) | LogicalPlan::Explain(_) => Ok(plan),
+            LogicalPlan::Copy(mut copy) => {
+                let input = labelled(Arc::unwrap_or_clone(copy.input), types)?;
+                copy.input = Arc::new(input);
+                Ok(LogicalPlan::Copy(copy))
+            }
+            LogicalPlan::Statement(PlanStatement::Prepare(mut prepare)) => {
+                let input = self.shown(Arc::unwrap_or_clone(prepare.input))?;
+                prepare.input = Arc::new(input);
+                Ok(LogicalPlan::Statement(PlanStatement::Prepare(prepare)))
+            }
+            plan => labelled(plan, types),
+        }
     }
 
     /// Plans a text that is not the statement's own: positions in it mean nothing to its reader.
     pub(in crate::session) async fn plan_other(&self, statement: Parsed) -> Result<LogicalPlan> {
         let mut state = self.state.clone();
         state.config_mut().options_mut().sql_parser.collect_spans = false;
-        self.plan_by(&state, statement).await
+        let plan = self.plan_by(&state, statement).await?;
+        self.shown(plan)
     }
 
     async fn plan_by(&self, state: &SessionState, statement: Parsed) -> Result<LogicalPlan> {

@@ -27,6 +27,7 @@ use crate::session::statement::query_result::QueryResult;
 use atoll_sql_common::error::{SqlError, SqlState};
 use atoll_sql_common::names::plain;
 use atoll_sql_parse::parse::is_copy;
+use atoll_sql_semantics::enums::labelled_schema;
 
 /// The name of the rows while they are inserted, which no table has.
 const ROWS: &str = "rows of the client\u{1}";
@@ -59,7 +60,7 @@ impl Session {
             return Err(SqlState::UNDEFINED_TABLE.error(message));
         };
         planner.check_right(Right::Insert, &at)?;
-        let schema = found.schema();
+        let schema = labelled_schema(&found.schema());
         if columns.is_empty() {
             return Ok(schema);
         }

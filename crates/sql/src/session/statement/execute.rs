@@ -421,7 +421,10 @@ impl Session {
                 Some(tag) => Some(tag),
                 None => match self.drop_all(planner, other).await? {
                     Some(tag) => Some(tag),
-                    None => planner.sequence(other).await?,
+                    None => match self.user_type(planner, other).await? {
+                        Some(tag) => Some(tag),
+                        None => planner.sequence(other).await?,
+                    },
                 },
             },
         };

@@ -96,8 +96,9 @@ impl StatementPlanner {
 
     fn column_text(&self, definition: &TableDefinition, column: usize) -> String {
         let field = definition.columns.field(column);
-        let mut text =
-            format!("{} {}", quote_identifier(field.name()), column_type(field.data_type()));
+        let of = self.user_type_text(field.data_type());
+        let of = of.unwrap_or_else(|| column_type(field.data_type()));
+        let mut text = format!("{} {of}", quote_identifier(field.name()));
         let is_key = |unique: &atoll_store::table::Unique| {
             unique.is_primary && unique.columns.contains(&column)
         };

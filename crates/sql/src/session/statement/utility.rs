@@ -26,7 +26,7 @@ use datafusion::common::{Result, exec_datafusion_err, exec_err, plan_err};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::catalog::ObjectComments;
+use crate::catalog::{ObjectComments, user_types};
 use crate::role::is_hidden;
 use crate::role::rights::Owned;
 use crate::session::Session;
@@ -43,6 +43,7 @@ use crate::session::transaction::StatementTransaction;
 use crate::table_text::{foreign_key_text, index_text, unique_index_text};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::SCHEMA;
+use atoll_sql_common::user_type::{UserTypes, enum_oid};
 use atoll_sql_files::check_files;
 use atoll_sql_files::has_interval;
 use atoll_sql_parse::syntax::begins_with;
@@ -313,6 +314,9 @@ fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<
     for schema in version.schemas().filter(|schema| &***schema != SCHEMA && is_kept(schema)) {
         line(&mut script, &format!("CREATE SCHEMA {}", quoted(schema)));
     }
+    for of in user_types(version).iter().filter(|of| is_kept(&of.schema)) {
+        line(&mut script, &of.definition());
+    }
     let relations = || version.relations().filter(|(name, _)| is_kept(&name.schema));
     let owned: HashSet<SequenceId> = version
         .tables()
@@ -321,6 +325,7 @@ fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<
         .collect();
     let store = planner.database.store();
     let mut made = HashSet::new();
+    let types = planner.names.user_types();
     for (name, relation) in relations() {
         if let Relation::Sequence(id) = relation
             && !owned.contains(id)
@@ -337,7 +342,7 @@ fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<
             && let Some(table) = version.table(*id)
         {
             made.insert(name.clone());
-            write_table(&mut script, name, table);
+            write_table(&mut script, name, table, &types);
             write_identities(&mut script, (version, store), (name, table), &mut made)?;
         }
     }
@@ -459,7 +464,7 @@ fn write_last(script: &mut String, name: &RelationName, last: Option<i64>) {
 }
 
 /// Loads the table from its file, then adds its declarations.
-fn write_table(script: &mut String, name: &RelationName, table: &TableVersion) {
+fn write_table(script: &mut String, name: &RelationName, table: &TableVersion, types: &UserTypes) {
     let definition = table.definition();
     let (full, file) = (full(name), file_of(name, table).replace('\'', "''"));
     let placement = definition.placement;
@@ -467,6 +472,15 @@ fn write_table(script: &mut String, name: &RelationName, table: &TableVersion) {
         script,
         &format!("CREATE TABLE {full} WITH (placement = '{placement}') {FROM_FILE}{file}'"),
     );
+    let retyped = definition.columns.fields().iter().filter_map(|field| {
+        let of = types.of_values(field.data_type())?.shown(false);
+        let list = if enum_oid(field.data_type()).is_none() { "[]" } else { "" };
+        Some(format!("ALTER COLUMN {} SET DATA TYPE {of}{list}", quoted(field.name())))
+    });
+    let retyped: Vec<String> = retyped.collect();
+    if !retyped.is_empty() {
+        line(script, &format!("ALTER TABLE {full} {}", retyped.join(", ")));
+    }
     let declared = declared(definition);
     if !declared.is_empty() {
         line(script, &format!("ALTER TABLE {full} {}", declared.join(", ")));

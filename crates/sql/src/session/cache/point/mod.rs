@@ -210,8 +210,9 @@ impl Session {
         let tells_rows = !StatementTag::from_statement(&statement).tells_all();
         let locks_rows = locks || LockingQuery::take(&statement)?.is_some();
         let plan = planner.plan(statement).await?;
-        let types = types_of(&planner, &plan, declared)?;
-        let marks = ParameterMarks::from_plan(&plan, types.len())?;
+        let mut types = types_of(&planner, &plan, declared)?;
+        let mut marks = ParameterMarks::from_plan(&plan, types.len())?;
+        let has_labels = marks.take_labels(&mut types);
         let columns =
             if tells_rows { Some(columns_of(&planner.state, &plan, &types)?) } else { None };
         let origins = tells_rows.then(|| origins_of(&plan));
@@ -230,7 +231,7 @@ impl Session {
                 | LogicalPlan::Limit(_)
                 | LogicalPlan::Distinct(_)
         );
-        if locks_rows || !may_be || !are_tables(&planner, names)? {
+        if locks_rows || has_labels || !may_be || !are_tables(&planner, names)? {
             return Ok(planned(Shape::Planned));
         }
         let (plan, clock) = ClockCalls::take(plan, types.len())?;

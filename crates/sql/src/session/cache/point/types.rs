@@ -12,6 +12,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::pg_type::{Checked, PgType};
+use atoll_sql_common::user_type::{as_texts, enum_within};
 use atoll_sql_semantics::rewrite::canonical_value;
 
 /// For each parameter the OID of its type if that is a text with a format, such as a UUID, and 0 for others.
@@ -36,6 +37,22 @@ impl ParameterMarks {
         }
         let is_marked = marks.iter().any(|mark| *mark != 0);
         Ok(if is_marked { Self(marks.into()) } else { Self::default() })
+    }
+
+    /// Makes parameters that are values of ENUMs texts, which every execution casts; whether there are any.
+    pub(super) fn take_labels(&mut self, types: &mut [DataType]) -> bool {
+        let is_enum = |of: &DataType| enum_within(of).is_some();
+        if !types.iter().any(is_enum) {
+            return false;
+        }
+        let mut marks = self.0.to_vec();
+        marks.resize(types.len(), 0);
+        for (mark, of) in marks.iter_mut().zip(types).filter(|(_, of)| is_enum(of)) {
+            *mark = PgType::from_data_type(of).oid;
+            *of = as_texts(of);
+        }
+        self.0 = marks.into();
+        true
     }
 
     /// The values with UUIDs and JSONB in their canonical form.

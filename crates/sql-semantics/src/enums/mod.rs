@@ -1,0 +1,21 @@
+//! ENUMs in plans: conversions between labels and codes, and refusal of operations that would show codes.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `labels` | casts of texts to codes and back |
+//! | `functions` | `enum_first`, `enum_last` and `enum_range` |
+//! | `operands` | operators and functions that ENUMs do not have; comparison of two different ENUMs |
+//! | `output` | labels instead of codes in the rows that leave the database |
+//!
+//! `atoll_sql_common::user_type` says what the values are. All else treats them as numbers.
+
+mod functions;
+mod labels;
+mod operands;
+mod output;
+
+pub use functions::functions;
+pub(crate) use functions::with_labels;
+pub(crate) use labels::cast;
+pub use operands::EnumOperands;
+pub use output::{labelled, labelled_schema};

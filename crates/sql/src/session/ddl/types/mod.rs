@@ -1,0 +1,212 @@
+//! CREATE, ALTER and DROP TYPE.
+//!
+//! A type is its text under its name in a hidden schema (`catalog/user_types.rs`). Columns carry its OID, so that it can
+//! be renamed.
+
+mod dependents;
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+
+use atoll_store::database::{CatalogChange, RelationName, StoredStatement};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, not_impl_err};
+use datafusion::sql::sqlparser::ast::{
+    AlterType, AlterTypeAddValue, AlterTypeAddValuePosition, AlterTypeOperation, AlterTypeRename,
+    AlterTypeRenameValue, Ident, ObjectName, ObjectType, Statement as Ast,
+    UserDefinedTypeRepresentation,
+};
+
+use crate::catalog::user_types;
+use crate::role::rights::Owned;
+use crate::session::Session;
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::statement::command_tag::{missing, with_notices};
+use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_common::names::{TYPES, plain, relation_name};
+use atoll_sql_common::pg_type::{USER_TYPE_OIDS, type_named};
+use atoll_sql_common::user_type::{EnumType, Neighbor, enum_oid};
+
+impl Session {
+    /// Runs CREATE, ALTER and DROP TYPE; `None` for other statements.
+    pub(in crate::session) async fn user_type(
+        &self,
+        planner: &StatementPlanner,
+        ast: &Ast,
+    ) -> Result<Option<Cow<'static, str>>> {
+        match ast {
+            Ast::CreateType { name, representation } => {
+                let Some(UserDefinedTypeRepresentation::Enum { labels }) = representation else {
+                    return not_impl_err!(
+                        "CREATE TYPE of other types than ENUM is not supported; use columns, or a STRUCT"
+                    );
+                };
+                planner.create_enum(name, labels).await?;
+                Ok(Some("CREATE TYPE".into()))
+            }
+            Ast::AlterType(alter) => planner.alter_type(alter).await.map(Some),
+            Ast::Drop { object_type: ObjectType::Type, if_exists, names, cascade, .. } => {
+                let mut passed = Vec::new();
+                for name in names {
+                    let Some(of) = planner.user_type_named(name)? else {
+                        if *if_exists {
+                            passed.push(missing("type", name));
+                            continue;
+                        }
+                        return Err(unknown(name));
+                    };
+                    passed.extend(self.drop_type(planner, &of, *cascade).await?);
+                }
+                Ok(Some(with_notices("DROP TYPE", &passed)))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl StatementPlanner {
+    /// The type that a name means.
+    fn user_type_named(&self, name: &ObjectName) -> Result<Option<Arc<EnumType>>> {
+        let name = self.name(name)?;
+        let types = self.names.user_types();
+        Ok(types.named(name.schema(), name.table()).cloned())
+    }
+
+    /// The name of a type of a user in declarations of columns; `None` for other types.
+    pub(in crate::session) fn user_type_text(&self, data_type: &DataType) -> Option<String> {
+        let types = self.names.user_types();
+        let of = types.of_values(data_type)?;
+        let list = if enum_oid(data_type).is_none() { "[]" } else { "" };
+        Some(format!("{}{list}", of.shown(types.is_visible(of))))
+    }
+
+    async fn create_enum(&self, name: &ObjectName, labels: &[Ident]) -> Result<()> {
+        let at = self.resolve_new(self.name(name)?)?;
+        let relation = relation_name(&at);
+        let version = self.transaction.statement(true).await?;
+        let kept = user_types(&version);
+        let is_taken = kept.iter().any(|of| owned(of) == Owned::Relation(relation.clone()))
+            || version.relation(&relation).is_some();
+        if is_taken {
+            return stated_err!(DUPLICATE_OBJECT, "type '{}' already exists", plain(&at));
+        }
+        if type_named(&at.table).is_some() {
+            return stated_err!(
+                DUPLICATE_OBJECT,
+                "type '{}' is built in; give the new type another name",
+                at.table
+            );
+        }
+        self.check_definition(&placeholder(&relation))?;
+        if self.names.temporary_schema() == Some(&relation.schema) {
+            return not_impl_err!("CREATE TYPE in pg_temp is not supported; leave out the schema");
+        }
+        if !version.has_schema(&relation.schema) {
+            return stated_err!(
+                UNDEFINED_SCHEMA,
+                "schema '{}' does not exist; create it with CREATE SCHEMA",
+                relation.schema
+            );
+        }
+        let labels = labels.iter().map(|label| label.value.clone());
+        let schema = Arc::clone(&relation.schema);
+        let made = EnumType::new(schema, Arc::clone(&relation.name), free_oid(&kept), labels)?;
+        self.keep_type(&made).await?;
+        self.follow_definition(&placeholder(&relation)).await
+    }
+
+    async fn alter_type(&self, alter: &AlterType) -> Result<Cow<'static, str>> {
+        let Some(of) = self.user_type_named(&alter.name)? else { return Err(unknown(&alter.name)) };
+        self.check_type_owner(&of)?;
+        let mut altered = EnumType::clone(&of);
+        match &alter.operation {
+            AlterTypeOperation::Rename(AlterTypeRename { new_name }) => {
+                return self.rename_type(&of, self.normalized(new_name)).await;
+            }
+            AlterTypeOperation::AddValue(AlterTypeAddValue { if_not_exists, value, position }) => {
+                if *if_not_exists && of.code(&value.value).is_some() {
+                    let passed = format!("enum label \"{}\" already exists, skipping", value.value);
+                    return Ok(with_notices("ALTER TYPE", &[passed]));
+                }
+                let neighbor = position.as_ref().map(|position| match position {
+                    AlterTypeAddValuePosition::Before(other) => Neighbor::Before(&other.value),
+                    AlterTypeAddValuePosition::After(other) => Neighbor::After(&other.value),
+                });
+                altered.add(&value.value, neighbor)?;
+            }
+            AlterTypeOperation::RenameValue(AlterTypeRenameValue { from, to }) => {
+                altered.rename(&from.value, &to.value)?;
+            }
+        }
+        self.keep_type(&altered).await?;
+        Ok("ALTER TYPE".into())
+    }
+
+    async fn rename_type(&self, of: &EnumType, name: String) -> Result<Cow<'static, str>> {
+        let (from, to) = (type_name(of), RelationName::new(Arc::clone(&of.schema), name));
+        let version = self.transaction.statement(true).await?;
+        let kept = user_types(&version);
+        let is_taken = kept.iter().any(|other| type_name(other) == to);
+        if is_taken || version.relation(&to).is_some() {
+            return stated_err!(DUPLICATE_OBJECT, "type '{}' already exists", to.name);
+        }
+        let renamed = EnumType { name: Arc::clone(&to.name), ..of.clone() };
+        self.keep_text(owned(of).entry_in(TYPES), None).await?;
+        self.keep_type(&renamed).await?;
+        self.follow_definition(&CatalogChange::Rename { from, to }).await?;
+        Ok("ALTER TYPE".into())
+    }
+
+    /// Stores a type instead of the one of its name.
+    async fn keep_type(&self, of: &EnumType) -> Result<()> {
+        self.keep_text(owned(of).entry_in(TYPES), Some(of.to_string())).await
+    }
+
+    /// Removes a type that nothing uses.
+    async fn forget_type(&self, of: &EnumType) -> Result<()> {
+        self.keep_text(owned(of).entry_in(TYPES), None).await?;
+        self.follow_definition(&CatalogChange::Drop { name: type_name(of) }).await
+    }
+
+    fn check_type_owner(&self, of: &EnumType) -> Result<()> {
+        let version = self.names.stored_version();
+        match self.user.as_deref().is_none_or(|user| user.owns(&version, &owned(of))) {
+            true => Ok(()),
+            false => Err(SqlState::INSUFFICIENT_PRIVILEGE
+                .error(format!("must be owner of type {}", of.name))),
+        }
+    }
+}
+
+fn type_name(of: &EnumType) -> RelationName {
+    RelationName::new(Arc::clone(&of.schema), Arc::clone(&of.name))
+}
+
+/// The object that carries its rights.
+fn owned(of: &EnumType) -> Owned {
+    Owned::Relation(type_name(of))
+}
+
+/// The change for whose rights a user is checked who creates a type.
+fn placeholder(name: &RelationName) -> CatalogChange {
+    let (sql, schema, options) = ("".into(), "".into(), "".into());
+    let statement = Arc::new(StoredStatement { sql, schema, options });
+    CatalogChange::CreateExternal { name: name.clone(), statement }
+}
+
+/// An OID that no type has. It is random: transactions that do not see each other create types at the same time.
+fn free_oid(kept: &[Arc<EnumType>]) -> u32 {
+    let count = u64::from((USER_TYPE_OIDS.end - USER_TYPE_OIDS.start) / 2);
+    loop {
+        let random = RandomState::new().build_hasher().finish() % count;
+        let oid = USER_TYPE_OIDS.start + 2 * u32::try_from(random).unwrap_or_default();
+        if kept.iter().all(|of| of.oid != oid) {
+            return oid;
+        }
+    }
+}
+
+fn unknown(name: &ObjectName) -> datafusion::common::DataFusionError {
+    SqlState::UNDEFINED_OBJECT.error(format!("type \"{name}\" does not exist"))
+}
