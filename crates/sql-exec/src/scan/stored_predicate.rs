@@ -3,15 +3,12 @@
 //! A [`StoredPredicate`] is the part of a predicate that needs no decoding: whole numbers against a constant
 //! or against each other in their stored width, anything about one string column on the chunk's
 //! dictionary, and AND and OR over these. Everything else is evaluated on decoded rows
-//! (`filter.rs`). Columns are compared with constants in the stored width of a chunk, hence in a form other than that of
-//! `condition.rs`.
-//!
-//! A mask is true where the predicate is true; false and unknown are the same to a
-//! filter, and AND and OR keep it so.
+//! (`filter.rs`). Constants are compared in the stored width of each chunk, hence not as `condition.rs` has them. A
+//! mask is true where the predicate is true; false and unknown are the same to a filter, and AND and OR keep it so.
 
 use std::sync::Arc;
 
-use atoll_store::table::{Selection, StoredColumn, Zone, whole_numbers};
+use atoll_store::table::{Selection, StoredColumn, Zone, is_whole_number, whole_numbers};
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowNumericType, AsArray, BooleanArray, PrimitiveArray, RecordBatch, Scalar,
     new_null_array,
@@ -106,11 +103,8 @@ impl StoredPredicate {
             op if is_comparison(op) => {
                 let [Some(left), Some(right)] = sides.map(column_of) else { return None };
                 let types = [left, right].map(|column| schema.field(column).data_type());
-                (types[0] == types[1] && is_narrowable(types[0])).then_some(Self::CompareColumns {
-                    left,
-                    op,
-                    right,
-                })
+                (types[0] == types[1] && is_whole_number(types[0]))
+                    .then_some(Self::CompareColumns { left, op, right })
             }
             _ => None,
         }
@@ -281,25 +275,7 @@ fn block_rows(block: &[StoredColumn]) -> usize {
     block.first().map_or(0, |column| column.rows().len())
 }
 
-/// Types whose values are whole numbers in a unit that column and constant share.
-fn is_narrowable(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Int8
-            | DataType::Int16
-            | DataType::Int32
-            | DataType::Int64
-            | DataType::UInt16
-            | DataType::UInt32
-            | DataType::UInt64
-            | DataType::Date32
-            | DataType::Date64
-            | DataType::Timestamp(_, _)
-            | DataType::Decimal128(_, _)
-    )
-}
-
-/// The value of a constant of a narrowable type, in its unit.
+/// A constant as a whole number in the unit of its type; `None` for other types.
 pub fn whole_number(value: &ScalarValue) -> Option<i64> {
     match value {
         ScalarValue::Int8(v) => v.map(i64::from),

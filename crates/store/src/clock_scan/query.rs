@@ -3,14 +3,14 @@
 //! Numbers of all types are compared as 64-bit keys whose order is that of the values: whole numbers,
 //! decimals, dates and times as integers in their unit, floats by [`float_key`], booleans as 0 and 1.
 //!
-//! Tests hold keys, not expressions: a batch sorts and merges the tests of many queries, and this crate knows no DataFusion.
+//! Tests hold keys, not expressions: an index over many queries sorts them, and this crate does not use DataFusion.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use crate::table::canonical_float64;
+use crate::table::{canonical_float64, is_whole_number};
 
 /// The number of a query in its batch.
 pub(super) type QueryNumber = u32;
@@ -118,24 +118,8 @@ pub(super) fn stored_float_key(value: f64) -> i64 {
 
 /// Whether values of the type are compared as numbers.
 pub fn is_number(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Boolean
-            | DataType::Int8
-            | DataType::Int16
-            | DataType::Int32
-            | DataType::Int64
-            | DataType::UInt8
-            | DataType::UInt16
-            | DataType::UInt32
-            | DataType::UInt64
-            | DataType::Float32
-            | DataType::Float64
-            | DataType::Date32
-            | DataType::Date64
-            | DataType::Timestamp(_, _)
-            | DataType::Decimal128(_, _)
-    )
+    matches!(data_type, DataType::Boolean | DataType::UInt8 | DataType::Float32 | DataType::Float64)
+        || is_whole_number(data_type)
 }
 
 /// Whether columns of the type support other tests than IS NULL.

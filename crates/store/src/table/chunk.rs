@@ -105,6 +105,24 @@ pub fn whole_numbers(column: &StoredColumn) -> Option<&ArrayRef> {
     }
 }
 
+/// Whether values of a type are compared as whole numbers in the unit of the type.
+pub fn is_whole_number(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Int8
+            | DataType::Int16
+            | DataType::Int32
+            | DataType::Int64
+            | DataType::UInt16
+            | DataType::UInt32
+            | DataType::UInt64
+            | DataType::Date32
+            | DataType::Date64
+            | DataType::Timestamp(_, _)
+            | DataType::Decimal128(_, _)
+    )
+}
+
 /// Calls a generic function with the whole numbers of a column in their stored width.
 macro_rules! with_whole_numbers {
     ($column:expr, $call:ident $(, $argument:expr)*) => {{

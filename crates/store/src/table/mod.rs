@@ -30,8 +30,8 @@ pub use bounds::Bounds;
 pub use chains::RisingColumn;
 pub use change::{AppendedChunk, ReplacedChunk, TableChange};
 pub use chunk::{
-    BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, Zone, first_at_least, whole_number_at,
-    whole_numbers, zone,
+    BLOCK_ROWS, CHUNK_ROWS, Chunk, ChunkCopy, ColumnStats, Zone, first_at_least, is_whole_number,
+    whole_number_at, whole_numbers, zone,
 };
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
