@@ -52,7 +52,7 @@ use atoll_sql_exec::memory::SessionPool;
 use atoll_sql_exec::watch::StatementWatch;
 use atoll_sql_files::read::FileNames;
 use atoll_sql_files::spill::Spill;
-use cache::planned_texts::PlannedTexts;
+use cache::plan_cache::PlanCache;
 use cache::prepared::PreparedStatements;
 use cache::text_scope::SessionScope;
 use settings::variables::Variables;
@@ -69,9 +69,9 @@ pub struct Session {
     prepared: Arc<PreparedStatements>,
     scope: Arc<SessionScope>,
     /// Texts of write statements: their plans hold the database, which cannot keep them itself.
-    texts: Arc<PlannedTexts>,
+    texts: Arc<PlanCache>,
     /// Texts of queries, shared by the sessions of the database.
-    shared_texts: Arc<PlannedTexts>,
+    shared_texts: Arc<PlanCache>,
     transaction: Arc<SessionTransaction>,
     /// The workers of its pool; `None` for the common ones.
     pool: Arc<Mutex<Option<Workers>>>,
@@ -136,7 +136,7 @@ impl Session {
         if let Some(files) = files {
             files.set_state(context.state_weak_ref());
         }
-        let Ok(shared_texts) = database.extension(|| Ok::<_, Infallible>(PlannedTexts::default()));
+        let Ok(shared_texts) = database.extension(|| Ok::<_, Infallible>(PlanCache::default()));
         let (prepared, texts, transaction, pool, whole) = Default::default();
         let scope = Arc::<SessionScope>::default();
         let follows = Arc::clone(&scope);

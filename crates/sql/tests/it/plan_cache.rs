@@ -1,5 +1,5 @@
-//! Cached plans end when what they depend on changes: the definitions of tables, what names mean, settings, variables and
-//! rights. Statements are run in all ways that cache plans: as text, by EXECUTE, and prepared by a client.
+//! Cached plans end when what they depend on changes: the definitions of tables, what names mean, settings, variables
+//! and rights. Statements are run in all ways that cache plans: as text, by EXECUTE, and prepared by a client.
 
 use atoll_sql::{Identity, PreparedStatement, Session, SqlError};
 
@@ -60,7 +60,7 @@ fn outcome(result: Result<Vec<atoll_sql::arrow::array::RecordBatch>, SqlError>) 
     }
 }
 
-/// A selection and a change by key, a selection that shares scans, and such a change, which tells the number of its rows.
+/// A selection and a change by key, a selection that shares scans, and such a change, which tells its number of rows.
 const STATEMENTS: [&str; 4] = [
     "SELECT n FROM t WHERE id = $1",
     "UPDATE t SET k = 1 WHERE id = $1 RETURNING n",

@@ -1,6 +1,7 @@
-//! Plan caches: prepared statements, point statements, and repeated texts.
+//! Cached plans of statements that repeat, as text, by EXECUTE, or prepared by a client: one cache, whose entries are
+//! of any [`point::Shape`].
 
-pub(super) mod planned_texts;
+pub(super) mod plan_cache;
 pub(super) mod point;
 pub(super) mod prepared;
 pub(super) mod raw_text;

@@ -51,9 +51,9 @@ pub(in crate::session) struct ValuePlace {
 /// All settings of a session.
 type Settings = Vec<(String, Option<String>)>;
 
-/// The cached texts of sessions, by scope and with parameters in place of values.
+/// The cached plans of sessions, by scope and text with parameters in place of values.
 #[derive(Debug, Default)]
-pub(in crate::session) struct PlannedTexts(Mutex<Kept>);
+pub(in crate::session) struct PlanCache(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -97,7 +97,7 @@ impl DeclaredText {
     }
 }
 
-impl PlannedTexts {
+impl PlanCache {
     /// The scope of sessions with these settings.
     pub(in crate::session) fn scope_of(&self, settings: Settings) -> TextScope {
         let mut kept = self.0.lock();

@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::session::Session;
-use crate::session::cache::planned_texts::{DeclaredText, KnownText, PlannedTexts, ValuePlace};
+use crate::session::cache::plan_cache::{DeclaredText, KnownText, PlanCache, ValuePlace};
 use crate::session::cache::point::{PlannedStatement, Shape, StatementRun};
 use crate::session::cache::prepared::PreparedText;
 use crate::session::cache::raw_text::{RawText, RawValue};
@@ -77,7 +77,7 @@ impl Session {
     }
 
     /// The cache of texts: a session's own for statements that write.
-    fn texts_of(&self, writes: bool) -> &PlannedTexts {
+    fn texts_of(&self, writes: bool) -> &PlanCache {
         if writes { &self.texts } else { &self.shared_texts }
     }
 

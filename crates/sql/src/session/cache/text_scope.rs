@@ -33,10 +33,11 @@ impl SessionScope {
             Parsed::CreateExternalTable(_) => true,
             Parsed::Statement(ast) => match ast.as_ref() {
                 Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) => return,
-                Ast::Merge(_) | Ast::Truncate(_) | Ast::Copy { .. } => return,
-                Ast::Analyze(_) | Ast::Vacuum(_) => return,
+                Ast::Merge(_) | Ast::Truncate(_) | Ast::Copy { .. } | Ast::Lock(_) => return,
                 Ast::Explain { .. } | Ast::Prepare { .. } | Ast::Execute { .. } => return,
                 Ast::Deallocate { .. } | Ast::ShowVariable { .. } => return,
+                Ast::Analyze(_) | Ast::Vacuum(_) | Ast::NOTIFY { .. } => return,
+                Ast::LISTEN { .. } | Ast::UNLISTEN { .. } => return,
                 Ast::Set(Set::SingleAssignment { variable: name, .. }) => variable(name).is_some(),
                 _ => true,
             },

@@ -65,7 +65,7 @@ pub struct PreparedStatement {
     shape: Mutex<PreparedShape>,
 }
 
-/// The shape of a statement, valid by the rule of cached plans: see `planned_texts.rs`.
+/// The shape of a statement, valid by the rule of cached plans: see `plan_cache.rs`.
 #[derive(Debug)]
 struct PreparedShape {
     names: DatabaseNames,
