@@ -15,4 +15,7 @@ pub use file_options::{
     DELIMITER, ESCAPE, FileOptions, NULLS, OptionValue, QUOTE, check_characters,
 };
 pub use first_word::{begins_with, split_first_word};
-pub use walk::{flow, walk, walk_expressions, walk_expressions_mut, walk_mut, walk_relations};
+pub use walk::{
+    flow, walk, walk_expressions, walk_expressions_mut, walk_mut, walk_own_expressions,
+    walk_own_expressions_mut, walk_relations,
+};

@@ -52,6 +52,22 @@ pub fn walk_expressions_mut<B>(
     walk_mut(node, &mut ExpressionsMut(each))
 }
 
+/// Visits the expressions of a tree that are not in a query within it, inner ones after outer ones.
+pub fn walk_own_expressions<B>(
+    node: &impl Visit,
+    each: &mut dyn FnMut(&Expr) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    walk(node, &mut OwnExpressions { each, queries: 0 })
+}
+
+/// Visits, and changes, the same expressions, inner ones before outer ones.
+pub fn walk_own_expressions_mut<B>(
+    node: &mut impl VisitMut,
+    each: &mut dyn FnMut(&mut Expr) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    walk_mut(node, &mut OwnExpressionsMut { each, queries: 0 })
+}
+
 /// Visits the names of all relations of a tree.
 pub fn walk_relations<B>(
     node: &impl Visit,
@@ -155,6 +171,46 @@ impl<B> VisitorMut for ExpressionsMut<'_, B> {
     }
 }
 
+struct OwnExpressions<'a, B> {
+    each: &'a mut dyn FnMut(&Expr) -> ControlFlow<B>,
+    /// Queries around the visited node.
+    queries: usize,
+}
+
+struct OwnExpressionsMut<'a, B> {
+    each: &'a mut dyn FnMut(&mut Expr) -> ControlFlow<B>,
+    queries: usize,
+}
+
+/// The steps of a visitor of own expressions, which counts the queries around them.
+macro_rules! own {
+    ($visit:ident, $($reference:tt)+) => {
+        type Break = B;
+
+        fn pre_visit_query(&mut self, _: $($reference)+ Query) -> ControlFlow<B> {
+            self.queries += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: $($reference)+ Query) -> ControlFlow<B> {
+            self.queries -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn $visit(&mut self, expr: $($reference)+ Expr) -> ControlFlow<B> {
+            if self.queries == 0 { (self.each)(expr) } else { ControlFlow::Continue(()) }
+        }
+    };
+}
+
+impl<B> Visitor for OwnExpressions<'_, B> {
+    own!(pre_visit_expr, &);
+}
+
+impl<B> VisitorMut for OwnExpressionsMut<'_, B> {
+    own!(post_visit_expr, &mut);
+}
+
 struct Relations<'a, B>(&'a mut dyn FnMut(&ObjectName) -> ControlFlow<B>);
 
 impl<B> Visitor for Relations<'_, B> {
@@ -195,6 +251,13 @@ mod tests {
             ControlFlow::Break(())
         });
         assert_eq!(first.as_deref(), Some("ax + 1"));
+        let Statement::Query(query) = &parsed[0] else { panic!("{sql}") };
+        let mut own = Vec::new();
+        let _: ControlFlow<()> = walk_own_expressions(query.body.as_ref(), &mut |expr| {
+            own.push(expr.to_string());
+            ControlFlow::Continue(())
+        });
+        assert_eq!(own.join(", "), "ax + 1, ax, 1, bx IN (SELECT cx FROM u), bx");
         assert!(parsed[0].to_string().contains("bx IN (SELECT cx FROM u)"), "{}", parsed[0]);
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! The session supplies the names: see `needs`.
 
-use crate::syntax::{walk, walk_mut};
+use crate::syntax::{flow, walk, walk_own_expressions_mut};
 use std::ops::ControlFlow;
 
 use datafusion::arrow::array::StringArray;
@@ -19,7 +19,6 @@ use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
     Array, ExceptSelectItem, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, Query, Select, SelectItem, Value, ValueWithSpan, Visit, Visitor,
-    VisitorMut,
 };
 
 use crate::dialect::tree;
@@ -228,77 +227,43 @@ pub(in crate::dialect) fn write_out(select: &mut Select, columns: &[Named]) -> R
 fn each(expr: &Expr, columns: &[Named]) -> Result<Option<Vec<(Expr, String)>>> {
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
     let mut chosen: Option<Vec<usize>> = None;
-    let mut calls = Replaced {
-        depth: 0,
-        with: &mut |function| {
-            let Some(choice) = Choice::from_call(function)? else { return Ok(None) };
-            let own = choice.choose(&names)?;
-            match &chosen {
-                Some(other) if other.len() != own.len() => {
-                    return plan_err!(
-                        "the COLUMNS(…) calls of one expression choose different numbers of columns"
-                    );
-                }
-                Some(_) => {}
-                None => chosen = Some(own),
+    replace_calls(&mut expr.clone(), &mut |function| {
+        let Some(choice) = Choice::from_call(function)? else { return Ok(None) };
+        let own = choice.choose(&names)?;
+        match &chosen {
+            Some(other) if other.len() != own.len() => {
+                return plan_err!(
+                    "the COLUMNS(…) calls of one expression choose different numbers of columns"
+                );
             }
-            Ok(None)
-        },
-    };
-    let mut seen = expr.clone();
-    if let ControlFlow::Break(error) = walk_mut(&mut seen, &mut calls) {
-        return Err(error);
-    }
+            Some(_) => {}
+            None => chosen = Some(own),
+        }
+        Ok(None)
+    })?;
     let Some(chosen) = chosen else { return Ok(None) };
     let mut all = Vec::with_capacity(chosen.len());
     for (nth, first) in chosen.iter().enumerate() {
         let mut expr = expr.clone();
-        let mut replaced = Replaced {
-            depth: 0,
-            with: &mut |function| {
-                let Some(choice) = Choice::from_call(function)? else { return Ok(None) };
-                Ok(choice.choose(&names)?.get(nth).map(|at| columns[*at].expr.clone()))
-            },
-        };
-        if let ControlFlow::Break(error) = walk_mut(&mut expr, &mut replaced) {
-            return Err(error);
-        }
+        replace_calls(&mut expr, &mut |function| {
+            let Some(choice) = Choice::from_call(function)? else { return Ok(None) };
+            Ok(choice.choose(&names)?.get(nth).map(|at| columns[*at].expr.clone()))
+        })?;
         all.push((expr, names[*first].clone()));
     }
     Ok(Some(all))
 }
 
 /// Replaces calls, but not those in subqueries.
-struct Replaced<'a> {
-    depth: usize,
-    with: &'a mut dyn FnMut(&Function) -> Result<Option<Expr>>,
-}
-
-impl VisitorMut for Replaced<'_> {
-    type Break = datafusion::error::DataFusionError;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+fn replace_calls(
+    expr: &mut Expr,
+    with: &mut dyn FnMut(&Function) -> Result<Option<Expr>>,
+) -> Result<()> {
+    let replaced = walk_own_expressions_mut(expr, &mut |expr| {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
-        match (self.with)(function) {
-            Ok(Some(other)) => *expr = other,
-            Ok(None) => {}
-            Err(error) => return ControlFlow::Break(error),
-        }
-        ControlFlow::Continue(())
-    }
+        flow(with(function).map(|other| other.into_iter().for_each(|other| *expr = other)))
+    });
+    replaced.break_value().map_or(Ok(()), Err)
 }
 
 /// A column by its name, qualified by its table if needed.

@@ -9,28 +9,25 @@
 use std::ops::ControlFlow;
 
 use datafusion::execution::SessionState;
-use datafusion::sql::sqlparser::ast::{Expr, Function, Query, Select, Value, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Function, Select, Value};
 
 use crate::dialect::tree;
-use crate::syntax::{walk_expressions, walk_mut};
+use crate::syntax::{walk_expressions, walk_own_expressions_mut};
 use atoll_sql_common::functions::Functions;
 
 /// Wraps the aggregates in the condition of a SELECT in subqueries.
 pub(in crate::dialect) fn rewrite(select: &mut Select, state: &SessionState) {
     if let Some(condition) = &mut select.selection {
-        let _ = walk_mut(condition, &mut Aggregates { state, queries: 0 });
-    }
-}
-
-struct Aggregates<'a> {
-    state: &'a SessionState,
-    /// Queries around the visited node.
-    queries: usize,
-}
-
-impl Aggregates<'_> {
-    fn is_aggregate(&self, function: &Function) -> bool {
-        is_aggregate(function, self.state) && walk_expressions(function, &mut is_column).is_break()
+        let _: ControlFlow<()> = walk_own_expressions_mut(condition, &mut |expr| {
+            if let Expr::Function(function) = expr
+                && is_aggregate(function, state)
+                && walk_expressions(function, &mut is_column).is_break()
+            {
+                let aggregate = std::mem::replace(expr, Expr::value(Value::Null));
+                *expr = Expr::Subquery(Box::new(tree::query_of(aggregate)));
+            }
+            ControlFlow::Continue(())
+        });
     }
 }
 
@@ -47,30 +44,5 @@ fn is_column(expr: &Expr) -> ControlFlow<()> {
     match expr {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
-    }
-}
-
-impl VisitorMut for Aggregates<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Function(function) = expr
-            && self.queries == 0
-            && self.is_aggregate(function)
-        {
-            let aggregate = std::mem::replace(expr, Expr::value(Value::Null));
-            *expr = Expr::Subquery(Box::new(tree::query_of(aggregate)));
-        }
-        ControlFlow::Continue(())
     }
 }

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::dialect::{folded, is_aggregate};
-use crate::syntax::walk;
+use crate::syntax::{walk, walk_own_expressions};
 
 /// A place where a recursive query must not read itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -262,8 +262,11 @@ impl Visitor for Finder<'_> {
         for from in &select.from {
             self.outer_joins(from);
         }
-        let mut aggregates = Aggregates { state, queries: 0 };
-        if walk(select, &mut aggregates).is_break() {
+        let aggregate = walk_own_expressions(select, &mut |expr| match expr {
+            Expr::Function(function) if is_aggregate(function, state) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        if aggregate.is_break() {
             for from in &select.from {
                 self.direct(from);
             }
@@ -286,35 +289,5 @@ impl Visitor for Finder<'_> {
     fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
         self.expressions -= 1;
         ControlFlow::Continue(())
-    }
-}
-
-/// Breaks at an aggregate of the query itself.
-struct Aggregates<'a> {
-    state: &'a SessionState,
-    /// Queries around the visited node.
-    queries: usize,
-}
-
-impl Visitor for Aggregates<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Function(function) if self.queries == 0 && is_aggregate(function, self.state) => {
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        }
     }
 }
