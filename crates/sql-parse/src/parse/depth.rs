@@ -10,7 +10,9 @@ use std::pin::pin;
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
 use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+use datafusion::sql::sqlparser::tokenizer::Location;
+
+use crate::syntax::Tokens;
 
 /// The most nested expressions, chains such as `a + b + c` included.
 pub(super) const DEPTH_MAX: usize = 1000;
@@ -36,16 +38,16 @@ pub(super) fn too_deep(location: Option<Location>) -> DataFusionError {
 }
 
 /// Fails if a statement has too many set operations for planning.
-pub(super) fn check_set_operations(tokens: &[TokenWithSpan]) -> Result<()> {
+pub(super) fn check_set_operations(tokens: &Tokens) -> Result<()> {
     let mut count = 0;
-    for token in tokens {
-        let Token::Word(word) = &token.token else { continue };
+    for at in 0..tokens.len() {
+        let Some(word) = tokens.word(at) else { continue };
         count += usize::from(matches!(
             word.keyword,
             Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::MINUS
         ));
         if count > SET_OPERATIONS_MAX {
-            let location = token.span.start;
+            let location = tokens.location(at);
             return plan_err!(
                 "statement nested too deeply: more than {SET_OPERATIONS_MAX} set operations; VALUES \
                  with many rows, or several INSERTs, have no such limit{location}"

@@ -26,8 +26,8 @@ use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err}
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
+use crate::syntax::Tokens;
 pub use alter_table::STATISTICS;
 use atoll_sql_common::settings::AtollOptions;
 pub use clauses::changes_rows;
@@ -38,7 +38,6 @@ pub use copy::{
 pub use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
 pub use sequences::{ALTERED, OF_COLUMN, RENAMED, RESTART};
-pub use streams::offset;
 pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
 
 /// Parses one statement in the session's dialect.
@@ -48,15 +47,16 @@ pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let limit = options.recursion_limit.get();
     let own = state.config_options().extensions.get::<AtollOptions>();
     let names = own.map(|own| own.column_names).unwrap_or_default();
-    let mut tokens =
-        Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
+    let mut tokens = Tokens::of(sql, &dialect)?;
     postgres::shorten(&mut tokens);
     standard::rewrite(&mut tokens)?;
     crate::dialect::refuse_statement(&tokens)?;
     depth::check_set_operations(&tokens)?;
     crate::dialect::read_words(&mut tokens, dialect.is_mended())?;
-    let mut parser =
-        DFParserBuilder::new(tokens).with_dialect(&dialect).with_recursion_limit(limit).build()?;
+    let mut parser = DFParserBuilder::new(tokens.into_tokens())
+        .with_dialect(&dialect)
+        .with_recursion_limit(limit)
+        .build()?;
     if let Some(mut copy) = copy::parse(&mut parser.parser)? {
         crate::dialect::name_columns(&mut copy, names);
         numbers::rewrite(&mut copy, sql);

@@ -6,20 +6,15 @@
 //! a COLLATE pg_catalog.default, a COLLATE "C"   a: texts are compared by their bytes
 //! ```
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use datafusion::sql::sqlparser::tokenizer::{Token, Word};
+
+use crate::syntax::Tokens;
 
 /// Shortens all of them.
-pub(super) fn shorten(tokens: &mut Vec<TokenWithSpan>) {
-    let is_wanted = |token: &TokenWithSpan| match &token.token {
-        Token::Word(word) => {
-            word.keyword == Keyword::OPERATOR
-                || word.keyword == Keyword::COLLATE
-                || is_catalog(&token.token)
-        }
-        _ => false,
-    };
-    let Some(first) = tokens.iter().position(is_wanted) else { return };
+pub(super) fn shorten(tokens: &mut Tokens) {
+    let is_wanted =
+        |at: &usize| is_catalog(tokens, *at) || tokens.is_any(*at, &["OPERATOR", "COLLATE"]);
+    let Some(first) = (0..tokens.len()).find(is_wanted) else { return };
     let mut at = first;
     while at < tokens.len() {
         let shortened = names(tokens, at) || operator(tokens, at) || collation(tokens, at);
@@ -29,100 +24,60 @@ pub(super) fn shorten(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-fn is_catalog(token: &Token) -> bool {
-    match token {
-        Token::Word(word) => {
-            word.value.eq_ignore_ascii_case("pg_catalog")
-                || word.value.eq_ignore_ascii_case("information_schema")
-        }
-        _ => false,
-    }
+/// Whether one of the schemas of the catalog and a period are here.
+fn is_catalog(tokens: &Tokens, at: usize) -> bool {
+    let is_name = |word: &Word| {
+        ["pg_catalog", "information_schema"].iter().any(|it| word.value.eq_ignore_ascii_case(it))
+    };
+    tokens.word(at).is_some_and(is_name) && tokens.get(at + 1) == Some(&Token::Period)
 }
 
 /// The name of a function that is called, or of a type.
-fn names(tokens: &mut Vec<TokenWithSpan>, at: usize) -> bool {
-    let token = |at: usize| tokens.get(at).map(|token| &token.token);
-    let is_name = token(at).is_some_and(is_catalog)
-        && token(at + 1) == Some(&Token::Period)
-        && matches!(token(at + 2), Some(Token::Word(_)));
-    let is_call = || token(at + 3) == Some(&Token::LParen);
-    let is_type = || match tokens[..at].iter().rev().map(|it| &it.token).find(|it| !is_blank(it)) {
-        Some(Token::DoubleColon) => true,
-        Some(Token::Word(word)) => word.keyword == Keyword::AS,
-        _ => false,
-    };
-    let is_shortened = is_name && (is_call() || is_type());
+fn names(tokens: &mut Tokens, at: usize) -> bool {
+    // A blank comes before the columns of a new table.
+    let is_call = || tokens.get(at + 3) == Some(&Token::LParen) && tokens.touches(at + 3);
+    let is_type =
+        || tokens.follows(at, "AS") || (at > 0 && tokens.get(at - 1) == Some(&Token::DoubleColon));
+    let is_shortened =
+        is_catalog(tokens, at) && tokens.word(at + 2).is_some() && (is_call() || is_type());
     if is_shortened {
-        tokens.drain(at..at + 2);
+        tokens.remove(at..at + 2);
     }
     is_shortened
 }
 
 /// `OPERATOR(pg_catalog.~)`
-fn operator(tokens: &mut Vec<TokenWithSpan>, at: usize) -> bool {
-    if !is_keyword(tokens, at, Keyword::OPERATOR) {
+fn operator(tokens: &mut Tokens, at: usize) -> bool {
+    if !tokens.is(at, "OPERATOR") || tokens.get(at + 1) != Some(&Token::LParen) {
         return false;
     }
-    let Some(open) = next(tokens, at + 1).filter(|open| tokens[*open].token == Token::LParen)
-    else {
-        return false;
-    };
-    let Some(first) = next(tokens, open + 1) else { return false };
-    let close = tokens[first..].iter().position(|token| token.token == Token::RParen);
-    let Some(close) = close.map(|close| first + close) else { return false };
-    let start = match tokens.get(first + 1).map(|token| &token.token) {
-        Some(Token::Period) => first + 2,
-        _ => first,
-    };
-    tokens.drain(close..=close);
-    tokens.drain(at..start);
+    let Some(close) = tokens.closing(at + 1) else { return false };
+    let is_qualified = close > at + 3 && tokens.get(at + 3) == Some(&Token::Period);
+    tokens.remove(close..close + 1);
+    tokens.remove(at..at + if is_qualified { 4 } else { 2 });
     true
 }
 
 /// The existing collations.
-fn collation(tokens: &mut Vec<TokenWithSpan>, at: usize) -> bool {
-    if !is_keyword(tokens, at, Keyword::COLLATE) {
+fn collation(tokens: &mut Tokens, at: usize) -> bool {
+    if !tokens.is(at, "COLLATE") {
         return false;
     }
-    let Some(mut name) = next(tokens, at + 1) else { return false };
-    if is_catalog(&tokens[name].token)
-        && tokens.get(name + 1).map(|it| &it.token) == Some(&Token::Period)
-    {
-        name += 2;
-    }
-    let is_ours = match tokens.get(name).map(|it| &it.token) {
-        Some(Token::Word(word)) => ["default", "C", "POSIX", "ucs_basic"]
-            .iter()
-            .any(|it| word.value.eq_ignore_ascii_case(it)),
-        _ => false,
+    let name = at + if is_catalog(tokens, at + 1) { 3 } else { 1 };
+    let is_ours = |word: &Word| {
+        let ours = ["default", "C", "POSIX", "ucs_basic"];
+        ours.iter().any(|it| word.value.eq_ignore_ascii_case(it))
     };
+    let is_ours = tokens.word(name).is_some_and(is_ours);
     if is_ours {
-        tokens.drain(at..=name);
+        tokens.remove(at..name + 1);
     }
     is_ours
-}
-
-pub(super) fn is_blank(token: &Token) -> bool {
-    matches!(token, Token::Whitespace(_))
-}
-
-pub(super) fn is_keyword(tokens: &[TokenWithSpan], at: usize, keyword: Keyword) -> bool {
-    match tokens.get(at).map(|token| &token.token) {
-        Some(Token::Word(word)) => word.keyword == keyword && word.quote_style.is_none(),
-        _ => false,
-    }
-}
-
-/// The next token that is not a blank.
-pub(super) fn next(tokens: &[TokenWithSpan], from: usize) -> Option<usize> {
-    let found = tokens.get(from..)?.iter().position(|token| !is_blank(&token.token));
-    found.map(|at| from + at)
 }
 
 #[cfg(test)]
 mod tests {
     use datafusion::sql::sqlparser::dialect::GenericDialect;
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
     use super::*;
 
@@ -134,18 +89,19 @@ mod tests {
                 "SELECT a::pg_catalog.text, CAST(a AS pg_catalog.int4)",
                 "SELECT a::text, CAST(a AS int4)",
             ),
-            ("a OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default", "a ~ '^(t)$' "),
+            ("a OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default", "a ~ '^(t)$'"),
             ("a operator ( pg_catalog.= ) b", "a = b"),
-            ("a COLLATE \"C\" < b", "a  < b"),
+            ("OPERATOR().", "."),
+            ("a COLLATE \"C\" < b", "a < b"),
             ("a COLLATE \"de_DE\" < b", "a COLLATE \"de_DE\" < b"),
+            ("x :: pg_catalog . text", "x :: text"),
+            ("INSERT INTO pg_catalog.t (a)", "INSERT INTO pg_catalog.t (a)"),
             ("SELECT * FROM pg_catalog.pg_class", "SELECT * FROM pg_catalog.pg_class"),
             ("SELECT operator, \"collate\" FROM t", "SELECT operator, \"collate\" FROM t"),
         ] {
-            let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
-            let mut tokens = tokens.expect("tokens");
+            let mut tokens = Tokens::of(sql, &GenericDialect {}).expect("tokens");
             shorten(&mut tokens);
-            let text: String = tokens.iter().map(|token| token.token.to_string()).collect();
-            assert_eq!(text.replace("  ", " ").trim(), short.replace("  ", " ").trim(), "{sql}");
+            assert_eq!(tokens.to_string(), short, "{sql}");
         }
     }
 }

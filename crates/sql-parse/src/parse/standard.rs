@@ -15,9 +15,9 @@
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::postgres::{is_blank, is_keyword, next};
+use crate::syntax::Tokens;
 use atoll_sql_common::error::SqlState;
 
 /// PostgreSQL's own names of types, which its tools write in quotes.
@@ -44,25 +44,28 @@ const TYPES: [&str; 20] = [
     "varchar",
 ];
 
-/// Rewrites the tokens of a statement.
-pub(super) fn rewrite(tokens: &mut [TokenWithSpan]) -> Result<()> {
-    let first = next(tokens, 0);
-    let is_comment = first.is_some_and(|first| is_keyword(tokens, first, Keyword::COMMENT));
-    for at in 0..tokens.len() {
-        match &mut tokens[at].token {
-            Token::NationalStringLiteral(text) => {
-                tokens[at].token = Token::SingleQuotedString(std::mem::take(text));
+/// Rewrites the tokens of a statement, the last one first, so that removals do not move those that follow.
+pub(super) fn rewrite(tokens: &mut Tokens) -> Result<()> {
+    let is_comment = tokens.is(0, "COMMENT");
+    for at in (0..tokens.len()).rev() {
+        match tokens.get(at) {
+            Some(Token::NationalStringLiteral(text)) => {
+                let text = Token::SingleQuotedString(text.clone());
+                tokens.set(at, text);
             }
-            Token::DollarQuotedString(text) if is_comment => {
-                tokens[at].token = Token::SingleQuotedString(std::mem::take(&mut text.value));
+            Some(Token::DollarQuotedString(text)) if is_comment => {
+                let text = Token::SingleQuotedString(text.value.clone());
+                tokens.set(at, text);
             }
-            Token::Word(word) => match (word.keyword, word.quote_style) {
+            Some(Token::Word(word)) => match (word.keyword, word.quote_style) {
                 (Keyword::UNLOGGED, None) => unlogged(tokens, at),
                 (Keyword::FETCH, None) => fetch(tokens, at),
                 (Keyword::CONCURRENTLY, None) => concurrently(tokens, at),
                 (Keyword::MATERIALIZED, None) => materialized(tokens, at),
                 (Keyword::BOTH | Keyword::LEADING | Keyword::TRAILING, None) => trim(tokens, at),
-                (Keyword::RENAME, None) => renamed_view(tokens),
+                (Keyword::RENAME, None) if tokens.are(0, &["ALTER", "VIEW"]) => {
+                    tokens.set(1, Token::make_keyword("TABLE"));
+                }
                 (Keyword::NULLS, None) => nulls(tokens, at)?,
                 (Keyword::FORMAT, None) => explained(tokens, at),
                 (_, Some('"')) => type_name(tokens, at),
@@ -74,154 +77,93 @@ pub(super) fn rewrite(tokens: &mut [TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-fn unlogged(tokens: &mut [TokenWithSpan], at: usize) {
-    let is_table = next(tokens, at + 1).is_some_and(|at| is_keyword(tokens, at, Keyword::TABLE));
-    if is_table && follows(tokens, at, Keyword::CREATE) {
-        blank(tokens, at);
+fn unlogged(tokens: &mut Tokens, at: usize) {
+    if tokens.is(at + 1, "TABLE") && tokens.follows(at, "CREATE") {
+        tokens.remove(at..at + 1);
     }
 }
 
-fn concurrently(tokens: &mut [TokenWithSpan], at: usize) {
-    let first = next(tokens, 0);
-    let drops = first.is_some_and(|first| is_keyword(tokens, first, Keyword::DROP));
-    if drops && follows(tokens, at, Keyword::INDEX) {
-        blank(tokens, at);
+fn concurrently(tokens: &mut Tokens, at: usize) {
+    if tokens.is(0, "DROP") && tokens.follows(at, "INDEX") {
+        tokens.remove(at..at + 1);
     }
 }
 
 /// Queries in WITH are planned where they are read, and volatile ones are computed once, in either case.
-fn materialized(tokens: &mut [TokenWithSpan], at: usize) {
-    let opens = next(tokens, at + 1).is_some_and(|at| tokens[at].token == Token::LParen);
-    let not = tokens[..at].iter().rposition(|token| !is_blank(&token.token));
-    let not = not.filter(|not| is_keyword(tokens, *not, Keyword::NOT));
-    if opens && follows(tokens, not.unwrap_or(at), Keyword::AS) {
-        blank(tokens, at);
-        not.into_iter().for_each(|not| blank(tokens, not));
+fn materialized(tokens: &mut Tokens, at: usize) {
+    let start = if tokens.follows(at, "NOT") { at - 1 } else { at };
+    if tokens.get(at + 1) == Some(&Token::LParen) && tokens.follows(start, "AS") {
+        tokens.remove(start..at + 1);
     }
 }
 
 /// The characters that are trimmed by default.
-fn trim(tokens: &mut [TokenWithSpan], at: usize) {
-    let is_from = next(tokens, at + 1).is_some_and(|from| is_keyword(tokens, from, Keyword::FROM));
-    let open = tokens[..at].iter().rposition(|token| !is_blank(&token.token));
-    let open = open.filter(|open| tokens[*open].token == Token::LParen);
-    if is_from && open.is_some_and(|open| follows(tokens, open, Keyword::TRIM)) {
-        // A blank comes after a word.
-        tokens[at + 1].token = Token::SingleQuotedString(" ".to_owned());
-    }
-}
-
-fn renamed_view(tokens: &mut [TokenWithSpan]) {
-    let alter = next(tokens, 0).filter(|at| is_keyword(tokens, *at, Keyword::ALTER));
-    let view = alter.and_then(|alter| next(tokens, alter + 1));
-    if let Some(view) = view.filter(|at| is_keyword(tokens, *at, Keyword::VIEW)) {
-        tokens[view].token = Token::make_keyword("TABLE");
+fn trim(tokens: &mut Tokens, at: usize) {
+    let opens = at > 1 && tokens.get(at - 1) == Some(&Token::LParen);
+    if opens && tokens.is(at - 2, "TRIM") && tokens.is(at + 1, "FROM") {
+        tokens.insert(at + 1, Token::SingleQuotedString(" ".to_owned()));
     }
 }
 
 /// A count in parentheses, which expressions need.
-fn fetch(tokens: &mut [TokenWithSpan], at: usize) {
-    let Some((first, open)) = next(tokens, at + 1).and_then(|first| {
-        let is_first =
-            [Keyword::FIRST, Keyword::NEXT].iter().any(|it| is_keyword(tokens, first, *it));
-        let open = next(tokens, first + 1).filter(|open| tokens[*open].token == Token::LParen)?;
-        is_first.then_some((first, open))
-    }) else {
-        return;
-    };
-    let Some((rows, only)) = end_of(tokens, open).and_then(|close| {
-        let rows = next(tokens, close + 1)?;
-        let only = next(tokens, rows + 1)?;
-        let is_rows = [Keyword::ROW, Keyword::ROWS].iter().any(|it| is_keyword(tokens, rows, *it));
-        (is_rows && is_keyword(tokens, only, Keyword::ONLY)).then_some((rows, only))
-    }) else {
-        return;
-    };
-    tokens[at].token = Token::make_keyword("LIMIT");
-    [first, rows, only].into_iter().for_each(|at| blank(tokens, at));
-}
-
-/// The closing parenthesis.
-fn end_of(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut behind = tokens.iter().enumerate().skip(open);
-    let close = behind.find(|(_, token)| {
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    });
-    close.map(|(at, _)| at)
+fn fetch(tokens: &mut Tokens, at: usize) {
+    let begins =
+        tokens.is_any(at + 1, &["FIRST", "NEXT"]) && tokens.get(at + 2) == Some(&Token::LParen);
+    if let Some(close) = tokens.closing(at + 2).filter(|_| begins)
+        && tokens.is_any(close + 1, &["ROW", "ROWS"])
+        && tokens.is(close + 2, "ONLY")
+    {
+        tokens.remove(close + 1..close + 3);
+        tokens.replace(at..at + 2, [Token::make_keyword("LIMIT")]);
+    }
 }
 
 /// A format among the options of EXPLAIN.
-fn explained(tokens: &mut [TokenWithSpan], at: usize) {
-    let options = next(tokens, 0)
-        .filter(|first| is_keyword(tokens, *first, Keyword::EXPLAIN))
-        .and_then(|first| next(tokens, first + 1))
-        .filter(|open| tokens[*open].token == Token::LParen);
-    let end = options.and_then(|open| end_of(tokens, open));
-    let format = next(tokens, at + 1).filter(|format| end.is_some_and(|end| *format < end));
-    if let Some(format) = format
-        && is_keyword(tokens, format, Keyword::JSON)
-    {
-        tokens[format].token = Token::make_word("pgjson", None);
+fn explained(tokens: &mut Tokens, at: usize) {
+    let has_options = tokens.is(0, "EXPLAIN") && tokens.get(1) == Some(&Token::LParen);
+    let is_option = has_options && tokens.closing(1).is_some_and(|end| at + 1 < end);
+    if is_option && tokens.is(at + 1, "JSON") {
+        tokens.set(at + 1, Token::make_word("pgjson", None));
     }
 }
 
-fn nulls(tokens: &mut [TokenWithSpan], at: usize) -> Result<()> {
-    if !follows(tokens, at, Keyword::UNIQUE) {
+fn nulls(tokens: &mut Tokens, at: usize) -> Result<()> {
+    if !tokens.follows(at, "UNIQUE") {
         return Ok(());
     }
-    let Some(then) = next(tokens, at + 1) else { return Ok(()) };
-    if is_keyword(tokens, then, Keyword::NOT) {
+    if tokens.is(at + 1, "NOT") {
         return Err(SqlState::FEATURE_NOT_SUPPORTED.error(
             "UNIQUE NULLS NOT DISTINCT is not supported; declare the columns NOT NULL, with a value for absence",
         ));
     }
-    if is_keyword(tokens, then, Keyword::DISTINCT) {
-        blank(tokens, at);
-        blank(tokens, then);
+    if tokens.is(at + 1, "DISTINCT") {
+        tokens.remove(at..at + 2);
     }
     Ok(())
 }
 
-fn type_name(tokens: &mut [TokenWithSpan], at: usize) {
-    let before = tokens[..at].iter().rposition(|token| !is_blank(&token.token));
-    let is_type = before.is_some_and(|before| {
-        tokens[before].token == Token::DoubleColon || is_keyword(tokens, before, Keyword::AS)
-    });
-    let Token::Word(word) = &tokens[at].token else { return };
+fn type_name(tokens: &mut Tokens, at: usize) {
+    let is_type =
+        tokens.follows(at, "AS") || (at > 0 && tokens.get(at - 1) == Some(&Token::DoubleColon));
     // For an alias like that the quotes change nothing.
-    if is_type && TYPES.contains(&word.value.as_str()) {
-        tokens[at].token = Token::make_word(&word.value, None);
+    if let Some(word) = tokens.word(at).filter(|_| is_type)
+        && TYPES.contains(&word.value.as_str())
+    {
+        let name = Token::make_word(&word.value, None);
+        tokens.set(at, name);
     }
-}
-
-fn follows(tokens: &[TokenWithSpan], at: usize, keyword: Keyword) -> bool {
-    let before = tokens[..at].iter().rposition(|token| !is_blank(&token.token));
-    before.is_some_and(|before| is_keyword(tokens, before, keyword))
-}
-
-fn blank(tokens: &mut [TokenWithSpan], at: usize) {
-    tokens[at].token = Token::Whitespace(Whitespace::Space);
 }
 
 #[cfg(test)]
 mod tests {
     use datafusion::sql::sqlparser::dialect::GenericDialect;
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
     use super::*;
 
     fn rewritten(sql: &str) -> Result<String> {
-        let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
-        let mut tokens = tokens.expect("tokens");
+        let mut tokens = Tokens::of(sql, &GenericDialect {}).expect("tokens");
         rewrite(&mut tokens)?;
-        let text: String = tokens.iter().map(|token| token.token.to_string()).collect();
-        Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+        Ok(tokens.to_string())
     }
 
     #[test]
@@ -245,7 +187,7 @@ mod tests {
             ("SELECT a AS materialized FROM t", "SELECT a AS materialized FROM t"),
             (
                 "trim(both from x) || trim(leading 'a' from y)",
-                "trim(both' 'from x) || trim(leading 'a' from y)",
+                "trim(both ' 'from x) || trim(leading 'a' from y)",
             ),
             ("COMMENT ON TABLE t IS $t$it's$t$", "COMMENT ON TABLE t IS 'it's'"),
             ("SELECT $t$it's$t$", "SELECT $t$it's$t$"),

@@ -3,25 +3,24 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::syntax::begins_with;
+use crate::syntax::{Tokens, begins_with, offset};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+/// Words that name the format of a COPY.
+const FORMATS: [&str; 7] = ["FORMAT", "STORED", "CSV", "PARQUET", "JSON", "ARROW", "BINARY"];
 
 /// The statement with a file in place of STDOUT; `None` for all other statements.
 pub fn copy_to_file(sql: &str, file: &Path) -> Option<String> {
-    let (place, _) = stream(sql, "TO", "STDOUT")?;
+    let (place, ..) = stream(sql, "TO", "STDOUT")?;
     Some(format!("{}{}{}", &sql[..place.start], quoted(file), &sql[place.end..]))
 }
 
 /// The statement with a file in place of STDIN, in PostgreSQL's text format by default; `None` for
 /// all other statements.
 pub fn copy_from_file(sql: &str, file: &Path) -> Option<String> {
-    let (place, behind) = stream(sql, "FROM", "STDIN")?;
-    let names_format = |token: &TokenWithSpan| {
-        let formats = ["FORMAT", "STORED", "CSV", "PARQUET", "JSON", "ARROW", "BINARY"];
-        formats.iter().any(|format| is_word(token, format))
-    };
-    let format = if behind.iter().any(names_format) { "" } else { " (FORMAT text)" };
+    let (place, tokens, behind) = stream(sql, "FROM", "STDIN")?;
+    let names_format = (behind..tokens.len()).any(|at| tokens.is_any(at, &FORMATS));
+    let format = if names_format { "" } else { " (FORMAT text)" };
     Some(format!("{}{}{format}{}", &sql[..place.start], quoted(file), &sql[place.end..]))
 }
 
@@ -35,47 +34,15 @@ fn quoted(file: &Path) -> String {
     format!("'{}'", file.display().to_string().replace('\'', "''"))
 }
 
-/// The position of the stream after a word in a COPY, and the tokens that follow.
-fn stream(sql: &str, word: &str, name: &str) -> Option<(Range<usize>, Vec<TokenWithSpan>)> {
+/// The place of the stream after a word in a COPY, the statement's tokens, and the position after the stream.
+fn stream(sql: &str, word: &str, name: &str) -> Option<(Range<usize>, Tokens, usize)> {
     if !begins_with(sql, &["copy"]) {
         return None;
     }
-    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().ok()?;
-    let mut tokens =
-        tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_)));
-    let mut depth = 0_usize;
-    while let Some(token) = tokens.next() {
-        match &token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            _ if depth == 0 && is_word(&token, word) => {
-                let target = tokens.next().filter(|target| is_word(target, name))?;
-                let start = offset(sql, target.span.start)?;
-                return Some((start..start + name.len(), tokens.collect()));
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
-    match &token.token {
-        Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted),
-        _ => false,
-    }
-}
-
-/// The byte offset in a text of a line and column, counted from 1.
-pub fn offset(text: &str, place: Location) -> Option<usize> {
-    let lines_before = usize::try_from(place.line).ok()?.checked_sub(1)?;
-    let line = match lines_before {
-        0 => 0,
-        _ => text.match_indices('\n').nth(lines_before - 1)?.0 + 1,
-    };
-    let column = usize::try_from(place.column).ok()?.checked_sub(1)?;
-    let within = text[line..].char_indices().nth(column)?.0;
-    Some(line + within)
+    let tokens = Tokens::of(sql, &GenericDialect {}).ok()?;
+    let at = tokens.outside_parentheses(0).find(|at| tokens.is(*at, word))? + 1;
+    let start = offset(sql, tokens.location(at))?;
+    tokens.is(at, name).then_some((start..start + name.len(), tokens, at + 1))
 }
 
 #[cfg(test)]

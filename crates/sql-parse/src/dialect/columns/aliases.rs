@@ -5,13 +5,14 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use crate::syntax::read_tokens;
+
 /// Reads a name with a colon in front of an expression of the select list.
 pub(crate) fn prefix(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     let [Token::Word(_) | Token::DoubleQuotedString(_), Token::Colon] = parser.peek_tokens() else {
         return None;
     };
-    let mut before = (0..=parser.get_current_index()).rev().map(|at| &parser.token_at(at).token);
-    let begins_item = match before.find(|token| !matches!(token, Token::Whitespace(_))) {
+    let begins_item = match read_tokens(parser).next() {
         Some(Token::Word(word)) => {
             matches!(word.keyword, Keyword::SELECT | Keyword::DISTINCT | Keyword::ALL)
         }

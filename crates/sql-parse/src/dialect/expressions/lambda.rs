@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::dialect::tree::call;
-use crate::syntax::walk_expressions_mut;
+use crate::syntax::{read_tokens, walk_expressions_mut};
 
 /// The functions that take a lambda.
 const FUNCTIONS: [&str; 15] = [
@@ -107,11 +107,7 @@ fn parameters(parser: &Parser, first: usize, end: &Token) -> Option<usize> {
 
 /// Whether an argument of one of the functions begins here.
 fn is_argument(parser: &Parser) -> bool {
-    // The parser's index is that of the next token, after the one that it calls the current one.
-    let mut before = (0..=parser.get_current_index())
-        .rev()
-        .map(|at| &parser.token_at(at).token)
-        .filter(|token| !matches!(token, Token::Whitespace(_)));
+    let mut before = read_tokens(parser);
     let mut depth = 0;
     let mut is_first = true;
     while let Some(token) = before.next() {

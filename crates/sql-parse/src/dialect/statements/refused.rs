@@ -1,7 +1,8 @@
 //! Unsupported statements of other engines, recognised by their first words, with the alternative here.
 
 use datafusion::common::{DataFusionError, Result};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::syntax::Tokens;
 
 const NO_PROCEDURES: &str = "CREATE MACRO f(x) AS …, or AS TABLE SELECT …, names an expression or a query, and the client \
                              program does the rest";
@@ -88,22 +89,16 @@ const REFUSED: &[(&[&str], &str)] = &[
 const PASSED: [&str; 4] = ["OR", "REPLACE", "TEMP", "TEMPORARY"];
 
 /// Refuses a statement that begins with the words of one that is not supported.
-pub(crate) fn refuse_statement(tokens: &[TokenWithSpan]) -> Result<()> {
-    let mut words = tokens.iter().filter_map(|token| match &token.token {
-        Token::Whitespace(_) => None,
-        other => Some(other),
-    });
-    let mut begun: Vec<String> = Vec::new();
-    while begun.len() < 3 {
-        match words.next() {
-            Some(Token::Word(word)) if word.quote_style.is_none() => {
-                let word = word.value.to_ascii_uppercase();
-                if begun.is_empty() || !PASSED.contains(&word.as_str()) {
-                    begun.push(word);
-                }
-            }
-            _ => break,
+pub(crate) fn refuse_statement(tokens: &Tokens) -> Result<()> {
+    let (mut begun, mut at): (Vec<String>, usize) = (Vec::new(), 0);
+    while begun.len() < 3
+        && let Some(word) = tokens.word(at).filter(|word| word.quote_style.is_none())
+    {
+        let word = word.value.to_ascii_uppercase();
+        if begun.is_empty() || !PASSED.contains(&word.as_str()) {
+            begun.push(word);
         }
+        at += 1;
     }
     let begins = |words: &[&str]| {
         begun.len() >= words.len() && words.iter().zip(&begun).all(|(word, begun)| word == begun)
@@ -112,13 +107,8 @@ pub(crate) fn refuse_statement(tokens: &[TokenWithSpan]) -> Result<()> {
     if let Some((words, instead)) = found {
         return Err(refused(&words.join(" "), instead));
     }
-    let is_written = words.any(|token| match token {
-        Token::Word(word) => {
-            ["RETURNS", "LANGUAGE"].contains(&word.value.to_ascii_uppercase().as_str())
-        }
-        _ => false,
-    });
-    if begins(&["CREATE", "FUNCTION"]) && is_written {
+    let is_written = || (at..tokens.len()).any(|at| tokens.is_any(at, &["RETURNS", "LANGUAGE"]));
+    if begins(&["CREATE", "FUNCTION"]) && is_written() {
         let instead =
             "CREATE MACRO f(x) AS x + 1, or AS TABLE SELECT …, names an expression or a query";
         return Err(refused("CREATE FUNCTION … LANGUAGE", instead));
@@ -134,11 +124,10 @@ fn refused(statement: &str, instead: &str) -> DataFusionError {
 mod tests {
     use super::*;
     use datafusion::sql::sqlparser::dialect::GenericDialect;
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
     fn told(sql: &str) -> Option<String> {
-        let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
-        let error = refuse_statement(&tokens.expect("valid tokens")).err()?;
+        let tokens = Tokens::of(sql, &GenericDialect {}).expect("valid tokens");
+        let error = refuse_statement(&tokens).err()?;
         Some(error.strip_backtrace())
     }
 

@@ -8,12 +8,13 @@
 //! The session replaces this column by those of the table.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, Word};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::{Words, unquoted};
+use super::unquoted;
 use crate::dialect::LIKE;
+use crate::syntax::Tokens;
 
-impl Words<'_> {
+impl Tokens {
     /// LIKE among the columns of a table.
     pub(super) fn like(&mut self, at: usize) {
         let begins = at > 0
@@ -32,14 +33,14 @@ impl Words<'_> {
             if let Some(Token::Word(word)) = self.get(part)
                 && word.keyword != Keyword::NoKeyword
             {
-                let quoted = quoted(&word.value.to_lowercase());
+                let quoted = Token::make_word(&word.value.to_lowercase(), Some('"'));
                 self.set(part, quoted);
             }
         }
-        self.set(at, quoted(LIKE));
+        self.set(at, Token::make_word(LIKE, Some('"')));
         let (first, mut said) = (end, Vec::new());
         while let (true, Some(what)) =
-            (self.is(end, "INCLUDING") || self.is(end, "EXCLUDING"), self.word(end + 1))
+            (self.is_any(end, &["INCLUDING", "EXCLUDING"]), self.word(end + 1))
         {
             let kind = if self.is(end, "INCLUDING") { "including" } else { "excluding" };
             let comma = if said.is_empty() { Token::LParen } else { Token::Comma };
@@ -48,16 +49,11 @@ impl Words<'_> {
         }
         if !said.is_empty() {
             said.push(Token::RParen);
-            self.replace(first, end, said);
+            self.replace(first..end, said);
         }
     }
 
     fn creates_table(&self) -> bool {
         self.is(0, "CREATE") && (1..5).any(|at| self.is(at, "TABLE"))
     }
-}
-
-fn quoted(name: &str) -> Token {
-    let (value, keyword) = (name.to_owned(), Keyword::NoKeyword);
-    Token::Word(Word { value, quote_style: Some('"'), keyword })
 }

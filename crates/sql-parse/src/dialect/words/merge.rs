@@ -11,10 +11,11 @@
 
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::{Words, keyword, quoted};
+use super::{keyword, quoted};
 use crate::dialect::{DEFAULT_VALUES, DO_NOTHING};
+use crate::syntax::Tokens;
 
-impl Words<'_> {
+impl Tokens {
     /// Rewrites the action of a WHEN clause.
     pub(super) fn merge_action(&mut self, at: usize) {
         if at == 0 || !self.is(at - 1, "THEN") {
@@ -25,13 +26,13 @@ impl Words<'_> {
                 Some(true) => {
                     let zero = Token::Number("0".to_owned(), false);
                     let update = [keyword("UPDATE"), keyword("SET"), quoted(DO_NOTHING), Token::Eq];
-                    self.replace(at, at + 2, update.into_iter().chain([zero]).collect());
+                    self.replace(at..at + 2, update.into_iter().chain([zero]).collect());
                 }
-                Some(false) => self.replace(at, at + 2, insert_of(DO_NOTHING)),
+                Some(false) => self.replace(at..at + 2, insert_of(DO_NOTHING)),
                 None => {}
             }
         } else if self.is(at, "INSERT") && self.is(at + 1, "DEFAULT") && self.is(at + 2, "VALUES") {
-            self.replace(at, at + 3, insert_of(DEFAULT_VALUES));
+            self.replace(at..at + 3, insert_of(DEFAULT_VALUES));
         } else if self.is(at, "INSERT") {
             self.merge_overriding(at + 1);
         }
@@ -57,8 +58,8 @@ impl Words<'_> {
             return;
         }
         let Some(end) = self.closing(clause + 4) else { return };
-        self.replace(end, end + 1, vec![Token::RParen, keyword("WHERE"), quoted(name)]);
-        (0..3).for_each(|_| self.remove(clause));
+        self.replace(end..end + 1, vec![Token::RParen, keyword("WHERE"), quoted(name)]);
+        self.remove(clause..clause + 3);
     }
 }
 

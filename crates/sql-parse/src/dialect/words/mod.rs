@@ -10,8 +10,6 @@
 //!
 //! Samples and limits are in `samples`, operators in `operators`, locks of rows in `locks`, tables like others in `like`,
 //! the clauses of MERGE in `merge`.
-//!
-//! Tokens keep their positions, so that errors point into the original text.
 
 mod like;
 mod locks;
@@ -21,95 +19,44 @@ mod samples;
 
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
+use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
 use crate::dialect::statements::forms;
+use crate::syntax::Tokens;
 
 /// Rewrites the tokens of a statement; if the dialect is another product's (`is_mended` is false), it only
 /// refuses what would be misread.
-pub(crate) fn read(tokens: &mut Vec<TokenWithSpan>, is_mended: bool) -> Result<()> {
-    let mut places: Vec<usize> = Vec::new();
-    for (at, token) in tokens.iter().enumerate() {
-        if !matches!(token.token, Token::Whitespace(_)) {
-            places.push(at);
-        }
-    }
-    let mut words = Words { tokens, places };
+pub(crate) fn read(tokens: &mut Tokens, is_mended: bool) -> Result<()> {
     let mut at = 0;
-    while at < words.places.len() {
-        words.refuse_global(at)?;
+    while at < tokens.len() {
+        tokens.refuse_global(at)?;
         if is_mended {
-            words.struct_type(at);
-            words.like(at);
-            words.join(at);
-            words.query_form(at);
-            words.table_query(at);
-            words.variable(at);
-            words.macro_statement(at);
-            words.by_name(at);
-            words.merge_action(at);
-            words.overriding(at);
-            words.sample(at);
-            words.limit(at);
-            words.locks(at);
-            words.exclude(at);
-            words.glob(at);
-            words.number(at);
+            tokens.struct_type(at);
+            tokens.like(at);
+            tokens.join(at);
+            tokens.query_form(at);
+            tokens.table_query(at);
+            tokens.variable(at);
+            tokens.macro_statement(at);
+            tokens.by_name(at);
+            tokens.merge_action(at);
+            tokens.overriding(at);
+            tokens.sample(at);
+            tokens.limit(at);
+            tokens.locks(at);
+            tokens.exclude(at);
+            tokens.glob(at);
+            tokens.number(at);
         }
         at += 1;
     }
     Ok(())
 }
 
-/// The tokens that are not white space.
-struct Words<'a> {
-    tokens: &'a mut Vec<TokenWithSpan>,
-    places: Vec<usize>,
-}
-
-impl Words<'_> {
-    fn get(&self, at: usize) -> Option<&Token> {
-        self.places.get(at).map(|place| &self.tokens[*place].token)
-    }
-
-    fn word(&self, at: usize) -> Option<&Word> {
-        match self.get(at) {
-            Some(Token::Word(word)) => Some(word),
-            _ => None,
-        }
-    }
-
-    fn is(&self, at: usize, name: &str) -> bool {
-        self.word(at)
-            .is_some_and(|word| word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
-    }
-
-    fn set(&mut self, at: usize, token: Token) {
-        let place = self.places[at];
-        self.tokens[place].token = token;
-    }
-
-    /// The position of the matching closing parenthesis.
-    fn closing(&self, open: usize) -> Option<usize> {
-        let mut depth = 0_usize;
-        for at in open..self.places.len() {
-            match self.get(at)? {
-                Token::LParen => depth += 1,
-                Token::RParen => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return Some(at);
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
-    }
-
+impl Tokens {
     /// `STRUCT(name type, …)` and `ROW(name type, …)`: the parser expects angle brackets for them.
     fn struct_type(&mut self, at: usize) {
-        let is_struct = self.is(at, "STRUCT") || self.is(at, "ROW");
+        let is_struct = self.is_any(at, &["STRUCT", "ROW"]);
         if !is_struct || self.get(at + 1) != Some(&Token::LParen) || !self.is_field(at + 2) {
             return;
         }
@@ -154,14 +101,12 @@ impl Words<'_> {
 
     /// Joins that the parser does not support.
     fn join(&mut self, at: usize) {
-        if at > 0 && self.is(at - 1, "AS") {
+        if self.follows(at, "AS") {
             return;
         }
-        if self.is(at, "POSITIONAL") && self.is(at + 1, "JOIN") {
+        if self.are(at, &["POSITIONAL", "JOIN"]) {
             self.set(at, keyword("GLOBAL"));
-            let mut cross = self.tokens[self.places[at]].clone();
-            cross.token = keyword("CROSS");
-            self.insert(at + 1, cross);
+            self.insert(at + 1, keyword("CROSS"));
         } else if self.is(at, "ASOF") && self.is_join(at + 1) {
             self.set(at, keyword("GLOBAL"));
         }
@@ -180,12 +125,10 @@ impl Words<'_> {
         if at == 0 && self.is(0, "ABORT") {
             self.set(0, keyword("ROLLBACK"));
         }
-        let sets = at == 0 && (self.is(0, "SET") || self.is(0, "RESET")) && self.is(1, "VARIABLE");
+        let sets = at == 0 && self.is_any(0, &["SET", "RESET"]) && self.is(1, "VARIABLE");
         if sets && self.word(2).is_some() {
             self.set(1, unquoted(super::VARIABLE));
-            let mut period = self.tokens[self.places[1]].clone();
-            period.token = Token::Period;
-            self.insert(2, period);
+            self.insert(2, Token::Period);
         }
     }
 
@@ -194,22 +137,20 @@ impl Words<'_> {
         if at != 0 {
             return;
         }
-        if self.is(0, "DROP") && self.is(1, "MACRO") {
+        if self.are(0, &["DROP", "MACRO"]) {
             self.set(1, keyword("FUNCTION"));
             if self.is(2, "TABLE") {
-                self.remove(2);
+                self.remove(2..3);
             }
         }
         let mut next = 1;
         if !self.is(0, "CREATE") {
             return;
         }
-        while ["OR", "REPLACE", "TEMP", "TEMPORARY"].iter().any(|word| self.is(next, word)) {
+        while self.is_any(next, &["OR", "REPLACE", "TEMP", "TEMPORARY"]) {
             next += 1;
         }
-        let is_language = || {
-            (next..self.places.len()).any(|at| self.is(at, "RETURNS") || self.is(at, "LANGUAGE"))
-        };
+        let is_language = || (next..self.len()).any(|at| self.is_any(at, &["RETURNS", "LANGUAGE"]));
         if self.is(next, "FUNCTION") && !is_language() {
             self.set(next, keyword("MACRO"));
         }
@@ -217,22 +158,18 @@ impl Words<'_> {
 
     /// `INSERT INTO t BY NAME` has the list of columns `("$by_name")`, which the session fills.
     fn by_name(&mut self, at: usize) {
-        if !(self.is(at, "BY") && self.is(at + 1, "NAME")) {
-            return;
-        }
-        if at > 0 && ["UNION", "ALL", "DISTINCT"].iter().any(|word| self.is(at - 1, word)) {
+        if at == 0
+            || !self.are(at, &["BY", "NAME"])
+            || self.is_any(at - 1, &["UNION", "ALL", "DISTINCT"])
+        {
             return;
         }
         let mut before = at;
         while before > 0 && matches!(self.get(before - 1), Some(Token::Word(_) | Token::Period)) {
             before -= 1;
             if self.is(before, "INTO") {
-                let mut end = self.tokens[self.places[at + 1]].clone();
-                self.set(at, Token::LParen);
-                self.set(at + 1, unquoted(super::BY_NAME));
-                end.token = Token::RParen;
-                self.insert(at + 2, end);
-                return;
+                let list = [Token::LParen, unquoted(super::BY_NAME), Token::RParen];
+                return self.replace(at..at + 2, list);
             }
         }
     }
@@ -241,7 +178,7 @@ impl Words<'_> {
     fn overriding(&mut self, at: usize) {
         let Some(name) = self.overriding_kind(at) else { return };
         let partition = vec![keyword("PARTITION"), Token::LParen, quoted(name), Token::RParen];
-        self.replace(at, at + 3, partition);
+        self.replace(at..at + 3, partition);
     }
 
     /// The name of the OVERRIDING clause that begins here.
@@ -273,20 +210,9 @@ impl Words<'_> {
             return;
         }
         let end = self.form_end(at + 1, word.ends_with("IZE") || word.starts_with("DESC"));
-        let mut place = self.tokens[self.places[at]].clone();
-        place.token = Token::RParen;
-        match end < self.places.len() {
-            true => self.insert(end, place.clone()),
-            false => self.push(place.clone()),
-        }
-        self.set(at, unquoted(form));
-        let mut put = |words: &mut Self, token: Token| {
-            place.token = token;
-            words.insert(at, place.clone());
-        };
-        put(self, Token::LParen);
-        put(self, unquoted(forms::QUERY));
-        put(self, keyword("FROM"));
+        self.insert(end, Token::RParen);
+        let begin = [keyword("FROM"), unquoted(forms::QUERY), Token::LParen, unquoted(form)];
+        self.replace(at..at + 1, begin);
     }
 
     /// Whether a query may begin with the word here, and no operator follows.
@@ -323,10 +249,10 @@ impl Words<'_> {
         // `table` may also be the name of a column or an alias, which keywords follow.
         let is_name = name.keyword == Keyword::NoKeyword;
         if is_name && self.is_insert_of(at) {
-            return self.select_all(at);
+            // After INSERT the parser expects a SELECT.
+            return self.replace(at..at + 1, [keyword("SELECT"), Token::Mul, keyword("FROM")]);
         }
-        let is_union =
-            |at: usize| ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| self.is(at, word));
+        let is_union = |at: usize| self.is_any(at, &["UNION", "EXCEPT", "INTERSECT"]);
         let begins = match at.checked_sub(1).and_then(|before| self.get(before)) {
             None => true,
             Some(Token::LParen | Token::RParen) => is_name,
@@ -343,16 +269,6 @@ impl Words<'_> {
         }
     }
 
-    /// `SELECT * FROM` in place of TABLE: after INSERT the parser expects a SELECT.
-    fn select_all(&mut self, at: usize) {
-        let mut from = self.tokens[self.places[at]].clone();
-        from.token = keyword("FROM");
-        let star = TokenWithSpan { token: Token::Mul, ..from.clone() };
-        self.set(at, keyword("SELECT"));
-        self.insert(at + 1, star);
-        self.insert(at + 2, from);
-    }
-
     /// Whether the query of `INSERT INTO name` is here.
     fn is_insert_of(&self, at: usize) -> bool {
         let is_of_name = |at: usize| match self.get(at) {
@@ -360,56 +276,18 @@ impl Words<'_> {
             Some(Token::Word(word)) => word.keyword != Keyword::TABLE,
             _ => false,
         };
-        self.is(0, "INSERT") && self.is(1, "INTO") && at > 2 && (2..at).all(is_of_name)
+        self.are(0, &["INSERT", "INTO"]) && at > 2 && (2..at).all(is_of_name)
     }
 
     /// The end of a form: the parenthesis around it, or the ORDER BY of its rows.
     fn form_end(&self, from: usize, takes_query: bool) -> usize {
-        let mut depth = 0_usize;
-        for at in from..self.places.len() {
-            match self.get(at) {
-                Some(Token::LParen) => depth += 1,
-                Some(Token::RParen) if depth == 0 => return at,
-                Some(Token::RParen) => depth -= 1,
-                Some(Token::SemiColon | Token::EOF) if depth == 0 => return at,
-                Some(Token::Word(word)) if depth == 0 && !takes_query => {
-                    let ends = matches!(
-                        word.keyword,
-                        Keyword::ORDER
-                            | Keyword::LIMIT
-                            | Keyword::OFFSET
-                            | Keyword::UNION
-                            | Keyword::EXCEPT
-                            | Keyword::INTERSECT
-                            | Keyword::FETCH
-                    );
-                    if ends && word.quote_style.is_none() {
-                        return at;
-                    }
-                }
-                _ => {}
-            }
-        }
-        self.places.len()
-    }
-
-    fn push(&mut self, token: TokenWithSpan) {
-        self.places.push(self.tokens.len());
-        self.tokens.push(token);
-    }
-
-    fn remove(&mut self, at: usize) {
-        let place = self.places.remove(at);
-        self.tokens[place].token = Token::Whitespace(Whitespace::Space);
-    }
-
-    fn insert(&mut self, at: usize, token: TokenWithSpan) {
-        let place = self.places[at];
-        self.tokens.insert(place, token);
-        self.places.insert(at, place);
-        for later in &mut self.places[at + 1..] {
-            *later += 1;
-        }
+        const CLAUSES: [&str; 7] =
+            ["ORDER", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT", "FETCH"];
+        let ends = |at: &usize| match self.get(*at) {
+            Some(Token::RParen | Token::SemiColon | Token::EOF) => true,
+            _ => !takes_query && self.is_any(*at, &CLAUSES),
+        };
+        self.outside_parentheses(from).find(ends).unwrap_or(self.len())
     }
 
     /// Whether a join begins here.

@@ -8,11 +8,12 @@
 
 use atoll_functions::EXCLUDE;
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, Whitespace};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::{Words, keyword};
+use super::keyword;
+use crate::syntax::Tokens;
 
-impl Words<'_> {
+impl Tokens {
     /// GLOB between two operands.
     pub(super) fn glob(&mut self, at: usize) {
         if at == 0 || !self.is(at, "GLOB") || !self.begins_pattern(at + 1) {
@@ -27,7 +28,7 @@ impl Words<'_> {
         match negated {
             true => {
                 self.set(at - 1, operator("!~~~"));
-                self.set(at, Token::Whitespace(Whitespace::Space));
+                self.remove(at..at + 1);
             }
             false => self.set(at, operator("~~~")),
         }
@@ -35,14 +36,13 @@ impl Words<'_> {
 
     /// EXCLUDE at the end of a frame.
     pub(super) fn exclude(&mut self, at: usize) {
-        let is_frame =
-            ["PRECEDING", "FOLLOWING", "ROW"].iter().any(|end| at > 0 && self.is(at - 1, end));
+        let is_frame = at > 0 && self.is_any(at - 1, &["PRECEDING", "FOLLOWING", "ROW"]);
         if !is_frame || !self.is(at, "EXCLUDE") {
             return;
         }
         let (words, end) = match () {
-            () if self.is(at + 1, "CURRENT") && self.is(at + 2, "ROW") => ("CURRENT ROW", at + 3),
-            () if self.is(at + 1, "NO") && self.is(at + 2, "OTHERS") => ("", at + 3),
+            () if self.are(at + 1, &["CURRENT", "ROW"]) => ("CURRENT ROW", at + 3),
+            () if self.are(at + 1, &["NO", "OTHERS"]) => ("", at + 3),
             () if self.is(at + 1, "GROUP") => ("GROUP", at + 2),
             () if self.is(at + 1, "TIES") => ("TIES", at + 2),
             () => return,
@@ -51,11 +51,10 @@ impl Words<'_> {
             return;
         };
         let is_partitioned = self.is(open + 1, "PARTITION");
-        let begins = ["PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS"];
-        if !begins.iter().any(|begin| self.is(open + 1, begin)) {
+        if !self.is_any(open + 1, &["PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS"]) {
             return;
         }
-        self.replace(at, end, vec![]);
+        self.remove(at..end);
         if words.is_empty() {
             return;
         }
@@ -64,28 +63,13 @@ impl Words<'_> {
         let mark = [Token::LParen, mark, Token::RParen];
         match is_partitioned {
             true => {
-                let first = mark.into_iter().chain([Token::Comma]).collect();
-                self.replace(open + 3, open + 3, first);
+                self.replace(open + 3..open + 3, mark.into_iter().chain([Token::Comma]));
             }
             false => {
                 let by = [keyword("PARTITION"), keyword("BY")];
-                self.replace(open + 1, open + 1, by.into_iter().chain(mark).collect());
+                self.replace(open + 1..open + 1, by.into_iter().chain(mark));
             }
         }
-    }
-
-    /// The position of the parenthesis that encloses a position.
-    fn opening(&self, at: usize) -> Option<usize> {
-        let mut depth = 0_usize;
-        for place in (0..at).rev() {
-            match self.get(place)? {
-                Token::RParen => depth += 1,
-                Token::LParen if depth == 0 => return Some(place),
-                Token::LParen => depth -= 1,
-                _ => {}
-            }
-        }
-        None
     }
 
     fn begins_pattern(&self, at: usize) -> bool {

@@ -7,22 +7,22 @@
 //! LIMIT 40%                            LIMIT $percent(40)                                     read by `percent`
 //! ```
 
-use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::{Words, keyword, unquoted};
+use super::{keyword, unquoted};
 use crate::dialect::{forms, percent};
+use crate::syntax::Tokens;
 
-impl Words<'_> {
+impl Tokens {
     /// `TABLESAMPLE` and `USING SAMPLE`.
     pub(super) fn sample(&mut self, at: usize) {
         if self.is(at, "TABLESAMPLE") {
             if let Some((sample, end)) = self.sample_of(at + 1) {
-                self.replace(at + 1, end, sample);
+                self.replace(at + 1..end, sample);
             }
             return;
         }
-        if !(self.is(at, "USING") && self.is(at + 1, "SAMPLE")) {
+        if !self.are(at, &["USING", "SAMPLE"]) {
             return;
         }
         let Some((sample, end)) = self.sample_of(at + 2) else { return };
@@ -33,9 +33,9 @@ impl Words<'_> {
         };
         tokens.extend([unquoted(forms::SAMPLE), unquoted("$rows"), keyword("TABLESAMPLE")]);
         tokens.extend(sample);
-        self.replace(at, end, tokens);
+        self.replace(at..end, tokens);
         if let Some(qualify) = qualify {
-            self.replace(qualify + 1, qualify + 1, vec![Token::LParen]);
+            self.insert(qualify + 1, Token::LParen);
         }
     }
 
@@ -98,7 +98,7 @@ impl Words<'_> {
         let (unit, end) = match self.get(at + 1) {
             Some(Token::Mod) => (Some("PERCENT"), at + 2),
             _ if self.is(at + 1, "PERCENT") => (Some("PERCENT"), at + 2),
-            _ if self.is(at + 1, "ROWS") || self.is(at + 1, "ROW") => (Some("ROWS"), at + 2),
+            _ if self.is_any(at + 1, &["ROWS", "ROW"]) => (Some("ROWS"), at + 2),
             _ => (None, at + 1),
         };
         Some((number, unit, end))
@@ -106,22 +106,11 @@ impl Words<'_> {
 
     /// The QUALIFY of the SELECT that ends here.
     fn qualify_before(&self, end: usize) -> Option<usize> {
-        let mut depth = 0_usize;
-        for at in (0..end).rev() {
-            match self.get(at)? {
-                Token::RParen => depth += 1,
-                Token::LParen if depth == 0 => return None,
-                Token::LParen => depth -= 1,
-                Token::Word(word) if depth == 0 && word.quote_style.is_none() => match word.keyword
-                {
-                    Keyword::QUALIFY => return Some(at),
-                    Keyword::SELECT | Keyword::FROM => return None,
-                    _ => {}
-                },
-                _ => {}
-            }
-        }
-        None
+        let begins = |at: &usize| {
+            self.get(*at) == Some(&Token::LParen)
+                || self.is_any(*at, &["QUALIFY", "SELECT", "FROM"])
+        };
+        self.before_parentheses(end).find(begins).filter(|at| self.is(*at, "QUALIFY"))
     }
 
     /// `LIMIT 40%` and `LIMIT 40 PERCENT`.
@@ -137,29 +126,8 @@ impl Words<'_> {
                     None | Some(Token::EOF | Token::SemiColon | Token::RParen | Token::Word(_))
                 ));
         if is_percent {
-            let call = vec![unquoted(percent::CALL), Token::LParen, number, Token::RParen];
-            self.replace(at + 1, at + 3, call);
-        }
-    }
-
-    /// Replaces tokens by others.
-    pub(super) fn replace(&mut self, from: usize, end: usize, tokens: Vec<Token>) {
-        let last = self.places.len() - 1;
-        for (nth, token) in tokens.iter().enumerate() {
-            let at = from + nth;
-            if at < end {
-                self.set(at, token.clone());
-                continue;
-            }
-            let mut put = self.tokens[self.places[at.min(last)]].clone();
-            put.token = token.clone();
-            match at < self.places.len() {
-                true => self.insert(at, put),
-                false => self.push(put),
-            }
-        }
-        for at in (from + tokens.len()..end).rev() {
-            self.remove(at);
+            let call = [unquoted(percent::CALL), Token::LParen, number, Token::RParen];
+            self.replace(at + 1..at + 3, call);
         }
     }
 }

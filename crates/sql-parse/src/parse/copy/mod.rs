@@ -140,12 +140,18 @@ fn word(parser: &mut Parser<'_>) -> Result<String> {
     }
 }
 
-/// `NAME`, `NAME value` or `NAME = value`.
-fn option(parser: &mut Parser<'_>) -> Result<(String, OptionValue)> {
+/// A name that may have periods.
+fn option_name(parser: &mut Parser<'_>) -> Result<String> {
     let mut name = word(parser)?;
     while parser.consume_token(&Token::Period) {
         name = format!("{name}.{}", word(parser)?);
     }
+    Ok(name)
+}
+
+/// `NAME`, `NAME value` or `NAME = value`.
+fn option(parser: &mut Parser<'_>) -> Result<(String, OptionValue)> {
+    let name = option_name(parser)?;
     let _ = parser.consume_token(&Token::Eq) || parser.consume_token(&Token::Assignment);
     let value = match parser.peek_token_ref().token {
         Token::Comma | Token::RParen => OptionValue::Bool(true),
@@ -171,10 +177,7 @@ fn list(parser: &mut Parser<'_>) -> Result<OptionValue> {
 fn datafusion_options(parser: &mut Parser<'_>, options: &mut CopyOptions) -> Result<()> {
     parser.expect_token(&Token::LParen)?;
     while !parser.consume_token(&Token::RParen) {
-        let mut name = word(parser)?;
-        while parser.consume_token(&Token::Period) {
-            name = format!("{name}.{}", word(parser)?);
-        }
+        let name = option_name(parser)?;
         let value: Value = match parser.parse_keyword(Keyword::TRUE) {
             true => Value::Boolean(true),
             false if parser.parse_keyword(Keyword::FALSE) => Value::Boolean(false),

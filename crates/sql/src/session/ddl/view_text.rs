@@ -16,7 +16,7 @@ use crate::catalog::{Catalogs, UnplannedView};
 use crate::session::ddl::macros::macro_reference;
 use crate::session::ddl::views::{names_in, names_read, query_of};
 use crate::session::plan::planner::StatementPlanner;
-use atoll_sql_parse::parse::offset;
+use atoll_sql_parse::syntax::offset;
 use atoll_sql_parse::syntax::walk;
 
 impl StatementPlanner {
