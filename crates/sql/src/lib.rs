@@ -50,7 +50,10 @@ pub use atoll_sql_exec::watch::{StatementFigures, StatementWait, StatementWatch,
 pub use atoll_sql_files::{CsvForm, unescaped};
 pub use atoll_sql_parse::dialect::column_type;
 pub use atoll_sql_parse::parse::{copies_from_stdin, copy_from_file, copy_to_file};
-pub use atoll_sql_parse::syntax::{begins_with, split_first_word};
+pub use atoll_sql_parse::syntax::{
+    begins_with, is_at_end, is_word, next_name, next_word, offset, parser_of, split_first_word,
+    within_parentheses,
+};
 pub use atoll_sql_semantics::arithmetic::{
     is_ambiguous as is_ambiguous_within, quoted as quoted_within,
 };

@@ -8,13 +8,16 @@
 //! They are parsed from tokens: the parser's AST lacks half of their options, and its messages might show a password.
 
 use datafusion::common::{DataFusionError, Result};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::definition::Role;
 use super::verifier::ScramVerifier;
 use atoll_sql_common::error::SqlState;
-use atoll_sql_parse::syntax::begins_with;
+use atoll_sql_parse::syntax::{
+    comma_separated, is_at_end, is_word, next_name, next_word, parser_of,
+};
 
 /// A statement about roles.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,18 +59,10 @@ impl RoleStatement {
     /// # Errors
     /// If such a statement is invalid.
     pub(crate) fn parse(sql: &str) -> Result<Option<Self>> {
-        if !begins_with(sql, &["create", "alter", "drop", "grant", "revoke"]) {
-            return Ok(None);
+        match parser_of(sql, &["create", "alter", "drop", "grant", "revoke"]) {
+            Some(mut parser) => statement(&mut parser),
+            None => Ok(None),
         }
-        let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else {
-            return Ok(None);
-        };
-        let mut tokens: Vec<Token> =
-            tokens.into_iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
-        while tokens.last() == Some(&Token::SemiColon) {
-            tokens.pop();
-        }
-        Words(&tokens).statement()
     }
 }
 
@@ -111,212 +106,146 @@ impl RoleOptions {
     }
 }
 
-/// The remaining tokens of a statement.
-struct Words<'a>(&'a [Token]);
-
-impl Words<'_> {
-    fn statement(&mut self) -> Result<Option<RoleStatement>> {
-        let verb = self.word();
-        match verb.as_str() {
-            "create" | "alter" | "drop" => {
-                let kind = self.word();
-                if !matches!(kind.as_str(), "role" | "user" | "group") {
-                    return Ok(None);
-                }
-                match verb.as_str() {
-                    "create" => self.create(kind == "user").map(Some),
-                    "alter" => self.alter().map(Some),
-                    _ => self.drop().map(Some),
-                }
-            }
-            verb => self.grant(verb == "revoke"),
-        }
+fn statement(parser: &mut Parser) -> Result<Option<RoleStatement>> {
+    let verb = next_word(parser);
+    if matches!(verb.as_str(), "grant" | "revoke") {
+        return grant(parser, verb == "revoke");
     }
-
-    fn create(&mut self, is_user: bool) -> Result<RoleStatement> {
-        let if_missing = self.take(&["if", "not", "exists"]);
-        let role = self.name()?;
-        let mut options = self.options()?;
-        if is_user {
-            options.0.insert(0, RoleOption::Login(true));
-        }
-        Ok(RoleStatement::Create { role, options, if_missing })
+    let kind = next_word(parser);
+    if !matches!(kind.as_str(), "role" | "user" | "group") {
+        return Ok(None);
     }
-
-    fn alter(&mut self) -> Result<RoleStatement> {
-        let role = self.name()?;
-        Ok(RoleStatement::Alter { role, options: self.options()? })
-    }
-
-    fn drop(&mut self) -> Result<RoleStatement> {
-        let if_exists = self.take(&["if", "exists"]);
-        let roles = self.names()?;
-        self.end()?;
-        Ok(RoleStatement::Drop { roles, if_exists })
-    }
-
-    /// A GRANT of roles; `None` if it grants rights on objects, which has an ON.
-    fn grant(&mut self, is_revoked: bool) -> Result<Option<RoleStatement>> {
-        let is_on = |token: &Token| matches!(token, Token::Word(word) if is(word, "on"));
-        if self.0.iter().any(is_on) {
-            return Ok(None);
-        }
-        let of = self.names()?;
-        let preposition = if is_revoked { "from" } else { "to" };
-        if !self.take(&[preposition]) {
-            return Err(syntax(&format!(
-                "expected {} and the names of roles",
-                preposition.to_uppercase()
-            )));
-        }
-        let to = self.names()?;
-        self.end()?;
-        Ok(Some(RoleStatement::Grant { of, to, is_revoked }))
-    }
-
-    fn options(&mut self) -> Result<RoleOptions> {
-        self.take(&["with"]);
-        let mut options = Vec::new();
-        while !self.0.is_empty() {
-            let option = match self.word().as_str() {
-                "login" => RoleOption::Login(true),
-                "nologin" => RoleOption::Login(false),
-                "superuser" => RoleOption::Superuser(true),
-                "nosuperuser" => RoleOption::Superuser(false),
-                "createrole" => RoleOption::CreateRole(true),
-                "nocreaterole" => RoleOption::CreateRole(false),
-                "encrypted" => continue,
-                "password" => RoleOption::Password(self.password()?),
-                "set" => self.setting()?,
-                "reset" if self.take(&["all"]) => RoleOption::NoSettings,
-                "reset" => RoleOption::Setting { name: self.setting_name()?, value: None },
-                "in" => {
-                    if !self.take(&["role"]) {
-                        return Err(syntax("expected ROLE after IN"));
-                    }
-                    RoleOption::InRole(self.names()?)
-                }
-                // Options that all roles have here, or none has.
-                "inherit" | "noinherit" | "createdb" | "nocreatedb" | "noreplication"
-                | "nobypassrls" => continue,
-                other => {
-                    return Err(syntax(&format!(
-                        "unknown option {} of a role; expected LOGIN, SUPERUSER, CREATEROLE, each with or without \
-                         NO, PASSWORD 'text', PASSWORD NULL, IN ROLE name, SET name = value or RESET name",
-                        other.to_uppercase()
-                    )));
-                }
-            };
-            options.push(option);
-        }
-        Ok(RoleOptions(options))
-    }
-
-    /// `name = value`, `name TO a, b`, `name TO DEFAULT`
-    fn setting(&mut self) -> Result<RoleOption> {
-        let name = self.setting_name()?;
-        if !self.take(&["to"]) && self.next() != Some(&Token::Eq) {
-            return Err(syntax("expected = or TO after the name of a setting"));
-        }
-        if self.take(&["default"]) {
-            return Ok(RoleOption::Setting { name, value: None });
-        }
-        let mut values = vec![self.setting_value()?];
-        while self.0.first() == Some(&Token::Comma) {
-            self.next();
-            values.push(self.setting_value()?);
-        }
-        Ok(RoleOption::Setting { name, value: Some(values.join(", ")) })
-    }
-
-    /// A name such as `statement_timeout` or `atoll.home`.
-    fn setting_name(&mut self) -> Result<String> {
-        let mut name = self.name()?;
-        while self.0.first() == Some(&Token::Period) {
-            self.next();
-            name = format!("{name}.{}", self.name()?);
-        }
-        Ok(name)
-    }
-
-    fn setting_value(&mut self) -> Result<String> {
-        match self.next() {
-            Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)) => {
-                Ok(text.clone())
-            }
-            Some(Token::Number(number, _)) => Ok(number.clone()),
-            Some(Token::Word(word)) => Ok(word.value.clone()),
-            Some(Token::Minus) => Ok(format!("-{}", self.setting_value()?)),
-            _ => Err(syntax("expected the value of a setting")),
-        }
-    }
-
-    fn password(&mut self) -> Result<Option<String>> {
-        match self.next() {
-            Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)) => {
-                Ok(Some(text.clone()))
-            }
-            Some(Token::Word(word)) if is(word, "null") => Ok(None),
-            _ => Err(syntax("expected a quoted text or NULL after PASSWORD")),
-        }
-    }
-
-    fn next(&mut self) -> Option<&Token> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(first)
-    }
-
-    /// The next word in lower case; empty if it is another token.
-    fn word(&mut self) -> String {
-        match self.next() {
-            Some(Token::Word(word)) if word.quote_style.is_none() => {
-                word.value.to_ascii_lowercase()
-            }
-            _ => String::new(),
-        }
-    }
-
-    /// Skips words, if they come next.
-    fn take(&mut self, words: &[&str]) -> bool {
-        let is_next = self.0.len() >= words.len()
-            && self.0.iter().zip(words).all(|(token, wanted)| match token {
-                Token::Word(word) => is(word, wanted),
-                _ => false,
-            });
-        if is_next {
-            self.0 = &self.0[words.len()..];
-        }
-        is_next
-    }
-
-    fn name(&mut self) -> Result<String> {
-        match self.next() {
-            Some(Token::Word(word)) if word.quote_style.is_some() => Ok(word.value.clone()),
-            Some(Token::Word(word)) => Ok(word.value.to_lowercase()),
-            _ => Err(syntax("expected the name of a role")),
-        }
-    }
-
-    fn names(&mut self) -> Result<Vec<String>> {
-        let mut names = vec![self.name()?];
-        while self.0.first() == Some(&Token::Comma) {
-            self.next();
-            names.push(self.name()?);
-        }
-        Ok(names)
-    }
-
-    fn end(&self) -> Result<()> {
-        match self.0.is_empty() {
-            true => Ok(()),
-            false => Err(syntax("expected the end of the statement after the role names")),
-        }
+    match verb.as_str() {
+        "create" => create(parser, kind == "user").map(Some),
+        "alter" => alter(parser).map(Some),
+        _ => drop_roles(parser).map(Some),
     }
 }
 
-fn is(word: &Word, wanted: &str) -> bool {
-    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted)
+fn create(parser: &mut Parser, is_user: bool) -> Result<RoleStatement> {
+    let if_missing = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let role = name(parser)?;
+    let mut options = options(parser)?;
+    if is_user {
+        options.0.insert(0, RoleOption::Login(true));
+    }
+    Ok(RoleStatement::Create { role, options, if_missing })
+}
+
+fn alter(parser: &mut Parser) -> Result<RoleStatement> {
+    let role = name(parser)?;
+    Ok(RoleStatement::Alter { role, options: options(parser)? })
+}
+
+fn drop_roles(parser: &mut Parser) -> Result<RoleStatement> {
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let roles = comma_separated(parser, name)?;
+    end(parser)?;
+    Ok(RoleStatement::Drop { roles, if_exists })
+}
+
+/// A GRANT of roles; `None` if it grants rights on objects, which has an ON.
+fn grant(parser: &mut Parser, is_revoked: bool) -> Result<Option<RoleStatement>> {
+    let tokens = (parser.index()..).map(|at| &parser.token_at(at).token);
+    if tokens.take_while(|token| **token != Token::EOF).any(|token| is_word(token, "on")) {
+        return Ok(None);
+    }
+    let of = comma_separated(parser, name)?;
+    let preposition = if is_revoked { Keyword::FROM } else { Keyword::TO };
+    if !parser.parse_keyword(preposition) {
+        return Err(syntax(&format!("expected {preposition:?} and the names of roles")));
+    }
+    let to = comma_separated(parser, name)?;
+    end(parser)?;
+    Ok(Some(RoleStatement::Grant { of, to, is_revoked }))
+}
+
+fn options(parser: &mut Parser) -> Result<RoleOptions> {
+    let _ = parser.parse_keyword(Keyword::WITH);
+    let mut options = Vec::new();
+    while !is_at_end(parser) {
+        let option = match next_word(parser).as_str() {
+            "login" => RoleOption::Login(true),
+            "nologin" => RoleOption::Login(false),
+            "superuser" => RoleOption::Superuser(true),
+            "nosuperuser" => RoleOption::Superuser(false),
+            "createrole" => RoleOption::CreateRole(true),
+            "nocreaterole" => RoleOption::CreateRole(false),
+            "encrypted" => continue,
+            "password" => RoleOption::Password(password(parser)?),
+            "set" => setting(parser)?,
+            "reset" if parser.parse_keyword(Keyword::ALL) => RoleOption::NoSettings,
+            "reset" => RoleOption::Setting { name: setting_name(parser)?, value: None },
+            "in" if parser.parse_keyword(Keyword::ROLE) => {
+                RoleOption::InRole(comma_separated(parser, name)?)
+            }
+            "in" => return Err(syntax("expected ROLE after IN")),
+            // Options that all roles have here, or none has.
+            "inherit" | "noinherit" | "createdb" | "nocreatedb" | "noreplication"
+            | "nobypassrls" => continue,
+            other => {
+                return Err(syntax(&format!(
+                    "unknown option {} of a role; expected LOGIN, SUPERUSER, CREATEROLE, each with or without \
+                     NO, PASSWORD 'text', PASSWORD NULL, IN ROLE name, SET name = value or RESET name",
+                    other.to_uppercase()
+                )));
+            }
+        };
+        options.push(option);
+    }
+    Ok(RoleOptions(options))
+}
+
+/// `name = value`, `name TO a, b`, `name TO DEFAULT`
+fn setting(parser: &mut Parser) -> Result<RoleOption> {
+    let name = setting_name(parser)?;
+    if !parser.parse_keyword(Keyword::TO) && !parser.consume_token(&Token::Eq) {
+        return Err(syntax("expected = or TO after the name of a setting"));
+    }
+    let value = match parser.parse_keyword(Keyword::DEFAULT) {
+        true => None,
+        false => Some(comma_separated(parser, setting_value)?.join(", ")),
+    };
+    Ok(RoleOption::Setting { name, value })
+}
+
+/// A name such as `statement_timeout` or `atoll.home`.
+fn setting_name(parser: &mut Parser) -> Result<String> {
+    let mut full = name(parser)?;
+    while parser.consume_token(&Token::Period) {
+        full = format!("{full}.{}", name(parser)?);
+    }
+    Ok(full)
+}
+
+fn setting_value(parser: &mut Parser) -> Result<String> {
+    let sign = if parser.consume_token(&Token::Minus) { "-" } else { "" };
+    match parser.next_token().token {
+        Token::Number(number, _) => Ok(format!("{sign}{number}")),
+        _ if !sign.is_empty() => Err(syntax("expected a number after -")),
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => Ok(text),
+        Token::Word(word) => Ok(word.value),
+        _ => Err(syntax("expected the value of a setting")),
+    }
+}
+
+fn password(parser: &mut Parser) -> Result<Option<String>> {
+    match parser.next_token().token {
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => Ok(Some(text)),
+        null if is_word(&null, "null") => Ok(None),
+        _ => Err(syntax("expected a quoted text or NULL after PASSWORD")),
+    }
+}
+
+fn name(parser: &mut Parser) -> Result<String> {
+    next_name(parser).ok_or_else(|| syntax("expected the name of a role"))
+}
+
+fn end(parser: &Parser) -> Result<()> {
+    match is_at_end(parser) {
+        true => Ok(()),
+        false => Err(syntax("expected the end of the statement after the role names")),
+    }
 }
 
 fn syntax(message: &str) -> DataFusionError {

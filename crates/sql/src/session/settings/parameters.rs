@@ -12,8 +12,7 @@ use datafusion::common::utils::quote_identifier;
 use datafusion::sql::sqlparser::ast::{
     TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::client_settings::{
     ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
@@ -25,7 +24,7 @@ use crate::session::statement::ignored_ddl::IgnoredDdl;
 use crate::session::statement::query_result::QueryResult;
 use atoll_sql_common::error::{SqlError, SqlState};
 use atoll_sql_common::settings::AtollOptions;
-use atoll_sql_parse::syntax::begins_with;
+use atoll_sql_parse::syntax::{begins_with, parser_of};
 use atoll_sql_semantics::timezone;
 
 /// The first words of such statements.
@@ -57,16 +56,11 @@ pub(in crate::session) enum ParameterStatement {
 impl ParameterStatement {
     /// Parses the text; `None` if it is another statement.
     pub(in crate::session) fn parse(sql: &str) -> Option<Self> {
-        if !begins_with(sql, &FIRST_WORDS) {
-            return None;
-        }
-        let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize().ok()?;
-        let is_blank = |token: &Token| matches!(token, Token::Whitespace(_) | Token::SemiColon);
-        let tokens: Vec<Token> = tokens.into_iter().filter(|token| !is_blank(token)).collect();
+        let tokens = parser_of(sql, &FIRST_WORDS)?.into_tokens();
         let is_path =
-            tokens.iter().take(3).any(|token| plain(token).eq_ignore_ascii_case(SEARCH_PATH));
-        let word: fn(&Token) -> String = if is_path { name_in_path } else { plain };
-        let words: Vec<String> = tokens.iter().map(word).collect();
+            tokens.iter().take(3).any(|it| plain(&it.token).eq_ignore_ascii_case(SEARCH_PATH));
+        let word = if is_path { name_in_path } else { plain };
+        let words: Vec<String> = tokens.iter().map(|it| word(&it.token)).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
         let lower: Vec<&str> = lower.iter().map(String::as_str).collect();

@@ -2,13 +2,14 @@
 //! EXISTS plpgsql`. Dumps and migrations begin with them.
 
 use datafusion::common::Result;
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::session::Session;
 use crate::session::statement::command_tag::{missing, there, with_notices};
 use atoll_sql_common::error::SqlState;
-use atoll_sql_parse::syntax::begins_with;
+use atoll_sql_parse::syntax::{is_word, next_name, parser_of, within_parentheses};
 
 /// Kinds of objects that never exist, by the words of their DROP.
 const KINDS: [&str; 16] = [
@@ -48,74 +49,58 @@ pub(in crate::session) struct IgnoredDdl {
 impl IgnoredDdl {
     /// Parses the text; `None` if it is another statement.
     pub(in crate::session) fn parse(sql: &str) -> Option<Self> {
-        if !begins_with(sql, &["drop", "create"]) {
+        let mut parser = parser_of(sql, &["drop", "create"])?;
+        let creates =
+            [Keyword::CREATE, Keyword::EXTENSION, Keyword::IF, Keyword::NOT, Keyword::EXISTS];
+        if parser.parse_keywords(&creates) {
+            next_name(&mut parser).filter(|name| name.eq_ignore_ascii_case(BUILT_IN))?;
+            let names = vec![(BUILT_IN.to_owned(), there("extension", BUILT_IN))];
+            return Some(Self { tag: "CREATE EXTENSION".to_owned(), kind: "extension", names });
+        }
+        if !parser.parse_keyword(Keyword::DROP) {
             return None;
         }
-        let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize().ok()?;
-        let is_blank = |token: &Token| matches!(token, Token::Whitespace(_) | Token::SemiColon);
-        let tokens: Vec<Token> = tokens.into_iter().filter(|token| !is_blank(token)).collect();
-        let words: Vec<String> = tokens.iter().map(|it| it.to_string().to_lowercase()).collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match words.as_slice() {
-            ["create", "extension", "if", "not", "exists", "plpgsql" | "\"plpgsql\"", ..] => {
-                let notice = there("extension", BUILT_IN);
-                let names = vec![(BUILT_IN.to_owned(), notice)];
-                Some(Self { tag: "CREATE EXTENSION".to_owned(), kind: "extension", names })
-            }
-            ["drop", rest @ ..] => {
-                let kind = KINDS.into_iter().find(|kind| {
-                    let of: Vec<&str> = kind.split(' ').collect();
-                    rest.starts_with(&of)
-                })?;
-                let start = 1 + kind.split(' ').count();
-                if words.get(start..start + 2)? != ["if", "exists"] {
-                    return None;
-                }
-                let tag = format!("DROP {}", kind.to_uppercase());
-                Some(Self { tag, kind, names: names(kind, tokens.get(start + 2..)?) })
-            }
-            _ => None,
+        let kind = KINDS.into_iter().find(|kind| {
+            let mut words = kind.split(' ').enumerate();
+            words.all(|(at, word)| is_word(&parser.peek_nth_token_ref(at).token, word))
+        })?;
+        kind.split(' ').for_each(|_| parser.advance_token());
+        if !parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]) {
+            return None;
         }
+        let tag = format!("DROP {}", kind.to_uppercase());
+        Some(Self { tag, kind, names: names(&mut parser, kind, sql) })
     }
 }
 
 /// The names of a list, with the notices that they do not exist.
-fn names(kind: &str, tokens: &[Token]) -> Vec<(String, String)> {
-    let mut depth = 0_usize;
-    let items = tokens.split(|token| {
-        match token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            _ => {}
+fn names(parser: &mut Parser, kind: &str, sql: &str) -> Vec<(String, String)> {
+    let mut names = Vec::new();
+    loop {
+        if let Ok(name) = parser.parse_object_name(false)
+            && let Some(last) = name.0.last().and_then(|last| last.as_ident())
+        {
+            let on = parser.parse_keyword(Keyword::ON);
+            let notice = match on.then(|| parser.parse_object_name(false)) {
+                Some(Ok(table)) => {
+                    let (name, table) = (&last.value, table.to_string());
+                    let table = table.trim_matches('"');
+                    format!("{kind} \"{name}\" for relation \"{table}\" does not exist, skipping")
+                }
+                _ => missing(if kind == "domain" { "type" } else { kind }, &last.value),
+            };
+            names.push((name.to_string(), notice));
         }
-        depth == 0 && *token == Token::Comma
-    });
-    let item = |tokens: &[Token]| {
-        let (name, rest) = leading_name(tokens)?;
-        let text: String = name.iter().map(ToString::to_string).collect();
-        let Some(Token::Word(last)) = name.last() else { return None };
-        let notice = match rest {
-            [Token::Word(on), table @ ..] if on.value.eq_ignore_ascii_case("on") => {
-                let table: String =
-                    leading_name(table)?.0.iter().map(ToString::to_string).collect();
-                let (name, table) = (&last.value, table.trim_matches('"'));
-                format!("{kind} \"{name}\" for relation \"{table}\" does not exist, skipping")
+        // Arguments, and words such as CASCADE.
+        while !matches!(parser.peek_token_ref().token, Token::Comma | Token::EOF) {
+            if within_parentheses(parser, sql).is_none() {
+                parser.advance_token();
             }
-            _ => missing(if kind == "domain" { "type" } else { kind }, &last.value),
-        };
-        Some((text, notice))
-    };
-    items.filter_map(item).collect()
-}
-
-/// Words with dots between them, and the rest.
-fn leading_name(tokens: &[Token]) -> Option<(&[Token], &[Token])> {
-    let is_part = |(at, token): (usize, &Token)| match at % 2 {
-        0 => matches!(token, Token::Word(_)),
-        _ => *token == Token::Period,
-    };
-    let end = tokens.iter().enumerate().position(|it| !is_part(it)).unwrap_or(tokens.len());
-    (end > 0).then(|| tokens.split_at(end))
+        }
+        if !parser.consume_token(&Token::Comma) {
+            return names;
+        }
+    }
 }
 
 impl Session {

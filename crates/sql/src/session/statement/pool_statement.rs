@@ -11,12 +11,10 @@ use datafusion::common::{
     DataFusionError, Result, exec_datafusion_err, exec_err, plan_datafusion_err,
 };
 use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::database::{Pools, Workers};
 use atoll_sql_common::settings::{HOME, parse_home};
-use atoll_sql_parse::syntax::begins_with;
+use atoll_sql_parse::syntax::{is_at_end, next_name, next_word, parser_of};
 
 /// The setting of the pool whose workers run a session's statements.
 const POOL: &str = "atoll.pool";
@@ -41,38 +39,21 @@ impl PoolStatement {
     /// # Errors
     /// If CREATE POOL or DROP POOL is followed by something unexpected.
     pub(in crate::session) fn parse(sql: &str) -> Result<Option<Self>> {
-        if !begins_with(sql, &["create", "drop"]) {
+        let Some(mut parser) = parser_of(sql, &["create", "drop"]) else { return Ok(None) };
+        let drops = next_word(&mut parser) == "drop";
+        if next_word(&mut parser) != "pool" {
             return Ok(None);
         }
-        let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else {
-            return Ok(None);
-        };
-        let mut tokens = tokens
-            .into_iter()
-            .filter(|token| !matches!(token, Token::Whitespace(_) | Token::SemiColon))
-            .skip(1);
-        let is_pool =
-            |token| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case("pool"));
-        if !tokens.next().is_some_and(is_pool) {
-            return Ok(None);
-        }
-        let name = match tokens.next() {
-            Some(Token::Word(word)) if word.quote_style.is_some() => word.value,
-            Some(Token::Word(word)) => word.value.to_lowercase(),
-            _ => return Err(expected()),
-        };
-        if begins_with(sql, &["drop"]) {
-            return match tokens.next() {
-                None => Ok(Some(Self::Drop { name })),
-                Some(_) => Err(expected()),
+        let name = next_name(&mut parser).ok_or_else(expected)?;
+        if drops {
+            return match is_at_end(&parser) {
+                true => Ok(Some(Self::Drop { name })),
+                false => Err(expected()),
             };
         }
-        let mut word = || match tokens.next() {
-            Some(Token::Word(word)) => word.value.to_ascii_lowercase(),
-            _ => String::new(),
-        };
-        let (on, what) = (word(), word());
-        let rest: String = tokens.map(|token| token.to_string()).collect();
+        let (on, what, read) = (next_word(&mut parser), next_word(&mut parser), parser.index());
+        let rest = parser.into_tokens().into_iter().skip(read);
+        let rest: String = rest.map(|token| token.token.to_string()).collect();
         let place = match (on.as_str(), what.as_str()) {
             ("on", "node") => PoolPlace::Node(NodeId(rest.parse().map_err(|_| expected())?)),
             ("on", "cores") => PoolPlace::Cores(numbers(&rest).ok_or_else(expected)?),

@@ -23,8 +23,8 @@ use atoll_store::database::{
 use atoll_store::table::{Identity, IdentityKind, TableDefinition, TableVersion};
 use datafusion::common::config::{CatalogOptions, SqlParserOptions};
 use datafusion::common::{Result, exec_datafusion_err, exec_err, plan_err};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::catalog::{ObjectComments, user_types};
 use crate::role::is_hidden;
@@ -46,7 +46,7 @@ use atoll_sql_common::names::SCHEMA;
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 use atoll_sql_files::check_files;
 use atoll_sql_files::has_interval;
-use atoll_sql_parse::syntax::begins_with;
+use atoll_sql_parse::syntax::{is_at_end, next_word, parser_of};
 
 /// The file that recreates a database.
 const LOAD: &str = "load.sql";
@@ -78,36 +78,31 @@ impl UtilityStatement {
         if let Some(set) = SetConstraints::parse(sql)? {
             return Ok(Some(Self::SetConstraints(set)));
         }
-        if !begins_with(sql, &["checkpoint", "backup", "export", "import"]) {
-            return Ok(None);
-        }
-        let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else {
+        let Some(mut parser) = parser_of(sql, &["checkpoint", "backup", "export", "import"]) else {
             return Ok(None);
         };
-        let mut words = Vec::new();
-        let mut directory = None;
-        for token in tokens {
-            match token {
-                Token::Word(word) => words.push(word.value.to_ascii_lowercase()),
-                Token::SingleQuotedString(text) if directory.is_none() => directory = Some(text),
-                Token::Whitespace(_) | Token::SemiColon => {}
-                _ => return Ok(None),
-            }
+        let verb = next_word(&mut parser);
+        if verb == "checkpoint" {
+            return Ok(is_at_end(&parser).then_some(Self::Checkpoint));
         }
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match (&words[..], directory) {
-            (["checkpoint"], None) => Ok(Some(Self::Checkpoint)),
-            (["backup", "database", "to"], Some(directory)) => {
+        let is_of_database = parser.parse_keyword(Keyword::DATABASE);
+        let preposition = parser.parse_one_of_keywords(&[Keyword::TO, Keyword::FROM]);
+        let directory = match parser.next_token().token {
+            Token::SingleQuotedString(text) if is_of_database && is_at_end(&parser) => Some(text),
+            _ => None,
+        };
+        match (verb.as_str(), preposition, directory) {
+            ("backup", Some(Keyword::TO), Some(directory)) => {
                 Ok(Some(Self::Backup(directory.into())))
             }
-            (["backup", ..], _) => plan_err!("expected BACKUP DATABASE TO 'directory'"),
-            (["export", "database"] | ["export", "database", "to"], Some(directory)) => {
+            ("export", None | Some(Keyword::TO), Some(directory)) => {
                 Ok(Some(Self::Export(directory.into())))
             }
-            (["import", "database"] | ["import", "database", "from"], Some(directory)) => {
+            ("import", None | Some(Keyword::FROM), Some(directory)) => {
                 Ok(Some(Self::Import(directory.into())))
             }
-            (["export" | "import", "database", ..], _) => plan_err!(
+            ("backup", ..) => plan_err!("expected BACKUP DATABASE TO 'directory'"),
+            _ if is_of_database => plan_err!(
                 "expected EXPORT DATABASE TO 'directory' or IMPORT DATABASE FROM 'directory'"
             ),
             _ => Ok(None),

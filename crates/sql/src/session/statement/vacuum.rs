@@ -2,13 +2,12 @@
 //! exact for the rows that a query reads, and indexes do not bloat.
 
 use datafusion::common::{Result, TableReference, plan_err};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::session::Session;
 use atoll_sql_common::error::stated_err;
 use atoll_sql_common::names::plain;
-use atoll_sql_parse::syntax::begins_with;
+use atoll_sql_parse::syntax::{is_at_end, is_word, next_word, parser_of, within_parentheses};
 
 /// Words that may come before table names.
 const OPTIONS: [&str; 8] =
@@ -28,53 +27,37 @@ pub(in crate::session) struct VacuumStatement {
 impl VacuumStatement {
     /// Parses the text; `None` if it is another statement.
     pub(in crate::session) fn parse(sql: &str) -> Result<Option<Self>> {
-        if !begins_with(sql, &["vacuum", "analyze", "analyse", "reindex"]) {
+        let Some(mut parser) = parser_of(sql, &["vacuum", "analyze", "analyse", "reindex"]) else {
             return Ok(None);
+        };
+        let tag = match next_word(&mut parser).as_str() {
+            "vacuum" => "VACUUM",
+            "reindex" => "REINDEX",
+            _ => "ANALYZE",
+        };
+        let mut names_others = false;
+        loop {
+            let next = &parser.peek_token_ref().token;
+            let is_other = tag == "REINDEX" && OTHERS.iter().any(|word| is_word(next, word));
+            if is_other || OPTIONS.iter().any(|word| is_word(next, word)) {
+                names_others |= is_other;
+                parser.advance_token();
+            } else if within_parentheses(&mut parser, sql).is_none() {
+                break;
+            }
         }
-        let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else {
-            return Ok(None);
-        };
-        let is_blank = |token: &Token| matches!(token, Token::Whitespace(_) | Token::SemiColon);
-        let mut tokens = tokens.into_iter().filter(|token| !is_blank(token)).peekable();
-        let first = tokens.next().map(|token| token.to_string().to_lowercase());
-        let tag = match first.as_deref() {
-            Some("vacuum") => "VACUUM",
-            Some("analyze" | "analyse") => "ANALYZE",
-            Some("reindex") => "REINDEX",
-            _ => return Ok(None),
-        };
-        let (mut tables, mut depth) = (Vec::new(), 0_usize);
-        let (mut is_next, mut is_qualified, mut names_others) = (true, false, false);
-        for token in tokens {
-            match token {
-                Token::LParen => depth += 1,
-                Token::RParen => depth = depth.saturating_sub(1),
-                // Options, and columns of a table.
-                _ if depth > 0 => {}
-                Token::Comma => is_next = true,
-                Token::Period => is_qualified = true,
-                Token::Word(word)
-                    if tables.is_empty()
-                        && word.quote_style.is_none()
-                        && OPTIONS.contains(&word.value.to_lowercase().as_str()) => {}
-                Token::Word(word)
-                    if tag == "REINDEX"
-                        && tables.is_empty()
-                        && OTHERS.contains(&word.value.to_lowercase().as_str()) =>
-                {
-                    names_others = true;
-                }
-                Token::Word(word) => match tables.last_mut() {
-                    Some(table) if std::mem::take(&mut is_qualified) => {
-                        *table = format!("{table}.{word}");
-                    }
-                    _ if is_next => {
-                        tables.push(word.to_string());
-                        is_next = false;
-                    }
-                    _ => return plan_err!("expected a comma before {word} in {tag}"),
-                },
-                other => return plan_err!("expected the name of a table in {tag}, found {other}"),
+        let mut tables = Vec::new();
+        while !is_at_end(&parser) {
+            let Token::Word(_) = parser.peek_token_ref().token else {
+                let found = parser.peek_token_ref();
+                return plan_err!("expected the name of a table in {tag}, found {found}");
+            };
+            tables.push(parser.parse_object_name(false)?.to_string());
+            // The columns.
+            let _ = within_parentheses(&mut parser, sql);
+            if !parser.consume_token(&Token::Comma) && !is_at_end(&parser) {
+                let found = parser.peek_token_ref();
+                return plan_err!("expected a comma before {found} in {tag}");
             }
         }
         if names_others {

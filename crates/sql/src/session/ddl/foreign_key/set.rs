@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use atoll_store::TableId;
 use atoll_store::database::DatabaseVersion;
-use datafusion::common::Result;
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::session::Session;
-use atoll_sql_common::error::{stated_err, transaction_error};
-use atoll_sql_parse::syntax::begins_with;
+use atoll_sql_common::error::{SqlState, stated_err, transaction_error};
+use atoll_sql_parse::syntax::{comma_separated, is_at_end, next_name, next_word, parser_of};
 
 /// When foreign keys are checked until the transaction ends.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,59 +24,38 @@ pub(in crate::session) struct SetConstraints {
 impl SetConstraints {
     /// Parses the text; `None` if it is another statement.
     pub(in crate::session) fn parse(sql: &str) -> Result<Option<Self>> {
-        if !begins_with(sql, &["set"]) {
+        let Some(mut parser) = parser_of(sql, &["set"]) else { return Ok(None) };
+        parser.advance_token();
+        if next_word(&mut parser) != "constraints" {
             return Ok(None);
         }
-        let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else {
-            return Ok(None);
+        let named = match parser.parse_keyword(Keyword::ALL) {
+            true => None,
+            false => Some(comma_separated(&mut parser, constraint_name)?),
         };
-        let is_blank = |token: &Token| matches!(token, Token::Whitespace(_) | Token::SemiColon);
-        let tokens: Vec<Token> = tokens.into_iter().filter(|token| !is_blank(token)).collect();
-        let [_, second, names @ .., last] = tokens.as_slice() else { return Ok(None) };
-        if !is(second, "constraints") {
-            return Ok(None);
-        }
-        let is_deferred = is(last, "deferred");
-        if !is_deferred && !is(last, "immediate") {
-            return expected();
-        }
-        let named = match names {
-            [all] if is(all, "all") => None,
-            names => Some(constraint_names(names)?),
+        let is_deferred = match next_word(&mut parser).as_str() {
+            "deferred" => true,
+            "immediate" => false,
+            _ => return Err(expected()),
         };
-        Ok(Some(Self { named, is_deferred }))
+        match is_at_end(&parser) {
+            true => Ok(Some(Self { named, is_deferred })),
+            false => Err(expected()),
+        }
     }
 }
 
-fn expected<T>() -> Result<T> {
-    stated_err!(SYNTAX_ERROR, "expected SET CONSTRAINTS ALL or names, then DEFERRED or IMMEDIATE")
+fn expected() -> DataFusionError {
+    SqlState::SYNTAX_ERROR
+        .error("expected SET CONSTRAINTS ALL or names, then DEFERRED or IMMEDIATE")
 }
 
-/// Whether a token is this unquoted word.
-fn is(token: &Token, word: &str) -> bool {
-    matches!(token, Token::Word(Word { value, quote_style: None, .. }) if value.eq_ignore_ascii_case(word))
-}
-
-fn constraint_names(tokens: &[Token]) -> Result<Vec<(Option<String>, String)>> {
-    let mut names = Vec::new();
-    for parts in tokens.split(|token| *token == Token::Comma) {
-        let name = |token: &Token| match token {
-            Token::Word(Word { value, quote_style: None, .. }) => Some(value.to_lowercase()),
-            Token::Word(Word { value, .. }) => Some(value.clone()),
-            _ => None,
-        };
-        let (schema, last) = match parts {
-            [last] => (None, name(last)),
-            [schema, Token::Period, last] => (Some(name(schema)), name(last)),
-            _ => return expected(),
-        };
-        match (schema, last) {
-            (None, Some(last)) => names.push((None, last)),
-            (Some(Some(schema)), Some(last)) => names.push((Some(schema), last)),
-            _ => return expected(),
-        }
+fn constraint_name(parser: &mut Parser) -> Result<(Option<String>, String)> {
+    let name = next_name(parser).ok_or_else(expected)?;
+    match parser.consume_token(&Token::Period) {
+        true => Ok((Some(name), next_name(parser).ok_or_else(expected)?)),
+        false => Ok((None, name)),
     }
-    Ok(names)
 }
 
 impl Session {
