@@ -1,8 +1,9 @@
 //! Parses statements about cursors.
 
-use atoll_sql::begins_with;
-use atoll_sql::datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use atoll_sql::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use atoll_sql::datafusion::sql::sqlparser::keywords::Keyword;
+use atoll_sql::datafusion::sql::sqlparser::parser::Parser;
+use atoll_sql::datafusion::sql::sqlparser::tokenizer::Token;
+use atoll_sql::{begins_with, is_at_end, is_word, next_name, next_word, offset, parser_of};
 
 use crate::wire::ErrorFields;
 
@@ -20,145 +21,103 @@ pub(super) enum CursorStatement {
 impl CursorStatement {
     /// Parses a text; None for any other statement.
     pub(super) fn parse(sql: &str) -> Result<Option<Self>, ErrorFields> {
-        if !begins_with(sql, &["declare", "fetch", "move", "close"]) {
+        let Some(mut parser) = parser_of(sql, &["declare", "fetch", "move", "close"]) else {
             return Ok(None);
+        };
+        match next_word(&mut parser).as_str() {
+            "declare" => declare(&mut parser, sql),
+            "fetch" => fetch(&mut parser, false),
+            "move" => fetch(&mut parser, true),
+            _ => close(&mut parser),
         }
-        let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location() else {
-            return Ok(None);
-        };
-        let is_blank =
-            |it: &TokenWithSpan| matches!(it.token, Token::Whitespace(_) | Token::SemiColon);
-        let tokens = tokens.into_iter().filter(|token| !is_blank(token)).collect();
-        let mut words = CursorWords { tokens, at: 0 };
-        let statement = match words.word().as_str() {
-            "declare" => words.declare(sql)?,
-            "fetch" => words.fetch(false)?,
-            "move" => words.fetch(true)?,
-            _ => words.close()?,
-        };
-        Ok(Some(statement))
+        .map(Some)
     }
 }
 
-/// A statement's tokens, and how many of them have been read.
-struct CursorWords {
-    tokens: Vec<TokenWithSpan>,
-    at: usize,
+/// `name [INSENSITIVE] [NO SCROLL] CURSOR [WITH HOLD | WITHOUT HOLD] FOR query`
+fn declare(parser: &mut Parser, sql: &str) -> Result<CursorStatement, ErrorFields> {
+    let name = name(parser)?;
+    loop {
+        match next_word(parser).as_str() {
+            "insensitive" | "asensitive" => {}
+            "no" if parser.parse_keyword(Keyword::SCROLL) => {}
+            "cursor" => break,
+            "scroll" => return Err(unsupported("SCROLL", "omit it")),
+            "binary" => return Err(unsupported("BINARY", "omit it")),
+            _ => return Err(unexpected(parser, "CURSOR")),
+        }
+    }
+    let holds = match next_word(parser).as_str() {
+        "for" => false,
+        "without" if parser.parse_keywords(&[Keyword::HOLD, Keyword::FOR]) => false,
+        "with" if parser.parse_keywords(&[Keyword::HOLD, Keyword::FOR]) => true,
+        _ => return Err(unexpected(parser, "FOR")),
+    };
+    parser.advance_token();
+    let first = offset(sql, parser.get_current_token().span.start);
+    let changes_rows =
+        |at: usize| begins_with(&sql[at..], &["insert", "update", "delete", "merge"]);
+    match first.filter(|at| !changes_rows(*at)) {
+        Some(query) => Ok(CursorStatement::Declare { name, query, holds }),
+        None => Err(unexpected(parser, "a query")),
+    }
 }
 
-impl CursorWords {
-    /// `name [INSENSITIVE] [NO SCROLL] CURSOR [WITH HOLD | WITHOUT HOLD] FOR query`
-    fn declare(&mut self, sql: &str) -> Result<CursorStatement, ErrorFields> {
-        let name = self.name()?;
-        loop {
-            match self.word().as_str() {
-                "insensitive" | "asensitive" => {}
-                "no" if self.take("scroll") => {}
-                "cursor" => break,
-                "scroll" => return Err(unsupported("SCROLL", "omit it")),
-                "binary" => return Err(unsupported("BINARY", "omit it")),
-                _ => return Err(self.unexpected("CURSOR")),
-            }
+/// `[NEXT | n | ALL | FORWARD [n | ALL]] [FROM | IN] name`
+fn fetch(parser: &mut Parser, moves: bool) -> Result<CursorStatement, ErrorFields> {
+    let is_named = parser.parse_keyword(Keyword::NEXT);
+    let forward = parser.parse_keyword(Keyword::FORWARD);
+    let count = match &parser.peek_token_ref().token {
+        _ if is_named => Some(1),
+        Token::Number(number, _) => {
+            let count = number.parse();
+            parser.advance_token();
+            Some(count.map_err(|_| unexpected(parser, "a count of rows"))?)
         }
-        let holds = match self.word().as_str() {
-            "for" => false,
-            "without" if self.take("hold") && self.take("for") => false,
-            "with" if self.take("hold") && self.take("for") => true,
-            _ => return Err(self.unexpected("FOR")),
-        };
-        let Some(first) = self.tokens.get(self.at) else { return Err(self.unexpected("a query")) };
-        let query = byte_of(sql, first.span.start);
-        if begins_with(&sql[query..], &["insert", "update", "delete", "merge"]) {
-            return Err(self.unexpected("a query"));
+        Token::Minus => return Err(backward()),
+        word if !forward && BACKWARD.iter().any(|it| is_word(word, it)) => return Err(backward()),
+        word if is_word(word, "all") => {
+            parser.advance_token();
+            None
         }
-        Ok(CursorStatement::Declare { name, query, holds })
-    }
+        _ => Some(1),
+    };
+    let _ = parser.parse_one_of_keywords(&[Keyword::FROM, Keyword::IN]);
+    let name = name(parser)?;
+    end(parser)?;
+    Ok(CursorStatement::Fetch { name, count, moves })
+}
 
-    /// `[NEXT | n | ALL | FORWARD [n | ALL]] [FROM | IN] name`
-    fn fetch(&mut self, moves: bool) -> Result<CursorStatement, ErrorFields> {
-        let is_named = self.take("next");
-        let forward = self.take("forward");
-        let count = match self.tokens.get(self.at).map(|it| &it.token) {
-            _ if is_named => Some(1),
-            Some(Token::Number(number, _)) => {
-                let count = number.parse().map_err(|_| self.unexpected("a count of rows"))?;
-                self.at += 1;
-                Some(count)
-            }
-            Some(Token::Word(word)) if is(word, "all") => {
-                self.at += 1;
-                None
-            }
-            Some(Token::Minus) => return Err(backward()),
-            Some(Token::Word(word)) if !forward && BACKWARD.iter().any(|it| is(word, it)) => {
-                return Err(backward());
-            }
-            _ => Some(1),
-        };
-        let _ = self.take("from") || self.take("in");
-        let name = self.name()?;
-        self.end()?;
-        Ok(CursorStatement::Fetch { name, count, moves })
-    }
+/// `name | ALL`
+fn close(parser: &mut Parser) -> Result<CursorStatement, ErrorFields> {
+    let name = if parser.parse_keyword(Keyword::ALL) { None } else { Some(name(parser)?) };
+    end(parser)?;
+    Ok(CursorStatement::Close { name })
+}
 
-    /// `name | ALL`
-    fn close(&mut self) -> Result<CursorStatement, ErrorFields> {
-        let name = if self.take("all") { None } else { Some(self.name()?) };
-        self.end()?;
-        Ok(CursorStatement::Close { name })
-    }
+fn name(parser: &mut Parser) -> Result<String, ErrorFields> {
+    next_name(parser).ok_or_else(|| unexpected(parser, "the name of a cursor"))
+}
 
-    /// Reads the next token, and returns it in lower case if it is a word, or else an empty text.
-    fn word(&mut self) -> String {
-        self.at += 1;
-        match self.tokens.get(self.at - 1).map(|it| &it.token) {
-            Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_lowercase(),
-            _ => String::new(),
-        }
+fn end(parser: &mut Parser) -> Result<(), ErrorFields> {
+    if is_at_end(parser) {
+        return Ok(());
     }
+    parser.advance_token();
+    Err(unexpected(parser, "the end of the statement"))
+}
 
-    fn take(&mut self, wanted: &str) -> bool {
-        let token = self.tokens.get(self.at).map(|it| &it.token);
-        let is_it = matches!(token, Some(Token::Word(word)) if is(word, wanted));
-        self.at += usize::from(is_it);
-        is_it
-    }
-
-    fn name(&mut self) -> Result<String, ErrorFields> {
-        let name = match self.tokens.get(self.at).map(|it| &it.token) {
-            Some(Token::Word(word)) if word.quote_style.is_some() => word.value.clone(),
-            Some(Token::Word(word)) => word.value.to_lowercase(),
-            _ => {
-                self.at += 1;
-                return Err(self.unexpected("the name of a cursor"));
-            }
-        };
-        self.at += 1;
-        Ok(name)
-    }
-
-    fn end(&mut self) -> Result<(), ErrorFields> {
-        self.at += 1;
-        match self.tokens.get(self.at - 1) {
-            None => Ok(()),
-            Some(_) => Err(self.unexpected("the end of the statement")),
-        }
-    }
-
-    /// The error for the token that was read last.
-    fn unexpected(&self, wanted: &str) -> ErrorFields {
-        let found = self.tokens.get(self.at - 1).map(|it| it.token.to_string());
-        let found = found.unwrap_or_else(|| "the end".to_owned());
-        ErrorFields::error("42601", format!("expected {wanted}, found {found}"))
-    }
+/// The error for the token that was read last.
+fn unexpected(parser: &Parser, wanted: &str) -> ErrorFields {
+    let found = match &parser.get_current_token().token {
+        Token::EOF => "the end".to_owned(),
+        other => other.to_string(),
+    };
+    ErrorFields::error("42601", format!("expected {wanted}, found {found}"))
 }
 
 /// Directions of FETCH other than forward.
 const BACKWARD: [&str; 6] = ["backward", "prior", "first", "last", "absolute", "relative"];
-
-fn is(word: &atoll_sql::datafusion::sql::sqlparser::tokenizer::Word, name: &str) -> bool {
-    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name)
-}
 
 fn unsupported(option: &str, instead: &str) -> ErrorFields {
     ErrorFields::error("0A000", format!("{option} cursors are not supported")).hint(instead)
@@ -167,15 +126,6 @@ fn unsupported(option: &str, instead: &str) -> ErrorFields {
 fn backward() -> ErrorFields {
     let error = ErrorFields::error("55000", "cursor can only scan forward");
     error.hint("use FETCH NEXT, FETCH n, FETCH ALL or FETCH FORWARD")
-}
-
-/// The byte offset of a line and column, which count characters from 1.
-fn byte_of(sql: &str, place: Location) -> usize {
-    let line = usize::try_from(place.line).unwrap_or(1).saturating_sub(1);
-    let before: usize = sql.split_inclusive('\n').take(line).map(str::len).sum();
-    let column = usize::try_from(place.column).unwrap_or(1).saturating_sub(1);
-    let within = sql[before..].char_indices().nth(column).map(|(at, _)| at);
-    before + within.unwrap_or(sql.len() - before)
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@
 //! COPY t FROM STDIN CSV HEADER DELIMITER ';'              as PostgreSQL wrote it until 8.4
 //! ```
 
-use atoll_sql::begins_with;
-use atoll_sql::datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use atoll_sql::datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use atoll_sql::datafusion::sql::sqlparser::keywords::Keyword;
+use atoll_sql::datafusion::sql::sqlparser::parser::Parser;
+use atoll_sql::datafusion::sql::sqlparser::tokenizer::Token;
+use atoll_sql::{is_at_end, next_word, parser_of, within_parentheses};
 
 use super::{CopyForm, CopyFormat, CopyHeader};
 use crate::wire::ErrorFields;
@@ -31,45 +32,31 @@ pub(crate) enum CopyDirection {
 impl CopyStatement {
     /// Parses a text; None for any other statement and for COPY with files.
     pub(crate) fn parse(sql: &str) -> Result<Option<Self>, ErrorFields> {
-        if !begins_with(sql, &["copy"]) {
-            return Ok(None);
-        }
-        let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else {
-            return Ok(None);
+        let Some(mut parser) = parser_of(sql, &["copy"]) else { return Ok(None) };
+        parser.advance_token();
+        let query = within_parentheses(&mut parser, sql);
+        let source = match query {
+            Some(query) => query.to_owned(),
+            None => match parser.parse_object_name(false) {
+                Ok(table) => table.to_string(),
+                Err(_) => return Ok(None),
+            },
         };
-        let tokens = tokens.into_iter().filter(|token| *token != Token::SemiColon);
-        CopyTokens { tokens: tokens.collect(), at: 0 }.statement()
-    }
-}
-
-/// A statement's tokens, and how many of them have been read.
-struct CopyTokens {
-    tokens: Vec<Token>,
-    at: usize,
-}
-
-impl CopyTokens {
-    fn statement(&mut self) -> Result<Option<CopyStatement>, ErrorFields> {
-        self.next();
-        let (source, is_query) = match self.peek() {
-            Some(Token::LParen) => (self.within_parentheses(), true),
-            _ => (self.name(), false),
-        };
-        let mut columns = Vec::new();
-        if !is_query && self.peek() == Some(&Token::LParen) {
-            let list = self.within_parentheses();
-            columns = list.split(',').map(|name| name.trim().to_owned()).collect();
-        }
-        let is_in = match self.word().as_str() {
+        let is_query = query.is_some();
+        let columns = within_parentheses(&mut parser, sql).filter(|_| !is_query);
+        let columns: Vec<String> = columns
+            .map(|list| list.split(',').map(|name| name.trim().to_owned()).collect())
+            .unwrap_or_default();
+        let is_in = match next_word(&mut parser).as_str() {
             "from" => true,
             "to" => false,
             _ => return Ok(None),
         };
         // Either word means the client, as in PostgreSQL.
-        if !matches!(self.word().as_str(), "stdin" | "stdout") {
+        if !matches!(next_word(&mut parser).as_str(), "stdin" | "stdout") {
             return Ok(None);
         }
-        let format = self.format()?;
+        let format = format(&mut parser)?;
         if !is_in && matches!(&format, CopyFormat::Text(form) if form.header == CopyHeader::Match) {
             return Err(syntax("cannot use \"match\" with HEADER in COPY TO"));
         }
@@ -88,134 +75,60 @@ impl CopyTokens {
         };
         Ok(Some(CopyStatement { direction, format }))
     }
+}
 
-    fn format(&mut self) -> Result<CopyFormat, ErrorFields> {
-        let mut options = Vec::new();
-        while self.peek().is_some() {
-            match self.peek() {
-                Some(Token::LParen | Token::RParen | Token::Comma) => drop(self.next()),
-                _ => options.push(self.option()?),
-            }
-        }
-        let has_format = |format: &str| options.iter().any(|it| it.0 == "format" && it.1 == format);
-        let mut form = if has_format("csv") { CopyForm::csv() } else { CopyForm::text() };
-        for (name, value) in &options {
-            set(&mut form, name, value)?;
-        }
-        if !has_format("binary") {
-            return Ok(CopyFormat::Text(form));
-        }
-        let of_lines = |name: &str| !matches!(name, "format" | "encoding" | "freeze");
-        match options.iter().find(|(name, _)| of_lines(name)) {
-            Some((name, _)) => {
-                let message =
-                    format!("COPY in binary format has no option {}", name.to_uppercase());
-                Err(syntax(&message))
-            }
-            None => Ok(CopyFormat::Binary),
+fn format(parser: &mut Parser) -> Result<CopyFormat, ErrorFields> {
+    let mut options = Vec::new();
+    while !is_at_end(parser) {
+        match parser.peek_token_ref().token {
+            Token::LParen | Token::RParen | Token::Comma => parser.advance_token(),
+            _ => options.push(option(parser)?),
         }
     }
-
-    /// Reads the next option's name and value; the value is empty if there is none.
-    fn option(&mut self) -> Result<(String, String), ErrorFields> {
-        let name = self.word();
-        match name.as_str() {
-            "with" => Ok(("freeze".to_owned(), String::new())),
-            "csv" | "binary" => Ok(("format".to_owned(), name)),
-            "force" => Ok((format!("force_{}", self.word()), self.star())),
-            "force_quote" => Ok((name, self.star())),
-            "" => Err(syntax("expected an option of COPY")),
-            _ => {
-                if matches!(name.as_str(), "delimiter" | "delimiters" | "null" | "quote" | "escape")
-                {
-                    self.take("as");
-                }
-                let value = match self.peek() {
-                    Some(Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_)) => {
-                        self.next().map(text).unwrap_or_default()
-                    }
-                    Some(Token::Word(word)) if is_value(&name, &word.value) => {
-                        self.next().map(text).unwrap_or_default().to_lowercase()
-                    }
-                    _ => String::new(),
-                };
-                Ok((name, value))
-            }
+    let has_format = |format: &str| options.iter().any(|it| it.0 == "format" && it.1 == format);
+    let mut form = if has_format("csv") { CopyForm::csv() } else { CopyForm::text() };
+    for (name, value) in &options {
+        set(&mut form, name, value)?;
+    }
+    if !has_format("binary") {
+        return Ok(CopyFormat::Text(form));
+    }
+    let of_lines = |name: &str| !matches!(name, "format" | "encoding" | "freeze");
+    match options.iter().find(|(name, _)| of_lines(name)) {
+        Some((name, _)) => {
+            let message = format!("COPY in binary format has no option {}", name.to_uppercase());
+            Err(syntax(&message))
         }
+        None => Ok(CopyFormat::Binary),
     }
+}
 
-    /// Reads a star; empty if there is none.
-    fn star(&mut self) -> String {
-        match self.peek() {
-            Some(Token::Mul) => self.next().map(text).unwrap_or_default(),
-            _ => String::new(),
+/// Reads the next option's name and value; the value is empty if there is none.
+fn option(parser: &mut Parser) -> Result<(String, String), ErrorFields> {
+    let name = next_word(parser);
+    match name.as_str() {
+        "with" => return Ok(("freeze".to_owned(), String::new())),
+        "csv" | "binary" => return Ok(("format".to_owned(), name)),
+        "force" => return Ok((format!("force_{}", next_word(parser)), star(parser))),
+        "force_quote" => return Ok((name, star(parser))),
+        "" => return Err(syntax("expected an option of COPY")),
+        "delimiter" | "delimiters" | "null" | "quote" | "escape" => {
+            let _ = parser.parse_keyword(Keyword::AS);
         }
+        _ => {}
     }
+    let value = match &parser.peek_token_ref().token {
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text.clone(),
+        Token::Word(word) if is_value(&name, &word.value) => word.value.to_lowercase(),
+        _ => return Ok((name, String::new())),
+    };
+    parser.advance_token();
+    Ok((name, value))
+}
 
-    fn skip_blanks(&mut self) {
-        while matches!(self.tokens.get(self.at), Some(Token::Whitespace(_))) {
-            self.at += 1;
-        }
-    }
-
-    fn peek(&mut self) -> Option<&Token> {
-        self.skip_blanks();
-        self.tokens.get(self.at)
-    }
-
-    fn next(&mut self) -> Option<&Token> {
-        self.skip_blanks();
-        self.at += 1;
-        self.tokens.get(self.at - 1)
-    }
-
-    /// Reads the next token, and returns it in lower case if it is a word, or else an empty text.
-    fn word(&mut self) -> String {
-        match self.next() {
-            Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_lowercase(),
-            _ => String::new(),
-        }
-    }
-
-    fn take(&mut self, wanted: &str) {
-        if matches!(self.peek(), Some(Token::Word(word)) if word.value.eq_ignore_ascii_case(wanted))
-        {
-            self.next();
-        }
-    }
-
-    /// A possibly qualified name, verbatim.
-    fn name(&mut self) -> String {
-        let mut name = String::new();
-        while let Some(token) = self.peek() {
-            match token {
-                Token::Word(_) if name.is_empty() || name.ends_with('.') => {}
-                Token::Period => {}
-                _ => break,
-            }
-            name += &self.next().map(ToString::to_string).unwrap_or_default();
-        }
-        name
-    }
-
-    /// The text within the next parentheses, verbatim.
-    fn within_parentheses(&mut self) -> String {
-        self.next();
-        let (mut inner, mut depth) = (String::new(), 1);
-        while let Some(token) = self.tokens.get(self.at) {
-            self.at += 1;
-            match token {
-                Token::LParen => depth += 1,
-                Token::RParen => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-            inner += &token.to_string();
-        }
-        inner
-    }
+/// Reads a star; empty if there is none.
+fn star(parser: &mut Parser) -> String {
+    if parser.consume_token(&Token::Mul) { "*".to_owned() } else { String::new() }
 }
 
 /// Whether a word is the option's value rather than the next option.
@@ -226,14 +139,6 @@ fn is_value(option: &str, word: &str) -> bool {
             ["on", "off", "true", "false", "match"].iter().any(|it| word.eq_ignore_ascii_case(it))
         }
         _ => false,
-    }
-}
-
-fn text(token: &Token) -> String {
-    match token {
-        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text.clone(),
-        Token::Word(word) => word.value.clone(),
-        other => other.to_string(),
     }
 }
 
