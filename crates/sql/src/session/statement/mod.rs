@@ -3,13 +3,13 @@
 pub(super) mod atoll_statement;
 pub(super) mod command_tag;
 pub(super) mod copy_in;
-pub(super) mod drive;
 pub(super) mod execute;
 pub(super) mod explain;
 pub(super) mod ignored_ddl;
 pub(super) mod parsed_statement;
 pub(super) mod pool_statement;
 pub(super) mod query_result;
+pub(super) mod running_query;
 pub(super) mod show;
 pub(super) mod split;
 pub(super) mod statement_form;

@@ -28,8 +28,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::session::Session;
 use crate::session::ddl::create::{new_identity, next_number};
-use crate::session::ddl::definition::{add_check, add_key, mark_types, set_default};
 use crate::session::ddl::sequence::whole;
+use crate::session::ddl::table_definition::{add_check, add_key, mark_types, set_default};
 use crate::session::ddl::view_dependents::DroppedColumns;
 use crate::session::dml::change::{parsed, quoted};
 use crate::session::plan::planner::StatementPlanner;

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::role::rights::Right;
-use crate::session::ddl::definition::{free_name, unused_name};
+use crate::session::ddl::table_definition::{free_name, unused_name};
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 use crate::table_text::is_generated;
