@@ -26,7 +26,7 @@ impl Tokens {
                 Some(true) => {
                     let zero = Token::Number("0".to_owned(), false);
                     let update = [keyword("UPDATE"), keyword("SET"), quoted(DO_NOTHING), Token::Eq];
-                    self.replace(at..at + 2, update.into_iter().chain([zero]).collect());
+                    self.replace(at..at + 2, update.into_iter().chain([zero]));
                 }
                 Some(false) => self.replace(at..at + 2, insert_of(DO_NOTHING)),
                 None => {}
