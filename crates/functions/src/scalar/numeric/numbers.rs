@@ -1,5 +1,7 @@
 //! Numbers.
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int8Type, Int32Type};
@@ -227,28 +229,10 @@ fn scale_gives(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataTyp
     }
 }
 
-/// The type of a constant without zeros at its end; the type of anything else.
-fn trimmed_type(given: &[DataType], values: &[Option<&ScalarValue>]) -> Result<DataType> {
+/// The type of the argument, if it is a decimal.
+fn own_decimal(given: &[DataType], values: &[Option<&ScalarValue>]) -> Result<DataType> {
     scale_gives(given, values)?;
-    let own = given.first().cloned().unwrap_or(DataType::Null);
-    let (DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale)) = own
-    else {
-        return Ok(own);
-    };
-    let Some(value) = values.first().copied().flatten().filter(|value| !value.is_null()) else {
-        return Ok(own);
-    };
-    let text = value.cast_to(&DataType::Utf8)?.to_string();
-    let behind = text.split_once('.').map_or("", |(_, behind)| behind);
-    let needed = i8::try_from(behind.trim_end_matches('0').len()).unwrap_or(scale);
-    if needed >= scale {
-        return Ok(own);
-    }
-    let precision = precision.saturating_sub((scale - needed).unsigned_abs()).max(1);
-    Ok(match own {
-        DataType::Decimal256(..) => DataType::Decimal256(precision, needed),
-        _ => DataType::Decimal128(precision, needed),
-    })
+    Ok(given.first().cloned().unwrap_or(DataType::Null))
 }
 
 fn whole_or_double(given: &[DataType], _: &[Option<&ScalarValue>]) -> Result<DataType> {
@@ -321,9 +305,9 @@ const ALL: &[Entry] = &[
     entry!("min_scale" [], "decimal", &[Arguments::Are(&[Takes::Any])], scale_gives,
         "The number of fraction digits that a decimal needs.",
         "min_scale(8.4100::DECIMAL(8,4)) = 2", |call| scale(call, false)),
-    entry!("trim_scale" [], "decimal", &[Arguments::Are(&[Takes::Any])], trimmed_type,
-        "A decimal without zeros at its end; the values of a column keep the digits of its type.",
-        "trim_scale(8.4100::DECIMAL(8,4)) = 8.41", |call| Ok(cast(&call.arrays[0], &call.result)?)),
+    entry!("trim_scale" [], "decimal", &[Arguments::Are(&[Takes::Any])], own_decimal,
+        "A decimal literal without zeros at its end; other values keep the digits of their type.",
+        "trim_scale(8.4100) = 8.41", |call| Ok(Arc::clone(&call.arrays[0]))),
     entry!("isnan" [], "number", DOUBLE, flag, "Whether a number is NaN.", "isnan('nan'::DOUBLE)", |call| {
         let values = call.double(0);
         call.flags(|row| Ok(Some(values.value(row).is_nan())))

@@ -1,4 +1,4 @@
-//! Casts to NUMERIC without a precision, which keep the digits of the value.
+//! Casts to NUMERIC without a precision, which keep the digits of the value, and literals without zeros at their end.
 //!
 //! ```text
 //! 1.25::NUMERIC                '1.25'::DECIMAL(21, 2)
@@ -6,6 +6,7 @@
 //! 0.1::NUMERIC(10, 5)          '0.1'::DECIMAL(10, 5): not a float on its way
 //! n::NUMERIC                   as_numeric(n), whose type is that of n as a decimal
 //! $1::NUMERIC                  $1::DECIMAL(38, 16)
+//! trim_scale(1.500)            1.5
 //! CREATE TABLE … AS SELECT 5::NUMERIC      5::DECIMAL(38, 10), as a column of NUMERIC has
 //! ```
 
@@ -13,8 +14,8 @@ use std::ops::ControlFlow;
 
 use atoll_functions::{UNTOLD_SCALE, WrittenNumber};
 use datafusion::sql::sqlparser::ast::{
-    CastKind, Cte, DataType, ExactNumberInfo, Expr, SelectItem, SetExpr, Statement, UnaryOperator,
-    Value,
+    CastKind, Cte, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, SelectItem, SetExpr, Statement, UnaryOperator, Value,
 };
 
 use crate::dialect::tree;
@@ -60,7 +61,43 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
                 }
             }
         }
+        Expr::Function(function) => {
+            if let Some(trimmed) = trimmed(function) {
+                *expr = trimmed;
+            }
+        }
         _ => {}
+    }
+}
+
+/// `trim_scale` of a literal, whose type depends on its digits; other values keep their type.
+fn trimmed(function: &Function) -> Option<Expr> {
+    if !function.name.to_string().eq_ignore_ascii_case("trim_scale") {
+        return None;
+    }
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value))] = list.args.as_slice() else {
+        return None;
+    };
+    let mut value = value.clone();
+    trim(&mut value).then(|| Expr::Nested(Box::new(value)))
+}
+
+/// Takes the zeros at the end of a decimal literal away; returns whether it is one.
+fn trim(value: &mut Expr) -> bool {
+    match value {
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
+            trim(inner)
+        }
+        Expr::Value(literal) => match &mut literal.value {
+            Value::Number(text, _) if text.contains('.') && !text.contains(['e', 'E']) => {
+                let digits = text.trim_end_matches('0').trim_end_matches('.');
+                *text = if digits.is_empty() { "0".to_owned() } else { digits.to_owned() };
+                true
+            }
+            _ => false,
+        },
+        _ => false,
     }
 }
 
