@@ -8,6 +8,7 @@ mod search_path;
 use std::sync::Arc;
 
 use atoll_store::database::RelationName;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, TableProvider};
 use datafusion::common::config::CatalogOptions;
 use datafusion::common::{ResolvedTableReference, Result, TableReference};
@@ -21,6 +22,20 @@ pub const CATALOG: &str = "atoll";
 
 /// The name of the temporary schema in the session's statements.
 pub const TEMPORARY: &str = "pg_temp";
+
+/// The mark of a column of row ids.
+const ROW_ID: &str = "atoll.row_id";
+
+/// The column of row ids that the query of a change reads beside the columns of its table.
+pub fn row_id_field(name: &str) -> Field {
+    let mark = [(ROW_ID.to_owned(), String::new())].into();
+    Field::new(name, DataType::UInt64, false).with_metadata(mark)
+}
+
+/// Whether a column has row ids, and is no column of its table.
+pub fn is_row_id(field: &Field) -> bool {
+    field.metadata().contains_key(ROW_ID)
+}
 
 /// The schema that PostgreSQL's clients read.
 pub const PG_CATALOG_SCHEMA: &str = "pg_catalog";

@@ -11,7 +11,7 @@ use atoll_store::RowId;
 use atoll_store::table::{Key, TableVersion};
 use datafusion::arrow::array::{AsArray, BooleanArray, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{SortOptions, filter_record_batch};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, ScalarValue, Statistics, internal_datafusion_err};
@@ -26,6 +26,7 @@ use futures::stream;
 use super::condition::ColumnCondition;
 use super::index_ranges::{candidates_max, indexed_rows};
 use atoll_sql_common::error::table_error;
+use atoll_sql_common::names::row_id_field;
 use atoll_sql_common::operator::leaf;
 
 /// Reads the rows that an index finds, and keeps those that pass the conjuncts.
@@ -184,7 +185,7 @@ impl LookupExec {
         ids: Option<&str>,
     ) -> Result<Self> {
         let columns = version.definition().columns.project(&projection)?;
-        let id = ids.map(|name| Arc::new(Field::new(name, DataType::UInt64, false)));
+        let id = ids.map(|name| Arc::new(row_id_field(name)));
         let fields = columns.fields().iter().cloned().chain(id);
         let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let properties = PlanProperties::new(

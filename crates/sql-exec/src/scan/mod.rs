@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use atoll_runtime::{Runtime, WorkerId};
 use datafusion::arrow::compute::SortOptions;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ColumnStatistics, Result, SplitPoint, Statistics};
@@ -60,6 +60,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 
 use crate::memory::Gauge;
 use assign::{Cuts, RowRange};
+use atoll_sql_common::names::row_id_field;
 use atoll_sql_common::operator::leaf;
 use atoll_store::table::{TableSnapshot, TableVersion};
 
@@ -129,7 +130,7 @@ impl ScanExec {
     /// The same with the ids of the rows as a last column of this name.
     pub fn with_ids(mut self, name: &str) -> Result<Self> {
         let fields = self.schema.fields().iter().cloned();
-        let id = Arc::new(Field::new(name, DataType::UInt64, false));
+        let id = Arc::new(row_id_field(name));
         self.schema = Arc::new(Schema::new(fields.chain([id]).collect::<Vec<_>>()));
         let Self { snapshot, projection, schema, parts, cuts, .. } = &self;
         let properties = properties(snapshot, projection, schema, parts, cuts)?;

@@ -2,6 +2,7 @@
 
 mod outer_aliases;
 mod plan_names;
+mod whole_rows;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,6 +37,9 @@ use atoll_sql_common::functions::Functions;
 use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_parse::dialect::SqlTypes;
 use outer_aliases::FarTables;
+use whole_rows::WholeRows;
+
+pub use whole_rows::PlanWholeRows;
 
 /// Plans a statement over the tables that it names; also returns the names of its CTEs.
 ///
@@ -58,9 +62,32 @@ pub async fn statement_to_plan(
         }
     }
     let options = parser_options(state);
-    let far = FarTables::from_statement(&statement, options.enable_ident_normalization);
-    let far = far.map(|far| (far, statement.clone()));
+    let normalizes = options.enable_ident_normalization;
+    let rows = WholeRows::from_statement(&mut statement, normalizes);
+    if let Some(rows) = rows.as_ref().filter(|rows| rows.are_certain()) {
+        rows.mark(&mut statement);
+    }
     let planner = SqlToRel::new_with_options(&names, options);
+    let rows = rows.filter(|rows| !rows.are_certain()).map(|rows| (rows, statement.clone()));
+    let (plan, is_marked) = match (planned(&planner, statement, normalizes), rows) {
+        (Err(error), Some((rows, mut statement))) if rows.are_missing(&error) => {
+            rows.mark(&mut statement);
+            planned(&planner, statement, normalizes)
+        }
+        (planned, _) => planned,
+    }?;
+    let plan = if ctes.is_empty() { plan } else { share_ctes(plan, ctes)? };
+    if is_marked { plan_names::unmark(plan) } else { Ok(plan) }
+}
+
+/// Plans a statement, and returns whether parts of its names are marked.
+fn planned(
+    planner: &SqlToRel<'_, StateNames<'_>>,
+    mut statement: Parsed,
+    normalizes: bool,
+) -> Result<(LogicalPlan, bool)> {
+    let far = FarTables::from_statement(&statement, normalizes);
+    let far = far.map(|far| (far, statement.clone()));
     let is_marked = plan_names::mark(&mut statement);
     mark_siblings(&mut statement);
     let plan = match (planner.statement_to_plan(statement), far) {
@@ -72,8 +99,7 @@ pub async fn statement_to_plan(
         }
         (planned, _) => planned,
     }?;
-    let plan = if ctes.is_empty() { plan } else { share_ctes(plan, ctes)? };
-    if is_marked { plan_names::unmark(plan) } else { Ok(plan) }
+    Ok((plan, is_marked))
 }
 
 /// Parses and plans an expression over these columns.

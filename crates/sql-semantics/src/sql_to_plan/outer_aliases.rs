@@ -69,7 +69,7 @@ impl FarTables {
 }
 
 /// Whether a statement inserts VALUES, which may be very many and have no outer query.
-fn has_values(ast: &Ast) -> bool {
+pub(super) fn has_values(ast: &Ast) -> bool {
     let Ast::Insert(insert) = ast else { return false };
     insert.source.as_ref().is_some_and(|source| matches!(*source.body, SetExpr::Values(_)))
 }
@@ -157,7 +157,7 @@ fn all_factors(select: &Select) -> Vec<&TableFactor> {
 }
 
 /// Returns the name of a table in FROM.
-fn name_of(factor: &TableFactor) -> Option<Ident> {
+pub(super) fn name_of(factor: &TableFactor) -> Option<Ident> {
     match factor {
         TableFactor::Table { alias: Some(alias), .. }
         | TableFactor::Derived { alias: Some(alias), .. }

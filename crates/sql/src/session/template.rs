@@ -33,6 +33,7 @@ use atoll_sql_semantics::rewrite::{
     CanonicalTexts, CountedCopies, DependentJoins, EmptySubqueries, KeptOrder, NamedQuantified,
     OuterAggregates, OuterNames, RecursiveMarks,
 };
+use atoll_sql_semantics::sql_to_plan::PlanWholeRows;
 use atoll_sql_semantics::timezone::{self, SessionTimeZone};
 use atoll_sql_semantics::type_resolution::{
     DatesBesideTimestamps, DecimalsBesideFloats, PlanDates, TypedLiterals,
@@ -92,6 +93,7 @@ impl SessionTemplate {
                 Arc::new(TypedLiterals),
                 Arc::new(PlanDates),
                 Arc::new(PlanDivision),
+                Arc::new(PlanWholeRows),
                 Arc::new(PlanCalls),
             ])
             .with_default_features()

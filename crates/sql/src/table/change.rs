@@ -13,7 +13,7 @@ use atoll_store::RowId;
 use atoll_store::table::TableChange;
 use datafusion::arrow::array::{AsArray, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{cast, concat_batches, take_record_batch};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
+use datafusion::arrow::datatypes::{Schema, SchemaRef, UInt64Type};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use datafusion::execution::TaskContext;
@@ -30,6 +30,7 @@ use super::target::WriteTarget;
 use super::update::{NewValues, updated};
 use super::write::{TableWrite, WriteExec, WrittenBatches};
 use atoll_sql_common::error::table_error;
+use atoll_sql_common::names::row_id_field;
 
 /// The name of the row id column, with as many apostrophes appended as make it the only column of that name.
 const ROW_ID: &str = "row id";
@@ -75,7 +76,7 @@ impl ChangedTable {
         while table.schema.index_of(&row_id).is_ok() {
             row_id.push('\'');
         }
-        let last = Field::new(&row_id, DataType::UInt64, false);
+        let last = row_id_field(&row_id);
         let schema = Schema::new(table.nullable_fields().chain([last]).collect::<Vec<_>>());
         Self { table, kind, row_id, schema: Arc::new(schema), target: Arc::new(target) }
     }
