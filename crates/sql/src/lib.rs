@@ -14,7 +14,8 @@
 //! table  role  usage                             rows that are written; rights
 //! database                                       what sessions share
 //! client_settings  activity  compiled            settings and sessions of clients; statements that are kept
-//! advisory  shared_transaction  table_text       what all of them use
+//! shared_transaction                             what all of them use
+//! advisory  notifications  table_text            locks and notifications of clients; texts of definitions
 //! ```
 
 pub mod activity;
@@ -23,6 +24,7 @@ mod catalog;
 mod client_settings;
 mod compiled;
 mod database;
+mod notifications;
 mod pg_catalog;
 mod role;
 mod session;
@@ -62,6 +64,7 @@ pub use client_settings::POSTGRESQL_VERSION;
 pub use database::{Database, DatabaseOptions};
 pub use datafusion;
 pub use datafusion::arrow;
+pub use notifications::Notification;
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
     ColumnOrigin, ColumnOrigins, PlannedQuery, PlanningTimes, PreparedStatement, QueryResult,

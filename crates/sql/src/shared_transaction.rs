@@ -1,23 +1,31 @@
-//! The transaction that a statement's operators share, with its advisory locks.
+//! The transaction that a statement's operators share, with its advisory locks and its notifications.
 
 use std::sync::{Arc, OnceLock};
 
 use atoll_store::database::{DatabaseVersion, Transaction};
 use atoll_store::lock::TransactionId;
 use datafusion::common::{Result, exec_err};
+use parking_lot::Mutex;
 use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
 
 use crate::advisory::AdvisoryHolder;
+use crate::notifications::{AnnouncedCommit, AnnouncementMark, Announcements};
 use atoll_sql_common::error::transaction_error;
 
 /// A transaction that a statement's operators write to, until it ends.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedTransaction(
     Arc<AsyncMutex<Option<Transaction>>>,
-    /// The advisory locks that end with it.
-    Arc<OnceLock<AdvisoryHolder>>,
+    Arc<TransactionExtras>,
     TransactionId,
 );
+
+/// What ends with a transaction besides its changes.
+#[derive(Debug, Default)]
+struct TransactionExtras {
+    advisory: OnceLock<AdvisoryHolder>,
+    announcements: OnceLock<Mutex<Announcements>>,
+}
 
 impl SharedTransaction {
     pub(crate) fn new(transaction: Transaction) -> Self {
@@ -46,16 +54,24 @@ impl SharedTransaction {
         Ok(self.lock().await?.lock_count() > 0)
     }
 
-    /// Commits.
-    pub(crate) async fn commit(&self) -> Result<()> {
-        match self.0.lock().await.take() {
-            Some(transaction) => {
-                let committed = transaction.commit().await;
-                self.release_advisory();
-                committed.map(drop).map_err(transaction_error)
+    /// Commits; its announcements, taken before, take effect.
+    pub(crate) async fn commit(&self, announced: Option<AnnouncedCommit>) -> Result<()> {
+        let Some(transaction) = self.0.lock().await.take() else {
+            return exec_err!("the transaction of this statement has ended");
+        };
+        let committed = match announced {
+            None => transaction.commit().await,
+            Some(mut announced) => {
+                let mut ordered = |position| announced.ordered(position);
+                let committed = transaction.commit_with(&mut ordered).await;
+                if committed.is_ok() {
+                    announced.finish();
+                }
+                committed
             }
-            None => exec_err!("the transaction of this statement has ended"),
-        }
+        };
+        self.release_advisory();
+        committed.map(drop).map_err(transaction_error)
     }
 
     /// Rolls back.
@@ -66,11 +82,35 @@ impl SharedTransaction {
 
     /// Its advisory locks, within those of a session.
     pub(crate) fn advisory(&self, session: &AdvisoryHolder) -> &AdvisoryHolder {
-        self.1.get_or_init(|| session.of_transaction())
+        self.1.advisory.get_or_init(|| session.of_transaction())
+    }
+
+    /// Changes its announcements.
+    pub(crate) fn announce<T>(&self, change: impl FnOnce(&mut Announcements) -> T) -> T {
+        change(&mut self.1.announcements.get_or_init(Mutex::default).lock())
+    }
+
+    /// The announcements so far.
+    pub(crate) fn announced(&self) -> AnnouncementMark {
+        let announcements = self.1.announcements.get();
+        announcements.map(|announcements| announcements.lock().mark()).unwrap_or_default()
+    }
+
+    /// Undoes the announcements since then.
+    pub(crate) fn undo_announcements(&self, mark: AnnouncementMark) {
+        if let Some(announcements) = self.1.announcements.get() {
+            announcements.lock().undo_to(mark);
+        }
+    }
+
+    /// Takes all announcements; `None` if there are none.
+    pub(crate) fn take_announcements(&self) -> Option<Announcements> {
+        let announcements = std::mem::take(&mut *self.1.announcements.get()?.lock());
+        (!announcements.is_empty()).then_some(announcements)
     }
 
     pub(crate) fn release_advisory(&self) {
-        if let Some(holder) = self.1.get() {
+        if let Some(holder) = self.1.advisory.get() {
             holder.release();
         }
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use atoll_placement::{Arena, ArenaOptions, Strategy};
-use atoll_runtime::Runtime;
+use atoll_runtime::{Runtime, WorkerId};
 use atoll_store::backup::BackupReport;
 use atoll_store::checkpoint::CheckpointReport;
 use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
@@ -28,6 +28,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, TrackConsum
 
 use crate::activity::Activity;
 use crate::advisory::AdvisoryLocks;
+use crate::notifications::{AnnouncedCommit, Notifications};
 use crate::shared_transaction::SharedTransaction;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::extensions::Extensions;
@@ -107,6 +108,7 @@ struct DatabaseParts {
     folding: FoldSignal,
     activity: Activity,
     advisory: Arc<AdvisoryLocks>,
+    notifications: Arc<Notifications>,
     planning: PlanningPlaces,
     admission: Admission,
     /// Of the modules above.
@@ -170,6 +172,7 @@ impl Database {
             folding: FoldSignal::default(),
             activity: Activity::default(),
             advisory: Arc::default(),
+            notifications: Arc::default(),
             planning,
             admission,
             extensions: Extensions::default(),
@@ -273,7 +276,11 @@ impl Database {
 
     /// Commits; what was read and written is then as durable as the setting requires.
     pub(crate) async fn commit(&self, transaction: &SharedTransaction) -> Result<()> {
-        transaction.commit().await?;
+        let announced = transaction.take_announcements().map(|announcements| {
+            let threads = self.runtime().handle_of(WorkerId(0));
+            AnnouncedCommit::new(announcements, &self.0.notifications, &self.0.store, threads)
+        });
+        transaction.commit(announced).await?;
         self.0.folding.raise();
         Ok(())
     }
@@ -300,6 +307,11 @@ impl Database {
     /// The advisory locks of its sessions.
     pub(crate) fn advisory(&self) -> &Arc<AdvisoryLocks> {
         &self.0.advisory
+    }
+
+    /// The listeners among its sessions.
+    pub(crate) fn notifications(&self) -> &Arc<Notifications> {
+        &self.0.notifications
     }
 
     /// Limits how many statements are planned at a time.

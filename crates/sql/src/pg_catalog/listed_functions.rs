@@ -7,7 +7,9 @@ use datafusion::catalog::Session as SessionTrait;
 use datafusion::logical_expr::Documentation;
 
 use super::is_catalog_function;
-use crate::session_functions::{is_lock_function, is_setting_function, is_transaction_function};
+use crate::session_functions::{
+    is_lock_function, is_notification_function, is_setting_function, is_transaction_function,
+};
 use atoll_sql_common::functions::Functions;
 
 /// A function, as it is documented.
@@ -41,6 +43,7 @@ pub(crate) fn listed_functions(session: &dyn SessionTrait) -> Vec<FunctionRow> {
         !is_catalog_function(name)
             && !is_lock_function(name)
             && !is_setting_function(name)
+            && !is_notification_function(name)
             && !is_transaction_function(name)
     };
     rows.into_values().filter(|row| is_listed(&row.name)).collect()

@@ -40,6 +40,13 @@ pub struct Identity {
     pub column_names: ColumnNames,
 }
 
+impl Identity {
+    /// The process that clients take for the session: its number, or this process for a session without a client.
+    pub(crate) fn process(&self) -> u32 {
+        if self.number == 0 { std::process::id() } else { self.number }
+    }
+}
+
 /// A role that reads all tables.
 pub(crate) const READ_ALL: &str = "pg_read_all_data";
 

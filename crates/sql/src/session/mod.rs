@@ -44,6 +44,7 @@ use crate::advisory::AdvisoryHolder;
 use crate::catalog::{Catalogs, StoredNames};
 use crate::client_settings::ClientSettings;
 use crate::database::{Database, DatabaseOptions, Workers};
+use crate::notifications::Listener;
 use crate::pg_catalog::SystemCatalog;
 use crate::role::{Identity, is_superuser, may_use_files};
 use atoll_sql_common::names::SCHEMA;
@@ -82,6 +83,7 @@ pub struct Session {
     identity: Arc<Identity>,
     /// Its advisory locks, which end with it.
     advisory: Arc<AdvisoryHolder>,
+    listener: Arc<Listener>,
     watch: StatementWatch,
     #[expect(dead_code, reason = "temporary tables end with it")]
     temporary: Arc<TemporaryTables>,
@@ -149,6 +151,8 @@ impl Session {
         let advisory = Arc::new(AdvisoryHolder::of_session(database.advisory()));
         crate::session_functions::register_advisory(&context, &advisory, &parameters, &watch);
         crate::session_functions::register_transaction_ids(&context);
+        let listener = Arc::new(Listener::new(database.notifications()));
+        crate::session_functions::register_notifications(&context, &listener, identity.process());
         Ok(Self {
             context,
             template,
@@ -166,6 +170,7 @@ impl Session {
             parameters,
             identity,
             advisory,
+            listener,
             watch,
             temporary,
         })

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 
 use crate::catalog::KeptNames;
 use crate::database::Database;
+use crate::notifications::AnnouncementMark;
 use crate::session::Session;
 use crate::session::statement::query_result::QueryResult;
 use crate::shared_transaction::SharedTransaction;
@@ -41,14 +42,23 @@ pub(super) struct OpenTransaction {
     is_used: bool,
     /// The session's own names before it: views of the session, which the store does not keep.
     names: KeptNames,
-    /// The same at each savepoint.
-    savepoints: Vec<(String, KeptNames)>,
+    savepoints: Vec<SessionSavepoint>,
+}
+
+/// What a session restores at a savepoint.
+#[derive(Clone, Debug)]
+struct SessionSavepoint {
+    name: String,
+    /// The session's own names.
+    names: KeptNames,
+    /// The notifications before it.
+    announced: AnnouncementMark,
 }
 
 impl OpenTransaction {
     /// The position of the last savepoint with a name.
     fn savepoint(&self, name: &str) -> Option<usize> {
-        self.savepoints.iter().rposition(|(other, _)| other == name)
+        self.savepoints.iter().rposition(|other| other.name == name)
     }
 }
 
@@ -183,7 +193,9 @@ impl Session {
                 if let Some(open) = &mut *self.transaction.open.lock() {
                     open.failure.0.store(false, Ordering::Release);
                     if let Some(at) = open.savepoint(&name) {
-                        self.catalogs().restore(open.savepoints[at].1.clone());
+                        let savepoint = &open.savepoints[at];
+                        self.catalogs().restore(savepoint.names.clone());
+                        open.transaction.undo_announcements(savepoint.announced);
                         open.savepoints.truncate(at + 1);
                     }
                 }
@@ -198,7 +210,8 @@ impl Session {
                 let name = self.at_savepoint("SAVEPOINT", name, set).await?;
                 self.parameters.savepoint(&name);
                 if let Some(open) = &mut *self.transaction.open.lock() {
-                    open.savepoints.push((name, self.catalogs().kept()));
+                    let (names, announced) = (self.catalogs().kept(), open.transaction.announced());
+                    open.savepoints.push(SessionSavepoint { name, names, announced });
                 }
                 "SAVEPOINT"
             }

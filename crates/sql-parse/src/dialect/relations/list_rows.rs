@@ -46,6 +46,7 @@ const FUNCTIONS: &[ListRows] = &[
     elements("jsonb_array_elements_text", "json_element_texts", None),
     plain("json_object_keys", "json_member_names"),
     plain("jsonb_object_keys", "json_member_names"),
+    plain("pg_listening_channels", "listening_channels"),
     // In FROM `json_rows` makes columns of them.
     plain("json_each_text", "json_member_texts"),
     plain("jsonb_each", "json_members"),

@@ -72,8 +72,6 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["SET", "SESSION", "ROLE"], KEPT_ROLE),
     (&["SET", "SESSION", "AUTHORIZATION"], KEPT_ROLE),
     (&["LOCK"], "SELECT … FOR UPDATE locks rows until the transaction ends"),
-    (&["LISTEN"], "clients poll, or the writing program notifies them"),
-    (&["NOTIFY"], "clients poll, or the writing program notifies them"),
     (&["DECLARE"], CURSORS),
     (&["FETCH"], CURSORS),
     (&["MOVE"], CURSORS),

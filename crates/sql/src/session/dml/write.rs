@@ -11,6 +11,7 @@ use crate::session::Session;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::plan::steps::{cancel_token, plan_physical};
 use crate::session::statement::query_result::QueryResult;
+use crate::session_functions::NOTIFY;
 use atoll_sql_exec::scan::ScanProgress;
 
 impl Session {
@@ -44,14 +45,14 @@ impl Session {
     }
 }
 
-/// Whether a query sets sequences, which its transaction keeps.
-pub(in crate::session) fn sets_sequences(plan: &LogicalPlan) -> Result<bool> {
+/// Whether a query has effects that its transaction keeps: it sets sequences or sends notifications.
+pub(in crate::session) fn has_effects(plan: &LogicalPlan) -> Result<bool> {
     let mut is_found = false;
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
             is_found |= expr.exists(|expr| {
                 let call = if let Expr::ScalarFunction(call) = expr { Some(call) } else { None };
-                Ok(call.is_some_and(|call| call.func.name() == "setval"))
+                Ok(call.is_some_and(|call| matches!(call.func.name(), "setval" | NOTIFY)))
             })?;
             Ok(TreeNodeRecursion::Continue)
         })

@@ -18,6 +18,7 @@ use crate::client_settings::{
     ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
     SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
 };
+use crate::notifications::ListenChange;
 use crate::session::Session;
 use crate::session::statement::command_tag::StatementTag;
 use crate::session::statement::ignored_ddl::IgnoredDdl;
@@ -28,7 +29,7 @@ use atoll_sql_parse::syntax::{begins_with, parser_of};
 use atoll_sql_semantics::timezone;
 
 /// The first words of such statements.
-const FIRST_WORDS: [&str; 6] = ["set", "show", "reset", "discard", "close", "unlisten"];
+const FIRST_WORDS: [&str; 5] = ["set", "show", "reset", "discard", "close"];
 
 /// The time zone's name among DataFusion's settings.
 const ENGINE_TIME_ZONE: [&str; 5] = ["datafusion", ".", "execution", ".", "time_zone"];
@@ -49,7 +50,7 @@ pub(in crate::session) enum ParameterStatement {
     DiscardTemp,
     /// A statement about objects that never exist.
     Ignored(IgnoredDdl),
-    /// A statement without effect: there are no cursors or channels to listen on.
+    /// A statement without effect.
     Nothing(&'static str),
 }
 
@@ -85,7 +86,6 @@ impl ParameterStatement {
             ["discard", "sequences"] => Self::Nothing("DISCARD SEQUENCES"),
             ["discard", "temp" | "temporary"] => Self::DiscardTemp,
             ["close", "all"] => Self::Nothing("CLOSE CURSOR ALL"),
-            ["unlisten", _] => Self::Nothing("UNLISTEN"),
             ["set", "session", ..] => Self::assignment(&lower[2..], &words[2..], false)?,
             ["set", "local", ..] => Self::assignment(&lower[2..], &words[2..], true)?,
             ["set", ..] => Self::assignment(&lower[1..], &words[1..], false)?,
@@ -268,6 +268,7 @@ impl Session {
                 self.prepared.remove("all")?;
                 self.variables.clear();
                 self.advisory.release();
+                self.change_listening(ListenChange::UnlistenAll).await?;
                 self.discard_temporary().await?;
                 "DISCARD ALL"
             }
@@ -354,7 +355,6 @@ mod tests {
         ] {
             assert_eq!(of(text), value, "{text}");
         }
-        assert_eq!(of("UNLISTEN *"), Some(ParameterStatement::Nothing("UNLISTEN")));
         for zone in [
             "SET timezone = 'Asia/Tokyo'",
             "set time zone 'Asia/Tokyo'",

@@ -4,16 +4,18 @@
 //! text ─▶ Utility      CHECKPOINT, BACKUP, EXPORT, IMPORT, VACUUM, CREATE POOL, SET CONSTRAINTS
 //!       ─▶ Role         CREATE ROLE, GRANT a role
 //!       ─▶ Parameter    SET, SHOW, RESET, DISCARD of PostgreSQL's settings; DDL that is ignored
+//!       ─▶ Notify       LISTEN, UNLISTEN, NOTIFY
 //!       ─▶ Parsed       all others, as sqlparser reads them: transactions, queries, DDL, DML
 //! ```
 //!
-//! The first three are parsed from tokens, since sqlparser does not know them or would lose a part of them.
+//! The first four are parsed from tokens, since sqlparser does not know them or would lose a part of them.
 
 use datafusion::common::Result;
 
 use crate::role::RoleStatement;
 use crate::session::Session;
 use crate::session::settings::parameters::ParameterStatement;
+use crate::session::statement::notify::NotifyStatement;
 use crate::session::statement::parsed_statement::ParsedStatement;
 use crate::session::statement::utility::UtilityStatement;
 
@@ -22,6 +24,7 @@ pub(in crate::session) enum AtollStatement {
     Utility(UtilityStatement),
     Role(RoleStatement),
     Parameter(ParameterStatement),
+    Notify(NotifyStatement),
     Parsed(Box<ParsedStatement>),
 }
 
@@ -39,6 +42,9 @@ impl Session {
         }
         if let Some(parameter) = self.parameter_statement(sql) {
             return Ok(AtollStatement::Parameter(parameter));
+        }
+        if let Some(notify) = NotifyStatement::parse(sql)? {
+            return Ok(AtollStatement::Notify(notify));
         }
         Ok(AtollStatement::Parsed(Box::new(self.parse(sql)?)))
     }

@@ -21,7 +21,7 @@ use crate::session::cache::statement_texts::TextRide;
 use crate::session::ddl::declared_table::DeclaredTable;
 use crate::session::dml::locking::LockingQuery;
 use crate::session::dml::locking_subqueries;
-use crate::session::dml::write::sets_sequences;
+use crate::session::dml::write::has_effects;
 use crate::session::plan::column_origin::origins_of;
 use crate::session::plan::declared_operands::cast_operands;
 use crate::session::plan::modifying_with;
@@ -113,6 +113,7 @@ impl Session {
             AtollStatement::Utility(statement) => self.run_utility(statement, sql).await,
             AtollStatement::Role(statement) => self.run_roles(&statement, sql).await,
             AtollStatement::Parameter(statement) => self.parameter(statement, sql).await,
+            AtollStatement::Notify(statement) => self.run_notify(statement, sql).await,
             AtollStatement::Parsed(statement) => self.run_parsed(&statement, sql).await,
         }
     }
@@ -165,9 +166,11 @@ impl Session {
         values: Option<&ParamValues>,
         sql: &str,
     ) -> Result<QueryResult> {
+        let announced = transaction.transaction.announced();
         loop {
             match self.run_once(transaction, statement.clone(), values, sql).await {
                 Err(error) if StaleStatement::ended(&error) => {
+                    transaction.transaction.undo_announcements(announced);
                     transaction.transaction.lock().await?.undo_parts();
                 }
                 result => return result,
@@ -318,7 +321,7 @@ impl Session {
             LogicalPlan::Explain(explain) if !writes => {
                 Ok(self.explain(planner, explain, sql).await?.tagged(tag))
             }
-            plan if writes || sets_sequences(&plan)? => {
+            plan if writes || has_effects(&plan)? => {
                 Ok(self.write(planner, plan, sql).await?.tagged(tag))
             }
             plan => Ok(self.query(planner, plan, sql).await?.tagged(tag)),
