@@ -4,8 +4,8 @@ use std::future::{Future, pending};
 use std::io;
 use std::pin::pin;
 
-use atoll_sql::StatementWait;
 use atoll_sql::activity::{ActiveSession, Interrupt};
+use atoll_sql::{Session, StatementWait};
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
@@ -131,12 +131,17 @@ impl Client {
         &mut self.channel.output
     }
 
-    /// The next message. While waiting for it, the session can be terminated, and ends when the server stops.
+    /// The next message. While waiting for it, the session can be terminated, and ends when the server stops. The
+    /// notifications of `listening` are sent when they arrive.
     pub(crate) async fn message(
         &mut self,
         idle_until: Option<Instant>,
+        listening: Option<&Session>,
     ) -> Result<FrontendMessage, End> {
         loop {
+            if listening.is_some_and(Session::take_lost_notifications) {
+                return Err(End::lost_notifications());
+            }
             if let Some(message) = self.channel.take()? {
                 return Ok(message);
             }
@@ -149,7 +154,28 @@ impl Client {
                 () = self.active.terminated() => return Err(End::terminated()),
                 () = self.stopping.cancelled() => return Err(End::stopped()),
                 () = until(idle_until) => return Err(End::idle_in_transaction()),
+                session = notified(listening) => {
+                    self.tell_notifications(session);
+                    self.send_idle().await?;
+                }
             }
+        }
+    }
+
+    /// Writes the notifications that have arrived.
+    pub(crate) fn tell_notifications(&mut self, session: &Session) {
+        for notification in session.take_notifications() {
+            self.channel.output.notification(&notification);
+        }
+    }
+
+    /// Sends the output of an idle session, which can be terminated meanwhile.
+    async fn send_idle(&mut self) -> Result<(), End> {
+        tokio::select! {
+            biased;
+            sent = self.channel.send() => sent,
+            () = self.active.terminated() => Err(End::terminated()),
+            () = self.stopping.cancelled() => Err(End::stopped()),
         }
     }
 
@@ -219,6 +245,17 @@ pub(crate) fn rows_of_tag(tag: &str) -> u64 {
 pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
+}
+
+/// Waits for notifications of a session; forever if there is none.
+async fn notified(listening: Option<&Session>) -> &Session {
+    match listening {
+        Some(session) => {
+            session.notified().await;
+            session
+        }
         None => pending().await,
     }
 }

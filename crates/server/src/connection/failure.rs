@@ -43,6 +43,13 @@ impl End {
         Self::Told(Box::new(ErrorFields::fatal("57P01", message)))
     }
 
+    /// The client can reconnect and look for what it missed.
+    pub(crate) fn lost_notifications() -> Self {
+        let message = "terminating connection because too many notifications waited for it";
+        let hint = "receive notifications over a connection without long transactions, and read them at once";
+        Self::Told(Box::new(ErrorFields::fatal("54000", message).hint(hint)))
+    }
+
     pub(crate) fn idle_in_transaction() -> Self {
         let message = "terminating connection due to idle-in-transaction timeout";
         Self::Told(Box::new(ErrorFields::fatal("25P03", message)))

@@ -59,6 +59,8 @@ struct Connection {
     is_implicit: bool,
     /// Whether a node's threads serve it.
     is_at_home: bool,
+    /// Whether the client was told that the server is ready, and has sent nothing since.
+    is_ready: bool,
     /// Whether messages are skipped until the next Sync, because an earlier one failed.
     is_skipping: bool,
 }
@@ -87,6 +89,7 @@ pub(crate) async fn serve(stream: ClientStream, server: Arc<Shared>) {
                 portals: HashMap::new(),
                 is_implicit: false,
                 is_at_home: false,
+                is_ready: true,
                 is_skipping: false,
             });
             let end = loop {
@@ -153,7 +156,8 @@ impl Connection {
             let is_busy = self.session.transaction_state() != TransactionState::Idle;
             let idle = is_busy.then(|| self.session.idle_in_transaction_timeout()).flatten();
             let idle_until = idle.map(|idle| Instant::now() + idle);
-            let message = match self.client.message(idle_until).await {
+            let listening = (self.is_ready && !is_busy).then_some(&self.session);
+            let message = match self.client.message(idle_until, listening).await {
                 Ok(message) => message,
                 Err(end) => return Some(end),
             };
@@ -176,6 +180,7 @@ impl Connection {
     }
 
     async fn answer(&mut self, message: FrontendMessage) -> Result<(), End> {
+        self.is_ready = false;
         match message {
             FrontendMessage::Terminate => Err(End::Asked),
             FrontendMessage::Sync => self.sync().await,
@@ -294,6 +299,7 @@ impl Connection {
     async fn ready(&mut self) -> Result<(), End> {
         if self.session.transaction_state() == TransactionState::Idle {
             self.drop_portals();
+            self.client.tell_notifications(&self.session);
         }
         let status = match self.session.transaction_state() {
             TransactionState::Idle => b'I',
@@ -303,6 +309,7 @@ impl Connection {
         self.tell_changes();
         self.client.deadline = None;
         self.client.output().ready(status);
+        self.is_ready = true;
         self.client.channel.send().await
     }
 }

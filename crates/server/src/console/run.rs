@@ -64,6 +64,7 @@ impl RequestSession {
         let active = server.database.activity().enter(client, secret);
         let session = server.database.session_of(caller.identity(active.number()));
         let session = session.map_err(|failed| error("58000", failed.message().into_owned()))?;
+        session.refuse_listen();
         server.begin_as_role(&session);
         active.begin(sql);
         let server = Arc::clone(server);

@@ -51,6 +51,7 @@ impl FlightSession {
         let engine = server.database.session_of(caller.identity(active.number()));
         let engine =
             engine.map_err(|error| ErrorFields::error("58000", error.message().into_owned()))?;
+        engine.refuse_listen();
         engine.set_connections_max(server.options.connections_max);
         server.begin_as_role(&engine);
         // Any text is a valid application name.

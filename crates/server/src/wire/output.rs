@@ -1,6 +1,6 @@
 //! Messages to clients, appended to a buffer.
 
-use atoll_sql::ViolatedConstraint;
+use atoll_sql::{Notification, ViolatedConstraint};
 
 /// The output to a client, and how much of it is sent.
 #[derive(Debug, Default)]
@@ -102,6 +102,15 @@ impl Output {
         self.message(b'S', |body| {
             text(body, name);
             text(body, value);
+        });
+    }
+
+    /// A notification of a session that is listening.
+    pub(crate) fn notification(&mut self, notification: &Notification) {
+        self.message(b'A', |body| {
+            body.extend_from_slice(&notification.process.to_be_bytes());
+            text(body, &notification.channel);
+            text(body, &notification.payload);
         });
     }
 

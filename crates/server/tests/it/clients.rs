@@ -47,6 +47,18 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
+fn psql_shows_notifications() {
+    let server = TestServer::start();
+    let Some(heard) = psql(&server, "LISTEN a;\nNOTIFY a, 'x';\nNOTIFY a;\n") else {
+        return skip(Need::Postgresql, "no psql");
+    };
+    let (heard, from) = (text(&heard.stdout), "received from server process with PID");
+    let told = format!("Asynchronous notification \"a\" with payload \"x\" {from}");
+    assert!(heard.contains(&told), "{heard}");
+    assert!(heard.contains(&format!("Asynchronous notification \"a\" {from}")), "{heard}");
+}
+
+#[test]
 fn psql_describes_all_objects() {
     let server = TestServer::start();
     let Some(made) = psql(&server, SCHEMA) else {

@@ -18,6 +18,7 @@
 //! - `rights`: what roles may read, change and define.
 //! - `settings`: PostgreSQL's settings, and their effects.
 //! - `metrics`: metrics and health checks over HTTP.
+//! - `notifications`: LISTEN and NOTIFY between sessions.
 //! - `tls`: certificates and keys: required, invalid, and reloaded.
 //! - `traces`: spans of statements, as a collector receives them.
 //! - `watching`: system tables about sessions, statements and locks.
@@ -38,6 +39,7 @@ mod logic;
 mod login;
 mod logs;
 mod metrics;
+mod notifications;
 mod prepared;
 mod rights;
 mod rules;
