@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use atoll_sql::QueryResult;
+use atoll_sql::{Notification, QueryResult, TransactionState};
 
 use super::Shell;
 use super::copied::{CopiedRows, CopyThrough};
@@ -57,7 +57,27 @@ impl Shell {
             self.target = before;
         }
         self.tell(done?, started.elapsed());
+        self.tell_notifications();
         Ok(())
+    }
+
+    /// Shows the notifications that have arrived, as psql does, outside of transactions.
+    fn tell_notifications(&self) {
+        if self.session.transaction_state() != TransactionState::Idle {
+            return;
+        }
+        for Notification { process, channel, payload } in self.session.take_notifications() {
+            let with = match payload.is_empty() {
+                true => String::new(),
+                false => format!(" with payload \"{payload}\""),
+            };
+            terminal::say(format_args!(
+                "Asynchronous notification \"{channel}\"{with} received from server process with PID {process}."
+            ));
+        }
+        if self.session.take_lost_notifications() {
+            terminal::say_error("too many notifications waited for the session and were lost");
+        }
     }
 
     /// Writes a result to the target. Returns the footer; None if it would disturb.
