@@ -54,7 +54,7 @@ pub const USER_TYPE_OIDS: std::ops::Range<u32> = 1 << 24..1 << 28;
 
 /// Whether an OID is that of a user-defined type that is not an array.
 pub fn is_of_users(oid: u32) -> bool {
-    USER_TYPE_OIDS.contains(&oid) && oid % 2 == 0
+    USER_TYPE_OIDS.contains(&oid) && oid.is_multiple_of(2)
 }
 
 /// Metadata key of a field whose type Arrow lacks; its value names the type.

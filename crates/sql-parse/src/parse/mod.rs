@@ -37,7 +37,7 @@ pub use copy::{
 };
 pub use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
-pub use sequences::{ALTERED, OF_COLUMN, RENAMED, RESTART};
+pub use sequences::{ALTERED, NO_OWNER, OF_COLUMN, RENAMED, RESTART, SEQUENCE_NAME};
 pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
 
 /// Parses one statement in the session's dialect.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! pg_catalog.version(), x::pg_catalog.text      version(), x::text
+//! PREPARE q(pg_catalog.oid) AS …                PREPARE q(oid) AS …
 //! a OPERATOR(pg_catalog.~) b                    a ~ b
 //! a COLLATE pg_catalog.default, a COLLATE "C"   a: texts are compared by their bytes
 //! ```
@@ -36,14 +37,25 @@ fn is_catalog(tokens: &Tokens, at: usize) -> bool {
 fn names(tokens: &mut Tokens, at: usize) -> bool {
     // A blank comes before the columns of a new table.
     let is_call = || tokens.get(at + 3) == Some(&Token::LParen) && tokens.touches(at + 3);
-    let is_type =
-        || tokens.follows(at, "AS") || (at > 0 && tokens.get(at - 1) == Some(&Token::DoubleColon));
+    let is_type = || {
+        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        match before {
+            Some(Token::DoubleColon) => true,
+            Some(Token::LParen | Token::Comma) => is_parameter(tokens, at),
+            _ => tokens.follows(at, "AS"),
+        }
+    };
     let is_shortened =
         is_catalog(tokens, at) && tokens.word(at + 2).is_some() && (is_call() || is_type());
     if is_shortened {
         tokens.remove(at..at + 2);
     }
     is_shortened
+}
+
+/// Whether the type of a prepared statement's parameter follows.
+fn is_parameter(tokens: &Tokens, at: usize) -> bool {
+    tokens.is(0, "PREPARE") && !(0..at).any(|before| tokens.is(before, "AS"))
 }
 
 /// `OPERATOR(pg_catalog.~)`
@@ -85,6 +97,10 @@ mod tests {
     fn names_and_operators_are_shortened() {
         for (sql, short) in [
             ("SELECT pg_catalog.version()", "SELECT version()"),
+            (
+                "PREPARE q(pg_catalog.oid, pg_catalog.text) AS SELECT $1",
+                "PREPARE q(oid, text) AS SELECT $1",
+            ),
             (
                 "SELECT a::pg_catalog.text, CAST(a AS pg_catalog.int4)",
                 "SELECT a::text, CAST(a AS int4)",

@@ -63,8 +63,9 @@ pub(super) fn rewrite(tokens: &mut Tokens) -> Result<()> {
                 (Keyword::CONCURRENTLY, None) => concurrently(tokens, at),
                 (Keyword::MATERIALIZED, None) => materialized(tokens, at),
                 (Keyword::BOTH | Keyword::LEADING | Keyword::TRAILING, None) => trim(tokens, at),
-                (Keyword::RENAME, None) if tokens.are(0, &["ALTER", "VIEW"]) => {
-                    tokens.set(1, Token::make_keyword("TABLE"));
+                (Keyword::RENAME, None) => altered_as_table(tokens, &["VIEW"]),
+                (Keyword::OWNER, None) if tokens.is(at + 1, "TO") => {
+                    altered_as_table(tokens, &["VIEW", "SEQUENCE"]);
                 }
                 (Keyword::NULLS, None) => nulls(tokens, at)?,
                 (Keyword::FORMAT, None) => explained(tokens, at),
@@ -102,6 +103,13 @@ fn trim(tokens: &mut Tokens, at: usize) {
     let opens = at > 1 && tokens.get(at - 1) == Some(&Token::LParen);
     if opens && tokens.is(at - 2, "TRIM") && tokens.is(at + 1, "FROM") {
         tokens.insert(at + 1, Token::SingleQuotedString(" ".to_owned()));
+    }
+}
+
+/// Makes ALTER of these kinds of objects an ALTER TABLE.
+fn altered_as_table(tokens: &mut Tokens, kinds: &[&str]) {
+    if tokens.is(0, "ALTER") && tokens.is_any(1, kinds) {
+        tokens.set(1, Token::make_keyword("TABLE"));
     }
 }
 
@@ -192,6 +200,9 @@ mod tests {
             ("COMMENT ON TABLE t IS $t$it's$t$", "COMMENT ON TABLE t IS 'it's'"),
             ("SELECT $t$it's$t$", "SELECT $t$it's$t$"),
             ("ALTER VIEW v RENAME TO w", "ALTER TABLE v RENAME TO w"),
+            ("ALTER VIEW v OWNER TO ann", "ALTER TABLE v OWNER TO ann"),
+            ("ALTER SEQUENCE s OWNER TO ann", "ALTER TABLE s OWNER TO ann"),
+            ("ALTER SEQUENCE s RENAME TO t", "ALTER SEQUENCE s RENAME TO t"),
             ("a::\"int4\", CAST(a AS \"text\")", "a::int4, CAST(a AS text)"),
             ("SELECT \"text\" AS \"Text\"", "SELECT \"text\" AS \"Text\""),
         ] {

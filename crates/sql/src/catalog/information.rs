@@ -1,13 +1,19 @@
-//! `information_schema`: DataFusion's, with SQL type names in `columns` and only views in `views`.
+//! `information_schema`: tables that DataFusion or this file fills, with PostgreSQL's columns, and those of `pg_catalog`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use atoll_store::database::{DatabaseVersion, SequenceDefinition};
+use atoll_store::table::TableDefinition;
 use datafusion::arrow::array::{
-    ArrayBuilder, ArrayRef, RecordBatch, StringArray, StringBuilder, UInt64Array, UInt64Builder,
+    ArrayRef, RecordBatch, RecordBatchOptions, StringArray, StringBuilder, UInt64Builder,
     new_null_array,
 };
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::kernels::cmp::eq;
+use datafusion::arrow::compute::kernels::zip::zip;
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::{
     CatalogProviderList, MemTable, SchemaProvider, Session as SessionTrait, TableProvider,
@@ -17,13 +23,13 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::{ExecutionPlan, collect};
 
-use super::Catalogs;
+use super::{Catalogs, SystemSchemas};
 use crate::table::PlacedTable;
-use crate::table_text::is_generated;
+use crate::table_text::{generated_sql, identity_words, is_generated};
 use atoll_functions::sql_name;
 use atoll_sql_common::functions::Functions;
-use atoll_sql_common::names::PG_CATALOG_SCHEMA;
-use atoll_sql_common::pg_type::type_name;
+use atoll_sql_common::names::{CATALOG, PG_CATALOG_SCHEMA};
+use atoll_sql_common::pg_type::{PgType, type_name, type_oid};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 
 /// The table of columns.
@@ -32,8 +38,8 @@ const COLUMNS: &str = "columns";
 /// The table of views.
 const VIEWS: &str = "views";
 
-/// The tables of functions.
-const OF_FUNCTIONS: [&str; 2] = ["routines", "parameters"];
+/// Those that DataFusion fills.
+const OF_DATAFUSION: [&str; 4] = ["parameters", "routines", "schemata", "tables"];
 
 /// The schema over the names of one moment.
 #[derive(Debug)]
@@ -48,38 +54,46 @@ impl InformationSchema {
         Self { names, others }
     }
 
-    /// Names of the tables that DataFusion lacks.
-    fn more_tables(&self) -> Vec<&'static str> {
+    /// Names of PostgreSQL's tables.
+    fn declared(&self) -> Vec<&'static str> {
         self.names.system().map_or_else(Vec::new, |system| system.information_tables())
     }
 
-    async fn columns(&self, schema: SchemaRef) -> Result<RecordBatch> {
-        let (mut columns, types) = (ColumnRows::default(), self.names.user_types());
+    async fn columns(&self, system: &dyn SystemSchemas) -> Result<RecordBatch> {
+        let mut columns = ColumnRows {
+            version: self.names.stored_version(),
+            types: self.names.user_types(),
+            ..ColumnRows::default()
+        };
         for catalog_name in self.names.catalog_names() {
             let Some(catalog) = self.names.catalog(&catalog_name) else { continue };
             for schema_name in catalog.schema_names() {
                 let Some(schema) = catalog.schema(&schema_name) else { continue };
                 for table_name in schema.table_names() {
                     if let Some(table) = schema.table(&table_name).await? {
-                        columns.add(
-                            [&catalog_name, &schema_name, &table_name],
-                            table.as_ref(),
-                            &types,
-                        );
+                        let at: [&str; 3] = [&catalog_name, &schema_name, &table_name];
+                        columns.add(at, table.as_ref(), &|default| {
+                            system.default_text(&self.names, default)
+                        });
                     }
                 }
             }
         }
-        columns.batch(schema)
+        columns.batch()
     }
 
-    /// The views, with their texts under the names that DataFusion and PostgreSQL have.
+    /// The views, with their texts.
     async fn views(&self) -> Result<RecordBatch> {
-        const NAMES: [&str; 5] =
-            ["table_catalog", "table_schema", "table_name", "definition", "view_definition"];
-        const ANSWERS: [(&str, &str); 3] =
-            [("check_option", "NONE"), ("is_updatable", "NO"), ("is_insertable_into", "NO")];
-        let mut texts: [StringBuilder; 5] = Default::default();
+        const NAMES: [&str; 4] = ["table_catalog", "table_schema", "table_name", "view_definition"];
+        const ANSWERS: [(&str, &str); 6] = [
+            ("check_option", "NONE"),
+            ("is_updatable", "NO"),
+            ("is_insertable_into", "NO"),
+            ("is_trigger_updatable", "NO"),
+            ("is_trigger_deletable", "NO"),
+            ("is_trigger_insertable_into", "NO"),
+        ];
+        let mut texts: [StringBuilder; 4] = Default::default();
         for catalog_name in self.names.catalog_names() {
             let Some(catalog) = self.names.catalog(&catalog_name) else { continue };
             for schema_name in catalog.schema_names() {
@@ -92,7 +106,7 @@ impl InformationSchema {
                     };
                     let text = view.get_table_definition();
                     let at = [&catalog_name, &schema_name, &table_name].map(|name| Some(&**name));
-                    for (texts, value) in texts.iter_mut().zip(at.into_iter().chain([text; 2])) {
+                    for (texts, value) in texts.iter_mut().zip(at.into_iter().chain([text])) {
                         texts.append_option(value);
                     }
                 }
@@ -112,50 +126,49 @@ impl InformationSchema {
 #[async_trait]
 impl SchemaProvider for InformationSchema {
     fn table_names(&self) -> Vec<String> {
-        let more = self.more_tables().into_iter().map(str::to_owned);
-        self.others.table_names().into_iter().chain(more).collect()
+        let declared = self.declared().into_iter().map(str::to_owned);
+        let all: BTreeSet<String> = self.others.table_names().into_iter().chain(declared).collect();
+        all.into_iter().collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let system = self.names.system().cloned();
-        if let Some(table) = system.and_then(|it| it.information_table(&self.names, name)) {
-            return Ok(Some(table));
-        }
-        if name.eq_ignore_ascii_case(VIEWS) {
-            let views = self.views().await?;
-            return Ok(Some(Arc::new(MemTable::try_new(views.schema(), vec![vec![views]])?)));
-        }
-        let table = self.others.table(name).await?;
-        match table {
-            Some(table) if name.eq_ignore_ascii_case(COLUMNS) => {
-                let schema = with_types(&table.schema());
-                let rows = self.columns(Arc::clone(&schema)).await?;
-                Ok(Some(Arc::new(MemTable::try_new(schema, vec![vec![rows]])?)))
+        let name = name.to_ascii_lowercase();
+        let declared =
+            self.names.system().and_then(|it| Some((it, it.information_columns(&name)?)));
+        let Some((system, schema)) = declared else { return self.others.table(&name).await };
+        let rows = match name.as_str() {
+            COLUMNS => self.columns(system.as_ref()).await?,
+            VIEWS => self.views().await?,
+            name if OF_DATAFUSION.contains(&name) => {
+                let of = self.others.table(name).await?;
+                return Ok(of.map(|of| Arc::new(ConformedTable { of, schema }) as _));
             }
-            Some(table) if OF_FUNCTIONS.iter().any(|known| name.eq_ignore_ascii_case(known)) => {
-                Ok(Some(Arc::new(FunctionsTable(table))))
-            }
-            table => Ok(table),
-        }
+            name => return Ok(Arc::clone(system).information_table(&self.names, name)),
+        };
+        let rows = conformed(&rows, &schema)?;
+        Ok(Some(Arc::new(MemTable::try_new(schema, vec![vec![rows]])?)))
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.others.table_exist(name) || self.more_tables().contains(&name)
+        self.others.table_exist(name) || self.declared().contains(&name)
     }
 }
 
-/// A table that lists functions, those that sessions share included.
+/// A table of DataFusion with PostgreSQL's columns. Those of functions list the ones that sessions share, too.
 #[derive(Debug)]
-struct FunctionsTable(Arc<dyn TableProvider>);
+struct ConformedTable {
+    of: Arc<dyn TableProvider>,
+    schema: SchemaRef,
+}
 
 #[async_trait]
-impl TableProvider for FunctionsTable {
+impl TableProvider for ConformedTable {
     fn schema(&self) -> SchemaRef {
-        self.0.schema()
+        Arc::clone(&self.schema)
     }
 
     fn table_type(&self) -> TableType {
-        self.0.table_type()
+        self.of.table_type()
     }
 
     async fn scan(
@@ -165,125 +178,200 @@ impl TableProvider for FunctionsTable {
         _: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let all = self.0.scan(session, None, &[], None).await?;
+        let all = self.of.scan(session, None, &[], None).await?;
         let rows = collect(all, Functions::for_session(session).task_context()).await?;
+        let rows = rows.iter().map(|rows| conformed(rows, &self.schema));
+        let rows = rows.collect::<Result<Vec<_>>>()?;
         let rows = MemorySourceConfig::try_new_exec(&[rows], self.schema(), projection.cloned())?;
         Ok(rows)
     }
 }
 
-/// Columns of `columns` that PostgreSQL has and DataFusion lacks.
-const OF_TYPES: [&str; 5] =
-    ["udt_schema", "udt_name", "is_identity", "is_generated", "is_updatable"];
-
-fn with_types(schema: &Schema) -> SchemaRef {
-    let known = schema.fields().iter().map(|field| field.as_ref().clone());
-    let more = OF_TYPES.into_iter().map(|name| Field::new(name, DataType::Utf8, true));
-    Arc::new(Schema::new(known.chain(more).collect::<Vec<_>>()))
+/// Rows with these columns: those of the same names in their types, and otherwise what is true of all rows, or NULL.
+fn conformed(rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let column = |field: &Arc<Field>| -> Result<ArrayRef> {
+        if let Some(values) = rows.column_by_name(field.name()) {
+            return Ok(cast(values, field.data_type())?);
+        }
+        let answer: ArrayRef = match (field.name().as_str(), rows.column_by_name("table_type")) {
+            ("is_insertable_into", Some(kinds)) => {
+                let views = eq(kinds, &StringArray::new_scalar("VIEW"))?;
+                let [yes, no] = ["YES", "NO"].map(|answer| StringArray::new_scalar(answer));
+                zip(&views, &no, &yes)?
+            }
+            ("is_typed", _) => Arc::new(StringArray::from(vec!["NO"; rows.num_rows()])),
+            _ => return Ok(new_null_array(field.data_type(), rows.num_rows())),
+        };
+        Ok(answer)
+    };
+    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
+
+/// The columns of `columns` that are texts and describe a column's type and values.
+const OF_COLUMN: [&str; 16] = [
+    "data_type",
+    "udt_catalog",
+    "udt_schema",
+    "udt_name",
+    "dtd_identifier",
+    "is_self_referencing",
+    "is_identity",
+    "identity_generation",
+    "identity_start",
+    "identity_increment",
+    "identity_maximum",
+    "identity_minimum",
+    "identity_cycle",
+    "is_generated",
+    "generation_expression",
+    "is_updatable",
+];
+
+/// Those that are numbers.
+const OF_SIZES: [&str; 6] = [
+    "numeric_precision",
+    "numeric_precision_radix",
+    "numeric_scale",
+    "character_maximum_length",
+    "character_octet_length",
+    "datetime_precision",
+];
 
 /// The rows of `columns`.
 #[derive(Default)]
 struct ColumnRows {
+    version: Arc<DatabaseVersion>,
+    types: UserTypes,
     /// Catalog, schema and table of each.
     at: [StringBuilder; 3],
     names: StringBuilder,
     positions: UInt64Builder,
     defaults: StringBuilder,
     nullable: StringBuilder,
-    types: StringBuilder,
-    /// Those of `OF_TYPES`.
-    of_types: [StringBuilder; 5],
-    /// Digits, their base, and those after the point.
-    digits: [UInt64Builder; 3],
+    /// Those of `OF_COLUMN`.
+    texts: [StringBuilder; 16],
+    /// Those of `OF_SIZES`.
+    sizes: [UInt64Builder; 6],
 }
 
 impl ColumnRows {
-    fn add(&mut self, at: [&str; 3], table: &dyn TableProvider, types: &UserTypes) {
+    fn add(
+        &mut self,
+        at: [&str; 3],
+        table: &dyn TableProvider,
+        shown_default: &dyn Fn(&str) -> String,
+    ) {
         let definition = table.downcast_ref::<PlacedTable>().map(PlacedTable::definition);
         for (column, field) in table.schema().fields().iter().enumerate() {
             for (names, name) in self.at.iter_mut().zip(at) {
                 names.append_value(name);
             }
+            self.names.append_value(field.name());
             self.positions.append_value(column as u64 + 1);
-            let default = definition.and_then(|definition| {
-                // The numbers of an identity come from its sequence, not from a default; computed columns have none.
-                let is_value = |default: &&str| {
-                    definition.identities[column].is_none() && !is_generated(default)
-                };
-                definition.defaults[column].as_deref().filter(is_value)
-            });
-            self.defaults.append_option(default);
-            let yes_or_no = |is: bool| if is { "YES" } else { "NO" };
-            let is_computed = definition.is_some_and(|definition| {
-                definition.defaults[column].as_deref().is_some_and(is_generated)
-            });
-            let is_identity =
-                definition.is_some_and(|definition| definition.identities[column].is_some());
-            let of_user = types.of_values(field.data_type());
-            let of_types = [
-                of_user.map_or(PG_CATALOG_SCHEMA, |of| &*of.schema).to_owned(),
-                match of_user {
-                    Some(of) if enum_oid(field.data_type()).is_none() => format!("_{}", of.name),
-                    Some(of) => of.name.to_string(),
-                    None => type_name(field),
-                },
-                yes_or_no(is_identity).to_owned(),
-                if is_computed { "ALWAYS" } else { "NEVER" }.to_owned(),
-                yes_or_no(definition.is_some()).to_owned(),
-            ];
-            for (texts, text) in self.of_types.iter_mut().zip(of_types) {
-                texts.append_value(text);
+            self.nullable.append_value(yes_or_no(field.is_nullable()));
+            let identity = definition.and_then(|it| it.identity(column));
+            let default = definition.and_then(|it| it.defaults[column].as_deref());
+            // The numbers of an identity come from its sequence, not from a default; computed columns have none.
+            let is_value = |default: &&str| identity.is_none() && !is_generated(default);
+            self.defaults.append_option(default.filter(is_value).map(shown_default));
+            let texts = self.texts_of(field, column, definition.map(Arc::as_ref));
+            for (texts, text) in self.texts.iter_mut().zip(texts) {
+                texts.append_option(text);
             }
-            self.add_field(field, of_user.is_some());
+            for (sizes, size) in self.sizes.iter_mut().zip(sizes(field)) {
+                sizes.append_option(size);
+            }
         }
     }
 
-    fn add_field(&mut self, field: &Field, is_of_user: bool) {
-        self.names.append_value(field.name());
-        self.nullable.append_value(if field.is_nullable() { "YES" } else { "NO" });
-        match (is_of_user, enum_oid(field.data_type())) {
-            (true, Some(_)) => self.types.append_value("USER-DEFINED"),
-            (true, None) => self.types.append_value("ARRAY"),
-            _ => self.types.append_value(sql_name(field.data_type())),
-        }
-        for (digits, of_field) in self.digits.iter_mut().zip(digits(field.data_type())) {
-            digits.append_option(of_field);
-        }
+    /// The values of `OF_COLUMN`.
+    fn texts_of(
+        &self,
+        field: &Field,
+        column: usize,
+        definition: Option<&TableDefinition>,
+    ) -> [Option<String>; 16] {
+        let computed = definition.and_then(|it| generated_sql(it.defaults[column].as_deref()?));
+        let identity = definition.and_then(|it| it.identity(column));
+        let sequence = identity.and_then(|it| self.version.sequence(it.sequence));
+        let sequence = sequence.map(|state| state.definition.as_ref());
+        let number = |of: fn(&SequenceDefinition) -> i64| sequence.map(|it| of(it).to_string());
+        let text = |text: &str| Some(text.to_owned());
+        let of_user = self.types.of_values(field.data_type());
+        let (data_type, name) = match (of_user, enum_oid(field.data_type())) {
+            (Some(of), Some(_)) => ("USER-DEFINED".to_owned(), of.name.to_string()),
+            (Some(of), None) => ("ARRAY".to_owned(), format!("_{}", of.name)),
+            (None, _) => (sql_name(field.data_type()).to_string(), type_name(field)),
+        };
+        [
+            Some(data_type),
+            text(CATALOG),
+            text(of_user.map_or(PG_CATALOG_SCHEMA, |of| &*of.schema)),
+            Some(name),
+            Some((column + 1).to_string()),
+            text("NO"),
+            text(yes_or_no(identity.is_some())),
+            identity.map(|it| identity_words(it.kind).to_owned()),
+            number(|it| it.start),
+            number(|it| it.increment),
+            number(|it| it.max),
+            number(|it| it.min),
+            text(yes_or_no(sequence.is_some_and(|it| it.cycle))),
+            text(if computed.is_some() { "ALWAYS" } else { "NEVER" }),
+            computed,
+            text(yes_or_no(definition.is_some())),
+        ]
     }
 
-    fn batch(mut self, schema: SchemaRef) -> Result<RecordBatch> {
-        let rows = self.positions.len();
+    fn batch(mut self) -> Result<RecordBatch> {
         let [catalogs, schemas, tables] = self.at.map(|mut names| names.finish());
-        let [precisions, bases, scales] = self.digits.map(|mut digits| digits.finish());
         let texts = |texts: StringArray| -> ArrayRef { Arc::new(texts) };
-        let numbers = |numbers: UInt64Array| -> ArrayRef { Arc::new(numbers) };
-        let of_types = OF_TYPES.iter().zip(self.of_types.each_mut());
-        let of_types: Vec<_> =
-            of_types.map(|(name, values)| (*name, texts(values.finish()))).collect();
+        let of_column = OF_COLUMN.into_iter().zip(self.texts);
+        let of_column = of_column.map(|(name, mut values)| (name, texts(values.finish())));
+        let of_sizes = OF_SIZES.into_iter().zip(self.sizes);
+        let of_sizes =
+            of_sizes.map(|(name, mut values)| (name, Arc::new(values.finish()) as ArrayRef));
         let known = [
             ("table_catalog", texts(catalogs)),
             ("table_schema", texts(schemas)),
             ("table_name", texts(tables)),
             ("column_name", texts(self.names.finish())),
-            ("ordinal_position", numbers(self.positions.finish())),
+            ("ordinal_position", Arc::new(self.positions.finish()) as ArrayRef),
             ("column_default", texts(self.defaults.finish())),
             ("is_nullable", texts(self.nullable.finish())),
-            ("data_type", texts(self.types.finish())),
-            ("numeric_precision", numbers(precisions)),
-            ("numeric_precision_radix", numbers(bases)),
-            ("numeric_scale", numbers(scales)),
         ];
-        let column = |field: &Arc<Field>| {
-            let found = known.iter().chain(&of_types).find(|(name, _)| name == field.name());
-            found.map_or_else(
-                || new_null_array(field.data_type(), rows),
-                |(_, values)| Arc::clone(values),
-            )
-        };
-        let columns = schema.fields().iter().map(column).collect();
-        Ok(RecordBatch::try_new(schema, columns)?)
+        let columns = known.into_iter().chain(of_column).chain(of_sizes);
+        let columns = columns.map(|(name, values)| (name, values, true));
+        Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
     }
+}
+
+fn yes_or_no(is: bool) -> &'static str {
+    if is { "YES" } else { "NO" }
+}
+
+/// The values of `OF_SIZES`.
+fn sizes(field: &Field) -> [Option<u64>; 6] {
+    let [digits, base, scale] = digits(field.data_type());
+    let of = PgType::of_field(field);
+    let length = u64::try_from(of.modifier - 4).ok();
+    let [characters, bytes] = match of.oid {
+        type_oid::TEXT => [None, Some(1 << 30)],
+        type_oid::VARCHAR | type_oid::BPCHAR => {
+            [length, length.map_or(Some(1 << 30), |length| Some(length * 4))]
+        }
+        _ => [None, None],
+    };
+    let precision = match of.oid {
+        type_oid::DATE => Some(0),
+        type_oid::TIME | type_oid::TIMESTAMP | type_oid::TIMESTAMPTZ | type_oid::INTERVAL => {
+            Some(6)
+        }
+        _ => None,
+    };
+    [digits, base, scale, characters, bytes, precision]
 }
 
 fn digits(data_type: &DataType) -> [Option<u64>; 3] {

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use atoll_store::database::RelationName;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result;
 
@@ -150,8 +151,12 @@ impl SchemaProvider for Schema {
         if let Some(table) = self.all.hidden.read().get(name).cloned() {
             return Ok(Some(table));
         }
-        let system = self.all.system().cloned();
-        if let Some(table) = system.and_then(|system| system.pg_table(&self.all, name)) {
+        let system = self.all.system();
+        let at = RelationName::new(self.name.as_str(), name);
+        if let Some(sequence) = system.and_then(|system| system.sequence_table(&self.all, &at)) {
+            return Ok(Some(sequence));
+        }
+        if let Some(table) = system.and_then(|it| Arc::clone(it).pg_table(&self.all, name)) {
             return Ok(Some(table));
         }
         match &self.all.files {

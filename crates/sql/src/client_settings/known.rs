@@ -119,6 +119,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     silent(SESSION_AUTHORIZATION, "", Kind::Fixed),
     reported("standard_conforming_strings", "on", Kind::One(&["on", "true"])),
     silent("statement_timeout", "0", Kind::Time),
+    silent("synchronize_seqscans", "on", Kind::Flag),
     silent("synchronous_commit", "on", COMMITS),
     silent("temp_tablespaces", "", Kind::One(&[""])),
     reported(TIME_ZONE, timezone::DEFAULT, Kind::TimeZone),

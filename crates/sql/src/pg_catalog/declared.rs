@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 
 use super::oid::Oid;
 use atoll_sql_common::pg_type::marked;
@@ -25,7 +25,7 @@ pub(super) const TABLE_OID: &str = "tableoid";
 pub(super) static PG_TABLES: LazyLock<Vec<DeclaredTable>> =
     LazyLock::new(|| declared(include_str!("columns.txt")));
 
-/// Those of `information_schema` that DataFusion lacks.
+/// The tables of `information_schema`, by name.
 pub(super) static INFORMATION_TABLES: LazyLock<Vec<DeclaredTable>> =
     LazyLock::new(|| declared(include_str!("information.txt")));
 
@@ -100,7 +100,12 @@ fn field(name: &str, data_type: &str, is_nullable: bool) -> Field {
             let zoned = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
             Field::new(name, zoned, true)
         }
-        _ => Field::new(name, DataType::Utf8, true),
+        "interval" => Field::new(name, DataType::Interval(IntervalUnit::MonthDayNano), true),
+        "numeric" => Field::new(name, DataType::Decimal128(38, 0), true),
+        "bytea" => Field::new(name, DataType::Binary, true),
+        // Addresses are texts: they have no binary form here.
+        "text" | "inet" => Field::new(name, DataType::Utf8, true),
+        _ => marked(Field::new(name, DataType::Utf8, true), data_type),
     }
 }
 

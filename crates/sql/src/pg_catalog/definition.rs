@@ -1,10 +1,19 @@
 //! The statements that create objects: constraints, indexes, views.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use atoll_sql_parse::syntax::{parsed_expr, walk_expressions_mut, walk_mut};
 use atoll_store::database::RelationName;
+use datafusion::common::TableReference;
 use datafusion::common::utils::quote_identifier;
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::planner::IdentNormalizer;
+use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    ObjectNamePart, Query, Statement, TableFactor, Value, VisitorMut,
+};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
@@ -28,7 +37,8 @@ pub(super) fn constraint(
             let (Some(reference), Some(own)) = (&constraint.references, table.table()) else {
                 return String::new();
             };
-            return foreign_key_text(&reference.key, own.definition(), &objects.version, false);
+            let is_found = objects.finds(&objects.relations[reference.parent]);
+            return foreign_key_text(&reference.key, own.definition(), &objects.version, !is_found);
         }
     };
     format!("{word} ({})", columns(table, &constraint.columns))
@@ -54,14 +64,123 @@ fn columns(table: &PgRelation, columns: &[usize]) -> String {
     names.map(|field| quote_identifier(field.name()).into_owned()).collect::<Vec<_>>().join(", ")
 }
 
-/// The query of a view.
-pub(super) fn view(relation: &PgRelation) -> Option<String> {
+/// The query of a view, whose unqualified names get their schemas where the search path does not find them.
+pub(super) fn view(objects: &PgObjects, relation: &PgRelation) -> Option<String> {
     let RelationOf::View(view) = &relation.of else { return None };
-    let parsed = Parser::parse_sql(&GenericDialect {}, &view.sql).ok();
-    let query = parsed.and_then(|statements| match statements.into_iter().next()? {
-        Statement::CreateView(create) => Some(create.query.to_string()),
-        _ => None,
-    });
     // A text that is more than the parser's SQL is shown as it was typed.
-    Some(format!("{};", query.unwrap_or_else(|| view.sql.to_string())))
+    let Some((mut query, _, ctes)) = query_of(&view.sql) else {
+        return Some(format!("{};", view.sql));
+    };
+    let _ = walk_mut(&mut query, &mut Qualifier { objects, schema: &view.schema, ctes });
+    Some(format!("{query};"))
+}
+
+/// The query of a view's text, with the tables that it reads and those of its WITH.
+fn query_of(sql: &str) -> Option<(Box<Query>, Vec<TableReference>, Vec<TableReference>)> {
+    let statements = Parser::parse_sql(&GenericDialect {}, sql).ok()?;
+    let Statement::CreateView(create) = statements.into_iter().next()? else { return None };
+    let parsed = Parsed::Statement(Box::new(Statement::Query(create.query.clone())));
+    let (tables, ctes) = resolve_table_references(&parsed, true).ok()?;
+    Some((create.query, tables, ctes))
+}
+
+/// The relations that a view reads.
+pub(super) fn relations_of_view<'a>(
+    objects: &'a PgObjects,
+    relation: &PgRelation,
+) -> Vec<&'a PgRelation> {
+    let RelationOf::View(view) = &relation.of else { return Vec::new() };
+    let Some((_, tables, _)) = query_of(&view.sql) else { return Vec::new() };
+    let found = tables.iter().filter_map(|table| {
+        let schema = table.schema().unwrap_or(&view.schema);
+        objects.relation_named(&full_name(schema, table.table()))
+    });
+    found.collect()
+}
+
+fn full_name(schema: &str, name: &str) -> String {
+    format!("{}.{}", quote_identifier(schema), quote_identifier(name))
+}
+
+/// Qualifies the names of relations in the query of a view.
+struct Qualifier<'a> {
+    objects: &'a PgObjects,
+    /// The schema of the view's unqualified names.
+    schema: &'a str,
+    ctes: Vec<TableReference>,
+}
+
+impl VisitorMut for Qualifier<'_> {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        let TableFactor::Table { name, args: None, .. } = factor else {
+            return ControlFlow::Continue(());
+        };
+        let [ObjectNamePart::Identifier(ident)] = name.0.as_slice() else {
+            return ControlFlow::Continue(());
+        };
+        let table = IdentNormalizer::new(true).normalize(ident.clone());
+        let is_cte = self.ctes.iter().any(|cte| cte.table() == table);
+        let meant = self.objects.relation_named(&full_name(self.schema, &table));
+        let meant = meant.filter(|_| !is_cte);
+        if meant.is_some_and(|meant| !self.objects.finds(meant)) {
+            let schema = Ident::from(quote_identifier(self.schema).as_ref());
+            name.0.insert(0, ObjectNamePart::Identifier(schema));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The text of a default: sequences are named as `regclass` shows them.
+pub(super) fn default(objects: &PgObjects, text: &str) -> String {
+    let shown = with_sequences(text, &mut |argument, named| {
+        let Some(sequence) = objects.relation_named(named) else { return };
+        let shown = Expr::value(Value::SingleQuotedString(objects.shown_name(sequence)));
+        *argument = Expr::Cast {
+            kind: CastKind::DoubleColon,
+            expr: Box::new(shown),
+            data_type: DataType::Regclass,
+            array: false,
+            format: None,
+        };
+    });
+    shown.unwrap_or_else(|| text.to_owned())
+}
+
+/// The sequences that a default names.
+pub(super) fn sequences_in<'a>(objects: &'a PgObjects, text: &str) -> Vec<&'a PgRelation> {
+    let mut found = Vec::new();
+    let _ = with_sequences(text, &mut |_, named| found.extend(objects.relation_named(named)));
+    found
+}
+
+/// A default after a change of the arguments that name sequences; `None` if there are none.
+fn with_sequences(text: &str, change: &mut dyn FnMut(&mut Expr, &str)) -> Option<String> {
+    let mut expr = parsed_expr(text).ok().filter(|_| text.contains("nextval"))?;
+    let _ = walk_expressions_mut(&mut expr, &mut |expr| {
+        if let Expr::Function(function) = expr
+            && function.name.to_string().eq_ignore_ascii_case("nextval")
+            && let FunctionArguments::List(list) = &mut function.args
+            && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) =
+                list.args.first_mut()
+            && let Some(named) = text_of(argument)
+        {
+            change(argument, &named);
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    Some(expr.to_string())
+}
+
+/// The string that an expression is, or casts.
+fn text_of(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => text_of(expr),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
 }

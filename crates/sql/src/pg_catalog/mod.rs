@@ -17,19 +17,23 @@ mod objects;
 mod oid;
 mod rewritten_functions;
 mod rows;
+mod sequence;
 mod table;
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::{ResolvedTableReference, Result};
 
+pub(crate) use contents::OWNER_NAME;
 pub(crate) use functions::{is_catalog_function, register};
 pub(crate) use listed_functions::{FunctionRow, listed_functions};
 
 use atoll_store::TableId;
+use atoll_store::database::{Relation, RelationName};
 
 use crate::catalog::{Catalogs, SystemSchemas};
 use crate::client_settings::ClientSettings;
@@ -87,8 +91,30 @@ impl SystemSchemas for SystemCatalog {
         self.declared(&PG_TABLES, names, name)
     }
 
+    fn sequence_table(
+        &self,
+        names: &Catalogs,
+        name: &RelationName,
+    ) -> Option<Arc<dyn TableProvider>> {
+        let version = names.stored_version();
+        let Some(Relation::Sequence(id)) = version.relation(name) else { return None };
+        let state = version.sequence(*id)?;
+        let last = self.database.store().last_value(*id, state);
+        sequence::table(&state.definition, last).ok()
+    }
+
     fn information_tables(&self) -> Vec<&'static str> {
         INFORMATION_TABLES.iter().map(|table| table.name).collect()
+    }
+
+    fn information_columns(&self, name: &str) -> Option<SchemaRef> {
+        let fields = declared::find(&INFORMATION_TABLES, name)?.schema.fields();
+        let fields = fields.iter().map(|field| field.as_ref().clone().with_nullable(true));
+        Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+    }
+
+    fn default_text(&self, names: &Catalogs, default: &str) -> String {
+        definition::default(&names.objects(), default)
     }
 
     fn information_table(

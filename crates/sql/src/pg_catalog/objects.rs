@@ -10,6 +10,7 @@ use atoll_store::table::{
     Check, ForeignKey, Index, IndexKey, TableDefinition, TableVersion, Unique,
 };
 use datafusion::catalog::TableProvider;
+use datafusion::common::utils::quote_identifier;
 
 use super::contents::OWNER_NAME;
 use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
@@ -390,6 +391,21 @@ impl PgObjects {
             }
             [schema, name] | [_, schema, name] => in_schema(schema, name),
             _ => None,
+        }
+    }
+
+    /// Whether the search path finds a relation by its unqualified name.
+    pub(super) fn finds(&self, relation: &PgRelation) -> bool {
+        let found = self.relation_named(&quote_identifier(&relation.name));
+        found.is_some_and(|found| found.oid == relation.oid)
+    }
+
+    /// The name of a relation, qualified if the search path does not find it.
+    pub(super) fn shown_name(&self, relation: &PgRelation) -> String {
+        let name = quote_identifier(&relation.name);
+        match self.finds(relation) {
+            true => name.into_owned(),
+            false => format!("{}.{name}", quote_identifier(&relation.schema_name)),
         }
     }
 

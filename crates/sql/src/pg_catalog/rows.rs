@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array,
-    RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray,
+    RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray, new_null_array,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{Result, ScalarValue};
@@ -108,13 +108,15 @@ impl Rows {
                 Arc::new(times.with_timezone_opt(zone.clone()))
             }
             DataType::List(item) => lists(values(), item)?,
-            _ => {
+            DataType::Utf8 => {
                 let texts = values().map(|value| match value {
                     Some(Datum::Text(text)) => Some(text.as_str()),
                     _ => or_none.then_some(""),
                 });
                 Arc::new(texts.collect::<StringArray>())
             }
+            // Types of columns that nothing fills.
+            other => new_null_array(other, self.rows.len()),
         })
     }
 }

@@ -45,6 +45,24 @@ const ALL: [(Right, char, &str); 8] = [
     (Right::Create, 'C', "CREATE"),
 ];
 
+/// The rights that apply to schemas, to sequences, and to tables and views.
+pub(crate) const OF_SCHEMAS: [Right; 2] = [Right::Usage, Right::Create];
+pub(crate) const OF_SEQUENCES: [Right; 3] = [Right::Select, Right::Update, Right::Usage];
+pub(crate) const OF_TABLES: [Right; 6] = [
+    Right::Select,
+    Right::Insert,
+    Right::Update,
+    Right::Delete,
+    Right::Truncate,
+    Right::References,
+];
+
+/// An owner's rights as PostgreSQL writes them: `ann=arwd/ann`.
+pub(crate) fn owner_item(owner: &str, rights: &[Right]) -> String {
+    let letters: String = rights.iter().map(|right| right.letter()).collect();
+    format!("{0}={letters}/{0}", acl_name(owner))
+}
+
 impl Right {
     fn letter(self) -> char {
         ALL.iter().find(|known| known.0 == self).map_or('?', |known| known.1)
@@ -67,17 +85,10 @@ impl Owned {
     /// The rights that apply to the object.
     pub(crate) fn rights(&self, version: &DatabaseVersion) -> &'static [Right] {
         match self {
-            Self::Schema(_) => &[Right::Usage, Right::Create],
+            Self::Schema(_) => &OF_SCHEMAS,
             Self::Relation(name) => match version.relation(name) {
-                Some(Relation::Sequence(_)) => &[Right::Select, Right::Update, Right::Usage],
-                _ => &[
-                    Right::Select,
-                    Right::Insert,
-                    Right::Update,
-                    Right::Delete,
-                    Right::Truncate,
-                    Right::References,
-                ],
+                Some(Relation::Sequence(_)) => &OF_SEQUENCES,
+                _ => &OF_TABLES,
             },
         }
     }
@@ -218,8 +229,7 @@ impl ObjectRights {
             })
             .collect();
         if !items.is_empty() {
-            let letters: String = all.iter().map(|right| right.letter()).collect();
-            items.insert(0, format!("{0}={letters}/{0}", acl_name(owner)));
+            items.insert(0, owner_item(owner, all));
         }
         items
     }

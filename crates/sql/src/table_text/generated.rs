@@ -10,7 +10,7 @@
 use atoll_sql_parse::syntax::walk_expressions;
 use std::ops::ControlFlow;
 
-use atoll_store::table::TableDefinition;
+use atoll_store::table::{IdentityKind, TableDefinition};
 use datafusion::arrow::datatypes::Schema;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -22,6 +22,14 @@ use atoll_sql_parse::syntax::parsed_expr;
 
 /// The function that a generated column's default is a call of.
 const GENERATED: &str = "$generated";
+
+/// The words between GENERATED and AS IDENTITY.
+pub(crate) fn identity_words(kind: IdentityKind) -> &'static str {
+    match kind {
+        IdentityKind::Always => "ALWAYS",
+        IdentityKind::ByDefault | IdentityKind::Serial => "BY DEFAULT",
+    }
+}
 
 /// The default of a generated column.
 pub(crate) fn as_default(expr: Expr) -> Expr {

@@ -6,6 +6,7 @@ mod index;
 
 pub(crate) use foreign_key::{action_word, foreign_key_text};
 pub(crate) use generated::{
-    as_default, columns_named, computed, generated_columns, generated_sql, is_generated, reads,
+    as_default, columns_named, computed, generated_columns, generated_sql, identity_words,
+    is_generated, reads,
 };
 pub(crate) use index::{create_index_text, index_text, unique_index_text};

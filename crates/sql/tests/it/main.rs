@@ -19,6 +19,7 @@
 //! - `compatibility`: the page on compatibility matches the results of its examples.
 //! - `calls`: random calls of functions and operators are refused or answered, and never panic.
 //! - `changes`: DELETE and UPDATE match a list of rows.
+//! - `catalog`: `pg_catalog` and `information_schema` have the relations and columns of PostgreSQL.
 //! - `merge`: MERGE matches a list of rows, from several sessions too.
 //! - `csv`, `parquet`: contents of foreign files are correct or refused by name.
 //! - `hostile_files`: files that are cut, mixed up or named oddly are read or reported.
@@ -38,6 +39,7 @@
 //! - `upstream`: DataFusion alone still answers wrongly where a file here works around it.
 
 mod calls;
+mod catalog;
 mod changes;
 mod common;
 mod compatibility;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | columns, with their stored types | schema |
 //! | for each column, its default | optional text |
-//! | for each column, its identity | optional: flag whether ALWAYS, number of the sequence |
+//! | for each column, the sequence that it owns | optional: byte (0 BY DEFAULT, 1 ALWAYS, 2 SERIAL), number of the sequence |
 //! | PRIMARY KEY and UNIQUE constraints | list: name, list of column numbers, flag whether primary |
 //! | CHECK constraints | list: name, text |
 //! | placement | text |
@@ -41,7 +41,11 @@ pub(crate) fn encode_definition(
     }
     for identity in &definition.identities {
         encoder.option(identity.as_ref(), |encoder, identity| {
-            encoder.flag(identity.kind == IdentityKind::Always);
+            encoder.byte(match identity.kind {
+                IdentityKind::ByDefault => 0,
+                IdentityKind::Always => 1,
+                IdentityKind::Serial => 2,
+            });
             encoder.number(identity.sequence.get());
         });
     }
@@ -236,9 +240,13 @@ fn decode_action(decoder: &mut Decoder<'_>) -> Result<ReferentialAction> {
 }
 
 fn decode_identity(decoder: &mut Decoder<'_>) -> Result<Identity> {
-    let kind = match decoder.flag("kind of an identity")? {
-        true => IdentityKind::Always,
-        false => IdentityKind::ByDefault,
+    let kind = match decoder.byte("kind of an identity")? {
+        0 => IdentityKind::ByDefault,
+        1 => IdentityKind::Always,
+        2 => IdentityKind::Serial,
+        other => {
+            return Err(decoder.error("kind of an identity", format!("unknown kind {other}")));
+        }
     };
     Ok(Identity { kind, sequence: SequenceId::new(decoder.number("sequence")?) })
 }

@@ -10,6 +10,7 @@
 //! _pg_expandarray(l)                unnest(pg_expanded(l))
 //! format('%I.%I', a, b)             concat('', quote_ident(a), '.', quote_ident(b), '')
 //! FROM pg_get_keywords()            FROM pg_keywords
+//! FROM pg_options_to_table(l)       no rows: no column or server has options
 //! pg_partition_ancestors(t)         NULL: no table is a partition
 //! ```
 
@@ -109,13 +110,20 @@ fn asked_of_partitions(when: &CaseWhen) -> Option<DataType> {
     query.to_string().contains("pg_partition_ancestors(").then_some(DataType::Text)
 }
 
-/// Replaces a table function of the catalog by its table.
+/// Replaces a table function of the catalog by its table, or its rows.
 pub(in crate::dialect) fn rewrite_table(factor: &mut TableFactor) {
-    let TableFactor::Table { name, args, .. } = factor else { return };
-    let is_keywords = || name.to_string().eq_ignore_ascii_case("pg_get_keywords");
-    if args.as_ref().is_some_and(|args| args.args.is_empty()) && is_keywords() {
+    let TableFactor::Table { name, args, alias, .. } = factor else { return };
+    let Some(given) = args else { return };
+    let called = name.to_string().to_lowercase();
+    if called == "pg_get_keywords" && given.args.is_empty() {
         *name = Ident::new("pg_keywords").into();
         *args = None;
+    } else if called == "pg_options_to_table" {
+        let option =
+            |name: &str| tree::item(tree::cast(Expr::value(Value::Null), DataType::Text), name);
+        let mut options = tree::select(vec![option("option_name"), option("option_value")], vec![]);
+        options.selection = Some(Expr::value(Value::Boolean(false)));
+        *factor = tree::derived(tree::query(SetExpr::Select(Box::new(options))), alias.take());
     }
 }
 

@@ -1,5 +1,6 @@
 //! The rows of the tables, by subject.
 
+mod dependencies;
 mod information;
 mod relations;
 mod roles;
@@ -9,7 +10,8 @@ mod views;
 
 use datafusion::catalog::Session;
 
-pub(super) use roles::{OWNER_NAME, role_oid};
+pub(crate) use roles::OWNER_NAME;
+pub(super) use roles::role_oid;
 pub(super) use types::{function_name, function_oid};
 
 use super::objects::{PgObjects, PgRelation, RelationOf};
@@ -29,7 +31,9 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_description" => relations::descriptions(&objects(), rows),
         "pg_constraint" => relations::constraints(&objects(), rows),
         "pg_sequence" => relations::sequences(&objects(), rows),
-        "pg_depend" => relations::dependencies(&objects(), rows),
+        "pg_depend" => dependencies::dependencies(&objects(), rows),
+        "pg_rewrite" => dependencies::rules(&objects(), rows),
+        "pg_extension" => dependencies::extensions(&objects(), rows),
         "pg_tables" => views::tables(&objects(), rows),
         "pg_views" => views::views(&objects(), rows),
         "pg_indexes" => views::indexes(&objects(), rows),

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use atoll_store::database::is_temporary_schema;
-use atoll_store::table::{Deferral, IdentityKind, IndexKey, ReferentialAction, TableDefinition};
-use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use atoll_store::database::{SequenceDefinition, is_temporary_schema};
+use atoll_store::table::{
+    Deferral, Identity, IdentityKind, IndexKey, ReferentialAction, TableDefinition,
+};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::ResolvedTableReference;
 
 use super::roles::role_oid;
 use crate::catalog::{Catalogs, ObjectComments};
+use crate::pg_catalog::definition;
 use crate::pg_catalog::objects::{
     ConstraintKind, PgObjects, PgReference, PgRelation, RelationOf, named_checks,
 };
@@ -17,16 +20,16 @@ use crate::pg_catalog::rows::{Datum, Rows};
 use crate::role::rights::{ObjectRights, Owned};
 use crate::table_text::generated_sql;
 use atoll_sql_common::names::CATALOG;
-use atoll_sql_common::pg_type::{PgType, TypeEntry};
+use atoll_sql_common::pg_type::{PgType, TypeEntry, type_oid};
 
 /// Access methods: heap and B-tree, which indexes are shown to use.
 const HEAP: Oid = 2;
 pub(super) const BTREE: Oid = 403;
 
 /// The tables `pg_class` and `pg_namespace`.
-const CLASSES: Oid = 1259;
+pub(super) const CLASSES: Oid = 1259;
 const CONSTRAINTS: Oid = 2606;
-const NAMESPACES: Oid = 2615;
+pub(super) const NAMESPACES: Oid = 2615;
 
 /// The default collation of texts: by their bytes.
 pub(super) const DEFAULT_COLLATION: Oid = 100;
@@ -183,11 +186,11 @@ fn attribute(
     let entry = TypeEntry::numbered(of.oid);
     let default = definition.and_then(|it| default_of(it, at));
     let is_computed = default.as_ref().is_some_and(|(_, is_computed)| *is_computed);
-    let identity = definition.and_then(|it| it.identities.get(at).copied().flatten());
+    let identity = definition.and_then(|it| it.identity(at));
     let identity = match identity.map(|it| it.kind) {
         Some(IdentityKind::Always) => "a",
         Some(IdentityKind::ByDefault) => "d",
-        None => "",
+        Some(IdentityKind::Serial) | None => "",
     };
     rows.add([
         ("attrelid", relation.into()),
@@ -214,9 +217,14 @@ fn attribute(
     ]);
 }
 
+/// The OID of a column's default.
+pub(super) fn default_oid(relation: &PgRelation, at: usize) -> Oid {
+    OidSpace::Constraint.named(relation.oid, &at.to_string())
+}
+
 /// The text of a column's default, or of the expression of a generated one.
-fn default_of(definition: &TableDefinition, at: usize) -> Option<(String, bool)> {
-    if definition.identities.get(at)?.is_some() {
+pub(super) fn default_of(definition: &TableDefinition, at: usize) -> Option<(String, bool)> {
+    if definition.identity(at).is_some() {
         return None;
     }
     let text = definition.defaults.get(at)?.as_deref()?;
@@ -231,12 +239,11 @@ pub(super) fn defaults(objects: &PgObjects, rows: &mut Rows) {
         let Some(table) = relation.table() else { continue };
         for at in 0..table.definition().columns.fields().len() {
             let Some((text, _)) = default_of(table.definition(), at) else { continue };
-            let oid = OidSpace::Constraint.named(relation.oid, &at.to_string());
             rows.add([
-                ("oid", oid.into()),
+                ("oid", default_oid(relation, at).into()),
                 ("adrelid", relation.oid.into()),
                 ("adnum", (at + 1).into()),
-                ("adbin", text.into()),
+                ("adbin", definition::default(objects, &text).into()),
             ]);
         }
     }
@@ -322,7 +329,7 @@ pub(super) fn sequences(objects: &PgObjects, rows: &mut Rows) {
         let definition = &state.definition;
         rows.add([
             ("seqrelid", relation.oid.into()),
-            ("seqtypid", 20_i64.into()),
+            ("seqtypid", sequence_type(objects, relation, definition).into()),
             ("seqstart", definition.start.into()),
             ("seqincrement", definition.increment.into()),
             ("seqmax", definition.max.into()),
@@ -333,21 +340,25 @@ pub(super) fn sequences(objects: &PgObjects, rows: &mut Rows) {
     }
 }
 
-/// Which sequence numbers which column.
-pub(super) fn dependencies(objects: &PgObjects, rows: &mut Rows) {
-    let class = CLASSES;
-    for relation in &objects.relations {
-        let Some(table) = relation.table() else { continue };
-        for (at, identity) in table.definition().identities.iter().enumerate() {
-            let Some(identity) = identity else { continue };
-            rows.add([
-                ("classid", class.into()),
-                ("objid", OidSpace::Sequence.numbered(identity.sequence.get()).into()),
-                ("refclassid", class.into()),
-                ("refobjid", relation.oid.into()),
-                ("refobjsubid", (at + 1).into()),
-                ("deptype", "i".into()),
-            ]);
-        }
+/// The type of a sequence: that of the column that owns it, if it has all numbers of the sequence, or BIGINT.
+pub(super) fn sequence_type(
+    objects: &PgObjects,
+    sequence: &PgRelation,
+    definition: &SequenceDefinition,
+) -> Oid {
+    let is_it = |owned: &Option<Identity>| {
+        let number = owned.map(|owned| OidSpace::Sequence.numbered(owned.sequence.get()));
+        number == Some(sequence.oid)
+    };
+    let owner = objects.relations.iter().filter_map(PgRelation::table).find_map(|table| {
+        let definition = table.definition();
+        let at = definition.identities.iter().position(is_it)?;
+        Some(definition.columns.field(at).data_type().clone())
+    });
+    let fits = |least: i64, most: i64| definition.min >= least && definition.max <= most;
+    match owner {
+        Some(DataType::Int16) if fits(i16::MIN.into(), i16::MAX.into()) => type_oid::INT2.into(),
+        Some(DataType::Int32) if fits(i32::MIN.into(), i32::MAX.into()) => type_oid::INT4.into(),
+        _ => type_oid::INT8.into(),
     }
 }

@@ -6,7 +6,7 @@ use crate::pg_catalog::rows::{Datum, Rows};
 use crate::role::{PREDEFINED, Role, roles as stored_roles};
 
 /// The role that owns everything: that of the process.
-pub(in crate::pg_catalog) const OWNER_NAME: &str = "atoll";
+pub(crate) const OWNER_NAME: &str = "atoll";
 
 /// The number of a role.
 pub(in crate::pg_catalog) fn role_oid(name: &str) -> Oid {

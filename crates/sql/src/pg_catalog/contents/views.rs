@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use atoll_store::database::{Relation, RelationName};
 
+use super::relations::sequence_type;
 use super::user_relations;
 use crate::database::Database;
 use crate::pg_catalog::definition;
@@ -28,7 +29,7 @@ pub(super) fn views(objects: &PgObjects, rows: &mut Rows) {
             ("schemaname", (&relation.schema_name).into()),
             ("viewname", (&relation.name).into()),
             ("viewowner", objects.owner_of(relation).into()),
-            ("definition", definition::view(relation).into()),
+            ("definition", definition::view(objects, relation).into()),
         ]);
     }
 }
@@ -59,7 +60,7 @@ pub(super) fn sequences(objects: &PgObjects, database: &Database, rows: &mut Row
             ("schemaname", (&relation.schema_name).into()),
             ("sequencename", (&relation.name).into()),
             ("sequenceowner", objects.owner_of(relation).into()),
-            ("data_type", 20_i64.into()),
+            ("data_type", sequence_type(objects, relation, definition).into()),
             ("start_value", definition.start.into()),
             ("min_value", definition.min.into()),
             ("max_value", definition.max.into()),

@@ -80,7 +80,7 @@ fn index(call: &Call<'_>) -> Result<ScalarValue> {
 }
 
 fn view(call: &Call<'_>) -> Result<ScalarValue> {
-    text(call.relation(0).and_then(definition::view))
+    text(call.relation(0).and_then(|relation| definition::view(call.objects, relation)))
 }
 
 /// The name and the text of the macro with an OID.

@@ -8,7 +8,7 @@ use datafusion::common::{Result, ScalarValue};
 use super::Gives::{Bool, Oid, Text, Texts};
 use super::{Call, Entry, entry, flag, number, text};
 use crate::pg_catalog::contents::{function_name, function_oid, role_oid};
-use crate::pg_catalog::objects::{PgRelation, name_parts};
+use crate::pg_catalog::objects::name_parts;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::PG_CATALOG_SCHEMA;
 use atoll_sql_common::pg_type::{PgType, format_type, type_named};
@@ -75,11 +75,9 @@ fn to_regclass(call: &Call<'_>) -> Result<ScalarValue> {
 
 /// The name of a relation, qualified if the search path does not find it.
 fn regclassout(call: &Call<'_>) -> Result<ScalarValue> {
-    let Some(relation) = call.relation(0) else { return shown_number(call) };
-    let name = quote_identifier(&relation.name);
-    match is_found(call, relation) {
-        true => text(Some(name)),
-        false => text(Some(format!("{}.{name}", quote_identifier(&relation.schema_name)))),
+    match call.relation(0) {
+        Some(relation) => text(Some(call.objects.shown_name(relation))),
+        None => shown_number(call),
     }
 }
 
@@ -210,14 +208,7 @@ fn is_type_visible(call: &Call<'_>) -> Result<ScalarValue> {
 
 fn is_visible(call: &Call<'_>) -> Result<ScalarValue> {
     let Some(relation) = call.relation(0) else { return Ok(ScalarValue::Boolean(None)) };
-    flag(is_found(call, relation))
-}
-
-/// Whether the search path finds a relation by its unqualified name.
-fn is_found(call: &Call<'_>, relation: &PgRelation) -> bool {
-    let name = quote_identifier(&relation.name);
-    let found = call.objects.relation_named(&name);
-    found.is_some_and(|found| found.oid == relation.oid)
+    flag(call.objects.finds(relation))
 }
 
 /// The existing schemas of the search path, with implicit ones on request.

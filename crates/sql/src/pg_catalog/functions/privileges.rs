@@ -1,13 +1,16 @@
 //! Privileges of roles: `has_table_privilege('ann', 't', 'SELECT')`; of the statement's user without the first
 //! argument.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 
-use super::Gives::Bool;
+use super::Gives::{Bool, Texts};
 use super::{Call, Entry, entry, flag};
 use crate::pg_catalog::contents::role_oid;
 use crate::pg_catalog::objects::{RelationOf, name_parts};
-use crate::role::rights::{LimitedUser, Owned, Right};
+use crate::role::rights::{
+    LimitedUser, OF_SCHEMAS, OF_SEQUENCES, OF_TABLES, Owned, Right, owner_item,
+};
 use crate::role::role;
 use atoll_sql_common::error::SqlState;
 
@@ -18,6 +21,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("has_column_privilege", &[3, 4], Bool, 4, column),
     entry("has_schema_privilege", &[2, 3], Bool, 3, schema),
     entry("pg_has_role", &[2, 3], Bool, 3, has_role),
+    entry("acldefault", &[2], Texts, 2, default_acl),
     // Objects without grants: every role may use them.
     entry("has_database_privilege", &[2, 3], Bool, 3, yes),
     entry("has_function_privilege", &[2, 3], Bool, 3, yes),
@@ -138,6 +142,36 @@ fn schema(call: &Call<'_>) -> Result<ScalarValue> {
         }
         None => call.missing(SqlState::UNDEFINED_SCHEMA, "schema", at),
     }
+}
+
+/// The rights on a new object of a kind, by its letter, with this owner.
+fn default_acl(call: &Call<'_>) -> Result<ScalarValue> {
+    let kind = call.text(0).unwrap_or_default();
+    let number = call.int(1).unwrap_or(0);
+    let owner = call.roles().find(|name| role_oid(name) == number);
+    let owner = owner.unwrap_or_else(|| number.to_string());
+    let shared = |everyone: &str, own: &str| {
+        vec![format!("={everyone}/{owner}"), format!("{owner}={own}/{owner}")]
+    };
+    let items = match kind.as_str() {
+        "c" => Vec::new(),
+        "r" => vec![owner_item(&owner, &OF_TABLES)],
+        "s" => vec![owner_item(&owner, &OF_SEQUENCES)],
+        "n" => vec![owner_item(&owner, &OF_SCHEMAS)],
+        "f" => shared("X", "X"),
+        "T" | "l" => shared("U", "U"),
+        "d" => shared("Tc", "CTc"),
+        "t" => vec![format!("{owner}=C/{owner}")],
+        "F" | "S" => vec![format!("{owner}=U/{owner}")],
+        "L" => vec![format!("{owner}=rw/{owner}")],
+        "p" => vec![format!("{owner}=sA/{owner}")],
+        _ => {
+            let message = format!("unrecognized object type abbreviation: {kind}");
+            return Err(SqlState::INVALID_PARAMETER.error(message));
+        }
+    };
+    let items: Vec<ScalarValue> = items.into_iter().map(ScalarValue::from).collect();
+    Ok(ScalarValue::List(ScalarValue::new_list_nullable(&items, &DataType::Utf8)))
 }
 
 fn has_role(call: &Call<'_>) -> Result<ScalarValue> {

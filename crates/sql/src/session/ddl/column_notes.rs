@@ -1,10 +1,10 @@
 //! The attributes of a table's columns that DESCRIBE shows besides their types.
 
-use atoll_store::table::{IdentityKind, TableDefinition, Unique};
+use atoll_store::table::{TableDefinition, Unique};
 use datafusion::datasource::TableProvider;
 
 use crate::table::PlacedTable;
-use crate::table_text::generated_sql;
+use crate::table_text::{generated_sql, identity_words};
 use atoll_sql_parse::dialect::ColumnNotes;
 
 /// The declared attributes of each column of a stored table: its key, its default and how its values are generated.
@@ -22,11 +22,8 @@ fn notes(definition: &TableDefinition, column: usize) -> ColumnNotes {
         false => keys.find(is_alone).map(|_| "UNI"),
     };
     let default = definition.defaults[column].as_deref();
-    if let Some(identity) = &definition.identities[column] {
-        let kind = match identity.kind {
-            IdentityKind::Always => "ALWAYS",
-            IdentityKind::ByDefault => "BY DEFAULT",
-        };
+    if let Some(identity) = definition.identity(column) {
+        let kind = identity_words(identity.kind);
         let extra = Some(format!("GENERATED {kind} AS IDENTITY"));
         return ColumnNotes { key, default: None, extra };
     }

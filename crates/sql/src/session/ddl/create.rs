@@ -23,6 +23,7 @@ use crate::catalog::UnplannedView;
 use crate::session::Session;
 use crate::session::ddl::declared_table::{DeclaredIdentity, DeclaredTable};
 use crate::session::ddl::sequence::sequence_definition;
+use crate::session::ddl::sequence_dependents::full_name;
 use crate::session::ddl::temporary::reads_temporary;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
@@ -277,24 +278,19 @@ async fn identify(
     identity: DeclaredIdentity,
 ) -> Result<()> {
     let field = definition.columns.field(column);
-    let identity = new_identity(planner, table, field, identity).await?;
-    definition.defaults[column] = Some(next_number(&identity).into());
+    let (identity, default) = new_identity(planner, table, field, identity).await?;
+    definition.defaults[column] = Some(default.into());
     definition.identities[column] = Some(identity);
     Ok(())
 }
 
-/// The default of an identity.
-pub(in crate::session) fn next_number(identity: &Identity) -> String {
-    format!("nextval({})", identity.sequence)
-}
-
-/// Creates the sequence of an identity.
+/// Creates the sequence of an identity or a serial column; also returns the column's default.
 pub(in crate::session) async fn new_identity(
     planner: &StatementPlanner,
     table: &RelationName,
     field: &Field,
     identity: DeclaredIdentity,
-) -> Result<Identity> {
+) -> Result<(Identity, String)> {
     if !matches!(field.data_type(), DataType::Int16 | DataType::Int32 | DataType::Int64) {
         return stated_err!(
             INVALID_PARAMETER,
@@ -304,11 +300,18 @@ pub(in crate::session) async fn new_identity(
     }
     let definition = Arc::new(sequence_definition(&identity.options, field.data_type())?);
     let version = planner.transaction.statement(true).await?;
-    let name = sequence_of(table, field.name(), |name| version.relation(name).is_some());
-    let kind = if identity.always { IdentityKind::Always } else { IdentityKind::ByDefault };
+    let name = match planner.name_in_options(&identity.options, table)? {
+        Some(name) => name,
+        None => sequence_of(table, field.name(), |name| version.relation(name).is_some()),
+    };
     let sequence = planner.database.store().new_sequence_id(&name.schema);
+    let default = match identity.kind {
+        // An identity follows its sequence under any name.
+        IdentityKind::Always | IdentityKind::ByDefault => format!("nextval({sequence})"),
+        IdentityKind::Serial => format!("nextval('{}')", full_name(&name).replace('\'', "''")),
+    };
     planner.define(CatalogChange::CreateSequence { name, id: sequence, definition }).await?;
-    Ok(Identity { kind, sequence })
+    Ok((Identity { kind: identity.kind, sequence }, default))
 }
 
 /// The name of a column's sequence, with a numeric suffix if it is taken.

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use atoll_store::table::OnCommit;
+use atoll_store::table::{IdentityKind, OnCommit};
 use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::sql::sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, CreateTable, DataType, Expr, GeneratedAs, Ident,
@@ -36,8 +36,7 @@ pub(in crate::session) struct DeclaredColumn {
 /// `GENERATED … AS IDENTITY`, and SERIAL.
 #[derive(Debug)]
 pub(in crate::session) struct DeclaredIdentity {
-    /// Whether a statement may not give a value.
-    pub(in crate::session) always: bool,
+    pub(in crate::session) kind: IdentityKind,
     pub(in crate::session) options: Vec<SequenceOptions>,
 }
 
@@ -102,7 +101,8 @@ impl DeclaredTable {
         let mut of_column = DeclaredColumn::default();
         if let Some(whole) = serial(&column.data_type) {
             column.data_type = whole;
-            of_column.identity = Some(DeclaredIdentity { always: false, options: Vec::new() });
+            of_column.identity =
+                Some(DeclaredIdentity { kind: IdentityKind::Serial, options: Vec::new() });
         }
         for option in std::mem::take(&mut column.options) {
             let name = option.name;
@@ -139,9 +139,12 @@ impl DeclaredTable {
                     generation_expr: None,
                     ..
                 } => {
-                    let always = generated_as == GeneratedAs::Always;
+                    let kind = match generated_as {
+                        GeneratedAs::Always => IdentityKind::Always,
+                        _ => IdentityKind::ByDefault,
+                    };
                     let options = sequence_options.unwrap_or_default();
-                    of_column.identity = Some(DeclaredIdentity { always, options });
+                    of_column.identity = Some(DeclaredIdentity { kind, options });
                 }
                 ColumnOption::Generated { generation_expr: Some(expr), .. } => {
                     if of_column.default.is_some() {

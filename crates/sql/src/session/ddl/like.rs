@@ -1,7 +1,7 @@
 //! `CREATE TABLE t (LIKE u INCLUDING ALL)`: the columns of another table with their declarations, as if they were
 //! written out. NOT NULL is always copied, everything else on request.
 
-use atoll_store::table::{IdentityKind, TableDefinition};
+use atoll_store::table::TableDefinition;
 use datafusion::arrow::datatypes::{DataType as Arrow, Field};
 use datafusion::common::{Result, internal_err};
 use datafusion::sql::parser::Statement as Parsed;
@@ -15,7 +15,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::parsed_statement::parse;
 use crate::session::statement::utility::options_of;
 use crate::table::PlacedTable;
-use crate::table_text::{generated_sql, is_generated};
+use crate::table_text::{generated_sql, identity_words, is_generated};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::plain;
 use atoll_sql_common::pg_type::type_of_check;
@@ -148,14 +148,11 @@ impl StatementPlanner {
 
     /// The default, identity or generation clause of a column.
     fn value_of(&self, definition: &TableDefinition, at: usize, included: Included) -> String {
-        if let Some(identity) = &definition.identities[at] {
+        if let Some(identity) = definition.identity(at) {
             let version = self.names.stored_version();
             let sequence = version.sequence(identity.sequence).filter(|_| included.identity);
             let Some(sequence) = sequence else { return String::new() };
-            let kind = match identity.kind {
-                IdentityKind::Always => "ALWAYS",
-                IdentityKind::ByDefault => "BY DEFAULT",
-            };
+            let kind = identity_words(identity.kind);
             let options = options_of(&sequence.definition);
             return format!(" GENERATED {kind} AS IDENTITY ({options})");
         }

@@ -25,6 +25,7 @@ use datafusion::sql::sqlparser::ast::{
     Privileges, Statement as Ast,
 };
 
+use crate::pg_catalog::OWNER_NAME;
 use crate::role::rights::{LimitedUser, ObjectRights, Owned, PUBLIC, Right, denied};
 use crate::role::role;
 use crate::session::ddl::statement_reads::{inserted_query, reads_columns};
@@ -331,7 +332,8 @@ impl StatementPlanner {
             return Err(object.missing(&version));
         }
         let owner = match owner {
-            Owner::Ident(name) => self.role_name(name)?,
+            Owner::Ident(name) if self.is_process(name) => None,
+            Owner::Ident(name) => Some(self.role_name(name)?),
             Owner::CurrentRole | Owner::CurrentUser | Owner::SessionUser => {
                 let Some(user) = self.user.as_deref() else {
                     return plan_err!(
@@ -339,15 +341,16 @@ impl StatementPlanner {
                         object.named(&version)
                     );
                 };
-                user.name.clone()
+                Some(user.name.clone())
             }
         };
         if let Some(user) = self.user.as_deref()
-            && !(user.owns(&version, &object) && user.is(&owner))
+            && !(user.owns(&version, &object) && owner.as_ref().is_some_and(|it| user.is(it)))
         {
             return Err(SqlState::INSUFFICIENT_PRIVILEGE.error(format!(
-                "must be owner of {}, and a member of the role '{owner}'",
-                object.named(&version)
+                "must be owner of {}, and a member of the role '{}'",
+                object.named(&version),
+                owner.as_deref().unwrap_or(OWNER_NAME)
             )));
         }
         let mut owned = vec![object];
@@ -358,7 +361,7 @@ impl StatementPlanner {
         }
         for object in owned {
             let mut rights = self.rights_of(&object).await?;
-            rights.owner = Some(owner.clone());
+            rights.owner.clone_from(&owner);
             self.keep_rights(&object, &rights).await?;
         }
         Ok(())
@@ -425,6 +428,12 @@ impl StatementPlanner {
             _ => plan_err!("expected the name of a role, or PUBLIC"),
         };
         grantees.iter().map(grantee).collect()
+    }
+
+    /// Whether this is the name under which the process owns what no role owns.
+    fn is_process(&self, name: &Ident) -> bool {
+        let is_name = self.normalized(name) == OWNER_NAME;
+        is_name && role(&self.names.stored_version(), OWNER_NAME).is_none()
     }
 
     /// The name of an existing role.

@@ -1,4 +1,4 @@
-//! CREATE and ALTER SEQUENCE; DROP SEQUENCE is in `dependents`.
+//! CREATE and ALTER SEQUENCE; OWNED BY is in `sequence_owner`, DROP SEQUENCE in `sequence_dependents`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
     SequenceOptions, Statement as Ast, UnaryOperator, Value,
 };
 
+use crate::session::ddl::sequence_owner::{is_name, new_owner};
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, there, with_notices};
 use atoll_sql_common::error::stated_err;
@@ -32,7 +33,7 @@ impl StatementPlanner {
                 data_type,
                 owned_by: Some(owner),
                 ..
-            } => {
+            } if is_altered(owner) => {
                 let from = self.relation(name)?;
                 let (found, what, tag) = match column_of(owner) {
                     Some(column) => (self.identity_of(&from, column)?, "table", "ALTER TABLE"),
@@ -48,6 +49,9 @@ impl StatementPlanner {
                     let to = RelationName::new(Arc::clone(&from.schema), self.normalized(new));
                     self.rename_sequence(sequence, from, to).await?;
                     return Ok(Some("ALTER SEQUENCE".into()));
+                }
+                if let Some(column) = new_owner(owner) {
+                    self.own_sequence(sequence, &from, column.as_ref()).await?;
                 }
                 let version = self.transaction.statement(true).await?;
                 let Some(state) = version.sequence(sequence) else {
@@ -65,7 +69,7 @@ impl StatementPlanner {
                 sequence_options,
                 data_type,
                 temporary,
-                ..
+                owned_by,
             } => {
                 let numbers = data_type.as_ref().map_or(Ok(DataType::Int64), whole)?;
                 let definition = sequence_definition(sequence_options, &numbers)?;
@@ -80,7 +84,11 @@ impl StatementPlanner {
                 self.make_temporary_schema(&name.schema).await?;
                 let (id, definition) =
                     (self.database.store().new_sequence_id(&name.schema), Arc::new(definition));
+                let created = name.clone();
                 self.define(CatalogChange::CreateSequence { name, id, definition }).await?;
+                if owned_by.is_some() {
+                    self.own_sequence(id, &created, owned_by.as_ref()).await?;
+                }
                 Ok(Some("CREATE SEQUENCE".into()))
             }
             Ast::Drop { .. } => self.drop_sequences(ast).await,
@@ -103,7 +111,7 @@ impl StatementPlanner {
                 table.name
             );
         };
-        match definition.identities[at] {
+        match definition.identity(at) {
             Some(identity) => Ok(Some(identity.sequence)),
             None => stated_err!(
                 NOT_IN_PREREQUISITE_STATE,
@@ -131,11 +139,14 @@ fn new_name(owner: &ObjectName) -> Option<&Ident> {
         [ObjectNamePart::Identifier(first), ObjectNamePart::Identifier(new)] => {
             (first.value == RENAMED).then_some(new)
         }
-        _ => {
-            debug_assert_eq!(owner.to_string(), ALTERED);
-            None
-        }
+        _ => None,
     }
+}
+
+/// Whether this is the owner that the parser writes for ALTER SEQUENCE.
+fn is_altered(owner: &ObjectName) -> bool {
+    let first = owner.0.first().and_then(|part| part.as_ident());
+    first.is_some_and(|first| [ALTERED, RENAMED, OF_COLUMN].contains(&first.value.as_str()))
 }
 
 /// The column whose sequence is altered.
@@ -172,6 +183,7 @@ impl SaidOptions {
                 SequenceOptions::MaxValue(value) => {
                     said.max = Some(value.as_ref().map(number).transpose()?);
                 }
+                SequenceOptions::StartWith(value, _) if is_name(value) => {}
                 SequenceOptions::StartWith(value, _) => match restart(value) {
                     Some(value) => said.restart = Some(value.map(number).transpose()?),
                     None => said.start = Some(number(value)?),

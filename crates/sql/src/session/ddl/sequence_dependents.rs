@@ -21,11 +21,13 @@ use crate::table::PlacedTable;
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_parse::syntax::parsed_expr;
 
-/// A column whose default takes its numbers from a sequence.
+/// A column that takes its numbers from a sequence, or owns it.
 struct Dependent {
     table: TableId,
     column: usize,
     is_identity: bool,
+    /// Whether its default names the sequence.
+    uses: bool,
     name: String,
 }
 
@@ -54,11 +56,11 @@ impl StatementPlanner {
                 }
             };
             for dependent in self.dependents(sequence).await? {
-                let needs = match (dependent.is_identity, *cascade) {
+                let needs = match (dependent.is_identity, dependent.uses && !*cascade) {
                     (true, _) => "drop the column instead",
-                    (false, false) => "use DROP SEQUENCE … CASCADE to drop the default too",
-                    (false, true) => {
-                        self.drop_default(&dependent).await?;
+                    (false, true) => "use DROP SEQUENCE … CASCADE to drop the default too",
+                    (false, false) => {
+                        self.release(&dependent, sequence).await?;
                         continue;
                     }
                 };
@@ -79,20 +81,20 @@ impl StatementPlanner {
         for (table, of_table) in version.tables() {
             let definition = of_table.definition();
             for (column, default) in definition.defaults.iter().enumerate() {
-                let Some(default) = default else { continue };
-                let identity = definition.identities[column].as_ref();
-                let is_identity = identity.is_some_and(|of| of.sequence == sequence);
-                let is_named = || -> Result<bool> {
-                    let named = named_sequences(&parsed_expr(default)?);
-                    Ok(named.iter().any(|text| self.sequence_named(text) == Some(sequence)))
+                let owns = definition.identities[column].is_some_and(|of| of.sequence == sequence);
+                let is_identity = owns && definition.identity(column).is_some();
+                let named = match default {
+                    Some(default) if !is_identity => named_sequences(&parsed_expr(default)?),
+                    _ => Vec::new(),
                 };
-                if is_identity || is_named()? {
+                let uses = named.iter().any(|text| self.sequence_named(text) == Some(sequence));
+                if owns || uses {
                     let of = version.table_name(table).map_or("", |name| &name.name);
                     let name = format!(
                         "column '{}' of table '{of}'",
                         definition.columns.field(column).name()
                     );
-                    found.push(Dependent { table, column, is_identity, name });
+                    found.push(Dependent { table, column, is_identity, uses, name });
                 }
             }
         }
@@ -108,7 +110,7 @@ impl StatementPlanner {
     ) -> Result<()> {
         let dependents = self.dependents(sequence).await?;
         let text = full_name(&to);
-        for dependent in dependents.iter().filter(|dependent| !dependent.is_identity) {
+        for dependent in dependents.iter().filter(|dependent| dependent.uses) {
             let version = self.transaction.statement(true).await?;
             let Some(table) = version.table(dependent.table) else { continue };
             let mut definition = table.definition().as_ref().clone();
@@ -174,16 +176,21 @@ impl StatementPlanner {
         }
     }
 
-    async fn drop_default(&self, dependent: &Dependent) -> Result<()> {
+    /// Frees a column from a sequence that is dropped.
+    async fn release(&self, dependent: &Dependent, sequence: SequenceId) -> Result<()> {
         let version = self.transaction.statement(true).await?;
         let Some(table) = version.table(dependent.table) else { return Ok(()) };
         let mut definition = table.definition().as_ref().clone();
-        definition.defaults[dependent.column] = None;
+        if dependent.uses {
+            definition.defaults[dependent.column] = None;
+        }
+        let owned = &mut definition.identities[dependent.column];
+        *owned = owned.filter(|owned| owned.sequence != sequence);
         let (table, definition) = (dependent.table, Arc::new(definition));
         self.define(CatalogChange::SetDefinition { table, definition }).await
     }
 
-    /// Restarts the sequences of a table's identities, for TRUNCATE … RESTART IDENTITY.
+    /// Restarts the sequences that a table's columns own, for TRUNCATE … RESTART IDENTITY.
     pub(in crate::session) async fn restart_identities(&self, truncate: &Truncate) -> Result<()> {
         let (Some(TruncateIdentityOption::Restart), [table]) =
             (&truncate.identity, truncate.table_names.as_slice())
@@ -217,7 +224,7 @@ impl StatementPlanner {
 }
 
 /// A qualified name, as `nextval` reads it.
-fn full_name(name: &RelationName) -> String {
+pub(in crate::session) fn full_name(name: &RelationName) -> String {
     format!("{}.{}", quote_identifier(&name.schema), quote_identifier(&name.name))
 }
 

@@ -261,7 +261,7 @@ pub(in crate::session) fn fill_defaults(
 ) -> Result<()> {
     name_first_columns(insert, definition);
     let columns = columns(insert, definition, normalize)?;
-    let numbered = |column: &usize| definition.identities[*column].is_some();
+    let numbered = |column: &usize| definition.identity(*column).is_some();
     if identities == GivenIdentities::Replaced && columns.iter().any(numbered) {
         return number_all(insert, &columns, definition);
     }
@@ -319,7 +319,7 @@ fn number_all(insert: &mut Insert, columns: &[usize], definition: &TableDefiniti
     let names: Vec<String> = (0..columns.len()).map(|at| format!("value {at}")).collect();
     let mut items = Vec::with_capacity(columns.len());
     for (column, name) in columns.iter().zip(&names) {
-        items.push(match definition.identities[*column] {
+        items.push(match definition.identity(*column) {
             Some(_) => default_of(*column, definition)?.to_string(),
             None => quoted(name).to_string(),
         });
@@ -434,7 +434,7 @@ pub(in crate::session) fn given_value(
 }
 
 fn is_always(column: usize, definition: &TableDefinition) -> bool {
-    let identity = definition.identities[column].as_ref();
+    let identity = definition.identity(column);
     identity.is_some_and(|identity| identity.kind == IdentityKind::Always)
 }
 

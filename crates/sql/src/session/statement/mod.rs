@@ -6,6 +6,7 @@ pub(super) mod copy_in;
 pub(super) mod execute;
 pub(super) mod explain;
 pub(super) mod ignored_ddl;
+pub(super) mod lock_table;
 pub(super) mod notify;
 pub(super) mod parsed_statement;
 pub(super) mod pool_statement;

@@ -5,7 +5,7 @@
 //! SHOW t                  DESCRIBE t, where t is a table and no setting
 //! ```
 
-use atoll_store::table::{IdentityKind, TableDefinition};
+use atoll_store::table::TableDefinition;
 use datafusion::common::utils::quote_identifier;
 use datafusion::common::{ResolvedTableReference, Result};
 use datafusion::execution::SessionState;
@@ -18,8 +18,8 @@ use crate::catalog::UnplannedView;
 use crate::session::dml::change::innermost;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
-use crate::table_text::foreign_key_text;
 use crate::table_text::generated_sql;
+use crate::table_text::{foreign_key_text, identity_words};
 use atoll_sql_common::names::{CATALOG, SCHEMA};
 use atoll_sql_parse::dialect::{column_type, described};
 
@@ -105,11 +105,8 @@ impl StatementPlanner {
         if !field.is_nullable() && !definition.uniques.iter().any(is_key) {
             text.push_str(" NOT NULL");
         }
-        if let Some(identity) = &definition.identities[column] {
-            let kind = match identity.kind {
-                IdentityKind::Always => "ALWAYS",
-                IdentityKind::ByDefault => "BY DEFAULT",
-            };
+        if let Some(identity) = definition.identity(column) {
+            let kind = identity_words(identity.kind);
             text.push_str(&format!(" GENERATED {kind} AS IDENTITY"));
             let sequence = self.names.stored_version();
             if let Some(sequence) = sequence.sequence(identity.sequence) {

@@ -8,6 +8,7 @@
 //! IMPORT DATABASE FROM 'directory'    runs that file, as one transaction
 //! CREATE POOL …, DROP POOL …          cores for a class of statements: `pool.rs`
 //! VACUUM, ANALYZE                     nothing: `vacuum.rs`
+//! LOCK TABLE                          nothing: `lock_table.rs`
 //! ```
 
 use std::collections::HashSet;
@@ -35,12 +36,13 @@ use crate::session::ddl::foreign_key::SetConstraints;
 use crate::session::ddl::views::views_in_order;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
+use crate::session::statement::lock_table::LockStatement;
 use crate::session::statement::pool_statement::PoolStatement;
 use crate::session::statement::query_result::QueryResult;
 use crate::session::statement::split::{Statement, split_statements};
 use crate::session::statement::vacuum::VacuumStatement;
 use crate::session::transaction::StatementTransaction;
-use crate::table_text::{foreign_key_text, index_text, unique_index_text};
+use crate::table_text::{foreign_key_text, identity_words, index_text, unique_index_text};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::SCHEMA;
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
@@ -59,6 +61,7 @@ pub(in crate::session) enum UtilityStatement {
     Import(PathBuf),
     Pool(PoolStatement),
     Vacuum(VacuumStatement),
+    Lock(LockStatement),
     SetConstraints(SetConstraints),
 }
 
@@ -74,6 +77,9 @@ impl UtilityStatement {
         }
         if let Some(vacuum) = VacuumStatement::parse(sql)? {
             return Ok(Some(Self::Vacuum(vacuum)));
+        }
+        if let Some(lock) = LockStatement::parse(sql) {
+            return Ok(Some(Self::Lock(lock)));
         }
         if let Some(set) = SetConstraints::parse(sql)? {
             return Ok(Some(Self::SetConstraints(set)));
@@ -142,6 +148,10 @@ impl Session {
                 "DROP POOL".to_owned()
             }
             UtilityStatement::SetConstraints(set) => self.set_constraints(set).await?,
+            UtilityStatement::Lock(lock) => {
+                self.run_lock(&self.statement_transaction()?, &lock).await?;
+                "LOCK TABLE".to_owned()
+            }
             UtilityStatement::Vacuum(vacuum) => {
                 self.run_vacuum(&vacuum)?;
                 vacuum.tag.to_owned()
@@ -316,6 +326,7 @@ fn load_script(planner: &StatementPlanner, version: &DatabaseVersion) -> Result<
     let owned: HashSet<SequenceId> = version
         .tables()
         .flat_map(|(_, table)| table.definition().identities.iter().flatten())
+        .filter(|identity| identity.kind != IdentityKind::Serial)
         .map(|identity| identity.sequence)
         .collect();
     let store = planner.database.store();
@@ -522,11 +533,14 @@ fn write_identities(
         else {
             return exec_err!("sequence {id} of an identity is not there");
         };
-        let kind = match kind {
-            IdentityKind::Always => "ALWAYS",
-            IdentityKind::ByDefault => "BY DEFAULT",
-        };
         let (full_table, column_name) = (full(table), quoted(column.name()));
+        if *kind == IdentityKind::Serial {
+            let owned =
+                format!("ALTER SEQUENCE {} OWNED BY {full_table}.{column_name}", full(name));
+            line(script, &owned);
+            continue;
+        }
+        let kind = identity_words(*kind);
         let options = options_of(&sequence.definition);
         line(
             script,
@@ -553,7 +567,7 @@ fn declared(definition: &TableDefinition) -> Vec<String> {
         if !field.is_nullable() {
             parts.push(format!("ALTER COLUMN {column} SET NOT NULL"));
         }
-        if definition.identities[at].is_none()
+        if definition.identity(at).is_none()
             && let Some(default) = &definition.defaults[at]
         {
             parts.push(format!("ALTER COLUMN {column} SET DEFAULT {default}"));

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_store::TableId;
-use atoll_store::table::{ForeignKey, Identity, Index, TableDefinition};
+use atoll_store::table::{ForeignKey, Identity, IdentityKind, Index, TableDefinition};
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -35,6 +35,12 @@ pub(super) struct AlteredColumn {
     /// The new identity, still without its sequence.
     pub(super) new_identity: Option<DeclaredIdentity>,
     pub(super) source: ColumnSource,
+}
+
+impl AlteredColumn {
+    fn is_identity(&self) -> bool {
+        self.identity.is_some_and(|identity| identity.kind != IdentityKind::Serial)
+    }
 }
 
 /// The source of a column's values.
@@ -286,6 +292,7 @@ impl AlteredTable {
         let in_primary_key =
             self.keys.iter().any(|key| key.is_primary && key.columns.iter().any(|c| c == name));
         let column = &mut self.columns[at];
+        let is_identity = column.is_identity();
         let is_computed = column.default.as_ref().and_then(computed).is_some();
         let changes_default = matches!(
             operation,
@@ -301,7 +308,7 @@ impl AlteredTable {
         }
         match operation {
             AlterColumnOperation::SetNotNull => column.not_null = true,
-            AlterColumnOperation::DropNotNull if in_primary_key || column.identity.is_some() => {
+            AlterColumnOperation::DropNotNull if in_primary_key || is_identity => {
                 return stated_err!(
                     INVALID_TABLE_DEFINITION,
                     "column '{name}' is in a primary key, or an identity: never NULL"
@@ -309,7 +316,7 @@ impl AlteredTable {
             }
             AlterColumnOperation::DropNotNull => column.not_null = false,
             AlterColumnOperation::SetDefault { .. } | AlterColumnOperation::DropDefault
-                if column.identity.is_some() =>
+                if is_identity =>
             {
                 return stated_err!(
                     SYNTAX_ERROR,
@@ -318,16 +325,25 @@ impl AlteredTable {
             }
             AlterColumnOperation::SetDefault { value } => column.default = Some(value.clone()),
             AlterColumnOperation::DropDefault => column.default = None,
-            AlterColumnOperation::AddGenerated { .. } if column.identity.is_some() => {
+            AlterColumnOperation::AddGenerated { .. } if is_identity => {
                 return stated_err!(
                     NOT_IN_PREREQUISITE_STATE,
                     "column '{name}' is an identity already"
                 );
             }
+            AlterColumnOperation::AddGenerated { .. } if column.identity.is_some() => {
+                return stated_err!(
+                    NOT_IN_PREREQUISITE_STATE,
+                    "column '{name}' is a serial column; drop its default, and say ALTER SEQUENCE … OWNED BY NONE"
+                );
+            }
             AlterColumnOperation::AddGenerated { generated_as, sequence_options } => {
-                let always = *generated_as == Some(GeneratedAs::Always);
+                let kind = match generated_as {
+                    Some(GeneratedAs::Always) => IdentityKind::Always,
+                    _ => IdentityKind::ByDefault,
+                };
                 let options = sequence_options.clone().unwrap_or_default();
-                column.new_identity = Some(DeclaredIdentity { always, options });
+                column.new_identity = Some(DeclaredIdentity { kind, options });
                 column.not_null = true;
             }
             AlterColumnOperation::SetDataType { data_type, using, .. } => {

@@ -27,7 +27,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::session::Session;
-use crate::session::ddl::create::{new_identity, next_number};
+use crate::session::ddl::create::new_identity;
 use crate::session::ddl::sequence::whole;
 use crate::session::ddl::table_definition::{add_check, add_key, mark_types, set_default};
 use crate::session::ddl::view_dependents::DroppedColumns;
@@ -94,6 +94,7 @@ impl Session {
         let released = release_keys(planner, table, &mut altered, &alter.operations)?;
         planner.drop_foreign_keys(&released).await?;
         let numbers = new_numbers(table, &altered);
+        let has_new_sequences = altered.columns.iter().any(|column| column.new_identity.is_some());
         for column in &mut altered.columns {
             let Some(declared) = column.new_identity.take() else { continue };
             let field = match &column.source {
@@ -106,15 +107,25 @@ impl Session {
                     return plan_err!("column '{name}' is changed twice in one ALTER TABLE");
                 }
             };
-            let identity = new_identity(planner, &relation_name(&at), &field, declared).await?;
+            let (identity, default) =
+                new_identity(planner, &relation_name(&at), &field, declared).await?;
             if let ColumnSource::New(data_type) = &column.source {
                 let numbers = number_rows(planner, table, identity.sequence).await?;
                 let data_type = data_type.clone();
                 column.source = ColumnSource::Computed(Box::new(numbers), data_type);
             }
-            column.default = Some(parsed_expr(&next_number(&identity))?);
+            column.default = Some(parsed_expr(&default)?);
             column.identity = Some(identity);
         }
+        let anew;
+        let planner = match has_new_sequences {
+            // Defaults name the new sequences.
+            true => {
+                anew = self.planner(&planner.transaction, true).await?;
+                &anew
+            }
+            false => planner,
+        };
         let dropped = DroppedColumns::from_operations(planner, &alter.operations);
         let readers = match dropped {
             Some(_) => planner.planned_ones(planner.readers(&[relation_name(&at)])?).await,
