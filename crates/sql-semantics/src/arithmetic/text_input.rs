@@ -25,6 +25,7 @@ use super::nested_input::nested_values;
 use super::nested_text::is_nested;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::logical::map_named;
+use atoll_sql_common::user_type::enum_within;
 
 /// Replaces these casts before type coercion.
 #[derive(Debug, Default)]
@@ -50,7 +51,8 @@ impl AnalyzerRule for TextInput {
                         false => is_text(&from),
                     };
                     let may_be_own = to.is_string() || to.is_binary() || is_nested(to);
-                    if !may_be_own || !value.get_type(&schema).is_ok_and(is_own) {
+                    let is_enum = enum_within(to).is_some();
+                    if is_enum || !may_be_own || !value.get_type(&schema).is_ok_and(is_own) {
                         return Ok(Transformed::no(expr));
                     }
                     let function = ScalarUDF::from(CheckedCast::of_text(to, is_try));

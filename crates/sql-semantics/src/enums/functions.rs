@@ -4,16 +4,16 @@
 
 use std::sync::{Arc, LazyLock};
 
-use atoll_sql_common::user_type::{EnumType, UserTypes, enum_oid};
+use atoll_sql_common::user_type::{EnumType, UserTypes, enum_oid, enum_within};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, internal_err, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, DocSection, Documentation, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility,
+    ScalarUDFImpl, Signature, Volatility, lit,
 };
 
-use super::labels::missing;
+use super::labels::{missing, type_name};
 
 /// Returns the functions to register.
 pub fn functions() -> [ScalarUDF; 3] {
@@ -53,6 +53,13 @@ pub(crate) fn with_labels(
     schema: &DFSchema,
     types: Option<&UserTypes>,
 ) -> Result<Option<Expr>> {
+    if call.func.name() == "pg_typeof"
+        && let [value] = &call.args[..]
+        && let Ok(of) = value.get_type(schema)
+        && enum_within(&of).is_some()
+    {
+        return Ok(Some(lit(type_name(&of, types))));
+    }
     let Some(EnumFunction { wanted, of: None, .. }) = call.func.inner().downcast_ref() else {
         return Ok(None);
     };
@@ -64,17 +71,20 @@ pub(crate) fn with_labels(
     Ok(Some(Expr::ScalarFunction(ScalarFunction::new_udf(function, call.args.clone()))))
 }
 
-fn documented(about: &str, syntax: &str) -> Documentation {
-    Documentation::builder(DocSection::default(), about, syntax).with_sql_example(syntax).build()
+fn documented(about: &str, syntax: &str, example: &str) -> Documentation {
+    Documentation::builder(DocSection::default(), about, syntax).with_sql_example(example).build()
 }
 
-static FIRST: LazyLock<Documentation> =
-    LazyLock::new(|| documented("The first label of an ENUM.", "enum_first(NULL::mood)"));
-static LAST: LazyLock<Documentation> =
-    LazyLock::new(|| documented("The last label of an ENUM.", "enum_last(NULL::mood)"));
+static FIRST: LazyLock<Documentation> = LazyLock::new(|| {
+    documented("The first label of an ENUM.", "enum_first(value)", "enum_first(NULL::mood)")
+});
+static LAST: LazyLock<Documentation> = LazyLock::new(|| {
+    documented("The last label of an ENUM.", "enum_last(value)", "enum_last(NULL::mood)")
+});
 static RANGE: LazyLock<Documentation> = LazyLock::new(|| {
     documented(
         "The labels of an ENUM in their order, or those between two of them, of which NULL is the end.",
+        "enum_range(low[, high])",
         "enum_range(NULL::mood)",
     )
 });

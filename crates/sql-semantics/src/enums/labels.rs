@@ -24,7 +24,7 @@ use crate::arithmetic::convert;
 ///
 /// # Errors
 /// If there is no such cast.
-pub(crate) fn cast(
+pub fn cast(
     value: &Expr,
     from: &DataType,
     to: &DataType,
@@ -101,7 +101,7 @@ impl LabelCast {
         Expr::ScalarFunction(ScalarFunction::new_udf(function, args))
     }
 
-    fn cast(&self, values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    pub(super) fn cast(&self, values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         let from = values.data_type();
         match (from, to) {
             (DataType::List(_), DataType::List(item)) => self.cast_lists(values, item),

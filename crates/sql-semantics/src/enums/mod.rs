@@ -16,6 +16,6 @@ mod output;
 
 pub use functions::functions;
 pub(crate) use functions::with_labels;
-pub(crate) use labels::cast;
+pub use labels::cast;
 pub use operands::EnumOperands;
-pub use output::{labelled, labelled_schema};
+pub use output::{labelled, labelled_rows, labelled_schema};

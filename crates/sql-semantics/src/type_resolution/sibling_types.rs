@@ -21,6 +21,7 @@ use super::decimals_beside_floats::{as_floats, make_float, make_floats, union_of
 use super::literals::{decimal_of, list_of, text_of};
 use super::narrow_numbers::narrow_alike;
 use crate::arithmetic::convert;
+use atoll_sql_common::user_type::enum_within;
 
 /// Functions whose arguments all have one type.
 const ALIKE: [&str; 9] = [
@@ -296,7 +297,12 @@ fn literal(text: &str, of: &DataType) -> Result<Option<Expr>> {
         let text = ScalarValue::from(text).to_array()?;
         ScalarValue::try_from_array(&convert(&text, of, false)?, 0)
     };
+    let cast = || {
+        let text = Expr::Literal(ScalarValue::from(text), None);
+        Expr::Cast(Cast::new(Box::new(text), of.clone()))
+    };
     Ok(Some(match of {
+        _ if enum_within(of).is_some() => cast(),
         _ if of.is_decimal() => match decimal_of(text) {
             Some(decimal) => decimal,
             None => Expr::Literal(value(of)?, None),
@@ -310,10 +316,7 @@ fn literal(text: &str, of: &DataType) -> Result<Option<Expr>> {
         // The meaning of a text depends on the session's time zone and the current day.
         Date32 | Timestamp(..) | Time64(_) | Interval(_) => {
             value(of)?;
-            Expr::Cast(Cast::new(
-                Box::new(Expr::Literal(ScalarValue::from(text), None)),
-                of.clone(),
-            ))
+            cast()
         }
         _ => return Ok(None),
     }))

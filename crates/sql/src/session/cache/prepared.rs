@@ -26,6 +26,7 @@ use crate::session::dml::locking_subqueries;
 use crate::session::plan::modifying_with;
 use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
+use atoll_sql_common::user_type::enum_within;
 use atoll_sql_semantics::arithmetic::convert;
 
 /// The statement of an EXECUTE, with the values of its parameters.
@@ -181,7 +182,7 @@ impl PreparedStatements {
                 planner.plan_other(Parsed::Statement(statement.clone())).await?
             }
         };
-        let plan = plan.replace_params_with_values(&values)?;
+        let plan = planner.labelled(plan.replace_params_with_values(&values)?)?;
         Ok((ExecutedStatement { statement: *statement, values }, plan))
     }
 }
@@ -257,6 +258,13 @@ fn values(
             return not_impl_err!("parameter {} of EXECUTE is not a constant", index + 1);
         };
         let field = prepare.fields.get(index);
+        // The statement casts labels, which it knows.
+        if value.data_type().is_string()
+            && field.is_some_and(|field| enum_within(field.data_type()).is_some())
+        {
+            values.push(ScalarAndMetadata::new(value, metadata));
+            continue;
+        }
         let text = value.try_as_str().flatten().zip(field);
         let read = match text {
             Some((text, field)) if field.data_type().is_nested() => {

@@ -41,6 +41,8 @@ use crate::session::statement::query_result::QueryResult;
 use crate::table::{ChangedTable, PlacedTable, StaleStatement, WriteRules};
 use atoll_sql_common::error::{SqlState, stated_err, transaction_error};
 use atoll_sql_common::names::plain;
+use atoll_sql_common::user_type::UserTypes;
+use atoll_sql_semantics::enums::labelled_rows;
 
 /// Rows that SKIP LOCKED fetches beyond twice the wanted ones, before it fetches all.
 const SPARE_ROWS: usize = 16;
@@ -306,6 +308,8 @@ impl Session {
         sql: &str,
     ) -> Result<QueryResult> {
         let (schema, batches) = self.locked_rows(&planner, locking).await?;
+        let types = UserTypes::in_options(planner.state.config_options());
+        let (schema, batches) = labelled_rows(&schema, batches, types)?;
         // Statements in its WITH may have changed rows.
         planner.transaction.finish(self.database()).await?;
         Ok(QueryResult::from_batches(schema, batches, sql))

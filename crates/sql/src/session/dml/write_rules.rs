@@ -31,7 +31,9 @@ use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, Wr
 use crate::table_text::generated_columns;
 use atoll_sql_common::error::{SqlError, stated_err};
 use atoll_sql_common::pg_type::{Checked, type_of_check};
+use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_parse::syntax::parsed_expr;
+use atoll_sql_semantics::enums;
 
 /// Names of the rows in question: no statement uses them by chance.
 const ROWS: &str = "rows to check";
@@ -298,10 +300,15 @@ impl RowExpressions {
         types: &[DataType],
     ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
         let Self { exprs, schema } = self;
+        let user_types = UserTypes::in_options(state.config_options());
         let exprs = exprs.into_iter().zip(types).map(|(expr, data_type)| {
             let expr = expr.unalias();
             let text = expr.to_string();
-            let typed = expr.cast_to(data_type, &schema)?;
+            let from = expr.get_type(&schema)?;
+            let typed = match enums::cast(&expr, &from, data_type, false, user_types)? {
+                Some(cast) => cast,
+                None => expr.cast_to(data_type, &schema)?,
+            };
             state.create_physical_expr(typed, &schema).map_err(|error| {
                 let message = SqlError::new(error, "").message;
                 plan_datafusion_err!("'{text}' cannot be computed from the row alone: {message}")

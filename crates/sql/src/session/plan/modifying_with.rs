@@ -272,7 +272,7 @@ impl Session {
             let mut own = planner.clone();
             // The outer statement's token is not raised when these have ended.
             own.state.config_mut().set_extension(Arc::new(CancelToken::new()));
-            let mut plan = own.plan(statement).await?;
+            let mut plan = own.plan_inner(statement).await?;
             if let Some(values) = &planner.values {
                 plan = plan.replace_params_with_values(values)?;
             }

@@ -201,12 +201,17 @@ impl Session {
 
 impl StatementPlanner {
     pub(in crate::session) async fn plan(&self, statement: Parsed) -> Result<LogicalPlan> {
-        let plan = self.plan_by(&self.state, statement).await?;
-        self.shown(plan)
+        let plan = self.plan_inner(statement).await?;
+        self.labelled(plan)
+    }
+
+    /// Plans a statement whose rows stay in the database.
+    pub(in crate::session) async fn plan_inner(&self, statement: Parsed) -> Result<LogicalPlan> {
+        self.plan_by(&self.state, statement).await
     }
 
     /// The plan of a statement whose rows leave the database: ENUMs as their labels.
-    fn shown(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+    pub(in crate::session) fn labelled(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let types = UserTypes::in_options(self.state.config_options());
         if types.is_none() {
             return Ok(plan);
@@ -219,7 +224,7 @@ impl StatementPlanner {
                 Ok(LogicalPlan::Copy(copy))
             }
             LogicalPlan::Statement(PlanStatement::Prepare(mut prepare)) => {
-                let input = self.shown(Arc::unwrap_or_clone(prepare.input))?;
+                let input = self.labelled(Arc::unwrap_or_clone(prepare.input))?;
                 prepare.input = Arc::new(input);
                 Ok(LogicalPlan::Statement(PlanStatement::Prepare(prepare)))
             }
@@ -231,8 +236,7 @@ impl StatementPlanner {
     pub(in crate::session) async fn plan_other(&self, statement: Parsed) -> Result<LogicalPlan> {
         let mut state = self.state.clone();
         state.config_mut().options_mut().sql_parser.collect_spans = false;
-        let plan = self.plan_by(&state, statement).await?;
-        self.shown(plan)
+        self.plan_by(&state, statement).await
     }
 
     async fn plan_by(&self, state: &SessionState, statement: Parsed) -> Result<LogicalPlan> {

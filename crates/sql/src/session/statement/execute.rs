@@ -287,7 +287,7 @@ impl Session {
         }
         if has_parts {
             let rest = Parsed::Statement(Box::new(statement.clone()));
-            let rest = planner.plan_other(rest).await?;
+            let rest = planner.labelled(planner.plan_other(rest).await?)?;
             plan = rest.replace_params_with_values(&values)?;
         }
         let (form, tag) = (StatementForm::of_ast(&statement), StatementTag::of_ast(&statement));
