@@ -15,7 +15,7 @@
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
 use crate::syntax::Tokens;
 use atoll_sql_common::error::SqlState;
@@ -67,6 +67,7 @@ pub(super) fn rewrite(tokens: &mut Tokens) -> Result<()> {
                 (Keyword::OWNER, None) if tokens.is(at + 1, "TO") => {
                     altered_as_table(tokens, &["VIEW", "SEQUENCE"]);
                 }
+                (Keyword::ONLY, None) => only(tokens, at),
                 (Keyword::NULLS, None) => nulls(tokens, at)?,
                 (Keyword::FORMAT, None) => explained(tokens, at),
                 (_, Some('"')) => type_name(tokens, at),
@@ -103,6 +104,16 @@ fn trim(tokens: &mut Tokens, at: usize) {
     let opens = at > 1 && tokens.get(at - 1) == Some(&Token::LParen);
     if opens && tokens.is(at - 2, "TRIM") && tokens.is(at + 1, "FROM") {
         tokens.insert(at + 1, Token::SingleQuotedString(" ".to_owned()));
+    }
+}
+
+/// `FROM ONLY t`: no table inherits from another.
+fn only(tokens: &mut Tokens, at: usize) {
+    let is_name = |word: &Word| word.quote_style.is_some() || word.keyword == Keyword::NoKeyword;
+    let is_qualified = tokens.get(at + 2) == Some(&Token::Period);
+    let is_table = tokens.word(at + 1).is_some_and(|word| is_qualified || is_name(word));
+    if is_table && tokens.follows(at, "FROM") {
+        tokens.remove(at..at + 1);
     }
 }
 
@@ -200,6 +211,8 @@ mod tests {
             ("COMMENT ON TABLE t IS $t$it's$t$", "COMMENT ON TABLE t IS 'it's'"),
             ("SELECT $t$it's$t$", "SELECT $t$it's$t$"),
             ("ALTER VIEW v RENAME TO w", "ALTER TABLE v RENAME TO w"),
+            ("SELECT a FROM ONLY s.\"T\"", "SELECT a FROM s.\"T\""),
+            ("SELECT a FROM only WHERE true", "SELECT a FROM only WHERE true"),
             ("ALTER VIEW v OWNER TO ann", "ALTER TABLE v OWNER TO ann"),
             ("ALTER SEQUENCE s OWNER TO ann", "ALTER TABLE s OWNER TO ann"),
             ("ALTER SEQUENCE s RENAME TO t", "ALTER SEQUENCE s RENAME TO t"),

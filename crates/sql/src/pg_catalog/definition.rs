@@ -31,7 +31,11 @@ pub(super) fn constraint(
         ConstraintKind::Unique => "UNIQUE",
         ConstraintKind::Check => {
             let check = constraint.check.as_deref().unwrap_or_default();
-            return format!("CHECK (({check}))");
+            // A condition of a dump has the parentheses already.
+            return match parsed_expr(check) {
+                Ok(Expr::Nested(_)) => format!("CHECK ({check})"),
+                _ => format!("CHECK (({check}))"),
+            };
         }
         ConstraintKind::Foreign => {
             let (Some(reference), Some(own)) = (&constraint.references, table.table()) else {
@@ -140,7 +144,7 @@ pub(super) fn default(objects: &PgObjects, text: &str) -> String {
         *argument = Expr::Cast {
             kind: CastKind::DoubleColon,
             expr: Box::new(shown),
-            data_type: DataType::Regclass,
+            data_type: DataType::Custom(Ident::new("regclass").into(), vec![]),
             array: false,
             format: None,
         };

@@ -45,7 +45,7 @@ use crate::session::dml::refused_values::check_inserted;
 use crate::session::dml::returning::Returning;
 use crate::session::plan::same_names::BareQualifiers;
 use crate::session::plan::steps::coerced;
-use crate::session::statement::copy_in::copies;
+use crate::session::statement::copy_in::{copies, inserts_copied};
 use crate::session::transaction::StatementTransaction;
 use crate::statement_handle::StatementHandle;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
@@ -383,7 +383,10 @@ impl StatementPlanner {
         };
         self.check_insert(insert, &at)?;
         let Some(table) = found.downcast_ref::<PlacedTable>() else { return Ok(()) };
-        let identities = GivenIdentities::take(insert);
+        let identities = match inserts_copied(insert) {
+            true => GivenIdentities::Written,
+            false => GivenIdentities::take(insert),
+        };
         let alias = insert.table_alias.take().map(|alias| alias.alias);
         let name = alias.unwrap_or_else(|| quoted(&at.table));
         let normalize = |ident: &Ident| self.normalized(ident);

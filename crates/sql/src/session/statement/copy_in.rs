@@ -134,7 +134,11 @@ impl StatementPlanner {
 /// Whether a statement inserts rows of a file or a client, whose columns are cast to the table's in any case.
 pub(in crate::session) fn copies(statement: &Parsed) -> bool {
     let Parsed::Statement(ast) = statement else { return false };
-    let Ast::Insert(insert) = ast.as_ref() else { return false };
+    matches!(ast.as_ref(), Ast::Insert(insert) if inserts_copied(insert))
+}
+
+/// Whether an INSERT is that of a COPY, which writes the values of identities as they are given.
+pub(in crate::session) fn inserts_copied(insert: &Insert) -> bool {
     is_copy(insert) || reads_client(insert).is_some()
 }
 
