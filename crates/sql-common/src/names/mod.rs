@@ -3,6 +3,7 @@
 //! The planner and the file readers resolve names through [`TableNames`], which the catalog implements;
 //! [`NameList`] carries it in DataFusion's session state.
 
+mod quote;
 mod search_path;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use datafusion::common::{ResolvedTableReference, Result, TableReference};
 use datafusion::execution::SessionState;
 
 pub use crate::settings::SCHEMA;
+pub use quote::quote_identifier;
 pub use search_path::{SearchPath, USER, first_schema, schemas_in};
 
 /// The catalog of a session's own tables.

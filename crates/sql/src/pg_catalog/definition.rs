@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use atoll_sql_common::names::quote_identifier;
 use atoll_sql_parse::syntax::{parsed_expr, walk_expressions_mut, walk_mut};
 use atoll_store::database::RelationName;
 use datafusion::common::TableReference;
-use datafusion::common::utils::quote_identifier;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::IdentNormalizer;
 use datafusion::sql::resolve::resolve_table_references;

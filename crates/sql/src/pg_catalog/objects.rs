@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use atoll_sql_common::names::quote_identifier;
 use atoll_store::database::{
     DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement,
 };
@@ -10,7 +11,6 @@ use atoll_store::table::{
     Check, ForeignKey, Index, IndexKey, TableDefinition, TableVersion, Unique,
 };
 use datafusion::catalog::TableProvider;
-use datafusion::common::utils::quote_identifier;
 
 use super::contents::OWNER_NAME;
 use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};

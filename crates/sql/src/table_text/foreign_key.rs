@@ -1,8 +1,8 @@
 //! A foreign key as SQL, in PostgreSQL's words and order.
 
+use atoll_sql_common::names::quote_identifier;
 use atoll_store::database::{DatabaseVersion, is_temporary_schema};
 use atoll_store::table::{Deferral, ForeignKey, ReferentialAction, TableDefinition};
-use datafusion::common::utils::quote_identifier;
 
 use atoll_sql_common::names::SCHEMA;
 

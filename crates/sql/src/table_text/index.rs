@@ -1,8 +1,8 @@
 //! The text of CREATE INDEX.
 
+use atoll_sql_common::names::quote_identifier;
 use atoll_store::database::RelationName;
 use atoll_store::table::{Index, IndexKey, TableDefinition, Unique};
-use datafusion::common::utils::quote_identifier;
 
 /// The statement that creates an index that is not unique.
 pub(crate) fn index_text(index: &Index, at: &RelationName, definition: &TableDefinition) -> String {

@@ -1,7 +1,7 @@
 //! The definitions of constraints, indexes and views, and descriptions of objects.
 
+use atoll_sql_common::names::quote_identifier;
 use atoll_store::database::Relation;
-use datafusion::common::utils::quote_identifier;
 use datafusion::common::{Result, ScalarValue};
 
 use super::Gives::{Bool, Text};

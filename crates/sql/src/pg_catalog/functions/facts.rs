@@ -143,7 +143,7 @@ fn database_size(call: &Call<'_>) -> Result<ScalarValue> {
 
 fn quote_ident(call: &Call<'_>) -> Result<ScalarValue> {
     let name = call.args[0].to_string();
-    text(Some(datafusion::common::utils::quote_identifier(&name).into_owned()))
+    text(Some(atoll_sql_common::names::quote_identifier(&name).into_owned()))
 }
 
 fn quoted(value: &str) -> String {

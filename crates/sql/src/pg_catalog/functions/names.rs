@@ -2,7 +2,7 @@
 //!
 //! `'t'::regclass` is `regclass('t')`, a number; its output is `regclassout(…)`, a name.
 
-use datafusion::common::utils::quote_identifier;
+use atoll_sql_common::names::quote_identifier;
 use datafusion::common::{Result, ScalarValue};
 
 use super::Gives::{Bool, Oid, Text, Texts};
