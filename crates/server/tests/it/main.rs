@@ -9,6 +9,7 @@
 //! - `clients`: psql, pgbench and drivers of other languages.
 //! - `console`: the web page, its API, and a browser that uses it.
 //! - `copy`: rows to and from clients, as text and CSV.
+//! - `dump`: pg_dump and pg_restore, between servers and from PostgreSQL.
 //! - `flight`: Arrow Flight SQL: log-ins, rows, transactions, ingestion, metadata.
 //! - `logic`: the sqllogictest suite of the engine, over the protocol.
 //! - `homes`: sessions on the threads of a node.
@@ -31,6 +32,7 @@ mod clients;
 mod console;
 mod copy;
 mod cursors;
+mod dump;
 mod ends;
 mod flight;
 mod homes;
