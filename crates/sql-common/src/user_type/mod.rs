@@ -10,13 +10,15 @@
 //! 'ok'::mood, m = 'ok'     text ─ the labels ─▶ code       `sql-semantics/src/enums`
 //! SELECT m, m::text        code ─ the labels ─▶ text
 //! ```
+//!
+//! There are no lists of them: DataFusion displays the literal of a list by the time zone of its items.
 
 mod enum_type;
 
 use std::sync::Arc;
 
 use atoll_functions::ENUM_ZONE;
-use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 
 use crate::names::SearchPath;
@@ -58,10 +60,6 @@ pub fn enum_array_oid(oid: u32) -> u32 {
 /// Returns the type in which labels leave the database instead of codes.
 pub fn as_texts(data_type: &DataType) -> DataType {
     match data_type {
-        DataType::List(item) if enum_within(item.data_type()).is_some() => {
-            let item = Field::clone(item).with_data_type(as_texts(item.data_type()));
-            DataType::List(Arc::new(item))
-        }
         plain if enum_oid(plain).is_some() => DataType::Utf8View,
         other => other.clone(),
     }
@@ -145,7 +143,7 @@ mod tests {
         assert_eq!(enum_oid(&mood), Some(16_777_216));
         let list = DataType::new_list(mood.clone(), true);
         assert_eq!((enum_oid(&list), enum_within(&list)), (None, Some(16_777_216)));
-        assert_eq!(as_texts(&list), DataType::new_list(DataType::Utf8View, true));
+        assert_eq!(as_texts(&mood), DataType::Utf8View);
         let moment = DataType::Timestamp(TimeUnit::Second, Some("UTC".into()));
         assert_eq!(enum_within(&moment), None);
         assert_eq!(as_texts(&moment), moment);

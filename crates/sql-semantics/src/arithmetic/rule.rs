@@ -163,7 +163,7 @@ fn first(expr: &Expr, schema: &DFSchema, types: Option<&UserTypes>) -> Result<Op
         Expr::Cast(Cast { expr, field }) => cast(expr, field, false),
         Expr::TryCast(TryCast { expr, field }) => cast(expr, field, true),
         Expr::ScalarFunction(joined) if joined.func.name() == "array_to_string" => {
-            with_texts(joined, schema, types)
+            with_texts(joined, schema)
         }
         Expr::ScalarFunction(call) => match enums::with_labels(call, schema, types)? {
             Some(call) => Ok(Some(call)),
@@ -173,24 +173,15 @@ fn first(expr: &Expr, schema: &DFSchema, types: Option<&UserTypes>) -> Result<Op
     }
 }
 
-/// Joins a list of dates, times, intervals or labels as texts; None for other lists.
-fn with_texts(
-    joined: &ScalarFunction,
-    schema: &DFSchema,
-    types: Option<&UserTypes>,
-) -> Result<Option<Expr>> {
+/// Joins a list of dates, times or intervals as texts; None for other lists.
+fn with_texts(joined: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
     let Some(list) = joined.args.first() else { return Ok(None) };
     let from = type_of(list, schema)?;
     let to = DataType::new_list(DataType::Utf8, true);
-    let texts = match enums::cast(list, &from, &to, false, types)? {
-        Some(texts) => Some(texts),
-        None => CheckedCast::new(&from, &to, false)
-            .filter(|_| from != to)
-            .map(|texts| call(texts, vec![list.clone()])),
-    };
+    let texts = CheckedCast::new(&from, &to, false).filter(|_| from != to);
     Ok(texts.map(|texts| {
         let mut args = joined.args.clone();
-        args[0] = texts;
+        args[0] = call(texts, vec![list.clone()]);
         Expr::ScalarFunction(ScalarFunction { func: Arc::clone(&joined.func), args })
     }))
 }

@@ -110,7 +110,8 @@ impl ScalarUDFImpl for EnumFunction {
             return plan_err!("{} takes one or two values of the same enum", self.name());
         }
         Ok(match self.wanted {
-            Wanted::Range => DataType::new_list(of.clone(), true),
+            // DataFusion cannot display lists of codes.
+            Wanted::Range => DataType::new_list(DataType::Utf8View, true),
             _ => of.clone(),
         })
     }
@@ -163,7 +164,8 @@ fn code_of(value: ScalarValue) -> Option<i64> {
 fn list(of: &EnumType, codes: &[i64], low: Option<i64>, high: Option<i64>) -> ScalarValue {
     let is_within =
         |code: &&i64| low.is_none_or(|low| **code >= low) && high.is_none_or(|high| **code <= high);
+    let labels = codes.iter().filter(is_within).filter_map(|code| of.label(*code));
     let values: Vec<ScalarValue> =
-        codes.iter().filter(is_within).map(|code| of.value(Some(*code))).collect();
-    ScalarValue::List(ScalarValue::new_list_nullable(&values, &of.data_type()))
+        labels.map(|label| ScalarValue::Utf8View(Some(label.to_string()))).collect();
+    ScalarValue::List(ScalarValue::new_list_nullable(&values, &DataType::Utf8View))
 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::pg_type::as_labels;
 use atoll_sql_common::user_type::{EnumType, UserTypes, as_texts, enum_oid, enum_within};
-use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, StringViewArray, TimestampSecondArray,
-};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray, TimestampSecondArray};
 use datafusion::arrow::compute::cast as arrow_cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimestampSecondType};
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, internal_err};
@@ -17,10 +15,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use crate::arithmetic::convert;
-
-/// Returns the cast from or to an ENUM or a list of its values; None if neither type is one, or DataFusion's cast does
-/// the same.
+/// Returns the cast from or to an ENUM; None if neither type is one, or DataFusion's cast does the same.
 ///
 /// # Errors
 /// If there is no such cast.
@@ -31,41 +26,25 @@ pub fn cast(
     is_try: bool,
     types: Option<&UserTypes>,
 ) -> Result<Option<Expr>> {
-    let (Some(oid), false) = (enum_within(from).or(enum_within(to)), same(from, to)) else {
-        return Ok(None);
-    };
-    if from.is_null() {
+    let Some(oid) = enum_within(from).or(enum_within(to)) else { return Ok(None) };
+    if from == to || from.is_null() {
         return Ok(None);
     }
     let Some(of) = types.and_then(|types| types.numbered(oid)) else { return Err(missing(oid)) };
-    let texts = |other: &DataType| other.is_string() || same(&as_texts(from), other);
-    let is_cast = match (enum_within(from), enum_within(to)) {
-        (Some(_), None) => texts(to),
-        (None, Some(_)) => from.is_string() || same(from, &as_texts(to)) || is_empty_list(from),
+    let is_cast = match (enum_oid(from), enum_oid(to)) {
+        (Some(_), None) => to.is_string(),
+        (None, Some(_)) => from.is_string(),
         _ => false,
     };
     if !is_cast {
-        let name = |data_type: &DataType| type_name(data_type, types);
         return Err(SqlState::CANNOT_COERCE.error(format!(
             "cannot cast type {} to {}",
-            name(from),
-            name(to)
+            type_name(from, types),
+            type_name(to, types)
         )));
     }
     let function = LabelCast::new(of, to.clone(), is_try);
     Ok(Some(function.call(vec![value.clone()])))
-}
-
-/// Whether two types are the same apart from the kind of their texts and the names of items.
-fn same(one: &DataType, other: &DataType) -> bool {
-    match (one, other) {
-        (DataType::List(one), DataType::List(other)) => same(one.data_type(), other.data_type()),
-        (one, other) => one == other || one.is_string() && other.is_string(),
-    }
-}
-
-fn is_empty_list(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::List(item) if item.data_type().is_null())
 }
 
 pub(super) fn missing(oid: u32) -> DataFusionError {
@@ -80,7 +59,7 @@ pub(super) fn type_name(data_type: &DataType, types: Option<&UserTypes>) -> Stri
     of_users.unwrap_or_else(|| atoll_sql_common::pg_type::sql_type(&field))
 }
 
-/// The cast of labels to codes, or of codes to labels, also within lists.
+/// The cast of labels to codes, or of codes to labels.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct LabelCast {
     of: Arc<EnumType>,
@@ -102,15 +81,7 @@ impl LabelCast {
     }
 
     pub(super) fn cast(&self, values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-        let from = values.data_type();
-        match (from, to) {
-            (DataType::List(_), DataType::List(item)) => self.cast_lists(values, item),
-            (from, DataType::List(_)) if from.is_string() => {
-                self.cast(&convert(values, &as_texts(to), self.is_try)?, to)
-            }
-            (DataType::List(_), to) if to.is_string() => {
-                convert(&self.cast(values, &as_texts(from))?, to, false)
-            }
+        match (values.data_type(), to) {
             (from, to) if enum_oid(from) == Some(self.of.oid) && to.is_string() => {
                 Ok(arrow_cast(&self.labels(values)?, to)?)
             }
@@ -119,16 +90,6 @@ impl LabelCast {
             }
             (from, to) => exec_err!("{from} is neither a label nor a code of {to}"),
         }
-    }
-
-    fn cast_lists(&self, values: &ArrayRef, item: &FieldRef) -> Result<ArrayRef> {
-        let lists = values.as_list::<i32>();
-        let items = match lists.values().data_type() {
-            DataType::Null => arrow_cast(lists.values(), item.data_type())?,
-            _ => self.cast(lists.values(), item.data_type())?,
-        };
-        let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
-        Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?))
     }
 
     fn labels(&self, codes: &ArrayRef) -> Result<ArrayRef> {

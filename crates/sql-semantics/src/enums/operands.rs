@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use atoll_sql_common::error::SqlState;
-use atoll_sql_common::logical::compares;
+use atoll_sql_common::logical::{compares, map_named};
 use atoll_sql_common::user_type::{UserTypes, enum_oid, enum_within};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DataFusionError, Result};
 use datafusion::logical_expr::expr::{
-    AggregateFunction, Between, Case, InList, InSubquery, ScalarFunction, WindowFunction,
+    AggregateFunction, Between, Case, Cast, InList, InSubquery, ScalarFunction, WindowFunction,
 };
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Union};
@@ -21,58 +21,31 @@ use super::labels::type_name;
 
 /// Functions that return one of their arguments, compare them, or take texts, which labels become.
 const FUNCTIONS: &[&str] = &[
-    "array_append",
-    "array_cat",
-    "array_concat",
-    "array_contains",
-    "array_distinct",
-    "array_element",
-    "array_extract",
-    "array_has",
-    "array_has_all",
-    "array_has_any",
-    "array_length",
-    "array_ndims",
-    "array_position",
-    "array_positions",
-    "array_prepend",
-    "array_remove",
-    "array_remove_all",
-    "array_replace",
-    "array_slice",
-    "array_to_string",
-    "cardinality",
     "cast",
     "coalesce",
     "concat",
     "concat_ws",
-    "empty",
     "enum_first",
     "enum_last",
     "enum_range",
     "greatest",
     "ifnull",
     "least",
-    "list_contains",
-    "list_has",
-    "make_array",
     "num_nonnulls",
     "num_nulls",
     "nullif",
     "nvl",
     "pg_typeof",
     "try_cast",
-    "unnest",
 ];
 
 /// Functions whose arguments have one type.
-const ALIKE: [&str; 7] = ["coalesce", "greatest", "ifnull", "least", "make_array", "nullif", "nvl"];
+const ALIKE: [&str; 6] = ["coalesce", "greatest", "ifnull", "least", "nullif", "nvl"];
 
 /// Aggregates and window functions that do the same.
 const AGGREGATES: &[&str] = &[
     "any_value",
     "approx_distinct",
-    "array_agg",
     "count",
     "cume_dist",
     "dense_rank",
@@ -82,7 +55,6 @@ const AGGREGATES: &[&str] = &[
     "last",
     "last_value",
     "lead",
-    "list",
     "max",
     "min",
     "mode",
@@ -106,6 +78,7 @@ impl AnalyzerRule for EnumOperands {
         let Some(types) = UserTypes::in_options(options).filter(|types| !types.is_empty()) else {
             return Ok(plan);
         };
+        let plan = with_labels(plan, types)?;
         plan.apply_with_subqueries(|node| {
             let mut schema = merge_schema(&node.inputs());
             if let LogicalPlan::TableScan(scan) = node {
@@ -129,12 +102,57 @@ impl AnalyzerRule for EnumOperands {
     }
 }
 
+/// Gives string literals the type of the ENUM that they are compared with. Those of the statement's text have it since they
+/// were planned, but the values of parameters take their places later.
+fn with_labels(plan: LogicalPlan, types: &UserTypes) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        let schema = merge_schema(&node.inputs());
+        let scope = Scope { schema, types };
+        map_named(node, |expr| expr.transform_up(|expr| Ok(scope.labelled(expr))))
+    })
+    .data()
+}
+
 struct Scope<'a> {
     schema: DFSchema,
     types: &'a UserTypes,
 }
 
 impl Scope<'_> {
+    fn labelled(&self, mut expr: Expr) -> Transformed<Expr> {
+        let mut operands: Vec<&mut Expr> = match &mut expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(*op) => {
+                vec![left.as_mut(), right.as_mut()]
+            }
+            Expr::Between(Between { expr, low, high, .. }) => {
+                vec![expr.as_mut(), low.as_mut(), high.as_mut()]
+            }
+            Expr::InList(InList { expr, list, .. }) => {
+                [expr.as_mut()].into_iter().chain(list).collect()
+            }
+            Expr::Case(Case { when_then_expr, else_expr, .. }) => {
+                let results = when_then_expr.iter_mut().map(|(_, then)| then.as_mut());
+                results.chain(else_expr.as_deref_mut()).collect()
+            }
+            Expr::ScalarFunction(call) if ALIKE.contains(&call.func.name()) => {
+                call.args.iter_mut().collect()
+            }
+            _ => return Transformed::no(expr),
+        };
+        if !operands.iter().any(|operand| is_text(operand)) {
+            return Transformed::no(expr);
+        }
+        let mut known = operands.iter().map(|operand| self.type_of(operand));
+        let Some(of) = known.find(|of| enum_oid(of).is_some()) else {
+            return Transformed::no(expr);
+        };
+        for operand in operands.iter_mut().filter(|operand| is_text(operand)) {
+            let text = std::mem::take(&mut **operand);
+            **operand = Expr::Cast(Cast::new(Box::new(text), of.clone()));
+        }
+        Transformed::yes(expr)
+    }
+
     fn check(&self, expr: &Expr) -> Result<()> {
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => self.operator(left, *op, right),
@@ -189,7 +207,7 @@ impl Scope<'_> {
             return Ok(());
         }
         match op {
-            Operator::StringConcat | Operator::AtArrow | Operator::ArrowAt => Ok(()),
+            Operator::StringConcat => Ok(()),
             op => Err(self.no_operator(&op.to_string(), left, right)),
         }
     }
@@ -285,6 +303,11 @@ fn match_types(what: &str, known: &[DataType], types: &UserTypes) -> Result<()> 
             type_name(other, Some(types))
         ))),
     }
+}
+
+/// Whether an expression is a string literal.
+fn is_text(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.data_type().is_string())
 }
 
 /// Whether an expression takes its type from the other operand.

@@ -55,6 +55,15 @@ impl SqlTypes {
 
 impl TypePlanner for SqlTypes {
     fn plan_type_field(&self, sql_type: &Sql) -> Result<Option<FieldRef>> {
+        if let Sql::Array(
+            ArrayElemTypeDef::AngleBracket(element) | ArrayElemTypeDef::SquareBracket(element, _),
+        ) = sql_type
+            && self.of_user(element).is_some()
+        {
+            return not_impl_err!(
+                "arrays of an enum are not supported; use VARCHAR[], and cast its elements to {element}"
+            );
+        }
         let planned = planned(sql_type)?.or_else(|| self.of_user(sql_type));
         let field = planned.map(|data_type| Field::new("", data_type, true));
         Ok(field.map(|field| Arc::new(if is_oid(sql_type) { as_oid(field) } else { field })))
