@@ -27,6 +27,7 @@ use crate::check_files;
 use crate::source::found::find;
 use crate::source::is_pattern;
 use atoll_sql_common::names::{TableNames, resolve};
+use atoll_sql_common::user_type::as_texts;
 use atoll_sql_parse::syntax::{
     COPY_FROM, FileFunction, FileKind, FileOptions, OptionValue, kind_of_name, walk_mut,
 };
@@ -149,7 +150,8 @@ async fn target_columns(
         return plan_err!("table '{}' not found", name);
     };
     let schema = found.schema();
-    let all = || schema.fields().iter().map(|it| (it.name().clone(), it.data_type().clone()));
+    // Files hold the labels of ENUMs.
+    let all = || schema.fields().iter().map(|it| (it.name().clone(), as_texts(it.data_type())));
     if columns.is_empty() {
         return Ok(all().collect());
     }

@@ -57,7 +57,7 @@ use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_exec::admission::StatementClass;
 use atoll_sql_files::check_files;
 use atoll_sql_parse::dialect::BY_NAME;
-use atoll_sql_semantics::enums::labelled;
+use atoll_sql_semantics::enums::{cast_parameters, labelled};
 use atoll_sql_semantics::sql_to_plan::{create_logical_expr, statement_to_plan};
 
 /// Plans one statement: all of its scans see the rows at the time of its creation.
@@ -244,7 +244,11 @@ impl StatementPlanner {
             Parsed::Statement(ast) => view_made(state, ast)?,
             _ => None,
         };
-        self.plan_within(state, statement, made.as_slice()).await
+        let plan = self.plan_within(state, statement, made.as_slice()).await?;
+        match UserTypes::in_options(state.config_options()) {
+            Some(_) => cast_parameters(plan),
+            None => Ok(plan),
+        }
     }
 
     /// Plans a statement in the text of the views `within`.
