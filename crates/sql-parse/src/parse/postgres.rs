@@ -103,7 +103,7 @@ mod tests {
             ),
             (
                 "SELECT a::pg_catalog.text, CAST(a AS pg_catalog.int4)",
-                "SELECT a::text, CAST(a AS int4)",
+                "SELECT a:: text, CAST(a AS int4)",
             ),
             ("a OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default", "a ~ '^(t)$'"),
             ("a operator ( pg_catalog.= ) b", "a = b"),

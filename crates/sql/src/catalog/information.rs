@@ -196,7 +196,7 @@ fn conformed(rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         let answer: ArrayRef = match (field.name().as_str(), rows.column_by_name("table_type")) {
             ("is_insertable_into", Some(kinds)) => {
                 let views = eq(kinds, &StringArray::new_scalar("VIEW"))?;
-                let [yes, no] = ["YES", "NO"].map(|answer| StringArray::new_scalar(answer));
+                let [yes, no] = ["YES", "NO"].map(StringArray::new_scalar);
                 zip(&views, &no, &yes)?
             }
             ("is_typed", _) => Arc::new(StringArray::from(vec!["NO"; rows.num_rows()])),
