@@ -222,7 +222,7 @@ fn notifications_arrive_in_the_order_of_commits() {
 }
 
 #[test]
-fn a_slow_listener_stalls_nobody_and_is_disconnected() {
+fn a_slow_listener_is_disconnected_and_stalls_no_writer() {
     let server = TestServer::start();
     let mut slow = begin(&server, &[]);
     let query = |sql: &str| message(b'Q', format!("{sql}\0").as_bytes());

@@ -34,7 +34,7 @@ pub fn row_id_field(name: &str) -> Field {
     Field::new(name, DataType::UInt64, false).with_metadata(mark)
 }
 
-/// Whether a column has row ids, and is no column of its table.
+/// Whether a column has row ids and does not belong to its table.
 pub fn is_row_id(field: &Field) -> bool {
     field.metadata().contains_key(ROW_ID)
 }

@@ -64,7 +64,7 @@ pub(super) fn type_name(data_type: &DataType, types: Option<&UserTypes>) -> Stri
 pub(super) struct LabelCast {
     of: Arc<EnumType>,
     to: DataType,
-    /// Whether texts that are no labels become NULL.
+    /// Whether other texts than labels become NULL.
     is_try: bool,
     signature: Signature,
 }

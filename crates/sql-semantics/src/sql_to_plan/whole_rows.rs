@@ -98,7 +98,7 @@ impl WholeRows {
         self.has_stars
     }
 
-    /// Whether the statement failed because one of the names is no column.
+    /// Whether the statement failed because one of the names is not a column.
     pub(super) fn are_missing(&self, error: &DataFusionError) -> bool {
         let DataFusionError::SchemaError(error, _) = error.find_root() else { return false };
         let SchemaError::FieldNotFound { field, .. } = error.as_ref() else { return false };
@@ -407,7 +407,7 @@ impl ScalarUDFImpl for MarkedStruct {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let DataType::Struct(fields) = args.return_field.data_type() else {
-            return internal_err!("a row is no struct");
+            return internal_err!("a row is not a struct");
         };
         let values = args.args.iter().skip(1).step_by(2);
         let values = values.map(|value| value.to_array(args.number_rows));

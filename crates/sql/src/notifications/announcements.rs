@@ -75,7 +75,7 @@ impl Announcements {
     }
 }
 
-/// The announcements of a transaction that commits. They take effect if it was ordered, even if nobody waits for the
+/// The announcements of a transaction that commits. They take effect if it was ordered, even if no caller waits for the
 /// end of its commit.
 pub(crate) struct AnnouncedCommit {
     all: Arc<Notifications>,

@@ -100,7 +100,7 @@ fn parameters_are_labels_and_have_the_oid_of_their_type() {
             Ok(result) => result.collect().await.err(),
             Err(error) => Some(error),
         };
-        assert!(refused.expect("x is no label").message.contains("enum mood: \"x\""));
+        assert!(refused.expect("x is not a label").message.contains("enum mood: \"x\""));
         let insert = session.prepare("INSERT INTO p VALUES ($1, $2)").await.expect("valid");
         let values = [ScalarValue::Int32(Some(9)), ScalarValue::from("happy")];
         let inserted = insert.execute(&values).await.expect("the values fit");
