@@ -39,7 +39,7 @@ use crate::session::dml::change::{
     CHANGED, RowQuery, change_within, changed_source, column_of, innermost, parsed, quoted, rename,
     table_to_change, type_parameter,
 };
-use crate::session::dml::merge_clause::MergeClause;
+use crate::session::dml::merge_clause::{MergeClause, check_aggregates};
 use crate::session::dml::refused_values::check_value;
 use crate::session::dml::{row_assignment, unread_columns};
 use crate::session::plan::planner::StatementPlanner;
@@ -80,6 +80,7 @@ impl RowMerge {
         let normalize = |ident: &Ident| planner.normalized(ident);
         check_names(&relation, &source, &normalize)?;
         let clauses = MergeClause::from_ast(clauses, &name, table.definition(), &normalize)?;
+        check_aggregates(&clauses, state)?;
         check_rights(planner, &clauses, &at)?;
 
         let mut rules = planner.write_rules(state, &table, &quoted(&at.table), None).await?;
@@ -254,10 +255,7 @@ fn select_list(query: LogicalPlan) -> Result<(Vec<Expr>, Arc<LogicalPlan>)> {
         return internal_err!("MERGE was not planned as a select list");
     };
     match input.as_ref() {
-        LogicalPlan::Aggregate(_) => stated_err!(
-            GROUPING_ERROR,
-            "aggregate functions are not allowed in WHEN clauses of MERGE; aggregate in the source: USING (SELECT …)"
-        ),
+        LogicalPlan::Aggregate(_) => internal_err!("MERGE was planned as a grouped query"),
         LogicalPlan::Window(_) => stated_err!(
             WINDOWING_ERROR,
             "window functions are not allowed in WHEN clauses of MERGE; call them in the source: USING (SELECT …)"

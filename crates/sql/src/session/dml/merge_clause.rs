@@ -1,18 +1,23 @@
 //! The WHEN clauses of MERGE: conditions, and a value for each column of the table.
 
+use std::ops::ControlFlow;
+
 use atoll_store::table::TableDefinition;
 use datafusion::common::{Result, internal_err};
+use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
     AssignmentTarget, Expr, Ident, MergeAction as AstAction, MergeClause as AstClause,
-    MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, SetExpr,
-    Statement as Ast, Values,
+    MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, Query, SetExpr,
+    Statement as Ast, Values, Visitor,
 };
 
 use crate::session::dml::change::{assignments, parsed, quoted};
 use crate::session::dml::insert::{GivenIdentities, columns, default_of, fill_defaults};
 use crate::table::MergeAction;
 use atoll_sql_common::error::stated_err;
+use atoll_sql_common::functions::Functions;
 use atoll_sql_parse::dialect::{DEFAULT_VALUES, DO_NOTHING, OVERRIDING_SYSTEM};
+use atoll_sql_parse::syntax::walk;
 
 /// A WHEN clause.
 pub(in crate::session::dml) struct MergeClause {
@@ -66,6 +71,55 @@ impl MergeClause {
             made.push(Self { is_matched, condition: predicate, action, values });
         }
         Ok(made)
+    }
+}
+
+/// Refuses aggregates outside of subqueries.
+pub(in crate::session::dml) fn check_aggregates(
+    clauses: &[MergeClause],
+    state: &SessionState,
+) -> Result<()> {
+    let functions = Functions::for_session(state);
+    let mut exprs = clauses.iter().flat_map(|clause| clause.condition.iter().chain(&clause.values));
+    let has_aggregate =
+        |expr: &Expr| walk(expr, &mut Aggregates { functions: &functions, depth: 0 }).is_break();
+    match exprs.any(|expr| has_aggregate(expr)) {
+        true => stated_err!(
+            GROUPING_ERROR,
+            "aggregate functions are not allowed in WHEN clauses of MERGE; aggregate in the source: USING (SELECT …)"
+        ),
+        false => Ok(()),
+    }
+}
+
+/// Stops at an aggregate.
+struct Aggregates<'a> {
+    functions: &'a Functions<'a>,
+    /// Number of queries around the visited node.
+    depth: usize,
+}
+
+impl Visitor for Aggregates<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
+        let name = call.name.to_string().to_lowercase();
+        let is_aggregate = call.over.is_none() && self.functions.aggregate(&name).is_some();
+        match is_aggregate && self.depth == 0 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 }
 
@@ -163,9 +217,7 @@ fn inserted(
 }
 
 /// The only row of VALUES.
-fn row_of(
-    source: &mut Option<Box<datafusion::sql::sqlparser::ast::Query>>,
-) -> Option<&mut Vec<Expr>> {
+fn row_of(source: &mut Option<Box<Query>>) -> Option<&mut Vec<Expr>> {
     match source.as_mut()?.body.as_mut() {
         SetExpr::Values(Values { rows, .. }) => rows.first_mut().map(|row| &mut row.content),
         _ => None,
