@@ -51,6 +51,9 @@ pub const COMMENTS: &str = "pg_comments";
 /// The schema that keeps the types that users created; it is not listed.
 pub const TYPES: &str = "pg_types";
 
+/// The schema that keeps the queries of materialized views; it is not listed.
+pub const MATERIALIZED: &str = "pg_materialized";
+
 /// The tables of a statement by name.
 pub trait TableNames: CatalogProviderList {
     /// Returns the full name of a table or view; `defaults` has the catalog and schema of unqualified names.

@@ -13,6 +13,7 @@
 
 mod comments;
 mod information;
+mod materialized;
 mod provider;
 mod stored;
 mod system_schemas;
@@ -34,6 +35,7 @@ use parking_lot::RwLock;
 use information::InformationSchema;
 
 pub(crate) use comments::{CommentedPart, ObjectComments};
+pub(crate) use materialized::MaterializedView;
 pub(crate) use stored::StoredNames;
 pub(crate) use system_schemas::SystemSchemas;
 pub(crate) use user_types::user_types;

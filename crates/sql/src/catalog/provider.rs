@@ -8,9 +8,11 @@ use async_trait::async_trait;
 use atoll_store::database::RelationName;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result;
+use datafusion::logical_expr::TableType;
 
 use super::information::InformationSchema;
 use super::{Catalogs, SchemaTables};
+use crate::table::PlacedTable;
 use atoll_sql_common::error::stated_err;
 use atoll_sql_common::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG_SCHEMA};
 
@@ -112,6 +114,11 @@ impl CatalogProvider for Catalog {
     }
 }
 
+/// Whether a relation is a materialized view.
+fn is_materialized(table: &dyn TableProvider) -> bool {
+    table.downcast_ref().is_some_and(PlacedTable::is_materialized)
+}
+
 #[derive(Debug)]
 struct Schema {
     all: Catalogs,
@@ -131,6 +138,12 @@ impl Schema {
 
 #[async_trait]
 impl SchemaProvider for Schema {
+    /// The kind in `information_schema.tables`, which as in PostgreSQL does not list materialized views.
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        let table = self.table(name).await?.filter(|table| !is_materialized(&**table));
+        Ok(table.map(|table| table.table_type()))
+    }
+
     fn table_names(&self) -> Vec<String> {
         let tables = self.tables();
         let own = tables.iter().flat_map(|tables| tables.keys().cloned());

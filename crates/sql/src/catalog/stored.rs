@@ -10,7 +10,7 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::{ResolvedTableReference, Result};
 use parking_lot::Mutex;
 
-use super::UnplannedView;
+use super::{MaterializedView, UnplannedView};
 use crate::table::PlacedTable;
 use atoll_sql_common::names::CATALOG;
 
@@ -76,7 +76,7 @@ impl StoredNames {
             return Ok(Some(Arc::clone(found)));
         }
         let made: Arc<dyn TableProvider> = match relation {
-            Relation::Table(id) => match self.table(&name, *id) {
+            Relation::Table(id) => match self.table(&name, *id)? {
                 Some(table) => Arc::new(table),
                 None => return Ok(None),
             },
@@ -87,11 +87,15 @@ impl StoredNames {
         Ok(Some(made))
     }
 
-    fn table(&self, name: &RelationName, id: TableId) -> Option<PlacedTable> {
-        let version = Arc::clone(self.0.version.table(id)?);
+    fn table(&self, name: &RelationName, id: TableId) -> Result<Option<PlacedTable>> {
+        let Some(version) = self.0.version.table(id).cloned() else { return Ok(None) };
         let (schema, table) = (name.schema.as_ref().into(), name.name.as_ref().into());
         let at = ResolvedTableReference { catalog: CATALOG.into(), schema, table };
-        Some(PlacedTable::new(at, id, version, self.0.runtime.clone()))
+        let table = PlacedTable::new(at, id, version, self.0.runtime.clone());
+        Ok(Some(match MaterializedView::find(&self.0.version, name)? {
+            Some(made) => table.materialized(made.is_populated),
+            None => table,
+        }))
     }
 
     fn view(&self, view: &StoredStatement) -> Result<UnplannedView> {

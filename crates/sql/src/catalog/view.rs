@@ -28,6 +28,11 @@ pub(crate) struct UnplannedView {
 }
 
 impl UnplannedView {
+    /// The schema of its unqualified names.
+    pub(crate) fn default_schema(&self) -> &str {
+        &self.default_schema
+    }
+
     /// The view that a statement creates under these settings; `schema` has its current columns.
     pub(crate) fn new(sql: String, schema: SchemaRef, options: &ConfigOptions) -> Self {
         Self {

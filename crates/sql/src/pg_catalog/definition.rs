@@ -70,13 +70,20 @@ fn columns(table: &PgRelation, columns: &[usize]) -> String {
 
 /// The query of a view, whose unqualified names get their schemas where the search path does not find them.
 pub(super) fn view(objects: &PgObjects, relation: &PgRelation) -> Option<String> {
-    let RelationOf::View(view) = &relation.of else { return None };
+    let (sql, schema) = view_text(relation)?;
     // A text that is more than the parser's SQL is shown as it was typed.
-    let Some((mut query, _, ctes)) = query_of(&view.sql) else {
-        return Some(format!("{};", view.sql));
-    };
-    let _ = walk_mut(&mut query, &mut Qualifier { objects, schema: &view.schema, ctes });
+    let Some((mut query, _, ctes)) = query_of(sql) else { return Some(format!("{sql};")) };
+    let _ = walk_mut(&mut query, &mut Qualifier { objects, schema, ctes });
     Some(format!("{query};"))
+}
+
+/// The text of a view, and the schema of its unqualified names.
+fn view_text(relation: &PgRelation) -> Option<(&str, &str)> {
+    match &relation.of {
+        RelationOf::View(view) => Some((&view.sql, &view.schema)),
+        RelationOf::Materialized { made, .. } => Some((&made.view.sql, made.view.default_schema())),
+        _ => None,
+    }
 }
 
 /// The query of a view's text, with the tables that it reads and those of its WITH.
@@ -93,10 +100,10 @@ pub(super) fn relations_of_view<'a>(
     objects: &'a PgObjects,
     relation: &PgRelation,
 ) -> Vec<&'a PgRelation> {
-    let RelationOf::View(view) = &relation.of else { return Vec::new() };
-    let Some((_, tables, _)) = query_of(&view.sql) else { return Vec::new() };
+    let Some((sql, view_schema)) = view_text(relation) else { return Vec::new() };
+    let Some((_, tables, _)) = query_of(sql) else { return Vec::new() };
     let found = tables.iter().filter_map(|table| {
-        let schema = table.schema().unwrap_or(&view.schema);
+        let schema = table.schema().unwrap_or(view_schema);
         objects.relation_named(&full_name(schema, table.table()))
     });
     found.collect()

@@ -15,7 +15,7 @@ use datafusion::catalog::TableProvider;
 use super::contents::OWNER_NAME;
 use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
-use crate::catalog::Catalogs;
+use crate::catalog::{Catalogs, MaterializedView};
 use crate::role::rights::{ObjectRights, Owned};
 use crate::table_text::columns_named;
 use atoll_sql_common::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
@@ -40,6 +40,10 @@ pub(super) struct PgRelation {
 pub(super) enum RelationOf {
     Table(Arc<TableVersion>),
     View(Arc<StoredStatement>),
+    Materialized {
+        table: Arc<TableVersion>,
+        made: Arc<MaterializedView>,
+    },
     Sequence(Arc<SequenceState>),
     /// An index of a table.
     Index {
@@ -137,6 +141,7 @@ impl PgRelation {
         match &self.of {
             RelationOf::Table(_) => "r",
             RelationOf::View(_) => "v",
+            RelationOf::Materialized { .. } => "m",
             RelationOf::Sequence(_) => "S",
             RelationOf::Index { .. } => "i",
             RelationOf::Own(table) => match table.table_type() {
@@ -156,7 +161,7 @@ impl PgRelation {
     /// Its table in the store.
     pub(super) fn table(&self) -> Option<&Arc<TableVersion>> {
         match &self.of {
-            RelationOf::Table(table) => Some(table),
+            RelationOf::Table(table) | RelationOf::Materialized { table, .. } => Some(table),
             _ => None,
         }
     }
@@ -223,7 +228,12 @@ impl PgObjects {
             let (oid, of) = match relation {
                 Relation::Table(id) => {
                     let Some(table) = version.table(*id) else { continue };
-                    (OidSpace::Table.numbered(id.get()), RelationOf::Table(Arc::clone(table)))
+                    let table = Arc::clone(table);
+                    let of = match MaterializedView::find(&version, at).ok().flatten() {
+                        Some(made) => RelationOf::Materialized { table, made: Arc::new(made) },
+                        None => RelationOf::Table(table),
+                    };
+                    (OidSpace::Table.numbered(id.get()), of)
                 }
                 Relation::Sequence(id) => {
                     let Some(state) = version.sequence(*id) else { continue };

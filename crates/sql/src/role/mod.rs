@@ -19,7 +19,7 @@ pub use verifier::ScramVerifier;
 
 use crate::database::Database;
 use atoll_sql_common::error::SqlState;
-use atoll_sql_common::names::{COMMENTS, TYPES};
+use atoll_sql_common::names::{COMMENTS, MATERIALIZED, TYPES};
 use atoll_sql_common::settings::ColumnNames;
 use atoll_sql_files::SERVER_FILES;
 use rights::{LimitedUser, RIGHTS};
@@ -61,7 +61,7 @@ pub(crate) const PREDEFINED: [&str; 4] = [SERVER_FILES, READ_ALL, WRITE_ALL, MON
 
 /// Whether a schema is internal to the store.
 pub(crate) fn is_hidden(schema: &str) -> bool {
-    [ROLES, RIGHTS, COMMENTS, TYPES].contains(&schema)
+    [ROLES, RIGHTS, COMMENTS, TYPES, MATERIALIZED].contains(&schema)
 }
 
 /// The roles of a version of the database, by name.

@@ -128,6 +128,9 @@ impl SharedSelection {
         };
         let provider = source_as_provider(&scan.source)?;
         let Some(table) = provider.downcast_ref::<PlacedTable>() else { return Ok(None) };
+        if !table.is_readable() {
+            return Ok(None);
+        }
         let columns = Arc::clone(&table.definition().columns);
         let Some(filters) = column_filters(state, scan, table.definition(), parameters)? else {
             return Ok(None);

@@ -49,7 +49,7 @@ use write::WriteExec;
 pub(crate) use write::count_batch;
 pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
-use atoll_sql_common::error::table_error;
+use atoll_sql_common::error::{stated_err, table_error};
 use atoll_sql_common::names::plain;
 use atoll_sql_exec::scan::{IndexLookup, LookupExec, ScanExec, statistics};
 use atoll_sql_semantics::arithmetic::assigned;
@@ -68,6 +68,8 @@ pub(crate) struct PlacedTable {
     target: Option<Arc<WriteTarget>>,
     /// The default of each column for an INSERT that leaves it out.
     defaults: Arc<[Option<Expr>]>,
+    /// For a materialized view, whether it has the rows of its query.
+    populated: Option<bool>,
 }
 
 impl PlacedTable {
@@ -79,7 +81,35 @@ impl PlacedTable {
         runtime: Runtime,
     ) -> Self {
         let (name, schema) = (plain(&at).into(), Arc::clone(&version.definition().columns));
-        Self { at, name, id, runtime, version, schema, target: None, defaults: Arc::new([]) }
+        let (target, defaults, populated) = (None, Arc::new([]), None);
+        Self { at, name, id, runtime, version, schema, target, defaults, populated }
+    }
+
+    /// The table of a materialized view.
+    pub(crate) fn materialized(self, is_populated: bool) -> Self {
+        Self { populated: Some(is_populated), ..self }
+    }
+
+    /// Whether it is a materialized view.
+    pub(crate) fn is_materialized(&self) -> bool {
+        self.populated.is_some()
+    }
+
+    /// Whether it can be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.populated != Some(false)
+    }
+
+    /// Refuses changes of a materialized view's rows.
+    pub(crate) fn check_changeable(&self) -> Result<()> {
+        match self.is_materialized() {
+            true => stated_err!(
+                WRONG_OBJECT_TYPE,
+                "cannot change materialized view \"{}\"; REFRESH MATERIALIZED VIEW computes its rows again",
+                self.name
+            ),
+            false => Ok(()),
+        }
     }
 
     /// The same table in another version.
@@ -185,6 +215,13 @@ impl PlacedTable {
         limit: Option<usize>,
         ids: Option<&str>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if !self.is_readable() {
+            return stated_err!(
+                NOT_IN_PREREQUISITE_STATE,
+                "materialized view \"{0}\" has not been populated; use REFRESH MATERIALIZED VIEW {0}",
+                self.name
+            );
+        }
         let conjuncts = conjuncts(state, self.columns(), filters)?;
         let name = Arc::clone(&self.name);
         if let Some(lookup) = IndexLookup::from_conjuncts(&self.version, &conjuncts)? {

@@ -21,6 +21,7 @@
 //! - `changes`: DELETE and UPDATE match a list of rows.
 //! - `catalog`: `pg_catalog` and `information_schema` have the relations and columns of PostgreSQL.
 //! - `merge`: MERGE matches a list of rows, from several sessions too.
+//! - `materialized`: materialized views keep their rows and queries through restarts and exports.
 //! - `csv`, `parquet`: contents of foreign files are correct or refused by name.
 //! - `hostile_files`: files that are cut, mixed up or named oddly are read or reported.
 //! - `indexes`: queries that an index serves give the answers of scans.
@@ -61,6 +62,7 @@ mod knowledge;
 mod limits;
 mod locking;
 mod logic;
+mod materialized;
 mod memory;
 mod merge;
 mod names;

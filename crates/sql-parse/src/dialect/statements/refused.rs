@@ -16,16 +16,6 @@ const CURSORS: &str =
 /// over.
 const REFUSED: &[(&[&str], &str)] = &[
     (
-        &["CREATE", "MATERIALIZED", "VIEW"],
-        "CREATE TABLE … AS stores the rows of a query, and CREATE VIEW the query",
-    ),
-    (
-        &["REFRESH", "MATERIALIZED", "VIEW"],
-        "CREATE OR REPLACE TABLE … AS SELECT … computes the rows again",
-    ),
-    (&["ALTER", "MATERIALIZED", "VIEW"], "CREATE TABLE … AS stores the rows of a query"),
-    (&["DROP", "MATERIALIZED", "VIEW"], "there are none; use DROP TABLE or DROP VIEW"),
-    (
         &["CREATE", "TRIGGER"],
         "DEFAULT, CHECK and generated columns fill and check rows on every write",
     ),

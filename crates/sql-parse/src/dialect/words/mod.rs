@@ -40,6 +40,7 @@ pub(crate) fn read(tokens: &mut Tokens, is_mended: bool) -> Result<()> {
             tokens.macro_statement(at);
             tokens.by_name(at);
             tokens.merge_action(at);
+            tokens.with_data(at);
             tokens.overriding(at);
             tokens.sample(at);
             tokens.limit(at);
@@ -186,6 +187,20 @@ impl Tokens {
         let kinds = [("SYSTEM", super::OVERRIDING_SYSTEM), ("USER", super::OVERRIDING_USER)];
         let (_, name) = kinds.into_iter().find(|(kind, _)| self.is(at + 1, kind))?;
         (self.is(at, "OVERRIDING") && self.is(at + 2, "VALUE")).then_some(name)
+    }
+
+    /// Takes WITH DATA and WITH NO DATA from the end of CREATE MATERIALIZED VIEW: the session finds them in the text.
+    fn with_data(&mut self, at: usize) {
+        if at != 0 || !(self.is(0, "CREATE") && self.is(1, "MATERIALIZED")) {
+            return;
+        }
+        let is_end = |at: &usize| matches!(self.get(*at), Some(Token::SemiColon | Token::EOF));
+        let end = (0..self.len()).find(is_end).unwrap_or(self.len());
+        let data = end.saturating_sub(1);
+        let with = data.saturating_sub(1 + usize::from(self.is(data.saturating_sub(1), "NO")));
+        if self.is(data, "DATA") && self.is(with, "WITH") {
+            self.remove(with..end);
+        }
     }
 
     /// A statement that is a query in DuckDB.

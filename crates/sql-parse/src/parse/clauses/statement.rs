@@ -94,6 +94,11 @@ fn is_overriding(predicate: &Expr) -> bool {
 fn view(create: &CreateView) -> Result<()> {
     refuse(create.or_alter, "CREATE OR ALTER VIEW", "write CREATE OR REPLACE VIEW")?;
     refuse(create.secure, "CREATE SECURE VIEW", "leave SECURE out")?;
+    refuse(
+        create.materialized && (create.or_replace || create.temporary),
+        "OR REPLACE or TEMPORARY of a materialized view",
+        "DROP MATERIALIZED VIEW before CREATE MATERIALIZED VIEW",
+    )?;
     refuse(create.params.is_some(), "ALGORITHM, DEFINER or SQL SECURITY of a view", "")
 }
 

@@ -36,6 +36,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_extension" => dependencies::extensions(&objects(), rows),
         "pg_tables" => views::tables(&objects(), rows),
         "pg_views" => views::views(&objects(), rows),
+        "pg_matviews" => views::materialized_views(&objects(), rows),
         "pg_indexes" => views::indexes(&objects(), rows),
         "pg_sequences" => views::sequences(&objects(), &system.database, rows),
         "pg_stat_all_tables" | "pg_stat_user_tables" => views::table_statistics(&objects(), rows),

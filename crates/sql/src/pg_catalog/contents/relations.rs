@@ -94,7 +94,9 @@ pub(super) fn descriptions(objects: &PgObjects, rows: &mut Rows) {
 /// The columns of a relation.
 fn columns_of(relation: &PgRelation, names: &Catalogs) -> SchemaRef {
     match &relation.of {
-        RelationOf::Table(table) => Arc::clone(&table.definition().columns),
+        RelationOf::Table(table) | RelationOf::Materialized { table, .. } => {
+            Arc::clone(&table.definition().columns)
+        }
         RelationOf::Own(table) => table.schema(),
         RelationOf::Declared(table) => Arc::clone(&table.schema),
         RelationOf::View(_) => {
@@ -110,6 +112,14 @@ fn columns_of(relation: &PgRelation, names: &Catalogs) -> SchemaRef {
     }
 }
 
+/// Whether a relation can be read.
+fn is_populated(relation: &PgRelation) -> bool {
+    match &relation.of {
+        RelationOf::Materialized { made, .. } => made.is_populated,
+        _ => true,
+    }
+}
+
 pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
     for relation in &objects.relations {
         let definition = relation.table().map(|table| table.definition());
@@ -120,7 +130,7 @@ pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
         };
         let method = match kind {
             "i" => BTREE,
-            "r" => HEAP,
+            "r" | "m" => HEAP,
             _ => 0,
         };
         let count = relation.table().map_or(-1.0, |table| table.rows() as f64);
@@ -145,7 +155,7 @@ pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
             ("relhasrules", (kind == "v").into()),
             // As in PostgreSQL, where triggers check foreign keys.
             ("relhastriggers", objects.has_references(relation).into()),
-            ("relispopulated", true.into()),
+            ("relispopulated", is_populated(relation).into()),
             ("relreplident", "d".into()),
         ]);
         let is_stored = !matches!(

@@ -34,6 +34,20 @@ pub(super) fn views(objects: &PgObjects, rows: &mut Rows) {
     }
 }
 
+pub(super) fn materialized_views(objects: &PgObjects, rows: &mut Rows) {
+    for relation in &objects.relations {
+        let RelationOf::Materialized { table, made } = &relation.of else { continue };
+        rows.add([
+            ("schemaname", (&relation.schema_name).into()),
+            ("matviewname", (&relation.name).into()),
+            ("matviewowner", objects.owner_of(relation).into()),
+            ("hasindexes", table.definition().has_indexes().into()),
+            ("ispopulated", made.is_populated.into()),
+            ("definition", definition::view(objects, relation).into()),
+        ]);
+    }
+}
+
 pub(super) fn indexes(objects: &PgObjects, rows: &mut Rows) {
     for relation in &objects.relations {
         let RelationOf::Index { table, .. } = &relation.of else { continue };

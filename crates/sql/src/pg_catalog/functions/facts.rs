@@ -111,7 +111,9 @@ fn sizes(call: &Call<'_>) -> Result<Option<(usize, usize)>> {
         };
     };
     Ok(Some(match &relation.of {
-        RelationOf::Table(table) => (table.memory_bytes(), table.index_bytes()),
+        RelationOf::Table(table) | RelationOf::Materialized { table, .. } => {
+            (table.memory_bytes(), table.index_bytes())
+        }
         RelationOf::Index { table, .. } => {
             let table = call.objects.relation(*table).and_then(|table| table.table());
             (table.map_or(0, |table| table.index_bytes()), 0)

@@ -61,7 +61,7 @@ impl StatementPlanner {
             Ok::<_, DataFusionError>(relation_name(&self.resolve(self.name(name)?)))
         };
         let kind = match of {
-            CommentObject::Table => "table",
+            CommentObject::Table | CommentObject::MaterializedView => "table",
             CommentObject::View => "view",
             CommentObject::Sequence => "sequence",
             CommentObject::Schema => {

@@ -56,6 +56,13 @@ impl Session {
         let rule =
             NameReplacement { name: &name, kind: TableType::Base, if_not_exists, or_replace };
         rule.check(before.as_ref())?;
+        let replaced = before.as_ref().and_then(|before| before.downcast_ref::<PlacedTable>());
+        if replaced.is_some_and(PlacedTable::is_materialized) {
+            return stated_err!(
+                WRONG_OBJECT_TYPE,
+                "'{name}' is a materialized view; remove it with DROP MATERIALIZED VIEW {name}"
+            );
+        }
         let input = match declared.columns.is_empty() {
             true => distinctly_named(Arc::unwrap_or_clone(input))?,
             false => Arc::unwrap_or_clone(input),
@@ -75,7 +82,9 @@ impl Session {
         let id = planner.database.store().new_table_id(&at.schema);
         planner.add_foreign_keys((id, &at), &mut definition, foreign_keys)?;
         if let Some(before) = &before {
-            unchanged(planner, before).await?;
+            if let Some(before) = before.downcast_ref::<PlacedTable>() {
+                unchanged(planner, before).await?;
+            }
             planner.drop_relation(&at).await?;
         }
         let relation = relation_name(&at);
@@ -258,8 +267,10 @@ impl NameReplacement<'_> {
 ///
 /// # Errors
 /// [`StaleStatement`] if it was changed since the statement began.
-async fn unchanged(planner: &StatementPlanner, table: &Arc<dyn TableProvider>) -> Result<()> {
-    let Some(table) = table.downcast_ref::<PlacedTable>() else { return Ok(()) };
+pub(in crate::session) async fn unchanged(
+    planner: &StatementPlanner,
+    table: &PlacedTable,
+) -> Result<()> {
     planner.lock_table(table).await?;
     let now = planner.transaction.transaction.lock().await?.statement(true);
     let now = now.map_err(transaction_error)?;

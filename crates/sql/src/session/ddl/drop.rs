@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use atoll_store::database::{CatalogChange, RelationName};
+use datafusion::catalog::TableProvider;
 use datafusion::common::{ResolvedTableReference, Result, exec_err};
 use datafusion::logical_expr::{DdlStatement, TableType};
 use datafusion::sql::parser::Statement as Parsed;
@@ -15,6 +16,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, there, with_notices};
 use crate::session::statement::parsed_statement::ParsedStatement;
 use crate::session::transaction::StatementTransaction;
+use crate::table::PlacedTable;
 use atoll_sql_common::error::stated_err;
 use atoll_sql_common::names::{CATALOG, plain, relation_name};
 
@@ -46,8 +48,11 @@ impl Session {
         let Ast::Drop { object_type, if_exists, names, cascade, .. } = ast else { return Ok(None) };
         let mut passed = Vec::new();
         let (kind, tag) = match object_type {
-            ObjectType::Table => (TableType::Base, "DROP TABLE"),
-            ObjectType::View => (TableType::View, "DROP VIEW"),
+            ObjectType::Table => (DroppedKind::Table, "DROP TABLE"),
+            ObjectType::View => (DroppedKind::View, "DROP VIEW"),
+            ObjectType::MaterializedView => {
+                (DroppedKind::MaterializedView, "DROP MATERIALIZED VIEW")
+            }
             ObjectType::Schema => {
                 for name in names {
                     let schema = planner.schema_name(name)?;
@@ -69,15 +74,12 @@ impl Session {
             }
             match is_there(planner, &at, kind, *if_exists)? {
                 true => dropped.push(at),
-                false => {
-                    let what = if kind == TableType::View { "view" } else { "table" };
-                    passed.push(missing(what, &at.table));
-                }
+                false => passed.push(missing(kind.word(), &at.table)),
             }
         }
         let relations: Vec<RelationName> = dropped.iter().map(relation_name).collect();
         check_owner(planner, &relations)?;
-        if kind == TableType::Base {
+        if kind == DroppedKind::Table {
             planner.release_tables(&planner.tables_named(names)?, *cascade).await?;
         }
         passed.extend(self.drop_readers(planner, &relations, *cascade).await?);
@@ -192,6 +194,33 @@ impl StatementPlanner {
     }
 }
 
+/// A kind of relations with a DROP.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DroppedKind {
+    Table,
+    View,
+    MaterializedView,
+}
+
+impl DroppedKind {
+    fn of(found: &dyn TableProvider) -> Self {
+        let table = found.downcast_ref::<PlacedTable>();
+        match found.table_type() {
+            TableType::View => Self::View,
+            _ if table.is_some_and(PlacedTable::is_materialized) => Self::MaterializedView,
+            _ => Self::Table,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::View => "view",
+            Self::MaterializedView => "materialized view",
+        }
+    }
+}
+
 /// Refuses to drop objects that the user does not own, before their dependents are checked.
 fn check_owner(planner: &StatementPlanner, relations: &[RelationName]) -> Result<()> {
     let mut drops = relations.iter().map(|name| CatalogChange::Drop { name: name.clone() });
@@ -205,16 +234,14 @@ fn check_owner(planner: &StatementPlanner, relations: &[RelationName]) -> Result
 fn is_there(
     planner: &StatementPlanner,
     at: &ResolvedTableReference,
-    kind: TableType,
+    kind: DroppedKind,
     if_exists: bool,
 ) -> Result<bool> {
-    let (word, other) = match kind {
-        TableType::View => ("view", "table"),
-        _ => ("table", "view"),
-    };
+    let word = kind.word();
     match planner.names.table(at)? {
-        Some(found) if found.table_type() == kind => Ok(true),
-        Some(_) => {
+        Some(found) if DroppedKind::of(&*found) == kind => Ok(true),
+        Some(found) => {
+            let other = DroppedKind::of(&*found).word();
             let (name, command) = (plain(at), other.to_uppercase());
             stated_err!(
                 WRONG_OBJECT_TYPE,

@@ -12,8 +12,8 @@ use datafusion::sql::sqlparser::ast::{
 use crate::role::rights::Right;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
+use crate::session::statement::export_script::options_of;
 use crate::session::statement::parsed_statement::parse;
-use crate::session::statement::utility::options_of;
 use crate::table::PlacedTable;
 use crate::table_text::{generated_sql, identity_words, is_generated};
 use atoll_sql_common::error::SqlState;

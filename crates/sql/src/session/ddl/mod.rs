@@ -10,6 +10,7 @@ pub(super) mod foreign_key;
 pub(super) mod index;
 pub(super) mod like;
 pub(super) mod macros;
+pub(super) mod materialized;
 pub(super) mod rights;
 pub(super) mod roles;
 pub(super) mod sequence;

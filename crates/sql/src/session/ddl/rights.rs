@@ -236,16 +236,29 @@ impl StatementPlanner {
         entry: RelationName,
         text: Option<String>,
     ) -> Result<()> {
+        let plain = |text: String| StoredStatement {
+            sql: text.into(),
+            schema: "".into(),
+            options: "".into(),
+        };
+        self.keep_entry(entry, text.map(plain)).await
+    }
+
+    /// The same of a statement.
+    pub(in crate::session) async fn keep_entry(
+        &self,
+        entry: RelationName,
+        statement: Option<StoredStatement>,
+    ) -> Result<()> {
         let version = self.transaction.statement(true).await?;
         if version.relation(&entry).is_some() {
             self.define_any(CatalogChange::Drop { name: entry.clone() }).await?;
         }
-        let Some(text) = text else { return Ok(()) };
+        let Some(statement) = statement else { return Ok(()) };
         if !version.has_schema(&entry.schema) {
             let name = Arc::clone(&entry.schema);
             self.define_any(CatalogChange::CreateSchema { name }).await?;
         }
-        let statement = StoredStatement { sql: text.into(), schema: "".into(), options: "".into() };
         let statement = Arc::new(statement);
         self.define_any(CatalogChange::CreateExternal { name: entry, statement }).await
     }

@@ -5,15 +5,16 @@
 
 use std::sync::Arc;
 
-use atoll_store::database::{CatalogChange, RelationName};
+use atoll_store::database::{CatalogChange, DatabaseVersion, Relation, RelationName};
 use datafusion::common::{DataFusionError, ResolvedTableReference, Result};
 use datafusion::logical_expr::TableType;
 use datafusion::sql::sqlparser::ast::{AlterTableOperation, DropBehavior};
 
-use crate::catalog::UnplannedView;
+use crate::catalog::{MaterializedView, UnplannedView};
 use crate::session::Session;
 use crate::session::ddl::views::names_read;
 use crate::session::plan::planner::StatementPlanner;
+use crate::table::PlacedTable;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::{CATALOG, plain, relation_name};
 
@@ -22,6 +23,8 @@ use atoll_sql_common::names::{CATALOG, plain, relation_name};
 pub(in crate::session) struct ReadingView {
     at: ResolvedTableReference,
     view: UnplannedView,
+    /// Its kind: `view` or `materialized view`.
+    word: &'static str,
     is_own: bool,
     /// The object that it reads: `table t`.
     reads: String,
@@ -39,19 +42,23 @@ impl ReadingView {
 
     /// `view v depends on table t`
     fn line(&self) -> String {
-        format!("view {} depends on {}", plain(&self.at), self.reads)
+        format!("{} {} depends on {}", self.word, plain(&self.at), self.reads)
     }
 }
 
 impl StatementPlanner {
-    /// All views.
+    /// All views, materialized ones included.
     pub(in crate::session) fn all_views(&self) -> Result<Vec<ReadingView>> {
         let mut all = Vec::new();
         for at in self.names.views() {
             let Some(table) = self.names.table(&at)? else { continue };
             let Some(view) = table.downcast_ref::<UnplannedView>().cloned() else { continue };
             let is_own = self.names.is_own(&at);
-            all.push(ReadingView { at, view, is_own, reads: String::new() });
+            all.push(ReadingView { at, view, word: "view", is_own, reads: String::new() });
+        }
+        for (name, view) in materialized_views(&self.names.stored_version())? {
+            let (at, word) = (full(&name), "materialized view");
+            all.push(ReadingView { at, view, word, is_own: false, reads: String::new() });
         }
         Ok(all)
     }
@@ -68,18 +75,14 @@ impl StatementPlanner {
 
     /// The views that read one of these relations, directly or through other views.
     pub(in crate::session) fn readers(&self, of: &[RelationName]) -> Result<Vec<ReadingView>> {
-        let mut others = Vec::new();
-        for at in self.names.views() {
-            if of.contains(&relation_name(&at)) {
-                continue;
-            }
-            let Some(table) = self.names.table(&at)? else { continue };
-            let Some(view) = table.downcast_ref::<UnplannedView>().cloned() else { continue };
-            let is_own = self.names.is_own(&at);
+        let mut others = self.all_views()?;
+        others.retain(|view| !of.contains(&view.name()));
+        let read_by = |view: ReadingView| {
             // A view that cannot be parsed any more depends on nothing.
-            let read = names_read(self, &view, is_own).unwrap_or_default();
-            others.push((ReadingView { at, view, is_own, reads: String::new() }, read));
-        }
+            let read = names_read(self, &view.view, view.is_own).unwrap_or_default();
+            (view, read)
+        };
+        let mut others: Vec<_> = others.into_iter().map(read_by).collect();
         let (mut gone, mut found) = (of.to_vec(), Vec::new());
         while let Some((at, needed)) = next_reader(&others, &gone) {
             let (mut view, _) = others.swap_remove(at);
@@ -92,15 +95,18 @@ impl StatementPlanner {
 
     /// The name of a relation in messages: `table t`, `view v`.
     fn called(&self, name: &RelationName) -> String {
-        let (schema, table) = (Arc::clone(&name.schema), Arc::clone(&name.name));
-        let at = ResolvedTableReference { catalog: CATALOG.into(), schema, table };
-        let is_view = matches!(
-            self.names.table(&at),
-            Ok(Some(table)) if table.table_type() == TableType::View
-        );
+        let at = full(name);
+        let found = self.names.table(&at).ok().flatten();
+        let kind = match found {
+            Some(found) if found.table_type() == TableType::View => "view",
+            Some(found) if found.downcast_ref().is_some_and(PlacedTable::is_materialized) => {
+                "materialized view"
+            }
+            _ => "table",
+        };
         let is_temporary = self.names.temporary_schema() == Some(&name.schema);
         let called = if is_temporary { name.name.to_string() } else { plain(&at) };
-        format!("{} {called}", if is_view { "view" } else { "table" })
+        format!("{kind} {called}")
     }
 
     /// The views that can be planned.
@@ -117,6 +123,24 @@ impl StatementPlanner {
         }
         planned
     }
+}
+
+/// The materialized views of a version.
+fn materialized_views(version: &DatabaseVersion) -> Result<Vec<(RelationName, UnplannedView)>> {
+    let mut found = Vec::new();
+    for (name, relation) in version.relations() {
+        if let Relation::Table(_) = relation
+            && let Some(made) = MaterializedView::find(version, name)?
+        {
+            found.push((name.clone(), made.view));
+        }
+    }
+    Ok(found)
+}
+
+fn full(name: &RelationName) -> ResolvedTableReference {
+    let (schema, table) = (Arc::clone(&name.schema), Arc::clone(&name.name));
+    ResolvedTableReference { catalog: CATALOG.into(), schema, table }
 }
 
 /// The first of the views that reads a dropped object, and that object.
@@ -193,7 +217,7 @@ impl Session {
                 true => drop(self.catalogs.remove(&view.at)),
                 false => planner.define_for(CatalogChange::Drop { name: view.name() }).await?,
             }
-            told.push(format!("drop cascades to view {}", plain(&view.at)));
+            told.push(format!("drop cascades to {} {}", view.word, plain(&view.at)));
         }
         Ok(told)
     }

@@ -10,14 +10,15 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
-use crate::catalog::{Catalogs, UnplannedView};
+use crate::catalog::{Catalogs, MaterializedView, UnplannedView};
+use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::names::{NameList, relation_name};
 
 /// Views by name, each with its text and the names that it reads.
 type ReadBy = BTreeMap<RelationName, (Arc<StoredStatement>, Vec<RelationName>)>;
 
-/// The views of a version, each after those that it reads.
+/// The views of a version, materialized ones included, each after those that it reads.
 pub(in crate::session) fn views_in_order(
     planner: &StatementPlanner,
     version: &DatabaseVersion,
@@ -29,6 +30,16 @@ pub(in crate::session) fn views_in_order(
             let view = UnplannedView::from_stored(text);
             let read = view.and_then(|view| names_read(planner, &view, false)).unwrap_or_default();
             views.insert(name.clone(), (Arc::clone(text), read));
+        }
+        if let Relation::Table(id) = relation
+            && let Some(made) = MaterializedView::find(version, name)?
+            && let Some(table) = version.table(*id)
+        {
+            let read = names_read(planner, &made.view, false).unwrap_or_default();
+            let full = format!("{}.{}", quoted(&name.schema), quoted(&name.name));
+            let text = made.create_text(&full, &table.definition().columns);
+            let statement = StoredStatement { sql: text.into(), ..made.view.stored() };
+            views.insert(name.clone(), (Arc::new(statement), read));
         }
     }
     let (mut seen, mut ordered) = (BTreeSet::new(), Vec::with_capacity(views.len()));

@@ -175,7 +175,10 @@ pub(in crate::session::dml) fn table_to_change(
         return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
     };
     match found.downcast_ref::<PlacedTable>() {
-        Some(table) => Ok((at, table.clone())),
+        Some(table) => {
+            table.check_changeable()?;
+            Ok((at, table.clone()))
+        }
         None => stated_err!(
             WRONG_OBJECT_TYPE,
             "{word} of '{}': only rows of tables made by CREATE TABLE can be changed; this is a view, \

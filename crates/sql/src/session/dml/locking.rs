@@ -287,6 +287,13 @@ fn locked_table(
         return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
     };
     let Some(table) = found.downcast_ref::<PlacedTable>() else { return not_a_table(relation) };
+    if table.is_materialized() {
+        return stated_err!(
+            WRONG_OBJECT_TYPE,
+            "cannot lock rows in materialized view \"{}\"",
+            plain(&at)
+        );
+    }
     planner.check_right(Right::Select, &at)?;
     planner.check_right(Right::Update, &at)?;
     let target = planner.target(WriteRules::default());

@@ -342,7 +342,8 @@ impl StatementPlanner {
     pub(in crate::session) async fn define_for(&self, change: CatalogChange) -> Result<()> {
         self.define_any(change.clone()).await?;
         self.follow_definition(&change).await?;
-        self.follow_with_comments(&change).await
+        self.follow_with_comments(&change).await?;
+        self.follow_with_queries(&change).await
     }
 
     /// The same, including the schema of roles.
@@ -387,6 +388,7 @@ impl StatementPlanner {
         };
         self.check_insert(insert, &at)?;
         let Some(table) = found.downcast_ref::<PlacedTable>() else { return Ok(()) };
+        table.check_changeable()?;
         let identities = match inserts_copied(insert) {
             true => GivenIdentities::Written,
             false => GivenIdentities::take(insert),

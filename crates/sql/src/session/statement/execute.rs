@@ -420,6 +420,9 @@ impl Session {
             Ast::Drop { object_type: ObjectType::Index, .. } => {
                 self.index_statement(planner, ast).await?
             }
+            Ast::CreateView(create) if create.materialized => {
+                Some(self.create_materialized(planner, create, sql).await?)
+            }
             other => match planner.macros(other, sql).await? {
                 Some(tag) => Some(tag),
                 None => match self.drop_all(planner, other).await? {

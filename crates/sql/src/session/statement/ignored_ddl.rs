@@ -12,7 +12,7 @@ use atoll_sql_common::error::SqlState;
 use atoll_sql_parse::syntax::{is_word, next_name, parser_of, within_parentheses};
 
 /// Kinds of objects that never exist, by the words of their DROP.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 15] = [
     "aggregate",
     "collation",
     "conversion",
@@ -21,7 +21,6 @@ const KINDS: [&str; 16] = [
     "extension",
     "foreign table",
     "language",
-    "materialized view",
     "policy",
     "procedure",
     "publication",
@@ -32,7 +31,7 @@ const KINDS: [&str; 16] = [
 ];
 
 /// Those that share their namespace with tables.
-const RELATIONS: [&str; 2] = ["foreign table", "materialized view"];
+const RELATIONS: [&str; 1] = ["foreign table"];
 
 /// The extension that every PostgreSQL database has.
 const BUILT_IN: &str = "plpgsql";

@@ -5,6 +5,7 @@ pub(super) mod command_tag;
 pub(super) mod copy_in;
 pub(super) mod execute;
 pub(super) mod explain;
+pub(super) mod export_script;
 pub(super) mod ignored_ddl;
 pub(super) mod lock_table;
 pub(super) mod notify;

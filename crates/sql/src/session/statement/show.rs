@@ -14,13 +14,13 @@ use datafusion::sql::sqlparser::ast::{ObjectName, Query, ShowCreateObject, State
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use crate::catalog::UnplannedView;
+use crate::catalog::{MaterializedView, UnplannedView};
 use crate::session::dml::change::innermost;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 use crate::table_text::generated_sql;
 use crate::table_text::{foreign_key_text, identity_words};
-use atoll_sql_common::names::{CATALOG, SCHEMA};
+use atoll_sql_common::names::{CATALOG, SCHEMA, relation_name};
 use atoll_sql_parse::dialect::{column_type, described};
 
 impl StatementPlanner {
@@ -70,7 +70,11 @@ impl StatementPlanner {
             return Ok(Some(view.sql.clone()));
         }
         let Some(table) = table.downcast_ref::<PlacedTable>() else { return Ok(None) };
-        Ok(Some(self.create_table_text(at, table.definition())))
+        let made = MaterializedView::find(&self.names.stored_version(), &relation_name(at))?;
+        Ok(Some(match made.filter(|_| table.is_materialized()) {
+            Some(made) => made.create_text(&plain_name(at), table.columns()),
+            None => self.create_table_text(at, table.definition()),
+        }))
     }
 
     fn create_table_text(

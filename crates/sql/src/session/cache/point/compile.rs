@@ -196,7 +196,7 @@ fn by_key(
         (None, Some(table)) => table.without_rows()?,
         (None, None) => return Ok(None),
     };
-    if changed.is_some_and(|changed| changed.target().rules.actions.is_some()) {
+    if !table.is_readable() || changed.is_some_and(|it| it.target().rules.actions.is_some()) {
         return Ok(None);
     }
     let (table, changed) = (&table, changed.map(ChangedTable::without_rows).transpose()?);

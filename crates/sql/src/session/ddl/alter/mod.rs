@@ -77,6 +77,13 @@ impl Session {
                 plain(&at)
             );
         };
+        if table.is_materialized() {
+            return stated_err!(
+                WRONG_OBJECT_TYPE,
+                "'{}' is a materialized view, whose columns are those of its query; drop it and create it again",
+                plain(&at)
+            );
+        }
         planner.lock_table(table).await?;
         // The current state, now that no one else changes it.
         let planner = &self.planner(&planner.transaction, true).await?;

@@ -183,7 +183,8 @@ impl StatementPlanner {
         let Some(found) = self.names.table(&at)? else {
             return Err(SqlState::missing_table(&name));
         };
-        let Some(table) = found.downcast_ref::<PlacedTable>() else {
+        let table = found.downcast_ref::<PlacedTable>().filter(|table| !table.is_materialized());
+        let Some(table) = table else {
             return stated_err!(WRONG_OBJECT_TYPE, "referenced relation '{name}' is not a table");
         };
         match (id.is_temporary(), table.id().is_temporary()) {
