@@ -80,7 +80,7 @@ fn comparable(server: &TestServer) -> String {
 
 fn contents(server: &TestServer) -> Vec<String> {
     let query = |sql: &&str| psql(server, format!("{sql};\n").as_bytes(), sql);
-    CONTENTS.iter().map(|sql| query(sql)).collect()
+    CONTENTS.iter().map(query).collect()
 }
 
 fn is_installed() -> bool {

@@ -22,8 +22,8 @@ use datafusion::logical_expr::{
 use crate::catalog::UnplannedView;
 use crate::session::Session;
 use crate::session::ddl::declared_table::{DeclaredIdentity, DeclaredTable};
+use crate::session::ddl::sequence::dependents::full_name;
 use crate::session::ddl::sequence::sequence_definition;
-use crate::session::ddl::sequence_dependents::full_name;
 use crate::session::ddl::temporary::reads_temporary;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;

@@ -14,8 +14,6 @@ pub(super) mod materialized;
 pub(super) mod rights;
 pub(super) mod roles;
 pub(super) mod sequence;
-pub(super) mod sequence_dependents;
-pub(super) mod sequence_owner;
 pub(super) mod statement_reads;
 pub(super) mod table_definition;
 pub(super) mod temporary;

@@ -83,7 +83,7 @@ pub(in crate::session::dml) fn check_aggregates(
     let mut exprs = clauses.iter().flat_map(|clause| clause.condition.iter().chain(&clause.values));
     let has_aggregate =
         |expr: &Expr| walk(expr, &mut Aggregates { functions: &functions, depth: 0 }).is_break();
-    match exprs.any(|expr| has_aggregate(expr)) {
+    match exprs.any(has_aggregate) {
         true => stated_err!(
             GROUPING_ERROR,
             "aggregate functions are not allowed in WHEN clauses of MERGE; aggregate in the source: USING (SELECT …)"

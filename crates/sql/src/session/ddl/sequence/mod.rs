@@ -1,4 +1,7 @@
-//! CREATE and ALTER SEQUENCE; OWNED BY is in `sequence_owner`, DROP SEQUENCE in `sequence_dependents`.
+//! CREATE and ALTER SEQUENCE; OWNED BY is in `owner`, DROP SEQUENCE in `dependents`.
+
+pub(in crate::session) mod dependents;
+mod owner;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     SequenceOptions, Statement as Ast, UnaryOperator, Value,
 };
 
-use crate::session::ddl::sequence_owner::{is_name, new_owner};
+use crate::session::ddl::sequence::owner::{is_name, new_owner};
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, there, with_notices};
 use atoll_sql_common::error::stated_err;
