@@ -180,15 +180,15 @@ impl Connection {
     }
 
     async fn answer(&mut self, message: FrontendMessage) -> Result<(), End> {
-        self.is_ready = false;
+        use FrontendMessage::{CopyData, CopyDone, CopyFail};
+        // The rest of a failed COPY may come after it, and gets no answer.
+        let is_rest = matches!(message, CopyData(_) | CopyDone | CopyFail(_));
+        self.is_ready &= is_rest;
         match message {
             FrontendMessage::Terminate => Err(End::Asked),
             FrontendMessage::Sync => self.sync().await,
             FrontendMessage::Query(text) if !self.is_skipping => self.simple(&text).await,
-            // The rest of a failed COPY.
-            FrontendMessage::CopyData(_)
-            | FrontendMessage::CopyDone
-            | FrontendMessage::CopyFail(_) => Ok(()),
+            _ if is_rest => Ok(()),
             _ if self.is_skipping => Ok(()),
             message => match self.extended(message).await {
                 Ok(()) => self.client.channel.send_much().await,

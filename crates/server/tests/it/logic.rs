@@ -74,7 +74,9 @@ fn counted(sql: &str, messages: &[SimpleQueryMessage]) -> DBOutput<DefaultColumn
         _ => None,
     });
     match count {
-        Some(count) if begins_with(sql, &["insert", "update", "delete", "execute", "with"]) => {
+        Some(count)
+            if begins_with(sql, &["insert", "update", "delete", "merge", "execute", "with"]) =>
+        {
             let rows = vec![vec![count.to_string()]];
             DBOutput::Rows { types: vec![DefaultColumnType::Integer], rows }
         }

@@ -99,7 +99,7 @@ mod tests {
             ("SELECT pg_catalog.version()", "SELECT version()"),
             (
                 "PREPARE q(pg_catalog.oid, pg_catalog.text) AS SELECT $1",
-                "PREPARE q(oid, text) AS SELECT $1",
+                "PREPARE q( oid, text) AS SELECT $1",
             ),
             (
                 "SELECT a::pg_catalog.text, CAST(a AS pg_catalog.int4)",

@@ -8,6 +8,7 @@ mod file_kind;
 mod file_options;
 mod first_word;
 mod statement_parser;
+mod text;
 mod tokens;
 mod walk;
 
@@ -23,6 +24,7 @@ pub use statement_parser::{
     comma_separated, is_at_end, is_word, next_name, next_word, offset, parser_of,
     within_parentheses,
 };
+pub use text::sql_text;
 pub(crate) use tokens::Tokens;
 pub use walk::{
     flow, walk, walk_expressions, walk_expressions_mut, walk_mut, walk_own_expressions,

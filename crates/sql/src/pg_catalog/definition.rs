@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_sql_common::names::quote_identifier;
-use atoll_sql_parse::syntax::{parsed_expr, walk_expressions_mut, walk_mut};
+use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk_expressions_mut, walk_mut};
 use atoll_store::database::RelationName;
 use datafusion::common::TableReference;
 use datafusion::sql::parser::Statement as Parsed;
@@ -74,7 +74,7 @@ pub(super) fn view(objects: &PgObjects, relation: &PgRelation) -> Option<String>
     // A text that is more than the parser's SQL is shown as it was typed.
     let Some((mut query, _, ctes)) = query_of(sql) else { return Some(format!("{sql};")) };
     let _ = walk_mut(&mut query, &mut Qualifier { objects, schema, ctes });
-    Some(format!("{query};"))
+    Some(format!("{};", sql_text(&query)))
 }
 
 /// The text of a view, and the schema of its unqualified names.
@@ -181,7 +181,7 @@ fn with_sequences(text: &str, change: &mut dyn FnMut(&mut Expr, &str)) -> Option
         }
         ControlFlow::<()>::Continue(())
     });
-    Some(expr.to_string())
+    Some(sql_text(&expr))
 }
 
 /// The string that an expression is, or casts.

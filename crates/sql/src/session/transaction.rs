@@ -194,7 +194,7 @@ impl Session {
                     open.failure.0.store(false, Ordering::Release);
                     if let Some(at) = open.savepoint(&name) {
                         let savepoint = &open.savepoints[at];
-                        self.catalogs().restore(savepoint.names.clone());
+                        self.restore_names(savepoint.names.clone());
                         open.transaction.undo_announcements(savepoint.announced);
                         open.savepoints.truncate(at + 1);
                     }
@@ -339,6 +339,12 @@ impl Session {
         Ok(())
     }
 
+    /// Restores the names of the session's own tables and views, with which its statements are planned again.
+    fn restore_names(&self, names: KeptNames) {
+        self.catalogs().restore(names);
+        self.scope.forget();
+    }
+
     /// COMMIT or ROLLBACK; a failed transaction is rolled back by both.
     async fn end(&self, commits: bool) -> Result<&'static str> {
         let Some(OpenTransaction { transaction, failure, names, .. }) =
@@ -351,7 +357,7 @@ impl Session {
         if !commits || failure.0.load(Ordering::Acquire) {
             self.parameters.end_transaction(false);
             transaction.rollback().await;
-            self.catalogs().restore(names);
+            self.restore_names(names);
             return Ok("ROLLBACK");
         }
         let waits = self.watch.waiting(StatementWait::Sync);
@@ -359,7 +365,7 @@ impl Session {
         drop(waits);
         self.parameters.end_transaction(committed.is_ok());
         if committed.is_err() {
-            self.catalogs().restore(names);
+            self.restore_names(names);
         }
         committed.map(|()| "COMMIT")
     }

@@ -40,7 +40,12 @@ impl Tokens {
 
     /// Whether the WHEN clause around an action is WHEN MATCHED; `None` outside of MERGE.
     fn is_matched(&self, at: usize) -> Option<bool> {
-        (1..at).rev().filter(|before| self.is(*before, "MATCHED")).find_map(|before| {
+        let mut depth = 0_i32;
+        let outside_case = (1..at).rev().filter(|before| {
+            depth += i32::from(self.is(*before, "END")) - i32::from(self.is(*before, "CASE"));
+            depth <= 0
+        });
+        outside_case.filter(|before| self.is(*before, "MATCHED")).find_map(|before| {
             if self.is(before - 1, "WHEN") {
                 return Some(true);
             }

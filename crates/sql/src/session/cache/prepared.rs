@@ -27,6 +27,7 @@ use crate::session::plan::modifying_with;
 use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
 use atoll_sql_common::user_type::enum_within;
+use atoll_sql_parse::syntax::sql_text;
 use atoll_sql_semantics::arithmetic::convert;
 
 /// The statement of an EXECUTE, with the values of its parameters.
@@ -78,7 +79,7 @@ impl PreparedStatements {
                 let types = prepare.fields.iter().map(|field| field.data_type().clone()).collect();
                 let is_query = matches!(**inner, Ast::Query(_));
                 let writes = is_write(inner) || locking_subqueries::is_in(inner);
-                let text = PreparedText { text: inner.to_string().into(), types, is_query };
+                let text = PreparedText { text: sql_text(inner.as_ref()).into(), types, is_query };
                 vacant.insert(NamedStatement { prepare: statement, text, writes });
                 Ok(())
             }

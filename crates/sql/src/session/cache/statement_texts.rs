@@ -26,7 +26,7 @@ use crate::session::cache::text_scope::{SHARED_SCAN_KEY, TextScope};
 use crate::session::statement::query_result::QueryResult;
 use crate::shared_scan::{AloneQuery, SharedSelection};
 use atoll_sql_common::settings::SharedScan;
-use atoll_sql_parse::syntax::{begins_with, walk_expressions};
+use atoll_sql_parse::syntax::{begins_with, sql_text, walk_expressions};
 
 /// Maximum number of values in a text: beyond it planning takes longer than it would save.
 const VALUES_MAX: usize = 256;
@@ -157,7 +157,7 @@ impl Session {
     }
 
     /// Whether names mean the same in the session's transaction as for others.
-    async fn sees_names_of(&self, published: &DatabaseVersion) -> bool {
+    pub(in crate::session) async fn sees_names_of(&self, published: &DatabaseVersion) -> bool {
         if !self.is_in_transaction() {
             return true;
         }
@@ -320,7 +320,7 @@ fn with_parameters(ast: &Ast) -> Option<(String, Vec<RawValue>)> {
         Ast::Insert(insert) => take_of_insert(insert, &mut literals)?,
         _ => return None,
     }
-    (1..=VALUES_MAX).contains(&literals.len()).then(|| (ast.to_string(), literals))
+    (1..=VALUES_MAX).contains(&literals.len()).then(|| (sql_text(&ast), literals))
 }
 
 /// The name and the values of an EXECUTE; `None` if one is more than a value.

@@ -179,13 +179,18 @@ impl Session {
 }
 
 impl StatementPlanner {
-    /// Drops a stored relation, and the sequences of its identities.
+    /// Drops a stored relation, and the sequences that it owns, but for those from which other tables take numbers.
     pub(in crate::session) async fn drop_relation(
         &self,
         at: &ResolvedTableReference,
     ) -> Result<()> {
         let name = relation_name(at);
-        let sequences = self.names.sequences_of(&name);
+        let mut sequences = Vec::new();
+        for sequence in self.names.sequences_of(&name) {
+            if !self.is_used_by_others(&sequence, &name).await? {
+                sequences.push(sequence);
+            }
+        }
         self.define(CatalogChange::Drop { name }).await?;
         for name in sequences {
             self.define(CatalogChange::Drop { name }).await?;

@@ -1,6 +1,5 @@
 //! The definition that the store keeps, from the declarations of CREATE TABLE.
 
-use atoll_sql_parse::syntax::{walk, walk_expressions_mut};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::computed;
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
 use atoll_sql_common::pg_type::{Checked, as_json, as_jsonb, as_list_of, as_uuid, type_of_check};
-use atoll_sql_parse::syntax::parsed_expr;
+use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk, walk_expressions_mut};
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;
 
 impl DeclaredTable {
@@ -66,7 +65,7 @@ pub(in crate::session) fn set_default(
     let field = definition.columns.field(column);
     check_default(planner, default, field.name(), field.data_type())?;
     let named = planner.with_full_names(default, is_temporary)?;
-    definition.defaults[column] = Some(named.to_string().into());
+    definition.defaults[column] = Some(sql_text(&named).into());
     Ok(())
 }
 
@@ -91,7 +90,7 @@ fn check_default(
     }
     planner.check_sequences(default)?;
     let none = DFSchema::empty();
-    let planned = create_logical_expr(&planner.state, &default.to_string(), &none);
+    let planned = create_logical_expr(&planner.state, &sql_text(default), &none);
     let planned = planned.and_then(|expr| {
         use datafusion::logical_expr::ExprSchemable;
         expr.cast_to(wanted, &none)
@@ -170,7 +169,7 @@ pub(in crate::session) fn add_check(
     };
     let mut condition = check.condition;
     without_table(&mut condition, table, normalize);
-    let sql = condition.to_string();
+    let sql = sql_text(&condition);
     // The stored text is parsed again whenever rows are written.
     parsed_expr(&sql)?;
     definition.checks.push(Check { name: name.into(), sql: sql.into() });

@@ -26,7 +26,7 @@ use crate::session::dml::refused_values::check_literal;
 use crate::table_text::is_generated;
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_parse::dialect::{OVERRIDING_SYSTEM, OVERRIDING_USER};
-use atoll_sql_parse::syntax::parsed_expr;
+use atoll_sql_parse::syntax::{parsed_expr, sql_text};
 
 /// The ON CONFLICT clause of an INSERT.
 pub(in crate::session) struct DeclaredConflict {
@@ -269,7 +269,7 @@ pub(in crate::session) fn fill_defaults(
         // DEFAULT VALUES
         let all: Vec<usize> = (0..definition.columns.fields().len()).collect();
         let values: Result<Vec<String>> =
-            all.iter().map(|column| Ok(default_of(*column, definition)?.to_string())).collect();
+            all.iter().map(|column| Ok(sql_text(&default_of(*column, definition)?))).collect();
         let values =
             crate::session::dml::change::parsed(&format!("VALUES ({})", values?.join(", ")))?;
         if let Ast::Query(query) = values {
@@ -320,12 +320,13 @@ fn number_all(insert: &mut Insert, columns: &[usize], definition: &TableDefiniti
     let mut items = Vec::with_capacity(columns.len());
     for (column, name) in columns.iter().zip(&names) {
         items.push(match definition.identity(*column) {
-            Some(_) => default_of(*column, definition)?.to_string(),
+            Some(_) => sql_text(&default_of(*column, definition)?),
             None => quoted(name).to_string(),
         });
     }
     let names: Vec<String> = names.iter().map(|name| quoted(name).to_string()).collect();
     let (items, names) = (items.join(", "), names.join(", "));
+    let source = sql_text(source.as_ref());
     let text = format!("SELECT {items} FROM ({source}) AS \"given rows\" ({names})");
     if let Ast::Query(query) = crate::session::dml::change::parsed(&text)? {
         insert.source = Some(query);

@@ -189,7 +189,7 @@ fn inserted(
             identities = GivenIdentities::AsDeclared;
             let given = columns(&made, definition, normalize)?;
             for (value, column) in row_of(&mut made.source).into_iter().flatten().zip(given) {
-                if definition.identities[column].is_some() {
+                if definition.identity(column).is_some() {
                     *value = Expr::Identifier(Ident::new("default"));
                 }
             }

@@ -5,6 +5,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
 use crate::session::ddl::declared_table::DeclaredTable;
+use atoll_sql_parse::syntax::sql_text;
 
 /// The parts of a statement that are stored, or that its plan does not hold.
 pub(in crate::session) struct StatementForm {
@@ -44,7 +45,7 @@ impl StatementForm {
     pub(in crate::session) fn kept_text(mut self) -> Result<String> {
         match self.text.take() {
             Some(text) => Ok(text),
-            None => self.kept().map(|ast| ast.to_string()),
+            None => self.kept().map(|ast| sql_text(&ast)),
         }
     }
 

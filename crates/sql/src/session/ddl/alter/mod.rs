@@ -42,7 +42,7 @@ use crate::table_text::computed;
 use altered::{AlteredColumn, AlteredForeignKey, AlteredIndex, AlteredTable, ColumnSource};
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::names::{plain, relation_name};
-use atoll_sql_parse::syntax::parsed_expr;
+use atoll_sql_parse::syntax::{parsed_expr, sql_text};
 use references::{new_numbers, release_keys};
 
 impl Session {
@@ -398,7 +398,7 @@ fn definition(
         }
     }
     for (name, condition) in altered.checks {
-        let sql = condition.to_string().into();
+        let sql = sql_text(&condition).into();
         definition.checks.push(atoll_store::table::Check { name, sql });
     }
     for altered in altered.foreign_keys {

@@ -1,6 +1,5 @@
 //! DROP SEQUENCE, TRUNCATE … RESTART IDENTITY, and the sequences that defaults of columns use.
 
-use atoll_sql_parse::syntax::walk_expressions_mut;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use crate::session::statement::command_tag::{missing, with_notices};
 use crate::session_functions::sequence_named;
 use crate::table::PlacedTable;
 use atoll_sql_common::error::{SqlState, stated_err};
-use atoll_sql_parse::syntax::parsed_expr;
+use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk_expressions_mut};
 
 /// A column that takes its numbers from a sequence, or owns it.
 struct Dependent {
@@ -74,6 +73,18 @@ impl StatementPlanner {
         Ok(Some(with_notices("DROP SEQUENCE", &passed)))
     }
 
+    /// Whether columns of other tables than its owner take numbers from a sequence.
+    pub(in crate::session) async fn is_used_by_others(
+        &self,
+        sequence: &RelationName,
+        owner: &RelationName,
+    ) -> Result<bool> {
+        let Some(sequence) = self.names.sequence(sequence) else { return Ok(false) };
+        let dependents = self.dependents(sequence).await?;
+        let owner = self.names.stored_version().table_named(owner).map(|(id, _)| id);
+        Ok(dependents.iter().any(|dependent| dependent.uses && Some(dependent.table) != owner))
+    }
+
     /// The columns that use a sequence.
     async fn dependents(&self, sequence: SequenceId) -> Result<Vec<Dependent>> {
         let version = self.transaction.statement(true).await?;
@@ -125,7 +136,7 @@ impl StatementPlanner {
                 }
                 ControlFlow::<()>::Continue(())
             });
-            *default = Some(expr.to_string().into());
+            *default = Some(sql_text(&expr).into());
             let (table, definition) = (dependent.table, Arc::new(definition));
             self.define(CatalogChange::SetDefinition { table, definition }).await?;
         }
