@@ -84,7 +84,10 @@ impl Grouping<'_> {
 
     fn select(&self, select: &mut Select, order: Option<&OrderBy>) -> Result<()> {
         let GroupByExpr::Expressions(keys, _) = &select.group_by else { return Ok(()) };
-        if keys.is_empty() {
+        // A column beside grouping sets would be a key of each of them.
+        let is_set =
+            |key: &Expr| matches!(key, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_));
+        if keys.is_empty() || keys.iter().any(is_set) {
             return Ok(());
         }
         let tables = self.tables(&select.from)?;

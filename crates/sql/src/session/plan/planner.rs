@@ -335,6 +335,7 @@ impl StatementPlanner {
     pub(in crate::session) async fn define(&self, change: CatalogChange) -> Result<()> {
         check_reserved(&change, self.names.temporary_schema())?;
         self.check_definition(&change)?;
+        self.check_type_names(&change)?;
         self.define_for(change).await
     }
 

@@ -143,6 +143,21 @@ impl StatementPlanner {
         Ok("ALTER TYPE".into())
     }
 
+    /// Refuses a new relation with the name of a type, as it would have the type's rights.
+    pub(in crate::session) fn check_type_names(&self, change: &CatalogChange) -> Result<()> {
+        let name = match change {
+            CatalogChange::CreateTable { name, .. }
+            | CatalogChange::CreateView { name, .. }
+            | CatalogChange::CreateSequence { name, .. }
+            | CatalogChange::Rename { to: name, .. } => name,
+            _ => return Ok(()),
+        };
+        match user_types(&self.names.stored_version()).iter().any(|of| type_name(of) == *name) {
+            true => stated_err!(DUPLICATE_OBJECT, "type '{}' already exists", name.name),
+            false => Ok(()),
+        }
+    }
+
     async fn rename_type(&self, of: &EnumType, name: String) -> Result<Cow<'static, str>> {
         let (from, to) = (type_name(of), RelationName::new(Arc::clone(&of.schema), name));
         let version = self.transaction.statement(true).await?;
