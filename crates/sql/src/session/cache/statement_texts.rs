@@ -157,7 +157,7 @@ impl Session {
     }
 
     /// Whether names mean the same in the session's transaction as for others.
-    pub(in crate::session) async fn sees_names_of(&self, published: &DatabaseVersion) -> bool {
+    async fn sees_names_of(&self, published: &DatabaseVersion) -> bool {
         if !self.is_in_transaction() {
             return true;
         }
