@@ -149,7 +149,6 @@ mod tests {
                 "UnspilledLoops",
                 "DeduplicatedSides",
                 "NestedKeys",
-                "CompactedViews",
                 "YieldingJoins",
                 "OfFiles",
                 "PlaceOnHomes",

@@ -18,14 +18,12 @@
 //! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projection pushdown |
 //! | [`DeduplicatedSides`] | no repeats in the filtering side of a semi- or anti-join | after projection pushdown |
 //! | [`NestedKeys`] | joins by nested keys without filters for their probe side | before dynamic filters |
-//! | [`CompactedViews`] | strings of their own for batches that a merge made and an operator keeps | after scans yield |
 //! | [`YieldingJoins`] | joins that yield, so that they can be cancelled | after scans yield |
 //! | [`FileOrder`] | rows of files in file order where no other order is required | after scans yield |
 //! | `PlaceWholeFiles` | files get their names when they are complete | after scans yield |
 //! | `PlaceOnHomes` | exchanges and gathers that keep work at its home | before dynamic filters |
 
 mod common_cuts;
-mod compacted_views;
 mod deduplicated_sides;
 mod gathered_batches;
 mod grouped_sides;
@@ -51,7 +49,6 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 
 use common_cuts::CommonCuts;
-use compacted_views::CompactedViews;
 use deduplicated_sides::DeduplicatedSides;
 use gathered_batches::GatheredBatches;
 use grouped_sides::GroupedSides;
@@ -105,7 +102,6 @@ pub fn physical_rules(
             Arc::new(BottomUp(UnspilledLoops)),
             Arc::new(BottomUp(DeduplicatedSides)),
             Arc::new(BottomUp(NestedKeys)),
-            Arc::new(BottomUp(CompactedViews)),
             Arc::new(BottomUp(YieldingJoins)),
         ])
         .others(of_files)
