@@ -132,6 +132,11 @@ impl StatementTransaction {
 }
 
 impl Session {
+    /// Whether a statement has run in the session's transaction: before it, SET TRANSACTION may still change it.
+    pub(in crate::session) fn has_used_transaction(&self) -> bool {
+        self.transaction.open.lock().as_ref().is_some_and(|open| open.is_used)
+    }
+
     /// The transaction of the next statement.
     ///
     /// # Errors

@@ -106,6 +106,29 @@ fn plans_end_with_the_definition_of_their_table() {
 }
 
 #[test]
+fn plans_end_with_the_names_that_are_rolled_back() {
+    let (session, _) = sessions();
+    rows(&session, "CREATE TABLE u (id BIGINT PRIMARY KEY, k BIGINT, n INT)");
+    rows(&session, "INSERT INTO u VALUES (1, 1, 77)");
+    let cached = STATEMENTS.map(|sql| Cached::new(&session, sql));
+    let is = |wanted, after| cached.iter().for_each(|it| it.is(wanted, after));
+    for (begin, undo, end) in
+        [("SELECT 1", "ROLLBACK", "SELECT 1"), ("SAVEPOINT s", "ROLLBACK TO s", "COMMIT")]
+    {
+        is("10", "at first");
+        rows(&session, "BEGIN");
+        rows(&session, begin);
+        rows(&session, "ALTER TABLE t RENAME TO before");
+        rows(&session, "ALTER TABLE u RENAME TO t");
+        is("77", "within the transaction");
+        rows(&session, undo);
+        is("10", undo);
+        rows(&session, end);
+        is("10", end);
+    }
+}
+
+#[test]
 fn plans_end_with_the_table_that_a_name_meant() {
     let (session, other) = sessions();
     follow(

@@ -156,9 +156,9 @@ impl Session {
         }
     }
 
-    /// Whether names mean the same in the session's transaction as for others.
-    async fn sees_names_of(&self, published: &DatabaseVersion) -> bool {
-        if !self.is_in_transaction() {
+    /// Whether names mean the same in the session's transaction as for others, as they do before its first statement.
+    pub(in crate::session) async fn sees_names_of(&self, published: &DatabaseVersion) -> bool {
+        if !self.has_used_transaction() {
             return true;
         }
         // The error is reported when the statement runs.

@@ -144,7 +144,12 @@ impl Session {
         Box::pin(async move {
             // The version from before planning: if names change meanwhile, it is planned once more.
             let published = self.database().store().published();
-            let (names, scope) = (published.names(), self.text_scope());
+            // Names of a transaction may be rolled back.
+            let names = match self.sees_names_of(&published).await {
+                true => published.names(),
+                false => DatabaseNames::default(),
+            };
+            let scope = self.text_scope();
             let prepared = |planned: PlannedStatement| {
                 let shape =
                     Mutex::new(PreparedShape { names, scope, shape: planned.shape.clone() });
@@ -437,12 +442,13 @@ impl PreparedStatement {
         StatementRun { session: &self.session, sql: &self.sql, planned: &self.planned }
     }
 
-    /// Its shape now.
+    /// Its shape now; kept if names mean the same outside of the session's transaction.
     async fn current_shape(&self) -> Result<Shape> {
         let database = self.session.database();
         let version = database.store().published();
         let scope = self.session.text_scope();
-        {
+        let is_common = self.session.sees_names_of(&version).await;
+        if is_common {
             let planned = self.shape.lock();
             if planned.scope == scope
                 && planned.names.are_those_of(&version)
@@ -454,7 +460,10 @@ impl PreparedStatement {
         let PlannedStatement { types, shape, .. } = self.plan_again().await?;
         // With parameters of other types it is another statement, which normal execution refuses or answers.
         let shape = if types == self.planned.types { shape } else { Shape::Planned };
-        *self.shape.lock() = PreparedShape { names: version.names(), scope, shape: shape.clone() };
+        if is_common {
+            let names = version.names();
+            *self.shape.lock() = PreparedShape { names, scope, shape: shape.clone() };
+        }
         Ok(shape)
     }
 
