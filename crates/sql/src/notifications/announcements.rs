@@ -8,7 +8,7 @@ use atoll_store::log::Position;
 use datafusion::common::Result;
 use tokio::runtime::Handle;
 
-use super::{ListenChange, Listener, Notification, Notifications, WAITING_MAX};
+use super::{ListenChange, Listener, Notification, Notifications, OrderedCommit, WAITING_MAX};
 use atoll_sql_common::error::SqlState;
 
 /// The notifications and LISTENs of an open transaction, in the order of its statements.
@@ -70,6 +70,11 @@ impl Announcements {
         }
     }
 
+    fn take(&mut self, position: Position) -> OrderedCommit {
+        let Self { notifications, changes, .. } = std::mem::take(self);
+        OrderedCommit { position, changes, notifications }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.notifications.is_empty() && self.changes.is_empty()
     }
@@ -82,8 +87,8 @@ pub(crate) struct AnnouncedCommit {
     store: Arc<StoreDatabase>,
     /// Where to wait for the log.
     threads: Handle,
-    notifications: Vec<Arc<Notification>>,
-    changes: Vec<(Arc<Listener>, ListenChange)>,
+    /// Until the commit is ordered.
+    announced: Announcements,
     /// The position of the commit, once it is ordered.
     position: Option<Position>,
 }
@@ -95,13 +100,11 @@ impl AnnouncedCommit {
         store: &Arc<StoreDatabase>,
         threads: &Handle,
     ) -> Self {
-        let Announcements { notifications, changes, .. } = announcements;
         Self {
             all: Arc::clone(all),
             store: Arc::clone(store),
             threads: threads.clone(),
-            notifications,
-            changes,
+            announced: announcements,
             position: None,
         }
     }
@@ -109,15 +112,15 @@ impl AnnouncedCommit {
     /// The commit has its place in the order of all.
     pub(crate) fn ordered(&mut self, position: Position) {
         self.position = Some(position);
-        self.all.order(position, std::mem::take(&mut self.notifications));
+        self.all.order(self.announced.take(position));
     }
 
     /// The commit is durable.
     pub(crate) fn finish(mut self) {
-        apply(&self.changes);
         match self.position.take() {
             Some(position) => self.all.deliver_to(position),
-            None => self.all.deliver(&self.notifications),
+            // Without changes it has no place in the order.
+            None => self.announced.take(Position(0)).deliver(&self.all),
         }
     }
 }
@@ -126,19 +129,13 @@ impl Drop for AnnouncedCommit {
     fn drop(&mut self) {
         let Some(position) = self.position.take() else { return };
         let (all, store) = (Arc::clone(&self.all), Arc::clone(&self.store));
-        let changes = std::mem::take(&mut self.changes);
         // If the log fails, it is unknown whether the transaction is committed.
         self.threads.spawn(async move {
             if store.sync_to(position).await.is_ok() {
-                apply(&changes);
                 all.deliver_to(position);
             }
         });
     }
-}
-
-fn apply(changes: &[(Arc<Listener>, ListenChange)]) {
-    changes.iter().for_each(|(listener, change)| listener.change(change));
 }
 
 #[cfg(test)]
@@ -183,15 +180,19 @@ mod tests {
         assert!((2000..3000).contains(&count), "{count}");
     }
 
+    fn commit(position: u64, notifications: Vec<Notification>) -> OrderedCommit {
+        let notifications = notifications.into_iter().map(Arc::new).collect();
+        OrderedCommit { position: Position(position), changes: Vec::new(), notifications }
+    }
+
     #[test]
     fn notifications_of_ordered_commits_wait_for_the_log_and_those_behind_them() {
         let all = Arc::new(Notifications::default());
         let listener = Listener::new(&all);
         listener.change(&ListenChange::Listen("a".into()));
-        let of = |payload: &str| vec![Arc::new(notification("a", payload))];
-        all.order(Position(10), of("first"));
-        all.order(Position(20), of("second"));
-        all.deliver(&of("alone"));
+        all.order(commit(10, vec![notification("a", "first")]));
+        all.order(commit(20, vec![notification("a", "second")]));
+        commit(0, vec![notification("a", "alone")]).deliver(&all);
         assert_eq!(taken(&listener), ["alone"]);
         assert!(listener.arrived().now_or_never().is_none());
         all.deliver_to(Position(20));
@@ -206,15 +207,15 @@ mod tests {
         for listener in [&slow, &quick] {
             listener.change(&ListenChange::Listen("a".into()));
         }
-        let long = vec![Arc::new(notification("a", &"x".repeat(7999)))];
+        let long = commit(0, vec![notification("a", &"x".repeat(7999))]);
         for _ in 0..WAITING_MAX / 7999 + 1 {
-            all.deliver(&long);
+            long.deliver(&all);
             assert_eq!(quick.take().len(), 1);
         }
         assert!(slow.arrived().now_or_never().is_some());
         assert!(slow.take().is_empty() && slow.usage() == 0.0);
         assert!(slow.take_lost() && !slow.take_lost() && !quick.take_lost());
-        all.deliver(&long);
+        long.deliver(&all);
         assert_eq!(slow.take().len(), 1);
     }
 
@@ -225,15 +226,15 @@ mod tests {
         listener.change(&ListenChange::Listen("a".into()));
         listener.change(&ListenChange::Listen("a".into()));
         listener.change(&ListenChange::Listen("b".into()));
-        all.deliver(&[Arc::new(notification("a", "1")), Arc::new(notification("b", "2"))]);
+        commit(0, vec![notification("a", "1"), notification("b", "2")]).deliver(&all);
         listener.change(&ListenChange::Unlisten("a".into()));
-        all.deliver(&[Arc::new(notification("a", "3")), Arc::new(notification("b", "4"))]);
+        commit(0, vec![notification("a", "3"), notification("b", "4")]).deliver(&all);
         assert_eq!(taken(&listener), ["2", "4"]);
         listener.change(&ListenChange::UnlistenAll);
-        all.deliver(&[Arc::new(notification("b", "5"))]);
+        commit(0, vec![notification("b", "5")]).deliver(&all);
         assert!(listener.take().is_empty() && listener.channels().is_empty());
         listener.change(&ListenChange::Listen("b".into()));
         drop(listener);
-        assert!(all.0.lock().listeners.is_empty());
+        assert!(all.listeners.lock().is_empty());
     }
 }

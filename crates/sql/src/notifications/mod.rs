@@ -46,7 +46,7 @@ pub struct Notification {
     pub process: u32,
     /// The channel.
     pub channel: Arc<str>,
-    /// The payload; empty if there is none.
+    /// The payload, which may be empty.
     pub payload: Arc<str>,
 }
 
@@ -79,60 +79,68 @@ pub(crate) fn check_channel(channel: &str) -> Result<()> {
     Ok(())
 }
 
-/// The listeners of a database, and notifications of commits that are not durable yet.
+/// The listeners of a database, and what commits announced that are not durable yet.
 #[derive(Debug, Default)]
-pub(crate) struct Notifications(Mutex<NotificationsState>);
-
-#[derive(Debug, Default)]
-struct NotificationsState {
-    listeners: HashMap<Arc<str>, Vec<Arc<Inbox>>>,
-    /// In the order of commits, with their positions in the log.
-    ordered: VecDeque<(Position, Vec<Arc<Notification>>)>,
+pub(crate) struct Notifications {
+    /// Held while commits are delivered in their order.
+    delivering: Mutex<()>,
+    /// In the order of commits. A commit adds to it under the lock of all commits, so that it is locked for a moment
+    /// only.
+    ordered: Mutex<VecDeque<OrderedCommit>>,
+    listeners: Mutex<HashMap<Arc<str>, Vec<Arc<Inbox>>>>,
 }
 
-impl NotificationsState {
-    fn deliver(&self, notifications: &[Arc<Notification>]) {
-        for notification in notifications {
-            let inboxes = self.listeners.get(&notification.channel);
+/// What a commit announced.
+#[derive(Debug)]
+struct OrderedCommit {
+    /// Its position in the log.
+    position: Position,
+    /// LISTENs and UNLISTENs, which come before its own notifications.
+    changes: Vec<(Arc<Listener>, ListenChange)>,
+    notifications: Vec<Arc<Notification>>,
+}
+
+impl OrderedCommit {
+    fn deliver(&self, all: &Notifications) {
+        self.changes.iter().for_each(|(listener, change)| listener.change(change));
+        let listeners = all.listeners.lock();
+        for notification in &self.notifications {
+            let inboxes = listeners.get(&notification.channel);
             inboxes.into_iter().flatten().for_each(|inbox| inbox.push(notification));
         }
     }
 }
 
 impl Notifications {
-    /// Keeps notifications of an ordered commit until it is durable.
-    fn order(&self, position: Position, notifications: Vec<Arc<Notification>>) {
-        self.0.lock().ordered.push_back((position, notifications));
+    /// Keeps what an ordered commit announced until it is durable.
+    fn order(&self, commit: OrderedCommit) {
+        self.ordered.lock().push_back(commit);
     }
 
-    /// Delivers the notifications of all commits up to a position, which are durable.
+    /// Delivers what all commits up to a position announced, which are durable.
     fn deliver_to(&self, position: Position) {
-        let mut state = self.0.lock();
-        while let Some((_, notifications)) = state.ordered.pop_front_if(|(at, _)| *at <= position) {
-            state.deliver(&notifications);
+        let _delivering = self.delivering.lock();
+        let next = || self.ordered.lock().pop_front_if(|commit| commit.position <= position);
+        while let Some(commit) = next() {
+            commit.deliver(self);
         }
     }
 
-    /// Delivers notifications of a transaction without changes.
-    fn deliver(&self, notifications: &[Arc<Notification>]) {
-        self.0.lock().deliver(notifications);
-    }
-
     fn add(&self, channel: &Arc<str>, inbox: &Arc<Inbox>) {
-        let mut state = self.0.lock();
+        let mut listeners = self.listeners.lock();
         if inbox.add(channel) {
-            let inboxes = state.listeners.entry(Arc::clone(channel)).or_default();
+            let inboxes = listeners.entry(Arc::clone(channel)).or_default();
             inboxes.push(Arc::clone(inbox));
         }
     }
 
     fn remove(&self, channel: &str, inbox: &Arc<Inbox>) {
-        let mut state = self.0.lock();
+        let mut listeners = self.listeners.lock();
         inbox.remove(channel);
-        if let Some(inboxes) = state.listeners.get_mut(channel) {
+        if let Some(inboxes) = listeners.get_mut(channel) {
             inboxes.retain(|other| !Arc::ptr_eq(other, inbox));
             if inboxes.is_empty() {
-                state.listeners.remove(channel);
+                listeners.remove(channel);
             }
         }
     }
