@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 /// Returns the cast from or to an ENUM; None if neither type is one, or DataFusion's cast does the same.
 ///
 /// # Errors
-/// If there is no such cast.
+/// If values of `from` cannot be cast to `to`.
 pub fn cast(
     value: &Expr,
     from: &DataType,

@@ -137,6 +137,11 @@ impl Scope<'_> {
             Expr::ScalarFunction(call) if ALIKE.contains(&call.func.name()) => {
                 call.args.iter_mut().collect()
             }
+            // The second argument is a number of rows.
+            Expr::WindowFunction(call) if ["lag", "lead"].contains(&call.fun.name()) => {
+                let arguments = call.params.args.iter_mut().enumerate();
+                arguments.filter(|(at, _)| *at != 1).map(|(_, argument)| argument).collect()
+            }
             _ => return Transformed::no(expr),
         };
         if !operands.iter().any(|operand| is_text(operand)) {

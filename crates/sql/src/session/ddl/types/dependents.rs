@@ -34,8 +34,11 @@ impl Session {
         }
         let mut passed = Vec::new();
         for (table, names) in &columns {
-            passed.extend(self.drop_typed_columns(planner, table, names).await?);
+            // Views that read the columns of the one before are gone.
+            let planner = self.planner(&planner.transaction, true).await?;
+            passed.extend(self.drop_typed_columns(&planner, table, names).await?);
         }
+        let planner = self.planner(&planner.transaction, true).await?;
         let views = planner.planned_ones(planner.all_views()?).await;
         planner.forget_type(of).await?;
         let after = self.planner(&planner.transaction, true).await?;
