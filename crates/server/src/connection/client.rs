@@ -249,7 +249,7 @@ pub(crate) async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// Waits for notifications of a session; forever if there is none.
+/// Waits for notifications of a session; without a session, forever.
 async fn notified(listening: Option<&Session>) -> &Session {
     match listening {
         Some(session) => {

@@ -103,7 +103,7 @@ fn format(parser: &mut Parser) -> Result<CopyFormat, ErrorFields> {
     }
 }
 
-/// Reads the next option's name and value; the value is empty if there is none.
+/// Reads the next option's name and value; an option without a value has an empty one.
 fn option(parser: &mut Parser) -> Result<(String, String), ErrorFields> {
     let name = next_word(parser);
     match name.as_str() {
@@ -126,7 +126,7 @@ fn option(parser: &mut Parser) -> Result<(String, String), ErrorFields> {
     Ok((name, value))
 }
 
-/// Reads a star; empty if there is none.
+/// Reads a star, or nothing.
 fn star(parser: &mut Parser) -> String {
     if parser.consume_token(&Token::Mul) { "*".to_owned() } else { String::new() }
 }

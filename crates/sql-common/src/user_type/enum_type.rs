@@ -103,7 +103,7 @@ impl EnumType {
     /// Returns the code of a label.
     ///
     /// # Errors
-    /// If there is no such label.
+    /// If the type does not have the label.
     pub fn try_code(&self, label: &str) -> Result<i64> {
         match self.code(label) {
             Some(code) => Ok(code),
@@ -124,7 +124,7 @@ impl EnumType {
     /// Adds a label at the end, or next to another one.
     ///
     /// # Errors
-    /// If the label is too long or exists, the neighbor does not, or there is no code between the neighbors.
+    /// If the label is too long or exists, the neighbor does not exist, or no code is left between the neighbors.
     pub fn add(&mut self, label: &str, neighbor: Option<Neighbor<'_>>) -> Result<()> {
         check_label(label)?;
         if self.code(label).is_some() {

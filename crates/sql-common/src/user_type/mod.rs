@@ -3,15 +3,15 @@
 //! A value of an ENUM is the code of its label, in the declared order, so that comparing, sorting, grouping, joining,
 //! indexing and storing it are those of numbers. Arrow has no user-defined types, and metadata of fields is lost in most
 //! expressions; a timestamp's type has a text that Arrow and DataFusion keep everywhere: the time zone. The type of a
-//! column of an ENUM is a timestamp in seconds whose time zone is the OID of the ENUM, `enum:16777216`. There is no such
-//! time zone, so that a conversion to or from text that does not know the labels fails. Results have texts:
+//! column of an ENUM is a timestamp in seconds whose time zone is the OID of the ENUM, `enum:16777216`. Arrow does not know
+//! this time zone, so that a conversion to or from text that does not know the labels fails. Results have texts:
 //!
 //! ```text
 //! 'ok'::mood, m = 'ok'     text ─ the labels ─▶ code       `sql-semantics/src/enums`
 //! SELECT m, m::text        code ─ the labels ─▶ text
 //! ```
 //!
-//! There are no lists of them: DataFusion displays the literal of a list by the time zone of its items.
+//! Lists cannot hold them: DataFusion displays the literal of a list by the time zone of its items.
 
 mod enum_type;
 

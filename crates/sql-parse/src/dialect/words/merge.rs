@@ -54,7 +54,7 @@ impl Tokens {
         })
     }
 
-    /// Moves OVERRIDING behind the values; `at` is the place after INSERT.
+    /// Moves OVERRIDING after the values; `at` is the place after INSERT.
     fn merge_overriding(&mut self, at: usize) {
         let list = (self.get(at) == Some(&Token::LParen)).then(|| self.closing(at)).flatten();
         let clause = list.map_or(at, |end| end + 1);

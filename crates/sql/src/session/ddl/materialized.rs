@@ -295,7 +295,7 @@ impl StatementPlanner {
     /// The table and the query of a materialized view.
     ///
     /// # Errors
-    /// If there is none with this name.
+    /// If no materialized view has this name.
     fn materialized_view(
         &self,
         at: &ResolvedTableReference,

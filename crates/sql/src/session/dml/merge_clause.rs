@@ -8,7 +8,7 @@ use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
     AssignmentTarget, Expr, Ident, MergeAction as AstAction, MergeClause as AstClause,
     MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, Query, SetExpr,
-    Statement as Ast, Values, Visitor,
+    Statement as Ast, Values,
 };
 
 use crate::session::dml::change::{assignments, parsed, quoted};
@@ -17,7 +17,7 @@ use crate::table::MergeAction;
 use atoll_sql_common::error::stated_err;
 use atoll_sql_common::functions::Functions;
 use atoll_sql_parse::dialect::{DEFAULT_VALUES, DO_NOTHING, OVERRIDING_SYSTEM};
-use atoll_sql_parse::syntax::walk;
+use atoll_sql_parse::syntax::walk_own_expressions;
 
 /// A WHEN clause.
 pub(in crate::session::dml) struct MergeClause {
@@ -81,45 +81,25 @@ pub(in crate::session::dml) fn check_aggregates(
 ) -> Result<()> {
     let functions = Functions::for_session(state);
     let mut exprs = clauses.iter().flat_map(|clause| clause.condition.iter().chain(&clause.values));
-    let has_aggregate =
-        |expr: &Expr| walk(expr, &mut Aggregates { functions: &functions, depth: 0 }).is_break();
+    let is_aggregate = |expr: &Expr| match expr {
+        Expr::Function(call) if call.over.is_none() => {
+            functions.aggregate(&call.name.to_string().to_lowercase()).is_some()
+        }
+        _ => false,
+    };
+    let has_aggregate = |expr: &Expr| {
+        let flow = walk_own_expressions(expr, &mut |expr| match is_aggregate(expr) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        flow.is_break()
+    };
     match exprs.any(has_aggregate) {
         true => stated_err!(
             GROUPING_ERROR,
             "aggregate functions are not allowed in WHEN clauses of MERGE; aggregate in the source: USING (SELECT …)"
         ),
         false => Ok(()),
-    }
-}
-
-/// Stops at an aggregate.
-struct Aggregates<'a> {
-    functions: &'a Functions<'a>,
-    /// Number of queries around the visited node.
-    depth: usize,
-}
-
-impl Visitor for Aggregates<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
-        let name = call.name.to_string().to_lowercase();
-        let is_aggregate = call.over.is_none() && self.functions.aggregate(&name).is_some();
-        match is_aggregate && self.depth == 0 {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
     }
 }
 
