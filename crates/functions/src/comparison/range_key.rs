@@ -28,7 +28,7 @@ use datafusion::logical_expr::planner::RawWindowExpr;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility, WindowFrameBound, WindowFrameUnits,
+    Volatility, WindowFrame, WindowFrameBound, WindowFrameUnits,
 };
 
 use crate::failure::FunctionFailure;
@@ -66,8 +66,28 @@ pub(crate) fn ranged(mut call: RawWindowExpr) -> RawWindowExpr {
     {
         let function = ScalarUDF::from(RangeKey::new(offsets));
         key.expr = function.call(vec![key.expr.clone()]);
+        call.window_frame = waiting(&call.window_frame);
     }
     call
+}
+
+/// The same frame, with the end `n PRECEDING` as `-n FOLLOWING`.
+///
+/// DataFusion (55.2) computes frames that end before the current row as soon as it has this row. The peers of a NULL or
+/// an infinity, which come later, belong to its frame too, whatever the offset is; an end that follows waits for them.
+fn waiting(frame: &WindowFrame) -> WindowFrame {
+    let WindowFrameBound::Preceding(ScalarValue::Utf8(Some(text))) = &frame.end_bound else {
+        return frame.clone();
+    };
+    let negated = match read_interval(text, IntervalFields::default()) {
+        Some(of) if WrittenNumber::parse(text).is_none() => {
+            let (months, days) = (-i64::from(of.months), -i64::from(of.days));
+            format!("{months} months {days} days {} nanoseconds", -i128::from(of.nanoseconds))
+        }
+        _ => format!("-{text}"),
+    };
+    let end = WindowFrameBound::Following(ScalarValue::Utf8(Some(negated)));
+    WindowFrame::new_bounds(frame.units, frame.start_bound.clone(), end)
 }
 
 /// The offsets added to a key.
