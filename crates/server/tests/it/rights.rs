@@ -158,6 +158,33 @@ fn each_right_allows_its_operations() {
 }
 
 #[test]
+fn numbers_of_sequences_need_the_rights_that_their_names_need() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(&server, &OBJECTS).await;
+        let counted = "CREATE TABLE counted (id INT GENERATED ALWAYS AS IDENTITY, a INT)";
+        as_owner(&server, &[counted, "GRANT INSERT ON counted TO bob"]).await;
+        let ann = log_in(&server, "ann", "a").await.expect("ann");
+        denied(&ann, "INSERT INTO counted (a) VALUES (1)").await;
+        let bob = log_in(&server, "bob", "b").await.expect("bob");
+        allowed(&bob, "INSERT INTO counted (a) VALUES (1)").await;
+        allowed(&bob, "INSERT INTO counted (a) SELECT 2 AS a").await;
+        for number in 0..50 {
+            for call in [format!("setval({number}, 5)"), format!("currval({number})")] {
+                for client in [&ann, &bob] {
+                    let called = client.batch_execute(&format!("SELECT {call}")).await;
+                    assert!(called.is_err(), "{call}");
+                }
+            }
+            let called = ann.batch_execute(&format!("SELECT nextval({number})")).await;
+            assert!(called.is_err(), "nextval({number})");
+        }
+        as_owner(&server, &["GRANT UPDATE ON SEQUENCE number TO ann"]).await;
+        allowed(&ann, "SELECT setval('number', 5)").await;
+    });
+}
+
+#[test]
 fn revoked_rights_end_at_once_also_for_prepared_statements() {
     let server = TestServer::with_passwords();
     block_on(async {

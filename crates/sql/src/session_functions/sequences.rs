@@ -324,25 +324,24 @@ async fn sequence(
     (transaction, user): (&SharedTransaction, Option<&LimitedUser>),
     kind: SequenceFunction,
 ) -> Result<SequenceId> {
+    let version = transaction.lock().await?.statement(true).map_err(transaction_error)?;
     if let ScalarValue::Int64(Some(number)) = argument {
-        return Ok(SequenceId::new(number.cast_unsigned()));
+        let id = SequenceId::new(number.cast_unsigned());
+        if let Some(user) = user {
+            check_numbered(&version, id, user, kind)?;
+        }
+        return Ok(id);
     }
     let Some(Some(name)) = argument.try_as_str() else {
         return plan_err!("the sequence is named by a string: nextval('name')");
     };
-    let version = transaction.lock().await?.statement(true).map_err(transaction_error)?;
     let Some(relation) = sequence_named(&version, name, path) else {
         return plan_err!("'{name}' is not the name of a sequence");
     };
     match version.relation(&relation) {
         Some(Relation::Sequence(id)) => {
             if let Some(user) = user {
-                let object = Owned::Relation(relation.clone());
-                let is_user =
-                    kind != SequenceFunction::Set && user.has(&version, &object, Right::Usage);
-                if !is_user {
-                    user.check(&version, &object, Right::Update)?;
-                }
+                check_rights(&version, &relation, user, kind)?;
             }
             Ok(*id)
         }
@@ -353,6 +352,44 @@ async fn sequence(
                 "sequence '{name}' does not exist; create it with CREATE SEQUENCE {name}"
             )
         }
+    }
+}
+
+/// Checks that a user may call a function on a sequence.
+fn check_rights(
+    version: &DatabaseVersion,
+    relation: &RelationName,
+    user: &LimitedUser,
+    kind: SequenceFunction,
+) -> Result<()> {
+    let object = Owned::Relation(relation.clone());
+    match kind != SequenceFunction::Set && user.has(version, &object, Right::Usage) {
+        true => Ok(()),
+        false => user.check(version, &object, Right::Update),
+    }
+}
+
+/// The same for a sequence that is given by its number. The default of an identity column is `nextval(number)`, which
+/// needs no right on the sequence, but one to write the table.
+fn check_numbered(
+    version: &DatabaseVersion,
+    id: SequenceId,
+    user: &LimitedUser,
+    kind: SequenceFunction,
+) -> Result<()> {
+    if kind == SequenceFunction::Next
+        && let Some((table, column)) = version.sequence_owner(id)
+        && version.table(table).is_some_and(|it| it.definition().identity(column).is_some())
+        && let Some(name) = version.table_name(table)
+    {
+        let table = Owned::Relation(name.clone());
+        if [Right::Insert, Right::Update].iter().any(|right| user.has(version, &table, *right)) {
+            return Ok(());
+        }
+    }
+    match version.sequence_name(id) {
+        Some(name) => check_rights(version, name, user, kind),
+        None => stated_err!(UNDEFINED_OBJECT, "no sequence has the number {id}"),
     }
 }
 

@@ -257,6 +257,15 @@ impl DatabaseVersion {
         all.find(|(_, relation)| **relation == Relation::Sequence(id)).map(|(name, _)| name)
     }
 
+    /// The table whose column owns a sequence, and the number of the column; searches all tables.
+    pub fn sequence_owner(&self, id: SequenceId) -> Option<(TableId, usize)> {
+        self.tables().find_map(|(table, version)| {
+            let mut identities = version.definition().identities.iter();
+            let column = identities.position(|of| of.is_some_and(|of| of.sequence == id))?;
+            Some((table, column))
+        })
+    }
+
     /// Replaces an earlier version of a table.
     pub(super) fn set_table(&mut self, id: TableId, version: Arc<TableVersion>, changed: Epoch) {
         let Some(table) = self.tables.get_mut(&id) else { return };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use atoll_store::database::{CatalogChange, DatabaseVersion, RelationName};
+use atoll_store::SequenceId;
+use atoll_store::database::{CatalogChange, RelationName};
 use atoll_store::table::{Identity, IdentityKind, TableDefinition};
-use atoll_store::{SequenceId, TableId};
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, ObjectNamePart,
@@ -30,7 +30,10 @@ impl StatementPlanner {
             None => None,
         };
         let version = self.transaction.statement(true).await?;
-        if let Some((table, at, mut definition)) = owner_of(&version, sequence) {
+        if let Some((table, at)) = version.sequence_owner(sequence)
+            && let Some(found) = version.table(table)
+        {
+            let mut definition = found.definition().as_ref().clone();
             if definition.identity(at).is_some() {
                 return stated_err!(
                     FEATURE_NOT_SUPPORTED,
@@ -127,19 +130,6 @@ impl StatementPlanner {
             ),
         }
     }
-}
-
-/// The table whose column owns a sequence, the number of the column, and the definition of the table.
-fn owner_of(
-    version: &DatabaseVersion,
-    sequence: SequenceId,
-) -> Option<(TableId, usize, TableDefinition)> {
-    let owns = |owned: &Option<Identity>| owned.is_some_and(|it| it.sequence == sequence);
-    version.tables().find_map(|(table, found)| {
-        let definition = found.definition();
-        let at = definition.identities.iter().position(owns)?;
-        Some((table, at, definition.as_ref().clone()))
-    })
 }
 
 /// The owner in ALTER SEQUENCE … OWNED BY; `None` inside for NONE.
