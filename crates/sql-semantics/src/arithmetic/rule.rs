@@ -155,6 +155,9 @@ fn replacement(expr: &Expr, schema: &DFSchema, pass: Pass<'_>) -> Result<Option<
 /// Replaces an expression of other kinds than operators, after type coercion.
 fn first(expr: &Expr, schema: &DFSchema, types: Option<&UserTypes>) -> Result<Option<Expr>> {
     let cast = |value: &Expr, field: &FieldRef, is_try| {
+        if let Some(array) = enums::cast_to_array(value, field, is_try, types)? {
+            return Ok(Some(array));
+        }
         let (from, to) = (type_of(value, schema)?, field.data_type());
         let of_enum = enums::cast(value, &from, to, is_try, types)?;
         Ok(of_enum.or_else(|| cast(value, &from, to, is_try)))

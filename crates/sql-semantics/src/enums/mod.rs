@@ -2,6 +2,8 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `arrays` | casts to arrays of labels |
+//! | `containers` | labels in arrays, rows and JSON |
 //! | `labels` | casts of texts to codes and back |
 //! | `functions` | `enum_first`, `enum_last` and `enum_range` |
 //! | `operands` | operators and functions that ENUMs do not have; comparison of two different ENUMs |
@@ -10,12 +12,16 @@
 //!
 //! `atoll_sql_common::user_type` says what the values are. All else treats them as numbers.
 
+mod arrays;
+mod containers;
 mod functions;
 mod labels;
 mod operands;
 mod output;
 mod parameters;
 
+pub use arrays::{array_of_enum, cast_to_array};
+pub use containers::labels_in_containers;
 pub use functions::functions;
 pub(crate) use functions::with_labels;
 pub use labels::cast;

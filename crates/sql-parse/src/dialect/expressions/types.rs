@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{
     ObjectNamePart, Statement, TimezoneInfo,
 };
 
-use atoll_sql_common::pg_type::as_oid;
+use atoll_sql_common::pg_type::{as_labels, as_oid};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 
 /// Plans types of DuckDB and PostgreSQL, and those that users created.
@@ -58,11 +58,10 @@ impl TypePlanner for SqlTypes {
         if let Sql::Array(
             ArrayElemTypeDef::AngleBracket(element) | ArrayElemTypeDef::SquareBracket(element, _),
         ) = sql_type
-            && self.of_user(element).is_some()
+            && let Some(oid) = self.of_user(element).as_ref().and_then(enum_oid)
         {
-            return not_impl_err!(
-                "arrays of an enum are not supported; use VARCHAR[], and cast its elements to {element}"
-            );
+            let labels = DataType::new_list(DataType::Utf8View, true);
+            return Ok(Some(Arc::new(as_labels(Field::new("", labels, true), oid))));
         }
         let planned = planned(sql_type)?.or_else(|| self.of_user(sql_type));
         let field = planned.map(|data_type| Field::new("", data_type, true));

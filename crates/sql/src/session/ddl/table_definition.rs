@@ -16,6 +16,7 @@ use crate::table_text::computed;
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
 use atoll_sql_common::pg_type::{Checked, as_json, as_jsonb, as_list_of, as_uuid, type_of_check};
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk, walk_expressions_mut};
+use atoll_sql_semantics::enums::array_of_enum;
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;
 
 impl DeclaredTable {
@@ -187,6 +188,18 @@ fn without_table(condition: &mut Expr, table: &str, normalize: &dyn Fn(&Ident) -
         }
         ControlFlow::<()>::Continue(())
     });
+}
+
+/// Refuses columns of arrays of an ENUM: rows would keep labels that ALTER TYPE … RENAME VALUE changes.
+pub(in crate::session) fn refuse_arrays_of_enums(columns: &Schema) -> Result<()> {
+    match columns.fields().iter().find(|field| array_of_enum(field).is_some()) {
+        None => Ok(()),
+        Some(field) => stated_err!(
+            FEATURE_NOT_SUPPORTED,
+            "column '{}': arrays of an enum are not supported in tables; declare it as VARCHAR[]",
+            field.name()
+        ),
+    }
 }
 
 /// Marks text columns whose values have a type: clients see that type.

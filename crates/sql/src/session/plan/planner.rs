@@ -57,7 +57,7 @@ use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_exec::admission::StatementClass;
 use atoll_sql_files::check_files;
 use atoll_sql_parse::dialect::BY_NAME;
-use atoll_sql_semantics::enums::{cast_parameters, labelled};
+use atoll_sql_semantics::enums::{cast_parameters, labelled, labels_in_containers};
 use atoll_sql_semantics::sql_to_plan::{create_logical_expr, statement_to_plan};
 
 /// Plans one statement: all of its scans see the rows at the time of its creation.
@@ -280,7 +280,8 @@ impl StatementPlanner {
         if change.is_none() && merge.is_none() {
             self.take_insert(state, &mut statement).await?;
         }
-        let mut plan = self.plan_query(state, statement, within).await?;
+        let plan = self.plan_query(state, statement, within).await?;
+        let mut plan = labels_in_containers(plan, UserTypes::in_options(state.config_options()))?;
         if let Some(change) = change {
             plan = change.plan(plan)?;
         }

@@ -1,0 +1,121 @@
+//! Casts to arrays of an ENUM, which are arrays of its labels: `'{sad,ok}'::mood[]`.
+
+use std::sync::Arc;
+
+use atoll_sql_common::pg_type::{PgType, is_of_users};
+use atoll_sql_common::user_type::{EnumType, UserTypes};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::compute::{cast as arrow_cast, nullif};
+use datafusion::arrow::datatypes::{ArrowNativeType, DataType, Field};
+use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::logical_expr::expr::{Cast, ScalarFunction, TryCast};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use super::labels::missing;
+
+/// Returns the cast to an array of an ENUM, if the type of a cast is one.
+///
+/// # Errors
+/// If the ENUM does not exist any more.
+pub fn cast_to_array(
+    value: &Expr,
+    to: &Field,
+    is_try: bool,
+    types: Option<&UserTypes>,
+) -> Result<Option<Expr>> {
+    let Some(oid) = array_of_enum(to) else { return Ok(None) };
+    let Some(of) = types.and_then(|types| types.numbered(oid)) else { return Err(missing(oid)) };
+    let (value, to) = (Box::new(value.clone()), to.data_type().clone());
+    let texts = match is_try {
+        true => Expr::TryCast(TryCast::new(value, to.clone())),
+        false => Expr::Cast(Cast::new(value, to.clone())),
+    };
+    let signature = Signature::any(1, Volatility::Immutable);
+    let check = CheckedLabels { of: Arc::clone(of), to, is_try, signature };
+    let check = Arc::new(ScalarUDF::from(check));
+    Ok(Some(Expr::ScalarFunction(ScalarFunction::new_udf(check, vec![texts]))))
+}
+
+/// Returns the OID of the ENUM whose labels are the items of a field.
+pub fn array_of_enum(field: &Field) -> Option<u32> {
+    match field.data_type() {
+        DataType::List(_) if !field.metadata().is_empty() => {
+            let item = PgType::item_of(PgType::of_field(field).oid)?;
+            is_of_users(item).then_some(item)
+        }
+        _ => None,
+    }
+}
+
+/// An array of texts, all of which are labels.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CheckedLabels {
+    of: Arc<EnumType>,
+    to: DataType,
+    /// Whether an array with other texts becomes NULL.
+    is_try: bool,
+    signature: Signature,
+}
+
+impl CheckedLabels {
+    fn check(&self, arrays: &ArrayRef) -> Result<ArrayRef> {
+        let lists = arrays.as_list::<i32>();
+        let labels = arrow_cast(lists.values(), &DataType::Utf8View)?;
+        let labels = labels.as_string_view();
+        let offsets = lists.value_offsets();
+        let mut is_other = vec![false; lists.len()];
+        for (row, of_row) in is_other.iter_mut().enumerate().filter(|(row, _)| lists.is_valid(*row))
+        {
+            let items = offsets[row].as_usize()..offsets[row + 1].as_usize();
+            for label in items.filter(|at| labels.is_valid(*at)).map(|at| labels.value(at)) {
+                match self.is_try {
+                    true => *of_row |= self.of.code(label).is_none(),
+                    false => _ = self.of.try_code(label)?,
+                }
+            }
+        }
+        Ok(nullif(arrays, &BooleanArray::from(is_other))?)
+    }
+}
+
+impl ScalarUDFImpl for CheckedLabels {
+    fn name(&self) -> &str {
+        if self.is_try { "try_cast" } else { "cast" }
+    }
+
+    /// Casts are not part of column names.
+    fn schema_name(&self, arguments: &[Expr]) -> Result<String> {
+        match arguments {
+            [Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. })] => {
+                Ok(expr.schema_name().to_string())
+            }
+            [value] => Ok(value.schema_name().to_string()),
+            _ => exec_err!("a cast of {} values", arguments.len()),
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(match &arguments.args[..] {
+            [ColumnarValue::Array(arrays)] => ColumnarValue::Array(self.check(arrays)?),
+            [ColumnarValue::Scalar(array)] => {
+                let arrays = self.check(&array.to_array()?)?;
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&arrays, 0)?)
+            }
+            other => return exec_err!("a cast of {} values", other.len()),
+        })
+    }
+}

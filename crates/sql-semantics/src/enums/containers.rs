@@ -1,0 +1,84 @@
+//! Labels instead of codes in arrays, rows and JSON: `array_agg(m)`, `row_to_json(p)`, `m = ANY ('{sad,ok}')`.
+//!
+//! DataFusion cannot display lists of codes, and JSON has no type of them.
+
+use atoll_sql_common::logical::map_named;
+use atoll_sql_common::user_type::{UserTypes, enum_oid};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+
+/// Functions that put their arguments into arrays, rows or JSON, or look for one in an array: there, a value is its label.
+const CONTAINERS: &[&str] = &[
+    "array_agg",
+    "array_contains",
+    "array_position",
+    "differs_from_all",
+    "differs_from_any",
+    "equals_all",
+    "equals_any",
+    "json_array",
+    "json_build_object",
+    "json_group_array",
+    "json_group_object",
+    "json_object",
+    "jsonb_agg",
+    "jsonb_build_array",
+    "jsonb_build_object",
+    "jsonb_object_agg",
+    "make_array",
+    "named_struct",
+    "struct",
+    "to_json",
+    "to_jsonb",
+];
+
+/// Returns a plan whose arrays, rows and JSON have the labels of ENUMs instead of codes.
+///
+/// # Errors
+/// If a node cannot be built with other expressions.
+pub fn labels_in_containers(plan: LogicalPlan, types: Option<&UserTypes>) -> Result<LogicalPlan> {
+    if types.is_none_or(UserTypes::is_empty) {
+        return Ok(plan);
+    }
+    let mut is_changed = false;
+    plan.transform_up_with_subqueries(|node| {
+        let schema = merge_schema(&node.inputs());
+        let node = map_named(node, |expr| expr.transform_up(|expr| Ok(labelled(expr, &schema))))?;
+        is_changed |= node.transformed;
+        match is_changed {
+            true => node.transform_data(|node| node.recompute_schema().map(Transformed::yes)),
+            false => Ok(node),
+        }
+    })
+    .data()
+}
+
+fn labelled(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let contents = match &mut expr {
+        Expr::ScalarFunction(call) if CONTAINERS.contains(&call.func.name()) => &mut call.args,
+        Expr::AggregateFunction(call) if CONTAINERS.contains(&call.func.name()) => {
+            &mut call.params.args
+        }
+        Expr::WindowFunction(call) if CONTAINERS.contains(&call.fun.name()) => {
+            &mut call.params.args
+        }
+        _ => return Transformed::no(expr),
+    };
+    let is_code = |value: &&mut Expr| {
+        value.get_type(schema).is_ok_and(|data_type| enum_oid(&data_type).is_some())
+    };
+    let mut is_changed = false;
+    for value in contents.iter_mut().filter(is_code) {
+        let code = std::mem::take(value);
+        *value = Expr::Cast(Cast::new(Box::new(code), DataType::Utf8View));
+        is_changed = true;
+    }
+    match is_changed {
+        true => Transformed::yes(expr),
+        false => Transformed::no(expr),
+    }
+}
