@@ -3,12 +3,14 @@
 //! A view is its text, which determines the relations that it reads. Its `*` is expanded to the current columns: a view
 //! needs a column if it cannot be planned without it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_store::database::{CatalogChange, DatabaseVersion, Relation, RelationName};
 use datafusion::common::{DataFusionError, ResolvedTableReference, Result};
 use datafusion::logical_expr::TableType;
-use datafusion::sql::sqlparser::ast::{AlterTableOperation, DropBehavior};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{AlterTableOperation, DropBehavior, Expr, Value, Visit};
 
 use crate::catalog::{MaterializedView, UnplannedView};
 use crate::session::Session;
@@ -17,6 +19,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::{CATALOG, plain, relation_name};
+use atoll_sql_parse::syntax::walk_expressions;
 
 /// A view that reads a dropped object.
 #[derive(Clone)]
@@ -93,6 +96,18 @@ impl StatementPlanner {
         Ok(found)
     }
 
+    /// Whether the text of a view has a string literal.
+    pub(in crate::session) fn view_has_literal(&self, view: &ReadingView, text: &str) -> bool {
+        let mut state = self.state.clone();
+        view.view.set_options(state.config_mut().options_mut());
+        let parsed = crate::session::statement::parsed_statement::parse(&view.view.sql, &state);
+        // A view that cannot be parsed any more names nothing.
+        parsed.is_ok_and(|parsed| match parsed.statement {
+            Parsed::Statement(ast) => has_string(ast.as_ref(), text),
+            _ => false,
+        })
+    }
+
     /// The name of a relation in messages: `table t`, `view v`.
     fn called(&self, name: &RelationName) -> String {
         let at = full(name);
@@ -123,6 +138,17 @@ impl StatementPlanner {
         }
         planned
     }
+}
+
+/// Whether a part of a statement has a string literal.
+pub(in crate::session) fn has_string(node: &impl Visit, text: &str) -> bool {
+    let found = walk_expressions(node, &mut |expr| match expr {
+        Expr::Value(value) if matches!(&value.value, Value::SingleQuotedString(it) if it == text) => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// The materialized views of a version.

@@ -1,13 +1,13 @@
 //! DROP TYPE, and the columns and views that use a type: DROP is refused if there are any, and CASCADE drops them too.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use atoll_store::database::{RelationName, is_temporary_schema};
 use datafusion::common::Result;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
+use super::stored_texts::TypedText;
 use crate::catalog::user_types;
 use crate::session::Session;
 use crate::session::dml::change::quoted;
@@ -28,15 +28,25 @@ impl Session {
         cascade: bool,
     ) -> Result<Vec<String>> {
         planner.check_type_owner(of)?;
-        let columns = planner.columns_of_type(of).await?;
-        if let (false, false) = (columns.is_empty(), cascade) {
-            return Err(needed(of, columns_lines(of, &columns)));
+        let (columns, texts) =
+            (planner.columns_of_type(of).await?, planner.texts_with_type(of).await?);
+        if !cascade && (!columns.is_empty() || !texts.is_empty()) {
+            let line = |text: &TypedText| format!("{} depends on type {}", text.shown, of.name);
+            let lines = columns_lines(of, &columns).into_iter();
+            return Err(needed(of, lines.chain(texts.iter().map(line)).collect()));
         }
         let mut passed = Vec::new();
+        for text in texts {
+            self.alter_dependent(planner, &text.table, &text.removal).await?;
+            passed.push(format!("drop cascades to {}", text.shown));
+        }
         for (table, names) in &columns {
-            // Views that read the columns of the one before are gone.
-            let planner = self.planner(&planner.transaction, true).await?;
-            passed.extend(self.drop_typed_columns(&planner, table, names).await?);
+            let parts = names.iter().map(|name| format!("DROP COLUMN {} CASCADE", quoted(name)));
+            let parts: Vec<String> = parts.collect();
+            self.alter_dependent(planner, table, &parts.join(", ")).await?;
+            let shown = shown(table);
+            let dropped = |name| format!("drop cascades to column {name} of table {shown}");
+            passed.extend(names.iter().map(dropped));
         }
         let planner = self.planner(&planner.transaction, true).await?;
         let views = planner.planned_ones(planner.all_views()?).await;
@@ -51,23 +61,21 @@ impl Session {
         Err(needed(of, lost.iter().map(|view| line(view.shown())).collect()))
     }
 
-    async fn drop_typed_columns(
+    /// Runs parts of ALTER TABLE on a table that uses a type.
+    async fn alter_dependent(
         &self,
         planner: &StatementPlanner,
         table: &RelationName,
-        columns: &[String],
-    ) -> Result<Vec<String>> {
-        let mut sql = format!("ALTER TABLE {}.{}", quoted(&table.schema), quoted(&table.name));
-        for (at, column) in columns.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "," };
-            let _ = write!(sql, "{comma} DROP COLUMN {} CASCADE", quoted(column));
-        }
-        let Parsed::Statement(ast) = self.parse(&sql)?.statement else { return Ok(Vec::new()) };
-        let Ast::AlterTable(alter) = *ast else { return Ok(Vec::new()) };
-        self.alter(planner, &alter).await?;
-        let dropped =
-            |column: &String| format!("drop cascades to column {column} of table {}", shown(table));
-        Ok(columns.iter().map(dropped).collect())
+        parts: &str,
+    ) -> Result<()> {
+        let name = format!("{}.{}", quoted(&table.schema), quoted(&table.name));
+        let parsed = self.parse(&format!("ALTER TABLE {name} {parts}"))?.statement;
+        let Parsed::Statement(ast) = parsed else { return Ok(()) };
+        let Ast::AlterTable(alter) = *ast else { return Ok(()) };
+        // Views that read what was dropped before are gone.
+        let planner = self.planner(&planner.transaction, true).await?;
+        Box::pin(self.alter(&planner, &alter)).await?;
+        Ok(())
     }
 
     /// Drops the types of a schema that is dropped.
@@ -111,7 +119,7 @@ fn columns_lines(of: &EnumType, columns: &ColumnsOf) -> Vec<String> {
     each.map(line).collect()
 }
 
-fn shown(table: &RelationName) -> String {
+pub(super) fn shown(table: &RelationName) -> String {
     match &*table.schema {
         SCHEMA => table.name.to_string(),
         schema if is_temporary_schema(schema) => table.name.to_string(),

@@ -4,6 +4,7 @@
 //! be renamed.
 
 mod dependents;
+mod stored_texts;
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -137,6 +138,7 @@ impl StatementPlanner {
             }
             AlterTypeOperation::RenameValue(AlterTypeRenameValue { from, to }) => {
                 altered.rename(&from.value, &to.value)?;
+                self.check_label_is_unnamed(&of, &from.value).await?;
             }
         }
         self.keep_type(&altered).await?;
