@@ -104,10 +104,11 @@ impl DeclaredTable {
             of_column.identity =
                 Some(DeclaredIdentity { kind: IdentityKind::Serial, options: Vec::new() });
         }
+        let mut is_null = false;
         for option in std::mem::take(&mut column.options) {
             let name = option.name;
             match option.option {
-                ColumnOption::Null => {}
+                ColumnOption::Null => is_null = true,
                 ColumnOption::NotNull => of_column.not_null = true,
                 ColumnOption::Default(value) => {
                     if of_column.default.is_some() {
@@ -177,6 +178,13 @@ impl DeclaredTable {
             );
         }
         of_column.not_null |= of_column.identity.is_some();
+        if is_null && of_column.not_null {
+            return stated_err!(
+                SYNTAX_ERROR,
+                "conflicting NULL/NOT NULL declarations for column '{}'",
+                column.name
+            );
+        }
         self.columns.push(of_column);
         Ok(())
     }

@@ -12,15 +12,16 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use atoll_sql_common::error::stated_err;
 use atoll_sql_parse::dialect::quoted;
-use atoll_sql_parse::syntax::{flow, walk, walk_mut};
+use atoll_sql_parse::syntax::{flow, walk, walk_expressions, walk_mut};
 use datafusion::common::{DataFusionError, Result, TableReference};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, GroupByExpr, Ident, ObjectName, OrderBy, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins, Value, Visitor,
-    VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, ObjectName,
+    OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
+    TableWithJoins, Value, Visitor, VisitorMut,
 };
 
 use crate::session::plan::planner::StatementPlanner;
@@ -84,15 +85,16 @@ impl Grouping<'_> {
 
     fn select(&self, select: &mut Select, order: Option<&OrderBy>) -> Result<()> {
         let GroupByExpr::Expressions(keys, _) = &select.group_by else { return Ok(()) };
-        // A column beside grouping sets would be a key of each of them.
-        let is_set =
-            |key: &Expr| matches!(key, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_));
-        if keys.is_empty() || keys.iter().any(is_set) {
+        if keys.is_empty() {
             return Ok(());
         }
         let tables = self.tables(&select.from)?;
+        // What is beside grouping sets is a key of each of them.
+        let is_set =
+            |key: &&Expr| matches!(key, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_));
+        let plain = keys.iter().filter(|key| !is_set(key));
         let grouped: HashSet<ColumnOf> =
-            keys.iter().filter_map(|key| self.grouped(key, select, &tables)).collect();
+            plain.filter_map(|key| self.grouped(key, select, &tables)).collect();
         let is_determined = |(at, table): (usize, &KeyedTable)| {
             table.key.iter().all(|column| grouped.contains(&(at, *column)))
         };
@@ -100,13 +102,30 @@ impl Grouping<'_> {
         if !determined.contains(&true) {
             return Ok(());
         }
-        let mut named = NamedColumns { of: self, tables: &tables, keys, inside: 0, found: vec![] };
+        let (found, rows) = (Vec::new(), HashSet::new());
+        let mut named = NamedColumns { of: self, tables: &tables, keys, inside: 0, found, rows };
         named.collect(select, order);
+        // A column of grouping sets is NULL in the others.
+        let mut of_sets = HashSet::new();
+        for set in keys.iter().filter(is_set) {
+            let _ = walk_expressions(set, &mut |expr| {
+                of_sets.extend(self.grouped(expr, select, &tables));
+                ControlFlow::<()>::Continue(())
+            });
+        }
+        if let Some((table, _)) = of_sets.iter().find(|(table, _)| named.rows.contains(table)) {
+            return stated_err!(
+                FEATURE_NOT_SUPPORTED,
+                "the row '{}' is not supported beside grouping sets of its columns; name the columns",
+                tables[*table].name
+            );
+        }
         let mut added = HashSet::new();
         let added: Vec<Expr> = named
             .found
             .into_iter()
-            .filter(|column| determined[column.0] && !grouped.contains(column))
+            .filter(|column| determined[column.0])
+            .filter(|column| !grouped.contains(column) && !of_sets.contains(column))
             .filter(|column| added.insert(*column))
             .map(|(table, column)| tables[table].column(column))
             .collect();
@@ -245,6 +264,8 @@ struct NamedColumns<'a> {
     /// The aggregates and keys around what is visited.
     inside: usize,
     found: Vec<ColumnOf>,
+    /// The tables whose whole rows are values.
+    rows: HashSet<usize>,
 }
 
 impl NamedColumns<'_> {
@@ -255,7 +276,7 @@ impl NamedColumns<'_> {
                 SelectItem::Wildcard(_) => self.all_of(None),
                 SelectItem::QualifiedWildcard(kind, _) => {
                     if let SelectItemQualifiedWildcardKind::ObjectName(name) = kind {
-                        self.all_of(last(name));
+                        self.all_of(self.name_of(name).as_deref());
                     }
                 }
                 item => {
@@ -272,11 +293,31 @@ impl NamedColumns<'_> {
         }
     }
 
+    /// The columns of the tables whose rows are arguments: `to_json(t.*)`.
+    fn whole_rows(&mut self, function: &Function) {
+        let FunctionArguments::List(list) = &function.args else { return };
+        for argument in &list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) = argument {
+                self.name_of(name).iter().for_each(|name| self.whole_row(name));
+            }
+        }
+    }
+
+    fn whole_row(&mut self, name: &str) {
+        if let Some(at) = self.tables.iter().position(|of| of.name == name) {
+            self.rows.insert(at);
+            self.all_of(Some(name));
+        }
+    }
+
+    fn name_of(&self, table: &ObjectName) -> Option<String> {
+        Some(self.of.planner.normalized(table.0.last()?.as_ident()?))
+    }
+
     /// The columns of a table, or of all tables.
-    fn all_of(&mut self, table: Option<&Ident>) {
-        let table = table.map(|table| self.of.planner.normalized(table));
+    fn all_of(&mut self, table: Option<&str>) {
         for (at, of) in self.tables.iter().enumerate() {
-            if table.as_ref().is_none_or(|table| *table == of.name) {
+            if table.is_none_or(|table| table == of.name) {
                 self.found.extend((0..of.columns.len()).map(|column| (at, column)));
             }
         }
@@ -298,7 +339,16 @@ impl Visitor for NamedColumns<'_> {
             self.inside += 1;
         }
         if self.inside == 0 {
-            self.found.extend(self.of.find(expr, self.tables));
+            match (self.of.find(expr, self.tables), expr) {
+                (Some(column), _) => self.found.push(column),
+                // The name of a table is its whole row.
+                (None, Expr::Identifier(name)) => {
+                    let name = self.of.planner.normalized(name);
+                    self.whole_row(&name);
+                }
+                (None, Expr::Function(function)) => self.whole_rows(function),
+                _ => {}
+            }
         }
         ControlFlow::Continue(())
     }
@@ -309,8 +359,4 @@ impl Visitor for NamedColumns<'_> {
         }
         ControlFlow::Continue(())
     }
-}
-
-fn last(name: &ObjectName) -> Option<&Ident> {
-    name.0.last()?.as_ident()
 }
