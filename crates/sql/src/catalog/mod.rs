@@ -291,9 +291,15 @@ impl Catalogs {
 
     /// Whether a schema of our own catalog exists.
     pub(crate) fn has_schema(&self, schema: &str) -> bool {
-        let stored = self.stored.as_ref().filter(|_| self.is_own_schema(schema));
-        self.names().tables(CATALOG, schema).is_some()
-            || stored.is_some_and(|stored| stored.version().has_schema(schema))
+        let own = self.names().tables(CATALOG, schema).is_some();
+        match &self.stored {
+            // The names of a session always have it, but it can be dropped.
+            Some(stored) if schema == SCHEMA => stored.version().has_schema(schema),
+            Some(stored) if self.is_own_schema(schema) => {
+                own || stored.version().has_schema(schema)
+            }
+            _ => own,
+        }
     }
 
     /// What the store keeps in a schema.

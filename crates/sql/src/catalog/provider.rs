@@ -63,7 +63,10 @@ impl CatalogProvider for Catalog {
         let own = names.0.get(&self.name).into_iter().flat_map(|schemas| schemas.keys().cloned());
         let stored = self.all.stored_in(&self.name).into_iter();
         let stored = stored.flat_map(|stored| stored.version().schemas().map(ToString::to_string));
-        let all: BTreeSet<_> = own.chain(stored).filter(|schema| self.all.lists(schema)).collect();
+        let is_dropped = |schema: &str| self.name == CATALOG && !self.all.has_schema(schema);
+        let all = own.chain(stored);
+        let all = all.filter(|schema| self.all.lists(schema) && !is_dropped(schema));
+        let all: BTreeSet<_> = all.collect();
         all.into_iter().collect()
     }
 

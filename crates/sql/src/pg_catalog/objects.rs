@@ -192,11 +192,12 @@ impl PgObjects {
     fn add_schemas(&mut self, names: &Catalogs, taken: &mut TakenOids) {
         let fixed =
             [(PG_CATALOG_SCHEMA, PG_CATALOG), (INFORMATION_SCHEMA, INFORMATION), (SCHEMA, PUBLIC)];
-        for (name, oid) in fixed {
+        let is_there = |name: &str| name != SCHEMA || names.has_schema(name);
+        for (name, oid) in fixed.into_iter().filter(|(name, _)| is_there(name)) {
             self.schemas.insert(name.into(), taken.take(oid));
         }
         for name in names.schemas() {
-            if names.lists(&name) && !self.schemas.contains_key(&name) {
+            if names.lists(&name) && is_there(&name) && !self.schemas.contains_key(&name) {
                 let oid = taken.take(OidSpace::Name.named(0, &name));
                 self.schemas.insert(name, oid);
             }
