@@ -65,6 +65,7 @@ pub use database::{Database, DatabaseOptions};
 pub use datafusion;
 pub use datafusion::arrow;
 pub use notifications::Notification;
+pub use pg_catalog::shown_function;
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
     ColumnOrigin, ColumnOrigins, PlannedQuery, PlanningTimes, PreparedStatement, QueryResult,

@@ -10,11 +10,13 @@ pub(crate) const JSONB_MARK: &str = "atoll.pg_type.jsonb";
 /// The metadata of a UUID field.
 pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid");
 
-/// Marks of fields with lists of JSON and of UUIDs, in addition to those of their items.
-const LIST_MARKS: [(&str, &str); 3] = [
+/// Marks of fields with lists of these types, in addition to those of their items.
+const LIST_MARKS: [(&str, &str); 5] = [
     (JSON_MARK.1, "atoll.pg_type._json"),
     (JSONB_MARK, "atoll.pg_type._jsonb"),
     (UUID_MARK.1, "atoll.pg_type._uuid"),
+    ("atoll.pg_type.name", "atoll.pg_type._name"),
+    ("atoll.pg_type.char", "atoll.pg_type._char"),
 ];
 
 /// Returns the metadata of a list field whose items have a mark.

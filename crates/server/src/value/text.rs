@@ -10,11 +10,12 @@ use atoll_sql::arrow::buffer::NullBuffer;
 use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
+use atoll_sql::shown_function;
 use atoll_sql::temporal::{is_temporal, temporal_writer, write_i64, write_u64};
 
 use super::json::json_cells;
 use super::number::{write_decimal, write_f32, write_f64, write_short_decimal};
-use super::types::{INT2VECTOR, JSON, OIDVECTOR, PgType};
+use super::types::{INT2VECTOR, JSON, OIDVECTOR, PgType, REGPROC};
 use super::{WriteValue, items, items_of};
 
 /// The values of a column, for writing as text.
@@ -43,6 +44,13 @@ pub(super) fn text_column<'a>(
     match PgType::of_field(field).oid {
         INT2VECTOR | OIDVECTOR => {
             Ok(TextCells { nulls: array.logical_nulls(), write: vector(array)? })
+        }
+        REGPROC if array.data_type() == &DataType::Int64 => {
+            let oids = array.as_primitive::<Int64Type>();
+            let write = move |row, out: &mut Vec<u8>| {
+                out.extend_from_slice(shown_function(oids.value(row)).as_bytes());
+            };
+            Ok(TextCells { nulls: array.logical_nulls(), write: Box::new(write) })
         }
         _ => text_cells(array),
     }

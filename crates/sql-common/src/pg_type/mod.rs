@@ -321,6 +321,15 @@ pub fn sql_type(field: &Field) -> String {
     format_type(of.oid.into(), of.modifier)
 }
 
+/// Returns the name of a column's type in `information_schema`: SQL's, without digits and lengths.
+pub fn information_type(field: &Field) -> String {
+    let oid = PgType::of_field(field).oid;
+    match PgType::item_of(oid) {
+        Some(_) => "ARRAY".to_owned(),
+        None => format_type(oid.into(), -1),
+    }
+}
+
 /// Returns the name of a column's type in `pg_type`.
 pub fn type_name(field: &Field) -> String {
     let oid = PgType::of_field(field).oid;

@@ -29,11 +29,14 @@ use crate::table_text::{generated_sql, identity_words, is_generated};
 use atoll_functions::sql_name;
 use atoll_sql_common::functions::Functions;
 use atoll_sql_common::names::{CATALOG, PG_CATALOG_SCHEMA};
-use atoll_sql_common::pg_type::{PgType, type_name, type_oid};
+use atoll_sql_common::pg_type::{PgType, information_type, type_name, type_oid};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 
 /// The table of columns.
 const COLUMNS: &str = "columns";
+
+/// The same with Atoll's names of types, for DESCRIBE and the shell. It is not listed.
+const ATOLL_COLUMNS: &str = "atoll_columns";
 
 /// The table of views.
 const VIEWS: &str = "views";
@@ -59,8 +62,14 @@ impl InformationSchema {
         self.names.system().map_or_else(Vec::new, |system| system.information_tables())
     }
 
-    async fn columns(&self, system: &dyn SystemSchemas) -> Result<RecordBatch> {
+    /// The columns, with PostgreSQL's names of types or Atoll's.
+    async fn columns(
+        &self,
+        system: &dyn SystemSchemas,
+        has_atoll_types: bool,
+    ) -> Result<RecordBatch> {
         let mut columns = ColumnRows {
+            has_atoll_types,
             version: self.names.stored_version(),
             types: self.names.user_types(),
             ..ColumnRows::default()
@@ -133,11 +142,13 @@ impl SchemaProvider for InformationSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let name = name.to_ascii_lowercase();
+        let has_atoll_types = name == ATOLL_COLUMNS;
+        let name = if has_atoll_types { COLUMNS.to_owned() } else { name };
         let declared =
             self.names.system().and_then(|it| Some((it, it.information_columns(&name)?)));
         let Some((system, schema)) = declared else { return self.others.table(&name).await };
         let rows = match name.as_str() {
-            COLUMNS => self.columns(system.as_ref()).await?,
+            COLUMNS => self.columns(system.as_ref(), has_atoll_types).await?,
             VIEWS => self.views().await?,
             name if OF_DATAFUSION.contains(&name) => {
                 let of = self.others.table(name).await?;
@@ -242,6 +253,8 @@ const OF_SIZES: [&str; 6] = [
 /// The rows of `columns`.
 #[derive(Default)]
 struct ColumnRows {
+    /// Whether `data_type` has Atoll's names.
+    has_atoll_types: bool,
     version: Arc<DatabaseVersion>,
     types: UserTypes,
     /// Catalog, schema and table of each.
@@ -301,9 +314,15 @@ impl ColumnRows {
         let text = |text: &str| Some(text.to_owned());
         let of_user = self.types.of_values(field.data_type());
         let (data_type, name) = match (of_user, enum_oid(field.data_type())) {
+            (Some(of), Some(_)) if self.has_atoll_types => {
+                (of.shown(self.types.is_visible(of)), of.name.to_string())
+            }
             (Some(of), Some(_)) => ("USER-DEFINED".to_owned(), of.name.to_string()),
             (Some(of), None) => ("ARRAY".to_owned(), format!("_{}", of.name)),
-            (None, _) => (sql_name(field.data_type()).to_string(), type_name(field)),
+            (None, _) if self.has_atoll_types => {
+                (sql_name(field.data_type()).to_string(), type_name(field))
+            }
+            (None, _) => (information_type(field), type_name(field)),
         };
         [
             Some(data_type),

@@ -29,6 +29,7 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::{ResolvedTableReference, Result};
 
 pub(crate) use contents::OWNER_NAME;
+pub use functions::shown_function;
 pub(crate) use functions::{is_catalog_function, register};
 pub(crate) use listed_functions::{FunctionRow, listed_functions};
 

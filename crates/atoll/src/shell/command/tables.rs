@@ -115,7 +115,7 @@ impl Shell {
         let table = if names.len() == 1 { "" } else { "table_name AS table, " };
         self.run_plainly(&format!(
             "SELECT {table}column_name AS column, data_type AS type, is_nullable AS nullable \
-             FROM information_schema.columns WHERE {condition} \
+             FROM information_schema.atoll_columns WHERE {condition} \
              ORDER BY table_schema, table_name, ordinal_position"
         ))
         .await

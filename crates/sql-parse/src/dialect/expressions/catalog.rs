@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 't'::regclass                     regclass('t'), a number
+//! typinput::text                    regprocout(typinput), a name
 //! nextval('s'::regclass)            nextval('s')
 //! SELECT oid::regclass, …::text     regclassout(regclass(oid)), a name
 //! ARRAY(SELECT a FROM t)            coalesce((SELECT array_agg(a) FROM t), [])
@@ -26,6 +27,19 @@ use crate::syntax::walk_expressions;
 /// Types whose values are numbers that are shown as names, with the functions that make them.
 const NAMED: [&str; 5] = ["regclass", "regtype", "regproc", "regnamespace", "regrole"];
 
+/// Columns that hold functions by their numbers.
+const FUNCTIONS: [&str; 9] = [
+    "amhandler",
+    "oprcode",
+    "typanalyze",
+    "typinput",
+    "typmodin",
+    "typmodout",
+    "typoutput",
+    "typreceive",
+    "typsend",
+];
+
 /// Columns whose items PostgreSQL counts from 0.
 const VECTORS: [&str; 6] =
     ["indkey", "indclass", "indoption", "indcollation", "proargtypes", "partattrs"];
@@ -38,7 +52,7 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
                 let inner = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));
                 *expr = tree::call(name, vec![inner]);
             } else if is_text(data_type)
-                && let Some(shown) = shown(inner)
+                && let Some(shown) = shown(inner).or_else(|| shown_function(inner))
             {
                 *expr = shown;
             }
@@ -64,6 +78,17 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
         }
         _ => {}
     }
+}
+
+/// The name of the function in a column of the catalog.
+fn shown_function(column: &Expr) -> Option<Expr> {
+    let name = match column {
+        Expr::Identifier(name) => name,
+        Expr::CompoundIdentifier(parts) => parts.last()?,
+        _ => return None,
+    };
+    let is_function = FUNCTIONS.iter().any(|known| name.value.eq_ignore_ascii_case(known));
+    is_function.then(|| tree::call("regprocout", vec![column.clone()]))
 }
 
 /// The name of a sequence without its cast, which PostgreSQL writes: `nextval('s'::regclass)`.

@@ -34,7 +34,7 @@ pub(in crate::dialect) fn rewrite(statement: &mut Statement, state: &SessionStat
                 "SELECT table_catalog AS database, table_schema AS schema, table_name AS name, \
                  array_agg(column_name ORDER BY ordinal_position) AS column_names, \
                  array_agg(data_type ORDER BY ordinal_position) AS column_types, false AS temporary \
-                 FROM information_schema.columns \
+                 FROM information_schema.atoll_columns \
                  WHERE table_schema NOT IN ('information_schema', 'atoll') \
                  GROUP BY table_catalog, table_schema, table_name ORDER BY 1, 2, 3",
             )?,

@@ -8,9 +8,10 @@
 //! TABLE t UNION TABLE u        FROM t UNION FROM u
 //! ```
 //!
-//! Samples and limits are in `samples`, operators in `operators`, locks of rows in `locks`, tables like others in `like`,
-//! the clauses of MERGE in `merge`.
+//! Names of declared columns and quoted types are in `columns`, samples and limits in `samples`, operators in `operators`,
+//! locks of rows in `locks`, tables like others in `like`, the clauses of MERGE in `merge`.
 
+mod columns;
 mod like;
 mod locks;
 mod merge;
@@ -33,6 +34,9 @@ pub(crate) fn read(tokens: &mut Tokens, is_mended: bool) -> Result<()> {
         if is_mended {
             tokens.struct_type(at);
             tokens.like(at);
+            tokens.declared_column(at);
+            tokens.quoted_type(at);
+            tokens.array_type(at);
             tokens.join(at);
             tokens.query_form(at);
             tokens.table_query(at);

@@ -79,7 +79,7 @@ pub(super) fn labels(objects: &PgObjects, rows: &mut Rows) {
 
 fn built_in_types(rows: &mut Rows) {
     for entry in TYPES.iter() {
-        let function = |suffix: &str| function_oid(&format!("{}{suffix}", entry.name));
+        let function = |suffix: &str| function_oid(&io_function(entry.name, suffix));
         rows.add([
             ("oid", i64::from(entry.oid).into()),
             ("typname", entry.name.into()),
@@ -143,13 +143,51 @@ pub(in crate::pg_catalog) fn function_oid(name: &str) -> Oid {
     array.map_or_else(|| OidSpace::Function.named(PG_CATALOG, name), |(_, oid)| *oid)
 }
 
+/// The function that reads or writes values of a type: `int4in`, `date_in`.
+fn io_function(of: &str, suffix: &str) -> String {
+    // Types of PostgreSQL's first years have no underscore.
+    const PLAIN: [&str; 24] = [
+        "aclitem",
+        "bool",
+        "bpchar",
+        "bytea",
+        "char",
+        "cid",
+        "float4",
+        "float8",
+        "int2",
+        "int2vector",
+        "int4",
+        "int8",
+        "name",
+        "oid",
+        "oidvector",
+        "text",
+        "tid",
+        "tsquery",
+        "tsvector",
+        "unknown",
+        "varchar",
+        "xid",
+        "xid8",
+        "gtsvector",
+    ];
+    match of {
+        "money" => format!("cash_{suffix}"),
+        "polygon" => format!("poly_{suffix}"),
+        "refcursor" => format!("text{suffix}"),
+        of if PLAIN.contains(&of) || of.starts_with("reg") => format!("{of}{suffix}"),
+        of => format!("{of}_{suffix}"),
+    }
+}
+
 /// The name of the function with an OID, if a type uses it.
 pub(in crate::pg_catalog) fn function_name(oid: Oid) -> Option<String> {
     if let Some((name, _)) = ARRAY_FUNCTIONS.iter().find(|(_, array)| *array == oid) {
         return Some((*name).to_owned());
     }
     let of_types = TYPES.iter().flat_map(|entry| {
-        ["in", "out", "recv", "send"].map(|suffix| format!("{}{suffix}", entry.name))
+        ["in", "out", "recv", "send"].map(|suffix| io_function(entry.name, suffix))
     });
     let of_enums = ["in", "out", "recv", "send"].map(|suffix| format!("enum_{suffix}"));
     let of_catalog = function_names().map(|(name, _)| name.to_owned());

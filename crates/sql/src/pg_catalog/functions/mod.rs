@@ -20,6 +20,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
+pub use names::shown_function;
+
 use super::contents::OWNER_NAME;
 use super::objects::{PgObjects, PgRelation};
 use crate::catalog::Catalogs;

@@ -139,11 +139,18 @@ fn regproc(call: &Call<'_>) -> Result<ScalarValue> {
     number(given_number(call).or_else(named))
 }
 
+/// The name of a function in the catalog by its OID, or the number; `-` for 0, as PostgreSQL shows `regproc`.
+pub fn shown_function(oid: i64) -> String {
+    match oid {
+        0 => "-".to_owned(),
+        oid => function_name(oid).unwrap_or_else(|| oid.to_string()),
+    }
+}
+
 fn regprocout(call: &Call<'_>) -> Result<ScalarValue> {
-    let oid = call.int(0).unwrap_or(0);
-    match function_name(oid) {
+    match call.text(0) {
         Some(name) => text(Some(name)),
-        None => shown_number(call),
+        None => text(call.int(0).map(shown_function)),
     }
 }
 
