@@ -69,7 +69,11 @@ impl Session {
             let tag =
                 if found.table_type() == TableType::View { "ALTER VIEW" } else { "ALTER TABLE" };
             let (from, to) = (relation_name(&at), relation_name(&to));
+            let followers = planner.views_after_rename(&from, &to)?;
             planner.define(CatalogChange::Rename { from, to }).await?;
+            for follower in followers {
+                planner.define_any(follower).await?;
+            }
             return Ok(tag.into());
         }
         let Some(table) = found.downcast_ref::<PlacedTable>() else {
