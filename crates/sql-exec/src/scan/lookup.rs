@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use atoll_store::RowId;
-use atoll_store::table::{Key, TableVersion};
+use atoll_store::table::{Key, KeyFunction, RowCondition, TableVersion};
 use datafusion::arrow::array::{AsArray, BooleanArray, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{SortOptions, filter_record_batch};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
@@ -16,6 +16,8 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, ScalarValue, Statistics, internal_datafusion_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, Literal};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::statistics::StatisticsArgs;
@@ -25,6 +27,7 @@ use futures::stream;
 
 use super::condition::ColumnCondition;
 use super::index_ranges::{candidates_max, indexed_rows};
+use super::row_condition::{key_function, row_conditions};
 use atoll_sql_common::error::table_error;
 use atoll_sql_common::names::row_id_field;
 use atoll_sql_common::operator::leaf;
@@ -132,16 +135,27 @@ impl IndexLookup {
         if uniques.is_empty() {
             return Ok(None);
         }
-        let equalities: Vec<Option<(usize, &ScalarValue)>> =
-            conjuncts.iter().map(|it| ColumnCondition::from_physical(it)?.equality()).collect();
+        let equalities = Equality::all(version, conjuncts)?;
+        let mut known: Option<Vec<RowCondition>> = None;
         for (at, unique) in uniques.iter().enumerate() {
-            let value = |column: &usize| {
-                let found = equalities.iter().flatten().find(|(own, _)| own == column);
-                found.map(|(_, value)| *value)
+            let value = |(place, column): (usize, &usize)| {
+                let function = unique.function(place);
+                let is_it =
+                    |it: &&Equality<'_>| it.column == *column && it.function.as_ref() == function;
+                equalities.iter().find(is_it).map(|it| it.value)
             };
-            let Some(values) = unique.columns.iter().map(value).collect::<Option<Vec<_>>>() else {
-                continue;
-            };
+            let values = unique.columns.iter().enumerate().map(value);
+            let Some(values) = values.collect::<Option<Vec<_>>>() else { continue };
+            if let Some(condition) = &unique.condition {
+                let known = match &mut known {
+                    Some(known) => known,
+                    None => known.insert(row_conditions(version.codec(), conjuncts)?),
+                };
+                // Rows for which the condition does not hold are in no index.
+                if !condition.rows.follows_from(known) {
+                    continue;
+                }
+            }
             let text: Vec<String> = values.iter().map(ToString::to_string).collect();
             let row = match key(version, &unique.columns, &values)? {
                 Some(key) => version.find(at, &key),
@@ -154,6 +168,49 @@ impl IndexLookup {
                 // A second equality of a key column may have another value.
                 conjuncts: conjuncts.to_vec(),
             }));
+        }
+        Ok(None)
+    }
+}
+
+/// A conjunct that equates a column, or a function of it, with a value.
+struct Equality<'e> {
+    column: usize,
+    function: Option<KeyFunction>,
+    value: &'e ScalarValue,
+}
+
+impl<'e> Equality<'e> {
+    fn all(version: &TableVersion, conjuncts: &'e [Arc<dyn PhysicalExpr>]) -> Result<Vec<Self>> {
+        let uniques = &version.definition().uniques;
+        let has_functions = uniques.iter().any(|unique| !unique.expressions.is_empty());
+        let mut all = Vec::new();
+        for conjunct in conjuncts {
+            let of_column = ColumnCondition::from_physical(conjunct).and_then(|it| it.equality());
+            match of_column {
+                Some((column, value)) => all.push(Self { column, function: None, value }),
+                None if has_functions => all.extend(Self::of_function(version, conjunct)?),
+                None => {}
+            }
+        }
+        Ok(all)
+    }
+
+    fn of_function(
+        version: &TableVersion,
+        conjunct: &'e Arc<dyn PhysicalExpr>,
+    ) -> Result<Option<Self>> {
+        let Some(equal) = conjunct.downcast_ref::<BinaryExpr>() else { return Ok(None) };
+        if *equal.op() != Operator::Eq {
+            return Ok(None);
+        }
+        for (of, value) in [(equal.left(), equal.right()), (equal.right(), equal.left())] {
+            let Some(value) = value.downcast_ref::<Literal>().map(Literal::value) else { continue };
+            let found = key_function(version.codec(), of)?;
+            let found = found.filter(|(column, _)| is_of_column(version, *column, value));
+            if let Some((column, function)) = found {
+                return Ok(Some(Self { column, function: Some(function), value }));
+            }
         }
         Ok(None)
     }

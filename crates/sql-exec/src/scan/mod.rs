@@ -18,6 +18,7 @@ mod filter;
 mod index_ranges;
 mod lookup;
 mod progress;
+mod row_condition;
 mod statistics;
 mod stored_predicate;
 mod stream;
@@ -26,6 +27,7 @@ pub use condition::{ColumnCondition, ConditionKind};
 pub(crate) use estimate::scaled;
 pub use lookup::{IndexLookup, LookupExec};
 pub use progress::ScanProgress;
+pub use row_condition::{key_function, row_condition};
 
 pub use statistics::statistics;
 pub use statistics::whole;

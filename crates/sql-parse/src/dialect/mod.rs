@@ -99,6 +99,10 @@ pub const LIKE: &str = "$like";
 
 /// The name that `words` gives the partition of INSERT … OVERRIDING SYSTEM VALUE.
 pub const OVERRIDING_SYSTEM: &str = "$overriding_system";
+/// The column after which those of INCLUDE follow in the list of a PRIMARY KEY or UNIQUE constraint.
+pub const INCLUDE: &str = "$include";
+/// How the only column of an ON CONFLICT begins whose target is more than columns; the text of the target follows.
+pub const CONFLICT_TARGET: &str = "$conflict_target";
 /// Likewise of OVERRIDING USER VALUE.
 pub const OVERRIDING_USER: &str = "$overriding_user";
 

@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::objects::{ConstraintKind, PgConstraint, PgObjects, PgRelation, RelationOf};
-use crate::table_text::{create_index_text, foreign_key_text};
+use crate::table_text::{foreign_key_text, included_text};
 
 /// `PRIMARY KEY (a, b)`, `CHECK (a > 0)`, `FOREIGN KEY (a) REFERENCES p(b)`
 pub(super) fn constraint(
@@ -45,20 +45,36 @@ pub(super) fn constraint(
             return foreign_key_text(&reference.key, own.definition(), &objects.version, !is_found);
         }
     };
-    format!("{word} ({})", columns(table, &constraint.columns))
+    let included = match objects.relation(constraint.index).map(|index| &index.of) {
+        Some(RelationOf::Index { index, .. }) => {
+            table.table().map(|version| included_text(&index.parts.included, version.definition()))
+        }
+        _ => None,
+    };
+    format!("{word} ({}){}", columns(table, &constraint.columns), included.unwrap_or_default())
 }
 
-/// `CREATE UNIQUE INDEX t_pkey ON public.t USING btree (a, b DESC)`, or one column of it, from 1.
-pub(super) fn index(objects: &PgObjects, relation: &PgRelation, column: usize) -> Option<String> {
+/// `CREATE UNIQUE INDEX t_pkey ON public.t USING btree (a, b DESC)`, or one column of it, from 1; if it `is_pretty`, with
+/// few parentheses.
+pub(super) fn index(
+    objects: &PgObjects,
+    relation: &PgRelation,
+    column: usize,
+    is_pretty: bool,
+) -> Option<String> {
     let RelationOf::Index { table, index } = &relation.of else { return None };
     let table = objects.relation(*table)?;
-    if let Some(at) = column.checked_sub(1) {
-        return index.columns().nth(at).map(|at| columns(table, &[at]));
-    }
     let definition = table.table()?.definition();
+    if let Some(place) = column.checked_sub(1) {
+        return match index.columns().nth(place)? {
+            Some(at) => Some(columns(table, &[at])),
+            None => Some(index.parts.key_text(place, definition)),
+        };
+    }
     let at = RelationName::new(Arc::clone(&table.schema_name), Arc::clone(&table.name));
-    let columns = (&index.keys[..], &index.included[..]);
-    Some(create_index_text(&relation.name, index.is_unique, &at, definition, columns))
+    let pretty = is_pretty.then(|| index.parts.with_few_parentheses());
+    let parts = pretty.as_ref().unwrap_or(&index.parts);
+    Some(parts.create_text(&relation.name, &at, definition))
 }
 
 fn columns(table: &PgRelation, columns: &[usize]) -> String {

@@ -7,9 +7,7 @@ use atoll_sql_common::names::quote_identifier;
 use atoll_store::database::{
     DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement,
 };
-use atoll_store::table::{
-    Check, ForeignKey, Index, IndexKey, TableDefinition, TableVersion, Unique,
-};
+use atoll_store::table::{Check, ForeignKey, Index, TableDefinition, TableVersion, Unique};
 use datafusion::catalog::TableProvider;
 
 use super::contents::OWNER_NAME;
@@ -17,7 +15,7 @@ use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
 use crate::catalog::{Catalogs, MaterializedView};
 use crate::role::rights::{ObjectRights, Owned};
-use crate::table_text::columns_named;
+use crate::table_text::{IndexParts, columns_named};
 use atoll_sql_common::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
 use atoll_sql_common::pg_type::type_of_check;
 use atoll_sql_common::user_type::UserTypes;
@@ -58,28 +56,27 @@ pub(super) enum RelationOf {
 /// An index, of a constraint or by itself.
 #[derive(Debug)]
 pub(super) struct PgIndex {
-    pub(super) keys: Vec<IndexKey>,
-    /// The columns of INCLUDE.
-    pub(super) included: Vec<usize>,
-    pub(super) is_unique: bool,
+    pub(super) parts: IndexParts,
     pub(super) is_primary: bool,
 }
 
 impl PgIndex {
     fn from_unique(unique: &Unique) -> Self {
-        let key = |column| IndexKey { column, descending: false, nulls_first: false };
-        let keys = unique.columns.iter().copied().map(key).collect();
-        Self { keys, included: Vec::new(), is_unique: true, is_primary: unique.is_primary }
+        Self { parts: IndexParts::from_unique(unique), is_primary: unique.is_primary }
     }
 
     fn from_index(index: &Index) -> Self {
-        let (keys, included) = (index.keys.clone(), index.included.clone());
-        Self { keys, included, is_unique: false, is_primary: false }
+        Self { parts: IndexParts::from_index(index), is_primary: false }
     }
 
-    /// Numbers of its columns: the key, then those of INCLUDE.
-    pub(super) fn columns(&self) -> impl Iterator<Item = usize> + '_ {
-        self.keys.iter().map(|key| key.column).chain(self.included.iter().copied())
+    /// Numbers of its columns: the key, then those of INCLUDE; `None` for expressions.
+    pub(super) fn columns(&self) -> impl Iterator<Item = Option<usize>> + '_ {
+        let keys = self.parts.keys.iter().enumerate();
+        let keys = keys.map(|(place, key)| match self.parts.expression(place) {
+            Some(_) => None,
+            None => Some(key.column),
+        });
+        keys.chain(self.parts.included.iter().copied().map(Some))
     }
 }
 

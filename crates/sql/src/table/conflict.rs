@@ -76,7 +76,7 @@ impl PlannedConflict {
         let mut there: Vec<Option<RowId>> = vec![None; new.num_rows()];
         let mut keys_of_uniques = Vec::with_capacity(self.uniques.len());
         for unique in &self.uniques {
-            let columns = &table.definition().uniques[*unique].columns;
+            let columns = table.version().key_columns(*unique);
             let keys = table.version().codec().keys_of(new, columns).map_err(table_error)?;
             let mut transaction = target.transaction.lock().await?;
             let found = transaction.find_conflicts(table.id(), *unique, &keys).await;

@@ -1,58 +1,149 @@
 //! The text of CREATE INDEX.
 
+use std::sync::Arc;
+
 use atoll_sql_common::names::quote_identifier;
+use atoll_sql_parse::syntax::{parsed_expr, sql_text};
 use atoll_store::database::RelationName;
-use atoll_store::table::{Index, IndexKey, TableDefinition, Unique};
+use atoll_store::table::{Index, IndexKey, KeyExpression, TableDefinition, Unique};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
-/// The statement that creates an index that is not unique.
-pub(crate) fn index_text(index: &Index, at: &RelationName, definition: &TableDefinition) -> String {
-    let Index { name, keys, included } = index;
-    create_index_text(name, false, at, definition, (keys, included))
+/// What the text of an index says, besides its name and table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IndexParts {
+    pub(crate) is_unique: bool,
+    pub(crate) keys: Vec<IndexKey>,
+    /// For each key the expression that it is instead of a column; may be shorter.
+    pub(crate) expressions: Vec<Option<Arc<str>>>,
+    /// The columns of INCLUDE.
+    pub(crate) included: Vec<usize>,
+    /// The text of WHERE.
+    pub(crate) condition: Option<Arc<str>>,
 }
 
-/// The statement that creates a unique index.
-pub(crate) fn unique_index_text(
-    unique: &Unique,
-    at: &RelationName,
-    definition: &TableDefinition,
-) -> String {
-    let key = |column: &usize| IndexKey { column: *column, descending: false, nulls_first: false };
-    let keys: Vec<IndexKey> = unique.columns.iter().map(key).collect();
-    create_index_text(&unique.name, true, at, definition, (&keys, &[]))
-}
-
-/// `CREATE INDEX i ON s.t USING btree (a, b DESC) INCLUDE (c)`
-pub(crate) fn create_index_text(
-    name: &str,
-    is_unique: bool,
-    at: &RelationName,
-    definition: &TableDefinition,
-    (keys, included): (&[IndexKey], &[usize]),
-) -> String {
-    let column = |column: usize| {
-        let field = definition.columns.fields().get(column);
-        field.map(|field| quote_identifier(field.name()).into_owned()).unwrap_or_default()
-    };
-    let key = |key: &IndexKey| {
-        let order = match (key.descending, key.nulls_first) {
-            (false, false) => "",
-            (false, true) => " NULLS FIRST",
-            (true, true) => " DESC",
-            (true, false) => " DESC NULLS LAST",
-        };
-        format!("{}{order}", column(key.column))
-    };
-    let mut text = format!(
-        "CREATE {}INDEX {} ON {}.{} USING btree ({})",
-        if is_unique { "UNIQUE " } else { "" },
-        quote_identifier(name),
-        quote_identifier(&at.schema),
-        quote_identifier(&at.name),
-        keys.iter().map(key).collect::<Vec<_>>().join(", ")
-    );
-    if !included.is_empty() {
-        let columns: Vec<String> = included.iter().map(|at| column(*at)).collect();
-        text.push_str(&format!(" INCLUDE ({})", columns.join(", ")));
+impl IndexParts {
+    pub(crate) fn from_index(index: &Index) -> Self {
+        Self {
+            keys: index.keys.clone(),
+            included: index.included.clone(),
+            condition: index.condition.clone(),
+            ..Self::default()
+        }
     }
-    text
+
+    pub(crate) fn from_unique(unique: &Unique) -> Self {
+        let sql = |expression: &Option<KeyExpression>| {
+            expression.as_ref().map(|expression| Arc::clone(&expression.sql))
+        };
+        Self {
+            is_unique: true,
+            keys: unique.keys(),
+            expressions: unique.expressions.iter().map(sql).collect(),
+            included: unique.included.clone(),
+            condition: unique.condition.as_ref().map(|condition| Arc::clone(&condition.sql)),
+        }
+    }
+
+    /// The expression of the key at a place.
+    pub(crate) fn expression(&self, place: usize) -> Option<&Arc<str>> {
+        self.expressions.get(place)?.as_ref()
+    }
+
+    /// A key without its order: a column or an expression.
+    pub(crate) fn key_text(&self, place: usize, definition: &TableDefinition) -> String {
+        match (self.expression(place), self.keys.get(place)) {
+            (Some(sql), _) => sql.to_string(),
+            (None, Some(key)) => column_name(key.column, definition),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// `(a, lower(b) DESC) INCLUDE (c) WHERE (d IS NULL)`
+    pub(crate) fn text(&self, definition: &TableDefinition) -> String {
+        let key = |(place, key): (usize, &IndexKey)| {
+            let order = match (key.descending, key.nulls_first) {
+                (false, false) => "",
+                (false, true) => " NULLS FIRST",
+                (true, true) => " DESC",
+                (true, false) => " DESC NULLS LAST",
+            };
+            format!("{}{order}", self.key_text(place, definition))
+        };
+        let keys: Vec<String> = self.keys.iter().enumerate().map(key).collect();
+        let mut text =
+            format!("({}){}", keys.join(", "), included_text(&self.included, definition));
+        if let Some(condition) = &self.condition {
+            text.push_str(&format!(" WHERE {condition}"));
+        }
+        text
+    }
+
+    /// The same with few parentheses in its condition.
+    pub(crate) fn with_few_parentheses(&self) -> Self {
+        let few = |sql: &Arc<str>| match parsed_expr(sql) {
+            Ok(condition) => sql_text(&few_parentheses(condition)).into(),
+            Err(_) => Arc::clone(sql),
+        };
+        Self { condition: self.condition.as_ref().map(few), ..self.clone() }
+    }
+
+    /// `CREATE INDEX i ON s.t USING btree (a, b DESC) INCLUDE (c)`
+    pub(crate) fn create_text(
+        &self,
+        name: &str,
+        at: &RelationName,
+        definition: &TableDefinition,
+    ) -> String {
+        format!(
+            "CREATE {}INDEX {} ON {}.{} USING btree {}",
+            if self.is_unique { "UNIQUE " } else { "" },
+            quote_identifier(name),
+            quote_identifier(&at.schema),
+            quote_identifier(&at.name),
+            self.text(definition)
+        )
+    }
+}
+
+/// A condition with the parentheses that AND, OR and NOT need.
+fn few_parentheses(condition: Expr) -> Expr {
+    let is_or = |it: &Expr| matches!(it, Expr::BinaryOp { op: BinaryOperator::Or, .. });
+    let is_joined =
+        |it: &Expr| is_or(it) || matches!(it, Expr::BinaryOp { op: BinaryOperator::And, .. });
+    let part = |expr: Expr, needs: &dyn Fn(&Expr) -> bool| {
+        let part = few_parentheses(expr);
+        Box::new(if needs(&part) { Expr::Nested(Box::new(part)) } else { part })
+    };
+    match condition {
+        Expr::Nested(inner) => few_parentheses(*inner),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => Expr::BinaryOp {
+            left: part(*left, &is_or),
+            op: BinaryOperator::And,
+            right: part(*right, &is_or),
+        },
+        Expr::BinaryOp { left, op: BinaryOperator::Or, right } => Expr::BinaryOp {
+            left: part(*left, &|_| false),
+            op: BinaryOperator::Or,
+            right: part(*right, &|_| false),
+        },
+        Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
+            Expr::UnaryOp { op: UnaryOperator::Not, expr: part(*expr, &is_joined) }
+        }
+        other => other,
+    }
+}
+
+/// ` INCLUDE (a, b)`, or nothing.
+pub(crate) fn included_text(included: &[usize], definition: &TableDefinition) -> String {
+    if included.is_empty() {
+        return String::new();
+    }
+    let columns: Vec<String> =
+        included.iter().map(|column| column_name(*column, definition)).collect();
+    format!(" INCLUDE ({})", columns.join(", "))
+}
+
+fn column_name(column: usize, definition: &TableDefinition) -> String {
+    let field = definition.columns.fields().get(column);
+    field.map(|field| quote_identifier(field.name()).into_owned()).unwrap_or_default()
 }

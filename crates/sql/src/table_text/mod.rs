@@ -9,4 +9,4 @@ pub(crate) use generated::{
     as_default, columns_named, computed, generated_columns, generated_sql, identity_words,
     is_generated, reads,
 };
-pub(crate) use index::{create_index_text, index_text, unique_index_text};
+pub(crate) use index::{IndexParts, included_text};

@@ -67,6 +67,7 @@ mod memory;
 mod merge;
 mod names;
 mod parquet;
+mod partial_indexes;
 mod placement;
 mod plan_cache;
 mod point_rows;

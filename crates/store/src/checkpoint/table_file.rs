@@ -11,6 +11,7 @@
 //! | rows that are in no chunk yet | rows |
 //! | foreign keys, if the table has any, or indexes | foreign keys |
 //! | indexes, if the table has any | indexes |
+//! | details of indexes, if the table has any | details |
 //!
 //! Definitions, ids, sets and rows are in the forms of [`record`](crate::record).
 
@@ -21,13 +22,15 @@ use roaring::RoaringTreemap;
 use super::manifest::write_whole;
 use crate::DatabaseId;
 use crate::codec::{DecodeError, Decoder, Encoder};
-use crate::data_file::{DataFileError, DataFileKind, Envelope};
+use crate::data_file::{
+    DATA_FORMAT_VERSION, DataFileError, DataFileKind, Envelope, FIRST_DATA_FORMAT,
+};
 use crate::files::Files;
 use crate::ids::{ChunkFileId, RowId, TableId};
 use crate::record::{
-    decode_definition, decode_foreign_keys, decode_ids, decode_indexes, decode_rows, decode_set,
-    encode_definition, encode_foreign_keys, encode_ids, encode_indexes, encode_rows, encode_set,
-    has_indexes,
+    decode_definition, decode_details, decode_foreign_keys, decode_ids, decode_indexes,
+    decode_rows, decode_set, encode_definition, encode_details, encode_foreign_keys, encode_ids,
+    encode_indexes, encode_rows, encode_set, has_details, has_indexes, is_of_first_version,
 };
 use crate::table::{Row, RowIds, TableDefinition, TableVersion};
 
@@ -65,11 +68,14 @@ pub(crate) fn table_file_number(name: &str) -> Option<u64> {
     is_number.then(|| digits.parse().ok()).flatten()
 }
 
+/// A payload, and the version of the format that it needs.
+pub(crate) type TablePayload = (u32, Vec<u8>);
+
 /// The payload for a table whose chunks all have files.
 pub(crate) fn encode_table_file(
     id: TableId,
     table: &TableVersion,
-) -> Result<Vec<u8>, DataFileError> {
+) -> Result<TablePayload, DataFileError> {
     let mut encoder = Encoder::new();
     encoder.number(id.get());
     encode_definition(&mut encoder, table.definition())?;
@@ -89,7 +95,14 @@ pub(crate) fn encode_table_file(
     if has_indexes(definition) {
         encode_indexes(&mut encoder, definition);
     }
-    Ok(encoder.finish())
+    if has_details(definition) {
+        encode_details(&mut encoder, definition);
+    }
+    let version = match is_of_first_version(definition) {
+        true => FIRST_DATA_FORMAT,
+        false => DATA_FORMAT_VERSION,
+    };
+    Ok((version, encoder.finish()))
 }
 
 /// Reads a payload.
@@ -113,6 +126,9 @@ pub(crate) fn decode_table_file(payload: &[u8]) -> Result<StoredTable, DecodeErr
     }
     if !decoder.is_at_end() {
         decode_indexes(&mut decoder, &mut definition)?;
+    }
+    if !decoder.is_at_end() {
+        decode_details(&mut decoder, &mut definition)?;
     }
     decoder.end()?;
     Ok(StoredTable { id, definition, next_row_id, entries, tail })
@@ -141,9 +157,9 @@ impl StoredTable {
         files: &dyn Files,
         database: DatabaseId,
         number: u64,
-        payload: &[u8],
+        (version, payload): &TablePayload,
     ) -> Result<u64, DataFileError> {
-        let bytes = Self::envelope(database, number).seal(payload);
+        let bytes = Self::envelope(database, number).seal_as(*version, payload);
         write_whole(files, &table_file_name(number), &bytes)
     }
 }

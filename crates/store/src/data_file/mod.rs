@@ -6,7 +6,7 @@
 //! | Offset | Bytes | What |
 //! |---|---|---|
 //! | 0 | 8 | what the file is: `ATOLLCHK` (a chunk), `ATOLLTAB` (a table), `ATOLLMAN` (a manifest) |
-//! | 8 | 4 | version of the format: 1 |
+//! | 8 | 4 | version of the format: 1, or 2 for tables that 1 cannot hold (serial columns, details of indexes) |
 //! | 12 | 4 | CRC-32 (IEEE) of the envelope and the padding, with zeros here |
 //! | 16 | 16 | id of the database |
 //! | 32 | 8 | number of the file; 0 for the manifest |
@@ -24,8 +24,12 @@ use crate::files::DataFile;
 
 pub use error::DataFileError;
 
-/// The version of the files' format that is written, and the newest that is read.
-pub const DATA_FORMAT_VERSION: u32 = 1;
+/// The newest version of the files' format that is written and read: that of tables. A file has the lowest one that can
+/// hold it.
+pub const DATA_FORMAT_VERSION: u32 = 2;
+
+/// The version of files that hold nothing newer.
+pub(crate) const FIRST_DATA_FORMAT: u32 = 1;
 
 const HEADER_BYTES: usize = 48;
 /// Payloads are padded to a multiple of this, so that the data after them is aligned in memory as Arrow expects.
@@ -57,6 +61,14 @@ pub(crate) struct Opened {
 }
 
 impl DataFileKind {
+    /// The newest version of the format of such files.
+    fn newest_format(self) -> u32 {
+        match self {
+            Self::Table => DATA_FORMAT_VERSION,
+            Self::Chunk | Self::Manifest => FIRST_DATA_FORMAT,
+        }
+    }
+
     fn magic(self) -> &'static [u8; 8] {
         match self {
             Self::Chunk => b"ATOLLCHK",
@@ -75,12 +87,17 @@ impl DataFileKind {
 }
 
 impl Envelope {
-    /// The bytes of a file, up to the end of the envelope.
+    /// The bytes of a file in the first version of the format, up to the end of the envelope.
     pub(crate) fn seal(&self, payload: &[u8]) -> Vec<u8> {
+        self.seal_as(FIRST_DATA_FORMAT, payload)
+    }
+
+    /// The same in another version.
+    pub(crate) fn seal_as(&self, version: u32, payload: &[u8]) -> Vec<u8> {
         let mut bytes =
             Vec::with_capacity((HEADER_BYTES + payload.len()).next_multiple_of(ALIGNMENT));
         bytes.extend_from_slice(self.kind.magic());
-        bytes.extend_from_slice(&DATA_FORMAT_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&version.to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&self.database.0);
         bytes.extend_from_slice(&self.number.to_le_bytes());
@@ -120,7 +137,7 @@ impl Envelope {
             return Err(damaged("byte 12", "the checksum of the header is wrong"));
         }
         match u32_at(&bytes, 8) {
-            DATA_FORMAT_VERSION => {}
+            version if (FIRST_DATA_FORMAT..=kind.newest_format()).contains(&version) => {}
             0 => return Err(damaged("byte 8", "the header has no version")),
             version => {
                 return Err(DataFileError::NewerFormat { file: file.name().to_owned(), version });
@@ -191,12 +208,12 @@ mod tests {
     #[test]
     fn a_newer_version_and_another_database_are_distinguished_from_damage() {
         let mut bytes = ENVELOPE.seal(b"payload");
-        bytes[8] = 2;
+        bytes[8] = 3;
         bytes[12..16].fill(0);
         let checksum = crc32fast::hash(&bytes);
         bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
         let error = open(&bytes).unwrap_err();
-        assert!(matches!(error, DataFileError::NewerFormat { version: 2, .. }), "{error}");
+        assert!(matches!(error, DataFileError::NewerFormat { version: 3, .. }), "{error}");
         let other = Envelope { database: DatabaseId([8; 16]), ..ENVELOPE }.seal(b"payload");
         assert!(matches!(open(&other), Err(DataFileError::Foreign { .. })));
         let other = Envelope { number: 4, ..ENVELOPE }.seal(b"payload");

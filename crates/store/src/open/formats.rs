@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 use super::{OpenError, Result};
 use crate::checkpoint::{MANIFEST, TABLE_DIRECTORY};
 use crate::chunk_file::CHUNK_DIRECTORY;
-use crate::data_file::{DATA_FORMAT_VERSION, DataFileError};
+use crate::data_file::{DATA_FORMAT_VERSION, DataFileError, FIRST_DATA_FORMAT};
 use crate::files::{FileError, FileErrorKind, Files};
 use crate::log::{FORMAT_VERSION, LOG_DIRECTORY};
 
 /// Bytes at the beginning of all files: their kind and the version of their format.
 const HEADER_BYTES: usize = 12;
 
-/// Directories, the kind of their files, how they begin, and the version that is written.
+/// Directories, the kind of their files, how they begin, and the newest version that is written.
 const KINDS: [(&str, &str, &[u8; 8], u32); 4] = [
-    ("", "manifest", b"ATOLLMAN", DATA_FORMAT_VERSION),
+    ("", "manifest", b"ATOLLMAN", FIRST_DATA_FORMAT),
     (TABLE_DIRECTORY, "tables", b"ATOLLTAB", DATA_FORMAT_VERSION),
-    (CHUNK_DIRECTORY, "chunks", b"ATOLLCHK", DATA_FORMAT_VERSION),
+    (CHUNK_DIRECTORY, "chunks", b"ATOLLCHK", FIRST_DATA_FORMAT),
     (LOG_DIRECTORY, "log", b"ATOLLLOG", FORMAT_VERSION),
 ];
 
@@ -28,7 +28,7 @@ pub struct FileFormat {
     pub what: &'static str,
     /// The version of their format.
     pub version: u32,
-    /// The version that this program writes, and the newest that it reads.
+    /// The newest version that this program writes and reads.
     pub written: u32,
     /// Number of files.
     pub files: u64,
@@ -37,7 +37,7 @@ pub struct FileFormat {
 impl FileFormat {
     /// Whether this program reads it.
     pub fn is_read(&self) -> bool {
-        self.version == self.written
+        self.version <= self.written
     }
 }
 

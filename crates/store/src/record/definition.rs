@@ -17,9 +17,12 @@
 //! So are indexes: list of name, keys (a list of column number, flag whether DESC, flag whether NULLS FIRST) and list of
 //! the column numbers of INCLUDE; then, for each PRIMARY KEY and UNIQUE constraint, a flag whether it is an index of
 //! CREATE UNIQUE INDEX.
+//!
+//! So are their details, if there are any ([`details`](super::details)).
 
 use std::sync::Arc;
 
+use super::details::has_details;
 use crate::codec::{DecodeError, Decoder, Encoder, decode_schema, encode_schema};
 use crate::data_file::DataFileError;
 use crate::ids::{SequenceId, TableId};
@@ -117,7 +120,15 @@ pub(crate) fn encode_foreign_keys(encoder: &mut Encoder, definition: &TableDefin
 
 /// Whether there is anything that [`encode_indexes`] writes.
 pub(crate) fn has_indexes(definition: &TableDefinition) -> bool {
-    !definition.indexes.is_empty() || definition.uniques.iter().any(|unique| unique.is_index)
+    !definition.indexes.is_empty()
+        || definition.uniques.iter().any(|unique| unique.is_index)
+        || has_details(definition)
+}
+
+/// Whether a version of the format without serial columns and details of indexes can hold a definition.
+pub(crate) fn is_of_first_version(definition: &TableDefinition) -> bool {
+    let mut owned = definition.identities.iter().flatten();
+    !has_details(definition) && owned.all(|owned| owned.kind != IdentityKind::Serial)
 }
 
 pub(crate) fn encode_indexes(encoder: &mut Encoder, definition: &TableDefinition) {
@@ -152,7 +163,8 @@ pub(crate) fn decode_indexes(
         if keys.is_empty() {
             return Err(decoder.error("keys of an index", "there are none"));
         }
-        Ok(Index { name, keys, included: decode_columns(decoder, fields.len())? })
+        let included = decode_columns(decoder, fields.len())?;
+        Ok(Index { name, keys, included, condition: None })
     })?;
     let flags = decoder
         .list("kinds of unique constraints", |decoder| decoder.flag("whether it is an index"))?;
@@ -214,11 +226,11 @@ pub(crate) fn decode_foreign_keys(
 }
 
 /// Column numbers of a table with `count` columns.
-fn decode_columns(decoder: &mut Decoder<'_>, count: usize) -> Result<Vec<usize>> {
+pub(super) fn decode_columns(decoder: &mut Decoder<'_>, count: usize) -> Result<Vec<usize>> {
     decoder.list("columns of a constraint", |decoder| decode_column(decoder, count))
 }
 
-fn decode_column(decoder: &mut Decoder<'_>, count: usize) -> Result<usize> {
+pub(super) fn decode_column(decoder: &mut Decoder<'_>, count: usize) -> Result<usize> {
     let column = decoder.size("column")?;
     match column < count {
         true => Ok(column),
@@ -255,7 +267,7 @@ fn decode_unique(decoder: &mut Decoder<'_>, count: usize) -> Result<Unique> {
     let name = decoder.text("name of a constraint")?.into();
     let columns = decode_columns(decoder, count)?;
     let is_primary = decoder.flag("whether it is the primary key")?;
-    Ok(Unique { name, columns, is_primary, is_index: false })
+    Ok(Unique { name, columns, is_primary, ..Unique::default() })
 }
 
 #[cfg(test)]
@@ -290,11 +302,12 @@ mod tests {
             });
         }
         let unique =
-            |is_index| Unique { name: "u".into(), columns: vec![1], is_primary: false, is_index };
+            |is_index| Unique { name: "u".into(), columns: vec![1], is_index, ..Unique::default() };
         definition.uniques = vec![unique(false), unique(true)];
         let key = |column, descending| IndexKey { column, descending, nulls_first: !descending };
         let keys = vec![key(1, true), key(0, false)];
-        definition.indexes = vec![Index { name: "i".into(), keys, included: vec![0] }];
+        definition.indexes =
+            vec![Index { name: "i".into(), keys, included: vec![0], ..Index::default() }];
         let mut encoder = Encoder::new();
         encode_definition(&mut encoder, &definition).unwrap();
         encode_foreign_keys(&mut encoder, &definition);

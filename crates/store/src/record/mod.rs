@@ -4,16 +4,20 @@
 //!
 //! | What | As |
 //! |---|---|
-//! | version of the format: 1 | number |
+//! | version of the format: 1 or 2 | number |
 //! | chunk files that it names | list of numbers |
 //! | steps, oldest first | list: byte 0 and a catalog change, 1 and table (number) and change, or 2 and sequence (number) and value (signed) |
 //!
 //! Chunks of bulk loads are not in the record: they are in files that are synced before it is written. They come
 //! first so that recovery can read them in parallel before it reads the rest. [`table`] and [`catalog`] specify
 //! changes of tables and of the catalog, [`definition`] the definitions of tables.
+//!
+//! Version 2 adds serial columns and the [`details`] of indexes to definitions. A record has the lowest version that can
+//! hold it.
 
 mod catalog;
 mod definition;
+mod details;
 mod rows;
 mod table;
 
@@ -31,12 +35,13 @@ pub(crate) use catalog::{
 };
 pub(crate) use definition::{
     decode_definition, decode_foreign_keys, decode_indexes, encode_definition, encode_foreign_keys,
-    encode_indexes, has_indexes,
+    encode_indexes, has_indexes, is_of_first_version,
 };
+pub(crate) use details::{decode_details, encode_details, has_details};
 pub(crate) use rows::{decode_ids, decode_rows, decode_set, encode_ids, encode_rows, encode_set};
 
-/// The version of the records' format that is written, and the newest that can be read.
-pub const RECORD_FORMAT_VERSION: u64 = 1;
+/// The newest version of the records' format that is written and can be read.
+pub const RECORD_FORMAT_VERSION: u64 = 2;
 
 /// Why a change cannot be a record, or a record cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +71,11 @@ pub enum RecordError {
 /// The record of a change, without its temporary parts. All its chunks have files, which are synced.
 pub fn encode_record(change: &DatabaseChange) -> Result<Vec<u8>, RecordError> {
     let mut encoder = Encoder::new();
-    encoder.number(RECORD_FORMAT_VERSION);
+    let is_first = change.durable_steps().all(|step| match step {
+        ChangeStep::Catalog(change) => catalog::is_of_first_version(change),
+        ChangeStep::Table(..) | ChangeStep::Sequence(..) => true,
+    });
+    encoder.number(if is_first { 1 } else { RECORD_FORMAT_VERSION });
     let files = files_of(change)?;
     encoder.list(files.iter(), |encoder, file| encoder.number(file.get()));
     encoder.count(change.durable_steps().count());
@@ -111,7 +120,7 @@ pub fn files_of_record(bytes: &[u8]) -> Result<Vec<ChunkFileId>, RecordError> {
 
 fn read_files(decoder: &mut Decoder<'_>) -> Result<Vec<ChunkFileId>, RecordError> {
     match decoder.number("version of the format")? {
-        RECORD_FORMAT_VERSION => {}
+        1..=RECORD_FORMAT_VERSION => {}
         0 => return Err(decoder.error("version of the format", "0 is not a version").into()),
         newer => return Err(RecordError::NewerFormat(newer)),
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use atoll_placement::Strategy;
 
-use super::row::is_comparable;
+use super::error::TableError;
+use super::row::{ComputedKey, KeyFunction, RowCodec, RowCondition, is_comparable};
 use crate::ids::{SequenceId, TableId};
 
 /// The definition of a table. The lists of columns are as long as the schema.
@@ -63,8 +64,8 @@ pub enum IdentityKind {
     Serial,
 }
 
-/// A PRIMARY KEY or UNIQUE constraint. Rows with a NULL in its columns are distinct.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A PRIMARY KEY or UNIQUE constraint, or an index of CREATE UNIQUE INDEX. Rows with a NULL in its key are distinct.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unique {
     /// Name of the constraint.
     pub name: Arc<str>,
@@ -74,10 +75,94 @@ pub struct Unique {
     pub is_primary: bool,
     /// Whether it is an index of CREATE UNIQUE INDEX rather than a constraint.
     pub is_index: bool,
+    /// For each column the expression that is unique instead of it, if any; empty if there is none.
+    pub expressions: Vec<Option<KeyExpression>>,
+    /// For each column its order, which the catalog shows; empty if it is that of ASC for all.
+    pub order: Vec<KeyOrder>,
+    /// Numbers of the columns of INCLUDE, which the catalog shows.
+    pub included: Vec<usize>,
+    /// `WHERE`: other rows are not compared.
+    pub condition: Option<IndexCondition>,
 }
 
-/// An index that is not unique.
+/// The condition of a unique index.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexCondition {
+    /// As SQL text.
+    pub sql: Arc<str>,
+    /// As it is checked.
+    pub rows: RowCondition,
+}
+
+/// An expression of one column in the key of a unique index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyExpression {
+    /// As SQL text.
+    pub sql: Arc<str>,
+    /// As it is computed.
+    pub function: KeyFunction,
+}
+
+/// The order of a column in an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyOrder {
+    /// `DESC`.
+    pub descending: bool,
+    /// `NULLS FIRST`.
+    pub nulls_first: bool,
+}
+
+impl Unique {
+    /// Whether its key is its columns, and each row without NULL has one.
+    pub fn is_plain(&self) -> bool {
+        self.expressions.is_empty() && self.condition.is_none()
+    }
+
+    /// The function of a column of its key.
+    pub fn function(&self, place: usize) -> Option<&KeyFunction> {
+        Some(&self.expressions.get(place)?.as_ref()?.function)
+    }
+
+    /// Its columns with their order.
+    pub fn keys(&self) -> Vec<IndexKey> {
+        let key = |(place, column): (usize, &usize)| {
+            let KeyOrder { descending, nulls_first } =
+                self.order.get(place).copied().unwrap_or_default();
+            IndexKey { column: *column, descending, nulls_first }
+        };
+        self.columns.iter().enumerate().map(key).collect()
+    }
+
+    /// The columns on which the key of a row depends.
+    pub fn read_columns(&self) -> Vec<usize> {
+        let mut columns = self.columns.clone();
+        if let Some(condition) = &self.condition {
+            condition.rows.add_columns(&mut columns);
+        }
+        columns
+    }
+
+    /// Whether each row has the same key in both.
+    pub(crate) fn has_key_of(&self, other: &Self) -> bool {
+        let rows =
+            |unique: &Self| unique.condition.as_ref().map(|condition| condition.rows.clone());
+        self.columns == other.columns
+            && (0..self.columns.len()).all(|at| self.function(at) == other.function(at))
+            && rows(self) == rows(other)
+    }
+
+    /// Its key, if that is not its columns.
+    fn computed_key(&self) -> Option<ComputedKey> {
+        let part = |(place, column): (usize, &usize)| (*column, self.function(place).cloned());
+        (!self.is_plain()).then(|| ComputedKey {
+            parts: self.columns.iter().enumerate().map(part).collect(),
+            condition: self.condition.as_ref().map(|condition| condition.rows.clone()),
+        })
+    }
+}
+
+/// An index that is not unique. It has all rows, whatever its condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
     /// Its name.
     pub name: Arc<str>,
@@ -85,6 +170,8 @@ pub struct Index {
     pub keys: Vec<IndexKey>,
     /// Numbers of the columns of INCLUDE, which the catalog shows.
     pub included: Vec<usize>,
+    /// `WHERE` as SQL text, which the catalog shows.
+    pub condition: Option<Arc<str>>,
 }
 
 /// A column of an index.
@@ -179,7 +266,7 @@ impl ForeignKey {
             is_comparable(own.data_type(), other.data_type()).then_some(column)
         };
         let of = |(unique, constraint): (usize, &Unique)| {
-            if constraint.columns.len() != self.parent_columns.len() {
+            if constraint.columns.len() != self.parent_columns.len() || !constraint.is_plain() {
                 return None;
             }
             let columns = constraint.columns.iter().map(column_for).collect::<Option<Vec<_>>>()?;
@@ -222,6 +309,20 @@ impl TableDefinition {
     /// Whether it has an index, of a constraint or by itself.
     pub fn has_indexes(&self) -> bool {
         !self.uniques.is_empty() || !self.indexes.is_empty()
+    }
+
+    /// The codec of its rows, and of the keys of its unique constraints.
+    pub(crate) fn codec(&self) -> Result<RowCodec, TableError> {
+        let computed = self.uniques.iter().map(Unique::computed_key).collect();
+        Ok(RowCodec::new(&self.columns)?.with_computed(computed))
+    }
+
+    /// What the index of the unique constraint with this number has as its columns.
+    pub(crate) fn key_columns(&self, unique: usize) -> Vec<usize> {
+        match self.uniques[unique].is_plain() {
+            true => self.uniques[unique].columns.clone(),
+            false => vec![self.columns.fields().len() + unique],
+        }
     }
 
     /// The same with other column names.

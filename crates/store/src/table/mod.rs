@@ -36,8 +36,8 @@ pub use chunk::{
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
 pub use definition::{
-    Check, Deferral, ForeignKey, Identity, IdentityKind, Index, IndexKey, OnCommit, ReferencedKey,
-    ReferentialAction, TableDefinition, Unique,
+    Check, Deferral, ForeignKey, Identity, IdentityKind, Index, IndexCondition, IndexKey,
+    KeyExpression, KeyOrder, OnCommit, ReferencedKey, ReferentialAction, TableDefinition, Unique,
 };
 pub use deleted::DeletedRows;
 pub use encode::{declared_schema, stored_schema};
@@ -46,7 +46,11 @@ pub(crate) use float::canonical_float64;
 pub use float::{canonical, has_floats};
 pub use lab::lab_number;
 pub(crate) use place::stored_data;
-pub use row::{Key, KeyBuilder, Row, RowBuilder, RowCodec, is_comparable};
+pub(crate) use row::CONDITION_DEPTH_MAX;
+pub use row::{
+    ComparisonOperator, Key, KeyBuilder, KeyFunction, Row, RowBuilder, RowCodec, RowCondition,
+    is_comparable,
+};
 pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;
 pub use version::{

@@ -38,9 +38,9 @@ pub(crate) fn definition() -> TableDefinition {
     ]);
     let columns = stored_schema(&Arc::new(columns));
     let unique =
-        Unique { name: "t_pkey".into(), columns: vec![0], is_primary: true, is_index: false };
+        Unique { name: "t_pkey".into(), columns: vec![0], is_primary: true, ..Unique::default() };
     let keys = vec![IndexKey { column: 1, descending: false, nulls_first: false }];
-    let index = Index { name: "t_value".into(), keys, included: Vec::new() };
+    let index = Index { name: "t_value".into(), keys, ..Index::default() };
     TableDefinition {
         uniques: vec![unique],
         indexes: vec![index],

@@ -429,8 +429,7 @@ fn a_constraint_is_added_over_rows_that_the_same_transaction_made_fit() {
     let small = small();
     small.set(2, "one");
     let mut definition = definition();
-    let unique =
-        Unique { name: "t_value_key".into(), columns: vec![1], is_primary: false, is_index: false };
+    let unique = Unique { name: "t_value_key".into(), columns: vec![1], ..Unique::default() };
     definition.uniques.push(unique);
     let change =
         CatalogChange::SetDefinition { table: small.table, definition: Arc::new(definition) };

@@ -46,6 +46,8 @@ pub(crate) fn read(tokens: &mut Tokens, is_mended: bool) -> Result<()> {
             tokens.merge_action(at);
             tokens.with_data(at);
             tokens.overriding(at);
+            tokens.conflict_target(at);
+            tokens.included(at);
             tokens.sample(at);
             tokens.limit(at);
             tokens.locks(at);
@@ -184,6 +186,47 @@ impl Tokens {
         let Some(name) = self.overriding_kind(at) else { return };
         let partition = vec![keyword("PARTITION"), Token::LParen, quoted(name), Token::RParen];
         self.replace(at..at + 3, partition);
+    }
+
+    /// `ON CONFLICT (lower(a)) WHERE b IS NULL` has the column `"$conflict_target(lower(a)) WHERE b IS NULL"`, which the
+    /// session reads.
+    fn conflict_target(&mut self, at: usize) {
+        if !self.are(at, &["ON", "CONFLICT"]) || self.get(at + 2) != Some(&Token::LParen) {
+            return;
+        }
+        let Some(close) = self.closing(at + 2) else { return };
+        let is_plain = |at| matches!(self.get(at), Some(Token::Word(_) | Token::Comma));
+        let mut end = close + 1;
+        if self.is(end, "WHERE") {
+            while end < self.len()
+                && !(self.is(end, "DO") && self.is_any(end + 1, &["NOTHING", "UPDATE"]))
+            {
+                end += 1;
+            }
+        } else if (at + 3..close).all(is_plain) {
+            return;
+        }
+        let text = (at + 2..end).filter_map(|at| Some(self.get(at)?.to_string()));
+        let text = text.collect::<Vec<_>>().join(" ");
+        let target = Token::Word(Word {
+            value: format!("{}{text}", super::CONFLICT_TARGET),
+            quote_style: Some('"'),
+            keyword: Keyword::NoKeyword,
+        });
+        self.replace(at + 2..end, [Token::LParen, target, Token::RParen]);
+    }
+
+    /// `UNIQUE (a) INCLUDE (b)` is `UNIQUE (a, "$include", b)`, which the session reads.
+    fn included(&mut self, at: usize) {
+        if !self.is(at, "INCLUDE") || self.get(at + 1) != Some(&Token::LParen) || at < 3 {
+            return;
+        }
+        let Some(open) = self.opening(at - 1).filter(|open| *open > 0) else { return };
+        let is_key =
+            self.is(open - 1, "UNIQUE") || (open > 1 && self.are(open - 2, &["PRIMARY", "KEY"]));
+        if is_key {
+            self.replace(at - 1..at + 2, [Token::Comma, quoted(super::INCLUDE), Token::Comma]);
+        }
     }
 
     /// The name of the OVERRIDING clause that begins here.

@@ -13,7 +13,7 @@ use super::roles::role_oid;
 use crate::catalog::{Catalogs, ObjectComments};
 use crate::pg_catalog::definition;
 use crate::pg_catalog::objects::{
-    ConstraintKind, PgObjects, PgReference, PgRelation, RelationOf, named_checks,
+    ConstraintKind, PgIndex, PgObjects, PgReference, PgRelation, RelationOf, named_checks,
 };
 use crate::pg_catalog::oid::{Oid, OidSpace};
 use crate::pg_catalog::rows::{Datum, Rows};
@@ -174,8 +174,13 @@ pub(super) fn attributes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows)
         if let RelationOf::Index { table, index } = &relation.of {
             let Some(of) = objects.relation(*table).and_then(PgRelation::table) else { continue };
             let fields = of.definition().columns.fields();
-            for (at, column) in index.columns().enumerate() {
-                attribute(relation.oid, at, &fields[column], None, rows);
+            let keys = index.parts.keys.iter().map(|key| key.column);
+            for (at, column) in keys.chain(index.parts.included.iter().copied()).enumerate() {
+                let field = match index.parts.expression(at) {
+                    Some(sql) => &fields[column].as_ref().clone().with_name(function_name(sql)),
+                    None => &*fields[column],
+                };
+                attribute(relation.oid, at, field, None, rows);
             }
             continue;
         }
@@ -183,6 +188,11 @@ pub(super) fn attributes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows)
             attribute(relation.oid, at, field, definition, rows);
         }
     }
+}
+
+/// The name of the column of an index that is an expression.
+fn function_name(sql: &str) -> String {
+    sql.split_once('(').map_or("expr", |(name, _)| name).to_lowercase()
 }
 
 fn attribute(
@@ -268,19 +278,28 @@ pub(super) fn indexes(objects: &PgObjects, rows: &mut Rows) {
             ("indexrelid", relation.oid.into()),
             ("indrelid", (*table).into()),
             ("indnatts", index.columns().count().into()),
-            ("indnkeyatts", index.keys.len().into()),
-            ("indisunique", index.is_unique.into()),
+            ("indnkeyatts", index.parts.keys.len().into()),
+            ("indisunique", index.parts.is_unique.into()),
             ("indisprimary", index.is_primary.into()),
             ("indimmediate", true.into()),
             ("indisvalid", true.into()),
             ("indisready", true.into()),
             ("indislive", true.into()),
-            ("indkey", index.columns().map(|at| at + 1).collect()),
-            ("indcollation", index.keys.iter().map(|_| 0_i64).collect()),
-            ("indclass", index.keys.iter().map(|_| OPERATORS).collect()),
-            ("indoption", index.keys.iter().map(option).collect()),
+            ("indkey", index.columns().map(|at| at.map_or(0, |at| at + 1)).collect()),
+            ("indcollation", index.parts.keys.iter().map(|_| 0_i64).collect()),
+            ("indclass", index.parts.keys.iter().map(|_| OPERATORS).collect()),
+            ("indoption", index.parts.keys.iter().map(option).collect()),
+            ("indexprs", expressions(index).into()),
+            ("indpred", index.parts.condition.as_ref().into()),
         ]);
     }
+}
+
+/// The expressions of an index, as `pg_get_expr` shows them.
+fn expressions(index: &PgIndex) -> Option<String> {
+    let expressions = index.parts.expressions.iter().flatten().map(|sql| sql.to_string());
+    let expressions: Vec<String> = expressions.collect();
+    (!expressions.is_empty()).then(|| expressions.join(", "))
 }
 
 pub(super) fn constraints(objects: &PgObjects, rows: &mut Rows) {

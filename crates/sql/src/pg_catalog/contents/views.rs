@@ -56,7 +56,7 @@ pub(super) fn indexes(objects: &PgObjects, rows: &mut Rows) {
             ("schemaname", (&relation.schema_name).into()),
             ("tablename", (&table.name).into()),
             ("indexname", (&relation.name).into()),
-            ("indexdef", definition::index(objects, relation, 0).into()),
+            ("indexdef", definition::index(objects, relation, 0, false).into()),
         ]);
     }
 }

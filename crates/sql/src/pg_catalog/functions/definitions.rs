@@ -76,7 +76,9 @@ fn constraint(call: &Call<'_>) -> Result<ScalarValue> {
 
 fn index(call: &Call<'_>) -> Result<ScalarValue> {
     let column = call.int(1).and_then(|column| usize::try_from(column).ok()).unwrap_or(0);
-    text(call.relation(0).and_then(|relation| definition::index(call.objects, relation, column)))
+    let is_pretty = call.int(2) == Some(1);
+    let found = call.relation(0);
+    text(found.and_then(|it| definition::index(call.objects, it, column, is_pretty)))
 }
 
 fn view(call: &Call<'_>) -> Result<ScalarValue> {

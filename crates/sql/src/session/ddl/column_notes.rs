@@ -14,7 +14,7 @@ pub(in crate::session) fn column_notes(table: &dyn TableProvider) -> Option<Vec<
 }
 
 fn notes(definition: &TableDefinition, column: usize) -> ColumnNotes {
-    let is_of = |unique: &&Unique| unique.columns.contains(&column);
+    let is_of = |unique: &&Unique| unique.is_plain() && unique.columns.contains(&column);
     let mut keys = definition.uniques.iter().filter(is_of);
     let is_alone = |unique: &&Unique| unique.columns.len() == 1;
     let key = match definition.uniques.iter().filter(is_of).any(|key| key.is_primary) {

@@ -79,7 +79,9 @@ impl Session {
         let identities: Vec<_> = identities.collect();
         let on_commit = declared.temporary.unwrap_or_default();
         let foreign_keys = std::mem::take(&mut declared.foreign_keys);
+        let copied_indexes = std::mem::take(&mut declared.copied_indexes);
         let mut definition = declared.definition(planner, &at.table, columns, strategy)?;
+        copied_indexes.add_to(planner, &relation_name(&at), &mut definition)?;
         definition.on_commit = on_commit;
         let id = planner.database.store().new_table_id(&at.schema);
         planner.add_foreign_keys((id, &at), &mut definition, foreign_keys)?;

@@ -11,8 +11,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::session::ddl::foreign_key::DeclaredForeignKey;
+use crate::session::ddl::index::CopiedIndexes;
 use crate::table_text::as_default;
 use atoll_sql_common::error::stated_err;
+use atoll_sql_parse::dialect::INCLUDE;
 
 /// The declarations, columns by position.
 #[derive(Debug, Default)]
@@ -21,6 +23,8 @@ pub(in crate::session) struct DeclaredTable {
     pub(in crate::session) keys: Vec<DeclaredKey>,
     pub(in crate::session) checks: Vec<DeclaredCheck>,
     pub(in crate::session) foreign_keys: Vec<DeclaredForeignKey>,
+    /// The tables whose indexes are copied.
+    pub(in crate::session) copied_indexes: CopiedIndexes,
     /// The ON COMMIT action of a temporary table.
     pub(in crate::session) temporary: Option<OnCommit>,
 }
@@ -45,7 +49,23 @@ pub(in crate::session) struct DeclaredIdentity {
 pub(in crate::session) struct DeclaredKey {
     pub(in crate::session) name: Option<Ident>,
     pub(in crate::session) columns: Vec<Ident>,
+    /// The columns of INCLUDE.
+    pub(in crate::session) included: Vec<Ident>,
     pub(in crate::session) is_primary: bool,
+}
+
+impl DeclaredKey {
+    fn of_table(name: Option<Ident>, columns: &[IndexColumn], is_primary: bool) -> Result<Self> {
+        let is_mark = |column: &IndexColumn| {
+            matches!(&column.column.expr, Expr::Identifier(name)
+                if name.quote_style.is_some() && name.value == INCLUDE)
+        };
+        let (columns, included) = match columns.iter().position(is_mark) {
+            Some(mark) => (&columns[..mark], &columns[mark + 1..]),
+            None => (columns, &[][..]),
+        };
+        Ok(Self { name, columns: names(columns)?, included: names(included)?, is_primary })
+    }
 }
 
 /// CHECK.
@@ -123,11 +143,13 @@ impl DeclaredTable {
                 ColumnOption::PrimaryKey(key) => self.keys.push(DeclaredKey {
                     name: name.or(key.name),
                     columns: vec![column.name.clone()],
+                    included: Vec::new(),
                     is_primary: true,
                 }),
                 ColumnOption::Unique(key) => self.keys.push(DeclaredKey {
                     name: name.or(key.name),
                     columns: vec![column.name.clone()],
+                    included: Vec::new(),
                     is_primary: false,
                 }),
                 ColumnOption::Check(CheckConstraint { name: own, expr, .. }) => {
@@ -196,16 +218,14 @@ impl DeclaredTable {
         named: Option<Ident>,
     ) -> Result<()> {
         match constraint {
-            TableConstraint::PrimaryKey(key) => self.keys.push(DeclaredKey {
-                name: named.or(key.name),
-                columns: names(&key.columns)?,
-                is_primary: true,
-            }),
-            TableConstraint::Unique(key) => self.keys.push(DeclaredKey {
-                name: named.or(key.name),
-                columns: names(&key.columns)?,
-                is_primary: false,
-            }),
+            TableConstraint::PrimaryKey(key) => {
+                let name = named.or(key.name);
+                self.keys.push(DeclaredKey::of_table(name, &key.columns, true)?);
+            }
+            TableConstraint::Unique(key) => {
+                let name = named.or(key.name);
+                self.keys.push(DeclaredKey::of_table(name, &key.columns, false)?);
+            }
             TableConstraint::Check(CheckConstraint { name, expr, .. }) => {
                 let name = named.or(name);
                 self.checks.push(DeclaredCheck { name, column: None, condition: *expr });

@@ -1,6 +1,8 @@
 //! `CREATE TABLE t (LIKE u INCLUDING ALL)`: the columns of another table with their declarations, as if they were
 //! written out. NOT NULL is always copied, everything else on request.
 
+use std::sync::Arc;
+
 use atoll_store::table::TableDefinition;
 use datafusion::arrow::datatypes::{DataType as Arrow, Field};
 use datafusion::common::{Result, internal_err};
@@ -10,12 +12,13 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::role::rights::Right;
+use crate::session::ddl::index::CopiedIndexes;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::export_script::options_of;
 use crate::session::statement::parsed_statement::parse;
 use crate::table::PlacedTable;
-use crate::table_text::{generated_sql, identity_words, is_generated};
+use crate::table_text::{generated_sql, identity_words, included_text, is_generated};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::plain;
 use atoll_sql_common::pg_type::type_of_check;
@@ -64,17 +67,23 @@ impl Included {
 
 impl StatementPlanner {
     /// Writes out the LIKE columns of CREATE TABLE.
-    pub(in crate::session) fn write_out_like(&self, statement: &mut Parsed) -> Result<()> {
-        let Parsed::Statement(ast) = statement else { return Ok(()) };
-        let Ast::CreateTable(create) = ast.as_mut() else { return Ok(()) };
+    pub(in crate::session) fn write_out_like(
+        &self,
+        statement: &mut Parsed,
+    ) -> Result<CopiedIndexes> {
+        let mut copied = CopiedIndexes::default();
+        let Parsed::Statement(ast) = statement else { return Ok(copied) };
+        let Ast::CreateTable(create) = ast.as_mut() else { return Ok(copied) };
         if !create.columns.iter().any(is_like) {
-            return Ok(());
+            return Ok(copied);
         }
         let mut columns = Vec::with_capacity(create.columns.len());
         for column in std::mem::take(&mut create.columns) {
             match &column.data_type {
                 DataType::Custom(name, words) if is_like(&column) => {
-                    let like = self.like(name, Included::from_words(words)?)?;
+                    let included = Included::from_words(words)?;
+                    let (like, definition) = self.like(name, included)?;
+                    copied.tables.extend(Some(definition).filter(|_| included.indexes));
                     columns.extend(like.columns);
                     create.constraints.extend(like.constraints);
                 }
@@ -82,11 +91,15 @@ impl StatementPlanner {
             }
         }
         create.columns = columns;
-        Ok(())
+        Ok(copied)
     }
 
     /// CREATE TABLE with the columns of another table.
-    fn like(&self, name: &ObjectName, included: Included) -> Result<CreateTable> {
+    fn like(
+        &self,
+        name: &ObjectName,
+        included: Included,
+    ) -> Result<(CreateTable, Arc<TableDefinition>)> {
         let at = self.resolve(self.name(name)?);
         let Some(found) = self.names.table(&at)? else {
             return Err(SqlState::missing_table(&plain(&at)));
@@ -101,7 +114,7 @@ impl StatementPlanner {
         let text = format!("CREATE TABLE x ({})", parts.join(", "));
         match parse(&text, &self.state)?.statement {
             Parsed::Statement(ast) => match *ast {
-                Ast::CreateTable(create) => Ok(create),
+                Ast::CreateTable(create) => Ok((create, Arc::clone(table.definition()))),
                 _ => internal_err!("columns were parsed as another statement"),
             },
             _ => internal_err!("columns were parsed as another statement"),
@@ -139,9 +152,10 @@ impl StatementPlanner {
         for check in checks.filter(|_| included.constraints) {
             parts.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), check.sql));
         }
-        for unique in definition.uniques.iter().filter(|_| included.indexes) {
+        for unique in definition.uniques.iter().filter(|it| included.indexes && !it.is_index) {
             let kind = if unique.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
-            parts.push(format!("{kind} ({})", names(&unique.columns)));
+            let also = included_text(&unique.included, definition);
+            parts.push(format!("{kind} ({}){also}", names(&unique.columns)));
         }
         Ok(parts)
     }

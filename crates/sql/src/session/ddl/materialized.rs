@@ -398,14 +398,14 @@ fn check_concurrently(table: &PlacedTable, made: &MaterializedView, with_data: b
             "CONCURRENTLY cannot be used when the materialized view is not populated"
         );
     }
-    match table.definition().uniques.is_empty() {
-        true => stated_err!(
+    match table.definition().uniques.iter().any(|unique| unique.is_plain()) {
+        false => stated_err!(
             NOT_IN_PREREQUISITE_STATE,
-            "cannot refresh materialized view \"{}\" concurrently; create a unique index on one or more columns of \
-             the materialized view",
+            "cannot refresh materialized view \"{}\" concurrently; create a unique index with no WHERE clause on \
+             one or more columns of the materialized view",
             table.name()
         ),
-        false => Ok(()),
+        true => Ok(()),
     }
 }
 

@@ -106,7 +106,7 @@ fn check_default(
 }
 
 /// Stops at a subquery.
-struct Queries;
+pub(in crate::session) struct Queries;
 
 impl Visitor for Queries {
     type Break = ();
@@ -123,14 +123,18 @@ pub(in crate::session) fn add_key(
     key: DeclaredKey,
     normalize: &dyn Fn(&Ident) -> String,
 ) -> Result<()> {
-    let mut columns = Vec::with_capacity(key.columns.len());
-    for column in &key.columns {
-        let name = normalize(column);
-        let found = definition.columns.index_of(&name);
-        columns.push(found.map_err(|_| {
-            SqlState::UNDEFINED_COLUMN.error(format!("column '{name}' named in key does not exist"))
-        })?);
-    }
+    let numbers = |names: &[Ident]| -> Result<Vec<usize>> {
+        let number = |column: &Ident| {
+            let name = normalize(column);
+            let found = definition.columns.index_of(&name);
+            found.map_err(|_| {
+                let message = format!("column '{name}' named in key does not exist");
+                SqlState::UNDEFINED_COLUMN.error(message)
+            })
+        };
+        names.iter().map(number).collect()
+    };
+    let (columns, included) = (numbers(&key.columns)?, numbers(&key.included)?);
     if key.is_primary {
         if definition.uniques.iter().any(|unique| unique.is_primary) {
             return stated_err!(
@@ -144,13 +148,15 @@ pub(in crate::session) fn add_key(
         Some(name) => free_name(definition, normalize(name))?,
         None if key.is_primary => unused_name(definition, format!("{table}_pkey")),
         None => {
+            let named = columns.iter().chain(&included);
             let names: Vec<&str> =
-                columns.iter().map(|at| definition.columns.field(*at).name().as_str()).collect();
+                named.map(|at| definition.columns.field(*at).name().as_str()).collect();
             unused_name(definition, format!("{table}_{}_key", names.join("_")))
         }
     };
     let (name, is_primary) = (name.into(), key.is_primary);
-    definition.uniques.push(Unique { name, columns, is_primary, is_index: false });
+    let unique = Unique { name, columns, included, is_primary, ..Unique::default() };
+    definition.uniques.push(unique);
     Ok(())
 }
 
@@ -178,7 +184,11 @@ pub(in crate::session) fn add_check(
 }
 
 /// Removes the table's name, which may change, from columns.
-fn without_table(condition: &mut Expr, table: &str, normalize: &dyn Fn(&Ident) -> String) {
+pub(in crate::session) fn without_table(
+    condition: &mut Expr,
+    table: &str,
+    normalize: &dyn Fn(&Ident) -> String,
+) {
     let _ = walk_expressions_mut(condition, &mut |expr| {
         if let Expr::CompoundIdentifier(parts) = expr
             && let [of_table, column] = &parts[..]
@@ -231,7 +241,7 @@ fn set_not_null(definition: &mut TableDefinition, columns: &[usize]) {
     definition.columns = Arc::new(Schema::new(fields));
 }
 
-fn is_used(definition: &TableDefinition, name: &str) -> bool {
+pub(in crate::session) fn is_used(definition: &TableDefinition, name: &str) -> bool {
     let uniques = definition.uniques.iter().map(|unique| &*unique.name);
     let checks = definition.checks.iter().map(|check| &*check.name);
     let foreign_keys = definition.foreign_keys.iter().map(|key| &*key.name);

@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{
 use atoll_store::table::{IdentityKind, TableDefinition};
 
 use crate::session::dml::change::{each, quoted};
+use crate::session::dml::inferred_key::InferredKey;
 use crate::session::dml::refused_values::check_literal;
 use crate::table_text::is_generated;
 use atoll_sql_common::error::{SqlState, stated_err};
@@ -139,13 +140,14 @@ pub(in crate::session) fn take_conflict(
             );
         }
     };
+    let has_target = conflict_target.is_some();
     let uniques = match conflict_target {
-        Some(target) => vec![meant(&target, definition, normalize)?],
+        Some(target) => meant(&target, definition, normalize)?,
         None => (0..definition.uniques.len()).collect(),
     };
     let update = match action {
         OnConflictAction::DoNothing => None,
-        OnConflictAction::DoUpdate(_) if uniques.len() != 1 => {
+        OnConflictAction::DoUpdate(_) if !has_target => {
             return stated_err!(
                 SYNTAX_ERROR,
                 "ON CONFLICT DO UPDATE names the columns of a key: ON CONFLICT (id) DO UPDATE"
@@ -156,33 +158,30 @@ pub(in crate::session) fn take_conflict(
     Ok(Some(DeclaredConflict { uniques, update }))
 }
 
-/// The unique constraint of the conflict target.
+/// The unique constraints of the conflict target.
 fn meant(
     target: &ConflictTarget,
     definition: &TableDefinition,
     normalize: &dyn Fn(&Ident) -> String,
-) -> Result<usize> {
+) -> Result<Vec<usize>> {
     let found = match target {
         ConflictTarget::OnConstraint(name) => {
             let wanted = last(name).map(normalize);
-            definition.uniques.iter().position(|unique| Some(&*unique.name) == wanted.as_deref())
+            let mut uniques = definition.uniques.iter();
+            // An index is not a constraint.
+            let found = uniques
+                .position(|unique| Some(&*unique.name) == wanted.as_deref() && unique.is_plain());
+            found.into_iter().collect()
         }
         ConflictTarget::Columns(columns) => {
-            let mut wanted = Vec::with_capacity(columns.len());
-            for column in columns {
-                wanted.push(column_number(&normalize(column), definition)?);
-            }
-            wanted.sort_unstable();
-            definition.uniques.iter().position(|unique| {
-                let mut own = unique.columns.clone();
-                own.sort_unstable();
-                own == wanted
-            })
+            let number = |column: &Ident| column_number(&normalize(column), definition);
+            let key = InferredKey::from_columns(columns, &number, normalize)?;
+            key.uniques(definition, normalize)
         }
     };
-    match found {
-        Some(found) => Ok(found),
-        None => stated_err!(
+    match found.is_empty() {
+        false => Ok(found),
+        true => stated_err!(
             INVALID_COLUMN_REFERENCE,
             "there is no PRIMARY KEY or UNIQUE constraint matching the ON CONFLICT specification; add one \
              with ALTER TABLE … ADD UNIQUE (columns)"

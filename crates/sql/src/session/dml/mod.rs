@@ -1,6 +1,7 @@
 //! Statements that write or lock rows.
 
 pub(super) mod change;
+mod inferred_key;
 pub(super) mod insert;
 pub(super) mod insert_values;
 pub(super) mod locking;

@@ -127,6 +127,32 @@ impl StatementPlanner {
         planned.simplified(state)?.physical(&state_to_keep(state), types)
     }
 
+    /// An expression over the rows of a table for an index, and its type; `what` names its kind.
+    pub(in crate::session) async fn index_expression(
+        &self,
+        table: &PlacedTable,
+        expr: AstExpr,
+        what: &str,
+    ) -> Result<(Arc<dyn PhysicalExpr>, DataType)> {
+        let state = &self.state;
+        self.names.hide(ROWS, Arc::new(table.as_rows()));
+        let name = Ident::with_quote('"', &*table.at().table);
+        let planned = self.row_expressions(state, &[(ROWS, &name)], vec![expr], &[]).await?;
+        if !planned.exprs.iter().all(is_fixed) {
+            return stated_err!(
+                INVALID_OBJECT_DEFINITION,
+                "functions in {what} must be marked IMMUTABLE"
+            );
+        }
+        let types = planned.exprs.iter().map(|expr| expr.get_type(&planned.schema));
+        let types = types.collect::<Result<Vec<_>>>()?;
+        let exprs = planned.simplified(state)?.physical(&state_to_keep(state), &types)?;
+        match exprs.into_iter().zip(types).next() {
+            Some(planned) => Ok(planned),
+            None => internal_err!("an expression was planned as none"),
+        }
+    }
+
     async fn conflict(
         &self,
         state: &SessionState,

@@ -264,8 +264,9 @@ impl Session {
             Some(placement) => parse_placement(placement)?,
             None => self.placement(),
         };
-        planner.write_out_like(&mut placed.statement)?;
-        let form = StatementForm::new(&placed.statement, sql);
+        let copied_indexes = planner.write_out_like(&mut placed.statement)?;
+        let mut form = StatementForm::new(&placed.statement, sql);
+        form.declared.copied_indexes = copied_indexes;
         let tag = StatementTag::from_statement(&placed.statement);
         let mut plan = planner.plan(placed.statement).await?;
         if let Some(values) = values {

@@ -20,7 +20,7 @@ use crate::session::ddl::create::sequence_of;
 use crate::session::ddl::views::views_in_order;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
-use crate::table_text::{foreign_key_text, identity_words, index_text, unique_index_text};
+use crate::table_text::{IndexParts, foreign_key_text, identity_words, included_text};
 use atoll_sql_common::names::SCHEMA;
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 use atoll_sql_files::has_interval;
@@ -244,10 +244,12 @@ fn write_table(script: &mut String, name: &RelationName, table: &TableVersion, t
 /// Indexes that are not those of constraints.
 fn write_indexes(script: &mut String, name: &RelationName, definition: &TableDefinition) {
     for unique in definition.uniques.iter().filter(|unique| unique.is_index) {
-        line(script, &unique_index_text(unique, name, definition));
+        let parts = IndexParts::from_unique(unique);
+        line(script, &parts.create_text(&unique.name, name, definition));
     }
     for index in &definition.indexes {
-        line(script, &index_text(index, name, definition));
+        let parts = IndexParts::from_index(index);
+        line(script, &parts.create_text(&index.name, name, definition));
     }
 }
 
@@ -326,7 +328,8 @@ fn declared(definition: &TableDefinition) -> Vec<String> {
         let columns = unique.columns.iter().map(|at| quoted(definition.columns.field(*at).name()));
         let columns: Vec<String> = columns.map(|column| column.to_string()).collect();
         let name = quoted(&unique.name);
-        parts.push(format!("ADD CONSTRAINT {name} {kind} ({})", columns.join(", ")));
+        let included = included_text(&unique.included, definition);
+        parts.push(format!("ADD CONSTRAINT {name} {kind} ({}){included}", columns.join(", ")));
     }
     for check in &definition.checks {
         let mut part = format!("ADD CONSTRAINT {}", quoted(&check.name));

@@ -18,8 +18,7 @@ use crate::catalog::{MaterializedView, UnplannedView};
 use crate::session::dml::change::innermost;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
-use crate::table_text::generated_sql;
-use crate::table_text::{foreign_key_text, identity_words};
+use crate::table_text::{foreign_key_text, generated_sql, identity_words, included_text};
 use atoll_sql_common::names::{CATALOG, SCHEMA, relation_name};
 use atoll_sql_parse::dialect::{column_type, described};
 
@@ -135,7 +134,9 @@ fn constraints(definition: &TableDefinition) -> impl Iterator<Item = String> {
     let keys = keys.map(move |unique| {
         let kind = if unique.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
         let columns: Vec<String> = unique.columns.iter().map(column).collect();
-        format!("CONSTRAINT {} {kind} ({})", quote_identifier(&unique.name), columns.join(", "))
+        let included = included_text(&unique.included, definition);
+        let name = quote_identifier(&unique.name);
+        format!("CONSTRAINT {name} {kind} ({}){included}", columns.join(", "))
     });
     let checks = definition
         .checks

@@ -83,8 +83,8 @@ enum WantedKeys {
 fn row_keys(change: &TableChange, before: &TableVersion, wanted: WantedKeys) -> Vec<ChangedKey> {
     let mut keys = Vec::new();
     let gone = |key: Option<Key>| key.filter(|_| wanted == WantedKeys::All);
-    for (unique, constraint) in before.definition().uniques.iter().enumerate() {
-        let columns = &constraint.columns;
+    for unique in 0..before.definition().uniques.len() {
+        let columns = before.key_columns(unique);
         let changed = |row, key: Option<Key>| key.map(|key| ChangedKey { unique, row, key });
         for (id, row) in &change.inserted {
             keys.extend(changed(*id, before.codec().key(row, columns)));
@@ -116,11 +116,18 @@ fn first_duplicate<'k>(new: &'k [ChangedKey], table: &TableVersion) -> Option<&'
 }
 
 fn violation(table: &TableVersion, unique: &Unique, key: &Key) -> TransactionError {
+    let codec = table.codec();
+    let mut names = codec.names_of(&unique.columns);
+    for (name, expression) in names.iter_mut().zip(&unique.expressions) {
+        if let Some(expression) = expression {
+            *name = &expression.sql;
+        }
+    }
     TransactionError::UniqueViolation {
         // The transaction adds the name of the table.
         schema: String::new(),
         table: table.name().to_string(),
         constraint: unique.name.to_string(),
-        key: table.codec().describe_key(key, &unique.columns),
+        key: codec.describe_key_of(key, &unique.columns, &names),
     }
 }

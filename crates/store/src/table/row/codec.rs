@@ -11,6 +11,7 @@ use super::super::column::{Selection, StoredColumn};
 use super::super::error::TableError;
 use super::super::exact_cast::exact_cast;
 use super::super::float::{canonical, canonical_float32, canonical_float64, has_floats};
+use super::computed::ComputedKey;
 use super::read::Sink;
 use super::shape::{Cursor, Presence, Shape, can_convert, plain_type};
 use super::write::{Source, write_bytes, write_present};
@@ -23,6 +24,8 @@ type Result<T> = std::result::Result<T, TableError>;
 pub struct RowCodec {
     schema: SchemaRef,
     pub(super) columns: Vec<Column>,
+    /// Keys that are more than columns; their numbers follow those of the columns.
+    pub(super) computed: Vec<Option<ComputedKey>>,
 }
 
 #[derive(Debug)]
@@ -35,12 +38,12 @@ pub(super) struct Column {
 }
 
 impl Column {
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         self.logical == self.plain
     }
 
     /// The array in the type in which it is written, floats in their canonical form.
-    fn prepared(&self, array: &ArrayRef) -> Result<ArrayRef> {
+    pub(super) fn prepared(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let logical = match *array.data_type() == self.logical {
             true => Arc::clone(array),
             false => exact_cast(array, &self.logical)?,
@@ -67,7 +70,7 @@ impl RowCodec {
             Ok(Column { logical: logical.clone(), plain, shape, has_floats })
         };
         let columns = schema.fields().iter().map(column).collect::<Result<_>>()?;
-        Ok(Self { schema: Arc::clone(schema), columns })
+        Ok(Self { schema: Arc::clone(schema), columns, computed: Vec::new() })
     }
 
     /// The columns of its rows.
@@ -125,6 +128,9 @@ impl RowCodec {
         row: usize,
         columns: &[usize],
     ) -> Result<Option<Key>> {
+        if let Some(computed) = self.computed_of(columns) {
+            return self.computed_key_stored(block, row, computed);
+        }
         let mut bytes = Vec::new();
         for at in columns {
             if !self.columns[*at].write_stored(&block[*at], row, &mut bytes)? {
@@ -142,19 +148,13 @@ impl RowCodec {
         columns: &[usize],
         mut take: impl FnMut(usize, &[u8]),
     ) -> Result<()> {
-        let whole = Selection::Range { offset: 0, len: rows };
-        let decode = |at: &usize| -> Result<Option<ArrayRef>> {
-            let column = &self.columns[*at];
-            match column.is_plain() {
-                true => Ok(None),
-                false => column.prepared(&block[*at].decode(&column.logical, &whole)?).map(Some),
-            }
-        };
-        let decoded = columns.iter().map(decode).collect::<Result<Vec<_>>>()?;
-        let sources = columns.iter().zip(&decoded).map(|(at, decoded)| match decoded {
-            Some(decoded) => Source::new(decoded),
-            None => Source::stored(&block[*at], &self.columns[*at].logical),
-        });
+        if let Some(computed) = self.computed_of(columns) {
+            return self.each_computed_key_stored(block, rows, computed, take);
+        }
+        let decoded = columns.iter().map(|at| self.columns[*at].decoded(&block[*at], rows));
+        let decoded = decoded.collect::<Result<Vec<_>>>()?;
+        let sources = columns.iter().zip(&decoded);
+        let sources = sources.map(|(at, decoded)| self.columns[*at].source(&block[*at], decoded));
         let sources: Vec<Source<'_>> = sources.collect();
         let mut key = Vec::new();
         for row in (0..rows).filter(|row| sources.iter().all(|source| source.has(*row))) {
@@ -260,6 +260,9 @@ impl RowCodec {
 
     /// The key of a row. Returns None if one of its columns is NULL, or if the row is damaged.
     pub fn key(&self, row: &Row, columns: &[usize]) -> Option<Key> {
+        if let Some(computed) = self.computed_of(columns) {
+            return self.computed_key(row, computed);
+        }
         let mut cursor = Cursor(row.as_bytes());
         let presence = cursor.presence(self.columns.len())?;
         let end = columns.iter().max()? + 1;
@@ -350,6 +353,10 @@ impl RowCodec {
     /// # Errors
     /// As [`encode`](Self::encode).
     pub fn keys_of(&self, batch: &RecordBatch, columns: &[usize]) -> Result<Vec<Option<Key>>> {
+        if self.computed_of(columns).is_some() {
+            let rows = self.encode(batch)?;
+            return Ok(rows.iter().map(|row| self.key(row, columns)).collect());
+        }
         self.check_width(batch)?;
         let values: Vec<_> = columns.iter().map(|at| Arc::clone(batch.column(*at))).collect();
         self.keys_of_values(columns, &values)
@@ -385,7 +392,12 @@ impl RowCodec {
 
 impl Column {
     /// Writes the value of a row of a block. Returns false if it is NULL.
-    fn write_stored(&self, stored: &StoredColumn, row: usize, out: &mut Vec<u8>) -> Result<bool> {
+    pub(super) fn write_stored(
+        &self,
+        stored: &StoredColumn,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
         let decoded;
         let (source, row) = if self.is_plain() {
             (Source::stored(stored, &self.logical), row)

@@ -24,6 +24,8 @@
 
 mod codec;
 mod compare;
+mod computed;
+mod condition;
 mod read;
 mod shape;
 mod write;
@@ -37,6 +39,10 @@ use hashbrown::DefaultHashBuilder;
 
 pub use codec::{KeyBuilder, RowBuilder, RowCodec};
 pub use compare::is_comparable;
+pub(crate) use computed::ComputedKey;
+pub use computed::KeyFunction;
+pub(crate) use condition::CONDITION_DEPTH_MAX;
+pub use condition::{ComparisonOperator, RowCondition};
 
 /// One row of a table, as bytes that its [`RowCodec`] made.
 #[derive(Clone, PartialEq, Eq, Hash)]

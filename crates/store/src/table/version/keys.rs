@@ -21,22 +21,21 @@ impl TableVersion {
     ///
     /// # Errors
     /// [`TableError::Duplicate`] for the first key that several rows have.
-    pub(super) fn build_index(&self, unique: &Unique) -> Result<UniqueIndex> {
-        let mut index = UniqueIndex::new(unique);
+    pub(super) fn build_index(&self, unique: &Unique, columns: &[usize]) -> Result<UniqueIndex> {
+        let mut index = UniqueIndex::new(columns);
         let mut pieces = Vec::with_capacity(self.entries.len() + 1);
         for entry in self.entries.values() {
             let mut rows = Vec::with_capacity(entry.rows());
-            hash_entry(&self.shared.codec, entry, &unique.columns, &mut rows)?;
+            hash_entry(&self.shared.codec, entry, columns, &mut rows)?;
             pieces.push(HashedRows::from_rows(rows));
         }
         let codec = &self.shared.codec;
         let tail = self.tail.iter();
-        let tail =
-            tail.filter_map(|(id, row)| Some((codec.key(row, &unique.columns)?.hash64(), id)));
+        let tail = tail.filter_map(|(id, row)| Some((codec.key(row, columns)?.hash64(), id)));
         pieces.push(HashedRows::from_rows(tail.collect()));
         let keys = sorted(&pieces);
         drop(pieces);
-        if let Some(key) = self.first_duplicate_among(&keys, &unique.columns, None) {
+        if let Some(key) = self.first_duplicate_among(&keys, columns, None) {
             return Err(TableError::Duplicate {
                 table: self.shared.name.to_string(),
                 constraint: unique.name.to_string(),

@@ -121,8 +121,9 @@ impl TableVersion {
         definition: Arc<TableDefinition>,
         destination: Destination,
     ) -> Result<Self> {
-        let codec = Arc::new(RowCodec::new(&definition.columns)?);
-        let indexes = definition.uniques.iter().map(UniqueIndex::new).collect();
+        let codec = Arc::new(definition.codec()?);
+        let indexes = 0..definition.uniques.len();
+        let indexes = indexes.map(|at| UniqueIndex::new(&definition.key_columns(at))).collect();
         let ordered = definition.indexes.iter().map(OrderedIndex::new).collect();
         Ok(Self {
             shared: Arc::new(Shared { name, definition, destination, codec }),
@@ -149,7 +150,7 @@ impl TableVersion {
     }
 
     /// The same rows under another definition. The index of an existing constraint, identified by its
-    /// columns, is kept; others are built. The caller checks that no row has NULL in new NOT NULL columns
+    /// key, is kept; others are built. The caller checks that no row has NULL in new NOT NULL columns
     /// or violates a new CHECK.
     ///
     /// # Errors
@@ -166,7 +167,7 @@ impl TableVersion {
         }
         let shared = Shared {
             name: Arc::clone(&self.shared.name),
-            codec: Arc::new(RowCodec::new(&definition.columns)?),
+            codec: Arc::new(definition.codec()?),
             destination: Destination {
                 strategy: definition.placement,
                 ..self.shared.destination.clone()
@@ -175,11 +176,13 @@ impl TableVersion {
         };
         let mut changed = Self { shared: Arc::new(shared), view: OnceLock::new(), ..self.clone() };
         changed.indexes = Vec::new();
-        for unique in &changed.shared.definition.uniques {
-            let known = self.indexes.iter().find(|index| index.has_columns(&unique.columns));
+        for (at, unique) in changed.shared.definition.uniques.iter().enumerate() {
+            let mut known = self.shared.definition.uniques.iter().zip(&self.indexes);
+            let known = known.find(|(known, _)| known.has_key_of(unique));
+            let columns = changed.shared.definition.key_columns(at);
             changed.indexes.push(match known {
-                Some(known) => known.clone(),
-                None => changed.build_index(unique)?,
+                Some((_, known)) => known.with_columns(&columns),
+                None => changed.build_index(unique, &columns)?,
             });
         }
         changed.ordered_for_definition(&self.ordered)?;
@@ -327,6 +330,12 @@ impl TableVersion {
             }
         }
         self.row(id) == other.row(id)
+    }
+
+    /// The columns of the keys of the constraint with this number in the definition, for [`key_of`](Self::key_of) and
+    /// the codec.
+    pub fn key_columns(&self, unique: usize) -> &[usize] {
+        self.indexes[unique].columns()
     }
 
     /// The row with a key under the constraint of this number in the definition.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use atoll_store::database::{DatabaseChange, DatabaseVersion};
 use atoll_store::files::{FileErrorKind, Files};
 use atoll_store::open::{OpenError, OpenOptions, Opened, Opening, check_directory, directory_info};
-use atoll_store::record::{RecordError, decode_record, encode_record, files_of_record};
+use atoll_store::record::{
+    RECORD_FORMAT_VERSION, RecordError, decode_record, encode_record, files_of_record,
+};
 use atoll_store::simulated::SimulatedFiles;
 use atoll_store::table::Chunk;
 use atoll_sys::SplitMix64;
@@ -253,9 +255,10 @@ fn changed_and_cut_changes_are_errors_or_do_not_fit_and_never_panic() {
 fn a_newer_format_is_refused_by_its_version() {
     let (_, _, changes) = directory(1);
     let mut bytes = encode_record(&changes[0].1).unwrap();
-    bytes[0] = 2;
+    let newer = RECORD_FORMAT_VERSION + 1;
+    bytes[0] = u8::try_from(newer).unwrap();
     let error = files_of_record(&bytes).unwrap_err();
-    assert!(matches!(error, RecordError::NewerFormat(2)), "{error}");
+    assert!(matches!(error, RecordError::NewerFormat(version) if version == newer), "{error}");
     let files = SimulatedFiles::new();
     let missing = files.open("manifest").unwrap_err();
     assert_eq!(missing.kind, FileErrorKind::NotFound);

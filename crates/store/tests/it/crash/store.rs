@@ -60,7 +60,8 @@ pub(super) fn columns() -> SchemaRef {
 
 pub(super) fn definition() -> Arc<TableDefinition> {
     let mut definition = TableDefinition::new(columns(), Strategy::Aligned);
-    let key = Unique { name: "key".into(), columns: vec![0], is_primary: true, is_index: false };
+    let key =
+        Unique { name: "key".into(), columns: vec![0], is_primary: true, ..Unique::default() };
     definition.uniques.push(key);
     definition.indexes = indexes().into();
     Arc::new(definition)
@@ -72,7 +73,7 @@ pub(super) fn indexes() -> [Index; 2] {
         let key =
             |column: &usize| IndexKey { column: *column, descending: false, nulls_first: false };
         let keys = columns.iter().map(key).collect();
-        Index { name: name.into(), keys, included: Vec::new() }
+        Index { name: name.into(), keys, ..Index::default() }
     })
 }
 

@@ -111,13 +111,13 @@ pub(super) fn destination() -> Destination {
 }
 
 pub(super) fn unique(columns: Vec<usize>) -> Unique {
-    Unique { name: "t_key".into(), columns, is_primary: false, is_index: false }
+    Unique { name: "t_key".into(), columns, ..Unique::default() }
 }
 
 pub(super) fn index(columns: &[usize]) -> Index {
     let key = |column: &usize| IndexKey { column: *column, descending: false, nulls_first: false };
     let keys = columns.iter().map(key).collect();
-    Index { name: format!("t_{columns:?}").into(), keys, included: Vec::new() }
+    Index { name: format!("t_{columns:?}").into(), keys, ..Index::default() }
 }
 
 /// The ids of rows in the order of an index over these columns.

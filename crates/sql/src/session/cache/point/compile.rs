@@ -221,8 +221,8 @@ fn by_key(
         PointAction::Update(changed) => {
             let is_computed = |at: &usize| changed.target().rules.computes(*at);
             let uniques = &table.definition().uniques;
-            let mut columns = uniques.iter().flat_map(|unique| &unique.columns);
-            columns.all(|at| is_kept(at) && !is_computed(at))
+            let mut columns = uniques.iter().flat_map(|unique| unique.read_columns());
+            columns.all(|at| is_kept(&at) && !is_computed(&at))
         }
         _ => true,
     };
@@ -343,7 +343,10 @@ fn key_of(
     };
     let definition = table.definition();
     let mut uniques = definition.uniques.iter().enumerate();
-    let unique = uniques.find_map(|(at, it)| Some((KeyIndex::Unique(at), named(&it.columns)?)));
+    let unique = uniques.find_map(|(at, it)| {
+        let columns = Some(&it.columns).filter(|_| it.is_plain())?;
+        Some((KeyIndex::Unique(at), named(columns)?))
+    });
     let ordered = || {
         definition.indexes.iter().enumerate().find_map(|(at, index)| {
             let columns: Vec<usize> = index.keys.iter().map(|key| key.column).collect();

@@ -1,16 +1,20 @@
 //! A table's definition after ALTER TABLE, operation by operation.
 
 use atoll_sql_common::error::stated_err;
+use atoll_sql_common::names::quote_identifier;
 use atoll_sql_common::pg_type::type_of_check;
 use atoll_sql_parse::dialect::as_texts;
 use atoll_sql_parse::parse::STATISTICS;
 use atoll_sql_parse::syntax::{walk_expressions, walk_expressions_mut};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_store::TableId;
-use atoll_store::table::{ForeignKey, Identity, IdentityKind, Index, TableDefinition};
+use atoll_store::table::{
+    ForeignKey, Identity, IdentityKind, Index, KeyExpression, TableDefinition, Unique,
+};
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -55,10 +59,38 @@ pub(super) enum ColumnSource {
 
 /// A key by the names of its columns.
 pub(super) struct AlteredKey {
-    pub(super) name: Arc<str>,
+    pub(super) unique: Unique,
     pub(super) columns: Vec<String>,
-    pub(super) is_primary: bool,
-    pub(super) is_index: bool,
+    pub(super) included: Vec<String>,
+    /// Its condition, and the expressions of its columns, as text.
+    pub(super) condition: Option<Expr>,
+    pub(super) expressions: Vec<Option<Expr>>,
+}
+
+impl AlteredKey {
+    fn from_unique(unique: &Unique, names: &dyn Fn(&[usize]) -> Vec<String>) -> Result<Self> {
+        let condition = unique.condition.as_ref().map(|it| parsed_expr(&it.sql));
+        let expression =
+            |it: &Option<KeyExpression>| it.as_ref().map(|it| parsed_expr(&it.sql)).transpose();
+        Ok(Self {
+            unique: unique.clone(),
+            columns: names(&unique.columns),
+            included: names(&unique.included),
+            condition: condition.transpose()?,
+            expressions: unique.expressions.iter().map(expression).collect::<Result<_>>()?,
+        })
+    }
+
+    fn uses(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
+        self.columns.iter().chain(&self.included).any(|own| own == column)
+            || self.condition.as_ref().is_some_and(|it| columns_of(it, normalize).contains(column))
+    }
+
+    /// Whether its condition or an expression reads a column.
+    fn computes_from(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
+        let mut exprs = self.expressions.iter().flatten().chain(&self.condition);
+        exprs.any(|expr| columns_of(expr, normalize).contains(column))
+    }
 }
 
 /// An index that is not unique by the names of its columns.
@@ -66,11 +98,13 @@ pub(super) struct AlteredIndex {
     pub(super) index: Index,
     pub(super) keys: Vec<String>,
     pub(super) included: Vec<String>,
+    pub(super) condition: Option<Expr>,
 }
 
 impl AlteredIndex {
-    fn columns(&self) -> impl Iterator<Item = &String> {
-        self.keys.iter().chain(&self.included)
+    fn uses(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
+        self.keys.iter().chain(&self.included).any(|own| own == column)
+            || self.condition.as_ref().is_some_and(|it| columns_of(it, normalize).contains(column))
     }
 }
 
@@ -114,22 +148,21 @@ impl AlteredTable {
                 source: ColumnSource::Column(Arc::clone(field)),
             });
         }
-        let keys = definition.uniques.iter().map(|unique| AlteredKey {
-            name: Arc::clone(&unique.name),
-            columns: unique.columns.iter().map(|at| fields[*at].name().clone()).collect(),
-            is_primary: unique.is_primary,
-            is_index: unique.is_index,
-        });
         let mut checks = Vec::with_capacity(definition.checks.len());
         for check in &definition.checks {
             checks.push((Arc::clone(&check.name), parsed_expr(&check.sql)?));
         }
-        let names =
-            |columns: &[usize]| columns.iter().map(|at| fields[*at].name().clone()).collect();
-        let indexes = definition.indexes.iter().map(|index| AlteredIndex {
-            index: index.clone(),
-            keys: index.keys.iter().map(|key| fields[key.column].name().clone()).collect(),
-            included: names(&index.included),
+        let names = |columns: &[usize]| -> Vec<String> {
+            columns.iter().map(|at| fields[*at].name().clone()).collect()
+        };
+        let keys = definition.uniques.iter().map(|unique| AlteredKey::from_unique(unique, &names));
+        let indexes = definition.indexes.iter().map(|index| {
+            Ok(AlteredIndex {
+                index: index.clone(),
+                keys: index.keys.iter().map(|key| fields[key.column].name().clone()).collect(),
+                included: names(&index.included),
+                condition: index.condition.as_deref().map(parsed_expr).transpose()?,
+            })
         });
         let foreign_keys = definition.foreign_keys.iter().map(|key| AlteredForeignKey {
             key: key.clone(),
@@ -138,8 +171,8 @@ impl AlteredTable {
         });
         Ok(Self {
             columns,
-            keys: keys.collect(),
-            indexes: indexes.collect(),
+            keys: keys.collect::<Result<_>>()?,
+            indexes: indexes.collect::<Result<_>>()?,
             checks,
             foreign_keys: foreign_keys.collect(),
             retyped: Vec::new(),
@@ -164,7 +197,9 @@ impl AlteredTable {
             Op::RenameColumn { old_column_name, new_column_name } => {
                 self.rename(&normalize(old_column_name), normalize(new_column_name), normalize)
             }
-            Op::AlterColumn { column_name, op } => self.alter(&normalize(column_name), op),
+            Op::AlterColumn { column_name, op } => {
+                self.alter(&normalize(column_name), op, normalize)
+            }
             Op::AddConstraint { constraint, not_valid: false } => {
                 self.constrain(constraint.clone())
             }
@@ -242,8 +277,8 @@ impl AlteredTable {
             None => return self.not_found(name),
             Some(at) => drop(self.columns.remove(at)),
         }
-        self.keys.retain(|key| key.columns.iter().all(|column| column != name));
-        self.indexes.retain(|index| index.columns().all(|column| column != name));
+        self.keys.retain(|key| !key.uses(name, normalize));
+        self.indexes.retain(|index| !index.uses(name, normalize));
         self.foreign_keys.retain(|key| key.columns.iter().all(|column| column != name));
         self.checks.retain(|(_, check)| !columns_of(check, normalize).contains(name));
         match self.columns.is_empty() {
@@ -260,7 +295,8 @@ impl AlteredTable {
     ) -> Result<()> {
         let Some(at) = self.position(old) else { return self.not_found(old) };
         self.free(&new)?;
-        let keys = self.keys.iter_mut().flat_map(|key| &mut key.columns);
+        let keys = self.keys.iter_mut();
+        let keys = keys.flat_map(|key| key.columns.iter_mut().chain(&mut key.included));
         let indexes = self.indexes.iter_mut();
         let indexed = indexes.flat_map(|index| index.keys.iter_mut().chain(&mut index.included));
         let foreign_keys = self.foreign_keys.iter_mut();
@@ -273,10 +309,16 @@ impl AlteredTable {
         }
         let added = self.added.checks.iter_mut().map(|check| &mut check.condition);
         let defaults = self.columns.iter_mut().filter_map(|column| column.default.as_mut());
-        for check in self.checks.iter_mut().map(|(_, check)| check).chain(added).chain(defaults) {
+        let computed = self.keys.iter_mut();
+        let computed =
+            computed.flat_map(|key| key.expressions.iter_mut().flatten().chain(&mut key.condition));
+        let indexed = self.indexes.iter_mut().filter_map(|index| index.condition.as_mut());
+        let checks = self.checks.iter_mut().map(|(_, check)| check);
+        for check in checks.chain(added).chain(defaults).chain(computed).chain(indexed) {
             rename_in(check, old, &new, normalize);
         }
-        let keys = self.added.keys.iter_mut().flat_map(|key| &mut key.columns);
+        let keys = self.added.keys.iter_mut();
+        let keys = keys.flat_map(|key| key.columns.iter_mut().chain(&mut key.included));
         let foreign_keys = self.added.foreign_keys.iter_mut().flat_map(|key| &mut key.columns);
         for column in keys.chain(foreign_keys) {
             if normalize(column) == old {
@@ -287,10 +329,17 @@ impl AlteredTable {
         Ok(())
     }
 
-    fn alter(&mut self, name: &str, operation: &AlterColumnOperation) -> Result<()> {
+    fn alter(
+        &mut self,
+        name: &str,
+        operation: &AlterColumnOperation,
+        normalize: &dyn Fn(&Ident) -> String,
+    ) -> Result<()> {
         let Some(at) = self.position(name) else { return self.not_found(name) };
-        let in_primary_key =
-            self.keys.iter().any(|key| key.is_primary && key.columns.iter().any(|c| c == name));
+        let in_primary_key = self
+            .keys
+            .iter()
+            .any(|key| key.unique.is_primary && key.columns.iter().any(|c| c == name));
         let column = &mut self.columns[at];
         let is_identity = column.is_identity();
         let is_computed = column.default.as_ref().and_then(computed).is_some();
@@ -350,6 +399,14 @@ impl AlteredTable {
                 let ColumnSource::Column(field) = &column.source else {
                     return plan_err!("column '{name}' is changed twice in one ALTER TABLE");
                 };
+                if let Some(key) = self.keys.iter().find(|key| key.computes_from(name, normalize)) {
+                    return stated_err!(
+                        FEATURE_NOT_SUPPORTED,
+                        "cannot alter the type of column '{name}', from which index '{}' is computed; drop the index, \
+                         and create it again afterwards",
+                        key.unique.name
+                    );
+                }
                 let own = || Expr::Identifier(quoted(field.name()));
                 let value = using.clone().unwrap_or_else(own);
                 self.retyped.push(field.name().clone());
@@ -372,7 +429,7 @@ impl AlteredTable {
 
     fn constrain(&mut self, constraint: TableConstraint) -> Result<()> {
         let is_primary = matches!(constraint, TableConstraint::PrimaryKey(_));
-        if is_primary && self.keys.iter().any(|key| key.is_primary) {
+        if is_primary && self.keys.iter().any(|key| key.unique.is_primary) {
             return stated_err!(
                 INVALID_TABLE_DEFINITION,
                 "the table has a primary key; drop that first: DROP CONSTRAINT"
@@ -384,7 +441,7 @@ impl AlteredTable {
     fn drop_constraint(&mut self, name: &str, if_exists: bool) -> Result<()> {
         let count = |it: &Self| it.keys.len() + it.checks.len() + it.foreign_keys.len();
         let before = count(self);
-        self.keys.retain(|key| &*key.name != name || key.is_index);
+        self.keys.retain(|key| &*key.unique.name != name || key.unique.is_index);
         self.checks.retain(|(own, _)| &**own != name);
         self.foreign_keys.retain(|key| &*key.key.name != name);
         match if_exists || count(self) < before {
@@ -398,7 +455,8 @@ impl AlteredTable {
     }
 
     fn rename_constraint(&mut self, old: &str, new: String) -> Result<()> {
-        let keys = self.keys.iter_mut().filter(|key| !key.is_index).map(|key| &mut key.name);
+        let keys = self.keys.iter_mut().map(|key| &mut key.unique);
+        let keys = keys.filter(|key| !key.is_index).map(|key| &mut key.name);
         let foreign_keys = self.foreign_keys.iter_mut().map(|key| &mut key.key.name);
         let mut names =
             keys.chain(self.checks.iter_mut().map(|(name, _)| name)).chain(foreign_keys);
@@ -416,7 +474,8 @@ impl AlteredTable {
     }
 
     fn constraints(&self) -> String {
-        let names = self.keys.iter().filter(|key| !key.is_index).map(|key| &*key.name);
+        let keys = self.keys.iter().map(|key| &key.unique);
+        let names = keys.filter(|key| !key.is_index).map(|key| &*key.name);
         let names = names.chain(self.checks.iter().map(|(name, _)| &**name));
         let foreign_keys = self.foreign_keys.iter().map(|key| &*key.key.name);
         let names: Vec<&str> = names.chain(foreign_keys).collect();
@@ -463,7 +522,7 @@ impl AlteredTable {
     pub(super) fn has_key(&self, columns: &[&str]) -> bool {
         let is_it = |key: &AlteredKey| {
             let same = key.columns.iter().all(|column| columns.contains(&column.as_str()));
-            same && key.columns.len() == columns.len()
+            same && key.columns.len() == columns.len() && key.unique.is_plain()
         };
         self.keys.iter().any(is_it)
     }
@@ -478,7 +537,10 @@ fn rename_in(condition: &mut Expr, old: &str, new: &str, normalize: &dyn Fn(&Ide
             _ => None,
         };
         if let Some(name) = name.filter(|name| normalize(name) == old) {
-            *name = quoted(new);
+            *name = match quote_identifier(new) {
+                Cow::Borrowed(plain) => Ident::new(plain),
+                Cow::Owned(_) => quoted(new),
+            };
         }
         ControlFlow::<()>::Continue(())
     });

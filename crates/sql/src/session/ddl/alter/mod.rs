@@ -41,7 +41,9 @@ use crate::table::insert::inserted;
 use crate::table::load::load;
 use crate::table::{PlacedTable, stored_columns};
 use crate::table_text::computed;
-use altered::{AlteredColumn, AlteredForeignKey, AlteredIndex, AlteredTable, ColumnSource};
+use altered::{
+    AlteredColumn, AlteredForeignKey, AlteredIndex, AlteredKey, AlteredTable, ColumnSource,
+};
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::names::{plain, relation_name};
 use atoll_sql_parse::syntax::{parsed_expr, sql_text};
@@ -147,8 +149,9 @@ impl Session {
         let kept = altered.columns.iter().filter_map(|column| Some(column.identity?.sequence));
         let kept: Vec<SequenceId> = kept.collect();
         match is_declared_only(table, &altered) {
-            true => self.declare(planner, table, altered).await?,
-            false => self.rewrite(planner, table, altered, &numbers).await?,
+            // On the heap, as the largest parts of this future.
+            true => Box::pin(self.declare(planner, table, altered)).await?,
+            false => Box::pin(self.rewrite(planner, table, altered, &numbers)).await?,
         }
         planner.follow_columns(&relation_name(&at), &alter.operations).await?;
         for name in planner.names.sequences_of(&relation_name(&at)) {
@@ -378,6 +381,7 @@ fn definition(
 ) -> Result<(TableDefinition, Vec<Arc<str>>)> {
     let normalize = |ident: &Ident| planner.normalized(ident);
     let (keys, checks, foreign_keys) = altered.take_added();
+    let places = places_of(table.definition(), &altered);
     let mut definition = TableDefinition::new(columns, *table.strategy());
     definition.on_commit = table.definition().on_commit;
     for (at, column) in altered.columns.iter().enumerate() {
@@ -387,12 +391,12 @@ fn definition(
         definition.identities[at] = column.identity;
     }
     for key in altered.keys {
-        let columns = numbers_of(&definition, &key.columns)?;
-        let (name, is_primary, is_index) = (key.name, key.is_primary, key.is_index);
-        definition.uniques.push(Unique { name, columns, is_primary, is_index });
+        let unique = unique_of(&definition, key, &places)?;
+        definition.uniques.push(unique);
     }
     for altered in altered.indexes {
-        let AlteredIndex { mut index, keys, included } = altered;
+        let AlteredIndex { mut index, keys, included, condition } = altered;
+        index.condition = condition.map(|condition| sql_text(&condition).into());
         for (key, column) in index.keys.iter_mut().zip(numbers_of(&definition, &keys)?) {
             key.column = column;
         }
@@ -427,6 +431,40 @@ fn definition(
     mark_types(&mut definition);
     let new = definition.foreign_keys[known..].iter().map(|key| Arc::clone(&key.name)).collect();
     Ok((definition, new))
+}
+
+/// For each column of the unaltered table its number in the altered one; `None` if it is dropped or changes its type.
+fn places_of(before: &TableDefinition, altered: &AlteredTable) -> Vec<Option<usize>> {
+    let place = |field: &Arc<Field>| altered.place_of(field.name()).map(|(at, _)| at);
+    before.columns.fields().iter().map(place).collect()
+}
+
+/// A key of the altered table.
+fn unique_of(
+    definition: &TableDefinition,
+    key: AlteredKey,
+    places: &[Option<usize>],
+) -> Result<Unique> {
+    let AlteredKey { mut unique, columns, included, condition, expressions } = key;
+    unique.columns = numbers_of(definition, &columns)?;
+    unique.included = numbers_of(definition, &included)?;
+    for (own, sql) in unique.expressions.iter_mut().zip(expressions) {
+        if let (Some(own), Some(sql)) = (own, sql) {
+            own.sql = sql_text(&sql).into();
+        }
+    }
+    if let (Some(own), Some(sql)) = (&mut unique.condition, condition) {
+        own.sql = sql_text(&sql).into();
+        let rows = own.rows.renumbered(&|column| places.get(column).copied().flatten());
+        let Some(rows) = rows else {
+            return internal_err!(
+                "the condition of index '{}' reads a column that the altered table does not have",
+                unique.name
+            );
+        };
+        own.rows = rows;
+    }
+    Ok(unique)
 }
 
 fn numbers_of(definition: &TableDefinition, names: &[String]) -> Result<Vec<usize>> {

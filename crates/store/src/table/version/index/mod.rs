@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::super::definition::Unique;
 use super::super::row::Key;
 use crate::ids::RowId;
 use run::{Run, first_of, same_hash};
@@ -62,9 +61,13 @@ pub(super) struct UniqueIndex {
 }
 
 impl UniqueIndex {
-    pub(super) fn new(unique: &Unique) -> Self {
-        let columns = unique.columns.as_slice().into();
-        Self { columns, ranges: no_runs(), recent: OrdMap::new(), turn: 0 }
+    pub(super) fn new(columns: &[usize]) -> Self {
+        Self { columns: columns.into(), ranges: no_runs(), recent: OrdMap::new(), turn: 0 }
+    }
+
+    /// The same rows; the columns of their keys have other numbers.
+    pub(super) fn with_columns(&self, columns: &[usize]) -> Self {
+        Self { columns: columns.into(), ..self.clone() }
     }
 
     pub(super) fn columns(&self) -> &Arc<[usize]> {
@@ -233,12 +236,7 @@ mod tests {
     use atoll_sys::SplitMix64;
 
     fn index() -> UniqueIndex {
-        UniqueIndex::new(&Unique {
-            name: "key".into(),
-            columns: vec![0],
-            is_primary: true,
-            is_index: false,
-        })
+        UniqueIndex::new(&[0])
     }
 
     fn may_be_there(index: &UniqueIndex, (hash, id): HashedRow) -> bool {

@@ -173,7 +173,7 @@ mod tests {
 
     fn index() -> OrderedIndex {
         let key = IndexKey { column: 0, descending: false, nulls_first: false };
-        OrderedIndex::new(&Index { name: "i".into(), keys: vec![key], included: Vec::new() })
+        OrderedIndex::new(&Index { name: "i".into(), keys: vec![key], ..Index::default() })
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! CREATE INDEX, DROP INDEX and ALTER INDEX … RENAME TO. An index belongs to the definition of its table.
 
+mod copied;
+mod parts;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use atoll_store::database::{CatalogChange, DatabaseVersion, RelationName};
-use atoll_store::table::{Index, IndexKey, TableDefinition, Unique, is_indexable};
+use atoll_store::table::{
+    Index, IndexKey, KeyExpression, KeyFunction, KeyOrder, TableDefinition, Unique, is_indexable,
+};
 use datafusion::common::{Result, TableReference, plan_err};
 use datafusion::sql::sqlparser::ast::{
     AlterIndexOperation, CreateIndex, Expr, Ident, IndexColumn, IndexType, ObjectName,
@@ -13,11 +18,15 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::session::Session;
 use crate::session::ddl::alter::set_definition;
+use crate::session::ddl::table_definition::is_used;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, there, with_notices};
 use crate::table::PlacedTable;
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{plain, relation_name};
+pub(in crate::session) use copied::CopiedIndexes;
+pub(in crate::session) use parts::{comparable_text, joined_by_and, without_parentheses};
+use parts::{name_part, unique_expression};
 
 /// Columns of an index, at most, as in PostgreSQL.
 const COLUMNS_MAX: usize = 32;
@@ -38,7 +47,10 @@ impl Session {
     ) -> Result<Option<Cow<'static, str>>> {
         use datafusion::sql::sqlparser::ast::ObjectType;
         match ast {
-            Ast::CreateIndex(create) => self.create_index(planner, create).await.map(Some),
+            // On the heap: the futures of other statements are not larger for it.
+            Ast::CreateIndex(create) => {
+                Box::pin(self.create_index(planner, create)).await.map(Some)
+            }
             Ast::Drop { object_type: ObjectType::Index, if_exists, names, cascade, .. } => {
                 self.drop_indexes(planner, names, *if_exists, *cascade).await.map(Some)
             }
@@ -68,39 +80,56 @@ impl Session {
         if let Some(name) = wanted.as_ref().filter(|name| create.if_not_exists && is_taken(name)) {
             return Ok(with_notices(TAG, &[there("relation", name)]));
         }
-        if let Some(reason) = unsupported(create, &definition, &|it| planner.normalized(it)) {
+        let mut keys = Vec::with_capacity(create.columns.len());
+        for column in &create.columns {
+            keys.push(planner.declared_key(&table, column).await?);
+        }
+        if let Some(reason) = unsupported(create, &keys, &definition) {
             if create.unique {
                 return stated_err!(FEATURE_NOT_SUPPORTED, "a unique index cannot have {reason}");
+            }
+            if let Some(condition) = &create.predicate {
+                planner.checked_condition(&table, condition).await?;
             }
             let notice = format!("no index is stored for {reason}; scans answer its queries");
             return Ok(with_notices(TAG, &[notice]));
         }
-        let keys = index_keys(&planner, create, &definition)?;
+        check_keys(&keys, &definition)?;
         let included = columns_named(&planner, &create.include, &definition)?;
         let name: Arc<str> = match wanted {
             Some(name) if is_taken(&name) => {
                 return stated_err!(DUPLICATE_TABLE, "relation '{name}' already exists");
             }
             Some(name) => name.into(),
-            None => unused_name(&version, &at, &definition, &keys).into(),
-        };
-        let is_plain =
-            included.is_empty() && keys.iter().all(|key| !key.descending && !key.nulls_first);
-        let passed = match create.unique && !is_plain {
-            true => vec!["DESC, NULLS FIRST and INCLUDE of a unique index are not kept".to_owned()],
-            false => Vec::new(),
+            None => {
+                let parts = name_parts(&keys, &included, &definition);
+                unused_name(&version, &at, &definition, &parts).into()
+            }
         };
         match create.unique {
-            true => definition.uniques.push(Unique {
-                name,
-                columns: keys.iter().map(|key| key.column).collect(),
-                is_primary: false,
-                is_index: true,
-            }),
-            false => definition.indexes.push(Index { name, keys, included }),
+            true => {
+                let mut unique = unique_index(name, keys)?;
+                unique.included = included;
+                if let Some(condition) = &create.predicate {
+                    unique.condition = Some(planner.unique_condition(&table, condition).await?);
+                }
+                definition.uniques.push(unique);
+            }
+            false => {
+                let keys = keys.into_iter().filter_map(|key| match key.of {
+                    KeyOf::Column(column) => Some(index_key(column, key.order)),
+                    KeyOf::Expression(..) => None,
+                });
+                let mut index = Index { name, keys: keys.collect(), included, ..Index::default() };
+                if let Some(condition) = &create.predicate {
+                    let (sql, _) = planner.checked_condition(&table, condition).await?;
+                    index.condition = Some(sql);
+                }
+                definition.indexes.push(index);
+            }
         }
         set_definition(&planner, &table, definition).await?;
-        Ok(with_notices(TAG, &passed))
+        Ok(with_notices(TAG, &[]))
     }
 
     async fn drop_indexes(
@@ -274,64 +303,108 @@ fn no_index(
     })
 }
 
+/// A key of CREATE INDEX.
+struct DeclaredIndexKey {
+    of: KeyOf,
+    order: KeyOrder,
+}
+
+enum KeyOf {
+    Column(usize),
+    /// An expression, and the function of a column that it is, if the store computes that.
+    Expression(Box<Expr>, Option<(usize, KeyFunction)>),
+}
+
+impl StatementPlanner {
+    async fn declared_key(
+        &self,
+        table: &PlacedTable,
+        column: &IndexColumn,
+    ) -> Result<DeclaredIndexKey> {
+        let options = &column.column.options;
+        let descending = options.asc == Some(false);
+        let nulls_first = options.nulls_first.unwrap_or(descending);
+        let of = match without_parentheses(column.column.expr.clone()) {
+            Expr::Identifier(name) => {
+                let numbers = columns_named(self, &[name], table.definition())?;
+                KeyOf::Column(numbers[0])
+            }
+            expr => {
+                let (expr, function) = self.checked_expression(table, &expr).await?;
+                KeyOf::Expression(Box::new(expr), function)
+            }
+        };
+        Ok(DeclaredIndexKey { of, order: KeyOrder { descending, nulls_first } })
+    }
+}
+
 /// What an index has that the store does not keep.
 fn unsupported(
     create: &CreateIndex,
+    keys: &[DeclaredIndexKey],
     definition: &TableDefinition,
-    normalize: &dyn Fn(&Ident) -> String,
 ) -> Option<String> {
     match &create.using {
         None | Some(IndexType::BTree | IndexType::Hash) => {}
         Some(method) => return Some(format!("the method {}", method.to_string().to_lowercase())),
     }
-    if create.predicate.is_some() {
-        return Some("a condition".to_owned());
-    }
     if create.nulls_distinct == Some(false) {
         return Some("NULLS NOT DISTINCT".to_owned());
     }
-    create.columns.iter().find_map(|column| {
-        let Some(name) = column_of(column) else { return Some("an expression".to_owned()) };
-        let field = definition.columns.field_with_name(&normalize(name)).ok()?;
-        let is_kept = is_indexable(field.data_type()) || create.unique;
-        (!is_kept).then(|| format!("column '{}' of its type", field.name()))
+    keys.iter().find_map(|key| match key.of {
+        _ if create.unique => None,
+        KeyOf::Expression(..) => Some("an expression".to_owned()),
+        KeyOf::Column(column) => {
+            let field = definition.columns.field(column);
+            let is_kept = is_indexable(field.data_type());
+            (!is_kept).then(|| format!("column '{}' of its type", field.name()))
+        }
     })
 }
 
-/// The column that a key of an index is; `None` for expressions.
-fn column_of(column: &IndexColumn) -> Option<&Ident> {
-    match &column.column.expr {
-        Expr::Identifier(name) => Some(name),
-        _ => None,
-    }
+fn index_key(column: usize, order: KeyOrder) -> IndexKey {
+    let KeyOrder { descending, nulls_first } = order;
+    IndexKey { column, descending, nulls_first }
 }
 
-fn index_keys(
-    planner: &StatementPlanner,
-    create: &CreateIndex,
-    definition: &TableDefinition,
-) -> Result<Vec<IndexKey>> {
-    if create.columns.len() > COLUMNS_MAX {
+/// A unique index with these keys.
+fn unique_index(name: Arc<str>, keys: Vec<DeclaredIndexKey>) -> Result<Unique> {
+    let mut unique = Unique { name, is_index: true, ..Unique::default() };
+    for key in keys {
+        let (column, expression): (usize, Option<KeyExpression>) = match key.of {
+            KeyOf::Column(column) => (column, None),
+            KeyOf::Expression(expr, function) => {
+                let (column, expression) = unique_expression((*expr, function))?;
+                (column, Some(expression))
+            }
+        };
+        unique.columns.push(column);
+        unique.expressions.push(expression);
+        unique.order.push(key.order);
+    }
+    if unique.expressions.iter().all(Option::is_none) {
+        unique.expressions.clear();
+    }
+    if unique.order.iter().all(|order| *order == KeyOrder::default()) {
+        unique.order.clear();
+    }
+    Ok(unique)
+}
+
+fn check_keys(keys: &[DeclaredIndexKey], definition: &TableDefinition) -> Result<()> {
+    if keys.len() > COLUMNS_MAX {
         return plan_err!("an index cannot have more than {COLUMNS_MAX} columns");
     }
-    let key = |column: &IndexColumn| {
-        let names: Vec<Ident> = column_of(column).into_iter().cloned().collect();
-        let [number] = columns_named(planner, &names, definition)?[..] else {
-            return plan_err!("an index has columns");
-        };
-        let options = &column.column.options;
-        let descending = options.asc == Some(false);
-        let nulls_first = options.nulls_first.unwrap_or(descending);
-        Ok(IndexKey { column: number, descending, nulls_first })
-    };
-    let keys = create.columns.iter().map(key).collect::<Result<Vec<IndexKey>>>()?;
-    for (at, key) in keys.iter().enumerate() {
-        if keys[..at].iter().any(|before| before.column == key.column) {
-            let name = definition.columns.field(key.column).name();
+    let mut columns = Vec::with_capacity(keys.len());
+    for key in keys {
+        let KeyOf::Column(column) = key.of else { continue };
+        if columns.contains(&column) {
+            let name = definition.columns.field(column).name();
             return stated_err!(DUPLICATE_COLUMN, "column '{name}' appears twice in the index");
         }
+        columns.push(column);
     }
-    Ok(keys)
+    Ok(())
 }
 
 fn columns_named(
@@ -349,19 +422,33 @@ fn columns_named(
     names.iter().map(number).collect()
 }
 
+/// What the default name of an index says of its columns and expressions.
+fn name_parts(
+    keys: &[DeclaredIndexKey],
+    included: &[usize],
+    definition: &TableDefinition,
+) -> Vec<String> {
+    let column = |column: usize| definition.columns.field(column).name().clone();
+    let keys = keys.iter().map(|key| match &key.of {
+        KeyOf::Column(at) => column(*at),
+        KeyOf::Expression(expr, _) => name_part(expr),
+    });
+    keys.chain(included.iter().map(|at| column(*at))).collect()
+}
+
 /// `t_a_b_idx`, with a number where that is taken, as in PostgreSQL.
 fn unused_name(
     version: &DatabaseVersion,
     at: &RelationName,
     definition: &TableDefinition,
-    keys: &[IndexKey],
+    parts: &[String],
 ) -> String {
-    let columns = keys.iter().map(|key| definition.columns.field(key.column).name().as_str());
-    let columns: Vec<&str> = columns.collect();
-    let name = format!("{}_{}_idx", at.name, columns.join("_"));
+    let name = format!("{}_{}_idx", at.name, parts.join("_"));
     let numbered = (1..).map(|number| format!("{name}{number}"));
     let mut names = std::iter::once(name.clone()).chain(numbered);
-    names.find(|name| !is_taken(version, &at.schema, name)).unwrap_or(name)
+    let is_free =
+        |name: &String| !is_taken(version, &at.schema, name) && !is_used(definition, name);
+    names.find(is_free).unwrap_or(name)
 }
 
 /// Refuses to drop a unique index that foreign keys refer to.

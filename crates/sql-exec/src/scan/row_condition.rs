@@ -1,0 +1,183 @@
+//! Expressions of DataFusion in the forms that the store checks and computes itself: the conditions and keys of indexes.
+
+use std::sync::Arc;
+
+use atoll_store::table::{ComparisonOperator, KeyFunction, RowCodec, RowCondition};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CaseExpr, CastExpr, Column, IsNotNullExpr, Literal, NotExpr,
+};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+
+use super::condition::{ColumnCondition, ConditionKind, column_of};
+use atoll_sql_common::error::table_error;
+
+/// The condition that an expression over the rows of a table is; `None` if the store does not check such ones.
+pub fn row_condition(
+    codec: &RowCodec,
+    expr: &Arc<dyn PhysicalExpr>,
+) -> Result<Option<RowCondition>> {
+    if let Some(either) = expr.downcast_ref::<BinaryExpr>()
+        && matches!(either.op(), Operator::And | Operator::Or)
+    {
+        let sides = (row_condition(codec, either.left())?, row_condition(codec, either.right())?);
+        let (Some(left), Some(right)) = sides else { return Ok(None) };
+        return Ok(Some(joined(*either.op(), left, right)));
+    }
+    if let Some(not) = expr.downcast_ref::<NotExpr>() {
+        return Ok(row_condition(codec, not.arg())?.map(negated));
+    }
+    if let Some(column) = expr.downcast_ref::<Column>() {
+        return compared(codec, column.index(), Operator::Eq, &ScalarValue::from(true));
+    }
+    let Some(ColumnCondition { column, kind }) = ColumnCondition::from_physical(expr) else {
+        return Ok(None);
+    };
+    match kind {
+        ConditionKind::Null(wanted) => {
+            let is_null = RowCondition::IsNull(column);
+            Ok(Some(if wanted { is_null } else { negated(is_null) }))
+        }
+        ConditionKind::Compare(operator, value) => compared(codec, column, operator, value),
+        ConditionKind::In { values, negated: is_negated } => {
+            let each = values.into_iter();
+            let each = each.map(|value| compared(codec, column, Operator::Eq, value));
+            let each = each.collect::<Result<Option<Vec<_>>>>()?;
+            let any = each.map(RowCondition::Or);
+            Ok(if is_negated { any.map(negated) } else { any })
+        }
+        ConditionKind::Like(_) => Ok(None),
+    }
+}
+
+/// The conditions that conjuncts are, as far as the store checks such ones.
+pub(super) fn row_conditions(
+    codec: &RowCodec,
+    conjuncts: &[Arc<dyn PhysicalExpr>],
+) -> Result<Vec<RowCondition>> {
+    conjuncts.iter().filter_map(|it| row_condition(codec, it).transpose()).collect()
+}
+
+fn joined(operator: Operator, left: RowCondition, right: RowCondition) -> RowCondition {
+    let is_and = operator == Operator::And;
+    let mut parts = Vec::new();
+    for side in [left, right] {
+        match side {
+            RowCondition::And(inner) if is_and => parts.extend(inner),
+            RowCondition::Or(inner) if !is_and => parts.extend(inner),
+            side => parts.push(side),
+        }
+    }
+    if is_and { RowCondition::And(parts) } else { RowCondition::Or(parts) }
+}
+
+/// The opposite condition; that of a boolean column has one form.
+fn negated(condition: RowCondition) -> RowCondition {
+    match condition {
+        RowCondition::Not(inner) => *inner,
+        RowCondition::Compare { column, operator: ComparisonOperator::Equal, value }
+            if matches!(*value, [0 | 1]) =>
+        {
+            let value = [1 - value[0]].into();
+            RowCondition::Compare { column, operator: ComparisonOperator::Equal, value }
+        }
+        other => RowCondition::Not(Box::new(other)),
+    }
+}
+
+fn compared(
+    codec: &RowCodec,
+    column: usize,
+    operator: Operator,
+    value: &ScalarValue,
+) -> Result<Option<RowCondition>> {
+    let operator = match operator {
+        Operator::Eq => ComparisonOperator::Equal,
+        Operator::NotEq => ComparisonOperator::NotEqual,
+        Operator::Lt => ComparisonOperator::Less,
+        Operator::LtEq => ComparisonOperator::LessOrEqual,
+        Operator::Gt => ComparisonOperator::Greater,
+        Operator::GtEq => ComparisonOperator::GreaterOrEqual,
+        _ => return Ok(None),
+    };
+    if !RowCondition::compares(codec.schema().field(column).data_type()) {
+        return Ok(None);
+    }
+    Ok(encoded(codec, column, value)?.map(|value| RowCondition::Compare {
+        column,
+        operator,
+        value,
+    }))
+}
+
+/// A value as in a key of a column; `None` if it is NULL or of another type.
+fn encoded(codec: &RowCodec, column: usize, value: &ScalarValue) -> Result<Option<Box<[u8]>>> {
+    let (own, given) = (codec.schema().field(column).data_type(), value.data_type());
+    if value.is_null() || !(*own == given || (own.is_string() && given.is_string())) {
+        return Ok(None);
+    }
+    let keys = codec.keys_of_values(&[column], &[value.to_array()?]).map_err(table_error)?;
+    Ok(keys.into_iter().flatten().next().map(|key| key.as_bytes().into()))
+}
+
+/// The function of a column that an expression is; `None` if the store does not compute such ones.
+pub fn key_function(
+    codec: &RowCodec,
+    expr: &Arc<dyn PhysicalExpr>,
+) -> Result<Option<(usize, KeyFunction)>> {
+    let expr = without_text_cast(codec, expr);
+    if let Some(case) = expr.downcast_ref::<CaseExpr>() {
+        return coalesced(codec, case);
+    }
+    let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() else { return Ok(None) };
+    let (name, arguments) = (call.fun().name(), call.args());
+    let Some(column) = arguments.first().and_then(|it| column_of(without_text_cast(codec, it)))
+    else {
+        return Ok(None);
+    };
+    let is_text = codec.schema().field(column).data_type().is_string();
+    Ok(match (name, arguments) {
+        ("lower", [_]) if is_text => Some((column, KeyFunction::Lower)),
+        ("upper", [_]) if is_text => Some((column, KeyFunction::Upper)),
+        ("coalesce", [_, other]) => coalesce(codec, column, other)?,
+        _ => None,
+    })
+}
+
+/// `CASE WHEN column IS NOT NULL THEN column ELSE value END`, which `coalesce` is rewritten to.
+fn coalesced(codec: &RowCodec, case: &CaseExpr) -> Result<Option<(usize, KeyFunction)>> {
+    let ([(when, then)], None, Some(other)) =
+        (case.when_then_expr(), case.expr(), case.else_expr())
+    else {
+        return Ok(None);
+    };
+    let tested = when.downcast_ref::<IsNotNullExpr>().and_then(|it| column_of(it.arg()));
+    match column_of(then).filter(|column| tested == Some(*column)) {
+        Some(column) => coalesce(codec, column, other),
+        None => Ok(None),
+    }
+}
+
+fn coalesce(
+    codec: &RowCodec,
+    column: usize,
+    other: &Arc<dyn PhysicalExpr>,
+) -> Result<Option<(usize, KeyFunction)>> {
+    let Some(value) = other.downcast_ref::<Literal>() else { return Ok(None) };
+    let value = encoded(codec, column, value.value())?;
+    Ok(value.map(|value| (column, KeyFunction::Coalesce(value))))
+}
+
+/// The argument of a cast from one form of text to another.
+fn without_text_cast<'e>(
+    codec: &RowCodec,
+    expr: &'e Arc<dyn PhysicalExpr>,
+) -> &'e Arc<dyn PhysicalExpr> {
+    let Some(cast) = expr.downcast_ref::<CastExpr>() else { return expr };
+    let from = cast.expr().data_type(codec.schema());
+    match cast.cast_type().is_string() && from.is_ok_and(|from| from.is_string()) {
+        true => cast.expr(),
+        false => expr,
+    }
+}

@@ -1,0 +1,270 @@
+//! Details of indexes as bytes: conditions, expressions, and what the catalog shows of unique ones.
+//!
+//! | What | As |
+//! |---|---|
+//! | for each index that is not unique, its condition | optional text |
+//! | for each unique one, the order of its columns | list: flag whether DESC, flag whether NULLS FIRST |
+//! | the columns of its INCLUDE | list of column numbers |
+//! | the expressions of its columns | list: optional: text, byte (0 lower, 1 upper, 2 coalesce with the value that follows, as in a row) |
+//! | its condition | optional: text, condition |
+//!
+//! A condition is a byte, then its parts:
+//!
+//! | Byte | Condition | Then |
+//! |---|---|---|
+//! | 0 | IS NULL | column number |
+//! | 1 to 6 | =, <>, <, <=, >, >= | column number, value as in a row |
+//! | 7 | NOT | condition |
+//! | 8, 9 | AND, OR | list of conditions |
+
+use crate::codec::{DecodeError, Decoder, Encoder};
+use crate::table::{
+    CONDITION_DEPTH_MAX, ComparisonOperator, IndexCondition, KeyExpression, KeyFunction, KeyOrder,
+    RowCodec, RowCondition, TableDefinition,
+};
+
+use super::definition::{decode_column, decode_columns};
+
+type Result<T> = std::result::Result<T, DecodeError>;
+
+const OPERATORS: [(u8, ComparisonOperator); 6] = [
+    (1, ComparisonOperator::Equal),
+    (2, ComparisonOperator::NotEqual),
+    (3, ComparisonOperator::Less),
+    (4, ComparisonOperator::LessOrEqual),
+    (5, ComparisonOperator::Greater),
+    (6, ComparisonOperator::GreaterOrEqual),
+];
+
+/// Whether there is anything that [`encode_details`] writes.
+pub(crate) fn has_details(definition: &TableDefinition) -> bool {
+    let of_unique = definition.uniques.iter().any(|unique| {
+        !unique.is_plain() || !unique.order.is_empty() || !unique.included.is_empty()
+    });
+    of_unique || definition.indexes.iter().any(|index| index.condition.is_some())
+}
+
+pub(crate) fn encode_details(encoder: &mut Encoder, definition: &TableDefinition) {
+    for index in &definition.indexes {
+        encoder.option(index.condition.as_deref(), Encoder::text);
+    }
+    for unique in &definition.uniques {
+        encoder.list(unique.order.iter(), |encoder, order| {
+            encoder.flag(order.descending);
+            encoder.flag(order.nulls_first);
+        });
+        encoder.list(unique.included.iter(), |encoder, column| encoder.count(*column));
+        encoder.list(unique.expressions.iter(), |encoder, expression| {
+            encoder.option(expression.as_ref(), encode_expression);
+        });
+        encoder.option(unique.condition.as_ref(), |encoder, condition| {
+            encoder.text(&condition.sql);
+            encode_condition(encoder, &condition.rows);
+        });
+    }
+}
+
+fn encode_expression(encoder: &mut Encoder, expression: &KeyExpression) {
+    encoder.text(&expression.sql);
+    match &expression.function {
+        KeyFunction::Lower => encoder.byte(0),
+        KeyFunction::Upper => encoder.byte(1),
+        KeyFunction::Coalesce(value) => {
+            encoder.byte(2);
+            encoder.bytes(value);
+        }
+    }
+}
+
+fn encode_condition(encoder: &mut Encoder, condition: &RowCondition) {
+    let mut list = |byte, conditions: &[RowCondition]| {
+        encoder.byte(byte);
+        encoder.list(conditions.iter(), encode_condition);
+    };
+    match condition {
+        RowCondition::And(conditions) => list(8, conditions),
+        RowCondition::Or(conditions) => list(9, conditions),
+        RowCondition::IsNull(column) => {
+            encoder.byte(0);
+            encoder.count(*column);
+        }
+        RowCondition::Compare { column, operator, value } => {
+            let known = OPERATORS.iter().find(|(_, known)| known == operator);
+            encoder.byte(known.map_or(1, |(byte, _)| *byte));
+            encoder.count(*column);
+            encoder.bytes(value);
+        }
+        RowCondition::Not(condition) => {
+            encoder.byte(7);
+            encode_condition(encoder, condition);
+        }
+    }
+}
+
+/// Reads the details of a definition's indexes.
+pub(crate) fn decode_details(
+    decoder: &mut Decoder<'_>,
+    definition: &mut TableDefinition,
+) -> Result<()> {
+    let codec = RowCodec::new(&definition.columns);
+    let codec = codec.map_err(|error| decoder.error("columns", error.to_string()))?;
+    let count = definition.columns.fields().len();
+    for index in &mut definition.indexes {
+        let condition = decoder.option("condition", |decoder| decoder.text("condition"))?;
+        index.condition = condition.map(Into::into);
+    }
+    for unique in &mut definition.uniques {
+        unique.order = decoder.list("order of an index", |decoder| {
+            let descending = decoder.flag("whether descending")?;
+            Ok(KeyOrder { descending, nulls_first: decoder.flag("whether NULLS FIRST")? })
+        })?;
+        unique.included = decode_columns(decoder, count)?;
+        let mut columns = unique.columns.iter();
+        unique.expressions = decoder.list("expressions of an index", |decoder| {
+            let Some(column) = columns.next() else {
+                return Err(decoder.error("expressions of an index", "there are too many"));
+            };
+            decoder.option("expression", |decoder| decode_expression(decoder, &codec, *column))
+        })?;
+        unique.condition = decoder.option("condition of an index", |decoder| {
+            let sql = decoder.text("condition of an index")?.into();
+            Ok(IndexCondition { sql, rows: decode_condition(decoder, &codec, 1)? })
+        })?;
+    }
+    Ok(())
+}
+
+fn decode_expression(
+    decoder: &mut Decoder<'_>,
+    codec: &RowCodec,
+    column: usize,
+) -> Result<KeyExpression> {
+    let sql = decoder.text("expression")?.into();
+    let is_of_text = codec.schema().field(column).data_type().is_string();
+    let function = match decoder.byte("function")? {
+        0 if is_of_text => KeyFunction::Lower,
+        1 if is_of_text => KeyFunction::Upper,
+        2 => KeyFunction::Coalesce(decode_value(decoder, codec, column)?),
+        other => return Err(decoder.error("function", format!("unknown function {other}"))),
+    };
+    Ok(KeyExpression { sql, function })
+}
+
+fn decode_condition(
+    decoder: &mut Decoder<'_>,
+    codec: &RowCodec,
+    depth: usize,
+) -> Result<RowCondition> {
+    if depth > CONDITION_DEPTH_MAX {
+        return Err(decoder.error("condition", "it is nested too deeply"));
+    }
+    let count = codec.schema().fields().len();
+    Ok(match decoder.byte("kind of a condition")? {
+        0 => RowCondition::IsNull(decode_column(decoder, count)?),
+        7 => RowCondition::Not(Box::new(decode_condition(decoder, codec, depth + 1)?)),
+        kind @ (8 | 9) => {
+            let parts = decoder
+                .list("conditions", |decoder| decode_condition(decoder, codec, depth + 1))?;
+            if kind == 8 { RowCondition::And(parts) } else { RowCondition::Or(parts) }
+        }
+        kind => {
+            let Some((_, operator)) = OPERATORS.iter().find(|(byte, _)| *byte == kind) else {
+                return Err(decoder.error("condition", format!("unknown condition {kind}")));
+            };
+            let column = decode_column(decoder, count)?;
+            if !RowCondition::compares(codec.schema().field(column).data_type()) {
+                return Err(decoder.error("condition", "its column cannot be compared"));
+            }
+            let value = decode_value(decoder, codec, column)?;
+            RowCondition::Compare { column, operator: *operator, value }
+        }
+    })
+}
+
+/// A value of a column.
+fn decode_value(decoder: &mut Decoder<'_>, codec: &RowCodec, column: usize) -> Result<Box<[u8]>> {
+    let value: Box<[u8]> = decoder.bytes("value")?.into();
+    match codec.is_value(column, &value) {
+        true => Ok(value),
+        false => Err(decoder.error("value", "it is not of its column's type")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_schema::{DataType, Field, Schema};
+    use atoll_placement::Strategy;
+
+    use super::*;
+    use crate::table::{Index, Unique};
+
+    fn definition() -> TableDefinition {
+        let fields =
+            vec![Field::new("a", DataType::Int32, true), Field::new("b", DataType::Utf8View, true)];
+        let mut definition = TableDefinition::new(Arc::new(Schema::new(fields)), Strategy::Aligned);
+        let names = ["u", "v"].map(|name| Unique {
+            name: name.into(),
+            columns: vec![1, 0],
+            is_index: true,
+            ..Unique::default()
+        });
+        definition.uniques = names.to_vec();
+        definition.indexes = vec![Index { name: "i".into(), ..Index::default() }];
+        definition
+    }
+
+    #[test]
+    fn details_are_read_as_they_were_written_and_damage_is_noticed() {
+        let mut whole = definition();
+        assert!(!has_details(&whole));
+        whole.indexes[0].condition = Some("a > 1".into());
+        let compare = |operator| RowCondition::Compare {
+            column: 0,
+            operator,
+            value: 7_i32.to_le_bytes().into(),
+        };
+        let mut parts: Vec<RowCondition> = OPERATORS.map(|(_, it)| compare(it)).to_vec();
+        parts.push(RowCondition::Not(Box::new(RowCondition::IsNull(1))));
+        let rows = RowCondition::Or(vec![RowCondition::And(parts), RowCondition::IsNull(0)]);
+        whole.uniques[0].condition = Some(IndexCondition { sql: "a = 7".into(), rows });
+        whole.uniques[0].order =
+            vec![KeyOrder { descending: true, nulls_first: false }, KeyOrder::default()];
+        whole.uniques[0].included = vec![0];
+        let expression = |sql: &str, function| Some(KeyExpression { sql: sql.into(), function });
+        let zero = KeyFunction::Coalesce(0_i32.to_le_bytes().into());
+        whole.uniques[1].expressions =
+            vec![expression("lower(b)", KeyFunction::Lower), expression("COALESCE(a, 0)", zero)];
+        assert!(has_details(&whole));
+        let mut encoder = Encoder::new();
+        encode_details(&mut encoder, &whole);
+        let bytes = encoder.finish();
+        let mut read = definition();
+        let mut decoder = Decoder::new(&bytes);
+        decode_details(&mut decoder, &mut read).unwrap();
+        decoder.end().unwrap();
+        assert_eq!(read, whole);
+        for end in 0..bytes.len() {
+            let mut decoder = Decoder::new(&bytes[..end]);
+            assert!(decode_details(&mut decoder, &mut definition()).is_err(), "{end} bytes");
+        }
+    }
+
+    #[test]
+    fn deep_conditions_are_refused() {
+        let deep = |depth| {
+            let first = RowCondition::IsNull(0);
+            (1..depth).fold(first, |inner, _| RowCondition::Not(Box::new(inner)))
+        };
+        let read = |depth| {
+            let mut encoder = Encoder::new();
+            encode_condition(&mut encoder, &deep(depth));
+            let bytes = encoder.finish();
+            let codec = RowCodec::new(&definition().columns).unwrap();
+            decode_condition(&mut Decoder::new(&bytes), &codec, 1)
+        };
+        assert_eq!(read(CONDITION_DEPTH_MAX).unwrap(), deep(CONDITION_DEPTH_MAX));
+        assert!(read(CONDITION_DEPTH_MAX + 1).is_err());
+    }
+}

@@ -1,0 +1,178 @@
+//! Keys that are more than columns: of functions of columns, and only of rows for which a condition holds.
+//!
+//! The indexes of a table name such a key by a number behind those of its columns.
+
+use super::codec::Column;
+use super::condition::RowCondition;
+use super::shape::Cursor;
+use super::write::{Source, write_bytes};
+use super::{Key, Row, RowCodec};
+use crate::table::column::StoredColumn;
+use crate::table::error::TableError;
+
+type Result<T> = std::result::Result<T, TableError>;
+
+/// A function of one column, of the column's type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyFunction {
+    /// `lower(column)`
+    Lower,
+    /// `upper(column)`
+    Upper,
+    /// `coalesce(column, value)`; the value is encoded as in a key of this column.
+    Coalesce(Box<[u8]>),
+}
+
+impl KeyFunction {
+    /// Writes the function of a value. Returns None if it is NULL.
+    fn write(&self, value: Option<&[u8]>, out: &mut Vec<u8>) -> Option<()> {
+        let text = |value: Option<&[u8]>| {
+            let bytes = Cursor(value?).bytes()?;
+            std::str::from_utf8(bytes).ok().map(str::to_owned)
+        };
+        match self {
+            Self::Lower => write_bytes(text(value)?.to_lowercase().as_bytes(), out),
+            Self::Upper => write_bytes(text(value)?.to_uppercase().as_bytes(), out),
+            Self::Coalesce(other) => out.extend_from_slice(value.unwrap_or(other)),
+        }
+        Some(())
+    }
+}
+
+/// A key that is more than columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ComputedKey {
+    /// The columns, each with its function.
+    pub(crate) parts: Vec<(usize, Option<KeyFunction>)>,
+    /// Other rows have no key.
+    pub(crate) condition: Option<RowCondition>,
+}
+
+impl ComputedKey {
+    /// The columns that it reads.
+    fn columns(&self) -> Vec<usize> {
+        let mut columns: Vec<usize> = self.parts.iter().map(|(column, _)| *column).collect();
+        if let Some(condition) = &self.condition {
+            condition.add_columns(&mut columns);
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    /// The key of a row with these values. Returns None if the condition does not hold, or a part is NULL.
+    fn key<'v>(
+        &self,
+        codec: &RowCodec,
+        value_of: &impl Fn(usize) -> Option<&'v [u8]>,
+    ) -> Option<Key> {
+        let condition = self.condition.as_ref();
+        if condition.is_some_and(|condition| condition.holds(codec, value_of) != Some(true)) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        for (column, function) in &self.parts {
+            let value = value_of(*column);
+            match function {
+                Some(function) => function.write(value, &mut bytes)?,
+                None => bytes.extend_from_slice(value?),
+            }
+        }
+        Some(Key(bytes.into()))
+    }
+}
+
+impl RowCodec {
+    /// The same with these keys, the first of which has the number behind those of the columns.
+    pub(crate) fn with_computed(mut self, computed: Vec<Option<ComputedKey>>) -> Self {
+        self.computed = computed;
+        self
+    }
+
+    /// The key that a list of columns names instead of columns.
+    pub(super) fn computed_of(&self, columns: &[usize]) -> Option<&ComputedKey> {
+        let [column] = columns else { return None };
+        self.computed.get(column.checked_sub(self.columns.len())?)?.as_ref()
+    }
+
+    pub(super) fn computed_key(&self, row: &Row, computed: &ComputedKey) -> Option<Key> {
+        let values = self.values(row)?;
+        computed.key(self, &|column| values.get(column).copied().flatten())
+    }
+
+    pub(super) fn computed_key_stored(
+        &self,
+        block: &[StoredColumn],
+        row: usize,
+        computed: &ComputedKey,
+    ) -> Result<Option<Key>> {
+        let columns = computed.columns();
+        let value = |at: &usize| -> Result<Option<Vec<u8>>> {
+            let mut bytes = Vec::new();
+            let is_there = self.columns[*at].write_stored(&block[*at], row, &mut bytes)?;
+            Ok(is_there.then_some(bytes))
+        };
+        let values = columns.iter().map(value).collect::<Result<Vec<_>>>()?;
+        let value_of = |column| values[columns.binary_search(&column).ok()?].as_deref();
+        Ok(computed.key(self, &value_of))
+    }
+
+    /// Calls `take` with the keys of the first rows of a block, and their rows.
+    pub(super) fn each_computed_key_stored(
+        &self,
+        block: &[StoredColumn],
+        rows: usize,
+        computed: &ComputedKey,
+        mut take: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let columns = computed.columns();
+        let decoded = columns.iter().map(|at| self.columns[*at].decoded(&block[*at], rows));
+        let decoded = decoded.collect::<Result<Vec<_>>>()?;
+        let sources = columns.iter().zip(&decoded);
+        let sources = sources.map(|(at, decoded)| self.columns[*at].source(&block[*at], decoded));
+        let sources: Vec<Source<'_>> = sources.collect();
+        let mut values: Vec<Option<Vec<u8>>> = vec![None; columns.len()];
+        for row in 0..rows {
+            for (source, value) in sources.iter().zip(&mut values) {
+                let mut bytes = value.take().unwrap_or_default();
+                bytes.clear();
+                *value = source.has(row).then(|| {
+                    source.write(row, &mut bytes);
+                    bytes
+                });
+            }
+            let value_of = |column| values[columns.binary_search(&column).ok()?].as_deref();
+            if let Some(key) = computed.key(self, &value_of) {
+                take(row, key.as_bytes());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Column {
+    /// The first rows of a column of a block, if they have to be decoded to be read.
+    pub(super) fn decoded(
+        &self,
+        stored: &StoredColumn,
+        rows: usize,
+    ) -> Result<Option<arrow_array::ArrayRef>> {
+        let whole = crate::table::column::Selection::Range { offset: 0, len: rows };
+        match self.is_plain() {
+            true => Ok(None),
+            false => self.prepared(&stored.decode(&self.logical, &whole)?).map(Some),
+        }
+    }
+
+    /// The values of a column of a block.
+    pub(super) fn source<'a>(
+        &self,
+        stored: &'a StoredColumn,
+        decoded: &'a Option<arrow_array::ArrayRef>,
+    ) -> Source<'a> {
+        match decoded {
+            Some(decoded) => Source::new(decoded),
+            None => Source::stored(stored, &self.logical),
+        }
+    }
+}
