@@ -265,6 +265,7 @@ impl Session {
             None => self.placement(),
         };
         planner.write_out_like(&mut placed.statement)?;
+        planner.write_out_domains(&mut placed.statement)?;
         let form = StatementForm::new(&placed.statement, sql);
         let tag = StatementTag::from_statement(&placed.statement);
         let mut plan = planner.plan(placed.statement).await?;
@@ -429,7 +430,10 @@ impl Session {
                     Some(tag) => Some(tag),
                     None => match self.user_type(planner, other).await? {
                         Some(tag) => Some(tag),
-                        None => planner.sequence(other).await?,
+                        None => match Box::pin(self.domain(planner, other)).await? {
+                            Some(tag) => Some(tag),
+                            None => planner.sequence(other).await?,
+                        },
                     },
                 },
             },

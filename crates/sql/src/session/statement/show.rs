@@ -19,7 +19,7 @@ use crate::session::dml::change::innermost;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 use crate::table_text::generated_sql;
-use crate::table_text::{foreign_key_text, identity_words};
+use crate::table_text::{checked_domain, foreign_key_text, identity_words};
 use atoll_sql_common::names::{CATALOG, SCHEMA, relation_name};
 use atoll_sql_parse::dialect::{column_type, described};
 
@@ -100,7 +100,7 @@ impl StatementPlanner {
 
     fn column_text(&self, definition: &TableDefinition, column: usize) -> String {
         let field = definition.columns.field(column);
-        let of = self.user_type_text(field.data_type());
+        let of = self.user_type_text(field);
         let of = of.unwrap_or_else(|| column_type(field.data_type()));
         let mut text = format!("{} {of}", quote_identifier(field.name()));
         let is_key = |unique: &atoll_store::table::Unique| {
@@ -137,10 +137,10 @@ fn constraints(definition: &TableDefinition) -> impl Iterator<Item = String> {
         let columns: Vec<String> = unique.columns.iter().map(column).collect();
         format!("CONSTRAINT {} {kind} ({})", quote_identifier(&unique.name), columns.join(", "))
     });
-    let checks = definition
-        .checks
-        .iter()
-        .map(|check| format!("CONSTRAINT {} CHECK ({})", quote_identifier(&check.name), check.sql));
+    let checks =
+        definition.checks.iter().filter(|check| checked_domain(&check.sql).is_none()).map(
+            |check| format!("CONSTRAINT {} CHECK ({})", quote_identifier(&check.name), check.sql),
+        );
     keys.chain(checks)
 }
 

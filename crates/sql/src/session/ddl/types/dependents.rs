@@ -8,7 +8,7 @@ use datafusion::common::Result;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
-use crate::catalog::user_types;
+use crate::catalog::{domains, user_types};
 use crate::session::Session;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
@@ -17,7 +17,7 @@ use atoll_sql_common::names::SCHEMA;
 use atoll_sql_common::user_type::{EnumType, enum_within};
 
 /// The columns of a type, by table.
-type ColumnsOf = BTreeMap<RelationName, Vec<String>>;
+pub(super) type ColumnsOf = BTreeMap<RelationName, Vec<String>>;
 
 impl Session {
     /// Drops a type; the notices about dependent objects that were dropped.
@@ -30,7 +30,7 @@ impl Session {
         planner.check_type_owner(of)?;
         let columns = planner.columns_of_type(of).await?;
         if let (false, false) = (columns.is_empty(), cascade) {
-            return Err(needed(of, columns_lines(of, &columns)));
+            return Err(needed(&of.name, columns_lines(&of.name, &columns)));
         }
         let mut passed = Vec::new();
         for (table, names) in &columns {
@@ -48,10 +48,10 @@ impl Session {
             return Ok(passed);
         }
         let line = |name: String| format!("view {name} depends on type {}", of.name);
-        Err(needed(of, lost.iter().map(|view| line(view.shown())).collect()))
+        Err(needed(&of.name, lost.iter().map(|view| line(view.shown())).collect()))
     }
 
-    async fn drop_typed_columns(
+    pub(super) async fn drop_typed_columns(
         &self,
         planner: &StatementPlanner,
         table: &RelationName,
@@ -65,8 +65,9 @@ impl Session {
         let Parsed::Statement(ast) = self.parse(&sql)?.statement else { return Ok(Vec::new()) };
         let Ast::AlterTable(alter) = *ast else { return Ok(Vec::new()) };
         self.alter(planner, &alter).await?;
-        let dropped =
-            |column: &String| format!("drop cascades to column {column} of table {}", shown(table));
+        let dropped = |column: &String| {
+            format!("drop cascades to column {column} of table {}", shown_table(table))
+        };
         Ok(columns.iter().map(dropped).collect())
     }
 
@@ -81,6 +82,10 @@ impl Session {
         for of in user_types(&version).iter().filter(|of| &*of.schema == schema) {
             let planner = self.planner(&planner.transaction, true).await?;
             passed.extend(self.drop_type(&planner, of, true).await?);
+        }
+        for of in domains(&version).iter().filter(|of| &*of.schema == schema) {
+            let planner = self.planner(&planner.transaction, true).await?;
+            passed.extend(self.drop_domain(&planner, of, true).await?);
         }
         Ok(passed)
     }
@@ -103,15 +108,15 @@ impl StatementPlanner {
     }
 }
 
-fn columns_lines(of: &EnumType, columns: &ColumnsOf) -> Vec<String> {
+pub(super) fn columns_lines(of: &str, columns: &ColumnsOf) -> Vec<String> {
     let each = columns.iter().flat_map(|(table, names)| names.iter().map(move |it| (table, it)));
     let line = |(table, column): (&RelationName, &String)| {
-        format!("column {column} of table {} depends on type {}", shown(table), of.name)
+        format!("column {column} of table {} depends on type {of}", shown_table(table))
     };
     each.map(line).collect()
 }
 
-fn shown(table: &RelationName) -> String {
+fn shown_table(table: &RelationName) -> String {
     match &*table.schema {
         SCHEMA => table.name.to_string(),
         schema if is_temporary_schema(schema) => table.name.to_string(),
@@ -119,9 +124,9 @@ fn shown(table: &RelationName) -> String {
     }
 }
 
-fn needed(of: &EnumType, lines: Vec<String>) -> datafusion::common::DataFusionError {
+pub(super) fn needed(of: &str, lines: Vec<String>) -> datafusion::common::DataFusionError {
     SqlState::DEPENDENT_OBJECTS_STILL_EXIST.detailed(
-        format!("cannot drop type {} because other objects depend on it", of.name),
+        format!("cannot drop type {of} because other objects depend on it"),
         lines.join("\n"),
         "Use DROP ... CASCADE to drop the dependent objects too.",
     )
