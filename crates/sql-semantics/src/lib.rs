@@ -4,6 +4,7 @@
 //! A separate crate because it only transforms plans, independent of where their rows are stored.
 
 pub mod arithmetic;
+pub mod domains;
 pub mod enums;
 pub mod float;
 pub mod rewrite;

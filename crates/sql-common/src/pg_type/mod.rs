@@ -208,6 +208,19 @@ pub fn as_labels(field: Field, oid: u32) -> Field {
     marked(field, &format!("{list}{LABELS_OF}{oid}"))
 }
 
+/// The OID in the mark of a field of a domain follows this.
+const OF_DOMAIN: &str = "domain:";
+
+/// Marks a field as a domain. Its values are, and clients see, the base type.
+pub fn as_domain(field: Field, oid: u32) -> Field {
+    marked(field, &format!("{OF_DOMAIN}{oid}"))
+}
+
+/// Returns the OID of a field's domain.
+pub fn domain_oid(field: &Field) -> Option<u32> {
+    field.metadata().get(MARK)?.strip_prefix(OURS)?.strip_prefix(OF_DOMAIN)?.parse().ok()
+}
+
 /// Marks a field as OIDs.
 pub fn as_oid(field: Field) -> Field {
     marked(field, "oid")
@@ -337,6 +350,24 @@ pub fn type_name(field: &Field) -> String {
         (Some(entry), _) => entry.name.to_owned(),
         (None, Some(item)) => format!("_{}", item.name),
         (None, None) => oid.to_string(),
+    }
+}
+
+/// Returns the type modifier that a declaration such as `NUMERIC(10, 2)` or `VARCHAR(3)` gives, or -1.
+pub fn declared_modifier(declared: &str) -> i32 {
+    let digits = || {
+        let (_, digits) = declared.trim().strip_suffix(')')?.split_once('(')?;
+        digits
+            .split(',')
+            .map(|number| number.trim().parse::<i32>().ok())
+            .collect::<Option<Vec<_>>>()
+    };
+    let oid = type_named(declared).and_then(|oid| u32::try_from(oid).ok());
+    match (oid, digits().as_deref()) {
+        (Some(NUMERIC), Some([precision])) => (precision << 16) + 4,
+        (Some(NUMERIC), Some([precision, scale])) => (precision << 16 | scale & 0x7ff) + 4,
+        (Some(type_oid::VARCHAR | type_oid::BPCHAR), Some([length])) => length + 4,
+        _ => -1,
     }
 }
 

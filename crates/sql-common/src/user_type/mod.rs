@@ -13,6 +13,7 @@
 //!
 //! Lists cannot hold them: DataFusion displays the literal of a list by the time zone of its items.
 
+mod domain_type;
 mod enum_type;
 
 use std::sync::Arc;
@@ -20,8 +21,10 @@ use std::sync::Arc;
 use atoll_functions::ENUM_ZONE;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::utils::quote_identifier;
 
 use crate::names::SearchPath;
+pub use domain_type::{DomainCheck, DomainType};
 pub use enum_type::{EnumType, Label, Neighbor};
 
 /// Returns the type of the columns of an ENUM.
@@ -69,6 +72,7 @@ pub fn as_texts(data_type: &DataType) -> DataType {
 #[derive(Clone, Debug, Default)]
 pub struct UserTypes {
     enums: Arc<[Arc<EnumType>]>,
+    domains: Arc<[Arc<DomainType>]>,
     path: SearchPath,
 }
 
@@ -76,8 +80,8 @@ atoll_functions::statement_extension!(UserTypes, "user_types");
 
 impl UserTypes {
     /// Creates a list of types; unqualified names are looked up in this path.
-    pub fn new(enums: Vec<Arc<EnumType>>, path: SearchPath) -> Self {
-        Self { enums: enums.into(), path }
+    pub fn new(enums: Vec<Arc<EnumType>>, domains: Vec<Arc<DomainType>>, path: SearchPath) -> Self {
+        Self { enums: enums.into(), domains: domains.into(), path }
     }
 
     /// Returns the types in a statement's settings.
@@ -87,7 +91,7 @@ impl UserTypes {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.enums.is_empty()
+        self.enums.is_empty() && self.domains.is_empty()
     }
 
     /// Returns all ENUMs.
@@ -102,6 +106,35 @@ impl UserTypes {
         match schema {
             Some(schema) => within(schema),
             None => self.path.schemas().find_map(|schema| within(schema)),
+        }
+    }
+
+    /// Returns all domains.
+    pub fn domains(&self) -> &[Arc<DomainType>] {
+        &self.domains
+    }
+
+    /// Returns the domain with a name.
+    pub fn domain(&self, schema: Option<&str>, name: &str) -> Option<&Arc<DomainType>> {
+        let within = |schema: &str| {
+            self.domains.iter().find(|of| &*of.name == name && &*of.schema == schema)
+        };
+        match schema {
+            Some(schema) => within(schema),
+            None => self.path.schemas().find_map(|schema| within(schema)),
+        }
+    }
+
+    /// Returns the domain with an OID.
+    pub fn domain_numbered(&self, oid: u32) -> Option<&Arc<DomainType>> {
+        self.domains.iter().find(|domain| domain.oid == oid)
+    }
+
+    /// Returns the name of a domain, with its schema unless the path finds it.
+    pub fn shown_domain(&self, domain: &DomainType) -> String {
+        match self.domain(None, &domain.name) {
+            Some(found) if found.oid == domain.oid => quote_identifier(&domain.name).into_owned(),
+            _ => domain.full_name(),
         }
     }
 
@@ -123,6 +156,9 @@ impl UserTypes {
     /// Implements `format_type` for user-defined types; None for others.
     pub fn format_type(&self, oid: i64) -> Option<String> {
         let oid = u32::try_from(oid).ok()?;
+        if let Some(domain) = self.domain_numbered(oid) {
+            return Some(self.shown_domain(domain));
+        }
         match self.numbered(oid) {
             Some(of) => Some(of.shown(self.is_visible(of))),
             None => {

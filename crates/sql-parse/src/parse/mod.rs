@@ -16,6 +16,7 @@ mod copy;
 mod delegate;
 mod depth;
 mod dialect;
+mod domains;
 mod numbers;
 mod postgres;
 mod sequences;
@@ -37,6 +38,7 @@ pub use copy::{
 };
 pub use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
+pub use domains::{DomainChange, NOT_NULL};
 pub use sequences::{ALTERED, NO_OWNER, OF_COLUMN, RENAMED, RESTART, SEQUENCE_NAME};
 pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
 
@@ -66,10 +68,16 @@ pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     if let Some(sequence) = sequences::parse(&mut parser.parser)? {
         return Ok(sequence);
     }
-    let mut statements =
-        parser.parse_statements().map_err(|error| named(error, &dialect, limit))?;
-    let (Some(mut statement), None) = (statements.pop_front(), statements.pop_front()) else {
-        return plan_err!("expected a single statement");
+    let mut statement = match domains::parse(&mut parser.parser)? {
+        Some(domain) => domain,
+        None => {
+            let mut statements =
+                parser.parse_statements().map_err(|error| named(error, &dialect, limit))?;
+            let (Some(statement), None) = (statements.pop_front(), statements.pop_front()) else {
+                return plan_err!("expected a single statement");
+            };
+            statement
+        }
     };
     crate::dialect::name_columns(&mut statement, names);
     numbers::rewrite(&mut statement, sql);

@@ -65,7 +65,7 @@ pub(super) fn rewrite(tokens: &mut Tokens) -> Result<()> {
                 (Keyword::BOTH | Keyword::LEADING | Keyword::TRAILING, None) => trim(tokens, at),
                 (Keyword::RENAME, None) => altered_as_table(tokens, &["VIEW"]),
                 (Keyword::OWNER, None) if tokens.is(at + 1, "TO") => {
-                    altered_as_table(tokens, &["VIEW", "SEQUENCE"]);
+                    altered_as_table(tokens, &["VIEW", "SEQUENCE", "TYPE", "DOMAIN"]);
                 }
                 (Keyword::ONLY, None) => only(tokens, at),
                 (Keyword::NULLS, None) => nulls(tokens, at)?,
@@ -215,6 +215,7 @@ mod tests {
             ("SELECT a FROM only WHERE true", "SELECT a FROM only WHERE true"),
             ("ALTER VIEW v OWNER TO ann", "ALTER TABLE v OWNER TO ann"),
             ("ALTER SEQUENCE s OWNER TO ann", "ALTER TABLE s OWNER TO ann"),
+            ("ALTER DOMAIN d OWNER TO ann", "ALTER TABLE d OWNER TO ann"),
             ("ALTER SEQUENCE s RENAME TO t", "ALTER SEQUENCE s RENAME TO t"),
             ("a::\"int4\", CAST(a AS \"text\")", "a::int4, CAST(a AS text)"),
             ("SELECT \"text\" AS \"Text\"", "SELECT \"text\" AS \"Text\""),

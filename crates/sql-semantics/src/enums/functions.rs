@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use atoll_sql_common::pg_type::domain_oid;
 use atoll_sql_common::user_type::{EnumType, UserTypes, enum_oid, enum_within};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, internal_err, plan_err};
@@ -55,10 +56,15 @@ pub(crate) fn with_labels(
 ) -> Result<Option<Expr>> {
     if call.func.name() == "pg_typeof"
         && let [value] = &call.args[..]
-        && let Ok(of) = value.get_type(schema)
-        && enum_within(&of).is_some()
+        && let Ok((_, field)) = value.to_field(schema)
     {
-        return Ok(Some(lit(type_name(&of, types))));
+        if let Some(domain) = domain_oid(&field).and_then(|oid| types?.domain_numbered(oid)) {
+            return Ok(types.map(|types| lit(types.shown_domain(domain))));
+        }
+        if enum_within(field.data_type()).is_some() {
+            return Ok(Some(lit(type_name(field.data_type(), types))));
+        }
+        return Ok(None);
     }
     let Some(EnumFunction { wanted, of: None, .. }) = call.func.inner().downcast_ref() else {
         return Ok(None);

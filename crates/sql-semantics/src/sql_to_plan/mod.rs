@@ -31,6 +31,7 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 
+use crate::domains;
 use crate::type_resolution::{mark_siblings, mark_siblings_within};
 use crate::volatile::share_ctes;
 use atoll_sql_common::functions::Functions;
@@ -205,7 +206,8 @@ impl ContextProvider for StateNames<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.functions.scalar(name).or_else(|| plan_names::named_part(name))
+        let internal = || domains::named(name).or_else(|| plan_names::named_part(name));
+        self.functions.scalar(name).or_else(internal)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

@@ -29,7 +29,7 @@ use crate::table_text::{generated_sql, identity_words, is_generated};
 use atoll_functions::sql_name;
 use atoll_sql_common::functions::Functions;
 use atoll_sql_common::names::{CATALOG, PG_CATALOG_SCHEMA};
-use atoll_sql_common::pg_type::{PgType, information_type, type_name, type_oid};
+use atoll_sql_common::pg_type::{PgType, domain_oid, information_type, type_name, type_oid};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 
 /// The table of columns.
@@ -221,7 +221,10 @@ fn conformed(rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
 }
 
 /// The columns of `columns` that are texts and describe a column's type and values.
-const OF_COLUMN: [&str; 16] = [
+const OF_COLUMN: [&str; 19] = [
+    "domain_catalog",
+    "domain_schema",
+    "domain_name",
     "data_type",
     "udt_catalog",
     "udt_schema",
@@ -264,7 +267,7 @@ struct ColumnRows {
     defaults: StringBuilder,
     nullable: StringBuilder,
     /// Those of `OF_COLUMN`.
-    texts: [StringBuilder; 16],
+    texts: [StringBuilder; 19],
     /// Those of `OF_SIZES`.
     sizes: [UInt64Builder; 6],
 }
@@ -305,7 +308,7 @@ impl ColumnRows {
         field: &Field,
         column: usize,
         definition: Option<&TableDefinition>,
-    ) -> [Option<String>; 16] {
+    ) -> [Option<String>; 19] {
         let computed = definition.and_then(|it| generated_sql(it.defaults[column].as_deref()?));
         let identity = definition.and_then(|it| it.identity(column));
         let sequence = identity.and_then(|it| self.version.sequence(it.sequence));
@@ -324,7 +327,11 @@ impl ColumnRows {
             }
             (None, _) => (information_type(field), type_name(field)),
         };
+        let domain = domain_oid(field).and_then(|oid| self.types.domain_numbered(oid));
         [
+            domain.and_then(|_| text(CATALOG)),
+            domain.and_then(|it| text(&it.schema)),
+            domain.and_then(|it| text(&it.name)),
             Some(data_type),
             text(CATALOG),
             text(of_user.map_or(PG_CATALOG_SCHEMA, |of| &*of.schema)),

@@ -38,7 +38,7 @@ pub(crate) use comments::{CommentedPart, ObjectComments};
 pub(crate) use materialized::MaterializedView;
 pub(crate) use stored::StoredNames;
 pub(crate) use system_schemas::SystemSchemas;
-pub(crate) use user_types::user_types;
+pub(crate) use user_types::{domains, user_types};
 pub(crate) use view::UnplannedView;
 
 use crate::role::is_hidden;

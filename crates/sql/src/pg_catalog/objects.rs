@@ -15,7 +15,7 @@ use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
 use crate::catalog::{Catalogs, MaterializedView};
 use crate::role::rights::{ObjectRights, Owned};
-use crate::table_text::{IndexParts, columns_named};
+use crate::table_text::{IndexParts, checked_domain, columns_named};
 use atoll_sql_common::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
 use atoll_sql_common::pg_type::type_of_check;
 use atoll_sql_common::user_type::UserTypes;
@@ -499,6 +499,7 @@ pub(super) fn named_checks(definition: &TableDefinition) -> impl Iterator<Item =
     let is_of_type = |check: &&Check| {
         let mut fields = definition.columns.fields().iter();
         fields.any(|field| type_of_check(&check.sql, field.name()).is_some())
+            || checked_domain(&check.sql).is_some()
     };
     definition.checks.iter().filter(move |check| !is_of_type(check))
 }

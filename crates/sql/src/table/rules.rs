@@ -15,6 +15,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use super::{PlacedTable, PlannedActions, text_of_row};
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::pg_type::Checked;
+use atoll_sql_semantics::domains::violation;
 
 /// The rules for written rows, and the treatment of conflicts with existing rows.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,8 @@ pub(crate) struct PlannedCheck {
     pub(crate) condition: Arc<dyn PhysicalExpr>,
     /// The column that it restricts to JSON.
     pub(crate) json: Option<usize>,
+    /// The domain that has the constraint; without a name it is NOT NULL.
+    pub(crate) domain: Option<Arc<str>>,
 }
 
 /// ON CONFLICT.
@@ -100,7 +103,7 @@ impl WriteRules {
 
     /// Refuses rows for which a CHECK constraint is false; NULL passes, as in the SQL standard.
     fn check(&self, table: &str, rows: &RecordBatch) -> Result<()> {
-        for PlannedCheck { name, condition, json } in &self.checks {
+        for PlannedCheck { name, condition, json, domain } in &self.checks {
             let holds = condition.evaluate(rows)?.into_array(rows.num_rows())?;
             let holds: &BooleanArray = as_boolean_array(&holds)?;
             let failing = (0..holds.len()).find(|row| holds.is_valid(*row) && !holds.value(*row));
@@ -110,6 +113,9 @@ impl WriteRules {
                     INVALID_TEXT_REPRESENTATION,
                     "invalid input syntax for type json: '{text}'"
                 );
+            }
+            if let (Some(_), Some(domain)) = (failing, domain) {
+                return Err(violation(domain, Some(&**name).filter(|name| !name.is_empty())));
             }
             if let Some(row) = failing {
                 let message = format!(

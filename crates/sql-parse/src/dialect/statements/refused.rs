@@ -28,7 +28,6 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["CREATE", "RULE"], "use views, and write to their tables"),
     (&["CREATE", "EXTENSION"], NO_EXTENSIONS),
     (&["DROP", "EXTENSION"], NO_EXTENSIONS),
-    (&["CREATE", "DOMAIN"], "use the type itself, with CHECK on the columns: a INT CHECK (a > 0)"),
     (&["DO"], NO_PROCEDURES),
     (&["CALL"], NO_PROCEDURES),
     (&["CREATE", "PROCEDURE"], NO_PROCEDURES),

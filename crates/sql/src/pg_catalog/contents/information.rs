@@ -1,6 +1,6 @@
 //! Views of `information_schema` that DataFusion lacks.
 
-use super::DATABASE_NAME;
+use super::{DATABASE_NAME, domains};
 use atoll_store::table::Deferral;
 
 use crate::pg_catalog::objects::{
@@ -137,6 +137,14 @@ pub(super) fn checks(objects: &PgObjects, rows: &mut Rows) {
             ("constraint_schema", (&table.schema_name).into()),
             ("constraint_name", (&constraint.name).into()),
             ("check_clause", check),
+        ]);
+    }
+    for (domain, check) in domains::checks(objects) {
+        rows.add([
+            ("constraint_catalog", DATABASE_NAME.into()),
+            ("constraint_schema", (&domain.schema).into()),
+            ("constraint_name", (&check.name).into()),
+            ("check_clause", (&check.sql).into()),
         ]);
     }
 }

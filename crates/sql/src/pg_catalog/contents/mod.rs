@@ -1,6 +1,7 @@
 //! The rows of the tables, by subject.
 
 mod dependencies;
+mod domains;
 mod information;
 mod relations;
 mod roles;
@@ -10,6 +11,7 @@ mod views;
 
 use datafusion::catalog::Session;
 
+pub(super) use domains::definition_of_check;
 pub(crate) use roles::OWNER_NAME;
 pub(super) use roles::role_oid;
 pub(super) use types::{function_name, function_oid};
@@ -66,6 +68,8 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "referential_constraints" => information::references(&objects(), rows),
         "constraint_column_usage" => information::constraint_columns(&objects(), rows),
         "check_constraints" => information::checks(&objects(), rows),
+        "domains" => domains::information(&objects(), rows),
+        "domain_constraints" => domains::constraint_names(&objects(), rows),
         "sequences" => information::sequences(&objects(), rows),
         "role_table_grants" | "table_privileges" => information::privileges(&objects(), rows),
         _ => {}

@@ -9,6 +9,7 @@ use atoll_store::table::{
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::ResolvedTableReference;
 
+use super::domains;
 use super::roles::role_oid;
 use crate::catalog::{Catalogs, ObjectComments};
 use crate::pg_catalog::definition;
@@ -20,7 +21,7 @@ use crate::pg_catalog::rows::{Datum, Rows};
 use crate::role::rights::{ObjectRights, Owned};
 use crate::table_text::generated_sql;
 use atoll_sql_common::names::CATALOG;
-use atoll_sql_common::pg_type::{PgType, TypeEntry, type_oid};
+use atoll_sql_common::pg_type::{PgType, TypeEntry, domain_oid, type_oid};
 
 /// Access methods: heap and B-tree, which indexes are shown to use.
 const HEAP: Oid = 2;
@@ -186,6 +187,11 @@ pub(super) fn attributes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows)
         }
         for (at, field) in columns_of(relation, names).fields().iter().enumerate() {
             attribute(relation.oid, at, field, definition, rows);
+            let domain =
+                domain_oid(field).filter(|it| objects.types.domain_numbered(*it).is_some());
+            if let Some(domain) = domain {
+                rows.set("atttypid", i64::from(domain).into());
+            }
         }
     }
 }
@@ -340,6 +346,7 @@ pub(super) fn constraints(objects: &PgObjects, rows: &mut Rows) {
         rows.set("confmatchtype", if key.is_full { "f" } else { "s" }.into());
         rows.set("confkey", key.parent_columns.iter().map(|at| at + 1).collect());
     }
+    domains::constraints(objects, rows);
 }
 
 fn action_letter(action: ReferentialAction) -> &'static str {

@@ -6,6 +6,7 @@ use atoll_store::database::{Relation, RelationName};
 use datafusion::catalog::Session;
 use datafusion::sql::sqlparser::keywords::ALL_KEYWORDS;
 
+use super::domains;
 use super::relations::{BTREE, DEFAULT_COLLATION, OPERATORS};
 use super::roles::role_oid;
 use crate::pg_catalog::functions::function_names;
@@ -26,6 +27,7 @@ pub(super) fn types(objects: &PgObjects, rows: &mut Rows) {
     for of in objects.types.enums() {
         user_type(objects, of, rows);
     }
+    domains::types(objects, rows);
 }
 
 /// The rows of an ENUM and of the type of its arrays.
@@ -190,8 +192,13 @@ pub(in crate::pg_catalog) fn function_name(oid: Oid) -> Option<String> {
         ["in", "out", "recv", "send"].map(|suffix| io_function(entry.name, suffix))
     });
     let of_enums = ["in", "out", "recv", "send"].map(|suffix| format!("enum_{suffix}"));
+    let of_domains = ["in", "recv"].map(|suffix| format!("domain_{suffix}"));
     let of_catalog = function_names().map(|(name, _)| name.to_owned());
-    { of_types }.chain(of_enums).chain(of_catalog).find(|name| function_oid(name) == oid)
+    { of_types }
+        .chain(of_enums)
+        .chain(of_domains)
+        .chain(of_catalog)
+        .find(|name| function_oid(name) == oid)
 }
 
 pub(super) fn functions(objects: &PgObjects, session: &dyn Session, rows: &mut Rows) {

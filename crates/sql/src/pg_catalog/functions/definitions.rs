@@ -7,6 +7,7 @@ use datafusion::common::{Result, ScalarValue};
 use super::Gives::{Bool, Text};
 use super::{Call, Entry, entry, flag, text};
 use crate::catalog::ObjectComments;
+use crate::pg_catalog::contents::definition_of_check;
 use crate::pg_catalog::definition;
 use crate::pg_catalog::objects::PgRelation;
 use crate::pg_catalog::oid::OidSpace;
@@ -71,7 +72,10 @@ fn expression(call: &Call<'_>) -> Result<ScalarValue> {
 fn constraint(call: &Call<'_>) -> Result<ScalarValue> {
     let found = call.int(0).and_then(|oid| call.objects.constraint(oid));
     let objects = call.objects;
-    text(found.map(|(constraint, table)| definition::constraint(objects, constraint, table)))
+    let of_domain = || definition_of_check(objects, call.int(0)?);
+    let of_table =
+        found.map(|(constraint, table)| definition::constraint(objects, constraint, table));
+    text(of_table.or_else(of_domain))
 }
 
 fn index(call: &Call<'_>) -> Result<ScalarValue> {

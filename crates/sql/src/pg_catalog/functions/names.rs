@@ -98,11 +98,16 @@ fn type_oid(call: &Call<'_>) -> Option<i64> {
         None => (name.as_str(), false),
     };
     let parts = name_parts(item)?;
-    let found = match parts.as_slice() {
-        [name] => call.objects.types.named(None, name),
-        [schema, name] | [_, schema, name] => call.objects.types.named(Some(schema), name),
-        _ => None,
-    }?;
+    let (schema, name) = match parts.as_slice() {
+        [name] => (None, name),
+        [schema, name] | [_, schema, name] => (Some(schema.as_str()), name),
+        _ => return None,
+    };
+    let types = &call.objects.types;
+    if let Some(domain) = types.domain(schema, name).filter(|_| !is_array) {
+        return Some(domain.oid.into());
+    }
+    let found = types.named(schema, name)?;
     Some(if is_array { enum_array_oid(found.oid) } else { found.oid }.into())
 }
 
@@ -209,6 +214,9 @@ fn typed(call: &Call<'_>) -> Result<ScalarValue> {
 fn is_type_visible(call: &Call<'_>) -> Result<ScalarValue> {
     let oid = call.int(0).and_then(|oid| u32::try_from(oid).ok());
     let types = &call.objects.types;
+    if let Some(domain) = oid.and_then(|oid| types.domain_numbered(oid)) {
+        return flag(types.shown_domain(domain) == quote_identifier(&domain.name));
+    }
     let of = oid.and_then(|oid| types.numbered(PgType::item_of(oid).unwrap_or(oid)));
     flag(of.is_none_or(|of| types.is_visible(of)))
 }

@@ -202,6 +202,7 @@ fn is_write(ast: &Ast) -> bool {
         Ast::CreateSequence { .. } | Ast::AlterTable(_) | Ast::Drop { .. } => true,
         Ast::CreateMacro { .. } | Ast::DropFunction(_) => true,
         Ast::CreateType { .. } | Ast::AlterType(_) => true,
+        Ast::CreateDomain(_) | Ast::DropDomain(_) => true,
         _ => false,
     }
 }

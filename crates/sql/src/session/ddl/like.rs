@@ -18,7 +18,9 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::export_script::options_of;
 use crate::session::statement::parsed_statement::parse;
 use crate::table::PlacedTable;
-use crate::table_text::{generated_sql, identity_words, included_text, is_generated};
+use crate::table_text::{
+    checked_domain, generated_sql, identity_words, included_text, is_generated,
+};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::plain;
 use atoll_sql_common::pg_type::type_of_check;
@@ -133,7 +135,7 @@ impl StatementPlanner {
             let checked = checks.find_map(|check| type_of_check(&check.sql, field.name()));
             let mut column = match checked {
                 Some(checked) => format!("{} {}", quoted(field.name()), checked.name()),
-                None => match self.user_type_text(field.data_type()) {
+                None => match self.user_type_text(field) {
                     Some(of) => format!("{} {of}", quoted(field.name())),
                     None => column_of(field, field.data_type()),
                 },
@@ -147,6 +149,7 @@ impl StatementPlanner {
         let is_of_type = |sql: &str| {
             let mut fields = definition.columns.fields().iter();
             fields.any(|field| type_of_check(sql, field.name()).is_some())
+                || checked_domain(sql).is_some()
         };
         let checks = definition.checks.iter().filter(|check| !is_of_type(&check.sql));
         for check in checks.filter(|_| included.constraints) {

@@ -31,7 +31,7 @@ use crate::role::role;
 use crate::session::ddl::statement_reads::{inserted_query, reads_columns};
 use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::{SqlState, stated_err};
-use atoll_sql_common::names::{CATALOG, relation_name, resolve};
+use atoll_sql_common::names::{CATALOG, TYPES, relation_name, resolve};
 
 /// A GRANT or REVOKE of rights.
 struct RightsGrant<'a> {
@@ -341,7 +341,9 @@ impl StatementPlanner {
 
     async fn set_owner(&self, object: Owned, owner: &Owner) -> Result<()> {
         let version = self.names.stored_version();
-        if !object.exists(&version) {
+        // A type carries its rights as a relation of its name does.
+        let is_type = version.relation(&object.entry_in(TYPES)).is_some();
+        if !object.exists(&version) && !is_type {
             return Err(object.missing(&version));
         }
         let owner = match owner {

@@ -12,9 +12,11 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Visitor};
 
 use crate::session::ddl::declared_table::{DeclaredCheck, DeclaredKey, DeclaredTable};
 use crate::session::plan::planner::StatementPlanner;
-use crate::table_text::computed;
+use crate::table_text::{checked_domain, computed, domain_call};
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
-use atoll_sql_common::pg_type::{Checked, as_json, as_jsonb, as_list_of, as_uuid, type_of_check};
+use atoll_sql_common::pg_type::{
+    Checked, as_domain, as_json, as_jsonb, as_list_of, as_uuid, type_of_check,
+};
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk, walk_expressions_mut};
 use atoll_sql_semantics::enums::array_of_enum;
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;
@@ -91,7 +93,8 @@ fn check_default(
     }
     planner.check_sequences(default)?;
     let none = DFSchema::empty();
-    let planned = create_logical_expr(&planner.state, &sql_text(default), &none);
+    let plain = planner.without_domains(default)?;
+    let planned = create_logical_expr(&planner.state, &sql_text(&plain), &none);
     let planned = planned.and_then(|expr| {
         use datafusion::logical_expr::ExprSchemable;
         expr.cast_to(wanted, &none)
@@ -168,6 +171,9 @@ pub(in crate::session) fn add_check(
     normalize: &dyn Fn(&Ident) -> String,
 ) -> Result<()> {
     let name = match (&check.name, &check.column) {
+        _ if let Some((Expr::Identifier(column), _)) = domain_call(&check.condition) => {
+            unused_name(definition, format!("{table}_{}_domain", normalize(column)))
+        }
         (Some(name), _) => free_name(definition, normalize(name))?,
         (None, Some(column)) => {
             unused_name(definition, format!("{table}_{}_check", normalize(column)))
@@ -217,6 +223,10 @@ pub(in crate::session) fn mark_types(definition: &mut TableDefinition) {
     let marked = |field: &FieldRef| {
         let plain = || field.as_ref().clone().with_metadata(HashMap::new());
         let mut checks = definition.checks.iter();
+        let mut domains = checks.clone().filter_map(|check| checked_domain(&check.sql));
+        if let Some((_, oid)) = domains.find(|(column, _)| column == field.name()) {
+            return Arc::new(as_domain(plain(), oid));
+        }
         match checks.find_map(|check| type_of_check(&check.sql, field.name())) {
             Some(of) if field.data_type().is_nested() => Arc::new(as_list_of(of, plain())),
             Some(Checked::Uuid) => Arc::new(as_uuid(plain())),

@@ -78,14 +78,24 @@ impl StatementPlanner {
         let checks = definition.checks.iter();
         let checks = checks.filter(|check| canonical_column(definition, check).is_none());
         let checks: Vec<&Check> = checks.collect();
-        let mut conditions = Vec::with_capacity(checks.len());
+        let (mut conditions, mut named) = (Vec::new(), Vec::new());
         for check in &checks {
-            conditions.push(parsed_expr(&check.sql)?);
+            let condition = parsed_expr(&check.sql)?;
+            let Some((domain, of_domain)) = self.domain_conditions(&condition)? else {
+                conditions.push(condition);
+                let json = json_column(definition, &check.sql);
+                named.push((Arc::clone(&check.name), json, None));
+                continue;
+            };
+            for each in of_domain {
+                conditions.push(each.condition);
+                let name = each.name.unwrap_or_default();
+                named.push((name, None, Some(Arc::clone(&domain))));
+            }
         }
         let planned = self.check_conditions(state, table, conditions).await?;
-        let planned = checks.into_iter().zip(planned).map(|(check, condition)| {
-            let (name, json) = (Arc::clone(&check.name), json_column(definition, &check.sql));
-            PlannedCheck { name, condition, json }
+        let planned = named.into_iter().zip(planned).map(|((name, json, domain), condition)| {
+            PlannedCheck { name, condition, json, domain }
         });
         Ok(planned.collect())
     }

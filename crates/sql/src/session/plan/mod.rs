@@ -2,6 +2,7 @@
 
 pub(super) mod column_origin;
 pub(super) mod declared_operands;
+pub(super) mod domains;
 pub(super) mod expand;
 pub(super) mod grouped_keys;
 pub(super) mod modifying_with;

@@ -57,6 +57,7 @@ use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_exec::admission::StatementClass;
 use atoll_sql_files::check_files;
 use atoll_sql_parse::dialect::BY_NAME;
+use atoll_sql_parse::syntax::{parsed_expr, sql_text};
 use atoll_sql_semantics::enums::{cast_parameters, labelled, labels_in_containers};
 use atoll_sql_semantics::sql_to_plan::{create_logical_expr, statement_to_plan};
 
@@ -429,7 +430,9 @@ impl StatementPlanner {
         let none = DFSchema::empty();
         let default = |text: &Option<Arc<str>>| {
             let value = text.as_ref().filter(|text| !is_generated(text));
-            value.map(|text| create_logical_expr(state, text, &none)).transpose()
+            let Some(text) = value else { return Ok(None) };
+            let plain = self.without_domains(&parsed_expr(text)?)?;
+            create_logical_expr(state, &sql_text(&plain), &none).map(Some)
         };
         table.definition().defaults.iter().map(default).collect()
     }
@@ -441,6 +444,7 @@ impl StatementPlanner {
         within: &[ResolvedTableReference],
     ) -> Result<LogicalPlan> {
         let copies = copies(&statement);
+        self.expand_domains(&mut statement)?;
         atoll_sql_files::read::expand(state, &self.names, self.files, &mut statement).await?;
         let normalize = state.config_options().sql_parser.enable_ident_normalization;
         let (tables, ctes) = resolve_table_references(&statement, normalize)?;

@@ -265,6 +265,7 @@ impl Session {
             None => self.placement(),
         };
         let copied_indexes = planner.write_out_like(&mut placed.statement)?;
+        planner.write_out_domains(&mut placed.statement)?;
         let mut form = StatementForm::new(&placed.statement, sql);
         form.declared.copied_indexes = copied_indexes;
         let tag = StatementTag::from_statement(&placed.statement);
@@ -430,7 +431,10 @@ impl Session {
                     Some(tag) => Some(tag),
                     None => match self.user_type(planner, other).await? {
                         Some(tag) => Some(tag),
-                        None => planner.sequence(other).await?,
+                        None => match Box::pin(self.domain(planner, other)).await? {
+                            Some(tag) => Some(tag),
+                            None => planner.sequence(other).await?,
+                        },
                     },
                 },
             },

@@ -13,15 +13,18 @@ use atoll_store::table::{Identity, IdentityKind, TableDefinition, TableVersion};
 use datafusion::common::config::SqlParserOptions;
 use datafusion::common::{Result, exec_err};
 
-use crate::catalog::{MaterializedView, ObjectComments, user_types};
+use crate::catalog::{MaterializedView, ObjectComments, domains, user_types};
 use crate::role::is_hidden;
 use crate::role::rights::Owned;
 use crate::session::ddl::create::sequence_of;
 use crate::session::ddl::views::views_in_order;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
-use crate::table_text::{IndexParts, foreign_key_text, identity_words, included_text};
+use crate::table_text::{
+    IndexParts, checked_domain, foreign_key_text, identity_words, included_text,
+};
 use atoll_sql_common::names::SCHEMA;
+use atoll_sql_common::pg_type::domain_oid;
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 use atoll_sql_files::has_interval;
 
@@ -59,6 +62,9 @@ pub(super) fn load_script(planner: &StatementPlanner, version: &DatabaseVersion)
     }
     for of in user_types(version).iter().filter(|of| is_kept(&of.schema)) {
         line(&mut script, &of.definition());
+    }
+    for domain in domains(version).iter().filter(|domain| is_kept(&domain.schema)) {
+        line(&mut script, &domain.definition());
     }
     let relations = || version.relations().filter(|(name, _)| is_kept(&name.schema));
     let owned: HashSet<SequenceId> = version
@@ -227,8 +233,14 @@ fn write_table(script: &mut String, name: &RelationName, table: &TableVersion, t
         &format!("CREATE TABLE {full} WITH (placement = '{placement}') {FROM_FILE}{file}'"),
     );
     let retyped = definition.columns.fields().iter().filter_map(|field| {
-        let of = types.of_values(field.data_type())?.shown(false);
-        let list = if enum_oid(field.data_type()).is_none() { "[]" } else { "" };
+        let (of, list) = match domain_oid(field).and_then(|oid| types.domain_numbered(oid)) {
+            Some(domain) => (domain.full_name(), ""),
+            None => {
+                let is_list = enum_oid(field.data_type()).is_none();
+                let of = types.of_values(field.data_type())?.shown(false);
+                (of, if is_list { "[]" } else { "" })
+            }
+        };
         Some(format!("ALTER COLUMN {} SET DATA TYPE {of}{list}", quoted(field.name())))
     });
     let retyped: Vec<String> = retyped.collect();
@@ -331,7 +343,8 @@ fn declared(definition: &TableDefinition) -> Vec<String> {
         let included = included_text(&unique.included, definition);
         parts.push(format!("ADD CONSTRAINT {name} {kind} ({}){included}", columns.join(", ")));
     }
-    for check in &definition.checks {
+    let checks = definition.checks.iter();
+    for check in checks.filter(|check| checked_domain(&check.sql).is_none()) {
         let mut part = format!("ADD CONSTRAINT {}", quoted(&check.name));
         let _ = write!(part, " CHECK ({})", check.sql);
         parts.push(part);

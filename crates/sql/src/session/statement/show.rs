@@ -18,7 +18,9 @@ use crate::catalog::{MaterializedView, UnplannedView};
 use crate::session::dml::change::innermost;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
-use crate::table_text::{foreign_key_text, generated_sql, identity_words, included_text};
+use crate::table_text::{
+    checked_domain, foreign_key_text, generated_sql, identity_words, included_text,
+};
 use atoll_sql_common::names::{CATALOG, SCHEMA, relation_name};
 use atoll_sql_parse::dialect::{column_type, described};
 
@@ -99,7 +101,7 @@ impl StatementPlanner {
 
     fn column_text(&self, definition: &TableDefinition, column: usize) -> String {
         let field = definition.columns.field(column);
-        let of = self.user_type_text(field.data_type());
+        let of = self.user_type_text(field);
         let of = of.unwrap_or_else(|| column_type(field.data_type()));
         let mut text = format!("{} {of}", quote_identifier(field.name()));
         let is_key = |unique: &atoll_store::table::Unique| {
@@ -138,10 +140,10 @@ fn constraints(definition: &TableDefinition) -> impl Iterator<Item = String> {
         let name = quote_identifier(&unique.name);
         format!("CONSTRAINT {name} {kind} ({}){included}", columns.join(", "))
     });
-    let checks = definition
-        .checks
-        .iter()
-        .map(|check| format!("CONSTRAINT {} CHECK ({})", quote_identifier(&check.name), check.sql));
+    let checks =
+        definition.checks.iter().filter(|check| checked_domain(&check.sql).is_none()).map(
+            |check| format!("CONSTRAINT {} CHECK ({})", quote_identifier(&check.name), check.sql),
+        );
     keys.chain(checks)
 }
 

@@ -27,7 +27,7 @@ use crate::session::ddl::declared_table::{
 };
 use crate::session::ddl::foreign_key::DeclaredForeignKey;
 use crate::session::dml::change::quoted;
-use crate::table_text::{computed, reads};
+use crate::table_text::{checked_domain, computed, domain_call, reads};
 use atoll_sql_parse::syntax::parsed_expr;
 
 /// A column of the altered table.
@@ -411,7 +411,7 @@ impl AlteredTable {
                 let value = using.clone().unwrap_or_else(own);
                 self.retyped.push(field.name().clone());
                 // Checks of the old type do not apply to the new one.
-                self.checks.retain(|(_, check)| type_of_check(&check.to_string(), name).is_none());
+                self.checks.retain(|(_, check)| !is_of_type(check, name));
                 let ident = quoted(name);
                 let (value, data_type) = match as_texts(data_type, &value, &ident) {
                     Some((texts, data_type, condition)) => {
@@ -442,7 +442,7 @@ impl AlteredTable {
         let count = |it: &Self| it.keys.len() + it.checks.len() + it.foreign_keys.len();
         let before = count(self);
         self.keys.retain(|key| &*key.unique.name != name || key.unique.is_index);
-        self.checks.retain(|(own, _)| &**own != name);
+        self.checks.retain(|(own, check)| &**own != name || domain_call(check).is_some());
         self.foreign_keys.retain(|key| &*key.key.name != name);
         match if_exists || count(self) < before {
             true => Ok(()),
@@ -458,8 +458,8 @@ impl AlteredTable {
         let keys = self.keys.iter_mut().map(|key| &mut key.unique);
         let keys = keys.filter(|key| !key.is_index).map(|key| &mut key.name);
         let foreign_keys = self.foreign_keys.iter_mut().map(|key| &mut key.key.name);
-        let mut names =
-            keys.chain(self.checks.iter_mut().map(|(name, _)| name)).chain(foreign_keys);
+        let checks = self.checks.iter_mut().filter(|(_, check)| domain_call(check).is_none());
+        let mut names = keys.chain(checks.map(|(name, _)| name)).chain(foreign_keys);
         match names.find(|name| &***name == old) {
             Some(name) => *name = new.into(),
             None => {
@@ -476,7 +476,8 @@ impl AlteredTable {
     fn constraints(&self) -> String {
         let keys = self.keys.iter().map(|key| &key.unique);
         let names = keys.filter(|key| !key.is_index).map(|key| &*key.name);
-        let names = names.chain(self.checks.iter().map(|(name, _)| &**name));
+        let checks = self.checks.iter().filter(|(_, check)| domain_call(check).is_none());
+        let names = names.chain(checks.map(|(name, _)| &**name));
         let foreign_keys = self.foreign_keys.iter().map(|key| &*key.key.name);
         let names: Vec<&str> = names.chain(foreign_keys).collect();
         match names.is_empty() {
@@ -567,4 +568,11 @@ fn sets_statistics(properties: &[SqlOption]) -> bool {
         SqlOption::KeyValue { value, .. } => is_target(value),
         _ => false,
     })
+}
+
+/// Whether a CHECK constraint belongs to the type of a column.
+fn is_of_type(check: &Expr, column: &str) -> bool {
+    let sql = check.to_string();
+    type_of_check(&sql, column).is_some()
+        || checked_domain(&sql).is_some_and(|(checked, _)| checked == column)
 }

@@ -56,6 +56,7 @@ impl Session {
         planner: &StatementPlanner,
         alter: &AlterTable,
     ) -> Result<Cow<'static, str>> {
+        let alter = &planner.alter_without_domains(alter)?;
         check(alter)?;
         let at = planner.resolve(planner.name(&alter.name)?);
         let Some(found) = planner.names.table(&at)? else {
@@ -245,7 +246,7 @@ impl Session {
         planner.write_rules(&planner.state, table, &quoted(&at.table), None).await.map(drop)
     }
 
-    async fn has_rows(
+    pub(in crate::session) async fn has_rows(
         &self,
         planner: &StatementPlanner,
         at: &ResolvedTableReference,

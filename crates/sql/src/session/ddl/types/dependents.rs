@@ -8,7 +8,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 
 use super::stored_texts::TypedText;
-use crate::catalog::user_types;
+use crate::catalog::{domains, user_types};
 use crate::session::Session;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
@@ -17,7 +17,7 @@ use atoll_sql_common::names::SCHEMA;
 use atoll_sql_common::user_type::{EnumType, enum_within};
 
 /// The columns of a type, by table.
-type ColumnsOf = BTreeMap<RelationName, Vec<String>>;
+pub(super) type ColumnsOf = BTreeMap<RelationName, Vec<String>>;
 
 impl Session {
     /// Drops a type; the notices about dependent objects that were dropped.
@@ -32,8 +32,8 @@ impl Session {
             (planner.columns_of_type(of).await?, planner.texts_with_type(of).await?);
         if !cascade && (!columns.is_empty() || !texts.is_empty()) {
             let line = |text: &TypedText| format!("{} depends on type {}", text.shown, of.name);
-            let lines = columns_lines(of, &columns).into_iter();
-            return Err(needed(of, lines.chain(texts.iter().map(line)).collect()));
+            let lines = columns_lines(&of.name, &columns).into_iter();
+            return Err(needed(&of.name, lines.chain(texts.iter().map(line)).collect()));
         }
         let mut passed = Vec::new();
         for text in texts {
@@ -41,12 +41,7 @@ impl Session {
             passed.push(format!("drop cascades to {}", text.shown));
         }
         for (table, names) in &columns {
-            let parts = names.iter().map(|name| format!("DROP COLUMN {} CASCADE", quoted(name)));
-            let parts: Vec<String> = parts.collect();
-            self.alter_dependent(planner, table, &parts.join(", ")).await?;
-            let shown = shown(table);
-            let dropped = |name| format!("drop cascades to column {name} of table {shown}");
-            passed.extend(names.iter().map(dropped));
+            passed.extend(self.drop_typed_columns(planner, table, names).await?);
         }
         let planner = self.planner(&planner.transaction, true).await?;
         let views = planner.planned_ones(planner.all_views()?).await;
@@ -58,7 +53,21 @@ impl Session {
             return Ok(passed);
         }
         let line = |name: String| format!("view {name} depends on type {}", of.name);
-        Err(needed(of, lost.iter().map(|view| line(view.shown())).collect()))
+        Err(needed(&of.name, lost.iter().map(|view| line(view.shown())).collect()))
+    }
+
+    pub(super) async fn drop_typed_columns(
+        &self,
+        planner: &StatementPlanner,
+        table: &RelationName,
+        columns: &[String],
+    ) -> Result<Vec<String>> {
+        let parts = columns.iter().map(|name| format!("DROP COLUMN {} CASCADE", quoted(name)));
+        let parts: Vec<String> = parts.collect();
+        self.alter_dependent(planner, table, &parts.join(", ")).await?;
+        let table = shown(table);
+        let dropped = |name| format!("drop cascades to column {name} of table {table}");
+        Ok(columns.iter().map(dropped).collect())
     }
 
     /// Runs parts of ALTER TABLE on a table that uses a type.
@@ -90,6 +99,10 @@ impl Session {
             let planner = self.planner(&planner.transaction, true).await?;
             passed.extend(self.drop_type(&planner, of, true).await?);
         }
+        for of in domains(&version).iter().filter(|of| &*of.schema == schema) {
+            let planner = self.planner(&planner.transaction, true).await?;
+            passed.extend(self.drop_domain(&planner, of, true).await?);
+        }
         Ok(passed)
     }
 }
@@ -111,10 +124,10 @@ impl StatementPlanner {
     }
 }
 
-fn columns_lines(of: &EnumType, columns: &ColumnsOf) -> Vec<String> {
+pub(super) fn columns_lines(of: &str, columns: &ColumnsOf) -> Vec<String> {
     let each = columns.iter().flat_map(|(table, names)| names.iter().map(move |it| (table, it)));
     let line = |(table, column): (&RelationName, &String)| {
-        format!("column {column} of table {} depends on type {}", shown(table), of.name)
+        format!("column {column} of table {} depends on type {of}", shown(table))
     };
     each.map(line).collect()
 }
@@ -127,9 +140,9 @@ pub(super) fn shown(table: &RelationName) -> String {
     }
 }
 
-fn needed(of: &EnumType, lines: Vec<String>) -> datafusion::common::DataFusionError {
+pub(super) fn needed(of: &str, lines: Vec<String>) -> datafusion::common::DataFusionError {
     SqlState::DEPENDENT_OBJECTS_STILL_EXIST.detailed(
-        format!("cannot drop type {} because other objects depend on it", of.name),
+        format!("cannot drop type {of} because other objects depend on it"),
         lines.join("\n"),
         "Use DROP ... CASCADE to drop the dependent objects too.",
     )

@@ -4,14 +4,16 @@
 //! be renamed.
 
 mod dependents;
+mod domain_definition;
+mod domains;
 mod stored_texts;
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
-use atoll_store::database::{CatalogChange, RelationName, StoredStatement};
-use datafusion::arrow::datatypes::DataType;
+use atoll_store::database::{CatalogChange, DatabaseVersion, RelationName, StoredStatement};
+use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::sqlparser::ast::{
     AlterType, AlterTypeAddValue, AlterTypeAddValuePosition, AlterTypeOperation, AlterTypeRename,
@@ -19,15 +21,15 @@ use datafusion::sql::sqlparser::ast::{
     UserDefinedTypeRepresentation,
 };
 
-use crate::catalog::user_types;
+use crate::catalog::{domains, user_types};
 use crate::role::rights::Owned;
 use crate::session::Session;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, with_notices};
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{TYPES, plain, relation_name};
-use atoll_sql_common::pg_type::{USER_TYPE_OIDS, type_named};
-use atoll_sql_common::user_type::{EnumType, Neighbor, enum_oid};
+use atoll_sql_common::pg_type::{USER_TYPE_OIDS, domain_oid, type_named};
+use atoll_sql_common::user_type::{DomainType, EnumType, Neighbor, enum_oid};
 
 impl Session {
     /// Runs CREATE, ALTER and DROP TYPE; `None` for other statements.
@@ -50,6 +52,10 @@ impl Session {
             Ast::Drop { object_type: ObjectType::Type, if_exists, names, cascade, .. } => {
                 let mut passed = Vec::new();
                 for name in names {
+                    if let Some(domain) = planner.domain_named(name)? {
+                        passed.extend(self.drop_domain(planner, &domain, *cascade).await?);
+                        continue;
+                    }
                     let Some(of) = planner.user_type_named(name)? else {
                         if *if_exists {
                             passed.push(missing("type", name));
@@ -74,47 +80,72 @@ impl StatementPlanner {
         Ok(types.named(name.schema(), name.table()).cloned())
     }
 
-    /// The name of a type of a user in declarations of columns; `None` for other types.
-    pub(in crate::session) fn user_type_text(&self, data_type: &DataType) -> Option<String> {
+    /// The domain that a name means.
+    fn domain_named(&self, name: &ObjectName) -> Result<Option<Arc<DomainType>>> {
+        let name = self.name(name)?;
         let types = self.names.user_types();
-        let of = types.of_values(data_type)?;
-        let list = if enum_oid(data_type).is_none() { "[]" } else { "" };
+        Ok(types.domain(name.schema(), name.table()).cloned())
+    }
+
+    /// The name of a type of a user in declarations of columns; `None` for other types.
+    pub(in crate::session) fn user_type_text(&self, field: &Field) -> Option<String> {
+        let types = self.names.user_types();
+        if let Some(domain) = domain_oid(field).and_then(|oid| types.domain_numbered(oid)) {
+            return Some(types.shown_domain(domain));
+        }
+        let of = types.of_values(field.data_type())?;
+        let list = if enum_oid(field.data_type()).is_none() { "[]" } else { "" };
         Some(format!("{}{list}", of.shown(types.is_visible(of))))
     }
 
     async fn create_enum(&self, name: &ObjectName, labels: &[Ident]) -> Result<()> {
         let at = self.resolve_new(self.name(name)?)?;
         let relation = relation_name(&at);
+        self.check_free_type(&relation, &plain(&at)).await?;
+        self.check_new_type(&relation)?;
         let version = self.transaction.statement(true).await?;
-        let kept = user_types(&version);
-        let is_taken = kept.iter().any(|of| owned(of) == Owned::Relation(relation.clone()))
-            || version.relation(&relation).is_some();
-        if is_taken {
-            return stated_err!(DUPLICATE_OBJECT, "type '{}' already exists", plain(&at));
+        let labels = labels.iter().map(|label| label.value.clone());
+        let schema = Arc::clone(&relation.schema);
+        let made = EnumType::new(schema, Arc::clone(&relation.name), free_oid(&version), labels)?;
+        self.keep_type(&made).await?;
+        self.follow_new_type(&relation).await
+    }
+
+    /// Refuses a new type whose name, shown like this, is taken.
+    async fn check_free_type(&self, name: &RelationName, shown: &str) -> Result<()> {
+        let version = self.transaction.statement(true).await?;
+        if is_type(&version, name) || version.relation(name).is_some() {
+            return stated_err!(DUPLICATE_OBJECT, "type '{shown}' already exists");
         }
-        if type_named(&at.table).is_some() {
-            return stated_err!(
+        match type_named(&name.name) {
+            Some(_) => stated_err!(
                 DUPLICATE_OBJECT,
                 "type '{}' is built in; give the new type another name",
-                at.table
-            );
+                name.name
+            ),
+            None => Ok(()),
         }
-        self.check_definition(&placeholder(&relation))?;
+    }
+
+    /// Refuses a new type in a schema that does not exist, or where the user may create none.
+    fn check_new_type(&self, relation: &RelationName) -> Result<()> {
+        self.check_definition(&placeholder(relation))?;
         if self.names.temporary_schema() == Some(&relation.schema) {
             return not_impl_err!("CREATE TYPE in pg_temp is not supported; leave out the schema");
         }
-        if !version.has_schema(&relation.schema) {
-            return stated_err!(
+        match self.names.has_schema(&relation.schema) {
+            true => Ok(()),
+            false => stated_err!(
                 UNDEFINED_SCHEMA,
                 "schema '{}' does not exist; create it with CREATE SCHEMA",
                 relation.schema
-            );
+            ),
         }
-        let labels = labels.iter().map(|label| label.value.clone());
-        let schema = Arc::clone(&relation.schema);
-        let made = EnumType::new(schema, Arc::clone(&relation.name), free_oid(&kept), labels)?;
-        self.keep_type(&made).await?;
-        self.follow_definition(&placeholder(&relation)).await
+    }
+
+    /// Makes the user the owner of a new type.
+    async fn follow_new_type(&self, relation: &RelationName) -> Result<()> {
+        self.follow_definition(&placeholder(relation)).await
     }
 
     async fn alter_type(&self, alter: &AlterType) -> Result<Cow<'static, str>> {
@@ -154,7 +185,7 @@ impl StatementPlanner {
             | CatalogChange::Rename { to: name, .. } => name,
             _ => return Ok(()),
         };
-        match user_types(&self.names.stored_version()).iter().any(|of| type_name(of) == *name) {
+        match is_type(&self.names.stored_version(), name) {
             true => stated_err!(DUPLICATE_OBJECT, "type '{}' already exists", name.name),
             false => Ok(()),
         }
@@ -162,12 +193,7 @@ impl StatementPlanner {
 
     async fn rename_type(&self, of: &EnumType, name: String) -> Result<Cow<'static, str>> {
         let (from, to) = (type_name(of), RelationName::new(Arc::clone(&of.schema), name));
-        let version = self.transaction.statement(true).await?;
-        let kept = user_types(&version);
-        let is_taken = kept.iter().any(|other| type_name(other) == to);
-        if is_taken || version.relation(&to).is_some() {
-            return stated_err!(DUPLICATE_OBJECT, "type '{}' already exists", to.name);
-        }
+        self.check_free_type(&to, &to.name).await?;
         let renamed = EnumType { name: Arc::clone(&to.name), ..of.clone() };
         self.keep_text(owned(of).entry_in(TYPES), None).await?;
         self.keep_type(&renamed).await?;
@@ -196,6 +222,13 @@ impl StatementPlanner {
     }
 }
 
+/// Whether a name is that of a type of a user.
+fn is_type(version: &DatabaseVersion, name: &RelationName) -> bool {
+    let is_it = |schema: &str, of: &str| *name.schema == *schema && *name.name == *of;
+    user_types(version).iter().any(|of| is_it(&of.schema, &of.name))
+        || domains(version).iter().any(|of| is_it(&of.schema, &of.name))
+}
+
 fn type_name(of: &EnumType) -> RelationName {
     RelationName::new(Arc::clone(&of.schema), Arc::clone(&of.name))
 }
@@ -213,12 +246,14 @@ fn placeholder(name: &RelationName) -> CatalogChange {
 }
 
 /// An OID that no type has. It is random: transactions that do not see each other create types at the same time.
-fn free_oid(kept: &[Arc<EnumType>]) -> u32 {
+fn free_oid(version: &DatabaseVersion) -> u32 {
+    let enums = user_types(version).into_iter().map(|of| of.oid);
+    let taken: Vec<u32> = enums.chain(domains(version).iter().map(|of| of.oid)).collect();
     let count = u64::from((USER_TYPE_OIDS.end - USER_TYPE_OIDS.start) / 2);
     loop {
         let random = RandomState::new().build_hasher().finish() % count;
         let oid = USER_TYPE_OIDS.start + 2 * u32::try_from(random).unwrap_or_default();
-        if kept.iter().all(|of| of.oid != oid) {
+        if !taken.contains(&oid) {
             return oid;
         }
     }
