@@ -70,14 +70,12 @@ pub(super) struct AlteredKey {
 impl AlteredKey {
     fn from_unique(unique: &Unique, names: &dyn Fn(&[usize]) -> Vec<String>) -> Result<Self> {
         let condition = unique.condition.as_ref().map(|it| parsed_expr(&it.sql));
-        let expression =
-            |it: &Option<KeyExpression>| it.as_ref().map(|it| parsed_expr(&it.sql)).transpose();
         Ok(Self {
             unique: unique.clone(),
             columns: names(&unique.columns),
             included: names(&unique.included),
             condition: condition.transpose()?,
-            expressions: unique.expressions.iter().map(expression).collect::<Result<_>>()?,
+            expressions: parsed(&unique.expressions)?,
         })
     }
 
@@ -99,12 +97,30 @@ pub(super) struct AlteredIndex {
     pub(super) keys: Vec<String>,
     pub(super) included: Vec<String>,
     pub(super) condition: Option<Expr>,
+    pub(super) expressions: Vec<Option<Expr>>,
 }
 
 impl AlteredIndex {
+    fn from_index(index: &Index, names: &dyn Fn(&[usize]) -> Vec<String>) -> Result<Self> {
+        let columns: Vec<usize> = index.keys.iter().map(|key| key.column).collect();
+        Ok(Self {
+            index: index.clone(),
+            keys: names(&columns),
+            included: names(&index.included),
+            condition: index.condition.as_deref().map(parsed_expr).transpose()?,
+            expressions: parsed(&index.expressions)?,
+        })
+    }
+
     fn uses(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
         self.keys.iter().chain(&self.included).any(|own| own == column)
             || self.condition.as_ref().is_some_and(|it| columns_of(it, normalize).contains(column))
+    }
+
+    /// Whether an expression reads a column.
+    fn computes_from(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
+        let mut exprs = self.expressions.iter().flatten();
+        exprs.any(|expr| columns_of(expr, normalize).contains(column))
     }
 }
 
@@ -156,14 +172,8 @@ impl AlteredTable {
             columns.iter().map(|at| fields[*at].name().clone()).collect()
         };
         let keys = definition.uniques.iter().map(|unique| AlteredKey::from_unique(unique, &names));
-        let indexes = definition.indexes.iter().map(|index| {
-            Ok(AlteredIndex {
-                index: index.clone(),
-                keys: index.keys.iter().map(|key| fields[key.column].name().clone()).collect(),
-                included: names(&index.included),
-                condition: index.condition.as_deref().map(parsed_expr).transpose()?,
-            })
-        });
+        let indexes = definition.indexes.iter();
+        let indexes = indexes.map(|index| AlteredIndex::from_index(index, &names));
         let foreign_keys = definition.foreign_keys.iter().map(|key| AlteredForeignKey {
             key: key.clone(),
             columns: names(&key.columns),
@@ -312,7 +322,9 @@ impl AlteredTable {
         let computed = self.keys.iter_mut();
         let computed =
             computed.flat_map(|key| key.expressions.iter_mut().flatten().chain(&mut key.condition));
-        let indexed = self.indexes.iter_mut().filter_map(|index| index.condition.as_mut());
+        let indexed = self.indexes.iter_mut();
+        let indexed = indexed
+            .flat_map(|index| index.expressions.iter_mut().flatten().chain(&mut index.condition));
         let checks = self.checks.iter_mut().map(|(_, check)| check);
         for check in checks.chain(added).chain(defaults).chain(computed).chain(indexed) {
             rename_in(check, old, &new, normalize);
@@ -399,12 +411,16 @@ impl AlteredTable {
                 let ColumnSource::Column(field) = &column.source else {
                     return plan_err!("column '{name}' is changed twice in one ALTER TABLE");
                 };
-                if let Some(key) = self.keys.iter().find(|key| key.computes_from(name, normalize)) {
+                let keys = self.keys.iter().filter(|key| key.computes_from(name, normalize));
+                let indexes = self.indexes.iter();
+                let indexes = indexes.filter(|index| index.computes_from(name, normalize));
+                let mut names =
+                    keys.map(|key| &key.unique.name).chain(indexes.map(|it| &it.index.name));
+                if let Some(index) = names.next() {
                     return stated_err!(
                         FEATURE_NOT_SUPPORTED,
-                        "cannot alter the type of column '{name}', from which index '{}' is computed; drop the index, \
-                         and create it again afterwards",
-                        key.unique.name
+                        "cannot alter the type of column '{name}', from which index '{index}' is computed; drop the \
+                         index, and create it again afterwards"
                     );
                 }
                 let own = || Expr::Identifier(quoted(field.name()));
@@ -526,6 +542,12 @@ impl AlteredTable {
         };
         self.keys.iter().any(is_it)
     }
+}
+
+/// The expressions of an index's columns.
+fn parsed(expressions: &[Option<KeyExpression>]) -> Result<Vec<Option<Expr>>> {
+    let parse = |it: &Option<KeyExpression>| it.as_ref().map(|it| parsed_expr(&it.sql)).transpose();
+    expressions.iter().map(parse).collect()
 }
 
 /// Renames a column in a condition.

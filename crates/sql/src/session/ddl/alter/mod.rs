@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use atoll_store::SequenceId;
 use atoll_store::database::{CatalogChange, Relation};
-use atoll_store::table::{TableChange, TableDefinition, Unique, is_indexable};
+use atoll_store::table::{KeyExpression, TableChange, TableDefinition, Unique, is_indexable};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{
     ResolvedTableReference, Result, TableReference, exec_err, internal_err, plan_err,
@@ -389,7 +389,8 @@ fn definition(
         definition.uniques.push(unique);
     }
     for altered in altered.indexes {
-        let AlteredIndex { mut index, keys, included, condition } = altered;
+        let AlteredIndex { mut index, keys, included, condition, expressions } = altered;
+        set_texts(&mut index.expressions, expressions);
         index.condition = condition.map(|condition| sql_text(&condition).into());
         for (key, column) in index.keys.iter_mut().zip(numbers_of(&definition, &keys)?) {
             key.column = column;
@@ -433,6 +434,15 @@ fn places_of(before: &TableDefinition, altered: &AlteredTable) -> Vec<Option<usi
     before.columns.fields().iter().map(place).collect()
 }
 
+/// Sets the texts of the expressions of an index.
+fn set_texts(expressions: &mut [Option<KeyExpression>], texts: Vec<Option<Expr>>) {
+    for (own, sql) in expressions.iter_mut().zip(texts) {
+        if let (Some(own), Some(sql)) = (own, sql) {
+            own.sql = sql_text(&sql).into();
+        }
+    }
+}
+
 /// A key of the altered table.
 fn unique_of(
     definition: &TableDefinition,
@@ -442,11 +452,7 @@ fn unique_of(
     let AlteredKey { mut unique, columns, included, condition, expressions } = key;
     unique.columns = numbers_of(definition, &columns)?;
     unique.included = numbers_of(definition, &included)?;
-    for (own, sql) in unique.expressions.iter_mut().zip(expressions) {
-        if let (Some(own), Some(sql)) = (own, sql) {
-            own.sql = sql_text(&sql).into();
-        }
-    }
+    set_texts(&mut unique.expressions, expressions);
     if let (Some(own), Some(sql)) = (&mut unique.condition, condition) {
         own.sql = sql_text(&sql).into();
         let rows = own.rows.renumbered(&|column| places.get(column).copied().flatten());

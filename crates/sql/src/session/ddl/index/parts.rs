@@ -92,9 +92,10 @@ impl StatementPlanner {
     }
 }
 
-/// The expression of a unique index, and the number of its column.
-pub(super) fn unique_expression(
-    (expr, function): (Expr, Option<(usize, KeyFunction)>),
+/// The expression of an index as the store keeps it, and the number of its column.
+pub(super) fn stored_expression(
+    expr: Expr,
+    function: Option<(usize, KeyFunction)>,
 ) -> Result<(usize, KeyExpression)> {
     let sql = sql_text(&expr).into();
     match function {
