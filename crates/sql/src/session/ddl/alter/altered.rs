@@ -5,16 +5,13 @@ use atoll_sql_common::names::quote_identifier;
 use atoll_sql_common::pg_type::type_of_check;
 use atoll_sql_parse::dialect::as_texts;
 use atoll_sql_parse::parse::STATISTICS;
-use atoll_sql_parse::syntax::{walk_expressions, walk_expressions_mut};
+use atoll_sql_parse::syntax::walk_expressions_mut;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_store::TableId;
-use atoll_store::table::{
-    ForeignKey, Identity, IdentityKind, Index, KeyExpression, TableDefinition, Unique,
-};
+use atoll_store::table::{ForeignKey, Identity, IdentityKind, TableDefinition};
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -22,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
     SqlOption, TableConstraint,
 };
 
+use super::altered_keys::{AlteredIndex, AlteredKey, columns_of};
 use crate::session::ddl::declared_table::{
     DeclaredCheck, DeclaredIdentity, DeclaredKey, DeclaredTable,
 };
@@ -55,73 +53,6 @@ pub(super) enum ColumnSource {
     New(DataType),
     /// An expression over the old table, in this type.
     Computed(Box<Expr>, DataType),
-}
-
-/// A key by the names of its columns.
-pub(super) struct AlteredKey {
-    pub(super) unique: Unique,
-    pub(super) columns: Vec<String>,
-    pub(super) included: Vec<String>,
-    /// Its condition, and the expressions of its columns, as text.
-    pub(super) condition: Option<Expr>,
-    pub(super) expressions: Vec<Option<Expr>>,
-}
-
-impl AlteredKey {
-    fn from_unique(unique: &Unique, names: &dyn Fn(&[usize]) -> Vec<String>) -> Result<Self> {
-        let condition = unique.condition.as_ref().map(|it| parsed_expr(&it.sql));
-        Ok(Self {
-            unique: unique.clone(),
-            columns: names(&unique.columns),
-            included: names(&unique.included),
-            condition: condition.transpose()?,
-            expressions: parsed(&unique.expressions)?,
-        })
-    }
-
-    fn uses(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
-        self.columns.iter().chain(&self.included).any(|own| own == column)
-            || self.condition.as_ref().is_some_and(|it| columns_of(it, normalize).contains(column))
-    }
-
-    /// Whether its condition or an expression reads a column.
-    fn computes_from(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
-        let mut exprs = self.expressions.iter().flatten().chain(&self.condition);
-        exprs.any(|expr| columns_of(expr, normalize).contains(column))
-    }
-}
-
-/// An index that is not unique by the names of its columns.
-pub(super) struct AlteredIndex {
-    pub(super) index: Index,
-    pub(super) keys: Vec<String>,
-    pub(super) included: Vec<String>,
-    pub(super) condition: Option<Expr>,
-    pub(super) expressions: Vec<Option<Expr>>,
-}
-
-impl AlteredIndex {
-    fn from_index(index: &Index, names: &dyn Fn(&[usize]) -> Vec<String>) -> Result<Self> {
-        let columns: Vec<usize> = index.keys.iter().map(|key| key.column).collect();
-        Ok(Self {
-            index: index.clone(),
-            keys: names(&columns),
-            included: names(&index.included),
-            condition: index.condition.as_deref().map(parsed_expr).transpose()?,
-            expressions: parsed(&index.expressions)?,
-        })
-    }
-
-    fn uses(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
-        self.keys.iter().chain(&self.included).any(|own| own == column)
-            || self.condition.as_ref().is_some_and(|it| columns_of(it, normalize).contains(column))
-    }
-
-    /// Whether an expression reads a column.
-    fn computes_from(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
-        let mut exprs = self.expressions.iter().flatten();
-        exprs.any(|expr| columns_of(expr, normalize).contains(column))
-    }
 }
 
 /// A foreign key by the names of its columns.
@@ -544,12 +475,6 @@ impl AlteredTable {
     }
 }
 
-/// The expressions of an index's columns.
-fn parsed(expressions: &[Option<KeyExpression>]) -> Result<Vec<Option<Expr>>> {
-    let parse = |it: &Option<KeyExpression>| it.as_ref().map(|it| parsed_expr(&it.sql)).transpose();
-    expressions.iter().map(parse).collect()
-}
-
 /// Renames a column in a condition.
 fn rename_in(condition: &mut Expr, old: &str, new: &str, normalize: &dyn Fn(&Ident) -> String) {
     let _ = walk_expressions_mut(condition, &mut |expr| {
@@ -566,20 +491,6 @@ fn rename_in(condition: &mut Expr, old: &str, new: &str, normalize: &dyn Fn(&Ide
         }
         ControlFlow::<()>::Continue(())
     });
-}
-
-/// Names of the columns that a condition reads.
-fn columns_of(condition: &Expr, normalize: &dyn Fn(&Ident) -> String) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let _ = walk_expressions(condition, &mut |expr| {
-        match expr {
-            Expr::Identifier(name) => drop(names.insert(normalize(name))),
-            Expr::CompoundIdentifier(parts) => names.extend(parts.last().map(normalize)),
-            _ => {}
-        }
-        ControlFlow::<()>::Continue(())
-    });
-    names
 }
 
 /// Whether these are statistics targets of columns.

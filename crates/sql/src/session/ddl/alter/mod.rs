@@ -4,6 +4,7 @@
 //! that selects them, within the same transaction.
 
 mod altered;
+mod altered_keys;
 mod references;
 
 use std::borrow::Cow;
@@ -39,9 +40,8 @@ use crate::table::insert::inserted;
 use crate::table::load::load;
 use crate::table::{PlacedTable, stored_columns};
 use crate::table_text::computed;
-use altered::{
-    AlteredColumn, AlteredForeignKey, AlteredIndex, AlteredKey, AlteredTable, ColumnSource,
-};
+use altered::{AlteredColumn, AlteredForeignKey, AlteredTable, ColumnSource};
+use altered_keys::{AlteredIndex, AlteredKey};
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::names::{plain, relation_name};
 use atoll_sql_parse::syntax::{parsed_expr, sql_text};
