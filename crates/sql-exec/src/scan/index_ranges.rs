@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use atoll_store::RowId;
-use atoll_store::table::{Index, OrderWords, TableVersion, order_words};
+use atoll_store::table::{Index, KeyFunction, OrderWords, TableVersion, order_words};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::BinaryExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 
 use super::condition::{ColumnCondition, ConditionKind};
+use super::row_condition::key_function;
 
 /// Ranges of one index, at most: an IN list with more values is scanned for.
 const RANGES_MAX: usize = 1000;
@@ -58,7 +60,14 @@ fn index_ranges(
     let ranges = |at: usize| {
         let column = index.keys[at].column;
         let data_type = version.definition().columns.field(column).data_type();
-        column_ranges(column, data_type, conjuncts)
+        let Some(function) = index.function(at) else {
+            return column_ranges(column, data_type, conjuncts);
+        };
+        // Behind the columns, so that conditions on the column itself are others.
+        let place = version.definition().columns.fields().len();
+        let of_function = conjuncts.iter();
+        let of_function = of_function.map(|it| with_column(version, it, (column, function), place));
+        column_ranges(place, data_type, &of_function.collect::<Result<Vec<_>>>()?)
     };
     let Some(first) = ranges(0)? else { return Ok(None) };
     if index.keys.len() == 1 {
@@ -72,6 +81,25 @@ fn index_ranges(
         _ => vec![([low[0], 0], [high[0], u64::MAX])],
     });
     Ok(Some(both.collect()))
+}
+
+/// A conjunct with a column of this number in place of a function of a column.
+fn with_column(
+    version: &TableVersion,
+    conjunct: &Arc<dyn PhysicalExpr>,
+    (column, function): (usize, &KeyFunction),
+    place: usize,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let changed = Arc::clone(conjunct).transform_down(|expr| {
+        Ok(match key_function(version.codec(), &expr)? {
+            Some((own, of)) if own == column && of == *function => {
+                let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new("", place));
+                Transformed::new(column, true, TreeNodeRecursion::Jump)
+            }
+            _ => Transformed::no(expr),
+        })
+    })?;
+    Ok(changed.data)
 }
 
 /// The ranges of one column; `None` if conjuncts do not limit it.

@@ -111,7 +111,8 @@ impl IndexLookup {
             _ => return Ok(None),
         };
         let (descending, max) = (options.descending, candidates_max(version.rows()));
-        for (at, index) in version.definition().indexes.iter().enumerate() {
+        let indexes = version.definition().indexes.iter().enumerate();
+        for (at, index) in indexes.filter(|(_, index)| index.expressions.is_empty()) {
             let array = match (value, index.keys.as_slice()) {
                 (None, [first, ..]) if first.column == column => None,
                 (Some((equal, value)), [first, second, ..])

@@ -25,6 +25,25 @@ pub fn row_condition(
         let (Some(left), Some(right)) = sides else { return Ok(None) };
         return Ok(Some(joined(*either.op(), left, right)));
     }
+    if let Some(is) = expr.downcast_ref::<BinaryExpr>()
+        && matches!(is.op(), Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+    {
+        let (column, value) = (column_of(is.left()), is.right().downcast_ref::<Literal>());
+        let Some((column, value)) = column.zip(value.map(Literal::value)) else { return Ok(None) };
+        // `active IS TRUE` is never unknown.
+        let has_value = RowCondition::Not(Box::new(RowCondition::IsNull(column)));
+        let same = compared(codec, column, Operator::Eq, value)?
+            .map(|equal| RowCondition::And(vec![has_value, equal]));
+        let is_same = *is.op() == Operator::IsNotDistinctFrom;
+        return Ok(if is_same { same } else { same.map(negated) });
+    }
+    if let Some(constant) = expr.downcast_ref::<Literal>() {
+        return Ok(match constant.value() {
+            ScalarValue::Boolean(Some(true)) => Some(RowCondition::And(Vec::new())),
+            ScalarValue::Boolean(Some(false)) => Some(RowCondition::Or(Vec::new())),
+            _ => None,
+        });
+    }
     if let Some(not) = expr.downcast_ref::<NotExpr>() {
         return Ok(row_condition(codec, not.arg())?.map(negated));
     }

@@ -25,6 +25,7 @@ impl IndexParts {
     pub(crate) fn from_index(index: &Index) -> Self {
         Self {
             keys: index.keys.clone(),
+            expressions: texts(&index.expressions),
             included: index.included.clone(),
             condition: index.condition.clone(),
             ..Self::default()
@@ -32,13 +33,10 @@ impl IndexParts {
     }
 
     pub(crate) fn from_unique(unique: &Unique) -> Self {
-        let sql = |expression: &Option<KeyExpression>| {
-            expression.as_ref().map(|expression| Arc::clone(&expression.sql))
-        };
         Self {
             is_unique: true,
             keys: unique.keys(),
-            expressions: unique.expressions.iter().map(sql).collect(),
+            expressions: texts(&unique.expressions),
             included: unique.included.clone(),
             condition: unique.condition.as_ref().map(|condition| Arc::clone(&condition.sql)),
         }
@@ -103,6 +101,11 @@ impl IndexParts {
             self.text(definition)
         )
     }
+}
+
+fn texts(expressions: &[Option<KeyExpression>]) -> Vec<Option<Arc<str>>> {
+    let text = |it: &Option<KeyExpression>| it.as_ref().map(|it| Arc::clone(&it.sql));
+    expressions.iter().map(text).collect()
 }
 
 /// A condition with the parentheses that AND, OR and NOT need.

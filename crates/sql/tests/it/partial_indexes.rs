@@ -108,6 +108,59 @@ fn queries_that_imply_the_condition_or_equate_the_expression_use_the_index() {
     }
 }
 
+#[test]
+fn an_ordered_index_of_a_function_serves_conditions_on_it_and_on_nothing_else() {
+    let session = live();
+    for sql in [
+        "CREATE TABLE t (id BIGINT PRIMARY KEY, a BIGINT, b TEXT)",
+        "INSERT INTO t SELECT i, i % 7, CASE WHEN i % 2 = 0 THEN 'Name ' ELSE 'nAME ' END || (i % 5000) FROM range(20000) r(i)",
+        "CREATE TABLE s AS SELECT * FROM t",
+        "CREATE INDEX t_b ON t (lower(b), a)",
+        "CREATE INDEX t_u ON t (a, upper(b) DESC)",
+    ] {
+        rows(&session, sql);
+    }
+    let change = "UPDATE # SET b = 'NAME 17' WHERE id < 3";
+    ["t", "s"].iter().for_each(|table| drop(rows(&session, &change.replace('#', table))));
+    rows(&session, "ALTER TABLE t RENAME COLUMN b TO name");
+    rows(&session, "ALTER TABLE s RENAME COLUMN b TO name");
+    rows(&session, "ALTER TABLE t ADD COLUMN c INT");
+    for (condition, index) in [
+        ("lower(name) = 'name 17'", "index=t_b"),
+        ("'name 17' = lower(name)", "index=t_b"),
+        ("lower(name) IN ('name 17', 'name 18', 'Name 19') AND a < 5", "index=t_b"),
+        ("lower(name) > 'name 999' AND lower(name) < 'name 9991'", "index=t_b"),
+        ("lower(name) = 'name 17' AND a = 3", "index=t_b"),
+        ("lower(name) = 'name 17' OR lower(name) = 'NAME 17'", "index=t_b"),
+        ("a = 3 AND upper(name) = 'NAME 17'", "index=t_u"),
+        ("lower(name) = 'name 17' OR name = 'NAME 18'", ""),
+        ("name = 'nAME 17'", ""),
+        ("upper(name) = 'NAME 17'", ""),
+        ("lower(name) = name AND a = 3", ""),
+        ("lower(name) IS NULL", "index=t_b"),
+    ] {
+        let sql = format!("SELECT id FROM # WHERE {condition} ORDER BY id");
+        let plan = rows(&session, &format!("EXPLAIN {}", sql.replace('#', "t"))).concat();
+        let plan = plan.join("\n");
+        match index {
+            "" => assert!(!plan.contains("index=t_b"), "{condition}: {plan}"),
+            index => assert!(plan.contains(index), "{condition}: {plan}"),
+        }
+        let answers = ["t", "s"].map(|table| rows(&session, &sql.replace('#', table)));
+        assert_eq!(answers[0], answers[1], "{condition}");
+    }
+    for rest in [
+        "ORDER BY name LIMIT 3",
+        "ORDER BY lower(name), id LIMIT 3",
+        "WHERE a = 3 ORDER BY name, id LIMIT 3",
+    ] {
+        let answers = ["t", "s"]
+            .map(|table| rows(&session, &format!("SELECT lower(name), name FROM {table} {rest}")));
+        assert_eq!(answers[0].len(), 3, "{rest}");
+        assert_eq!(answers[0][0], answers[1][0], "{rest}");
+    }
+}
+
 /// Applies statements at random and compares their outcome with that of the rules.
 #[test]
 fn statements_fail_when_the_rows_that_they_leave_have_a_key_twice() {
@@ -187,6 +240,7 @@ fn indexes_are_the_same_after_a_restart_with_and_without_a_checkpoint() {
         TABLE.iter().for_each(|sql| drop(rows(&session, sql)));
         rows(&session, "CREATE UNIQUE INDEX t_c ON t (COALESCE(gone, 7) DESC, id) INCLUDE (b)");
         rows(&session, "CREATE INDEX t_d ON t (gone) WHERE a + 1 > 2");
+        rows(&session, "CREATE INDEX t_e ON t (lower(b) DESC, id)");
         rows(
             &session,
             "INSERT INTO t SELECT i, i, 'Text ' || i, CASE WHEN i % 2 = 0 THEN 1 END, true FROM range(20000) r(i)",
@@ -196,6 +250,10 @@ fn indexes_are_the_same_after_a_restart_with_and_without_a_checkpoint() {
     for checkpoint in [false, true, true] {
         let session = open(&runtime, directory.path());
         assert_eq!(rows(&session, definitions), expected);
+        let found = "SELECT id FROM t WHERE lower(b) = 'text 11'";
+        assert_eq!(rows(&session, found), [["11"]]);
+        let plan = rows(&session, &format!("EXPLAIN {found}")).concat().join("\n");
+        assert!(plan.contains("index=t_e"), "{plan}");
         for sql in [
             "INSERT INTO t VALUES (-1, 7, 'z', NULL, true)",
             "INSERT INTO t VALUES (-1, -1, 'TEXT 11', NULL, true)",

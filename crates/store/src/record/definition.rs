@@ -164,7 +164,7 @@ pub(crate) fn decode_indexes(
             return Err(decoder.error("keys of an index", "there are none"));
         }
         let included = decode_columns(decoder, fields.len())?;
-        Ok(Index { name, keys, included, condition: None })
+        Ok(Index { name, keys, included, ..Index::default() })
     })?;
     let flags = decoder
         .list("kinds of unique constraints", |decoder| decoder.flag("whether it is an index"))?;

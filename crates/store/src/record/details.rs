@@ -3,6 +3,7 @@
 //! | What | As |
 //! |---|---|
 //! | for each index that is not unique, its condition | optional text |
+//! | the expressions of its columns | as below, not coalesce |
 //! | for each unique one, the order of its columns | list: flag whether DESC, flag whether NULLS FIRST |
 //! | the columns of its INCLUDE | list of column numbers |
 //! | the expressions of its columns | list: optional: text, byte (0 lower, 1 upper, 2 coalesce with the value that follows, as in a row) |
@@ -41,12 +42,16 @@ pub(crate) fn has_details(definition: &TableDefinition) -> bool {
     let of_unique = definition.uniques.iter().any(|unique| {
         !unique.is_plain() || !unique.order.is_empty() || !unique.included.is_empty()
     });
-    of_unique || definition.indexes.iter().any(|index| index.condition.is_some())
+    let mut indexes = definition.indexes.iter();
+    of_unique || indexes.any(|it| it.condition.is_some() || !it.expressions.is_empty())
 }
 
 pub(crate) fn encode_details(encoder: &mut Encoder, definition: &TableDefinition) {
     for index in &definition.indexes {
         encoder.option(index.condition.as_deref(), Encoder::text);
+        encoder.list(index.expressions.iter(), |encoder, expression| {
+            encoder.option(expression.as_ref(), encode_expression);
+        });
     }
     for unique in &definition.uniques {
         encoder.list(unique.order.iter(), |encoder, order| {
@@ -112,6 +117,11 @@ pub(crate) fn decode_details(
     for index in &mut definition.indexes {
         let condition = decoder.option("condition", |decoder| decoder.text("condition"))?;
         index.condition = condition.map(Into::into);
+        let columns = index.keys.iter().map(|key| key.column);
+        index.expressions = decode_expressions(decoder, &codec, columns)?;
+        if index.expressions.iter().flatten().any(|it| !it.function.is_of_text()) {
+            return Err(decoder.error("expressions of an index", "one is not of texts"));
+        }
     }
     for unique in &mut definition.uniques {
         unique.order = decoder.list("order of an index", |decoder| {
@@ -119,19 +129,26 @@ pub(crate) fn decode_details(
             Ok(KeyOrder { descending, nulls_first: decoder.flag("whether NULLS FIRST")? })
         })?;
         unique.included = decode_columns(decoder, count)?;
-        let mut columns = unique.columns.iter();
-        unique.expressions = decoder.list("expressions of an index", |decoder| {
-            let Some(column) = columns.next() else {
-                return Err(decoder.error("expressions of an index", "there are too many"));
-            };
-            decoder.option("expression", |decoder| decode_expression(decoder, &codec, *column))
-        })?;
+        unique.expressions = decode_expressions(decoder, &codec, unique.columns.iter().copied())?;
         unique.condition = decoder.option("condition of an index", |decoder| {
             let sql = decoder.text("condition of an index")?.into();
             Ok(IndexCondition { sql, rows: decode_condition(decoder, &codec, 1)? })
         })?;
     }
     Ok(())
+}
+
+fn decode_expressions(
+    decoder: &mut Decoder<'_>,
+    codec: &RowCodec,
+    mut columns: impl Iterator<Item = usize>,
+) -> Result<Vec<Option<KeyExpression>>> {
+    decoder.list("expressions of an index", |decoder| {
+        let Some(column) = columns.next() else {
+            return Err(decoder.error("expressions of an index", "there are too many"));
+        };
+        decoder.option("expression", |decoder| decode_expression(decoder, codec, column))
+    })
 }
 
 fn decode_expression(
@@ -198,7 +215,7 @@ mod tests {
     use atoll_placement::Strategy;
 
     use super::*;
-    use crate::table::{Index, Unique};
+    use crate::table::{Index, IndexKey, Unique};
 
     fn definition() -> TableDefinition {
         let fields =
@@ -211,7 +228,9 @@ mod tests {
             ..Unique::default()
         });
         definition.uniques = names.to_vec();
-        definition.indexes = vec![Index { name: "i".into(), ..Index::default() }];
+        let key = IndexKey { column: 1, descending: false, nulls_first: false };
+        let index = Index { name: "i".into(), keys: vec![key], ..Index::default() };
+        definition.indexes = vec![index];
         definition
     }
 
@@ -233,6 +252,7 @@ mod tests {
             vec![KeyOrder { descending: true, nulls_first: false }, KeyOrder::default()];
         whole.uniques[0].included = vec![0];
         let expression = |sql: &str, function| Some(KeyExpression { sql: sql.into(), function });
+        whole.indexes[0].expressions = vec![expression("upper(b)", KeyFunction::Upper)];
         let zero = KeyFunction::Coalesce(0_i32.to_le_bytes().into());
         whole.uniques[1].expressions =
             vec![expression("lower(b)", KeyFunction::Lower), expression("COALESCE(a, 0)", zero)];

@@ -94,7 +94,7 @@ pub struct IndexCondition {
     pub rows: RowCondition,
 }
 
-/// An expression of one column in the key of a unique index.
+/// An expression of one column in the key of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyExpression {
     /// As SQL text.
@@ -168,6 +168,8 @@ pub struct Index {
     pub name: Arc<str>,
     /// Its key, at least one column.
     pub keys: Vec<IndexKey>,
+    /// For each column the function of a text in whose order it is instead, if any; empty if there is none.
+    pub expressions: Vec<Option<KeyExpression>>,
     /// Numbers of the columns of INCLUDE, which the catalog shows.
     pub included: Vec<usize>,
     /// `WHERE` as SQL text, which the catalog shows.
@@ -280,6 +282,13 @@ impl ForeignKey {
         use ReferentialAction::{Cascade, SetDefault, SetNull};
         matches!(self.on_delete, SetNull | SetDefault)
             || matches!(self.on_update, Cascade | SetNull | SetDefault)
+    }
+}
+
+impl Index {
+    /// The function of a column of its key.
+    pub fn function(&self, place: usize) -> Option<&KeyFunction> {
+        Some(&self.expressions.get(place)?.as_ref()?.function)
     }
 }
 

@@ -46,10 +46,9 @@ pub(crate) use float::canonical_float64;
 pub use float::{canonical, has_floats};
 pub use lab::lab_number;
 pub(crate) use place::stored_data;
-pub(crate) use row::CONDITION_DEPTH_MAX;
 pub use row::{
-    ComparisonOperator, Key, KeyBuilder, KeyFunction, Row, RowBuilder, RowCodec, RowCondition,
-    is_comparable,
+    CONDITION_DEPTH_MAX, ComparisonOperator, Key, KeyBuilder, KeyFunction, Row, RowBuilder,
+    RowCodec, RowCondition, is_comparable,
 };
 pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;

@@ -2,6 +2,11 @@
 //!
 //! The indexes of a table name such a key by a number behind those of its columns.
 
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, StringViewArray};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType};
+
 use super::codec::Column;
 use super::condition::RowCondition;
 use super::shape::Cursor;
@@ -24,6 +29,30 @@ pub enum KeyFunction {
 }
 
 impl KeyFunction {
+    /// Whether it is a function of texts alone, which an ordered index can have.
+    pub fn is_of_text(&self) -> bool {
+        matches!(self, Self::Lower | Self::Upper)
+    }
+
+    /// The function of texts.
+    ///
+    /// # Errors
+    /// If the values are no texts, or it is none of texts.
+    pub(crate) fn of_texts(&self, texts: &ArrayRef) -> Result<ArrayRef> {
+        let other = match self {
+            Self::Lower => str::to_lowercase,
+            Self::Upper => str::to_uppercase,
+            Self::Coalesce(_) => {
+                let problem = "an ordered index is of columns and functions of texts".to_owned();
+                return Err(ArrowError::NotYetImplemented(problem).into());
+            }
+        };
+        let plain = cast(texts, &DataType::Utf8View)?;
+        let others = plain.as_string_view().iter().map(|text| text.map(other));
+        let others: StringViewArray = others.collect();
+        Ok(cast(&others, texts.data_type())?)
+    }
+
     /// Writes the function of a value. Returns None if it is NULL.
     fn write(&self, value: Option<&[u8]>, out: &mut Vec<u8>) -> Option<()> {
         let text = |value: Option<&[u8]>| {
@@ -152,11 +181,7 @@ impl RowCodec {
 
 impl Column {
     /// The first rows of a column of a block, if they have to be decoded to be read.
-    pub(super) fn decoded(
-        &self,
-        stored: &StoredColumn,
-        rows: usize,
-    ) -> Result<Option<arrow_array::ArrayRef>> {
+    pub(super) fn decoded(&self, stored: &StoredColumn, rows: usize) -> Result<Option<ArrayRef>> {
         let whole = crate::table::column::Selection::Range { offset: 0, len: rows };
         match self.is_plain() {
             true => Ok(None),
@@ -168,7 +193,7 @@ impl Column {
     pub(super) fn source<'a>(
         &self,
         stored: &'a StoredColumn,
-        decoded: &'a Option<arrow_array::ArrayRef>,
+        decoded: &'a Option<ArrayRef>,
     ) -> Source<'a> {
         match decoded {
             Some(decoded) => Source::new(decoded),

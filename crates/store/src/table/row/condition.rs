@@ -10,7 +10,7 @@ use super::RowCodec;
 use super::shape::{Cursor, plain_type};
 
 /// The deepest nesting of a condition.
-pub(crate) const CONDITION_DEPTH_MAX: usize = 50;
+pub const CONDITION_DEPTH_MAX: usize = 50;
 
 /// A condition on the values of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]

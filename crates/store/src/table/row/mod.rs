@@ -41,8 +41,7 @@ pub use codec::{KeyBuilder, RowBuilder, RowCodec};
 pub use compare::is_comparable;
 pub(crate) use computed::ComputedKey;
 pub use computed::KeyFunction;
-pub(crate) use condition::CONDITION_DEPTH_MAX;
-pub use condition::{ComparisonOperator, RowCondition};
+pub use condition::{CONDITION_DEPTH_MAX, ComparisonOperator, RowCondition};
 
 /// One row of a table, as bytes that its [`RowCodec`] made.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -11,7 +11,7 @@ use super::super::chunk::BLOCK_ROWS;
 use super::super::column::Selection;
 use super::super::definition::Index;
 use super::super::row::{Key, Row, RowCodec};
-use super::ordered::{OrderWords, OrderedIndex, OrderedRow, indexed_columns, order_words};
+use super::ordered::{OrderWords, OrderedIndex, OrderedKey, OrderedRow, order_words};
 use super::{ChunkEntry, Result, TableVersion};
 use crate::ids::RowId;
 use crate::workers::{OneThread, Workers, map};
@@ -131,7 +131,8 @@ impl TableVersion {
         keys: &HashSet<Key>,
         max: usize,
     ) -> Result<Option<Vec<(RowId, Key)>>> {
-        let starts = |index: &OrderedIndex| index.columns().starts_with(columns);
+        let starts =
+            |index: &OrderedIndex| index.key().is_plain() && index.columns().starts_with(columns);
         let Some(index) = self.ordered.iter().position(starts) else { return Ok(None) };
         let keys: Vec<&Key> = keys.iter().collect();
         let values = self.shared.codec.values_of_keys(&keys, columns)?;
@@ -159,17 +160,17 @@ impl TableVersion {
     ) -> Result<OrderedIndex> {
         let mut built = OrderedIndex::new(index);
         let entries: Vec<Arc<ChunkEntry>> = self.entries.values().cloned().collect();
-        let (codec, columns) = (&self.shared.codec, Arc::clone(built.columns()));
+        let (codec, key) = (&self.shared.codec, built.key().clone());
         let tasks = entries.into_iter().map(|entry| OrderTask {
             codec: Arc::clone(codec),
-            columns: Arc::clone(&columns),
+            key: key.clone(),
             entry,
         });
         let mut rows = Vec::with_capacity(self.rows);
         for part in map(workers, tasks.collect(), OrderTask::run) {
             rows.extend(part?);
         }
-        order_loose(codec, &columns, self.tail.iter(), &mut rows)?;
+        order_loose(codec, &key, self.tail.iter(), &mut rows)?;
         // The parts are sorted: this merges them.
         rows.sort();
         built.change(&[], &rows);
@@ -210,7 +211,7 @@ impl TableVersion {
     fn ordered_rows(&self, ids: &RoaringTreemap) -> Result<Vec<Vec<OrderedRow>>> {
         let ids: Vec<RowId> = ids.iter().map(RowId::new).collect();
         let rows = |index: &OrderedIndex| {
-            let mut rows = self.order_rows(&ids, index.columns())?;
+            let mut rows = self.order_rows(&ids, index.key())?;
             rows.sort_unstable();
             Ok(rows)
         };
@@ -218,7 +219,7 @@ impl TableVersion {
     }
 
     /// The rows of these, whose ids rise, that are there.
-    fn order_rows(&self, ids: &[RowId], columns: &[usize]) -> Result<Vec<OrderedRow>> {
+    fn order_rows(&self, ids: &[RowId], key: &OrderedKey) -> Result<Vec<OrderedRow>> {
         let codec = &self.shared.codec;
         let mut all = Vec::with_capacity(ids.len());
         let mut loose: Vec<(RowId, Row)> = Vec::new();
@@ -232,7 +233,7 @@ impl TableVersion {
             let many = entry.filter(|entry| of_entry.len() > entry.chunk().rows / MANY_OF_CHUNK);
             if let Some(entry) = many {
                 let from = all.len();
-                order_chunk(codec, columns, entry, &mut all)?;
+                order_chunk(codec, key, entry, &mut all)?;
                 let of_chunk = all.split_off(from);
                 let is_wanted = |row: &OrderedRow| of_entry.binary_search(&row.1).is_ok();
                 all.extend(of_chunk.into_iter().filter(is_wanted));
@@ -245,7 +246,7 @@ impl TableVersion {
                 }
             }
         }
-        order_loose(codec, columns, loose.iter().map(|(id, row)| (*id, row)), &mut all)?;
+        order_loose(codec, key, loose.iter().map(|(id, row)| (*id, row)), &mut all)?;
         Ok(all)
     }
 
@@ -257,14 +258,13 @@ impl TableVersion {
         Ok(())
     }
 
-    /// The indexes of a new definition: those that are there already by their columns, and others built.
+    /// The indexes of a new definition: those that are there already by their keys, and others built.
     pub(super) fn ordered_for_definition(&mut self, known: &[OrderedIndex]) -> Result<()> {
         let definition = Arc::clone(&self.shared.definition);
         self.ordered = Vec::with_capacity(definition.indexes.len());
         for index in &definition.indexes {
-            let columns = index.keys.iter().map(|key| key.column);
-            let same =
-                known.iter().find(|known| known.columns().iter().copied().eq(columns.clone()));
+            let key = OrderedKey::new(index);
+            let same = known.iter().find(|known| *known.key() == key);
             self.ordered.push(match same {
                 Some(same) => same.clone(),
                 None => self.build_ordered(index, &OneThread)?,
@@ -282,15 +282,15 @@ fn indexed_values(values: &[ArrayRef]) -> &[ArrayRef] {
 /// Puts the rows of a chunk in order.
 struct OrderTask {
     codec: Arc<RowCodec>,
-    columns: Arc<[usize]>,
+    key: OrderedKey,
     entry: Arc<ChunkEntry>,
 }
 
 impl OrderTask {
     fn run(self) -> Result<Vec<OrderedRow>> {
         let mut rows = Vec::with_capacity(self.entry.rows());
-        order_chunk(&self.codec, &self.columns, &self.entry, &mut rows)?;
-        order_loose(&self.codec, &self.columns, self.entry.delta(), &mut rows)?;
+        order_chunk(&self.codec, &self.key, &self.entry, &mut rows)?;
+        order_loose(&self.codec, &self.key, self.entry.delta(), &mut rows)?;
         rows.sort_unstable();
         Ok(rows)
     }
@@ -299,7 +299,7 @@ impl OrderTask {
 /// Adds the rows of an entry's chunk that are not masked.
 fn order_chunk(
     codec: &RowCodec,
-    columns: &[usize],
+    key: &OrderedKey,
     entry: &ChunkEntry,
     into: &mut Vec<OrderedRow>,
 ) -> Result<()> {
@@ -311,8 +311,8 @@ fn order_chunk(
         let decode = |column: &usize| {
             block[*column].decode(codec.schema().field(*column).data_type(), &whole)
         };
-        let arrays = indexed_columns(columns).iter().map(decode);
-        let words = order_words(&arrays.collect::<std::result::Result<Vec<ArrayRef>, _>>()?)?;
+        let arrays = key.indexed_columns().iter().map(decode);
+        let words = key.words(arrays.collect::<std::result::Result<Vec<ArrayRef>, _>>()?)?;
         for (row, words) in words.into_iter().enumerate() {
             if !entry.is_masked(first + row) {
                 into.push((words, entry.ids().at(first + row)));
@@ -325,7 +325,7 @@ fn order_chunk(
 /// Adds single rows.
 fn order_loose<'a>(
     codec: &RowCodec,
-    columns: &[usize],
+    key: &OrderedKey,
     rows: impl Iterator<Item = (RowId, &'a Row)>,
     into: &mut Vec<OrderedRow>,
 ) -> Result<()> {
@@ -333,7 +333,7 @@ fn order_loose<'a>(
     if rows.is_empty() {
         return Ok(());
     }
-    let words = order_words(&codec.decode_arrays(&rows, indexed_columns(columns))?)?;
+    let words = key.words(codec.decode_arrays(&rows, key.indexed_columns())?)?;
     into.extend(words.into_iter().zip(ids));
     Ok(())
 }

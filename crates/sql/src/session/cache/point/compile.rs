@@ -349,7 +349,8 @@ fn key_of(
     });
     let ordered = || {
         definition.indexes.iter().enumerate().find_map(|(at, index)| {
-            let columns: Vec<usize> = index.keys.iter().map(|key| key.column).collect();
+            let keys = index.keys.iter().filter(|_| index.expressions.is_empty());
+            let columns: Vec<usize> = keys.map(|key| key.column).collect();
             Some((KeyIndex::Ordered(at), named(columns.get(..equalities.len())?)?))
         })
     };

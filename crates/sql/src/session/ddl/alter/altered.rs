@@ -5,16 +5,13 @@ use atoll_sql_common::names::quote_identifier;
 use atoll_sql_common::pg_type::type_of_check;
 use atoll_sql_parse::dialect::as_texts;
 use atoll_sql_parse::parse::STATISTICS;
-use atoll_sql_parse::syntax::{walk_expressions, walk_expressions_mut};
+use atoll_sql_parse::syntax::walk_expressions_mut;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_store::TableId;
-use atoll_store::table::{
-    ForeignKey, Identity, IdentityKind, Index, KeyExpression, TableDefinition, Unique,
-};
+use atoll_store::table::{ForeignKey, Identity, IdentityKind, TableDefinition};
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{
@@ -22,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
     SqlOption, TableConstraint,
 };
 
+use super::altered_keys::{AlteredIndex, AlteredKey, columns_of};
 use crate::session::ddl::declared_table::{
     DeclaredCheck, DeclaredIdentity, DeclaredKey, DeclaredTable,
 };
@@ -55,57 +53,6 @@ pub(super) enum ColumnSource {
     New(DataType),
     /// An expression over the old table, in this type.
     Computed(Box<Expr>, DataType),
-}
-
-/// A key by the names of its columns.
-pub(super) struct AlteredKey {
-    pub(super) unique: Unique,
-    pub(super) columns: Vec<String>,
-    pub(super) included: Vec<String>,
-    /// Its condition, and the expressions of its columns, as text.
-    pub(super) condition: Option<Expr>,
-    pub(super) expressions: Vec<Option<Expr>>,
-}
-
-impl AlteredKey {
-    fn from_unique(unique: &Unique, names: &dyn Fn(&[usize]) -> Vec<String>) -> Result<Self> {
-        let condition = unique.condition.as_ref().map(|it| parsed_expr(&it.sql));
-        let expression =
-            |it: &Option<KeyExpression>| it.as_ref().map(|it| parsed_expr(&it.sql)).transpose();
-        Ok(Self {
-            unique: unique.clone(),
-            columns: names(&unique.columns),
-            included: names(&unique.included),
-            condition: condition.transpose()?,
-            expressions: unique.expressions.iter().map(expression).collect::<Result<_>>()?,
-        })
-    }
-
-    fn uses(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
-        self.columns.iter().chain(&self.included).any(|own| own == column)
-            || self.condition.as_ref().is_some_and(|it| columns_of(it, normalize).contains(column))
-    }
-
-    /// Whether its condition or an expression reads a column.
-    fn computes_from(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
-        let mut exprs = self.expressions.iter().flatten().chain(&self.condition);
-        exprs.any(|expr| columns_of(expr, normalize).contains(column))
-    }
-}
-
-/// An index that is not unique by the names of its columns.
-pub(super) struct AlteredIndex {
-    pub(super) index: Index,
-    pub(super) keys: Vec<String>,
-    pub(super) included: Vec<String>,
-    pub(super) condition: Option<Expr>,
-}
-
-impl AlteredIndex {
-    fn uses(&self, column: &str, normalize: &dyn Fn(&Ident) -> String) -> bool {
-        self.keys.iter().chain(&self.included).any(|own| own == column)
-            || self.condition.as_ref().is_some_and(|it| columns_of(it, normalize).contains(column))
-    }
 }
 
 /// A foreign key by the names of its columns.
@@ -156,14 +103,8 @@ impl AlteredTable {
             columns.iter().map(|at| fields[*at].name().clone()).collect()
         };
         let keys = definition.uniques.iter().map(|unique| AlteredKey::from_unique(unique, &names));
-        let indexes = definition.indexes.iter().map(|index| {
-            Ok(AlteredIndex {
-                index: index.clone(),
-                keys: index.keys.iter().map(|key| fields[key.column].name().clone()).collect(),
-                included: names(&index.included),
-                condition: index.condition.as_deref().map(parsed_expr).transpose()?,
-            })
-        });
+        let indexes = definition.indexes.iter();
+        let indexes = indexes.map(|index| AlteredIndex::from_index(index, &names));
         let foreign_keys = definition.foreign_keys.iter().map(|key| AlteredForeignKey {
             key: key.clone(),
             columns: names(&key.columns),
@@ -312,7 +253,9 @@ impl AlteredTable {
         let computed = self.keys.iter_mut();
         let computed =
             computed.flat_map(|key| key.expressions.iter_mut().flatten().chain(&mut key.condition));
-        let indexed = self.indexes.iter_mut().filter_map(|index| index.condition.as_mut());
+        let indexed = self.indexes.iter_mut();
+        let indexed = indexed
+            .flat_map(|index| index.expressions.iter_mut().flatten().chain(&mut index.condition));
         let checks = self.checks.iter_mut().map(|(_, check)| check);
         for check in checks.chain(added).chain(defaults).chain(computed).chain(indexed) {
             rename_in(check, old, &new, normalize);
@@ -399,12 +342,16 @@ impl AlteredTable {
                 let ColumnSource::Column(field) = &column.source else {
                     return plan_err!("column '{name}' is changed twice in one ALTER TABLE");
                 };
-                if let Some(key) = self.keys.iter().find(|key| key.computes_from(name, normalize)) {
+                let keys = self.keys.iter().filter(|key| key.computes_from(name, normalize));
+                let indexes = self.indexes.iter();
+                let indexes = indexes.filter(|index| index.computes_from(name, normalize));
+                let mut names =
+                    keys.map(|key| &key.unique.name).chain(indexes.map(|it| &it.index.name));
+                if let Some(index) = names.next() {
                     return stated_err!(
                         FEATURE_NOT_SUPPORTED,
-                        "cannot alter the type of column '{name}', from which index '{}' is computed; drop the index, \
-                         and create it again afterwards",
-                        key.unique.name
+                        "cannot alter the type of column '{name}', from which index '{index}' is computed; drop the \
+                         index, and create it again afterwards"
                     );
                 }
                 let own = || Expr::Identifier(quoted(field.name()));
@@ -545,20 +492,6 @@ fn rename_in(condition: &mut Expr, old: &str, new: &str, normalize: &dyn Fn(&Ide
         }
         ControlFlow::<()>::Continue(())
     });
-}
-
-/// Names of the columns that a condition reads.
-fn columns_of(condition: &Expr, normalize: &dyn Fn(&Ident) -> String) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let _ = walk_expressions(condition, &mut |expr| {
-        match expr {
-            Expr::Identifier(name) => drop(names.insert(normalize(name))),
-            Expr::CompoundIdentifier(parts) => names.extend(parts.last().map(normalize)),
-            _ => {}
-        }
-        ControlFlow::<()>::Continue(())
-    });
-    names
 }
 
 /// Whether these are statistics targets of columns.

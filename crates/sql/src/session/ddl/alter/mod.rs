@@ -4,6 +4,7 @@
 //! that selects them, within the same transaction.
 
 mod altered;
+mod altered_keys;
 mod references;
 
 use std::borrow::Cow;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use atoll_store::SequenceId;
 use atoll_store::database::{CatalogChange, Relation};
-use atoll_store::table::{TableChange, TableDefinition, Unique, is_indexable};
+use atoll_store::table::{KeyExpression, TableChange, TableDefinition, Unique, is_indexable};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{
     ResolvedTableReference, Result, TableReference, exec_err, internal_err, plan_err,
@@ -41,9 +42,8 @@ use crate::table::insert::inserted;
 use crate::table::load::load;
 use crate::table::{PlacedTable, stored_columns};
 use crate::table_text::computed;
-use altered::{
-    AlteredColumn, AlteredForeignKey, AlteredIndex, AlteredKey, AlteredTable, ColumnSource,
-};
+use altered::{AlteredColumn, AlteredForeignKey, AlteredTable, ColumnSource};
+use altered_keys::{AlteredIndex, AlteredKey};
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::names::{plain, relation_name};
 use atoll_sql_parse::syntax::{parsed_expr, sql_text};
@@ -396,7 +396,8 @@ fn definition(
         definition.uniques.push(unique);
     }
     for altered in altered.indexes {
-        let AlteredIndex { mut index, keys, included, condition } = altered;
+        let AlteredIndex { mut index, keys, included, condition, expressions } = altered;
+        set_texts(&mut index.expressions, expressions);
         index.condition = condition.map(|condition| sql_text(&condition).into());
         for (key, column) in index.keys.iter_mut().zip(numbers_of(&definition, &keys)?) {
             key.column = column;
@@ -440,6 +441,15 @@ fn places_of(before: &TableDefinition, altered: &AlteredTable) -> Vec<Option<usi
     before.columns.fields().iter().map(place).collect()
 }
 
+/// Sets the texts of the expressions of an index.
+fn set_texts(expressions: &mut [Option<KeyExpression>], texts: Vec<Option<Expr>>) {
+    for (own, sql) in expressions.iter_mut().zip(texts) {
+        if let (Some(own), Some(sql)) = (own, sql) {
+            own.sql = sql_text(&sql).into();
+        }
+    }
+}
+
 /// A key of the altered table.
 fn unique_of(
     definition: &TableDefinition,
@@ -449,11 +459,7 @@ fn unique_of(
     let AlteredKey { mut unique, columns, included, condition, expressions } = key;
     unique.columns = numbers_of(definition, &columns)?;
     unique.included = numbers_of(definition, &included)?;
-    for (own, sql) in unique.expressions.iter_mut().zip(expressions) {
-        if let (Some(own), Some(sql)) = (own, sql) {
-            own.sql = sql_text(&sql).into();
-        }
-    }
+    set_texts(&mut unique.expressions, expressions);
     if let (Some(own), Some(sql)) = (&mut unique.condition, condition) {
         own.sql = sql_text(&sql).into();
         let rows = own.rows.renumbered(&|column| places.get(column).copied().flatten());

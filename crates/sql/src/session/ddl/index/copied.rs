@@ -39,10 +39,10 @@ impl CopiedIndexes {
                 let keys = index.keys.iter().map(|key| {
                     Ok(IndexKey { column: column_like(key.column, from, definition)?, ..*key })
                 });
-                let (keys, condition) = (keys.collect::<Result<_>>()?, index.condition.clone());
                 let included = columns_like(&index.included, from, definition)?;
                 let name = unused_name(&version, at, definition, &parts).into();
-                definition.indexes.push(Index { name, keys, included, condition });
+                let keys = keys.collect::<Result<_>>()?;
+                definition.indexes.push(Index { name, keys, included, ..index.clone() });
             }
         }
         Ok(())

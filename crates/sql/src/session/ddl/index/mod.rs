@@ -26,7 +26,7 @@ use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{plain, relation_name};
 pub(in crate::session) use copied::CopiedIndexes;
 pub(in crate::session) use parts::{comparable_text, joined_by_and, without_parentheses};
-use parts::{name_part, unique_expression};
+use parts::{name_part, stored_expression};
 
 /// Columns of an index, at most, as in PostgreSQL.
 const COLUMNS_MAX: usize = 32;
@@ -116,11 +116,8 @@ impl Session {
                 definition.uniques.push(unique);
             }
             false => {
-                let keys = keys.into_iter().filter_map(|key| match key.of {
-                    KeyOf::Column(column) => Some(index_key(column, key.order)),
-                    KeyOf::Expression(..) => None,
-                });
-                let mut index = Index { name, keys: keys.collect(), included, ..Index::default() };
+                let mut index = ordered_index(name, keys)?;
+                index.included = included;
                 if let Some(condition) = &create.predicate {
                     let (sql, _) = planner.checked_condition(&table, condition).await?;
                     index.condition = Some(sql);
@@ -351,33 +348,51 @@ fn unsupported(
     if create.nulls_distinct == Some(false) {
         return Some("NULLS NOT DISTINCT".to_owned());
     }
-    keys.iter().find_map(|key| match key.of {
+    keys.iter().find_map(|key| match &key.of {
         _ if create.unique => None,
+        // An ordered index has functions of texts.
+        KeyOf::Expression(_, Some((_, function))) if function.is_of_text() => None,
         KeyOf::Expression(..) => Some("an expression".to_owned()),
         KeyOf::Column(column) => {
-            let field = definition.columns.field(column);
+            let field = definition.columns.field(*column);
             let is_kept = is_indexable(field.data_type());
             (!is_kept).then(|| format!("column '{}' of its type", field.name()))
         }
     })
 }
 
-fn index_key(column: usize, order: KeyOrder) -> IndexKey {
-    let KeyOrder { descending, nulls_first } = order;
-    IndexKey { column, descending, nulls_first }
+impl KeyOf {
+    /// The number of the column, and the expression if it is one of it.
+    fn stored(self) -> Result<(usize, Option<KeyExpression>)> {
+        match self {
+            Self::Column(column) => Ok((column, None)),
+            Self::Expression(expr, function) => {
+                let (column, expression) = stored_expression(*expr, function)?;
+                Ok((column, Some(expression)))
+            }
+        }
+    }
+}
+
+/// An index with these keys that is not unique.
+fn ordered_index(name: Arc<str>, keys: Vec<DeclaredIndexKey>) -> Result<Index> {
+    let mut index = Index { name, ..Index::default() };
+    for DeclaredIndexKey { of, order: KeyOrder { descending, nulls_first } } in keys {
+        let (column, expression) = of.stored()?;
+        index.keys.push(IndexKey { column, descending, nulls_first });
+        index.expressions.push(expression);
+    }
+    if index.expressions.iter().all(Option::is_none) {
+        index.expressions.clear();
+    }
+    Ok(index)
 }
 
 /// A unique index with these keys.
 fn unique_index(name: Arc<str>, keys: Vec<DeclaredIndexKey>) -> Result<Unique> {
     let mut unique = Unique { name, is_index: true, ..Unique::default() };
     for key in keys {
-        let (column, expression): (usize, Option<KeyExpression>) = match key.of {
-            KeyOf::Column(column) => (column, None),
-            KeyOf::Expression(expr, function) => {
-                let (column, expression) = unique_expression((*expr, function))?;
-                (column, Some(expression))
-            }
-        };
+        let (column, expression) = key.of.stored()?;
         unique.columns.push(column);
         unique.expressions.push(expression);
         unique.order.push(key.order);

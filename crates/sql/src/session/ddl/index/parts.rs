@@ -10,7 +10,7 @@ use atoll_functions::sql_name;
 use atoll_sql_common::error::stated_err;
 use atoll_sql_exec::scan::{key_function, row_condition};
 use atoll_sql_parse::syntax::{sql_text, walk, walk_expressions_mut};
-use atoll_store::table::{IndexCondition, KeyExpression, KeyFunction};
+use atoll_store::table::{CONDITION_DEPTH_MAX, IndexCondition, KeyExpression, KeyFunction};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalExpr;
@@ -23,9 +23,6 @@ use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 
-/// The deepest nesting of a condition; the store refuses to read deeper ones.
-const DEPTH_MAX: usize = 50;
-
 impl StatementPlanner {
     /// The condition of a unique index.
     pub(super) async fn unique_condition(
@@ -35,7 +32,7 @@ impl StatementPlanner {
     ) -> Result<IndexCondition> {
         let (sql, planned) = self.checked_condition(table, condition).await?;
         let rows = row_condition(table.version().codec(), &planned)?;
-        match rows.filter(|rows| rows.depth() <= DEPTH_MAX) {
+        match rows.filter(|rows| rows.depth() <= CONDITION_DEPTH_MAX) {
             Some(rows) => Ok(IndexCondition { sql, rows }),
             None => stated_err!(
                 FEATURE_NOT_SUPPORTED,
@@ -92,9 +89,10 @@ impl StatementPlanner {
     }
 }
 
-/// The expression of a unique index, and the number of its column.
-pub(super) fn unique_expression(
-    (expr, function): (Expr, Option<(usize, KeyFunction)>),
+/// The expression of an index as the store keeps it, and the number of its column.
+pub(super) fn stored_expression(
+    expr: Expr,
+    function: Option<(usize, KeyFunction)>,
 ) -> Result<(usize, KeyExpression)> {
     let sql = sql_text(&expr).into();
     match function {

@@ -9,12 +9,15 @@ mod words;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use imbl::OrdMap;
 
 use super::super::definition::Index;
+use super::super::error::TableError;
+use super::super::row::KeyFunction;
 use crate::ids::RowId;
 
-pub(super) use words::indexed_columns;
+use words::indexed_columns;
 pub use words::{is_indexable, order_words};
 
 /// Two words in the order of a row's values.
@@ -29,10 +32,48 @@ const LEAF_MAX: usize = 256;
 /// Leaves with fewer rows are joined with the one before.
 const LEAF_MIN: usize = LEAF_MAX / 8;
 
+/// What the rows of an index are in the order of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OrderedKey {
+    columns: Arc<[usize]>,
+    /// For each column the function whose values have the order; may be shorter.
+    functions: Arc<[Option<KeyFunction>]>,
+}
+
+impl OrderedKey {
+    pub(super) fn new(index: &Index) -> Self {
+        let functions = (0..index.expressions.len()).map(|at| index.function(at).cloned());
+        Self {
+            columns: index.keys.iter().map(|key| key.column).collect(),
+            functions: functions.collect(),
+        }
+    }
+
+    /// The columns that are in its words.
+    pub(super) fn indexed_columns(&self) -> &[usize] {
+        indexed_columns(&self.columns)
+    }
+
+    /// The words of rows with these values of the indexed columns.
+    pub(super) fn words(&self, mut values: Vec<ArrayRef>) -> Result<Vec<OrderWords>, TableError> {
+        for (value, function) in values.iter_mut().zip(&*self.functions) {
+            if let Some(function) = function {
+                *value = function.of_texts(value)?;
+            }
+        }
+        Ok(order_words(&values)?)
+    }
+
+    /// Whether it is the columns themselves.
+    pub(super) fn is_plain(&self) -> bool {
+        self.functions.is_empty()
+    }
+}
+
 /// Rows in the order of columns.
 #[derive(Clone, Debug)]
 pub(super) struct OrderedIndex {
-    columns: Arc<[usize]>,
+    key: OrderedKey,
     /// By their first row.
     leaves: OrdMap<OrderedRow, Arc<[OrderedRow]>>,
     rows: usize,
@@ -40,12 +81,15 @@ pub(super) struct OrderedIndex {
 
 impl OrderedIndex {
     pub(super) fn new(index: &Index) -> Self {
-        let columns = index.keys.iter().map(|key| key.column).collect();
-        Self { columns, leaves: OrdMap::new(), rows: 0 }
+        Self { key: OrderedKey::new(index), leaves: OrdMap::new(), rows: 0 }
+    }
+
+    pub(super) fn key(&self) -> &OrderedKey {
+        &self.key
     }
 
     pub(super) fn columns(&self) -> &Arc<[usize]> {
-        &self.columns
+        &self.key.columns
     }
 
     /// Bytes of memory, approximately.
