@@ -155,11 +155,15 @@ impl PgType {
         }
     }
 
-    /// VARCHAR or CHAR with a length, by the name in its mark.
+    /// VARCHAR or CHAR with a length, or lists of them, by the name in its mark.
     fn of_length(name: &str) -> Option<Self> {
         let (of, length) = name.strip_suffix(')')?.split_once('(')?;
         let modifier = length.parse::<i32>().ok()?.checked_add(4)?;
-        Some(Self { oid: TypeEntry::named(of)?.oid, length: -1, modifier })
+        let oid = match of.strip_prefix('_') {
+            Some(item) => TypeEntry::named(item)?.array,
+            None => TypeEntry::named(of)?.oid,
+        };
+        Some(Self { oid, length: -1, modifier })
     }
 
     /// The type of labels of an ENUM, or of lists of them, by the name in their mark.
