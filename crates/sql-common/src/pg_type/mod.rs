@@ -83,6 +83,9 @@ impl PgType {
                 if let Some(of) = name.and_then(Self::of_labels) {
                     return of;
                 }
+                if let Some(of) = name.and_then(Self::of_length) {
+                    return of;
+                }
                 let array = || name?.strip_prefix('_').and_then(TypeEntry::named);
                 match (name.and_then(TypeEntry::named), array()) {
                     (Some(entry), _) => Self::plain(entry.oid, entry.length),
@@ -150,6 +153,17 @@ impl PgType {
             None | Some(0) => Self::plain(JSON, -1),
             Some(oid) => Self::plain(oid, -1),
         }
+    }
+
+    /// VARCHAR or CHAR with a length, or lists of them, by the name in its mark.
+    fn of_length(name: &str) -> Option<Self> {
+        let (of, length) = name.strip_suffix(')')?.split_once('(')?;
+        let modifier = length.parse::<i32>().ok()?.checked_add(4)?;
+        let oid = match of.strip_prefix('_') {
+            Some(item) => TypeEntry::named(item)?.array,
+            None => TypeEntry::named(of)?.oid,
+        };
+        Some(Self { oid, length: -1, modifier })
     }
 
     /// The type of labels of an ENUM, or of lists of them, by the name in their mark.
@@ -241,9 +255,14 @@ pub fn as_jsonb(field: Field) -> Field {
     marked(field, "jsonb")
 }
 
+/// Marks a field as texts of at most a length.
+pub fn as_length(of: Checked, field: Field) -> Field {
+    marked(field, &of.mark())
+}
+
 /// Marks a field as lists of values of a type.
 pub fn as_list_of(item: Checked, field: Field) -> Field {
-    marked(field, &format!("_{}", item.name().to_lowercase()))
+    marked(field, &format!("_{}", item.mark()))
 }
 
 /// Whether the texts of a field are UUIDs.

@@ -1,6 +1,7 @@
 //! Types whose values are stored as texts in a fixed form.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use atoll_functions::{FunctionFailure, canonical_jsonb, canonical_uuid, is_canonical_uuid};
 use datafusion::arrow::datatypes::Field;
@@ -19,16 +20,25 @@ pub enum Checked {
     Jsonb,
     /// A UUID.
     Uuid,
+    /// VARCHAR of at most so many characters.
+    Varchar(u32),
+    /// CHAR of at most so many characters, without spaces at its end.
+    Char(u32),
 }
 
 impl Checked {
-    /// Returns the SQL name.
-    pub fn name(self) -> &'static str {
+    /// Returns the name of the type in a mark.
+    pub(super) fn mark(self) -> String {
         match self {
-            Self::Json => "JSON",
-            Self::Jsonb => "JSONB",
-            Self::Uuid => "UUID",
+            Self::Varchar(length) => format!("varchar({length})"),
+            Self::Char(length) => format!("bpchar({length})"),
+            other => other.to_string().to_lowercase(),
         }
+    }
+
+    /// Whether it limits the length of texts.
+    pub fn is_length(self) -> bool {
+        matches!(self, Self::Varchar(_) | Self::Char(_))
     }
 
     /// Returns the type of a field's texts, if the type has one text for each value.
@@ -67,6 +77,20 @@ impl Checked {
                     "invalid input syntax for type uuid: '{text}'"
                 ),
             },
+            Self::Varchar(length) => match fitting(text, length) {
+                Some(fitting) => Ok((fitting.len() < text.len()).then(|| fitting.to_owned())),
+                None => stated_err!(
+                    STRING_DATA_RIGHT_TRUNCATION,
+                    "value too long for type character varying({length})"
+                ),
+            },
+            Self::Char(length) => match fitting(text.trim_end_matches(' '), length) {
+                Some(fitting) => Ok((fitting.len() < text.len()).then(|| fitting.to_owned())),
+                None => stated_err!(
+                    STRING_DATA_RIGHT_TRUNCATION,
+                    "value too long for type character({length})"
+                ),
+            },
         }
     }
 
@@ -77,18 +101,84 @@ impl Checked {
             Self::Jsonb => "jsonb_valid",
             // A lookup by canonical form does not find a UUID in another form.
             Self::Uuid => "uuid_valid",
+            Self::Varchar(_) => "varchar_valid",
+            Self::Char(_) => "char_valid",
+        }
+    }
+
+    /// Returns the argument of this function after the text.
+    pub fn length(self) -> Option<u32> {
+        match self {
+            Self::Varchar(length) | Self::Char(length) => Some(length),
+            Self::Json | Self::Jsonb | Self::Uuid => None,
         }
     }
 }
 
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json => f.write_str("JSON"),
+            Self::Jsonb => f.write_str("JSONB"),
+            Self::Uuid => f.write_str("UUID"),
+            Self::Varchar(length) => write!(f, "VARCHAR({length})"),
+            Self::Char(length) => write!(f, "CHAR({length})"),
+        }
+    }
+}
+
+/// The text without those spaces at its end that are beyond so many characters; None if it is longer.
+fn fitting(text: &str, length: u32) -> Option<&str> {
+    let length = length as usize;
+    // A text has no more characters than bytes.
+    let Some((end, _)) = (text.len() > length).then(|| text.char_indices().nth(length)).flatten()
+    else {
+        return Some(text);
+    };
+    text[end..].bytes().all(|byte| byte == b' ').then(|| &text[..end])
+}
+
 /// Returns the type of a column that has this CHECK constraint; None if the constraint is another.
 pub fn type_of_check(sql: &str, column: &str) -> Option<Checked> {
-    let is_of = |checked: &Checked| {
-        let inner = sql.strip_prefix(checked.test()).and_then(|rest| rest.strip_prefix('('));
-        let inner = inner.and_then(|rest| rest.strip_suffix(')'));
-        inner.is_some_and(|name| {
-            name == column || name == Ident::with_quote('"', column).to_string()
-        })
+    let (test, arguments) = sql.strip_suffix(')')?.split_once('(')?;
+    let of_length = |of: fn(u32) -> Checked| {
+        let (name, length) = arguments.rsplit_once(", ")?;
+        Some((of(length.parse().ok()?), name))
     };
-    [Checked::Json, Checked::Jsonb, Checked::Uuid].into_iter().find(is_of)
+    let (checked, name) = match test {
+        "json_valid" => (Checked::Json, arguments),
+        "jsonb_valid" => (Checked::Jsonb, arguments),
+        "uuid_valid" => (Checked::Uuid, arguments),
+        "varchar_valid" => of_length(Checked::Varchar)?,
+        "char_valid" => of_length(Checked::Char)?,
+        _ => return None,
+    };
+    let is_it = name == column || name == Ident::with_quote('"', column).to_string();
+    is_it.then_some(checked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_count_characters_and_cut_spaces() {
+        let text = |form: Checked, text: &str| form.canonical(text).map_err(drop);
+        assert_eq!(text(Checked::Varchar(3), "abc"), Ok(None));
+        assert_eq!(text(Checked::Varchar(3), "äöü"), Ok(None));
+        assert_eq!(text(Checked::Varchar(3), "ab   "), Ok(Some("ab ".to_owned())));
+        assert_eq!(text(Checked::Varchar(3), "abcd"), Err(()));
+        assert_eq!(text(Checked::Varchar(3), "äöüß"), Err(()));
+        assert_eq!(text(Checked::Char(3), "ab   "), Ok(Some("ab".to_owned())));
+        assert_eq!(text(Checked::Char(3), "abc "), Ok(Some("abc".to_owned())));
+        assert_eq!(text(Checked::Char(3), "abcd"), Err(()));
+    }
+
+    #[test]
+    fn checks_tell_the_types_of_columns() {
+        assert_eq!(type_of_check("varchar_valid(a, 3)", "a"), Some(Checked::Varchar(3)));
+        assert_eq!(type_of_check("char_valid(\"A, 1\", 3)", "A, 1"), Some(Checked::Char(3)));
+        assert_eq!(type_of_check("varchar_valid(a, 3)", "b"), None);
+        assert_eq!(type_of_check("uuid_valid(a)", "a"), Some(Checked::Uuid));
+    }
 }

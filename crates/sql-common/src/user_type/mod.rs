@@ -12,6 +12,8 @@
 //! ```
 //!
 //! Lists cannot hold them: DataFusion displays the literal of a list by the time zone of its items.
+//!
+//! A value of a domain is one of its base type; only the fields of columns and casts carry a mark with its OID.
 
 mod domain_type;
 mod enum_type;

@@ -64,7 +64,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 pub use columns::names::{folded, name_columns, shown};
 pub use columns::needs::{Answer, Expansion, Question};
 pub(crate) use columns::order_by_all::order_by_all;
-pub use expressions::calls::as_texts;
+pub use expressions::calls::{as_texts, cut_to_length};
 pub(crate) use expressions::numerics::settle_recursive;
 pub(crate) use expressions::operators::infix;
 pub(crate) use expressions::outer_aggregates::is_aggregate;
@@ -168,6 +168,7 @@ pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
     } else if let Expr::TypedString(typed) = expr {
         types::widen(&mut typed.data_type);
     }
+    let length = calls::take_length(expr);
     numerics::rewrite(expr);
     times::rewrite(expr)?;
     operators::rewrite(expr)?;
@@ -180,5 +181,8 @@ pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
     list_rows::rewrite(expr);
     calls::rewrite(expr);
     arrays::rewrite(expr);
+    if let Some(length) = length {
+        calls::cut(expr, length);
+    }
     Ok(())
 }

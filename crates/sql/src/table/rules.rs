@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, ListArray, RecordBatch, StringViewBuilder,
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, RecordBatch, StringViewArray,
+    StringViewBuilder,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
@@ -20,7 +21,8 @@ use atoll_sql_semantics::domains::violation;
 /// The rules for written rows, and the treatment of conflicts with existing rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteRules {
-    /// Numbers of UUID and JSONB columns, whose texts are converted to their canonical form.
+    /// Numbers of UUID and JSONB columns, whose texts are converted to their canonical form, and of those of limited
+    /// lengths, whose spaces beyond are cut.
     pub(crate) forms: Vec<(usize, Checked)>,
     /// Numbers of generated columns, and their expressions over the columns of the table.
     pub(crate) generated: Vec<(usize, Arc<dyn PhysicalExpr>)>,
@@ -154,6 +156,9 @@ fn canonical_texts(column: &ArrayRef, form: Checked) -> Result<Option<ArrayRef>>
     }
     let texts = cast(column, &DataType::Utf8View)?;
     let texts = texts.as_string_view();
+    if all_fit(texts, form) {
+        return Ok(None);
+    }
     let mut others = Vec::with_capacity(texts.len());
     for text in texts {
         others.push(text.map(|text| form.canonical(text)).transpose()?.flatten());
@@ -166,6 +171,19 @@ fn canonical_texts(column: &ArrayRef, form: Checked) -> Result<Option<ArrayRef>>
         canonical.append_option(other.as_deref().or(text));
     }
     Ok(Some(cast(&canonical.finish(), column.data_type())?))
+}
+
+/// Whether texts have so few bytes that their characters need not be counted.
+fn all_fit(texts: &StringViewArray, form: Checked) -> bool {
+    match form {
+        // The low half of a view is the length.
+        Checked::Varchar(length) => texts.views().iter().all(|view| *view as u32 <= length),
+        Checked::Char(length) => {
+            let fits = |text: &str| text.len() <= length as usize && !text.ends_with(' ');
+            texts.iter().flatten().all(fits)
+        }
+        _ => false,
+    }
 }
 
 impl PlannedUpdate {

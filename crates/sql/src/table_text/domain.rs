@@ -39,6 +39,12 @@ pub(crate) fn checked_domain(sql: &str) -> Option<(String, u32)> {
     }
 }
 
+/// Whether a CHECK constraint belongs to the type of its column, and has no name for users.
+pub(crate) fn belongs_to_type(check: &Expr) -> bool {
+    let Expr::Function(call) = check else { return false };
+    [DOMAIN_VALID, "varchar_valid", "char_valid"].contains(&call.name.to_string().as_str())
+}
+
 fn arguments(call: &Function) -> Vec<&Expr> {
     let FunctionArguments::List(list) = &call.args else { return Vec::new() };
     let value = |arg| match arg {

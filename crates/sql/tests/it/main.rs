@@ -47,6 +47,7 @@ mod compatibility;
 mod concurrency;
 mod csv;
 mod directories;
+mod domains;
 mod enums;
 mod exchange;
 mod files;

@@ -10,6 +10,28 @@ use crate::scalar::entry::{Arguments, Entry, Takes, flag, text, texts, whole};
 const TEXT: &[Arguments] = &[Arguments::Are(&[Takes::Text])];
 const TWO_TEXTS: &[Arguments] = &[Arguments::Are(&[Takes::Text, Takes::Text])];
 
+const TEXT_AND_WHOLE: &[Arguments] =
+    &[Arguments::Are(&[Takes::Text, Takes::Whole]), Arguments::Are(&[Takes::Texts, Takes::Whole])];
+
+/// Whether texts have at most so many characters; `counted` is the part of a text that counts.
+fn of_length(call: &Call, counted: impl Fn(&str) -> &str) -> Result<ArrayRef> {
+    let lengths = call.whole(1);
+    let fits = |text: &str, length: i64| {
+        let text = counted(text);
+        text.len() as i64 <= length || text.chars().count() as i64 <= length
+    };
+    call.flags(|row| {
+        let length = lengths.value(row);
+        Ok(Some(match call.arrays[0].data_type() {
+            DataType::List(_) => {
+                let items = call.list(0).value(row);
+                items.as_string::<i32>().iter().flatten().all(|text| fits(text, length))
+            }
+            _ => fits(call.text(0).value(row), length),
+        }))
+    })
+}
+
 fn length(call: &Call) -> Result<ArrayRef> {
     if let DataType::List(_) = call.arrays[0].data_type() {
         let lists = call.list(0);
@@ -334,6 +356,12 @@ const ALL: &[Entry] = &[
     entry!("string_split" ["split", "str_split"], "text, separator", TWO_TEXTS, texts,
         "The pieces of a text between separators; its characters where the separator is empty.",
         "string_split('a,b', ',') = ['a', 'b']", string_split),
+    entry!("varchar_valid" [], "text, length", TEXT_AND_WHOLE, flag,
+        "Whether a text, or each one of a list, has at most so many characters.",
+        "varchar_valid('abc', 3)", |call| of_length(call, |text| text)),
+    entry!("char_valid" [], "text, length", TEXT_AND_WHOLE, flag,
+        "Whether a text, or each one of a list, has at most so many characters besides spaces at its end.",
+        "char_valid('ab  ', 3)", |call| of_length(call, |text| text.trim_end_matches(' '))),
     entry!("suffix" [], "text, end", TWO_TEXTS, flag, "Whether a text ends with another.",
         "suffix('abc', 'bc')", |call| {
         let (texts, ends) = (call.text(0), call.text(1));

@@ -9,14 +9,16 @@
 //! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and a comparison of x with that |
 //! | `try(x)` | `try(x)` with `x` as a lambda, which may fail |
 //! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
-//! | a column of type JSON or UUID, or of lists of them | VARCHAR with a CHECK |
+//! | `x::VARCHAR(3)`, `x::CHAR(3)` | `left(x::VARCHAR, 3)`, `rtrim(left(x::VARCHAR, 3))` |
+//! | a column of type JSON, UUID or VARCHAR(3), or of lists of them | VARCHAR with a CHECK |
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    AlterTableOperation, ArrayElemTypeDef, BinaryOperator, CaseWhen, CastKind, ColumnDef,
-    ColumnOption, ColumnOptionDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, LambdaFunction, LambdaFunctionParameter,
-    LambdaSyntax, ObjectName, OneOrManyWithParens, Query, SetExpr, Statement, Value,
+    AlterTableOperation, ArrayElemTypeDef, BinaryOperator, CaseWhen, CastKind, CharacterLength,
+    ColumnDef, ColumnOption, ColumnOptionDef, DataType, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, LambdaFunction,
+    LambdaFunctionParameter, LambdaSyntax, ObjectName, OneOrManyWithParens, Query, SetExpr,
+    Statement, TypedString, Value,
 };
 
 use crate::dialect::tree;
@@ -227,6 +229,7 @@ fn checked(data_type: &DataType, is_tried: bool) -> Option<&'static str> {
         (Checked::Jsonb, true) => "try_jsonb_checked",
         (Checked::Uuid, false) => "uuid_checked",
         (Checked::Uuid, true) => "try_uuid_checked",
+        (Checked::Varchar(_) | Checked::Char(_), _) => return None,
     })
 }
 
@@ -237,9 +240,52 @@ pub fn as_texts(
     value: &Expr,
     column: &Ident,
 ) -> Option<(Expr, DataType, Expr)> {
-    let texts = tree::call(checked(data_type, false)?, vec![value.clone()]);
-    let test = tree::call(kind(data_type)?.test(), vec![Expr::Identifier(column.clone())]);
-    Some((texts, DataType::Varchar(None), test))
+    let kind = kind(data_type)?;
+    let texts = match checked(data_type, false) {
+        Some(name) => tree::call(name, vec![value.clone()]),
+        None => value.clone(),
+    };
+    Some((texts, DataType::Varchar(None), condition(kind, column)))
+}
+
+/// The CHECK of a column of a type whose values are texts of a form.
+fn condition(kind: Checked, column: &Ident) -> Expr {
+    let mut arguments = vec![Expr::Identifier(column.clone())];
+    arguments.extend(kind.length().map(number));
+    tree::call(kind.test(), arguments)
+}
+
+fn number(length: u32) -> Expr {
+    Expr::value(Value::Number(length.to_string(), false))
+}
+
+/// Takes the length out of a cast, which cuts longer texts: [`cut`] does so.
+pub(in crate::dialect) fn take_length(expr: &mut Expr) -> Option<Checked> {
+    let (Expr::Cast { data_type, .. } | Expr::TypedString(TypedString { data_type, .. })) = expr
+    else {
+        return None;
+    };
+    let length = kind(data_type).filter(|kind| kind.is_length())?;
+    *data_type = DataType::Varchar(None);
+    Some(length)
+}
+
+/// Cuts the texts of a cast to a type of a limited length.
+pub fn cut_to_length(cast: &mut Expr) {
+    if let Some(length) = take_length(cast) {
+        cut(cast, length);
+    }
+}
+
+/// Cuts a text as a cast to a type of this length does.
+pub(in crate::dialect) fn cut(text: &mut Expr, of: Checked) {
+    let Some(length) = of.length() else { return };
+    let whole = std::mem::replace(text, Expr::value(Value::Null));
+    let cut = tree::call("left", vec![whole, number(length)]);
+    *text = match of {
+        Checked::Char(_) => tree::call("rtrim", vec![cut]),
+        _ => cut,
+    };
 }
 
 fn kind(data_type: &DataType) -> Option<Checked> {
@@ -247,7 +293,22 @@ fn kind(data_type: &DataType) -> Option<Checked> {
         DataType::JSON => Some(Checked::Json),
         DataType::JSONB => Some(Checked::Jsonb),
         DataType::Uuid => Some(Checked::Uuid),
+        DataType::Varchar(Some(length))
+        | DataType::CharacterVarying(Some(length))
+        | DataType::CharVarying(Some(length))
+        | DataType::Nvarchar(Some(length)) => Some(Checked::Varchar(characters(length)?)),
+        DataType::Char(Some(length)) | DataType::Character(Some(length)) => {
+            Some(Checked::Char(characters(length)?))
+        }
         _ => None,
+    }
+}
+
+/// The number of characters of a declared length.
+fn characters(length: &CharacterLength) -> Option<u32> {
+    match length {
+        CharacterLength::IntegerLength { length, .. } => u32::try_from(*length).ok(),
+        CharacterLength::Max => None,
     }
 }
 
@@ -260,7 +321,7 @@ fn column(column: &mut ColumnDef) {
     };
     let Some(kind) = kind(of_values) else { return };
     *of_values = DataType::Varchar(None);
-    let is_right = tree::call(kind.test(), vec![Expr::Identifier(column.name.clone())]);
+    let is_right = condition(kind, &column.name);
     let check = datafusion::sql::sqlparser::ast::CheckConstraint {
         name: None,
         expr: Box::new(is_right),

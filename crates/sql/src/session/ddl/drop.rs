@@ -109,12 +109,14 @@ impl Session {
         // They are dropped with their objects.
         relations.retain(|name| !is_temporary_entry(name));
         let types = planner.names.user_types();
-        if let (Some(first), false) = (types.enums().iter().find(|of| &*of.schema == name), cascade)
-        {
+        let enums = types.enums().iter().map(|of| (&of.schema, &of.name));
+        let domains = types.domains().iter().map(|of| (&of.schema, &of.name));
+        let mut within = enums.chain(domains).filter(|(schema, _)| &***schema == name);
+        if let (Some((_, first)), false) = (within.next(), cascade) {
             return stated_err!(
                 DEPENDENT_OBJECTS_STILL_EXIST,
                 "schema '{name}' is not empty: it holds type '{}'; use DROP SCHEMA {name} CASCADE to drop it too",
-                first.name
+                first
             );
         }
         if let (Some(first), false) = (relations.first(), cascade) {

@@ -133,12 +133,11 @@ impl StatementPlanner {
         for (at, field) in definition.columns.fields().iter().enumerate() {
             let mut checks = definition.checks.iter();
             let checked = checks.find_map(|check| type_of_check(&check.sql, field.name()));
-            let mut column = match checked {
-                Some(checked) => format!("{} {}", quoted(field.name()), checked.name()),
-                None => match self.user_type_text(field) {
-                    Some(of) => format!("{} {of}", quoted(field.name())),
-                    None => column_of(field, field.data_type()),
-                },
+            let list = if field.data_type().is_nested() { "[]" } else { "" };
+            let checked = checked.map(|checked| format!("{checked}{list}"));
+            let mut column = match self.user_type_text(field).or(checked) {
+                Some(of) => format!("{} {of}", quoted(field.name())),
+                None => column_of(field, field.data_type()),
             };
             if !field.is_nullable() {
                 column.push_str(" NOT NULL");

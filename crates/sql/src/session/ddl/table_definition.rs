@@ -15,7 +15,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::{checked_domain, computed, domain_call};
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
 use atoll_sql_common::pg_type::{
-    Checked, as_domain, as_json, as_jsonb, as_list_of, as_uuid, type_of_check,
+    Checked, as_domain, as_json, as_jsonb, as_length, as_list_of, as_uuid, type_of_check,
 };
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk, walk_expressions_mut};
 use atoll_sql_semantics::enums::array_of_enum;
@@ -174,6 +174,9 @@ pub(in crate::session) fn add_check(
         _ if let Some((Expr::Identifier(column), _)) = domain_call(&check.condition) => {
             unused_name(definition, format!("{table}_{}_domain", normalize(column)))
         }
+        (None, Some(column)) if is_of_length(&check.condition, &normalize(column)) => {
+            unused_name(definition, format!("{table}_{}_length", normalize(column)))
+        }
         (Some(name), _) => free_name(definition, normalize(name))?,
         (None, Some(column)) => {
             unused_name(definition, format!("{table}_{}_check", normalize(column)))
@@ -187,6 +190,10 @@ pub(in crate::session) fn add_check(
     parsed_expr(&sql)?;
     definition.checks.push(Check { name: name.into(), sql: sql.into() });
     Ok(())
+}
+
+fn is_of_length(condition: &Expr, column: &str) -> bool {
+    type_of_check(&condition.to_string(), column).is_some_and(Checked::is_length)
 }
 
 /// Removes the table's name, which may change, from columns.
@@ -232,6 +239,7 @@ pub(in crate::session) fn mark_types(definition: &mut TableDefinition) {
             Some(Checked::Uuid) => Arc::new(as_uuid(plain())),
             Some(Checked::Json) => Arc::new(as_json(plain())),
             Some(Checked::Jsonb) => Arc::new(as_jsonb(plain())),
+            Some(of @ (Checked::Varchar(_) | Checked::Char(_))) => Arc::new(as_length(of, plain())),
             None if field.metadata().is_empty() => Arc::clone(field),
             None => Arc::new(plain()),
         }

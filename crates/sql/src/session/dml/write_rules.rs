@@ -73,7 +73,7 @@ impl StatementPlanner {
     }
 
     async fn checks(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<PlannedCheck>> {
-        // Values of UUID and JSONB columns have to be valid.
+        // Values of UUID and JSONB columns, and those of limited lengths, have to be valid.
         let definition = table.definition();
         let checks = definition.checks.iter();
         let checks = checks.filter(|check| canonical_column(definition, check).is_none());
@@ -271,24 +271,18 @@ fn refuse_other_rows(plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-/// The column that a CHECK constraint restricts to a type.
-fn checked_column(definition: &TableDefinition, check: &str, of: Checked) -> Option<usize> {
-    let is_of = |field: &Arc<Field>| type_of_check(check, field.name()) == Some(of);
-    definition.columns.fields().iter().position(is_of)
-}
-
 /// The column that a CHECK constraint restricts to JSON.
 fn json_column(definition: &TableDefinition, check: &str) -> Option<usize> {
-    checked_column(definition, check, Checked::Json)
+    let is_of = |field: &Arc<Field>| type_of_check(check, field.name()) == Some(Checked::Json);
+    definition.columns.fields().iter().position(is_of)
 }
 
 /// The column that a CHECK constraint restricts to a type with canonical texts.
 fn canonical_column(definition: &TableDefinition, check: &Check) -> Option<(usize, Checked)> {
-    let forms = [Checked::Jsonb, Checked::Uuid].into_iter();
-    let mut found = forms.filter_map(|form| {
-        checked_column(definition, &check.sql, form).map(|column| (column, form))
-    });
-    found.next()
+    let fields = definition.columns.fields().iter().enumerate();
+    let mut forms =
+        fields.filter_map(|(at, field)| Some((at, type_of_check(&check.sql, field.name())?)));
+    forms.find(|(_, form)| *form != Checked::Json)
 }
 
 /// Numbers of the columns of such types.

@@ -11,7 +11,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::common::{DataFusionError, Result, not_impl_err};
+use datafusion::common::{DFSchema, DataFusionError, Result, not_impl_err};
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, BinaryOperator, CastKind,
@@ -23,10 +23,14 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::{DOMAIN_VALID, domain_call};
 use atoll_sql_common::error::stated_err;
 use atoll_sql_common::user_type::{DomainType, UserTypes};
-use atoll_sql_parse::dialect::call;
-use atoll_sql_parse::syntax::{flow, parsed_expr, walk_expressions, walk_expressions_mut};
+use atoll_sql_parse::dialect::{as_texts, call, cut_to_length};
+use atoll_sql_parse::syntax::{
+    flow, parsed_expr, sql_text, walk_expressions, walk_expressions_mut,
+};
 use atoll_sql_semantics::domains::VALUE;
-use datafusion::logical_expr::Volatility;
+use atoll_sql_semantics::sql_to_plan::create_logical_expr;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr as Planned, Volatility};
 
 /// A constraint of a domain over a value.
 pub(in crate::session) struct DomainCondition {
@@ -65,6 +69,16 @@ impl StatementPlanner {
             ended(walk_expressions_mut(&mut expr, &mut each))?;
         }
         Ok(expr)
+    }
+
+    /// The plan of a default.
+    pub(in crate::session) fn planned_default(
+        &self,
+        state: &SessionState,
+        default: &str,
+    ) -> Result<Planned> {
+        let plain = self.without_domains(&parsed_expr(default)?)?;
+        create_logical_expr(state, &sql_text(&plain), &DFSchema::empty())
     }
 
     /// Gives the columns of CREATE TABLE that are of a domain its base type.
@@ -128,17 +142,20 @@ impl StatementPlanner {
                 }
                 self.check_repeatable(value, domain)?;
                 *data_type = base_type(domain)?;
-                *expr = checked(domain, types, expr.clone())?;
+                let mut value = expr.clone();
+                cut_to_length(&mut value);
+                *expr = checked(domain, types, value)?;
             }
             Expr::TypedString(TypedString { data_type, value, .. }) => {
                 let Some(domain) = named_type(data_type, types) else { return Ok(()) };
-                let value = Expr::Cast {
+                let mut value = Expr::Cast {
                     kind: CastKind::Cast,
                     expr: Box::new(Expr::Value(value.clone())),
                     data_type: base_type(domain)?,
                     format: None,
                     array: false,
                 };
+                cut_to_length(&mut value);
                 *expr = checked(domain, types, value)?;
             }
             other => {
@@ -266,6 +283,13 @@ fn domain_numbered(oid: u32, types: &UserTypes) -> Result<&Arc<DomainType>> {
 fn write_out(column: &mut ColumnDef, types: &UserTypes) -> Result<()> {
     let Some(domain) = named_type(&column.data_type, types) else { return Ok(()) };
     column.data_type = base_type(domain)?;
+    let name = Expr::Identifier(column.name.clone());
+    if let Some((_, texts, condition)) = as_texts(&column.data_type, &name, &column.name) {
+        column.data_type = texts;
+        let expr = Box::new(condition);
+        let option = ColumnOption::Check(CheckConstraint { name: None, expr, enforced: None });
+        column.options.push(ColumnOptionDef { name: None, option });
+    }
     let option = ColumnOption::Check(column_check(&column.name, domain));
     column.options.push(ColumnOptionDef { name: None, option });
     let has_default = column

@@ -14,7 +14,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{
-    DFSchema, ParamValues, ResolvedTableReference, Result, TableReference, internal_err,
+    ParamValues, ResolvedTableReference, Result, TableReference, internal_err,
 };
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{
@@ -57,9 +57,8 @@ use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_exec::admission::StatementClass;
 use atoll_sql_files::check_files;
 use atoll_sql_parse::dialect::BY_NAME;
-use atoll_sql_parse::syntax::{parsed_expr, sql_text};
 use atoll_sql_semantics::enums::{cast_parameters, labelled, labels_in_containers};
-use atoll_sql_semantics::sql_to_plan::{create_logical_expr, statement_to_plan};
+use atoll_sql_semantics::sql_to_plan::statement_to_plan;
 
 /// Plans one statement: all of its scans see the rows at the time of its creation.
 #[derive(Clone)]
@@ -427,12 +426,9 @@ impl StatementPlanner {
 
     /// The default of each column for an INSERT that leaves it out.
     fn defaults(&self, state: &SessionState, table: &PlacedTable) -> Result<Vec<Option<Expr>>> {
-        let none = DFSchema::empty();
         let default = |text: &Option<Arc<str>>| {
             let value = text.as_ref().filter(|text| !is_generated(text));
-            let Some(text) = value else { return Ok(None) };
-            let plain = self.without_domains(&parsed_expr(text)?)?;
-            create_logical_expr(state, &sql_text(&plain), &none).map(Some)
+            value.map(|text| self.planned_default(state, text)).transpose()
         };
         table.definition().defaults.iter().map(default).collect()
     }

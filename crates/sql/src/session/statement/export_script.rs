@@ -24,7 +24,7 @@ use crate::table_text::{
     IndexParts, checked_domain, foreign_key_text, identity_words, included_text,
 };
 use atoll_sql_common::names::SCHEMA;
-use atoll_sql_common::pg_type::domain_oid;
+use atoll_sql_common::pg_type::{domain_oid, type_of_check};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 use atoll_sql_files::has_interval;
 
@@ -344,7 +344,14 @@ fn declared(definition: &TableDefinition) -> Vec<String> {
         parts.push(format!("ADD CONSTRAINT {name} {kind} ({}){included}", columns.join(", ")));
     }
     let checks = definition.checks.iter();
-    for check in checks.filter(|check| checked_domain(&check.sql).is_none()) {
+    let is_of_domain = |check: &str| {
+        let mut fields = definition.columns.fields().iter();
+        checked_domain(check).is_some()
+            || fields.any(|field| {
+                domain_oid(field).is_some() && type_of_check(check, field.name()).is_some()
+            })
+    };
+    for check in checks.filter(|check| !is_of_domain(&check.sql)) {
         let mut part = format!("ADD CONSTRAINT {}", quoted(&check.name));
         let _ = write!(part, " CHECK ({})", check.sql);
         parts.push(part);

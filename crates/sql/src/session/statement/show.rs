@@ -19,10 +19,12 @@ use crate::session::dml::change::innermost;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 use crate::table_text::{
-    checked_domain, foreign_key_text, generated_sql, identity_words, included_text,
+    belongs_to_type, foreign_key_text, generated_sql, identity_words, included_text,
 };
 use atoll_sql_common::names::{CATALOG, SCHEMA, relation_name};
+use atoll_sql_common::pg_type::type_of_check;
 use atoll_sql_parse::dialect::{column_type, described};
+use atoll_sql_parse::syntax::parsed_expr;
 
 impl StatementPlanner {
     /// Replaces a statement that shows a table with a query.
@@ -102,7 +104,13 @@ impl StatementPlanner {
     fn column_text(&self, definition: &TableDefinition, column: usize) -> String {
         let field = definition.columns.field(column);
         let of = self.user_type_text(field);
-        let of = of.unwrap_or_else(|| column_type(field.data_type()));
+        let mut checks = definition.checks.iter();
+        let length = checks.find_map(|check| {
+            let checked = type_of_check(&check.sql, field.name()).filter(|it| it.is_length());
+            let list = if field.data_type().is_nested() { "[]" } else { "" };
+            checked.map(|checked| format!("{checked}{list}"))
+        });
+        let of = of.or(length).unwrap_or_else(|| column_type(field.data_type()));
         let mut text = format!("{} {of}", quote_identifier(field.name()));
         let is_key = |unique: &atoll_store::table::Unique| {
             unique.is_primary && unique.columns.contains(&column)
@@ -141,10 +149,15 @@ fn constraints(definition: &TableDefinition) -> impl Iterator<Item = String> {
         format!("CONSTRAINT {name} {kind} ({}){included}", columns.join(", "))
     });
     let checks =
-        definition.checks.iter().filter(|check| checked_domain(&check.sql).is_none()).map(
-            |check| format!("CONSTRAINT {} CHECK ({})", quote_identifier(&check.name), check.sql),
-        );
+        definition.checks.iter().filter(|check| !is_hidden(&check.sql)).map(|check| {
+            format!("CONSTRAINT {} CHECK ({})", quote_identifier(&check.name), check.sql)
+        });
     keys.chain(checks)
+}
+
+/// Whether the type of a column tells a CHECK constraint.
+fn is_hidden(check: &str) -> bool {
+    parsed_expr(check).is_ok_and(|check| belongs_to_type(&check))
 }
 
 /// A name in a statement, without parts that are the defaults.

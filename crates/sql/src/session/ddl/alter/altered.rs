@@ -25,7 +25,7 @@ use crate::session::ddl::declared_table::{
 };
 use crate::session::ddl::foreign_key::DeclaredForeignKey;
 use crate::session::dml::change::quoted;
-use crate::table_text::{checked_domain, computed, domain_call, reads};
+use crate::table_text::{belongs_to_type, checked_domain, computed, reads};
 use atoll_sql_parse::syntax::parsed_expr;
 
 /// A column of the altered table.
@@ -389,7 +389,7 @@ impl AlteredTable {
         let count = |it: &Self| it.keys.len() + it.checks.len() + it.foreign_keys.len();
         let before = count(self);
         self.keys.retain(|key| &*key.unique.name != name || key.unique.is_index);
-        self.checks.retain(|(own, check)| &**own != name || domain_call(check).is_some());
+        self.checks.retain(|(own, check)| &**own != name || belongs_to_type(check));
         self.foreign_keys.retain(|key| &*key.key.name != name);
         match if_exists || count(self) < before {
             true => Ok(()),
@@ -405,7 +405,7 @@ impl AlteredTable {
         let keys = self.keys.iter_mut().map(|key| &mut key.unique);
         let keys = keys.filter(|key| !key.is_index).map(|key| &mut key.name);
         let foreign_keys = self.foreign_keys.iter_mut().map(|key| &mut key.key.name);
-        let checks = self.checks.iter_mut().filter(|(_, check)| domain_call(check).is_none());
+        let checks = self.checks.iter_mut().filter(|(_, check)| !belongs_to_type(check));
         let mut names = keys.chain(checks.map(|(name, _)| name)).chain(foreign_keys);
         match names.find(|name| &***name == old) {
             Some(name) => *name = new.into(),
@@ -423,7 +423,7 @@ impl AlteredTable {
     fn constraints(&self) -> String {
         let keys = self.keys.iter().map(|key| &key.unique);
         let names = keys.filter(|key| !key.is_index).map(|key| &*key.name);
-        let checks = self.checks.iter().filter(|(_, check)| domain_call(check).is_none());
+        let checks = self.checks.iter().filter(|(_, check)| !belongs_to_type(check));
         let names = names.chain(checks.map(|(name, _)| &**name));
         let foreign_keys = self.foreign_keys.iter().map(|key| &*key.key.name);
         let names: Vec<&str> = names.chain(foreign_keys).collect();
