@@ -16,7 +16,6 @@ mkdir -p "${1:?run.sh DIRECTORY [CLIENT ...]}"
 at=$(cd "$1" && pwd)
 shift
 export PYTHONDONTWRITEBYTECODE=1
-cp "$here/steps.js" "$at"
 
 # installed CLIENT: its packages, in DIRECTORY/CLIENT.
 installed() {
@@ -27,7 +26,8 @@ installed() {
     case $(manifest "$from") in
     requirements.txt) python3 -m venv "$to/venv" && "$to/venv/bin/pip" install -q -r "$from/requirements.txt" ;;
     package.json) cp "$from/package.json" "$to" && npm install --silent --no-audit --no-fund --prefix "$to" ;;
-    go.mod) (cd "$from" && go build -o "$to/project" .) ;;
+    go.mod) (cd "$from" && go build -o "$to/program" .) ;;
+    *) echo "$from names no packages" && return 1 ;;
     esac && cp "$from/$(manifest "$from")" "$to/installed"
 }
 
@@ -37,13 +37,18 @@ manifest() {
     done
 }
 
-# project CLIENT: node looks for packages beside the program, so its file is copied.
+# project CLIENT: a copy of it, since node looks for packages beside the program, and since Python takes a folder `polars`
+# beside `steps.py` for the package.
 project() {
-    from=$here/$1 to=$at/$1
-    case $(manifest "$from") in
-    requirements.txt) timeout 600 "$to/venv/bin/python" "$from/project.py" ;;
-    package.json) cp "$from"/* "$to" && timeout 600 node "$to/project.js" ;;
-    go.mod) timeout 600 "$to/project" ;;
+    to=$at/$1
+    rm -rf "$to/project"
+    cp -r "$here/$1" "$to/project"
+    cp "$here"/steps.* "$to"
+    cd "$to/project"
+    case $(manifest .) in
+    requirements.txt) timeout 600 "$to/venv/bin/python" project.py ;;
+    package.json) timeout 600 node project.js ;;
+    go.mod) go build -o "$to/program" . && timeout 600 "$to/program" ;;
     esac
 }
 
@@ -62,7 +67,7 @@ for client; do
     fi
     emptied
     code=0
-    (cd "$at/$client" && project "$client") > "$at/$client.log" 2>&1 || code=$?
+    (project "$client") > "$at/$client.log" 2>&1 || code=$?
     echo "$client: $(grep -c '^ok ' "$at/$client.log" || true) steps passed, $(grep -c '^FAILED ' "$at/$client.log" || true) failed" \
         "$(sed -n 's/^FAILED //p' "$at/$client.log" | sed '1s/^/(/; $s/$/)/; $!s/$/,/' | tr '\n' ' ')"
     [ $code = 0 ] || failures=1
