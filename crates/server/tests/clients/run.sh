@@ -4,7 +4,7 @@
 #   PGHOST=127.0.0.1 PGPORT=5432 PGUSER=postgres PGPASSWORD=pw PGDATABASE=postgres run.sh DIRECTORY [CLIENT ...]
 #
 # The role is a superuser, and the database is an empty one: what projects leave behind is dropped. A client is a folder
-# beside this file; pip, npm or go install into DIRECTORY what it names with its versions. Its project changes a schema,
+# beside this file; pip, npm, go or mvn install into DIRECTORY what it names with its versions. Its project changes a schema,
 # reads it back, inserts, queries, rolls back, drops, and checks all results step by step. What it prints goes to
 # DIRECTORY/CLIENT.log; here there is a line for each. The exit code is 1 if one fails. A client that cannot be installed
 # is skipped.
@@ -27,12 +27,16 @@ installed() {
     requirements.txt) python3 -m venv "$to/venv" && "$to/venv/bin/pip" install -q -r "$from/requirements.txt" ;;
     package.json) cp "$from/package.json" "$to" && npm install --silent --no-audit --no-fund --prefix "$to" ;;
     go.mod) (cd "$from" && go build -o "$to/program" .) ;;
+    pom.xml)
+        cp "$from/pom.xml" "$to"
+        mvn -q -B -f "$to" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies "-DoutputDirectory=$to/lib"
+        ;;
     *) echo "$from names no packages" && return 1 ;;
     esac && cp "$from/$(manifest "$from")" "$to/installed"
 }
 
 manifest() {
-    for file in requirements.txt package.json go.mod; do
+    for file in requirements.txt package.json go.mod pom.xml; do
         [ -e "$1/$file" ] && echo $file && return
     done
 }
@@ -49,6 +53,7 @@ project() {
     requirements.txt) timeout 600 "$to/venv/bin/python" project.py ;;
     package.json) timeout 600 node project.js ;;
     go.mod) go build -o "$to/program" . && timeout 600 "$to/program" ;;
+    pom.xml) timeout 600 java -cp "$to/lib/*" Project.java ;;
     esac
 }
 
