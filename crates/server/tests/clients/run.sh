@@ -53,7 +53,7 @@ project() {
     requirements.txt) timeout 600 "$to/venv/bin/python" project.py ;;
     package.json) timeout 600 node project.js ;;
     go.mod) go build -o "$to/program" . && timeout 600 "$to/program" ;;
-    pom.xml) timeout 600 java -cp "$to/lib/*" Project.java ;;
+    pom.xml) javac -d . -cp "$to/lib/*" Project.java && timeout 600 java -cp ".:$to/lib/*" Project ;;
     esac
 }
 
