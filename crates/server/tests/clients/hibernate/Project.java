@@ -100,7 +100,7 @@ public class Project {
             .setProperty("jakarta.persistence.jdbc.user", e("PGUSER")).setProperty("jakarta.persistence.jdbc.password", e("PGPASSWORD"))
             .setProperty("hibernate.connection.provider_class", "org.hibernate.hikaricp.internal.HikariCPConnectionProvider").setProperty("hibernate.hikari.maximumPoolSize", "3")
             .setProperty("hibernate.hbm2ddl.auto", action).setProperty("hibernate.hbm2ddl.halt_on_error", "true").setProperty("hibernate.jdbc.batch_size", "20")
-            .setProperty("hibernate.order_inserts", "true").buildSessionFactory();
+            .setProperty("hibernate.order_inserts", "true").setProperty("hibernate.query.hql.json_functions_enabled", "true").buildSessionFactory();
     }
 
     static SessionFactory f;
@@ -180,7 +180,7 @@ public class Project {
             equal(list("select cast(json_value(b.data, '$.n') as Integer) from Book b where b.title = 'b04'", Integer.class), List.of(4));
             equal(list("select b.title from Author a left join lateral (select k.title as title from Book k where k.author = a order by k.price desc limit 1) b order by 1", String.class), List.of("b09", "b19"));
             equal(list("select value(l) from Author a join a.links l where key(l) = 'web' order by 1", String.class), List.of("x0", "x1"));
-            equal(list("select b.title from Book b where b.price = all (select max(k.price) from Book k) union select a.name from Author a order by 1", String.class), List.of("Ann", "Bob", "b09", "b19").stream().sorted().toList());
+            equal(list("select b.title from Book b where b.price = all (select max(k.price) from Book k) union select a.name from Author a", String.class).stream().sorted().toList(), List.of("Ann", "Bob", "b09", "b19"));
         });
         step("criteria and native queries", () -> f.inTransaction(s -> {
             var cb = s.getCriteriaBuilder();
