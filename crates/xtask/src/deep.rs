@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cargo, crash, differential, soak, variants};
+use crate::{cargo, clients, crash, differential, soak, variants};
 
 const HELP: &str = "\
 cargo xtask deep
 
 Runs in full what `make test` samples: the SQL suite in all its forms, all variants of its queries, 1000 kills of a
-process that commits, 1000 clients of a server that is killed for 30 minutes, and random queries against DuckDB for
-10 minutes. Takes about two hours. The results are written to docs/deep-tests.md.";
+process that commits, 1000 clients of a server that is killed for 30 minutes, projects of real clients, and random
+queries against DuckDB for 10 minutes. Takes about two hours. The results are written to docs/deep-tests.md.";
 
 /// Where the last result is.
 const RESULT: &str = "docs/deep-tests.md";
@@ -22,11 +22,12 @@ const RESULT: &str = "docs/deep-tests.md";
 /// A part: its name, and what runs it.
 type Part = (&'static str, fn(&Path) -> Result<ExitCode>);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("the SQL suite in all its forms", all_forms),
     ("all variants of its queries", |root| variants::run(root, &[])),
     ("1000 kills of a process that commits", |root| crash::run(root, &[])),
     ("1000 clients of a server that is killed", |root| soak::run(root, &[])),
+    ("projects of real clients", |root| clients::run(root, &[])),
     ("random queries against DuckDB", |root| differential::run(root, &[])),
 ];
 

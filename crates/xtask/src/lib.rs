@@ -1,9 +1,9 @@
 //! The project's chores: [`tidy`], house rules that no compiler checks; [`one_build`],
 //! the same features in builds and tests; [`sanitize`], unsafe code under AddressSanitizer;
 //! [`loom`], concurrent pieces in every order of their threads; [`differential`], random queries against
-//! DuckDB or PostgreSQL; [`soak`], clients of a server for long; [`variants`], queries of the SQL suite in
-//! other forms; [`package`], a Debian package; [`skips`], tests that did not run; and [`ci`], all stages of
-//! `make test` in one place.
+//! DuckDB or PostgreSQL; [`soak`], clients of a server for long; [`clients`], projects of real clients;
+//! [`variants`], queries of the SQL suite in other forms; [`package`], a Debian package; [`skips`], tests
+//! that did not run; and [`ci`], all stages of `make test` in one place.
 //!
 //! A crate of its own because it must build in seconds and run before anything else does: it knows
 //! `std` and `anyhow`, no crate of Atoll and nothing of DataFusion.
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 mod cargo;
 pub mod ci;
+pub mod clients;
 pub mod crash;
 pub mod deep;
 pub mod differential;

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use atoll_xtask::{
-    ci, crash, deep, differential, loom, one_build, package, repository_root, sanitize, soak, tidy,
-    variants,
+    ci, clients, crash, deep, differential, loom, one_build, package, repository_root, sanitize,
+    soak, tidy, variants,
 };
 
 const HELP: &str = "\
@@ -22,9 +22,11 @@ cargo xtask <chore>
                 lists its flags; not among what ci runs, whose tests kill 50 times)
   soak          1000 clients of a server that is killed 20 times in 30 minutes (--help lists its flags; not
                 among what ci runs, whose tests take some seconds of it)
+  clients       projects of real clients (Django, Alembic, dbt, TypeORM, gorm, …) against a server; names of
+                clients run only those (minutes; installs packages; not among what ci runs)
   variants      variants of all queries of the SQL suite (--help lists its flags; minutes; ci runs a tenth of
                 them)
-  deep          all of what ci samples: suites in all forms, variants, kills, soak, random queries (hours;
+  deep          all of what ci samples: suites in all forms, variants, kills, soak, clients, random queries (hours;
                 `make test-deep`)
   package       a Debian package of what `make install` installs; --check runs it where nothing else is
   ci            everything `make test` checks: format, tidy, one-build, licences, loom, clippy, the
@@ -57,6 +59,7 @@ fn chore(arguments: &[String]) -> Result<ExitCode> {
         ["crash", rest @ ..] => crash::run(&repository_root(), rest),
         ["package", rest @ ..] => package::run(&repository_root(), rest),
         ["deep", rest @ ..] => deep::run(&repository_root(), rest),
+        ["clients", rest @ ..] => clients::run(&repository_root(), rest),
         ["soak", rest @ ..] => soak::run(&repository_root(), rest),
         ["variants", rest @ ..] => variants::run(&repository_root(), rest),
         ["differential", rest @ ..] => differential::run(&repository_root(), rest),

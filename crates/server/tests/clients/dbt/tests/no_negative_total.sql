@@ -1,0 +1,2 @@
+{{ config(store_failures=true) }}
+select * from {{ ref('totals') }} where total < 0
