@@ -44,7 +44,10 @@ fn a_writer_waits_for_another_that_moves_a_row_out_of_the_condition() {
         let other = beside(&session);
         let insert =
             thread::spawn(move || code(&other, "INSERT INTO t VALUES (2, 5, 'y', NULL, true)"));
-        thread::sleep(std::time::Duration::from_millis(200));
+        let waiting = "SELECT kind FROM atoll.locks WHERE NOT granted";
+        while rows(&session, waiting).is_empty() && !insert.is_finished() {
+            thread::yield_now();
+        }
         assert!(!insert.is_finished(), "it waits for the key");
         rows(&session, end);
         let expected = if end == "COMMIT" { "" } else { "23505" };

@@ -31,7 +31,8 @@ server_check_query = SELECT 1
 server_check_delay = 0
 ignore_startup_parameters = extra_float_digits
 """)
-user = ["-u", "nobody"] if os.getuid() == 0 else []
+# pgbouncer does not run as root.
+user = ["-u", "daemon"] if os.getuid() == 0 else []
 bouncer = subprocess.Popen(["pgbouncer", *user, str(home / "pgbouncer.ini")], stdout=subprocess.DEVNULL, stderr=(home / "log").open("w"))
 
 

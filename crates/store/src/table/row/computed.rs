@@ -37,7 +37,7 @@ impl KeyFunction {
     /// The function of texts.
     ///
     /// # Errors
-    /// If the values are no texts, or it is none of texts.
+    /// If the values are of another type than text, or the function takes other types.
     pub(crate) fn of_texts(&self, texts: &ArrayRef) -> Result<ArrayRef> {
         let other = match self {
             Self::Lower => str::to_lowercase,
