@@ -153,7 +153,10 @@ pub fn type_of_check(sql: &str, column: &str) -> Option<Checked> {
         "char_valid" => of_length(Checked::Char)?,
         _ => return None,
     };
-    let is_it = name == column || name == Ident::with_quote('"', column).to_string();
+    // The name is as the statement wrote it.
+    let is_it = name == column
+        || name.to_lowercase() == column
+        || name == Ident::with_quote('"', column).to_string();
     is_it.then_some(checked)
 }
 

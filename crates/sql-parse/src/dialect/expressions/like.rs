@@ -4,6 +4,7 @@
 //! ```text
 //! a LIKE 'x/_%' ESCAPE '/'      a LIKE 'x\_%'
 //! a LIKE b ESCAPE '/'           a LIKE replace(…b…), where b is not a literal
+//! a LIKE 'x\y' ESCAPE ''        a LIKE 'x\\y'
 //! a LIKE NULL                   a LIKE CAST(NULL AS VARCHAR): next to a list, NULL would be a list
 //! a SIMILAR TO b ESCAPE '/'     a ~ similar_to_escape(b, '/')
 //! ```
@@ -25,6 +26,20 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     if tree::is_null(pattern) {
         **pattern = tree::cast(Expr::value(Value::Null), DataType::Varchar(None));
     }
+    if escape_char.as_ref().is_some_and(is_empty) {
+        let known = std::mem::replace(pattern.as_mut(), Expr::value(Value::Null));
+        **pattern = match &known {
+            Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
+                tree::text(text.replace('\\', r"\\"))
+            }
+            _ => tree::call(
+                "replace",
+                vec![known, tree::text(r"\".to_owned()), tree::text(r"\\".to_owned())],
+            ),
+        };
+        *escape_char = None;
+        return;
+    }
     let Some(escape) = escape_char.as_ref().and_then(escape_of) else { return };
     let known = std::mem::replace(pattern.as_mut(), Expr::value(Value::Null));
     **pattern = match &known {
@@ -44,6 +59,11 @@ fn similar(expr: Expr) -> Expr {
     let regex = tree::call("similar_to_escape", arguments);
     let op = if negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
     Expr::Nested(Box::new(tree::binary(*expr, op, regex)))
+}
+
+/// Whether no character escapes others.
+fn is_empty(escape: &ValueWithSpan) -> bool {
+    matches!(&escape.value, Value::SingleQuotedString(text) if text.is_empty())
 }
 
 /// The single character of an escape other than the backslash.

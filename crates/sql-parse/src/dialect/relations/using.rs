@@ -3,6 +3,7 @@
 //! ```text
 //! SELECT * FROM b LEFT JOIN a USING (k)         SELECT b.k, b.x, a.y FROM b LEFT JOIN a USING (k)
 //! SELECT k FROM a FULL JOIN b USING (k)         SELECT coalesce(a.k, b.k) AS k FROM a FULL JOIN b ON a.k = b.k
+//! SELECT k FROM a JOIN b USING (k) WHERE k = 1           SELECT a.k FROM a JOIN b USING (k) WHERE a.k = 1
 //! SELECT k FROM a JOIN b USING (k) JOIN c USING (k)      SELECT a.k FROM a JOIN b USING (k) JOIN c ON a.k = c.k
 //! ```
 //!
@@ -11,6 +12,7 @@
 //! cannot be distinguished here, such as those without a name, are left to DataFusion.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use datafusion::common::{DFSchema, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -22,6 +24,7 @@ use crate::dialect::columns::columns_call::{self, Named};
 use crate::dialect::columns::reused;
 use crate::dialect::columns::stars::{self, is_same};
 use crate::dialect::tree;
+use crate::syntax::walk_expressions;
 
 /// The meaning of names that several tables share, in lower case.
 pub(in crate::dialect) type SharedNames = HashMap<String, Expr>;
@@ -52,7 +55,36 @@ pub(in crate::dialect) fn is_in(select: &Select) -> bool {
     let kept: Vec<Kept> = shares.map(|(kept, _)| kept).collect();
     let is_star = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
     let has_all = select.projection.iter().any(is_star) || columns_call::are_of(select);
-    !kept.is_empty() && (has_all || kept.len() > 1 || kept[0] != Kept::Left)
+    !kept.is_empty()
+        && (has_all || kept.len() > 1 || kept[0] != Kept::Left || has_shared_condition(select))
+}
+
+/// Whether WHERE, or the condition of a join, has a name that tables may share: DataFusion (55.2) resolves it only
+/// elsewhere.
+fn has_shared_condition(select: &Select) -> bool {
+    let joins = || select.from.iter().flat_map(|from| &from.joins);
+    let constraints = || joins().filter_map(|join| constraint(&join.join_operator));
+    let is_shared = |name: &Ident| {
+        constraints().any(|(_, on)| match on {
+            JoinConstraint::Natural => true,
+            JoinConstraint::Using(names) => {
+                let mut names = names.iter().filter_map(|it| it.0.last()?.as_ident());
+                names.any(|it| is_same(&it.value, name))
+            }
+            _ => false,
+        })
+    };
+    let conditions = constraints().filter_map(|(_, on)| match on {
+        JoinConstraint::On(condition) => Some(condition),
+        _ => None,
+    });
+    select.selection.iter().chain(conditions).any(|condition| {
+        let found = walk_expressions(condition, &mut |expr| match expr {
+            Expr::Identifier(name) if is_shared(name) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        found.is_break()
+    })
 }
 
 fn is_shared((_, constraint): &(Kept, &JoinConstraint)) -> bool {

@@ -34,6 +34,7 @@ pub(crate) fn read(tokens: &mut Tokens, is_mended: bool) -> Result<()> {
         if is_mended {
             tokens.struct_type(at);
             tokens.like(at);
+            tokens.deferrable(at);
             tokens.declared_column(at);
             tokens.quoted_type(at);
             tokens.array_type(at);
@@ -104,6 +105,18 @@ impl Tokens {
                 | Keyword::OVER
         );
         word.quote_style.is_none() && is_operator
+    }
+
+    /// `[NOT] DEFERRABLE` of a transaction, which only SERIALIZABLE READ ONLY ones heed in PostgreSQL.
+    fn deferrable(&mut self, at: usize) {
+        let is_begun = self.is_any(0, &["BEGIN", "START"])
+            || (self.is(0, "SET") && self.is_any(1, &["TRANSACTION", "SESSION", "LOCAL"]));
+        if at < 1 || !self.is(at, "DEFERRABLE") || !is_begun {
+            return;
+        }
+        let first = if self.follows(at, "NOT") { at - 1 } else { at };
+        let is_listed = self.get(first - 1) == Some(&Token::Comma);
+        self.remove(if is_listed { first - 1 } else { first }..at + 1);
     }
 
     /// Joins that the parser does not support.
