@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,8 @@ import psycopg
 
 home = pathlib.Path(tempfile.mkdtemp())
 home.chmod(0o755)
-port = int(os.environ["PGPORT"]) + 10000
+with socket.create_server(("127.0.0.1", 0)) as free:
+    port = free.getsockname()[1]
 e = os.environ
 (home / "users.txt").write_text(f'"{e["PGUSER"]}" "{e["PGPASSWORD"]}"\n')
 (home / "pgbouncer.ini").write_text(f"""[databases]

@@ -149,7 +149,6 @@ func main() {
 	})
 	step("drop", func(ctx context.Context) {
 		must(pool.Exec(ctx, "DROP TABLE item; DROP TYPE mood"))
-		pool.Close()
 	})
 	if failed {
 		os.Exit(1)
