@@ -33,7 +33,8 @@ server_check_query = SELECT 1
 server_check_delay = 0
 ignore_startup_parameters = extra_float_digits
 """)
-user = ["-u", "nobody"] if os.getuid() == 0 else []
+# It refuses to run as root.
+user = ["-u", pwd.getpwuid(65534).pw_name] if os.getuid() == 0 else []
 bouncer = subprocess.Popen(["pgbouncer", *user, str(home / "pgbouncer.ini")], stdout=subprocess.DEVNULL, stderr=(home / "log").open("w"))
 
 
