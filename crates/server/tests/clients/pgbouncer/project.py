@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import pwd
 import socket
 import subprocess
 import sys
