@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import pwd
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,7 +16,8 @@ import psycopg
 
 home = pathlib.Path(tempfile.mkdtemp())
 home.chmod(0o755)
-port = int(os.environ["PGPORT"]) + 10000
+with socket.create_server(("127.0.0.1", 0)) as free:
+    port = free.getsockname()[1]
 e = os.environ
 (home / "users.txt").write_text(f'"{e["PGUSER"]}" "{e["PGPASSWORD"]}"\n')
 (home / "pgbouncer.ini").write_text(f"""[databases]
@@ -31,8 +34,8 @@ server_check_query = SELECT 1
 server_check_delay = 0
 ignore_startup_parameters = extra_float_digits
 """)
-# pgbouncer does not run as root.
-user = ["-u", "daemon"] if os.getuid() == 0 else []
+# It refuses to run as root.
+user = ["-u", pwd.getpwuid(65534).pw_name] if os.getuid() == 0 else []
 bouncer = subprocess.Popen(["pgbouncer", *user, str(home / "pgbouncer.ini")], stdout=subprocess.DEVNULL, stderr=(home / "log").open("w"))
 
 
