@@ -169,6 +169,7 @@ impl StatementPlanner {
             }
             AlterTypeOperation::RenameValue(AlterTypeRenameValue { from, to }) => {
                 altered.rename(&from.value, &to.value)?;
+                self.rename_label_in_defaults(&of, &from.value, &to.value).await?;
                 self.check_label_is_unnamed(&of, &from.value).await?;
             }
         }

@@ -1,11 +1,12 @@
 //! Defaults, constraints and views that name a type or one of its labels. They are texts, which do not follow a change.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use atoll_store::database::RelationName;
+use atoll_store::database::{CatalogChange, RelationName};
 use atoll_store::table::TableDefinition;
 use datafusion::common::Result;
-use datafusion::sql::sqlparser::ast::{DataType as Sql, Expr, ObjectName};
+use datafusion::sql::sqlparser::ast::{DataType as Sql, Expr, ObjectName, Value};
 
 use super::dependents::shown;
 use crate::session::ddl::view_dependents::has_string;
@@ -14,7 +15,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::computed;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::user_type::{EnumType, enum_within};
-use atoll_sql_parse::syntax::{parsed_expr, walk_expressions};
+use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk_expressions};
 
 impl StatementPlanner {
     /// Refuses to rename a label that a text names: the text would fail, or mean a label of the old name that comes later.
@@ -58,6 +59,38 @@ impl StatementPlanner {
                 "Drop the default, constraint or view, rename the label, and create it again.",
             )),
         }
+    }
+
+    /// Renames a label where it is the default of a column of the type.
+    pub(super) async fn rename_label_in_defaults(
+        &self,
+        of: &EnumType,
+        from: &str,
+        to: &str,
+    ) -> Result<()> {
+        let version = self.transaction.statement(true).await?;
+        for (table, found) in version.tables() {
+            let mut definition = found.definition().as_ref().clone();
+            let fields = definition.columns.fields().iter();
+            let mut is_changed = false;
+            for (default, field) in definition.defaults.iter_mut().zip(fields) {
+                let Some(text) = default else { continue };
+                if enum_within(field.data_type()) != Some(of.oid) {
+                    continue;
+                }
+                let mut expr = parsed_expr(text)?;
+                if let Some(label) = label_in(&mut expr).filter(|label| *label == from) {
+                    to.clone_into(label);
+                    *default = Some(sql_text(&expr).into());
+                    is_changed = true;
+                }
+            }
+            if is_changed {
+                let definition = Arc::new(definition);
+                self.define_any(CatalogChange::SetDefinition { table, definition }).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The defaults and constraints that cast to a type, outside its own columns.
@@ -107,6 +140,18 @@ impl StatementPlanner {
             }
         }
         Ok(false)
+    }
+}
+
+/// The label that a default is, or casts.
+fn label_in(default: &mut Expr) -> Option<&mut String> {
+    match default {
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => label_in(expr),
+        Expr::Value(value) => match &mut value.value {
+            Value::SingleQuotedString(label) => Some(label),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
