@@ -196,7 +196,9 @@ fn refused_types(rest: &str) -> Option<Wording> {
         let message = in_sql(&format!("operator does not exist: BETWEEN of {types}"));
         return Some(Wording { message, help: Some("cast the operands to one type".to_owned()) });
     }
-    let (before, _) = text.split_once("' failed to match any signature")?;
+    let ends =
+        ["' failed to match any signature", "' user-defined coercion failed with: Internal error"];
+    let (before, _) = ends.iter().find_map(|end| text.split_once(end))?;
     let name = before.rsplit('\'').next().unwrap_or(before);
     let message = format!("function {name} does not exist for arguments of these types");
     Some(Wording { message, help: Some("cast the arguments".to_owned()) })

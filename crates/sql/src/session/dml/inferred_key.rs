@@ -2,11 +2,13 @@
 //! are among the conditions of its WHERE.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
+use atoll_sql_common::error::stated_err;
 use atoll_sql_parse::dialect::CONFLICT_TARGET;
-use atoll_sql_parse::syntax::parsed_expr;
+use atoll_sql_parse::syntax::{parsed_expr, walk_expressions};
 use atoll_store::table::{TableDefinition, Unique};
-use datafusion::common::{Result, internal_err};
+use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Statement as Ast};
 
 use crate::session::ddl::index::{comparable_text, joined_by_and, without_parentheses};
@@ -34,7 +36,7 @@ impl InferredKey {
         {
             let Ast::CreateIndex(target) = parsed(&format!("CREATE UNIQUE INDEX ON t {text}"))?
             else {
-                return internal_err!("a conflict target was parsed as another statement");
+                return stated_err!(UNDEFINED_COLUMN, "column {column} does not exist");
             };
             for column in target.columns {
                 match without_parentheses(column.column.expr) {
@@ -43,6 +45,10 @@ impl InferredKey {
                     }
                     expr => drop(key.expressions.insert(comparable_text(&expr, normalize))),
                 }
+            }
+            if let Some(name) = target.predicate.as_ref().and_then(|it| unknown_column(it, number))
+            {
+                number(&name)?;
             }
             let conditions = target.predicate.iter().flat_map(joined_by_and);
             key.conditions = conditions.map(|it| comparable_text(it, normalize)).collect();
@@ -86,4 +92,20 @@ impl InferredKey {
         });
         columns == self.columns && expressions == self.expressions && is_implied
     }
+}
+
+/// A name in an expression that is not a column.
+fn unknown_column(expr: &Expr, number: &dyn Fn(&Ident) -> Result<usize>) -> Option<Ident> {
+    let found = walk_expressions(expr, &mut |expr| {
+        let name = match expr {
+            Expr::Identifier(name) => Some(name),
+            Expr::CompoundIdentifier(parts) => parts.last(),
+            _ => None,
+        };
+        match name.filter(|name| number(name).is_err()) {
+            Some(name) => ControlFlow::Break(name.clone()),
+            None => ControlFlow::Continue(()),
+        }
+    });
+    found.break_value()
 }

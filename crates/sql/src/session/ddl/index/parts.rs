@@ -15,7 +15,8 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, Ident, ObjectName, ObjectNamePart, UnaryOperator, Value,
+    BinaryOperator, DataType as SqlType, Expr, Function, Ident, ObjectName, ObjectNamePart,
+    UnaryOperator, Value,
 };
 
 use crate::session::ddl::table_definition::{Queries, without_table};
@@ -178,6 +179,10 @@ pub(in crate::session) fn comparable_text(
                 }
             }
             Expr::Nested(inner) => *expr = Expr::clone(inner),
+            // pg_dump casts texts to text.
+            Expr::Cast { expr: inner, data_type, .. } if is_text(data_type) => {
+                *expr = Expr::clone(inner);
+            }
             Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
                 if let Expr::Value(value) = &**right
                     && let Value::Boolean(wanted) = value.value
@@ -192,7 +197,19 @@ pub(in crate::session) fn comparable_text(
         }
         ControlFlow::<()>::Continue(())
     });
+    // Each operand in parentheses: NOT (a OR b) is not (NOT a) OR b.
+    let _ = walk_expressions_mut(&mut expr, &mut |expr| {
+        if let Expr::BinaryOp { .. } | Expr::UnaryOp { .. } = expr {
+            let operation = std::mem::replace(expr, Expr::value(Value::Null));
+            *expr = Expr::Nested(Box::new(operation));
+        }
+        ControlFlow::<()>::Continue(())
+    });
     sql_text(&expr)
+}
+
+fn is_text(data_type: &SqlType) -> bool {
+    matches!(data_type, SqlType::Text | SqlType::Varchar(None) | SqlType::CharacterVarying(None))
 }
 
 /// The conditions that AND joins.
