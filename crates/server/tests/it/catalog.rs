@@ -25,7 +25,7 @@ const QUERIES: &[(&str, &[&str])] = &[
     (
         "SELECT quote_ident(column_name) AS \"column\", data_type AS \"type\" FROM information_schema.columns
          WHERE table_schema = 'public' AND table_name = 'item' AND udt_name IN ('timestamptz', 'int4') ORDER BY 1",
-        &["at|TIMESTAMP WITH TIME ZONE", "id|INTEGER"],
+        &["at|timestamp with time zone", "id|integer"],
     ),
     ("SELECT current_setting('server_version_num')::int / 100", &["1500"]),
     ("SELECT extname, extversion FROM pg_extension WHERE extname = 'timescaledb'", &[]),
