@@ -75,7 +75,7 @@ pub struct Unique {
     pub is_primary: bool,
     /// Whether it is an index of CREATE UNIQUE INDEX rather than a constraint.
     pub is_index: bool,
-    /// For each column the expression that is unique instead of it, if any; empty if there is none.
+    /// The expression that replaces each column in the key; empty for a key of columns only.
     pub expressions: Vec<Option<KeyExpression>>,
     /// For each column its order, which the catalog shows; empty if it is that of ASC for all.
     pub order: Vec<KeyOrder>,
@@ -168,7 +168,7 @@ pub struct Index {
     pub name: Arc<str>,
     /// Its key, at least one column.
     pub keys: Vec<IndexKey>,
-    /// For each column the function of a text in whose order it is instead, if any; empty if there is none.
+    /// The expression that replaces each column in the index; empty for an index of columns only.
     pub expressions: Vec<Option<KeyExpression>>,
     /// Numbers of the columns of INCLUDE, which the catalog shows.
     pub included: Vec<usize>,

@@ -155,7 +155,7 @@ fn constraints(definition: &TableDefinition) -> impl Iterator<Item = String> {
     keys.chain(checks)
 }
 
-/// Whether the type of a column tells a CHECK constraint.
+/// Whether a CHECK constraint belongs to the type of a column, which the declaration shows.
 fn is_hidden(check: &str) -> bool {
     parsed_expr(check).is_ok_and(|check| belongs_to_type(&check))
 }

@@ -129,7 +129,7 @@ impl StatementPlanner {
 
     /// Refuses a new type in a schema that does not exist, or where the user may create none.
     fn check_new_type(&self, relation: &RelationName) -> Result<()> {
-        self.check_definition(&placeholder(relation))?;
+        self.check_definition(&creation_of(relation))?;
         if self.names.temporary_schema() == Some(&relation.schema) {
             return not_impl_err!("CREATE TYPE in pg_temp is not supported; leave out the schema");
         }
@@ -145,7 +145,7 @@ impl StatementPlanner {
 
     /// Makes the user the owner of a new type.
     async fn follow_new_type(&self, relation: &RelationName) -> Result<()> {
-        self.follow_definition(&placeholder(relation)).await
+        self.follow_definition(&creation_of(relation)).await
     }
 
     async fn alter_type(&self, alter: &AlterType) -> Result<Cow<'static, str>> {
@@ -239,8 +239,8 @@ fn owned(of: &EnumType) -> Owned {
     Owned::Relation(type_name(of))
 }
 
-/// The change for whose rights a user is checked who creates a type.
-fn placeholder(name: &RelationName) -> CatalogChange {
+/// The change whose rights the creation of a type needs: that of another relation of its name.
+fn creation_of(name: &RelationName) -> CatalogChange {
     let (sql, schema, options) = ("".into(), "".into(), "".into());
     let statement = Arc::new(StoredStatement { sql, schema, options });
     CatalogChange::CreateExternal { name: name.clone(), statement }
