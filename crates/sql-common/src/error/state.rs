@@ -96,6 +96,7 @@ states! {
     IO_ERROR = "58030";
     DUPLICATE_FILE = "58P02";
     DATA_CORRUPTED = "XX001";
+    RAISE_EXCEPTION = "P0001";
     INTERNAL_ERROR = "XX000";
 }
 

@@ -395,6 +395,28 @@ impl Session {
         Ok(name)
     }
 
+    /// Begins the transaction of a DO block, unless one is open.
+    pub(super) fn begin_block(&self) -> Result<UnfinishedBlock<'_>> {
+        let is_own = !self.is_in_transaction();
+        if is_own {
+            self.begin(&[])?;
+        }
+        self.check_not_failed()?;
+        Ok(UnfinishedBlock { session: self, is_own })
+    }
+
+    /// Ends it: commits its own transaction, or rolls it back.
+    pub(super) async fn end_block(
+        &self,
+        mut block: UnfinishedBlock<'_>,
+        is_done: bool,
+    ) -> Result<()> {
+        if std::mem::take(&mut block.is_own) {
+            self.end(is_done).await?;
+        }
+        Ok(())
+    }
+
     /// A statement that begins.
     pub(super) fn unfinished(&self) -> UnfinishedStatement<'_> {
         UnfinishedStatement { session: self, ended: false }
@@ -421,6 +443,24 @@ impl Drop for UnfinishedStatement<'_> {
     fn drop(&mut self) {
         if let (Some(open), false) = (&*self.session.transaction.open.lock(), self.ended) {
             open.failure.tell();
+        }
+    }
+}
+
+/// A running DO block: if its caller drops it, its own transaction is rolled back.
+pub(super) struct UnfinishedBlock<'a> {
+    session: &'a Session,
+    is_own: bool,
+}
+
+impl Drop for UnfinishedBlock<'_> {
+    fn drop(&mut self) {
+        if !self.is_own {
+            return;
+        }
+        if let Some(open) = self.session.transaction.open.lock().take() {
+            self.session.parameters.end_transaction(false);
+            self.session.restore_names(open.names);
         }
     }
 }

@@ -7,8 +7,9 @@
 //! SELECT oid::regclass, …::text     regclassout(regclass(oid)), a name
 //! ARRAY(SELECT a FROM t)            coalesce((SELECT array_agg(a) FROM t), [])
 //! i.indkey[0]                       i.indkey[1]: PostgreSQL counts the items of these columns from 0
-//! generate_subscripts(l, 1)         unnest(generate_series(1, array_length(l, 1)))
+//! generate_subscripts(l, 1)         unnest(generate_series(1, array_length(l, 1))); from 0 for `indkey` and its like
 //! _pg_expandarray(l)                unnest(pg_expanded(l))
+//! pg_sequence_last_value(oid)        (SELECT last_value FROM pg_sequences WHERE its OID = oid)
 //! format('%I.%I', a, b)             concat('', quote_ident(a), '.', quote_ident(b), '')
 //! FROM pg_get_keywords()            FROM pg_keywords
 //! FROM pg_options_to_table(l)       no rows: no column or server has options
@@ -17,8 +18,8 @@
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CaseWhen, DataType, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, OrderByKind,
-    Query, Select, SelectItem, SetExpr, Subscript, TableFactor, Value,
+    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, ObjectName,
+    OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor, Value,
 };
 
 use crate::dialect::tree;
@@ -63,8 +64,12 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
                 *expr = array;
             } else if let Some(rows) = expanded(function) {
                 *expr = rows;
+            } else if let Some(numbers) = subscripts(function) {
+                *expr = numbers;
             } else if let Some(text) = formatted(function) {
                 *expr = text;
+            } else if let Some(last) = last_value(function) {
+                *expr = last;
             }
         }
         Expr::CompoundFieldAccess { root, access_chain } => vector_index(root, access_chain),
@@ -82,12 +87,8 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
 
 /// The name of the function in a column of the catalog.
 fn shown_function(column: &Expr) -> Option<Expr> {
-    let name = match column {
-        Expr::Identifier(name) => name,
-        Expr::CompoundIdentifier(parts) => parts.last()?,
-        _ => return None,
-    };
-    let is_function = FUNCTIONS.iter().any(|known| name.value.eq_ignore_ascii_case(known));
+    let name = last_name(column)?;
+    let is_function = FUNCTIONS.iter().any(|known| name.eq_ignore_ascii_case(known));
     is_function.then(|| tree::call("regprocout", vec![column.clone()]))
 }
 
@@ -115,8 +116,6 @@ pub(in crate::dialect) fn rewrite_select(select: &mut Select) {
         };
         if let Some(shown) = shown(expr) {
             *expr = shown;
-        } else if let Some(numbers) = subscripts(expr) {
-            *expr = numbers;
         } else if matches!(expr, Expr::Function(function) if is_of_partitions(function)) {
             *expr = tree::cast(Expr::value(Value::Null), DataType::BigInt(None));
         }
@@ -303,6 +302,34 @@ fn expanded(function: &Function) -> Option<Expr> {
     Some(tree::call("unnest", vec![tree::call("pg_expanded", vec![of.clone()])]))
 }
 
+/// The last value of the sequence with an OID, which `pg_sequences` shows.
+fn last_value(function: &Function) -> Option<Expr> {
+    if !is_call(function, "pg_sequence_last_value") {
+        return None;
+    }
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(sequence))] = list.args.as_slice() else {
+        return None;
+    };
+    let column =
+        |name: &str| Expr::CompoundIdentifier(vec![tree::quoted("$sequences"), tree::quoted(name)]);
+    let quoted = |name: &str| tree::call("quote_ident", vec![column(name)]);
+    let name = tree::call(
+        "concat",
+        vec![quoted("schemaname"), tree::text(".".to_owned()), quoted("sequencename")],
+    );
+    let oid = tree::call("regclass", vec![name]);
+    let sequences = ObjectName::from(vec![Ident::new("pg_catalog"), Ident::new("pg_sequences")]);
+    let mut table = tree::table(sequences);
+    if let TableFactor::Table { alias, .. } = &mut table {
+        *alias = Some(tree::alias("$sequences", &[]));
+    }
+    let item = tree::item(column("last_value"), "last_value");
+    let mut select = tree::select(vec![item], vec![tree::alone(table)]);
+    select.selection = Some(tree::binary(oid, BinaryOperator::Eq, sequence.clone()));
+    Some(Expr::Subquery(Box::new(tree::query(SetExpr::Select(Box::new(select))))))
+}
+
 /// `format` with PostgreSQL's placeholders, in a text without those of DuckDB.
 fn formatted(function: &Function) -> Option<Expr> {
     if !is_call(function, "format") {
@@ -339,39 +366,54 @@ fn formatted(function: &Function) -> Option<Expr> {
 }
 
 /// The numbers of a list's items, a row each.
-pub(in crate::dialect) fn subscripts(expr: &Expr) -> Option<Expr> {
-    let Expr::Function(function) = expr else { return None };
+pub(in crate::dialect) fn subscripts(function: &Function) -> Option<Expr> {
     if !is_call(function, "generate_subscripts") {
         return None;
     }
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let is_vector = matches!(
+        list.args.first(),
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(of))) if last_name(of).is_some_and(is_vector)
+    );
     let mut length = function.clone();
     length.name = Ident::new("array_length").into();
     let length = Expr::Function(length);
-    let numbers = tree::call("generate_series", vec![one(), length]);
+    let (first, last) = match is_vector {
+        true => (number("0"), tree::binary(length, BinaryOperator::Minus, number("1"))),
+        false => (number("1"), length),
+    };
+    let numbers = tree::call("generate_series", vec![first, last]);
     Some(tree::call("unnest", vec![numbers]))
 }
 
-fn one() -> Expr {
-    Expr::Value(Value::Number("1".to_owned(), false).into())
+fn number(digits: &str) -> Expr {
+    Expr::Value(Value::Number(digits.to_owned(), false).into())
+}
+
+/// The name of the column that an expression is.
+fn last_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Identifier(name) => Some(&name.value),
+        Expr::CompoundIdentifier(names) => names.last().map(|name| name.value.as_str()),
+        _ => None,
+    }
+}
+
+/// Whether PostgreSQL counts the items of a column from 0.
+fn is_vector(column: &str) -> bool {
+    VECTORS.iter().any(|vector| column.eq_ignore_ascii_case(vector))
 }
 
 /// Counts the items of such a column from 1.
 fn vector_index(root: &Expr, access_chain: &mut [AccessExpr]) {
-    let mut name = match root {
-        Expr::Identifier(name) => Some(name.value.clone()),
-        Expr::CompoundIdentifier(names) => names.last().map(|name| name.value.clone()),
-        _ => None,
-    };
+    let mut name = last_name(root).map(str::to_owned);
     for access in access_chain {
         match access {
             AccessExpr::Dot(Expr::Identifier(next)) => name = Some(next.value.clone()),
             AccessExpr::Subscript(Subscript::Index { index }) => {
-                let is_vector = name.take().is_some_and(|name| {
-                    VECTORS.iter().any(|vector| name.eq_ignore_ascii_case(vector))
-                });
-                if is_vector {
+                if name.take().is_some_and(|name| is_vector(&name)) {
                     let (left, op) = (index.clone(), BinaryOperator::Plus);
-                    *index = tree::binary(Expr::Nested(Box::new(left)), op, one());
+                    *index = tree::binary(Expr::Nested(Box::new(left)), op, number("1"));
                 }
             }
             _ => name = None,

@@ -28,6 +28,9 @@ use crate::dialect::tree;
 use crate::syntax::is_file_function;
 use atoll_sql_common::functions::Functions;
 
+/// PostgreSQL's function for the keys of constraints and indexes.
+const EXPANDED_ARRAY: &str = "_pg_expandarray";
+
 /// Replaces such calls by subqueries.
 pub(in crate::dialect) fn rewrite(select: &mut Select, state: &SessionState) {
     name_series(select, None);
@@ -49,6 +52,9 @@ fn rewrite_factor(factor: &mut TableFactor, is_first: bool, state: &SessionState
     let rewritten = match factor {
         TableFactor::UNNEST { with_offset: false, .. }
         | TableFactor::Function { lateral: true, .. } => unnested(factor, is_first),
+        TableFactor::Table { name, args: Some(args), alias, .. } if is_expanded_array(name) => {
+            expanded_array(&args.args, alias.take(), is_first)
+        }
         TableFactor::Table { name, args: Some(args), alias, with_ordinality, .. } => {
             called(name, &args.args, alias, *with_ordinality, state)
                 .map(|rows| rows.derived(is_first))
@@ -69,6 +75,33 @@ fn rewrite_factor(factor: &mut TableFactor, is_first: bool, state: &SessionState
     if let Some(rewritten) = rewritten {
         *factor = rewritten;
     }
+}
+
+fn is_expanded_array(name: &ObjectName) -> bool {
+    let last = name.0.last().and_then(|part| part.as_ident());
+    last.is_some_and(|name| name.value.eq_ignore_ascii_case(EXPANDED_ARRAY))
+}
+
+/// The items of a list as `x`, and their numbers as `n`.
+fn expanded_array(
+    args: &[FunctionArg],
+    alias: Option<TableAlias>,
+    is_first: bool,
+) -> Option<TableFactor> {
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(list))] = args else { return None };
+    let mut numbers = numbers_of(vec![list.clone()]);
+    if let SelectItem::ExprWithAlias { alias, .. } = &mut numbers {
+        *alias = Ident::new("n");
+    }
+    let items = vec![tree::item(tree::call("unnest", vec![list.clone()]), "x"), numbers];
+    let query = tree::query(SetExpr::Select(Box::new(tree::select(items, vec![]))));
+    let alias = Some(alias.unwrap_or_else(|| tree::alias(EXPANDED_ARRAY, &[])));
+    Some(TableFactor::Derived {
+        lateral: !is_first,
+        subquery: Box::new(query),
+        alias,
+        sample: None,
+    })
 }
 
 /// A call in FROM as one column, and the numbers of its rows.
@@ -136,7 +169,9 @@ fn called(
         return Some(Called::new(name, known.rows(list), alias).numbered(numbers));
     }
     let call = tree::call_of(&name.to_string(), args);
-    if let Some(numbers) = catalog::subscripts(&call).filter(|_| !with_ordinality) {
+    if let Expr::Function(function) = &call
+        && let Some(numbers) = catalog::subscripts(function).filter(|_| !with_ordinality)
+    {
         return Some(Called::new(name, numbers, alias));
     }
     if !gives_value(name, state) {

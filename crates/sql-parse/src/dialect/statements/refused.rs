@@ -6,7 +6,6 @@ use crate::syntax::Tokens;
 
 const NO_PROCEDURES: &str = "CREATE MACRO f(x) AS …, or AS TABLE SELECT …, names an expression or a query, and the client \
                              program does the rest";
-const KEPT_ROLE: &str = "log in as the role that has the rights";
 
 const NO_EXTENSIONS: &str = "there are none to load: Parquet, CSV, JSON and Arrow files and the functions that \\df lists are built in";
 const CURSORS: &str =
@@ -28,7 +27,6 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["CREATE", "RULE"], "use views, and write to their tables"),
     (&["CREATE", "EXTENSION"], NO_EXTENSIONS),
     (&["DROP", "EXTENSION"], NO_EXTENSIONS),
-    (&["DO"], NO_PROCEDURES),
     (&["CALL"], NO_PROCEDURES),
     (&["CREATE", "PROCEDURE"], NO_PROCEDURES),
     (&["CREATE", "AGGREGATE"], "CREATE MACRO f(x) AS … can combine the aggregates that \\df lists"),
@@ -56,10 +54,6 @@ const REFUSED: &[(&[&str], &str)] = &[
         &["CLUSTER"],
         "CREATE OR REPLACE TABLE t AS SELECT * FROM t ORDER BY … orders the rows of a table",
     ),
-    (&["SET", "ROLE"], KEPT_ROLE),
-    (&["SET", "LOCAL", "ROLE"], KEPT_ROLE),
-    (&["SET", "SESSION", "ROLE"], KEPT_ROLE),
-    (&["SET", "SESSION", "AUTHORIZATION"], KEPT_ROLE),
     (&["LOCK"], "SELECT … FOR UPDATE locks rows until the transaction ends"),
     (&["DECLARE"], CURSORS),
     (&["FETCH"], CURSORS),
@@ -124,7 +118,7 @@ mod tests {
             "CALL f(1)",
             "create or replace trigger x",
             "CREATE TEMP FUNCTION f(a INT) RETURNS INT AS 'x' LANGUAGE sql",
-            "/* a */ DO $$ BEGIN END $$",
+            "/* a */ CREATE PROCEDURE p() AS $$ BEGIN END $$",
             "LOCK TABLE t",
         ] {
             let told = told(sql).unwrap_or_default();

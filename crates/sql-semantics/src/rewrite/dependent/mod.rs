@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, JoinType, NullEquality, Result, not_impl_err};
+use datafusion::common::{Column, DFSchema, JoinType, NullEquality, Result, not_impl_err};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::conjunction;
@@ -170,13 +170,61 @@ fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     if !branches::has_some(&node)? {
         return Ok(Transformed::no(node));
     }
-    let Some(filter) = join.filter.take().filter(|_| join.join_type == JoinType::Inner) else {
-        return not_impl_err!(
-            "a correlated subquery in the condition of an outer join; put it into a subquery in FROM"
-        );
+    let Some(filter) = join.filter.take() else {
+        return not_impl_err!("a correlated subquery beside USING; write the condition with ON");
     };
+    if join.join_type != JoinType::Inner {
+        return in_outer_join(&node, join, filter).map(Transformed::yes);
+    }
     let filter = Filter::try_new(filter, Arc::new(LogicalPlan::Join(join)))?;
     in_expressions(LogicalPlan::Filter(filter)).map(Transformed::yes)
+}
+
+/// The subqueries in the condition of an outer join become columns of the side that they read.
+fn in_outer_join(node: &LogicalPlan, join: Join, filter: Expr) -> Result<LogicalPlan> {
+    let mut sides = [&join.left, &join.right]
+        .map(|side| (Arc::clone(side.schema()), Attached::to(node, side.as_ref().clone())));
+    let filter = filter.transform_down(|expr| {
+        if !plain::is_dependent(&expr, node) {
+            return Ok(Transformed::no(expr));
+        }
+        let columns = outer_columns_of(&expr)?;
+        let reads = |schema: &DFSchema| columns.iter().any(|column| schema.has_column(column));
+        let [left, right] = &mut sides;
+        let side = match (reads(&left.0), reads(&right.0)) {
+            (true, true) => {
+                return not_impl_err!(
+                    "a subquery over both sides of an outer join in its condition; \
+                     put it into a subquery in FROM"
+                );
+            }
+            (false, true) => right,
+            _ => left,
+        };
+        Ok(Transformed::new(side.1.value(expr)?, true, TreeNodeRecursion::Jump))
+    })?;
+    let columns: Vec<Expr> = join.schema.columns().into_iter().map(Expr::Column).collect();
+    let [left, right] = sides.map(|(_, side)| Arc::new(side.input));
+    let filter = Some(filter.data);
+    let Join { on, join_type, join_constraint, null_equality, null_aware, .. } = join;
+    let join = Join::try_new(
+        left,
+        right,
+        on,
+        filter,
+        join_type,
+        join_constraint,
+        null_equality,
+        null_aware,
+    )?;
+    LogicalPlanBuilder::from(LogicalPlan::Join(join)).project(columns)?.build()
+}
+
+/// Returns the columns that a subquery reads of the query around it, with those of the value that it is compared with.
+fn outer_columns_of(expr: &Expr) -> Result<Vec<Column>> {
+    let Some(subquery) = branches::subquery_of(expr) else { return Ok(vec![]) };
+    let columns = outer_columns(&subquery.subquery, None)?.into_iter().map(|(column, _)| column);
+    Ok(columns.chain(expr.column_refs().into_iter().cloned()).collect())
 }
 
 /// Sorts rows by a subquery over columns that are not selected: these columns exist until the rows are sorted.

@@ -3,6 +3,9 @@
 //! `'t'::regclass` is `regclass('t')`, a number; its output is `regclassout(…)`, a name.
 
 use atoll_sql_common::names::quote_identifier;
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 
 use super::Gives::{Bool, Oid, Text, Texts};
@@ -46,6 +49,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_ts_parser_is_visible", &[1], Bool, 1, yes),
     entry("pg_ts_template_is_visible", &[1], Bool, 1, yes),
     entry("current_schemas", &[1], Texts, 1, current_schemas),
+    entry("oidvectortypes", &[1], Text, 1, types_of_vector),
 ];
 
 fn yes(_: &Call<'_>) -> Result<ScalarValue> {
@@ -208,6 +212,23 @@ fn user_by_id(call: &Call<'_>) -> Result<ScalarValue> {
 fn typed(call: &Call<'_>) -> Result<ScalarValue> {
     let modifier = call.int(1).and_then(|modifier| i32::try_from(modifier).ok());
     text(Some(type_text(call, call.int(0).unwrap_or(0), modifier.unwrap_or(-1))))
+}
+
+/// The types of an oidvector: `integer, text`.
+fn types_of_vector(call: &Call<'_>) -> Result<ScalarValue> {
+    let types: Vec<String> = match &call.args[0] {
+        ScalarValue::List(list) => {
+            let oids = cast(&list.value(0), &DataType::Int64)?;
+            let oids = oids.as_primitive::<Int64Type>();
+            oids.iter().map(|oid| type_text(call, oid.unwrap_or(0), -1)).collect()
+        }
+        other => {
+            let oids = other.to_string();
+            let oids = oids.split_whitespace().map(|oid| oid.parse().unwrap_or(0));
+            oids.map(|oid| type_text(call, oid, -1)).collect()
+        }
+    };
+    text(Some(types.join(", ")))
 }
 
 /// Built-in types are always visible.

@@ -18,6 +18,7 @@ use atoll_store::lock::LockMode;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::take_record_batch;
 use datafusion::arrow::datatypes::{DataType, SchemaRef, UInt64Type};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::simplify::SimplifyContext;
@@ -29,7 +30,7 @@ use datafusion::physical_plan::collect;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, LockClause, LockType, NonBlock, ObjectName, Query, Select,
-    SelectItem, SetExpr, Statement as Ast, TableFactor, TableWithJoins,
+    SelectItem, SetExpr, Statement as Ast, TableAliasColumnDef, TableFactor, TableWithJoins,
 };
 
 use crate::role::rights::Right;
@@ -46,6 +47,9 @@ use atoll_sql_semantics::enums::labelled_rows;
 
 /// Rows that SKIP LOCKED fetches beyond twice the wanted ones, before it fetches all.
 const SPARE_ROWS: usize = 16;
+
+/// Ends the name of an id's column once for each subquery that it comes from.
+const FROM_SUBQUERY: &str = " of subquery";
 
 /// A query that locks its rows.
 pub(in crate::session) struct LockingQuery {
@@ -135,8 +139,8 @@ impl LockingQuery {
                 continue;
             }
             let is_named = meant.iter().any(|at| clauses[*at].of.is_some());
-            if !is_table(relation, &ctes) {
-                match is_named || is_query(relation) {
+            if !has_rows(relation, &ctes) {
+                match is_named {
                     true => return not_a_table(relation),
                     // Functions and WITH queries have no rows that could be locked.
                     false => continue,
@@ -144,12 +148,7 @@ impl LockingQuery {
             }
             let alone = meant.iter().any(|at| clauses[*at].lock_type == LockType::Update);
             let mode = if alone { LockMode::Exclusive } else { LockMode::Shared };
-            let number = locked.len() + 1;
-            let (table, own) = locked_table(planner, relation, mode, number)?;
-            let expr = Expr::CompoundIdentifier(vec![own, quoted(&table.row_id)]);
-            let alias = quoted(&format!("{} found", table.row_id));
-            ids.push(SelectItem::ExprWithAlias { expr, alias });
-            locked.push(table);
+            ids.extend(lock_relation(planner, relation, mode, &ctes, &mut locked)?);
         }
         let missing =
             clauses.iter().zip(is_found).find(|(clause, found)| !found && clause.of.is_some());
@@ -158,16 +157,18 @@ impl LockingQuery {
                 "relation '{of}' in FOR UPDATE or FOR SHARE is not in FROM, or has an alias there"
             )));
         }
+        let ids = ids.into_iter().zip(&locked);
+        let ids = ids.map(|(id, table)| id.selected_as(&format!("{} found", table.row_id)));
         select.projection.extend(ids);
         Ok(locked)
     }
 
-    /// The plan of the query, whose last columns are `ids` ids.
-    async fn plan(&self, planner: &StatementPlanner, ids: usize) -> Result<LogicalPlan> {
+    /// The plan of the query with the ids, and without them, for its errors, `own`.
+    async fn plan(&self, planner: &StatementPlanner, own: Box<Query>) -> Result<LogicalPlan> {
         let plan =
             match planner.plan_query(&planner.state, parsed_query(self.query.clone()), &[]).await {
                 Ok(plan) => plan,
-                Err(error) => return Err(self.refusal(planner, ids, error).await?),
+                Err(error) => return Err(refusal(planner, own, error).await?),
             };
         if puts_together(&plan) {
             return not_of_tables();
@@ -177,21 +178,18 @@ impl LockingQuery {
             None => Ok(plan),
         }
     }
+}
 
-    /// The error of a query that cannot be planned with ids: its own, if it has one.
-    async fn refusal(
-        &self,
-        planner: &StatementPlanner,
-        ids: usize,
-        error: DataFusionError,
-    ) -> Result<DataFusionError> {
-        let mut query = self.query.clone();
-        if let SetExpr::Select(select) = query.body.as_mut() {
-            select.projection.truncate(select.projection.len() - ids);
-        }
-        let plan = planner.plan_query(&planner.state, parsed_query(query), &[]).await?;
-        if puts_together(&plan) { not_of_tables() } else { Ok(error) }
-    }
+/// The error of a query that cannot be planned with ids: its own, if it has one.
+async fn refusal(
+    planner: &StatementPlanner,
+    own: Box<Query>,
+    error: DataFusionError,
+) -> Result<DataFusionError> {
+    let plan = planner.plan_query(&planner.state, parsed_query(own), &[]).await?;
+    let is_grouped =
+        |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Aggregate(_) | LogicalPlan::Window(_)));
+    if plan.exists(is_grouped)? { not_of_tables() } else { Ok(error) }
 }
 
 fn parsed_query(query: Box<Query>) -> Parsed {
@@ -270,8 +268,90 @@ fn is_table(relation: &TableFactor, ctes: &[String]) -> bool {
     }))
 }
 
-fn is_query(relation: &TableFactor) -> bool {
-    matches!(relation, TableFactor::Derived { .. } | TableFactor::NestedJoin { .. })
+/// Whether a relation is a table, or a subquery.
+fn has_rows(relation: &TableFactor, ctes: &[String]) -> bool {
+    let is_query = matches!(relation, TableFactor::Derived { .. } | TableFactor::NestedJoin { .. });
+    is_query || is_table(relation, ctes)
+}
+
+/// A column with the ids of a table's rows.
+struct IdColumn {
+    relation: Ident,
+    name: String,
+}
+
+impl IdColumn {
+    fn selected_as(self, alias: &str) -> SelectItem {
+        let expr = Expr::CompoundIdentifier(vec![self.relation, quoted(&self.name)]);
+        SelectItem::ExprWithAlias { expr, alias: quoted(alias) }
+    }
+}
+
+/// Adds the ids of its rows to a relation: a table, or a subquery over tables.
+fn lock_relation(
+    planner: &StatementPlanner,
+    relation: &mut TableFactor,
+    mode: LockMode,
+    ctes: &[String],
+    locked: &mut Vec<LockedTable>,
+) -> Result<Vec<IdColumn>> {
+    if let TableFactor::Derived { subquery, alias: Some(alias), .. } = relation
+        && (alias.columns.is_empty() || names_columns(subquery))
+    {
+        let ids = lock_subquery(planner, subquery, mode, ctes, locked)?;
+        let relation = &alias.name;
+        if !alias.columns.is_empty() {
+            let column = |id: &String| TableAliasColumnDef { name: quoted(id), data_type: None };
+            alias.columns.extend(ids.iter().map(column));
+        }
+        return Ok(ids
+            .into_iter()
+            .map(|name| IdColumn { relation: relation.clone(), name })
+            .collect());
+    }
+    let (table, relation) = locked_table(planner, relation, mode, locked.len() + 1)?;
+    let name = table.row_id.clone();
+    locked.push(table);
+    Ok(vec![IdColumn { relation, name }])
+}
+
+/// Whether a query selects columns one by one, without `*`.
+fn names_columns(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    select
+        .projection
+        .iter()
+        .all(|item| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }))
+}
+
+/// Adds the ids of the rows of its tables to a subquery; the names of their columns.
+fn lock_subquery(
+    planner: &StatementPlanner,
+    subquery: &mut Query,
+    mode: LockMode,
+    ctes: &[String],
+    locked: &mut Vec<LockedTable>,
+) -> Result<Vec<String>> {
+    let with = subquery.with.iter().flat_map(|with| &with.cte_tables);
+    let own = with.map(|cte| planner.normalized(&cte.alias.name));
+    let ctes: Vec<String> = own.chain(ctes.iter().cloned()).collect();
+    let SetExpr::Select(select) = subquery.body.as_mut() else { return not_of_tables() };
+    if !keeps_rows(select) {
+        return not_of_tables();
+    }
+    let (mut relations, mut names) = (Vec::new(), Vec::new());
+    select.from.iter_mut().for_each(|from| relations_of(from, &mut relations));
+    for relation in relations {
+        if !has_rows(relation, &ctes) {
+            continue;
+        }
+        for id in lock_relation(planner, relation, mode, &ctes, locked)? {
+            let name = format!("{}{FROM_SUBQUERY}", id.name);
+            select.projection.push(id.selected_as(&name));
+            names.push(name);
+        }
+    }
+    Ok(names)
 }
 
 /// Replaces a relation of the query with the table including its row ids; its name in the query.
@@ -337,8 +417,9 @@ impl Session {
             },
             _ => return not_of_tables(),
         };
+        let own = locking.query.clone();
         let tables = locking.add_ids(planner)?;
-        let plan = locking.plan(planner, tables.len()).await?;
+        let plan = locking.plan(planner, own).await?;
         let first_id = plan.schema().fields().len() - tables.len();
         let shown = shown_columns(&plan, first_id, &tables);
         let _waiting = cancel_token(&planner.state).cancel_on_drop();
@@ -394,7 +475,10 @@ impl Session {
 
 /// Numbers of the query's own columns: without the ids, including the expansion of `*`.
 fn shown_columns(plan: &LogicalPlan, first_id: usize, tables: &[LockedTable]) -> Vec<usize> {
-    let is_id = |name: &str| tables.iter().any(|table| table.row_id == name);
+    let is_id = |name: &str| {
+        let name = name.trim_end_matches(FROM_SUBQUERY);
+        tables.iter().any(|table| table.row_id == name)
+    };
     let columns = plan.schema().iter().take(first_id).enumerate();
     let shown = columns
         .filter(|(_, (qualifier, field))| !(qualifier.is_some() && is_id(field.name().as_str())));

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::Result;
 use datafusion::common::utils::quote_identifier;
+use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::sqlparser::ast::{
     TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
@@ -50,6 +50,8 @@ pub(in crate::session) enum ParameterStatement {
     DiscardTemp,
     /// A statement about objects that never exist.
     Ignored(IgnoredDdl),
+    /// Takes a role's rights, which only the session's own role gives.
+    Role(String),
     /// A statement without effect.
     Nothing(&'static str),
 }
@@ -77,7 +79,16 @@ impl ParameterStatement {
             ["reset", "role"] | ["reset", "session", "authorization"] => Self::Nothing("RESET"),
             ["set", "role", "none" | "default"]
             | ["set", "session" | "local", "role", "none" | "default"]
-            | ["set", "session", "authorization", "default"] => Self::Nothing("SET"),
+            | ["set", "session", "authorization", "default"]
+            | ["set", "session" | "local", "session", "authorization", "default"] => {
+                Self::Nothing("SET")
+            }
+            ["set", "role", _]
+            | ["set", "session" | "local", "role", _]
+            | ["set", "session", "authorization", _]
+            | ["set", "session" | "local", "session", "authorization", _] => {
+                Self::Role(role_name(&tokens.last()?.token))
+            }
             ["reset", "time", "zone"] => Self::set(TIME_ZONE, None, false)?,
             ["reset", name @ ..] if *name == ENGINE_TIME_ZONE => Self::set(TIME_ZONE, None, false)?,
             ["reset", name @ ..] => Self::set(&dotted(name)?, None, false)?,
@@ -143,6 +154,14 @@ fn plain(token: &Token) -> String {
         Token::SingleQuotedString(text) => text.clone(),
         Token::Word(word) => word.value.clone(),
         other => other.to_string(),
+    }
+}
+
+/// The role that a token names.
+fn role_name(token: &Token) -> String {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_lowercase(),
+        other => plain(other),
     }
 }
 
@@ -277,11 +296,24 @@ impl Session {
                 "DISCARD TEMP"
             }
             ParameterStatement::Ignored(ignored) => {
-                return Ok(QueryResult::done(self.run_ignored(&ignored)?, sql));
+                return Ok(QueryResult::done(self.run_ignored(&ignored).await?, sql));
             }
+            ParameterStatement::Role(role) => self.keep_role(&role)?,
             ParameterStatement::Nothing(tag) => tag,
         };
         Ok(QueryResult::done(tag.to_owned(), sql))
+    }
+
+    /// A session keeps the role that it logged in as.
+    fn keep_role(&self, role: &str) -> Result<&'static str> {
+        if *role == *self.identity().user {
+            return Ok("SET");
+        }
+        if self.database.role(role).is_none() {
+            let message = format!("role \"{role}\" does not exist");
+            return Err(SqlState::INVALID_PARAMETER.error(message));
+        }
+        not_impl_err!("SET ROLE to another role is not supported; log in as role '{role}'")
     }
 
     /// Resets all settings of the session; those of the whole database stay.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use atoll_placement::Strategy;
-use datafusion::common::{ParamValues, Result};
+use datafusion::common::{ParamValues, Result, not_impl_err};
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{
     CreateMemoryTable, DdlStatement, LogicalPlan, Statement as PlanStatement,
@@ -115,6 +115,17 @@ impl Session {
             AtollStatement::Parameter(statement) => self.parameter(statement, sql).await,
             AtollStatement::Notify(statement) => self.run_notify(statement, sql).await,
             AtollStatement::Parsed(statement) => self.run_parsed(&statement, sql).await,
+        }
+    }
+
+    /// Runs a statement of a block, within the statement that the block is.
+    pub(in crate::session) async fn run_nested(&self, sql: &str) -> Result<QueryResult> {
+        match self.read(sql)? {
+            AtollStatement::Parsed(statement) => Box::pin(self.run_parsed(&statement, sql)).await,
+            AtollStatement::Role(statement) => Box::pin(self.run_roles(&statement, sql)).await,
+            AtollStatement::Notify(statement) => Box::pin(self.run_notify(statement, sql)).await,
+            AtollStatement::Parameter(statement) => Box::pin(self.parameter(statement, sql)).await,
+            AtollStatement::Utility(_) => not_impl_err!("'{sql}' in DO is not supported"),
         }
     }
 

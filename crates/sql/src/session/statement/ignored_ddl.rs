@@ -1,7 +1,7 @@
 //! Statements without effect: `DROP TYPE IF EXISTS x` for kinds of objects that never exist, `CREATE EXTENSION IF NOT
 //! EXISTS plpgsql`. Dumps and migrations begin with them.
 
-use datafusion::common::Result;
+use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use crate::session::Session;
 use crate::session::statement::command_tag::{missing, there, with_notices};
 use atoll_sql_common::error::SqlState;
+use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_parse::syntax::{is_word, next_name, parser_of, within_parentheses};
 
 /// Kinds of objects that never exist, by the words of their DROP.
@@ -33,6 +34,9 @@ const KINDS: [&str; 15] = [
 /// Those that share their namespace with tables.
 const RELATIONS: [&str; 1] = ["foreign table"];
 
+/// Types of texts.
+const TEXTS: [&str; 3] = ["character varying", "text", "varchar"];
+
 /// The extension that every PostgreSQL database has.
 const BUILT_IN: &str = "plpgsql";
 
@@ -43,6 +47,8 @@ pub(in crate::session) struct IgnoredDdl {
     kind: &'static str,
     /// The names, as written, each with its notice.
     names: Vec<(String, String)>,
+    /// The ENUM of a cast.
+    enum_name: Option<String>,
 }
 
 impl IgnoredDdl {
@@ -54,7 +60,11 @@ impl IgnoredDdl {
         if parser.parse_keywords(&creates) {
             next_name(&mut parser).filter(|name| name.eq_ignore_ascii_case(BUILT_IN))?;
             let names = vec![(BUILT_IN.to_owned(), there("extension", BUILT_IN))];
-            return Some(Self { tag: "CREATE EXTENSION".to_owned(), kind: "extension", names });
+            let tag = "CREATE EXTENSION".to_owned();
+            return Some(Self { tag, kind: "extension", names, enum_name: None });
+        }
+        if let Some(cast) = Self::parse_cast(&mut parser, sql) {
+            return Some(cast);
         }
         if !parser.parse_keyword(Keyword::DROP) {
             return None;
@@ -68,7 +78,34 @@ impl IgnoredDdl {
             return None;
         }
         let tag = format!("DROP {}", kind.to_uppercase());
-        Some(Self { tag, kind, names: names(&mut parser, kind, sql) })
+        Some(Self { tag, kind, names: names(&mut parser, kind, sql), enum_name: None })
+    }
+
+    /// Casts between texts and ENUMs exist already: `CREATE CAST (varchar AS mood) WITH INOUT AS IMPLICIT`, and DROP CAST.
+    fn parse_cast(parser: &mut Parser, sql: &str) -> Option<Self> {
+        let word = |at: usize, word: &str| is_word(&parser.peek_nth_token_ref(at).token, word);
+        if !word(1, "cast") {
+            return None;
+        }
+        let creates = word(0, "create");
+        (0..2).for_each(|_| parser.advance_token());
+        let if_exists = !creates && parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+        let types = within_parentheses(parser, sql)?.to_lowercase();
+        let (from, to) = types.split_once(" as ")?;
+        let is_text = |name: &str| TEXTS.contains(&name.trim().trim_start_matches("pg_catalog."));
+        let is_inout = || {
+            let with = parser.peek_nth_token_ref(0);
+            is_word(&with.token, "with") && is_word(&parser.peek_nth_token_ref(1).token, "inout")
+        };
+        if is_text(from) == is_text(to) || creates && !is_inout() {
+            return None;
+        }
+        let tag = if creates { "CREATE CAST" } else { "DROP CAST" };
+        let (from, to) = (from.trim(), to.trim());
+        let notice = format!("cast from type {from} to type {to} does not exist, skipping");
+        let names = if if_exists { vec![(String::new(), notice)] } else { vec![] };
+        let enum_name = Some(if is_text(from) { to } else { from }.to_owned());
+        Some(Self { tag: tag.to_owned(), kind: "cast", names, enum_name })
     }
 }
 
@@ -106,9 +143,22 @@ impl Session {
     /// The tag of a statement without effect, with its notices.
     ///
     /// # Errors
-    /// If another object has the name.
-    pub(in crate::session) fn run_ignored(&self, ignored: &IgnoredDdl) -> Result<String> {
-        let IgnoredDdl { tag, kind, names } = ignored;
+    /// If another object has the name, or a cast is not that of an ENUM.
+    pub(in crate::session) async fn run_ignored(&self, ignored: &IgnoredDdl) -> Result<String> {
+        let IgnoredDdl { tag, kind, names, enum_name } = ignored;
+        if let Some(name) = enum_name.as_ref().filter(|_| names.is_empty()) {
+            let planner = self.planner(&self.statement_transaction()?, false).await?;
+            let types = UserTypes::in_options(planner.state.config_options());
+            let (schema, name) = match name.rsplit_once('.') {
+                Some((schema, name)) => (Some(schema), name),
+                None => (None, name.as_str()),
+            };
+            let bare = |name: &str| name.trim_matches('"').to_owned();
+            let (schema, name) = (schema.map(bare), bare(name));
+            if types.and_then(|types| types.named(schema.as_deref(), &name)).is_none() {
+                return not_impl_err!("{tag} is not supported but for ENUMs, which texts cast to");
+            }
+        }
         if RELATIONS.contains(kind) {
             let objects = self.names().objects();
             let named = names.iter().find(|(name, _)| objects.has_relation(name));

@@ -1,6 +1,7 @@
 //! Execution of statements from their text to their result, and utility statements.
 
 pub(super) mod atoll_statement;
+pub(super) mod block;
 pub(super) mod command_tag;
 pub(super) mod copy_in;
 pub(super) mod execute;

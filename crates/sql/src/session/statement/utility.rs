@@ -8,6 +8,7 @@
 //! IMPORT DATABASE FROM 'directory'    runs that file, as one transaction
 //! CREATE POOL …, DROP POOL …          cores for a class of statements: `pool.rs`
 //! VACUUM, ANALYZE                     nothing: `vacuum.rs`
+//! DO $$ BEGIN … END $$                statements as one: `block`
 //! LOCK TABLE                          nothing: `lock_table.rs`
 //! REFRESH MATERIALIZED VIEW           the rows of its query: `ddl/materialized.rs`
 //! ```
@@ -23,6 +24,7 @@ use crate::catalog::MaterializedView;
 use crate::session::Session;
 use crate::session::ddl::foreign_key::SetConstraints;
 use crate::session::ddl::materialized::MaterializedStatement;
+use crate::session::statement::block::Block;
 use crate::session::statement::export_script::{FROM_FILE, file_of, full, is_kept, load_script};
 use crate::session::statement::lock_table::LockStatement;
 use crate::session::statement::pool_statement::PoolStatement;
@@ -49,6 +51,7 @@ pub(in crate::session) enum UtilityStatement {
     Lock(LockStatement),
     SetConstraints(SetConstraints),
     Materialized(MaterializedStatement),
+    Do(Block),
 }
 
 impl UtilityStatement {
@@ -72,6 +75,9 @@ impl UtilityStatement {
         }
         if let Some(materialized) = MaterializedStatement::parse(sql)? {
             return Ok(Some(Self::Materialized(materialized)));
+        }
+        if let Some(block) = Block::parse_do(sql)? {
+            return Ok(Some(Self::Do(block)));
         }
         let Some(mut parser) = parser_of(sql, &["checkpoint", "backup", "export", "import"]) else {
             return Ok(None);
@@ -142,6 +148,7 @@ impl Session {
                 "LOCK TABLE".to_owned()
             }
             UtilityStatement::Materialized(statement) => self.run_materialized(&statement).await?,
+            UtilityStatement::Do(block) => self.run_do(&block).await?,
             UtilityStatement::Vacuum(vacuum) => {
                 self.run_vacuum(&vacuum)?;
                 vacuum.tag.to_owned()
