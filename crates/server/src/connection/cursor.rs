@@ -8,7 +8,7 @@ use atoll_sql::datafusion::common::ScalarValue;
 use super::Connection;
 use super::cursor_statement::CursorStatement;
 use super::failure::Failure;
-use super::portal::{Portal, PortalRows, PortalState, Prepared};
+use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind};
 use crate::error_fields::error_fields;
 use crate::value::row_description;
 use crate::wire::ErrorFields;
@@ -92,6 +92,23 @@ impl Connection {
         Ok(())
     }
 
+    /// Runs the statement of a portal that is bound and has returned no rows yet.
+    async fn start_cursor(&mut self, name: &str) -> Result<(), Failure> {
+        let portal = self.portals.get_mut(name).ok_or_else(|| no_cursor(name))?;
+        let prepared = Arc::clone(&portal.prepared);
+        let (PortalState::Bound, PreparedKind::Statement(statement)) =
+            (&portal.state, &prepared.kind)
+        else {
+            return Ok(());
+        };
+        portal.state = PortalState::Done;
+        let values = std::mem::take(&mut portal.values);
+        let rows = self.start(name, &prepared, statement, &values).await?;
+        let portal = self.portals.get_mut(name).ok_or_else(|| no_cursor(name))?;
+        portal.state = PortalState::Running(rows);
+        Ok(())
+    }
+
     async fn fetch_cursor(
         &mut self,
         name: &str,
@@ -99,6 +116,7 @@ impl Connection {
         moves: bool,
         formats: Option<&[i16]>,
     ) -> Result<(), Failure> {
+        self.start_cursor(name).await?;
         let Self { client, portals, .. } = self;
         let portal = portals.get_mut(name).ok_or_else(|| no_cursor(name))?;
         let columns = portal.prepared.columns();

@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use atoll_sql::PreparedStatement;
 use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::datafusion::common::ScalarValue;
+use atoll_sql::{PreparedStatement, SqlError};
 use tokio::time::Instant;
 
 use super::Connection;
 use super::cursor_statement::CursorStatement;
 use super::failure::{End, Failure};
-use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind};
+use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind, check_columns};
 use super::statement::{Control, complete};
 use crate::copy::CopyStatement;
 use crate::error_fields::error_fields;
@@ -257,13 +257,31 @@ impl Connection {
                 if self.is_group() {
                     self.begin_group().await?;
                 }
-                let result = self.client.unless_ended(statement.execute(&values)).await?;
-                let result = result.map_err(|error| error_fields(&error, &prepared.sql, 0))?;
-                let formats = self.portals.get(name).map_or(&[][..], |portal| &portal.formats);
-                Box::new(PortalRows::try_new(result, &prepared, formats)?)
+                self.start(name, &prepared, statement, &values).await?
             }
         };
         self.fetch(name, rows, rows_max).await
+    }
+
+    /// Runs the statement of a portal.
+    pub(super) async fn start(
+        &mut self,
+        name: &str,
+        prepared: &Prepared,
+        statement: &PreparedStatement,
+        values: &[ScalarValue],
+    ) -> Result<Box<PortalRows>, Failure> {
+        let failed = |error: SqlError| error_fields(&error, &prepared.sql, 0);
+        let formats = self.portals.get(name).map_or(&[][..], |portal| &portal.formats);
+        // Before it changes rows, since the client runs it again after this error.
+        if let Some(told) = statement.columns()
+            && let Some(now) = statement.columns_to_write().await.map_err(failed)?
+        {
+            check_columns(told, &now, formats)?;
+        }
+        let result = self.client.unless_ended(statement.execute(values)).await?;
+        let rows = PortalRows::try_new(result.map_err(failed)?, prepared, formats)?;
+        Ok(Box::new(rows))
     }
 
     /// Whether the group may have more statements: if the client has already sent Sync after this one, it needs no

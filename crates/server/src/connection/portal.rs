@@ -119,12 +119,7 @@ impl PortalRows {
             && let Some(told) = statement.columns()
             && !rows.result.is_told_by_tag()
         {
-            if !are_read(told, &rows.columns, formats) {
-                let message = "cached plan must not change result type";
-                // asyncpg and pgjdbc prepare the statement anew when they see this name.
-                let routine = Some(Routine::RevalidateCachedQuery);
-                return Err(ErrorFields { routine, ..ErrorFields::error("0A000", message) }.into());
-            }
+            check_columns(told, &rows.columns, formats)?;
             rows.columns = Arc::clone(told);
         }
         Ok(rows)
@@ -168,6 +163,17 @@ impl PortalRows {
         }
         Ok(most - left)
     }
+}
+
+/// Refuses rows of other columns than those that were described.
+pub(super) fn check_columns(told: &Schema, now: &Schema, formats: &[i16]) -> Result<(), Failure> {
+    if are_read(told, now, formats) {
+        return Ok(());
+    }
+    let message = "cached plan must not change result type";
+    // asyncpg and pgjdbc prepare the statement anew when they see this name.
+    let routine = Some(Routine::RevalidateCachedQuery);
+    Err(ErrorFields { routine, ..ErrorFields::error("0A000", message) }.into())
 }
 
 /// Whether a client can read rows of these columns if others were described.

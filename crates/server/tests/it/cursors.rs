@@ -3,7 +3,7 @@
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::support::{TestServer, block_on};
+use crate::support::{TestServer, answers, block_on, message};
 
 /// The rows of a statement, or its SQLSTATE.
 async fn rows(client: &Client, sql: &str) -> Result<Vec<String>, SqlState> {
@@ -136,4 +136,33 @@ fn a_cursor_with_hold_outlives_its_transaction() {
         of("CLOSE c").await;
         assert_eq!(rows(&client, "FETCH c").await, Err(SqlState::INVALID_CURSOR_NAME));
     });
+}
+
+/// The texts of one column in the rows of an answer.
+fn row_texts(answer: &[u8]) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut rest = answer;
+    while let [kind, a, b, c, d, after @ ..] = rest {
+        let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize - 4;
+        let (body, next) = after.split_at(length);
+        if *kind == b'D' {
+            texts.push(String::from_utf8_lossy(&body[6..]).into_owned());
+        }
+        rest = next;
+    }
+    texts
+}
+
+#[test]
+fn move_runs_a_portal_that_was_only_bound() {
+    let server = TestServer::start();
+    let sql = "SELECT x FROM (VALUES (1), (2), (3), (4), (5)) t(x)";
+    let parse = message(b'P', format!("\0{sql}\0\0\0").as_bytes());
+    let bind = message(b'B', b"c\0\0\0\0\0\0\0\0");
+    let execute = message(b'E', b"c\0\0\0\0\x02");
+    let move_on = message(b'P', b"\0MOVE FORWARD 2 c\0\0\0");
+    let move_on = [move_on, message(b'B', &[0; 8]), message(b'E', &[0; 5])].concat();
+    let sync = message(b'S', b"");
+    let answer = answers(&server, &[parse, bind, move_on, execute.clone(), execute, sync]);
+    assert_eq!(row_texts(&answer), ["3", "4", "5"]);
 }

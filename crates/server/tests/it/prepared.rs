@@ -63,6 +63,36 @@ fn rows_that_differ_from_their_description_are_refused() {
 }
 
 #[test]
+fn a_statement_that_is_refused_for_its_rows_has_changed_none() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.batch_execute("CREATE TABLE t (a INT)").await.expect("a table");
+        for (number, change) in [
+            "WITH w AS (INSERT INTO t (a) VALUES (1) RETURNING *) SELECT * FROM w",
+            "INSERT INTO t (a) VALUES (1) RETURNING *",
+            "UPDATE t SET a = a + 1 RETURNING *",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let prepared = client.prepare(change).await.expect(change);
+            client.query(&prepared, &[]).await.expect(change);
+            let sums = "SELECT count(*), sum(a) FROM t";
+            let before = client.query_one(sums, &[]).await.expect("a row");
+            let add = format!("ALTER TABLE t ADD COLUMN m{number} INT");
+            client.batch_execute(&add).await.expect(&add);
+            let refused = client.query(&prepared, &[]).await.expect_err(change);
+            let told = refused.as_db_error().expect("it is the server's");
+            assert_eq!(told.message(), "cached plan must not change result type", "{change}");
+            let after = client.query_one(sums, &[]).await.expect("a row");
+            let values = |row: &tokio_postgres::Row| (row.get::<_, i64>(0), row.get::<_, i64>(1));
+            assert_eq!(values(&before), values(&after), "{change}");
+        }
+    });
+}
+
+#[test]
 fn lists_round_trip() {
     let server = TestServer::start();
     block_on(async {

@@ -49,20 +49,23 @@ impl PlannedConflict {
     ) -> Result<WrittenBatches> {
         let new = table.typed(&concat_rows(table, batches)?)?;
         let found = self.sort_out(table, target, &new).await?;
-        let inserted = take_record_batch(&new, &UInt64Array::from(found.free))?;
+        let inserted = take_record_batch(&new, &UInt64Array::from(found.free.clone()))?;
         let first = table.version().reserve(inserted.num_rows()).get();
         let rows = table.version().codec().encode(&inserted).map_err(table_error)?;
         let ids = (first..).map(RowId::new);
         let mut change =
             TableChange { inserted: ids.zip(rows).collect(), ..TableChange::default() };
-        let mut written = vec![inserted];
+        let mut count = inserted.num_rows();
+        let mut rows = if returning { vec![inserted] } else { vec![] };
         if let Some(update) = &self.update {
-            written
-                .push(update_rows(table, target, update, &new, &found.taken, &mut change).await?);
+            let (numbers, updated) =
+                update_rows(table, target, update, &new, &found.taken, &mut change).await?;
+            count += updated.num_rows();
+            if let Some(inserted) = rows.pop() {
+                rows.push(in_order([(found.free, inserted), (numbers, updated)])?);
+            }
         }
         target.write(table, change).await?;
-        let count = written.iter().map(RecordBatch::num_rows).sum();
-        let rows = if returning { written } else { Vec::new() };
         Ok(WrittenBatches { count, rows })
     }
 
@@ -114,7 +117,18 @@ fn changed_twice() -> datafusion::common::DataFusionError {
     )
 }
 
-/// Adds the updates of existing rows to a change; the updated rows.
+/// Inserted and updated rows in the order of the new rows, whose numbers they come with.
+fn in_order(
+    [(free, inserted), (taken, updated)]: [(Vec<u64>, RecordBatch); 2],
+) -> Result<RecordBatch> {
+    let rows = concat_batches(&inserted.schema(), [&inserted, &updated])?;
+    let mut places: Vec<(u64, u64)> = free.into_iter().chain(taken).zip(0..).collect();
+    places.sort_unstable();
+    let places: UInt64Array = places.into_iter().map(|(_, place)| place).collect();
+    Ok(take_record_batch(&rows, &places)?)
+}
+
+/// Adds the updates of existing rows to a change; the updated rows, with the numbers of the new rows that they take.
 async fn update_rows(
     table: &PlacedTable,
     target: &WriteTarget,
@@ -122,7 +136,7 @@ async fn update_rows(
     new: &RecordBatch,
     taken: &[(u64, RowId)],
     change: &mut TableChange,
-) -> Result<RecordBatch> {
+) -> Result<(Vec<u64>, RecordBatch)> {
     let rows = {
         let mut transaction = target.transaction.lock().await?;
         // WHERE is evaluated for the newest values, which others may be changing.
@@ -143,11 +157,11 @@ async fn update_rows(
     let updated = update.updated(&there, &pairs)?;
     let updated = table.typed(&filter_record_batch(&updated, &applies)?)?;
     let updated = target.rules.complete(table, updated)?;
-    let ids =
-        taken.iter().zip(applies.values()).filter_map(|((_, id), applies)| applies.then_some(*id));
+    let applied = taken.iter().zip(applies.values()).filter(|(_, applies)| *applies);
+    let (numbers, ids): (Vec<u64>, Vec<RowId>) = applied.map(|(row, _)| *row).unzip();
     let rows = table.version().codec().encode(&updated).map_err(table_error)?;
-    change.updated.extend(ids.zip(rows));
-    Ok(updated)
+    change.updated.extend(ids.into_iter().zip(rows));
+    Ok((numbers, updated))
 }
 
 fn concat_rows(table: &PlacedTable, batches: &[RecordBatch]) -> Result<RecordBatch> {

@@ -71,6 +71,7 @@ struct PreparedShape {
     names: DatabaseNames,
     scope: TextScope,
     shape: Shape,
+    columns: Option<SchemaRef>,
 }
 
 /// A planned statement in its session, to be run with values.
@@ -104,6 +105,8 @@ pub(crate) struct PlannedStatement {
     pub(in crate::session) columns: Option<SchemaRef>,
     /// The origins of its result columns.
     pub(in crate::session) origins: Option<ColumnOrigins>,
+    /// Whether it changes rows, or locks them.
+    pub(in crate::session) writes: bool,
     /// How to run it with other values.
     pub(in crate::session) shape: Shape,
 }
@@ -151,8 +154,8 @@ impl Session {
             };
             let scope = self.text_scope();
             let prepared = |planned: PlannedStatement| {
-                let shape =
-                    Mutex::new(PreparedShape { names, scope, shape: planned.shape.clone() });
+                let (shape, columns) = (planned.shape.clone(), planned.columns.clone());
+                let shape = Mutex::new(PreparedShape { names, scope, shape, columns });
                 PreparedStatement { session: self.clone(), sql: sql.into(), planned, shape }
             };
             if let Some(planned) = self.prepared_before(sql, &declared, &published).await {
@@ -226,6 +229,7 @@ impl Session {
             marks: marks.clone(),
             columns,
             origins,
+            writes,
             shape,
         };
         let may_be = matches!(
@@ -269,7 +273,7 @@ impl Session {
 impl PlannedStatement {
     pub(in crate::session) fn without_parameters(shape: Shape) -> Self {
         let (types, marks) = Default::default();
-        Self { types, marks, columns: None, origins: None, shape }
+        Self { types, marks, columns: None, origins: None, writes: false, shape }
     }
 
     fn command() -> Self {
@@ -386,6 +390,21 @@ impl PreparedStatement {
         self.planned.columns.as_ref()
     }
 
+    /// The columns that its rows have now, if it is a statement that changes rows: its table may have been altered.
+    ///
+    /// # Errors
+    /// If it cannot be planned any more.
+    pub async fn columns_to_write(&self) -> Result<Option<SchemaRef>, SqlError> {
+        if !self.planned.writes || self.planned.columns.is_none() {
+            return Ok(None);
+        }
+        let unfinished = self.session.unfinished();
+        let current = self.current().await;
+        unfinished.ended(&current);
+        let current = current.map_err(|error| SqlError::new(error, &self.sql))?;
+        Ok(current.1)
+    }
+
     /// The origins of these columns, if any is a plain column of a table.
     pub fn origins(&self) -> Option<&ColumnOrigins> {
         self.planned.origins.as_ref()
@@ -427,7 +446,7 @@ impl PreparedStatement {
                 }
             }
         };
-        let (shape, run) = (self.current_shape().await?, self.run());
+        let ((shape, _), run) = (self.current().await?, self.run());
         match run.by_shape(&shape, &values).await? {
             Some(result) => Ok(result),
             None => {
@@ -442,8 +461,8 @@ impl PreparedStatement {
         StatementRun { session: &self.session, sql: &self.sql, planned: &self.planned }
     }
 
-    /// Its shape now; kept if names mean the same outside of the session's transaction.
-    async fn current_shape(&self) -> Result<Shape> {
+    /// Its shape and columns now; kept if names mean the same outside of the session's transaction.
+    async fn current(&self) -> Result<(Shape, Option<SchemaRef>)> {
         let database = self.session.database();
         let version = database.store().published();
         let scope = self.session.text_scope();
@@ -454,17 +473,17 @@ impl PreparedStatement {
                 && planned.names.are_those_of(&version)
                 && planned.shape.is_current(&version)
             {
-                return Ok(planned.shape.clone());
+                return Ok((planned.shape.clone(), planned.columns.clone()));
             }
         }
-        let PlannedStatement { types, shape, .. } = self.plan_again().await?;
+        let PlannedStatement { types, shape, columns, .. } = self.plan_again().await?;
         // With parameters of other types it is another statement, which normal execution refuses or answers.
         let shape = if types == self.planned.types { shape } else { Shape::Planned };
         if is_common {
-            let names = version.names();
-            *self.shape.lock() = PreparedShape { names, scope, shape: shape.clone() };
+            let (names, shape, columns) = (version.names(), shape.clone(), columns.clone());
+            *self.shape.lock() = PreparedShape { names, scope, shape, columns };
         }
-        Ok(shape)
+        Ok((shape, columns))
     }
 
     /// Boxed, as all planning.
