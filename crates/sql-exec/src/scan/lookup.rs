@@ -159,6 +159,9 @@ impl IndexLookup {
             }
             let text: Vec<String> = values.iter().map(ToString::to_string).collect();
             let row = match key(version, &unique.columns, &values)? {
+                Some(key) if unique.nulls_not_distinct => {
+                    version.find(at, &key.among_nulls(values.len()))
+                }
                 Some(key) => version.find(at, &key),
                 None => None,
             };

@@ -101,6 +101,9 @@ pub const LIKE: &str = "$like";
 pub const OVERRIDING_SYSTEM: &str = "$overriding_system";
 /// The column after which those of INCLUDE follow in the list of a PRIMARY KEY or UNIQUE constraint.
 pub const INCLUDE: &str = "$include";
+
+/// The comment of a column whose UNIQUE is NULLS NOT DISTINCT.
+pub const NULLS_NOT_DISTINCT: &str = "$nulls_not_distinct";
 /// How the only column of an ON CONFLICT begins whose target is more than columns; the text of the target follows.
 pub const CONFLICT_TARGET: &str = "$conflict_target";
 /// Likewise of OVERRIDING USER VALUE.

@@ -51,7 +51,7 @@ pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     let names = own.map(|own| own.column_names).unwrap_or_default();
     let mut tokens = Tokens::of(sql, &dialect)?;
     postgres::shorten(&mut tokens);
-    standard::rewrite(&mut tokens)?;
+    standard::rewrite(&mut tokens);
     crate::dialect::refuse_statement(&tokens)?;
     depth::check_set_operations(&tokens)?;
     crate::dialect::read_words(&mut tokens, dialect.is_mended())?;

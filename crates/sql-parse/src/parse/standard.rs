@@ -9,16 +9,16 @@
 //! ALTER VIEW v RENAME TO w             ALTER TABLE v RENAME TO w
 //! FETCH FIRST (1 + 1) ROWS ONLY        LIMIT (1 + 1)
 //! EXPLAIN (FORMAT JSON) SELECT 1       EXPLAIN (FORMAT pgjson) SELECT 1
-//! UNIQUE NULLS DISTINCT                UNIQUE; with NOT it is refused
+//! UNIQUE NULLS DISTINCT                UNIQUE
+//! a INT UNIQUE NULLS NOT DISTINCT      a INT UNIQUE COMMENT '$nulls_not_distinct', which the session reads
 //! N'x', x::"int4", CAST(x AS "int4")   'x', x::int4, CAST(x AS int4)
 //! ```
 
-use datafusion::common::Result;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
+use crate::dialect::NULLS_NOT_DISTINCT;
 use crate::syntax::Tokens;
-use atoll_sql_common::error::SqlState;
 
 /// PostgreSQL's own names of types, which its tools write in quotes.
 const TYPES: [&str; 20] = [
@@ -45,7 +45,7 @@ const TYPES: [&str; 20] = [
 ];
 
 /// Rewrites the tokens of a statement, the last one first, so that removals do not move those that follow.
-pub(super) fn rewrite(tokens: &mut Tokens) -> Result<()> {
+pub(super) fn rewrite(tokens: &mut Tokens) {
     let is_comment = tokens.is(0, "COMMENT");
     for at in (0..tokens.len()).rev() {
         match tokens.get(at) {
@@ -68,7 +68,7 @@ pub(super) fn rewrite(tokens: &mut Tokens) -> Result<()> {
                     altered_as_table(tokens, &["VIEW", "SEQUENCE", "TYPE", "DOMAIN"]);
                 }
                 (Keyword::ONLY, None) => only(tokens, at),
-                (Keyword::NULLS, None) => nulls(tokens, at)?,
+                (Keyword::NULLS, None) => nulls(tokens, at),
                 (Keyword::FORMAT, None) => explained(tokens, at),
                 (_, Some('"')) => type_name(tokens, at),
                 _ => {}
@@ -76,7 +76,6 @@ pub(super) fn rewrite(tokens: &mut Tokens) -> Result<()> {
             _ => {}
         }
     }
-    Ok(())
 }
 
 fn unlogged(tokens: &mut Tokens, at: usize) {
@@ -146,19 +145,19 @@ fn explained(tokens: &mut Tokens, at: usize) {
     }
 }
 
-fn nulls(tokens: &mut Tokens, at: usize) -> Result<()> {
+fn nulls(tokens: &mut Tokens, at: usize) {
     if !tokens.follows(at, "UNIQUE") {
-        return Ok(());
-    }
-    if tokens.is(at + 1, "NOT") {
-        return Err(SqlState::FEATURE_NOT_SUPPORTED.error(
-            "UNIQUE NULLS NOT DISTINCT is not supported; declare the columns NOT NULL, with a value for absence",
-        ));
+        return;
     }
     if tokens.is(at + 1, "DISTINCT") {
         tokens.remove(at..at + 2);
     }
-    Ok(())
+    // The parser reads it in constraints of tables.
+    let is_of_column = tokens.get(at + 3) != Some(&Token::LParen);
+    if tokens.is(at + 1, "NOT") && tokens.is(at + 2, "DISTINCT") && is_of_column {
+        let mark = Token::SingleQuotedString(NULLS_NOT_DISTINCT.to_owned());
+        tokens.replace(at..at + 3, [Token::make_keyword("COMMENT"), mark]);
+    }
 }
 
 fn type_name(tokens: &mut Tokens, at: usize) {
@@ -179,10 +178,10 @@ mod tests {
 
     use super::*;
 
-    fn rewritten(sql: &str) -> Result<String> {
+    fn rewritten(sql: &str) -> String {
         let mut tokens = Tokens::of(sql, &GenericDialect {}).expect("tokens");
-        rewrite(&mut tokens)?;
-        Ok(tokens.to_string())
+        rewrite(&mut tokens);
+        tokens.to_string()
     }
 
     #[test]
@@ -198,6 +197,10 @@ mod tests {
             ("EXPLAIN (COSTS off, FORMAT json) x", "EXPLAIN (COSTS off, FORMAT pgjson) x"),
             ("EXPLAIN (VERBOSE) SELECT format json", "EXPLAIN (VERBOSE) SELECT format json"),
             ("a INT UNIQUE NULLS DISTINCT", "a INT UNIQUE"),
+            (
+                "a INT UNIQUE NULLS NOT DISTINCT, UNIQUE NULLS NOT DISTINCT (a, b)",
+                "a INT UNIQUE COMMENT '$nulls_not_distinct', UNIQUE NULLS NOT DISTINCT (a, b)",
+            ),
             ("ORDER BY a NULLS FIRST", "ORDER BY a NULLS FIRST"),
             ("N'x' || 'y'", "'x' || 'y'"),
             ("DROP INDEX CONCURRENTLY i", "DROP INDEX i"),
@@ -220,8 +223,7 @@ mod tests {
             ("a::\"int4\", CAST(a AS \"text\")", "a::int4, CAST(a AS text)"),
             ("SELECT \"text\" AS \"Text\"", "SELECT \"text\" AS \"Text\""),
         ] {
-            assert_eq!(rewritten(sql).expect("rewritten"), wanted, "{sql}");
+            assert_eq!(rewritten(sql), wanted, "{sql}");
         }
-        assert!(rewritten("a INT UNIQUE NULLS NOT DISTINCT").is_err());
     }
 }

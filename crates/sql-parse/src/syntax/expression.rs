@@ -9,3 +9,11 @@ use datafusion::sql::sqlparser::parser::Parser;
 pub fn parsed_expr(text: &str) -> Result<Expr> {
     Ok(Parser::new(&GenericDialect {}).try_with_sql(text)?.parse_expr()?)
 }
+
+/// An expression without the parentheses around it.
+pub fn without_parentheses(expr: Expr) -> Expr {
+    match expr {
+        Expr::Nested(inner) => without_parentheses(*inner),
+        expr => expr,
+    }
+}

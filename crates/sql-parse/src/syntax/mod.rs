@@ -12,7 +12,7 @@ mod text;
 mod tokens;
 mod walk;
 
-pub use expression::parsed_expr;
+pub use expression::{parsed_expr, without_parentheses};
 pub use file_functions::{COPY_FROM, FileFunction, Listing, is_file_function};
 pub use file_kind::{FileKind, compression_named, kind_of_name};
 pub use file_options::{

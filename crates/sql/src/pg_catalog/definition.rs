@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_sql_common::names::quote_identifier;
-use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk_expressions_mut, walk_mut};
+use atoll_sql_parse::syntax::{
+    parsed_expr, sql_text, walk_expressions_mut, walk_mut, without_parentheses,
+};
 use atoll_store::database::RelationName;
 use datafusion::common::TableReference;
 use datafusion::sql::parser::Statement as Parsed;
@@ -31,10 +33,9 @@ pub(super) fn constraint(
         ConstraintKind::Unique => "UNIQUE",
         ConstraintKind::Check => {
             let check = constraint.check.as_deref().unwrap_or_default();
-            // A condition of a dump has the parentheses already.
             return match parsed_expr(check) {
-                Ok(Expr::Nested(_)) => format!("CHECK ({check})"),
-                _ => format!("CHECK (({check}))"),
+                Ok(condition) => format!("CHECK (({}))", sql_text(&without_parentheses(condition))),
+                Err(_) => format!("CHECK (({check}))"),
             };
         }
         ConstraintKind::Foreign => {
@@ -45,13 +46,19 @@ pub(super) fn constraint(
             return foreign_key_text(&reference.key, own.definition(), &objects.version, !is_found);
         }
     };
-    let included = match objects.relation(constraint.index).map(|index| &index.of) {
-        Some(RelationOf::Index { index, .. }) => {
-            table.table().map(|version| included_text(&index.parts.included, version.definition()))
-        }
+    let parts = match objects.relation(constraint.index).map(|index| &index.of) {
+        Some(RelationOf::Index { index, .. }) => Some(&index.parts),
         _ => None,
     };
-    format!("{word} ({}){}", columns(table, &constraint.columns), included.unwrap_or_default())
+    let included = parts
+        .zip(table.table())
+        .map(|(parts, version)| included_text(&parts.included, version.definition()));
+    let nulls = match parts.is_some_and(|parts| parts.nulls_not_distinct) {
+        true => " NULLS NOT DISTINCT",
+        false => "",
+    };
+    let columns = columns(table, &constraint.columns);
+    format!("{word}{nulls} ({columns}){}", included.unwrap_or_default())
 }
 
 /// `CREATE UNIQUE INDEX t_pkey ON public.t USING btree (a, b DESC)`, or one column of it, from 1; if it `is_pretty`, with

@@ -7,7 +7,9 @@ use atoll_sql_common::names::quote_identifier;
 use atoll_store::database::{
     DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement,
 };
-use atoll_store::table::{Check, ForeignKey, Index, TableDefinition, TableVersion, Unique};
+use atoll_store::table::{
+    CatalogIndex, Check, ForeignKey, Index, TableDefinition, TableVersion, Unique,
+};
 use datafusion::catalog::TableProvider;
 
 use super::contents::OWNER_NAME;
@@ -67,6 +69,10 @@ impl PgIndex {
 
     fn from_index(index: &Index) -> Self {
         Self { parts: IndexParts::from_index(index), is_primary: false }
+    }
+
+    fn from_catalog(index: &CatalogIndex) -> Self {
+        Self { parts: IndexParts::from_catalog(index), is_primary: false }
     }
 
     /// Numbers of its columns: the key, then those of INCLUDE; `None` for expressions.
@@ -268,6 +274,9 @@ impl PgObjects {
             }
             for index in &definition.indexes {
                 self.add_index(table, &index.name, PgIndex::from_index(index), taken);
+            }
+            for index in &definition.catalog_indexes {
+                self.add_index(table, &index.name, PgIndex::from_catalog(index), taken);
             }
             for check in named_checks(&definition) {
                 let sql = Some(Arc::clone(&check.sql));

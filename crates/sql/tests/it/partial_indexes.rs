@@ -244,6 +244,9 @@ fn indexes_are_the_same_after_a_restart_with_and_without_a_checkpoint() {
         rows(&session, "CREATE UNIQUE INDEX t_c ON t (COALESCE(gone, 7) DESC, id) INCLUDE (b)");
         rows(&session, "CREATE INDEX t_d ON t (gone) WHERE a + 1 > 2");
         rows(&session, "CREATE INDEX t_e ON t (lower(b) DESC, id)");
+        rows(&session, "CREATE INDEX t_f ON t USING gin (b gin_trgm_ops, (a + 1)) WHERE a > 1");
+        rows(&session, "CREATE INDEX t_g ON t USING hash (b text_pattern_ops)");
+        rows(&session, "CREATE UNIQUE INDEX t_h ON t (a, gone) NULLS NOT DISTINCT");
         rows(
             &session,
             "INSERT INTO t SELECT i, i, 'Text ' || i, CASE WHEN i % 2 = 0 THEN 1 END, true FROM range(20000) r(i)",

@@ -12,6 +12,7 @@
 //! | foreign keys, if the table has any, or indexes | foreign keys |
 //! | indexes, if the table has any | indexes |
 //! | details of indexes, if the table has any | details |
+//! | further details of them, if the table has any | further details |
 //!
 //! Definitions, ids, sets and rows are in the forms of [`record`](crate::record).
 
@@ -22,15 +23,14 @@ use roaring::RoaringTreemap;
 use super::manifest::write_whole;
 use crate::DatabaseId;
 use crate::codec::{DecodeError, Decoder, Encoder};
-use crate::data_file::{
-    DATA_FORMAT_VERSION, DataFileError, DataFileKind, Envelope, FIRST_DATA_FORMAT,
-};
+use crate::data_file::{DataFileError, DataFileKind, Envelope};
 use crate::files::Files;
 use crate::ids::{ChunkFileId, RowId, TableId};
 use crate::record::{
-    decode_definition, decode_details, decode_foreign_keys, decode_ids, decode_indexes,
-    decode_rows, decode_set, encode_definition, encode_details, encode_foreign_keys, encode_ids,
-    encode_indexes, encode_rows, encode_set, has_details, has_indexes, is_of_first_version,
+    decode_definition, decode_details, decode_foreign_keys, decode_further, decode_ids,
+    decode_indexes, decode_rows, decode_set, encode_definition, encode_details,
+    encode_foreign_keys, encode_further, encode_ids, encode_indexes, encode_rows, encode_set,
+    format_version, has_details, has_further, has_indexes,
 };
 use crate::table::{Row, RowIds, TableDefinition, TableVersion};
 
@@ -98,11 +98,10 @@ pub(crate) fn encode_table_file(
     if has_details(definition) {
         encode_details(&mut encoder, definition);
     }
-    let version = match is_of_first_version(definition) {
-        true => FIRST_DATA_FORMAT,
-        false => DATA_FORMAT_VERSION,
-    };
-    Ok((version, encoder.finish()))
+    if has_further(definition) {
+        encode_further(&mut encoder, definition);
+    }
+    Ok((format_version(definition), encoder.finish()))
 }
 
 /// Reads a payload.
@@ -129,6 +128,9 @@ pub(crate) fn decode_table_file(payload: &[u8]) -> Result<StoredTable, DecodeErr
     }
     if !decoder.is_at_end() {
         decode_details(&mut decoder, &mut definition)?;
+    }
+    if !decoder.is_at_end() {
+        decode_further(&mut decoder, &mut definition)?;
     }
     decoder.end()?;
     Ok(StoredTable { id, definition, next_row_id, entries, tail })

@@ -13,6 +13,7 @@
 //! | 10, 11 | as 2 and 8, of a table with foreign keys | the same, then these |
 //! | 12, 13 | as 10 and 11, of a table with indexes | the same, then these |
 //! | 14, 15 | as 12 and 13, of a table with details of indexes | the same, then these |
+//! | 16, 17 | as 14 and 15, of a table with further details | the same, then these |
 //!
 //! The name of a relation is two texts: schema and name; a statement is three: SQL, schema, options. The definition
 //! of a sequence is increment, smallest, largest and first value (signed), a flag whether it begins anew, and how
@@ -25,6 +26,7 @@ use super::definition::{
     encode_foreign_keys, encode_indexes, has_indexes,
 };
 use super::details::{decode_details, encode_details, has_details};
+use super::further::{decode_further, encode_further, has_further};
 use crate::change::{CatalogChange, RelationName, SequenceDefinition, StoredStatement};
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::data_file::DataFileError;
@@ -47,7 +49,7 @@ pub(super) fn encode_catalog_change(
             encoder.text(name);
         }
         CatalogChange::CreateTable { name, id, definition } => {
-            encoder.byte(kind_of(definition, [2, 10, 12, 14]));
+            encoder.byte(kind_of(definition, [2, 10, 12, 14, 16]));
             encode_name(encoder, name);
             encoder.number(id.get());
             encode_whole(encoder, definition)?;
@@ -78,7 +80,7 @@ pub(super) fn encode_catalog_change(
             encode_name(encoder, to);
         }
         CatalogChange::SetDefinition { table, definition } => {
-            encoder.byte(kind_of(definition, [8, 11, 13, 15]));
+            encoder.byte(kind_of(definition, [8, 11, 13, 15, 17]));
             encoder.number(table.get());
             encode_whole(encoder, definition)?;
         }
@@ -92,23 +94,23 @@ pub(super) fn encode_catalog_change(
     Ok(())
 }
 
-/// Whether the first version of the format can hold a change.
-pub(super) fn is_of_first_version(change: &CatalogChange) -> bool {
+/// The lowest version of the format that can hold a change.
+pub(super) fn format_version(change: &CatalogChange) -> u32 {
     match change {
         CatalogChange::CreateTable { definition, .. }
-        | CatalogChange::SetDefinition { definition, .. } => {
-            definition::is_of_first_version(definition)
-        }
-        _ => true,
+        | CatalogChange::SetDefinition { definition, .. } => definition::format_version(definition),
+        _ => 1,
     }
 }
 
-/// The byte for a definition alone, for one with foreign keys, for one with indexes, and for one with their details.
+/// The byte for a definition alone, for one with foreign keys, for one with indexes, for one with their details, and for
+/// one with their further details.
 fn kind_of(
     definition: &TableDefinition,
-    [alone, with_foreign_keys, with_indexes, with_details]: [u8; 4],
+    [alone, with_foreign_keys, with_indexes, with_details, with_further]: [u8; 5],
 ) -> u8 {
     match (has_indexes(definition), definition.foreign_keys.is_empty()) {
+        (true, _) if has_further(definition) => with_further,
         (true, _) if has_details(definition) => with_details,
         (true, _) => with_indexes,
         (false, false) => with_foreign_keys,
@@ -131,19 +133,25 @@ fn encode_whole(
     if has_details(definition) {
         encode_details(encoder, definition);
     }
+    if has_further(definition) {
+        encode_further(encoder, definition);
+    }
     Ok(())
 }
 
 fn decode_whole(decoder: &mut Decoder<'_>, kind: u8) -> Result<Arc<TableDefinition>> {
     let mut definition = decode_definition(decoder)?;
-    if matches!(kind, 10..=15) {
+    if matches!(kind, 10..=17) {
         decode_foreign_keys(decoder, &mut definition)?;
     }
-    if matches!(kind, 12..=15) {
+    if matches!(kind, 12..=17) {
         decode_indexes(decoder, &mut definition)?;
     }
-    if matches!(kind, 14 | 15) {
+    if matches!(kind, 14..=17) {
         decode_details(decoder, &mut definition)?;
+    }
+    if matches!(kind, 16 | 17) {
+        decode_further(decoder, &mut definition)?;
     }
     Ok(Arc::new(definition))
 }
@@ -152,7 +160,7 @@ pub(super) fn decode_catalog_change(decoder: &mut Decoder<'_>) -> Result<Catalog
     Ok(match decoder.byte("catalog change")? {
         0 => CatalogChange::CreateSchema { name: decoder.text("schema")?.into() },
         1 => CatalogChange::DropSchema { name: decoder.text("schema")?.into() },
-        kind @ (2 | 10 | 12 | 14) => CatalogChange::CreateTable {
+        kind @ (2 | 10 | 12 | 14 | 16) => CatalogChange::CreateTable {
             name: decode_name(decoder)?,
             id: decode_table_id(decoder)?,
             definition: decode_whole(decoder, kind)?,
@@ -172,7 +180,7 @@ pub(super) fn decode_catalog_change(decoder: &mut Decoder<'_>) -> Result<Catalog
         },
         6 => CatalogChange::Drop { name: decode_name(decoder)? },
         7 => CatalogChange::Rename { from: decode_name(decoder)?, to: decode_name(decoder)? },
-        kind @ (8 | 11 | 13 | 15) => CatalogChange::SetDefinition {
+        kind @ (8 | 11 | 13 | 15 | 17) => CatalogChange::SetDefinition {
             table: decode_table_id(decoder)?,
             definition: decode_whole(decoder, kind)?,
         },

@@ -18,11 +18,12 @@
 //! the column numbers of INCLUDE; then, for each PRIMARY KEY and UNIQUE constraint, a flag whether it is an index of
 //! CREATE UNIQUE INDEX.
 //!
-//! So are their details, if there are any ([`details`](super::details)).
+//! So are their details, if there are any ([`details`](super::details), then [`further`](super::further)).
 
 use std::sync::Arc;
 
 use super::details::has_details;
+use super::further::has_further;
 use crate::codec::{DecodeError, Decoder, Encoder, decode_schema, encode_schema};
 use crate::data_file::DataFileError;
 use crate::ids::{SequenceId, TableId};
@@ -87,13 +88,14 @@ pub(crate) fn decode_definition(decoder: &mut Decoder<'_>) -> Result<TableDefini
     })?;
     // Temporary tables, which are in no record, have another one.
     let on_commit = OnCommit::default();
-    let (indexes, foreign_keys) = (Vec::new(), Vec::new());
+    let (indexes, catalog_indexes, foreign_keys) = (Vec::new(), Vec::new(), Vec::new());
     Ok(TableDefinition {
         columns,
         defaults,
         identities,
         uniques,
         indexes,
+        catalog_indexes,
         checks,
         foreign_keys,
         placement,
@@ -125,10 +127,15 @@ pub(crate) fn has_indexes(definition: &TableDefinition) -> bool {
         || has_details(definition)
 }
 
-/// Whether a version of the format without serial columns and details of indexes can hold a definition.
-pub(crate) fn is_of_first_version(definition: &TableDefinition) -> bool {
+/// The lowest version of the format that can hold a definition: the second one has serial columns and details of indexes,
+/// the third one their further details.
+pub(crate) fn format_version(definition: &TableDefinition) -> u32 {
     let mut owned = definition.identities.iter().flatten();
-    !has_details(definition) && owned.all(|owned| owned.kind != IdentityKind::Serial)
+    match has_details(definition) || owned.any(|owned| owned.kind == IdentityKind::Serial) {
+        _ if has_further(definition) => 3,
+        true => 2,
+        false => 1,
+    }
 }
 
 pub(crate) fn encode_indexes(encoder: &mut Encoder, definition: &TableDefinition) {

@@ -25,6 +25,7 @@ use crate::table::{
 };
 
 use super::definition::{decode_column, decode_columns};
+use super::further::has_further;
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
@@ -43,7 +44,9 @@ pub(crate) fn has_details(definition: &TableDefinition) -> bool {
         !unique.is_plain() || !unique.order.is_empty() || !unique.included.is_empty()
     });
     let mut indexes = definition.indexes.iter();
-    of_unique || indexes.any(|it| it.condition.is_some() || !it.expressions.is_empty())
+    has_further(definition)
+        || of_unique
+        || indexes.any(|it| it.condition.is_some() || !it.expressions.is_empty())
 }
 
 pub(crate) fn encode_details(encoder: &mut Encoder, definition: &TableDefinition) {

@@ -18,6 +18,7 @@
 mod catalog;
 mod definition;
 mod details;
+mod further;
 mod rows;
 mod table;
 
@@ -35,13 +36,14 @@ pub(crate) use catalog::{
 };
 pub(crate) use definition::{
     decode_definition, decode_foreign_keys, decode_indexes, encode_definition, encode_foreign_keys,
-    encode_indexes, has_indexes, is_of_first_version,
+    encode_indexes, format_version, has_indexes,
 };
 pub(crate) use details::{decode_details, encode_details, has_details};
+pub(crate) use further::{decode_further, encode_further, has_further};
 pub(crate) use rows::{decode_ids, decode_rows, decode_set, encode_ids, encode_rows, encode_set};
 
 /// The newest version of the records' format that is written and can be read.
-pub const RECORD_FORMAT_VERSION: u64 = 2;
+pub const RECORD_FORMAT_VERSION: u64 = 3;
 
 /// Why a change cannot be a record, or a record cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -71,11 +73,11 @@ pub enum RecordError {
 /// The record of a change, without its temporary parts. All its chunks have files, which are synced.
 pub fn encode_record(change: &DatabaseChange) -> Result<Vec<u8>, RecordError> {
     let mut encoder = Encoder::new();
-    let is_first = change.durable_steps().all(|step| match step {
-        ChangeStep::Catalog(change) => catalog::is_of_first_version(change),
-        ChangeStep::Table(..) | ChangeStep::Sequence(..) => true,
+    let version = change.durable_steps().map(|step| match step {
+        ChangeStep::Catalog(change) => catalog::format_version(change),
+        ChangeStep::Table(..) | ChangeStep::Sequence(..) => 1,
     });
-    encoder.number(if is_first { 1 } else { RECORD_FORMAT_VERSION });
+    encoder.number(version.max().unwrap_or(1).into());
     let files = files_of(change)?;
     encoder.list(files.iter(), |encoder, file| encoder.number(file.get()));
     encoder.count(change.durable_steps().count());

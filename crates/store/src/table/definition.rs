@@ -22,6 +22,8 @@ pub struct TableDefinition {
     pub uniques: Vec<Unique>,
     /// Indexes that are not unique.
     pub indexes: Vec<Index>,
+    /// Indexes that the catalog shows and that hold no rows.
+    pub catalog_indexes: Vec<CatalogIndex>,
     /// CHECK constraints.
     pub checks: Vec<Check>,
     /// FOREIGN KEY constraints.
@@ -64,7 +66,7 @@ pub enum IdentityKind {
     Serial,
 }
 
-/// A PRIMARY KEY or UNIQUE constraint, or an index of CREATE UNIQUE INDEX. Rows with a NULL in its key are distinct.
+/// A PRIMARY KEY or UNIQUE constraint, or an index of CREATE UNIQUE INDEX.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unique {
     /// Name of the constraint.
@@ -83,6 +85,10 @@ pub struct Unique {
     pub included: Vec<usize>,
     /// `WHERE`: other rows are not compared.
     pub condition: Option<IndexCondition>,
+    /// `NULLS NOT DISTINCT`: NULL is a value like others. Else rows with a NULL in the key are distinct.
+    pub nulls_not_distinct: bool,
+    /// For each column its operator class, which the catalog shows; empty if it is the default one for all.
+    pub operator_classes: Vec<Option<Arc<str>>>,
 }
 
 /// The condition of a unique index.
@@ -113,9 +119,9 @@ pub struct KeyOrder {
 }
 
 impl Unique {
-    /// Whether its key is its columns, and each row without NULL has one.
+    /// Whether its key is its columns, and exactly the rows without NULL in them have one.
     pub fn is_plain(&self) -> bool {
-        self.expressions.is_empty() && self.condition.is_none()
+        self.expressions.is_empty() && self.condition.is_none() && !self.nulls_not_distinct
     }
 
     /// The function of a column of its key.
@@ -149,6 +155,7 @@ impl Unique {
         self.columns == other.columns
             && (0..self.columns.len()).all(|at| self.function(at) == other.function(at))
             && rows(self) == rows(other)
+            && self.nulls_not_distinct == other.nulls_not_distinct
     }
 
     /// Its key, if that is not its columns.
@@ -157,6 +164,7 @@ impl Unique {
         (!self.is_plain()).then(|| ComputedKey {
             parts: self.columns.iter().enumerate().map(part).collect(),
             condition: self.condition.as_ref().map(|condition| condition.rows.clone()),
+            has_nulls: self.nulls_not_distinct,
         })
     }
 }
@@ -174,6 +182,46 @@ pub struct Index {
     pub included: Vec<usize>,
     /// `WHERE` as SQL text, which the catalog shows.
     pub condition: Option<Arc<str>>,
+    /// Whether the catalog shows it as `USING hash`.
+    pub is_hash: bool,
+    /// For each column its operator class, which the catalog shows; empty if it is the default one for all.
+    pub operator_classes: Vec<Option<Arc<str>>>,
+}
+
+/// An index that holds no rows: of another method, or of expressions that the store does not compute. The catalog shows
+/// it, and scans answer the queries that it is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CatalogIndex {
+    /// Its name.
+    pub name: Arc<str>,
+    /// `USING`.
+    pub method: Arc<str>,
+    /// Its key, at least one column or expression.
+    pub keys: Vec<CatalogKey>,
+    /// Numbers of the columns of INCLUDE.
+    pub included: Vec<usize>,
+    /// `WHERE` as SQL text.
+    pub condition: Option<Arc<str>>,
+}
+
+/// A column or expression of an index that holds no rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogKey {
+    /// What it is.
+    pub of: CatalogKeyOf,
+    /// Its order.
+    pub order: KeyOrder,
+    /// Its operator class, unless that is the default one.
+    pub operator_class: Option<Arc<str>>,
+}
+
+/// What a key of an index that holds no rows is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CatalogKeyOf {
+    /// The column of this number.
+    Column(usize),
+    /// An expression, as SQL text.
+    Expression(Arc<str>),
 }
 
 /// A column of an index.
@@ -302,6 +350,7 @@ impl TableDefinition {
             identities: vec![None; count],
             uniques: Vec::new(),
             indexes: Vec::new(),
+            catalog_indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             placement,

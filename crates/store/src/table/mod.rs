@@ -36,8 +36,9 @@ pub use chunk::{
 pub use column::{Mask, Selection, StoredColumn, is_text};
 pub use compact::{compact_array, compact_batch};
 pub use definition::{
-    Check, Deferral, ForeignKey, Identity, IdentityKind, Index, IndexCondition, IndexKey,
-    KeyExpression, KeyOrder, OnCommit, ReferencedKey, ReferentialAction, TableDefinition, Unique,
+    CatalogIndex, CatalogKey, CatalogKeyOf, Check, Deferral, ForeignKey, Identity, IdentityKind,
+    Index, IndexCondition, IndexKey, KeyExpression, KeyOrder, OnCommit, ReferencedKey,
+    ReferentialAction, TableDefinition, Unique,
 };
 pub use deleted::DeletedRows;
 pub use encode::{declared_schema, stored_schema};

@@ -23,9 +23,17 @@ use crate::table_text::generated_sql;
 use atoll_sql_common::names::CATALOG;
 use atoll_sql_common::pg_type::{PgType, TypeEntry, domain_oid, type_oid};
 
-/// Access methods: heap and B-tree, which indexes are shown to use.
+/// Access methods: heap, and those of indexes.
 const HEAP: Oid = 2;
 pub(super) const BTREE: Oid = 403;
+pub(super) const INDEX_METHODS: [(&str, Oid); 6] = [
+    ("btree", BTREE),
+    ("hash", 405),
+    ("gist", 783),
+    ("gin", 2742),
+    ("brin", 3580),
+    ("spgist", 4000),
+];
 
 /// The tables `pg_class` and `pg_namespace`.
 pub(super) const CLASSES: Oid = 1259;
@@ -129,9 +137,12 @@ pub(super) fn classes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows) {
             RelationOf::Index { index, .. } => index.columns().count(),
             _ => columns_of(relation, names).fields().len(),
         };
-        let method = match kind {
-            "i" => BTREE,
-            "r" | "m" => HEAP,
+        let method = match (&relation.of, kind) {
+            (RelationOf::Index { index, .. }, _) => {
+                let mut known = INDEX_METHODS.iter();
+                known.find(|(name, _)| *name == &*index.parts.method).map_or(BTREE, |it| it.1)
+            }
+            (_, "r" | "m") => HEAP,
             _ => 0,
         };
         let count = relation.table().map_or(-1.0, |table| table.rows() as f64);
@@ -177,9 +188,13 @@ pub(super) fn attributes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows)
             let fields = of.definition().columns.fields();
             let keys = index.parts.keys.iter().map(|key| key.column);
             for (at, column) in keys.chain(index.parts.included.iter().copied()).enumerate() {
+                let Some(field) = fields.get(column) else { continue };
                 let field = match index.parts.expression(at) {
-                    Some(sql) => &fields[column].as_ref().clone().with_name(function_name(sql)),
-                    None => &*fields[column],
+                    Some(sql) if index.parts.is_of_catalog => {
+                        &Field::new(function_name(sql), DataType::Utf8View, true)
+                    }
+                    Some(sql) => &field.as_ref().clone().with_name(function_name(sql)),
+                    None => field.as_ref(),
                 };
                 attribute(relation.oid, at, field, None, rows);
             }
@@ -198,7 +213,10 @@ pub(super) fn attributes(objects: &PgObjects, names: &Catalogs, rows: &mut Rows)
 
 /// The name of the column of an index that is an expression.
 fn function_name(sql: &str) -> String {
-    sql.split_once('(').map_or("expr", |(name, _)| name).to_lowercase()
+    match sql.split_once('(') {
+        Some((name, _)) if !name.is_empty() => name.to_lowercase(),
+        _ => "expr".to_owned(),
+    }
 }
 
 fn attribute(
@@ -286,6 +304,7 @@ pub(super) fn indexes(objects: &PgObjects, rows: &mut Rows) {
             ("indnatts", index.columns().count().into()),
             ("indnkeyatts", index.parts.keys.len().into()),
             ("indisunique", index.parts.is_unique.into()),
+            ("indnullsnotdistinct", index.parts.nulls_not_distinct.into()),
             ("indisprimary", index.is_primary.into()),
             ("indimmediate", true.into()),
             ("indisvalid", true.into()),

@@ -7,7 +7,7 @@ use datafusion::catalog::Session;
 use datafusion::sql::sqlparser::keywords::ALL_KEYWORDS;
 
 use super::domains;
-use super::relations::{BTREE, DEFAULT_COLLATION, OPERATORS};
+use super::relations::{BTREE, DEFAULT_COLLATION, INDEX_METHODS, OPERATORS};
 use super::roles::role_oid;
 use crate::pg_catalog::functions::function_names;
 use crate::pg_catalog::listed_functions;
@@ -289,7 +289,9 @@ pub(super) fn collations(rows: &mut Rows) {
 
 pub(super) fn access_methods(rows: &mut Rows) {
     rows.add([("oid", 2_i64.into()), ("amname", "heap".into()), ("amtype", "t".into())]);
-    rows.add([("oid", BTREE.into()), ("amname", "btree".into()), ("amtype", "i".into())]);
+    for (name, oid) in INDEX_METHODS {
+        rows.add([("oid", oid.into()), ("amname", name.into()), ("amtype", "i".into())]);
+    }
 }
 
 pub(super) fn operator_classes(rows: &mut Rows) {

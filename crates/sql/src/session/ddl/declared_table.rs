@@ -7,14 +7,15 @@ use atoll_store::table::{IdentityKind, OnCommit};
 use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::sql::sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, CreateTable, DataType, Expr, GeneratedAs, Ident,
-    IndexColumn, ObjectNamePart, OnCommit as AstOnCommit, SequenceOptions, TableConstraint,
+    IndexColumn, NullsDistinctOption, ObjectNamePart, OnCommit as AstOnCommit, SequenceOptions,
+    TableConstraint,
 };
 
 use crate::session::ddl::foreign_key::DeclaredForeignKey;
 use crate::session::ddl::index::CopiedIndexes;
 use crate::table_text::as_default;
 use atoll_sql_common::error::stated_err;
-use atoll_sql_parse::dialect::INCLUDE;
+use atoll_sql_parse::dialect::{INCLUDE, NULLS_NOT_DISTINCT};
 
 /// The declarations, columns by position.
 #[derive(Debug, Default)]
@@ -52,6 +53,8 @@ pub(in crate::session) struct DeclaredKey {
     /// The columns of INCLUDE.
     pub(in crate::session) included: Vec<Ident>,
     pub(in crate::session) is_primary: bool,
+    /// NULLS NOT DISTINCT.
+    pub(in crate::session) nulls_not_distinct: bool,
 }
 
 impl DeclaredKey {
@@ -64,7 +67,8 @@ impl DeclaredKey {
             Some(mark) => (&columns[..mark], &columns[mark + 1..]),
             None => (columns, &[][..]),
         };
-        Ok(Self { name, columns: names(columns)?, included: names(included)?, is_primary })
+        let (columns, included) = (names(columns)?, names(included)?);
+        Ok(Self { name, columns, included, is_primary, nulls_not_distinct: false })
     }
 }
 
@@ -145,13 +149,20 @@ impl DeclaredTable {
                     columns: vec![column.name.clone()],
                     included: Vec::new(),
                     is_primary: true,
+                    nulls_not_distinct: false,
                 }),
                 ColumnOption::Unique(key) => self.keys.push(DeclaredKey {
                     name: name.or(key.name),
                     columns: vec![column.name.clone()],
                     included: Vec::new(),
                     is_primary: false,
+                    nulls_not_distinct: false,
                 }),
+                ColumnOption::Comment(mark) if mark == NULLS_NOT_DISTINCT => {
+                    if let Some(unique) = self.keys.last_mut() {
+                        unique.nulls_not_distinct = true;
+                    }
+                }
                 ColumnOption::Check(CheckConstraint { name: own, expr, .. }) => {
                     let (name, column) = (name.or(own), Some(column.name.clone()));
                     self.checks.push(DeclaredCheck { name, column, condition: *expr });
@@ -224,7 +235,9 @@ impl DeclaredTable {
             }
             TableConstraint::Unique(key) => {
                 let name = named.or(key.name);
-                self.keys.push(DeclaredKey::of_table(name, &key.columns, false)?);
+                let nulls_not_distinct = key.nulls_distinct == NullsDistinctOption::NotDistinct;
+                let declared = DeclaredKey::of_table(name, &key.columns, false)?;
+                self.keys.push(DeclaredKey { nulls_not_distinct, ..declared });
             }
             TableConstraint::Check(CheckConstraint { name, expr, .. }) => {
                 let name = named.or(name);

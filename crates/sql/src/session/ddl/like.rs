@@ -19,7 +19,7 @@ use crate::session::statement::export_script::options_of;
 use crate::session::statement::parsed_statement::parse;
 use crate::table::PlacedTable;
 use crate::table_text::{
-    checked_domain, generated_sql, identity_words, included_text, is_generated,
+    checked_domain, generated_sql, identity_words, included_text, is_generated, unique_words,
 };
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::plain;
@@ -155,7 +155,7 @@ impl StatementPlanner {
             parts.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), check.sql));
         }
         for unique in definition.uniques.iter().filter(|it| included.indexes && !it.is_index) {
-            let kind = if unique.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+            let kind = unique_words(unique);
             let also = included_text(&unique.included, definition);
             parts.push(format!("{kind} ({}){also}", names(&unique.columns)));
         }

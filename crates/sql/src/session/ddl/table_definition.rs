@@ -158,7 +158,9 @@ pub(in crate::session) fn add_key(
         }
     };
     let (name, is_primary) = (name.into(), key.is_primary);
-    let unique = Unique { name, columns, included, is_primary, ..Unique::default() };
+    let nulls_not_distinct = key.nulls_not_distinct;
+    let unique =
+        Unique { name, columns, included, is_primary, nulls_not_distinct, ..Unique::default() };
     definition.uniques.push(unique);
     Ok(())
 }
@@ -264,6 +266,8 @@ pub(in crate::session) fn is_used(definition: &TableDefinition, name: &str) -> b
     let checks = definition.checks.iter().map(|check| &*check.name);
     let foreign_keys = definition.foreign_keys.iter().map(|key| &*key.name);
     let indexes = definition.indexes.iter().map(|index| &*index.name);
+    let in_catalog = definition.catalog_indexes.iter().map(|index| &*index.name);
+    let indexes = indexes.chain(in_catalog);
     uniques.chain(checks).chain(foreign_keys).chain(indexes).any(|used| used == name)
 }
 

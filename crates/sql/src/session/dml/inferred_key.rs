@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 
 use atoll_sql_common::error::stated_err;
 use atoll_sql_parse::dialect::CONFLICT_TARGET;
-use atoll_sql_parse::syntax::{parsed_expr, walk_expressions};
+use atoll_sql_parse::syntax::{parsed_expr, walk_expressions, without_parentheses};
 use atoll_store::table::{TableDefinition, Unique};
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Statement as Ast};
 
-use crate::session::ddl::index::{comparable_text, joined_by_and, without_parentheses};
+use crate::session::ddl::index::{comparable_text, joined_by_and};
 use crate::session::dml::change::parsed;
 
 /// The target of an ON CONFLICT.

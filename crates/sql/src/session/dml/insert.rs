@@ -170,7 +170,7 @@ fn meant(
             let mut uniques = definition.uniques.iter();
             // An index is not a constraint.
             let found = uniques
-                .position(|unique| Some(&*unique.name) == wanted.as_deref() && unique.is_plain());
+                .position(|unique| Some(&*unique.name) == wanted.as_deref() && !unique.is_index);
             found.into_iter().collect()
         }
         ConflictTarget::Columns(columns) => {

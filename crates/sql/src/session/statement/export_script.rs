@@ -21,7 +21,7 @@ use crate::session::ddl::views::views_in_order;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::{
-    IndexParts, checked_domain, foreign_key_text, identity_words, included_text,
+    IndexParts, checked_domain, foreign_key_text, identity_words, included_text, unique_words,
 };
 use atoll_sql_common::names::SCHEMA;
 use atoll_sql_common::pg_type::{domain_oid, type_of_check};
@@ -263,6 +263,10 @@ fn write_indexes(script: &mut String, name: &RelationName, definition: &TableDef
         let parts = IndexParts::from_index(index);
         line(script, &parts.create_text(&index.name, name, definition));
     }
+    for index in &definition.catalog_indexes {
+        let parts = IndexParts::from_catalog(index);
+        line(script, &parts.create_text(&index.name, name, definition));
+    }
 }
 
 /// Foreign keys, once all tables exist.
@@ -336,7 +340,7 @@ fn declared(definition: &TableDefinition) -> Vec<String> {
         }
     }
     for unique in definition.uniques.iter().filter(|unique| !unique.is_index) {
-        let kind = if unique.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+        let kind = unique_words(unique);
         let columns = unique.columns.iter().map(|at| quoted(definition.columns.field(*at).name()));
         let columns: Vec<String> = columns.map(|column| column.to_string()).collect();
         let name = quoted(&unique.name);

@@ -233,7 +233,8 @@ fn check_names(version: &Arc<DatabaseVersion>, change: &CatalogChange) -> Result
 fn index_names(definition: &TableDefinition) -> impl Iterator<Item = &str> {
     let uniques = definition.uniques.iter().filter(|unique| unique.is_index);
     let uniques = uniques.map(|unique| &*unique.name);
-    uniques.chain(definition.indexes.iter().map(|index| &*index.name))
+    let in_catalog = definition.catalog_indexes.iter().map(|index| &*index.name);
+    uniques.chain(definition.indexes.iter().map(|index| &*index.name)).chain(in_catalog)
 }
 
 /// Refuses new indexes with the names of relations or of other indexes.

@@ -128,6 +128,9 @@ fn violation(table: &TableVersion, unique: &Unique, key: &Key) -> TransactionErr
         schema: String::new(),
         table: table.name().to_string(),
         constraint: unique.name.to_string(),
-        key: codec.describe_key_of(key, &unique.columns, &names),
+        key: match unique.nulls_not_distinct {
+            true => codec.describe_key_with_nulls(key, &unique.columns, &names),
+            false => codec.describe_key_of(key, &unique.columns, &names),
+        },
     }
 }

@@ -303,8 +303,21 @@ impl RowCodec {
 
     /// The same with other column names.
     pub(crate) fn describe_key_of(&self, key: &Key, columns: &[usize], names: &[&str]) -> String {
-        let values = self.key_values(key, columns).unwrap_or_default();
+        let values = self.key_values(key.as_bytes(), columns, &|_| false).unwrap_or_default();
         format!("({})=({})", names.join(", "), values.join(", "))
+    }
+
+    /// The same of a key of `NULLS NOT DISTINCT`.
+    pub(crate) fn describe_key_with_nulls(
+        &self,
+        key: &Key,
+        columns: &[usize],
+        names: &[&str],
+    ) -> String {
+        let values = key.split_nulls(columns.len()).and_then(|(values, nulls)| {
+            self.key_values(values, columns, &|place| nulls.has(place))
+        });
+        format!("({})=({})", names.join(", "), values.unwrap_or_default().join(", "))
     }
 
     /// The names of columns.
@@ -312,14 +325,22 @@ impl RowCodec {
         columns.iter().map(|at| self.schema.field(*at).name().as_str()).collect()
     }
 
-    fn key_values(&self, key: &Key, columns: &[usize]) -> Option<Vec<String>> {
-        let mut cursor = Cursor(key.as_bytes());
-        let value = |at: &usize| {
+    fn key_values(
+        &self,
+        key: &[u8],
+        columns: &[usize],
+        is_null: &dyn Fn(usize) -> bool,
+    ) -> Option<Vec<String>> {
+        let mut cursor = Cursor(key);
+        let value = |(place, at): (usize, &usize)| {
+            if is_null(place) {
+                return Some("null".to_owned());
+            }
             let mut sink = Sink::new(&self.columns[*at].plain, 1);
             sink.push(&mut cursor)?;
             array_value_to_string(&sink.finish().ok()?, 0).ok()
         };
-        let values = columns.iter().map(value).collect::<Option<_>>()?;
+        let values = columns.iter().enumerate().map(value).collect::<Option<_>>()?;
         cursor.0.is_empty().then_some(values)
     }
 

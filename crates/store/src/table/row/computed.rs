@@ -75,6 +75,8 @@ pub(crate) struct ComputedKey {
     pub(crate) parts: Vec<(usize, Option<KeyFunction>)>,
     /// Other rows have no key.
     pub(crate) condition: Option<RowCondition>,
+    /// Whether rows with NULLs have keys too. A key then ends in one bit for each part, set if that is NULL.
+    pub(crate) has_nulls: bool,
 }
 
 impl ComputedKey {
@@ -89,7 +91,8 @@ impl ComputedKey {
         columns
     }
 
-    /// The key of a row with these values. Returns None if the condition does not hold, or a part is NULL.
+    /// The key of a row with these values. Returns None if the condition does not hold, or a part is NULL where rows
+    /// with NULLs have no keys.
     fn key<'v>(
         &self,
         codec: &RowCodec,
@@ -99,15 +102,54 @@ impl ComputedKey {
         if condition.is_some_and(|condition| condition.holds(codec, value_of) != Some(true)) {
             return None;
         }
-        let mut bytes = Vec::new();
-        for (column, function) in &self.parts {
+        let (mut bytes, mut nulls) = (Vec::new(), NullBits::new(self.parts.len()));
+        for (place, (column, function)) in self.parts.iter().enumerate() {
             let value = value_of(*column);
-            match function {
-                Some(function) => function.write(value, &mut bytes)?,
-                None => bytes.extend_from_slice(value?),
+            let written = match function {
+                Some(function) => function.write(value, &mut bytes),
+                None => value.map(|value| bytes.extend_from_slice(value)),
+            };
+            match written {
+                Some(()) => {}
+                None if self.has_nulls => nulls.set(place),
+                None => return None,
             }
         }
+        if self.has_nulls {
+            bytes.extend_from_slice(&nulls.0);
+        }
         Some(Key(bytes.into()))
+    }
+}
+
+/// A bit for each part of a key, set if that is NULL.
+pub(super) struct NullBits(Vec<u8>);
+
+impl NullBits {
+    fn new(parts: usize) -> Self {
+        Self(vec![0; parts.div_ceil(8)])
+    }
+
+    fn set(&mut self, place: usize) {
+        self.0[place / 8] |= 1 << (place % 8);
+    }
+
+    pub(super) fn has(&self, place: usize) -> bool {
+        self.0.get(place / 8).is_some_and(|bits| bits & 1 << (place % 8) != 0)
+    }
+}
+
+impl Key {
+    /// The key of `NULLS NOT DISTINCT` with the values of this key of so many columns, none of which is NULL.
+    pub fn among_nulls(&self, columns: usize) -> Self {
+        Self([self.as_bytes(), &NullBits::new(columns).0].concat().into())
+    }
+
+    /// The values of such a key, and which of its columns are NULL.
+    pub(super) fn split_nulls(&self, columns: usize) -> Option<(&[u8], NullBits)> {
+        let end = self.0.len().checked_sub(columns.div_ceil(8))?;
+        let (values, nulls) = self.0.split_at(end);
+        Some((values, NullBits(nulls.to_vec())))
     }
 }
 

@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::ast::{
     SqlOption, TableConstraint,
 };
 
-use super::altered_keys::{AlteredIndex, AlteredKey, columns_of};
+use super::altered_keys::{AlteredCatalogIndex, AlteredIndex, AlteredKey, columns_of};
 use crate::session::ddl::declared_table::{
     DeclaredCheck, DeclaredIdentity, DeclaredKey, DeclaredTable,
 };
@@ -71,6 +71,7 @@ pub(super) struct AlteredTable {
     pub(super) columns: Vec<AlteredColumn>,
     pub(super) keys: Vec<AlteredKey>,
     pub(super) indexes: Vec<AlteredIndex>,
+    pub(super) catalog_indexes: Vec<AlteredCatalogIndex>,
     pub(super) checks: Vec<(Arc<str>, Expr)>,
     pub(super) foreign_keys: Vec<AlteredForeignKey>,
     /// Columns that change their types, by their old names.
@@ -105,6 +106,8 @@ impl AlteredTable {
         let keys = definition.uniques.iter().map(|unique| AlteredKey::from_unique(unique, &names));
         let indexes = definition.indexes.iter();
         let indexes = indexes.map(|index| AlteredIndex::from_index(index, &names));
+        let in_catalog = definition.catalog_indexes.iter();
+        let in_catalog = in_catalog.map(|index| AlteredCatalogIndex::from_index(index, &names));
         let foreign_keys = definition.foreign_keys.iter().map(|key| AlteredForeignKey {
             key: key.clone(),
             columns: names(&key.columns),
@@ -114,6 +117,7 @@ impl AlteredTable {
             columns,
             keys: keys.collect::<Result<_>>()?,
             indexes: indexes.collect::<Result<_>>()?,
+            catalog_indexes: in_catalog.collect::<Result<_>>()?,
             checks,
             foreign_keys: foreign_keys.collect(),
             retyped: Vec::new(),
@@ -220,6 +224,7 @@ impl AlteredTable {
         }
         self.keys.retain(|key| !key.uses(name, normalize));
         self.indexes.retain(|index| !index.uses(name, normalize));
+        self.catalog_indexes.retain(|index| !index.uses(name, normalize));
         self.foreign_keys.retain(|key| key.columns.iter().all(|column| column != name));
         self.checks.retain(|(_, check)| !columns_of(check, normalize).contains(name));
         match self.columns.is_empty() {
@@ -243,7 +248,8 @@ impl AlteredTable {
         let foreign_keys = self.foreign_keys.iter_mut();
         let foreign_keys = foreign_keys
             .flat_map(|key| key.columns.iter_mut().chain(key.own_parent.iter_mut().flatten()));
-        for column in keys.chain(indexed).chain(foreign_keys) {
+        let in_catalog = self.catalog_indexes.iter_mut().flat_map(AlteredCatalogIndex::columns_mut);
+        for column in keys.chain(indexed).chain(foreign_keys).chain(in_catalog) {
             if column == old {
                 column.clone_from(&new);
             }
@@ -256,6 +262,8 @@ impl AlteredTable {
         let indexed = self.indexes.iter_mut();
         let indexed = indexed
             .flat_map(|index| index.expressions.iter_mut().flatten().chain(&mut index.condition));
+        let in_catalog = self.catalog_indexes.iter_mut().flat_map(AlteredCatalogIndex::exprs_mut);
+        let indexed = indexed.chain(in_catalog);
         let checks = self.checks.iter_mut().map(|(_, check)| check);
         for check in checks.chain(added).chain(defaults).chain(computed).chain(indexed) {
             rename_in(check, old, &new, normalize);
@@ -342,17 +350,11 @@ impl AlteredTable {
                 let ColumnSource::Column(field) = &column.source else {
                     return plan_err!("column '{name}' is changed twice in one ALTER TABLE");
                 };
-                let keys = self.keys.iter().filter(|key| key.computes_from(name, normalize));
-                let indexes = self.indexes.iter();
-                let indexes = indexes.filter(|index| index.computes_from(name, normalize));
-                let mut names =
-                    keys.map(|key| &key.unique.name).chain(indexes.map(|it| &it.index.name));
-                if let Some(index) = names.next() {
-                    return stated_err!(
-                        FEATURE_NOT_SUPPORTED,
-                        "cannot alter the type of column '{name}', from which index '{index}' is computed; drop the \
-                         index, and create it again afterwards"
-                    );
+                for key in &mut self.keys {
+                    key.is_rebuilt |= key.computes_from(name, normalize);
+                }
+                for index in &mut self.indexes {
+                    index.is_rebuilt |= index.computes_from(name, normalize);
                 }
                 let own = || Expr::Identifier(quoted(field.name()));
                 let value = using.clone().unwrap_or_else(own);

@@ -5,6 +5,7 @@
 
 mod altered;
 mod altered_keys;
+mod column_types;
 mod references;
 
 use std::borrow::Cow;
@@ -29,6 +30,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::session::Session;
 use crate::session::ddl::create::new_identity;
+use crate::session::ddl::index::without_rows;
 use crate::session::ddl::sequence::whole;
 use crate::session::ddl::table_definition::{
     add_check, add_key, mark_types, refuse_arrays_of_enums, set_default,
@@ -104,7 +106,7 @@ impl Session {
         };
         let normalize = |ident: &Ident| planner.normalized(ident);
         let mut altered = AlteredTable::from_definition(table.id(), table.definition())?;
-        for operation in &alter.operations {
+        for operation in planner.without_same_types(&alter.operations, table.definition()).await {
             altered.apply(operation, &normalize)?;
         }
         let released = release_keys(planner, table, &mut altered, &alter.operations)?;
@@ -263,7 +265,7 @@ impl Session {
         &self,
         planner: &StatementPlanner,
         table: &PlacedTable,
-        altered: AlteredTable,
+        mut altered: AlteredTable,
         numbers: &BTreeMap<usize, usize>,
     ) -> Result<()> {
         let (plan, context) = select(planner, query(table.at(), &altered.columns)?).await?;
@@ -274,17 +276,17 @@ impl Session {
             .zip(&altered.columns)
             .map(|(field, column)| field.as_ref().clone().with_nullable(!column.not_null));
         let columns = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        let rebuilt = altered.take_rebuilt();
         let (definition, new) = definition(planner, table, altered, columns)?;
         planner.rewrite(table, TableChange { truncated: true, ..TableChange::default() }).await?;
         set_definition(planner, table, definition).await?;
         planner.renumber_references(table.id(), numbers).await?;
-        let anew = self.planner(&planner.transaction, true).await?;
-        let Some(found) = anew.names.table(table.at())? else {
-            return internal_err!("an altered table has no name");
-        };
-        let Some(anew_table) = found.downcast_ref::<PlacedTable>().cloned() else {
-            return internal_err!("an altered table is not a stored table");
-        };
+        let (mut anew, mut anew_table) = self.altered_table(planner, table.at()).await?;
+        if !rebuilt.is_empty() {
+            let definition = anew.with_rebuilt(&anew_table, rebuilt).await?;
+            set_definition(planner, &anew_table, definition).await?;
+            (anew, anew_table) = self.altered_table(planner, table.at()).await?;
+        }
         let name = quoted(&table.at().table);
         let rules = anew.write_rules(&anew.state, &anew_table, &name, None).await?;
         let target = Arc::new(anew.target(rules));
@@ -295,6 +297,22 @@ impl Session {
         });
         planner.rewrite(&anew_table, change.await?).await?;
         planner.check_foreign_keys(table.id(), &new).await
+    }
+
+    /// The table as the statement has altered it so far, with a planner that knows it so.
+    async fn altered_table(
+        &self,
+        planner: &StatementPlanner,
+        at: &ResolvedTableReference,
+    ) -> Result<(StatementPlanner, PlacedTable)> {
+        let anew = self.planner(&planner.transaction, true).await?;
+        let Some(found) = anew.names.table(at)? else {
+            return internal_err!("an altered table has no name");
+        };
+        match found.downcast_ref::<PlacedTable>().cloned() {
+            Some(table) => Ok((anew, table)),
+            None => internal_err!("an altered table is not a stored table"),
+        }
     }
 }
 
@@ -396,7 +414,7 @@ fn definition(
         definition.uniques.push(unique);
     }
     for altered in altered.indexes {
-        let AlteredIndex { mut index, keys, included, condition, expressions } = altered;
+        let AlteredIndex { mut index, keys, included, condition, expressions, .. } = altered;
         set_texts(&mut index.expressions, expressions);
         index.condition = condition.map(|condition| sql_text(&condition).into());
         for (key, column) in index.keys.iter_mut().zip(numbers_of(&definition, &keys)?) {
@@ -405,9 +423,14 @@ fn definition(
         index.included = numbers_of(&definition, &included)?;
         let types = index.keys.iter().map(|key| definition.columns.field(key.column).data_type());
         // A column may have got a type that no index has.
-        if types.into_iter().all(is_indexable) {
-            definition.indexes.push(index);
+        match types.into_iter().all(is_indexable) {
+            true => definition.indexes.push(index),
+            false => definition.catalog_indexes.push(without_rows(index)),
         }
+    }
+    for altered in altered.catalog_indexes {
+        let index = altered.numbered(&|names| numbers_of(&definition, names))?;
+        definition.catalog_indexes.push(index);
     }
     for (name, condition) in altered.checks {
         let sql = sql_text(&condition).into();
@@ -456,7 +479,7 @@ fn unique_of(
     key: AlteredKey,
     places: &[Option<usize>],
 ) -> Result<Unique> {
-    let AlteredKey { mut unique, columns, included, condition, expressions } = key;
+    let AlteredKey { mut unique, columns, included, condition, expressions, .. } = key;
     unique.columns = numbers_of(definition, &columns)?;
     unique.included = numbers_of(definition, &included)?;
     set_texts(&mut unique.expressions, expressions);

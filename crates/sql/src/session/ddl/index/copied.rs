@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use atoll_sql_common::error::stated_err;
 use atoll_store::database::RelationName;
-use atoll_store::table::{Index, IndexKey, TableDefinition, Unique};
+use atoll_store::table::{CatalogIndex, CatalogKeyOf, Index, IndexKey, TableDefinition, Unique};
 use datafusion::common::Result;
 
 use super::unused_name;
@@ -44,6 +44,18 @@ impl CopiedIndexes {
                 let keys = keys.collect::<Result<_>>()?;
                 definition.indexes.push(Index { name, keys, included, ..index.clone() });
             }
+            for index in &from.catalog_indexes {
+                let parts = name_parts(&IndexParts::from_catalog(index), from);
+                let name = unused_name(&version, at, definition, &parts).into();
+                let mut copy = CatalogIndex { name, ..index.clone() };
+                copy.included = columns_like(&index.included, from, definition)?;
+                for key in &mut copy.keys {
+                    if let CatalogKeyOf::Column(column) = &mut key.of {
+                        *column = column_like(*column, from, definition)?;
+                    }
+                }
+                definition.catalog_indexes.push(copy);
+            }
         }
         Ok(())
     }
@@ -52,7 +64,10 @@ impl CopiedIndexes {
 /// What the default name of an index says of its columns.
 fn name_parts(parts: &IndexParts, definition: &TableDefinition) -> Vec<String> {
     let keys = parts.keys.iter().enumerate().map(|(place, key)| match parts.expression(place) {
-        Some(sql) => sql.split('(').next().unwrap_or("expr").to_lowercase(),
+        Some(sql) => match sql.split_once('(') {
+            Some((function, _)) if !function.is_empty() => function.to_lowercase(),
+            _ => "expr".to_owned(),
+        },
         None => definition.columns.field(key.column).name().clone(),
     });
     let included = parts.included.iter().map(|at| definition.columns.field(*at).name().clone());

@@ -1,19 +1,18 @@
 //! CREATE INDEX, DROP INDEX and ALTER INDEX … RENAME TO. An index belongs to the definition of its table.
 
 mod copied;
+mod declared;
 mod parts;
+mod rebuilt;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use atoll_store::database::{CatalogChange, DatabaseVersion, RelationName};
-use atoll_store::table::{
-    Index, IndexKey, KeyExpression, KeyFunction, KeyOrder, TableDefinition, Unique, is_indexable,
-};
+use atoll_store::table::{CatalogIndex, Index, TableDefinition, Unique};
 use datafusion::common::{Result, TableReference, plan_err};
 use datafusion::sql::sqlparser::ast::{
-    AlterIndexOperation, CreateIndex, Expr, Ident, IndexColumn, IndexType, ObjectName,
-    Statement as Ast,
+    AlterIndexOperation, CreateIndex, ObjectName, Statement as Ast,
 };
 
 use crate::session::Session;
@@ -25,11 +24,13 @@ use crate::table::PlacedTable;
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{plain, relation_name};
 pub(in crate::session) use copied::CopiedIndexes;
-pub(in crate::session) use parts::{comparable_text, joined_by_and, without_parentheses};
-use parts::{name_part, stored_expression};
-
-/// Columns of an index, at most, as in PostgreSQL.
-const COLUMNS_MAX: usize = 32;
+pub(in crate::session) use declared::without_rows;
+use declared::{
+    catalog_index, check_keys, columns_named, method_of, name_parts, ordered_index, unique_index,
+    unsupported,
+};
+pub(in crate::session) use parts::{comparable_text, joined_by_and};
+pub(in crate::session) use rebuilt::{KeptIndex, RebuiltIndex};
 
 /// An index by its place.
 struct FoundIndex {
@@ -80,19 +81,16 @@ impl Session {
         if let Some(name) = wanted.as_ref().filter(|name| create.if_not_exists && is_taken(name)) {
             return Ok(with_notices(TAG, &[there("relation", name)]));
         }
+        let method = method_of(create)?;
         let mut keys = Vec::with_capacity(create.columns.len());
         for column in &create.columns {
             keys.push(planner.declared_key(&table, column).await?);
         }
-        if let Some(reason) = unsupported(create, &keys, &definition) {
-            if create.unique {
-                return stated_err!(FEATURE_NOT_SUPPORTED, "a unique index cannot have {reason}");
-            }
-            if let Some(condition) = &create.predicate {
-                planner.checked_condition(&table, condition).await?;
-            }
-            let notice = format!("no index is stored for {reason}; scans answer its queries");
-            return Ok(with_notices(TAG, &[notice]));
+        if create.unique && method != "btree" {
+            return stated_err!(
+                FEATURE_NOT_SUPPORTED,
+                "access method '{method}' does not support unique indexes"
+            );
         }
         check_keys(&keys, &definition)?;
         let included = columns_named(&planner, &create.include, &definition)?;
@@ -106,27 +104,37 @@ impl Session {
                 unused_name(&version, &at, &definition, &parts).into()
             }
         };
-        match create.unique {
-            true => {
-                let mut unique = unique_index(name, keys)?;
-                unique.included = included;
-                if let Some(condition) = &create.predicate {
-                    unique.condition = Some(planner.unique_condition(&table, condition).await?);
+        let mut notices = Vec::new();
+        if create.unique {
+            let condition = match &create.predicate {
+                Some(condition) => Some(planner.unique_condition(&table, condition).await?),
+                None => None,
+            };
+            let nulls_not_distinct = create.nulls_distinct == Some(false);
+            let unique = unique_index(name, keys)?;
+            definition.uniques.push(Unique { included, condition, nulls_not_distinct, ..unique });
+        } else {
+            let condition = match &create.predicate {
+                Some(condition) => Some(planner.checked_condition(&table, condition).await?.0),
+                None => None,
+            };
+            match unsupported(method, &keys, &definition) {
+                None => {
+                    let index = ordered_index(name, keys)?;
+                    let is_hash = method == "hash";
+                    definition.indexes.push(Index { included, condition, is_hash, ..index });
                 }
-                definition.uniques.push(unique);
-            }
-            false => {
-                let mut index = ordered_index(name, keys)?;
-                index.included = included;
-                if let Some(condition) = &create.predicate {
-                    let (sql, _) = planner.checked_condition(&table, condition).await?;
-                    index.condition = Some(sql);
+                Some(reason) => {
+                    let index = catalog_index(name, method, keys);
+                    definition.catalog_indexes.push(CatalogIndex { included, condition, ..index });
+                    notices.push(format!(
+                        "an index with {reason} holds no rows; scans answer its queries"
+                    ));
                 }
-                definition.indexes.push(index);
             }
         }
         set_definition(&planner, &table, definition).await?;
-        Ok(with_notices(TAG, &[]))
+        Ok(with_notices(TAG, &notices))
     }
 
     async fn drop_indexes(
@@ -160,10 +168,14 @@ impl Session {
             let (planner, table) = self.locked(planner, &found.table).await?;
             let mut definition = TableDefinition::clone(table.definition());
             check_references(&planner, &table, &definition, &index, cascade)?;
-            let count = definition.indexes.len() + definition.uniques.len();
+            let count = |it: &TableDefinition| {
+                it.indexes.len() + it.catalog_indexes.len() + it.uniques.len()
+            };
+            let before = count(&definition);
             definition.indexes.retain(|it| *it.name != *index);
+            definition.catalog_indexes.retain(|it| *it.name != *index);
             definition.uniques.retain(|it| *it.name != *index || !it.is_index);
-            if definition.indexes.len() + definition.uniques.len() == count {
+            if count(&definition) == before {
                 // Another session dropped it meanwhile.
                 return stated_err!(UNDEFINED_OBJECT, "index '{index}' does not exist");
             }
@@ -188,8 +200,9 @@ impl Session {
         let mut definition = TableDefinition::clone(table.definition());
         let uniques = definition.uniques.iter_mut().map(|unique| &mut unique.name);
         let indexes = definition.indexes.iter_mut().map(|index| &mut index.name);
+        let in_catalog = definition.catalog_indexes.iter_mut().map(|index| &mut index.name);
         // A constraint is renamed with its index.
-        for name in uniques.chain(indexes).filter(|name| ***name == *index) {
+        for name in uniques.chain(indexes).chain(in_catalog).filter(|name| ***name == *index) {
             *name = to.as_str().into();
         }
         set_definition(&planner, &table, definition).await?;
@@ -257,7 +270,9 @@ fn index_in(version: &DatabaseVersion, schema: &str, name: &str) -> Option<Found
         let at = version.table_name(id).filter(|at| *at.schema == *schema)?;
         let definition = table.definition();
         let unique = definition.uniques.iter().find(|unique| *unique.name == *name);
-        let is_index = definition.indexes.iter().any(|index| *index.name == *name);
+        let mut names = definition.indexes.iter().map(|index| &index.name);
+        let mut in_catalog = definition.catalog_indexes.iter().map(|index| &index.name);
+        let is_index = names.any(|it| **it == *name) || in_catalog.any(|it| **it == *name);
         let is_constraint = unique.is_some_and(|unique| !unique.is_index);
         (is_index || unique.is_some()).then(|| FoundIndex { table: at.clone(), is_constraint })
     })
@@ -298,157 +313,6 @@ fn no_index(
         }
         None => SqlState::UNDEFINED_OBJECT.error(format!("index '{index}' does not exist")),
     })
-}
-
-/// A key of CREATE INDEX.
-struct DeclaredIndexKey {
-    of: KeyOf,
-    order: KeyOrder,
-}
-
-enum KeyOf {
-    Column(usize),
-    /// An expression, and the function of a column that it is, if the store computes that.
-    Expression(Box<Expr>, Option<(usize, KeyFunction)>),
-}
-
-impl StatementPlanner {
-    async fn declared_key(
-        &self,
-        table: &PlacedTable,
-        column: &IndexColumn,
-    ) -> Result<DeclaredIndexKey> {
-        let options = &column.column.options;
-        let descending = options.asc == Some(false);
-        let nulls_first = options.nulls_first.unwrap_or(descending);
-        let of = match without_parentheses(column.column.expr.clone()) {
-            Expr::Identifier(name) => {
-                let numbers = columns_named(self, &[name], table.definition())?;
-                KeyOf::Column(numbers[0])
-            }
-            expr => {
-                let (expr, function) = self.checked_expression(table, &expr).await?;
-                KeyOf::Expression(Box::new(expr), function)
-            }
-        };
-        Ok(DeclaredIndexKey { of, order: KeyOrder { descending, nulls_first } })
-    }
-}
-
-/// What an index has that the store does not keep.
-fn unsupported(
-    create: &CreateIndex,
-    keys: &[DeclaredIndexKey],
-    definition: &TableDefinition,
-) -> Option<String> {
-    match &create.using {
-        None | Some(IndexType::BTree | IndexType::Hash) => {}
-        Some(method) => return Some(format!("the method {}", method.to_string().to_lowercase())),
-    }
-    if create.nulls_distinct == Some(false) {
-        return Some("NULLS NOT DISTINCT".to_owned());
-    }
-    keys.iter().find_map(|key| match &key.of {
-        _ if create.unique => None,
-        // An ordered index has functions of texts.
-        KeyOf::Expression(_, Some((_, function))) if function.is_of_text() => None,
-        KeyOf::Expression(..) => Some("an expression".to_owned()),
-        KeyOf::Column(column) => {
-            let field = definition.columns.field(*column);
-            let is_kept = is_indexable(field.data_type());
-            (!is_kept).then(|| format!("column '{}' of its type", field.name()))
-        }
-    })
-}
-
-impl KeyOf {
-    /// The number of the column, and the expression if it is one of it.
-    fn stored(self) -> Result<(usize, Option<KeyExpression>)> {
-        match self {
-            Self::Column(column) => Ok((column, None)),
-            Self::Expression(expr, function) => {
-                let (column, expression) = stored_expression(*expr, function)?;
-                Ok((column, Some(expression)))
-            }
-        }
-    }
-}
-
-/// An index with these keys that is not unique.
-fn ordered_index(name: Arc<str>, keys: Vec<DeclaredIndexKey>) -> Result<Index> {
-    let mut index = Index { name, ..Index::default() };
-    for DeclaredIndexKey { of, order: KeyOrder { descending, nulls_first } } in keys {
-        let (column, expression) = of.stored()?;
-        index.keys.push(IndexKey { column, descending, nulls_first });
-        index.expressions.push(expression);
-    }
-    if index.expressions.iter().all(Option::is_none) {
-        index.expressions.clear();
-    }
-    Ok(index)
-}
-
-/// A unique index with these keys.
-fn unique_index(name: Arc<str>, keys: Vec<DeclaredIndexKey>) -> Result<Unique> {
-    let mut unique = Unique { name, is_index: true, ..Unique::default() };
-    for key in keys {
-        let (column, expression) = key.of.stored()?;
-        unique.columns.push(column);
-        unique.expressions.push(expression);
-        unique.order.push(key.order);
-    }
-    if unique.expressions.iter().all(Option::is_none) {
-        unique.expressions.clear();
-    }
-    if unique.order.iter().all(|order| *order == KeyOrder::default()) {
-        unique.order.clear();
-    }
-    Ok(unique)
-}
-
-fn check_keys(keys: &[DeclaredIndexKey], definition: &TableDefinition) -> Result<()> {
-    if keys.len() > COLUMNS_MAX {
-        return plan_err!("an index cannot have more than {COLUMNS_MAX} columns");
-    }
-    let mut columns = Vec::with_capacity(keys.len());
-    for key in keys {
-        let KeyOf::Column(column) = key.of else { continue };
-        if columns.contains(&column) {
-            let name = definition.columns.field(column).name();
-            return stated_err!(DUPLICATE_COLUMN, "column '{name}' appears twice in the index");
-        }
-        columns.push(column);
-    }
-    Ok(())
-}
-
-fn columns_named(
-    planner: &StatementPlanner,
-    names: &[Ident],
-    definition: &TableDefinition,
-) -> Result<Vec<usize>> {
-    let number = |name: &Ident| {
-        let name = planner.normalized(name);
-        let found = definition.columns.index_of(&name);
-        found.map_err(|_| {
-            SqlState::UNDEFINED_COLUMN.error(format!("column '{name}' does not exist"))
-        })
-    };
-    names.iter().map(number).collect()
-}
-
-/// What the default name of an index says of its columns and expressions.
-fn name_parts(
-    keys: &[DeclaredIndexKey],
-    included: &[usize],
-    definition: &TableDefinition,
-) -> Vec<String> {
-    let column = |column: usize| definition.columns.field(column).name().clone();
-    let keys = keys.iter().map(|key| match &key.of {
-        KeyOf::Column(at) => column(*at),
-        KeyOf::Expression(expr, _) => name_part(expr),
-    });
-    keys.chain(included.iter().map(|at| column(*at))).collect()
 }
 
 /// `t_a_b_idx`, with a number where that is taken, as in PostgreSQL.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use atoll_functions::sql_name;
 use atoll_sql_common::error::stated_err;
 use atoll_sql_exec::scan::{key_function, row_condition};
-use atoll_sql_parse::syntax::{sql_text, walk, walk_expressions_mut};
+use atoll_sql_parse::syntax::{sql_text, walk, walk_expressions_mut, without_parentheses};
 use atoll_store::table::{CONDITION_DEPTH_MAX, IndexCondition, KeyExpression, KeyFunction};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
@@ -106,6 +106,14 @@ pub(super) fn stored_expression(
     }
 }
 
+/// The text of an expression of an index that holds no rows: in parentheses, unless it is a function.
+pub(super) fn catalog_text(expr: Expr) -> Arc<str> {
+    match expr {
+        Expr::Function(_) => sql_text(&expr).into(),
+        expr => sql_text(&Expr::Nested(Box::new(expr))).into(),
+    }
+}
+
 /// What the default name of an index says of an expression.
 pub(super) fn name_part(expr: &Expr) -> String {
     match expr {
@@ -123,14 +131,6 @@ fn refuse_queries(expr: &Expr, what: &str) -> Result<()> {
     match walk(expr, &mut Queries).is_break() {
         true => stated_err!(FEATURE_NOT_SUPPORTED, "cannot use subquery in {what}"),
         false => Ok(()),
-    }
-}
-
-/// An expression without the parentheses around it.
-pub(in crate::session) fn without_parentheses(expr: Expr) -> Expr {
-    match expr {
-        Expr::Nested(inner) => without_parentheses(*inner),
-        expr => expr,
     }
 }
 
