@@ -212,16 +212,7 @@ impl StatementPlanner {
                 ))
             })
         };
-        let numbers: Vec<usize> = names.iter().map(number).collect::<Result<_>>()?;
-        let mut seen = HashSet::new();
-        match numbers.iter().find(|at| !seen.insert(**at)) {
-            None => Ok(numbers),
-            Some(twice) => stated_err!(
-                INVALID_FOREIGN_KEY,
-                "column '{}' is named twice in a foreign key",
-                definition.columns.field(*twice).name()
-            ),
-        }
+        names.iter().map(number).collect()
     }
 
     /// The named columns, or those of the primary key.
@@ -232,7 +223,14 @@ impl StatementPlanner {
         key: &DeclaredForeignKey,
     ) -> Result<Vec<usize>> {
         if !key.parent_columns.is_empty() {
-            return self.columns_of(parent, &key.parent_columns);
+            let columns = self.columns_of(parent, &key.parent_columns)?;
+            return match first_twice(&columns) {
+                None => Ok(columns),
+                Some(_) => stated_err!(
+                    INVALID_FOREIGN_KEY,
+                    "foreign key referenced-columns list must not contain duplicates"
+                ),
+            };
         }
         match parent.uniques.iter().find(|unique| unique.is_primary) {
             Some(primary) => Ok(primary.columns.clone()),
@@ -264,9 +262,22 @@ fn check_types(own: &TableDefinition, parent: &TableDefinition, key: &ForeignKey
     Ok(())
 }
 
-/// Refuses actions that would set a generated column.
+/// The first column that is there twice.
+fn first_twice(columns: &[usize]) -> Option<usize> {
+    let mut seen = HashSet::new();
+    columns.iter().copied().find(|at| !seen.insert(*at))
+}
+
+/// Refuses actions that would set a generated column, or one column to two values.
 fn check_actions(own: &TableDefinition, key: &ForeignKey) -> Result<()> {
     use ReferentialAction::{Cascade, SetDefault, SetNull};
+    if let Some(twice) = first_twice(&key.columns).filter(|_| key.on_update == Cascade) {
+        return stated_err!(
+            FEATURE_NOT_SUPPORTED,
+            "ON UPDATE CASCADE would set column '{}', which is twice in the foreign key, to two values",
+            own.columns.field(twice).name()
+        );
+    }
     let computed =
         key.columns.iter().any(|at| own.defaults[*at].as_deref().is_some_and(is_generated));
     let refused = match (key.on_delete, key.on_update) {

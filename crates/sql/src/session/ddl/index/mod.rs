@@ -2,6 +2,7 @@
 
 mod copied;
 mod declared;
+mod moments;
 mod parts;
 mod rebuilt;
 

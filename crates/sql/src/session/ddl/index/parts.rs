@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
     UnaryOperator, Value,
 };
 
+use super::moments::refuse_moments;
 use crate::session::ddl::table_definition::{Queries, without_table};
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
@@ -55,7 +56,8 @@ impl StatementPlanner {
         refuse_queries(&condition, WHAT)?;
         without_table(&mut condition, &table.at().table, &normalize);
         let text = sql_text(&parenthesized(condition.clone()));
-        let (planned, of) = self.index_expression(table, condition, WHAT).await?;
+        let (planned, of) = self.index_expression(table, condition.clone(), WHAT).await?;
+        refuse_moments(&condition, &planned, WHAT)?;
         match of {
             DataType::Boolean => Ok((text.into(), planned)),
             other => stated_err!(
@@ -79,6 +81,7 @@ impl StatementPlanner {
         refuse_queries(&expr, WHAT)?;
         without_table(&mut expr, &table.at().table, &normalize);
         let (planned, _) = self.index_expression(table, expr.clone(), WHAT).await?;
+        refuse_moments(&expr, &planned, WHAT)?;
         if let Expr::Function(function) = &mut expr {
             let name = match name_of(function).as_str() {
                 "coalesce" => "COALESCE".to_owned(),
@@ -208,7 +211,7 @@ pub(in crate::session) fn comparable_text(
     sql_text(&expr)
 }
 
-fn is_text(data_type: &SqlType) -> bool {
+pub(super) fn is_text(data_type: &SqlType) -> bool {
     matches!(data_type, SqlType::Text | SqlType::Varchar(None) | SqlType::CharacterVarying(None))
 }
 
