@@ -4,6 +4,9 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
+use crate::engines::Against;
+use crate::written;
+
 /// Types of columns, as both engines name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnType {
@@ -22,6 +25,10 @@ pub(crate) enum ColumnType {
     Timestamp,
     /// A list of INT.
     List,
+    /// An ENUM, whose labels are not in the order of their letters.
+    Mood,
+    /// A DOMAIN over INT.
+    Small,
 }
 
 /// Classes of types that compare with each other.
@@ -35,12 +42,28 @@ pub(crate) enum Class {
     Date,
     Timestamp,
     List,
+    Enum,
+}
+
+/// The types that columns may have besides those of the engines.
+const TYPES: [(ColumnType, &str); 2] = [
+    (ColumnType::Mood, "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'Ähm')"),
+    (ColumnType::Small, "CREATE DOMAIN small AS INT CHECK (VALUE > -100)"),
+];
+
+const LABELS: [&str; 4] = ["sad", "ok", "happy", "Ähm"];
+
+/// The statements that make the types of the tables' columns.
+pub(crate) fn types_of(tables: &[TestTable]) -> Vec<String> {
+    let columns = tables.iter().flat_map(|table| &table.columns);
+    let used = TYPES.iter().filter(|(of, _)| columns.clone().any(|it| it.data_type == *of));
+    used.map(|(_, sql)| (*sql).to_owned()).collect()
 }
 
 impl ColumnType {
     pub(crate) fn class(self) -> Class {
         match self {
-            Self::TinyInt | Self::SmallInt | Self::Int | Self::BigInt => Class::Int,
+            Self::TinyInt | Self::SmallInt | Self::Int | Self::BigInt | Self::Small => Class::Int,
             Self::Real | Self::Double | Self::Quarters => Class::Float,
             Self::Decimal(..) => Class::Decimal,
             Self::Text => Class::Text,
@@ -48,6 +71,7 @@ impl ColumnType {
             Self::Date => Class::Date,
             Self::Timestamp => Class::Timestamp,
             Self::List => Class::List,
+            Self::Mood => Class::Enum,
         }
     }
 
@@ -66,7 +90,17 @@ impl ColumnType {
             Self::Date => "DATE".into(),
             Self::Timestamp => "TIMESTAMP".into(),
             Self::List => "INT[]".into(),
+            Self::Mood => "mood".into(),
+            Self::Small => "small".into(),
         }
+    }
+
+    /// A type that columns have for a reference engine.
+    fn random_for(against: Against, random: &mut StdRng) -> Self {
+        if against == Against::Postgresql && random.random_bool(0.2) {
+            return if random.random_bool(0.6) { Self::Mood } else { Self::Small };
+        }
+        Self::random(random)
     }
 
     fn random(random: &mut StdRng) -> Self {
@@ -122,6 +156,8 @@ impl ColumnType {
                     .collect();
                 format!("[{}]", items.join(", "))
             }
+            Self::Mood => LABELS.choose(random).map_or("ok", |label| label).to_owned(),
+            Self::Small => random.random_range(-5..20).to_string(),
         }
     }
 }
@@ -192,18 +228,20 @@ pub(crate) struct TestTable {
     pub(crate) rows: Vec<Vec<Option<String>>>,
     /// How often the rows are there, each time with their own ids.
     pub(crate) copies: usize,
+    /// Statements that follow: indexes, and changes of rows.
+    pub(crate) changes: Vec<String>,
 }
 
 /// Rows from which on a table is cut between workers, and a few more.
 const LARGE_ROWS: usize = 20_000;
 
 impl TestTable {
-    /// A table of random columns and rows.
-    pub(crate) fn random(name: String, random: &mut StdRng) -> Self {
+    /// A table of random columns and rows, against PostgreSQL with indexes and changes.
+    pub(crate) fn random(name: String, against: Against, random: &mut StdRng) -> Self {
         let id = Column { name: "id".to_owned(), data_type: ColumnType::Int };
         let more = (1..=random.random_range(2..6)).map(|number| Column {
             name: format!("c{number}"),
-            data_type: ColumnType::random(random),
+            data_type: ColumnType::random_for(against, random),
         });
         let columns: Vec<Column> = std::iter::once(id).chain(more.collect::<Vec<_>>()).collect();
         let count = match random.random_range(0..10) {
@@ -219,7 +257,11 @@ impl TestTable {
         let rows: Vec<Vec<Option<String>>> = (0..count).map(|id| row(id, random)).collect();
         let large = count > 0 && random.random_bool(0.12);
         let copies = if large { LARGE_ROWS / count } else { 1 };
-        Self { name, columns, rows, copies }
+        let mut table = Self { name, columns, rows, copies, changes: Vec::new() };
+        if against == Against::Postgresql {
+            table.changes = written::changes(&table, random);
+        }
+        table
     }
 
     /// Statements that make it.
@@ -241,6 +283,7 @@ impl TestTable {
                 self.copies
             ));
         }
+        statements.extend(self.changes.iter().cloned());
         let columns = self.columns.iter().map(|c| format!("{0}, {0} AS {0}_again", c.name));
         let columns = columns.collect::<Vec<_>>().join(", ");
         statements.push(format!(
@@ -262,6 +305,13 @@ impl TestTable {
             None => "NULL".to_owned(),
         });
         format!("({})", values.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The same without a column, and without the changes that name it.
+    pub(crate) fn drop_column(&mut self, at: usize) {
+        let name = self.columns.remove(at).name;
+        self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        self.changes.retain(|sql| !sql.contains(&name));
     }
 
     /// Whether it has many rows.

@@ -16,7 +16,7 @@ pub(crate) struct ScopedColumn {
 /// A value as a select list has it: dates and timestamps as texts, since clients have no infinite ones.
 pub(crate) fn shown(of: &ScopedColumn) -> String {
     match of.data_type.class() {
-        Class::Date | Class::Timestamp => format!("CAST({} AS VARCHAR)", of.sql),
+        Class::Date | Class::Timestamp | Class::Enum => format!("CAST({} AS VARCHAR)", of.sql),
         _ => of.sql.clone(),
     }
 }

@@ -21,6 +21,7 @@ mod setting;
 mod shrink;
 mod special;
 mod verdict;
+mod written;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -120,11 +120,11 @@ pub(crate) fn start(
 }
 
 /// Tables of a seed, and the random numbers from which its queries are made.
-pub(crate) fn tables(seed: u64) -> (Vec<TestTable>, StdRng) {
+pub(crate) fn tables(seed: u64, against: Against) -> (Vec<TestTable>, StdRng) {
     let mut random = StdRng::seed_from_u64(seed);
     let count = random.random_range(1..4);
-    let tables =
-        (0..count).map(|number| TestTable::random(format!("t{number}"), &mut random)).collect();
+    let table = |number| TestTable::random(format!("t{number}"), against, &mut random);
+    let tables = (0..count).map(table).collect();
     (tables, random)
 }
 
@@ -135,7 +135,7 @@ fn run_seed(
     report: &mut DifferentialReport,
     progress: &mut dyn FnMut(&str),
 ) -> Result<()> {
-    let (tables, mut random) = tables(seed);
+    let (tables, mut random) = tables(seed, options.against);
     let has_large = tables.iter().any(TestTable::is_large);
     let settings: Vec<Setting> =
         (0..options.settings).map(|_| Setting::random(&mut random, has_large)).collect();
@@ -320,7 +320,7 @@ mod tests {
 
     /// The tables and the first queries of a seed as SQL.
     fn script(seed: u64) -> String {
-        let (tables, mut random) = tables(seed);
+        let (tables, mut random) = tables(seed, Against::Postgresql);
         let queries =
             (0..40).map(|_| generate::query(&tables, Against::Postgresql, &mut random).to_string());
         let setup = tables.iter().flat_map(TestTable::setup);
@@ -348,6 +348,12 @@ mod tests {
             "WITH RECURSIVE",
             "ARRAY(SELECT",
             ") IN ((",
+            "CREATE UNIQUE INDEX",
+            "lower(c",
+            "ON CONFLICT",
+            "MERGE INTO",
+            " mood",
+            " small",
         ] {
             assert!(all.contains(part), "{part}");
         }

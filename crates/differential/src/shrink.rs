@@ -1,6 +1,6 @@
 //! A smaller case that fails alike: fewer rows, fewer parts of the query, fewer columns.
 
-use crate::data::TestTable;
+use crate::data::{TestTable, types_of};
 use crate::query::RandomQuery;
 
 /// Tables and a query over them.
@@ -13,7 +13,8 @@ pub(crate) struct Case {
 impl Case {
     /// The statements that make its tables.
     pub(crate) fn setup(&self) -> Vec<String> {
-        self.tables.iter().flat_map(TestTable::setup).collect()
+        let types = types_of(&self.tables).into_iter();
+        types.chain(self.tables.iter().flat_map(TestTable::setup)).collect()
     }
 }
 
@@ -29,6 +30,7 @@ pub(crate) fn shrink(case: Case, trials_max: usize, mut fails: impl FnMut(&Case)
         let before = best.size();
         drop_tables(&mut best, &mut fails);
         smaller_queries(&mut best, &mut fails);
+        fewer_changes(&mut best, &mut fails);
         fewer_rows(&mut best, &mut fails);
         drop_columns(&mut best, &mut fails);
         if best.size() >= before {
@@ -76,6 +78,14 @@ fn smaller_queries(case: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
     }
 }
 
+fn fewer_changes(case: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
+    for at in 0..case.tables.len() {
+        for change in (0..case.tables[at].changes.len()).rev() {
+            case.try_with(fails, |case| drop(case.tables[at].changes.remove(change)));
+        }
+    }
+}
+
 /// Halves, quarters, … of each table's rows go as long as the case fails without them.
 fn fewer_rows(case: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
     for at in 0..case.tables.len() {
@@ -99,11 +109,7 @@ fn fewer_rows(case: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
 fn drop_columns(case: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
     for at in 0..case.tables.len() {
         for column in (1..case.tables[at].columns.len()).rev() {
-            case.try_with(fails, |case| {
-                let table = &mut case.tables[at];
-                table.columns.remove(column);
-                table.rows.iter_mut().for_each(|row| drop(row.remove(column)));
-            });
+            case.try_with(fails, |case| case.tables[at].drop_column(column));
         }
     }
 }
@@ -120,7 +126,8 @@ mod tests {
             let column = |name: &str| Column { name: name.into(), data_type: ColumnType::Int };
             let rows = (0..50).map(|id: i32| vec![Some(id.to_string()), Some("7".into())]);
             let (columns, rows) = (vec![column("id"), column("c1")], rows.collect());
-            TestTable { name: name.into(), columns, rows, copies: 1 }
+            let changes = vec!["DELETE FROM u WHERE c1 = 7".into()];
+            TestTable { name: name.into(), columns, rows, copies: 1, changes }
         };
         let from =
             Joined { kind: "", source: Source::Table("t".into()), alias: "a".into(), on: vec![] };

@@ -41,6 +41,7 @@ fn cast_type(of: ColumnType, random: &mut StdRng) -> ColumnType {
         Class::Bool => &[ColumnType::Int, ColumnType::Text],
         Class::Decimal => &[ColumnType::Double],
         Class::Float => &[ColumnType::Double],
+        Class::Enum => &[ColumnType::Text],
         Class::Text | Class::List => &[],
     };
     types.choose(random).copied().unwrap_or(of)
