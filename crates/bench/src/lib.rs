@@ -14,16 +14,18 @@
 //! | `scan` | many clients and their small queries over one wide table: shared scans |
 //! | `server` | `atoll serve` against PostgreSQL, driven by pgbench |
 //! | `elastic` | TPC-H of many clients with elastic cores, next to published figures; the cost of following |
+//! | `kv` | key-value engines under every placement, next to published figures |
 //! | `compare` | two results, with confidence |
 //! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
 //! | `paired` | measurements of Atoll and of others in turn |
 //! | [`protocol`] | requests and replies of engines in their own processes |
 //! | `programs` | this program again, and `atoll`, as processes |
+//! | `latency` | latencies by time |
 //! | `tpch_data`, `check` | the tables of TPC-H; sums that results are compared by |
 //! | `flags`, `table`, `cache`, `session` | shared helpers |
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod answers;
 mod cache;
@@ -31,6 +33,8 @@ mod check;
 mod compare;
 mod elastic;
 mod flags;
+mod kv;
+mod latency;
 mod memory;
 mod paired;
 mod planning;
@@ -113,6 +117,9 @@ enum Scenario {
     /// TPC-H of many clients with the cores that elastic allocation gives
     #[command(after_help = elastic::EXAMPLES)]
     Elastic(Box<elastic::ElasticArgs>),
+    /// Key-value engines under every placement: readers beside a writer (Symas 2014)
+    #[command(after_help = kv::EXAMPLES)]
+    Kv(Box<kv::KvArgs>),
     /// Those that need neither SQL nor another engine
     #[command(flatten)]
     Tools(Benchmark),
@@ -128,6 +135,9 @@ enum Scenario {
     /// The target of `elastic --overhead`
     #[command(hide = true)]
     ElasticLoad(elastic::ElasticLoadArgs),
+    /// A case of `kv` in its own process
+    #[command(hide = true)]
+    KvWorker,
     /// A shard of `scan` in its own process, driven by messages
     #[command(hide = true)]
     Shard(scan::ShardArgs),
@@ -157,6 +167,7 @@ impl BenchArgs {
             Scenario::Scan(args) => scan::run(args),
             Scenario::Server(args) => server::run(args),
             Scenario::Elastic(args) => elastic::run(args),
+            Scenario::Kv(args) => kv::run(args),
             Scenario::Tools(benchmark) => benchmark.run(),
             Scenario::Compare(args) => compare::run(args),
             Scenario::Worker(args) => {
@@ -169,6 +180,7 @@ impl BenchArgs {
             Scenario::ElasticLoad(args) => {
                 Ok(elastic::run_load(args, io::stdin().lock(), &mut replies()?)?)
             }
+            Scenario::KvWorker => Ok(kv::serve_worker(io::stdin().lock(), &mut replies()?)?),
             Scenario::Shard(args) => {
                 Ok(scan::serve_shard(args, io::stdin().lock(), &mut replies()?)?)
             }

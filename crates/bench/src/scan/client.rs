@@ -14,9 +14,9 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::attributes::ATTRIBUTES;
-use super::latency::LatencyHistogram;
 use super::queries::{PER_STATEMENT, ScanQueries};
 use super::relation::Relation;
+use crate::latency::LatencyHistogram;
 
 /// Statements that a client prepares at least.
 const STATEMENTS_MIN: usize = 4;

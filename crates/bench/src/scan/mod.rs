@@ -10,7 +10,6 @@
 //! | `ours` | the database, and its clients in closed and open loops |
 //! | `cycles` | statistics of the cycles of shared scans |
 //! | `designs` | threads and processes, side by side |
-//! | `latency` | latencies by time |
 //! | `rounds` | everyone in turn |
 //! | `reports` | reports alongside the clients, with or without a separate pool |
 //! | `report`, `plot` | the results |
@@ -19,7 +18,6 @@ mod attributes;
 mod client;
 mod cycles;
 mod designs;
-mod latency;
 mod ours;
 mod plot;
 mod queries;

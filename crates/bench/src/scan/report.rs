@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::cycles::{CycleMeans, CycleSums};
 use super::designs::CountedPass;
-use super::latency::{LatencyHistogram, LatencyPercentiles};
 use super::ours::LoadRun;
+use crate::latency::{LatencyHistogram, LatencyPercentiles};
 use crate::paired::{self, PairedCase};
 use crate::table::table;
 

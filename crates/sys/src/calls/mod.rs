@@ -9,6 +9,7 @@ mod children;
 mod clock;
 mod error;
 mod files;
+mod library;
 mod memory;
 mod pages;
 mod perf;
@@ -17,6 +18,7 @@ mod shared;
 mod signals;
 mod sockets;
 mod threads;
+mod usage;
 
 pub use bitmap::{BITMAP_NUMBER_MAX, Bitmap, BitmapError};
 pub use children::{
@@ -27,6 +29,7 @@ pub use error::{CallError, CallErrorKind, errno_name};
 pub use files::{
     linkat_unnamed, open_unnamed, raise_open_files, sync_file_range_write, take_standard_output,
 };
+pub use library::{LibraryError, SharedLibrary};
 pub use memory::{
     madvise_hugepage, madvise_populate_write, mincore, mmap, munmap, page_size, touch_pages,
 };
@@ -43,6 +46,7 @@ pub use signals::{
 };
 pub use sockets::{KeepAlive, set_keep_alive};
 pub use threads::{CpuAndNode, getcpu, gettid, sched_getaffinity, sched_setaffinity};
+pub use usage::{ProcessUsage, process_usage};
 
 /// The value, or None if a container forbids the call: tests then report it and pass.
 #[cfg(test)]

@@ -64,34 +64,41 @@ impl Curve {
 
 /// The charts, one below the other, as a file.
 pub fn picture(title: &str, charts: &[CurveChart]) -> String {
-    let panels: Vec<Panel> = charts.iter().map(chart).collect();
+    stacked(title, &charts.iter().map(CurveChart::panel).collect::<Vec<_>>())
+}
+
+/// Panels, one below the other, as a file.
+pub fn stacked(title: &str, panels: &[Panel]) -> String {
     let widest = panels.iter().map(|panel| panel.size.w).fold(0.0, f64::max);
     let height = panels.iter().map(|panel| panel.size.h).sum();
     let mut all = Panel::new(CanvasSize { w: widest, h: height });
     let mut y = 0.0;
-    for panel in &panels {
+    for panel in panels {
         all.put(0.0, y, panel);
         y += panel.size.h;
     }
     all.into_file(title)
 }
 
-/// A frame with its curves.
-fn chart(chart: &CurveChart) -> Panel {
-    let CurveChart { title, across, up, curves } = chart;
-    let key = AREA.y + curves.len() as f64 * LINE;
-    let h = (AREA.y + AREA.h).max(key) + 50.0;
-    let mut panel = Panel::new(CanvasSize { w: AREA.x + AREA.w + KEY + 2.0 * MARGIN, h });
-    panel.text((MARGIN, 30.0), panel.size.w - 2.0 * MARGIN, HEADING, title);
-    let values = |of: fn(&(f64, f64)) -> f64| curves.iter().flat_map(|curve| &curve.points).map(of);
-    let (x, y) = (across.over(values(|point| point.0)), up.over(values(|point| point.1)));
-    let frame = Chart { area: AREA, x, y };
-    frame.frame(&mut panel, across.label);
-    panel.text((AREA.x, AREA.y - 8.0), AREA.w, SMALL, up.label);
-    for (at, curve) in curves.iter().enumerate() {
-        draw(&mut panel, curve, at, &frame);
+impl CurveChart {
+    /// The frame with its curves.
+    pub fn panel(&self) -> Panel {
+        let Self { title, across, up, curves } = self;
+        let key = AREA.y + curves.len() as f64 * LINE;
+        let h = (AREA.y + AREA.h).max(key) + 50.0;
+        let mut panel = Panel::new(CanvasSize { w: AREA.x + AREA.w + KEY + 2.0 * MARGIN, h });
+        panel.text((MARGIN, 30.0), panel.size.w - 2.0 * MARGIN, HEADING, title);
+        let values =
+            |of: fn(&(f64, f64)) -> f64| curves.iter().flat_map(|curve| &curve.points).map(of);
+        let (x, y) = (across.over(values(|point| point.0)), up.over(values(|point| point.1)));
+        let frame = Chart { area: AREA, x, y };
+        frame.frame(&mut panel, across.label);
+        panel.text((AREA.x, AREA.y - 8.0), AREA.w, SMALL, up.label);
+        for (at, curve) in curves.iter().enumerate() {
+            draw(&mut panel, curve, at, &frame);
+        }
+        panel
     }
-    panel
 }
 
 /// A figure without the digits that rounding left.

@@ -29,7 +29,7 @@ use clap::Subcommand;
 
 use crate::exit::CommandError;
 
-pub use chart::{ChartAxis, Curve, CurveChart, picture};
+pub use chart::{ChartAxis, Curve, CurveChart, picture, stacked};
 pub use document::{Better, Document, Measurement};
 pub use manifest::Manifest;
 pub use output::{Form, OutputArgs, Outputs, json, put};

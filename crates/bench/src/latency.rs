@@ -3,47 +3,69 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Buckets of each power of two.
 const PARTS: u64 = 64;
 const PART_BITS: u32 = PARTS.ilog2();
+/// Most points by which one latency is corrected.
+const CORRECTIONS_MAX: u64 = 1000;
 
 /// Latencies by time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LatencyHistogram {
+pub(crate) struct LatencyHistogram {
     counts: Vec<u64>,
     count: u64,
     longest: u64,
 }
 
 /// Percentiles, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct LatencyPercentiles {
-    pub(super) count: u64,
-    pub(super) p50: f64,
-    pub(super) p90: f64,
-    pub(super) p99: f64,
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LatencyPercentiles {
+    pub(crate) count: u64,
+    pub(crate) p50: f64,
+    pub(crate) p90: f64,
+    pub(crate) p99: f64,
     #[serde(rename = "p99.9")]
-    pub(super) p999: f64,
-    pub(super) max: f64,
+    pub(crate) p999: f64,
+    pub(crate) max: f64,
 }
 
 impl LatencyHistogram {
     /// Counts one.
-    pub(super) fn add(&mut self, latency: Duration) {
-        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+    pub(crate) fn add(&mut self, latency: Duration) {
+        self.add_times(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX), 1);
+    }
+
+    fn add_times(&mut self, nanos: u64, times: u64) {
         let bucket = bucket(nanos);
         if self.counts.len() <= bucket {
             self.counts.resize(bucket + 1, 0);
         }
-        self.counts[bucket] += 1;
-        self.count += 1;
+        self.counts[bucket] += times;
+        self.count += times;
         self.longest = self.longest.max(nanos);
     }
 
+    /// The same corrected for coordinated omission: requests that were due every `interval` while a longer one was
+    /// under way would have waited for its end, as HdrHistogram corrects.
+    pub(crate) fn corrected(&self, interval: Duration) -> Self {
+        let step = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let mut all = self.clone();
+        for (bucket, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let mut rest = end(bucket).min(self.longest);
+            // A very long one stands for many, which are added in groups.
+            let group = rest / step / CORRECTIONS_MAX + 1;
+            while rest / step > group {
+                rest -= step * group;
+                all.add_times(rest, count * group);
+            }
+        }
+        all
+    }
+
     /// Counts those of another one too.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
         }
@@ -53,12 +75,12 @@ impl LatencyHistogram {
     }
 
     /// How many were counted.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// The percentiles; None if nothing was counted.
-    pub(super) fn percentiles(&self) -> Option<LatencyPercentiles> {
+    pub(crate) fn percentiles(&self) -> Option<LatencyPercentiles> {
         (self.count > 0).then(|| LatencyPercentiles {
             count: self.count,
             p50: self.milliseconds(0.5),
@@ -128,5 +150,22 @@ mod tests {
         assert!(near(found.p50, 500.0) && near(found.p99, 990.0), "{found:?}");
         assert_eq!((found.count, found.max), (1000, 1000.0));
         assert!(LatencyHistogram::default().percentiles().is_none());
+    }
+
+    #[test]
+    fn a_long_pause_counts_for_all_that_were_due_in_it() {
+        let mut own = LatencyHistogram::default();
+        (0..99).for_each(|_| own.add(Duration::from_millis(1)));
+        own.add(Duration::from_millis(100));
+        let corrected = own.corrected(Duration::from_millis(1)).percentiles().expect("some");
+        let near = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 0.03;
+        assert!(
+            (197..=200).contains(&corrected.count) && near(corrected.p99, 98.0),
+            "{corrected:?}"
+        );
+        let same = own.corrected(Duration::from_secs(1)).percentiles();
+        assert_eq!(same, own.percentiles());
+        let long = own.corrected(Duration::from_nanos(1)).percentiles().expect("some");
+        assert!(long.count > 100_000_000 && long.p50 < 2.0, "{long:?}");
     }
 }

@@ -1,0 +1,234 @@
+//! LMDB, by `lmdb.h` 0.9: a B-tree in one file that is mapped into memory.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr::{null, null_mut};
+
+use anyhow::{Result, anyhow};
+
+use super::{Handle, Library, c_bytes, c_functions, c_path, c_text};
+use crate::kv::engine::{EngineOptions, KvEngine, KvSession};
+use crate::kv::records::RecordRun;
+
+const NOSYNC: c_uint = 0x1_0000;
+const RDONLY: c_uint = 0x2_0000;
+const NOTLS: c_uint = 0x20_0000;
+const CREATE: c_uint = 0x4_0000;
+const APPEND: c_uint = 0x2_0000;
+const FIRST: c_int = 0;
+const NEXT: c_int = 8;
+const NOTFOUND: c_int = -30798;
+const MODE: c_uint = 0o644;
+/// Slots for readers beside those of this benchmark.
+const READERS_SPARE: u32 = 16;
+
+/// `MDB_val`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Value {
+    size: usize,
+    data: *const c_void,
+}
+
+c_functions! {
+    /// `mdb_…`
+    LmdbCalls {
+        version(*mut c_int, *mut c_int, *mut c_int) -> *const c_char;
+        strerror(c_int) -> *const c_char;
+        env_create(*mut Handle) -> c_int;
+        env_set_mapsize(Handle, usize) -> c_int;
+        env_set_maxreaders(Handle, c_uint) -> c_int;
+        env_open(Handle, *const c_char, c_uint, c_uint) -> c_int;
+        env_sync(Handle, c_int) -> c_int;
+        env_close(Handle);
+        txn_begin(Handle, Handle, c_uint, *mut Handle) -> c_int;
+        txn_commit(Handle) -> c_int;
+        txn_abort(Handle);
+        txn_reset(Handle);
+        txn_renew(Handle) -> c_int;
+        dbi_open(Handle, *const c_char, c_uint, *mut c_uint) -> c_int;
+        get(Handle, c_uint, *mut Value, *mut Value) -> c_int;
+        put(Handle, c_uint, *mut Value, *mut Value, c_uint) -> c_int;
+        cursor_open(Handle, c_uint, *mut Handle) -> c_int;
+        cursor_get(Handle, *mut Value, *mut Value, c_int) -> c_int;
+        cursor_close(Handle);
+    }
+}
+
+/// An open database.
+pub(in crate::kv) struct Lmdb {
+    calls: LmdbCalls,
+    env: Handle,
+    table: c_uint,
+}
+
+// SAFETY: an environment may be used by all threads; transactions stay in the session that began them.
+unsafe impl Send for Lmdb {}
+// SAFETY: as above.
+unsafe impl Sync for Lmdb {}
+
+impl Lmdb {
+    /// Opens the database of a directory, or makes it.
+    pub(in crate::kv) fn open(library: &Library<'_>, options: &EngineOptions) -> Result<Self> {
+        let mut lmdb = Self { calls: LmdbCalls::find(library, "mdb_")?, env: null_mut(), table: 0 };
+        let calls = lmdb.calls;
+        let path = c_path(&options.directory)?;
+        // The file is sparse: address space costs nothing.
+        let map = options.data_bytes.saturating_mul(8).max(1 << 30) as usize;
+        let readers = options.sessions + READERS_SPARE;
+        // SAFETY: arguments are of the header's types and outlive the calls; the handle is made by the first one.
+        unsafe {
+            let made = (calls.env_create)(&raw mut lmdb.env);
+            lmdb.checked(made)?;
+            lmdb.checked((calls.env_set_mapsize)(lmdb.env, map))?;
+            lmdb.checked((calls.env_set_maxreaders)(lmdb.env, readers))?;
+            lmdb.checked((calls.env_open)(lmdb.env, path.as_ptr(), NOSYNC | NOTLS, MODE))?;
+        }
+        let txn = lmdb.begin(0)?;
+        // SAFETY: the transaction has begun and ends here.
+        unsafe {
+            let opened = (calls.dbi_open)(txn, null(), CREATE, &raw mut lmdb.table);
+            lmdb.checked(opened)?;
+            lmdb.checked((calls.txn_commit)(txn))?;
+        }
+        Ok(lmdb)
+    }
+
+    fn begin(&self, flags: c_uint) -> Result<Handle> {
+        let mut txn = null_mut();
+        // SAFETY: the environment is open; the call writes the handle.
+        self.checked(unsafe { (self.calls.txn_begin)(self.env, null_mut(), flags, &raw mut txn) })?;
+        Ok(txn)
+    }
+
+    fn checked(&self, code: c_int) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: the text is a constant of the library.
+        Err(anyhow!("LMDB: {}", unsafe { c_text((self.calls.strerror)(code)) }))
+    }
+
+    /// Puts records in one transaction.
+    fn write<'r>(
+        &self,
+        records: impl Iterator<Item = (&'r [u8], &'r [u8])>,
+        flags: c_uint,
+    ) -> Result<()> {
+        let txn = self.begin(0)?;
+        for (key, value) in records {
+            let (mut key, mut value) = (val(key), val(value));
+            // SAFETY: the transaction has begun; key and value outlive the call, which copies them.
+            let code =
+                unsafe { (self.calls.put)(txn, self.table, &raw mut key, &raw mut value, flags) };
+            if let Err(error) = self.checked(code) {
+                // SAFETY: the transaction has begun and is not used again.
+                unsafe { (self.calls.txn_abort)(txn) };
+                return Err(error);
+            }
+        }
+        // SAFETY: the transaction has begun and is not used again.
+        self.checked(unsafe { (self.calls.txn_commit)(txn) })
+    }
+}
+
+impl KvEngine for Lmdb {
+    fn version(&self) -> String {
+        let mut parts = [0; 3];
+        let [major, minor, patch] = parts.each_mut().map(|part| part as *mut c_int);
+        // SAFETY: the call writes the three numbers; its text is a constant.
+        unsafe { (self.calls.version)(major, minor, patch) };
+        parts.map(|part| part.to_string()).join(".")
+    }
+
+    fn settings(&self) -> String {
+        "MDB_NOSYNC, no MDB_WRITEMAP".to_owned()
+    }
+
+    fn session(&self) -> Result<Box<dyn KvSession + '_>> {
+        let reading = self.begin(RDONLY)?;
+        // SAFETY: the transaction has begun; it is renewed before each use.
+        unsafe { (self.calls.txn_reset)(reading) };
+        Ok(Box::new(LmdbSession { lmdb: self, reading }))
+    }
+
+    fn sync(&self) -> Result<()> {
+        // SAFETY: the environment is open.
+        self.checked(unsafe { (self.calls.env_sync)(self.env, 1) })
+    }
+}
+
+impl Drop for Lmdb {
+    fn drop(&mut self) {
+        if !self.env.is_null() {
+            // SAFETY: sessions borrow the environment, so none is left.
+            unsafe { (self.calls.env_close)(self.env) };
+        }
+    }
+}
+
+/// A thread's reading transaction, renewed for each read.
+struct LmdbSession<'a> {
+    lmdb: &'a Lmdb,
+    reading: Handle,
+}
+
+impl KvSession for LmdbSession<'_> {
+    fn load(&mut self, run: &RecordRun) -> Result<()> {
+        self.lmdb.write(run.iter(), if run.is_ascending() { APPEND } else { 0 })
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.lmdb.write(std::iter::once((key, value)), 0)
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        let (calls, mut key, mut found) = (&self.lmdb.calls, val(key), val(&[]));
+        // SAFETY: the transaction was reset; the value is in the map until the transaction is reset again.
+        unsafe {
+            self.lmdb.checked((calls.txn_renew)(self.reading))?;
+            let code = (calls.get)(self.reading, self.lmdb.table, &raw mut key, &raw mut found);
+            if code == 0 {
+                value.clear();
+                value.extend_from_slice(c_bytes(found.data, found.size));
+            }
+            (calls.txn_reset)(self.reading);
+            match code {
+                NOTFOUND => Ok(false),
+                code => self.lmdb.checked(code).map(|()| true),
+            }
+        }
+    }
+
+    fn scan(&mut self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
+        let (lmdb, calls) = (self.lmdb, &self.lmdb.calls);
+        let (mut cursor, mut key, mut value) = (null_mut(), val(&[]), val(&[]));
+        // SAFETY: the transaction was reset; key and value are in the map until it is reset again.
+        unsafe {
+            lmdb.checked((calls.txn_renew)(self.reading))?;
+            lmdb.checked((calls.cursor_open)(self.reading, lmdb.table, &raw mut cursor))?;
+            let mut step = FIRST;
+            let code = loop {
+                let code = (calls.cursor_get)(cursor, &raw mut key, &raw mut value, step);
+                if code != 0 {
+                    break code;
+                }
+                visit(c_bytes(key.data, key.size), c_bytes(value.data, value.size));
+                step = NEXT;
+            };
+            (calls.cursor_close)(cursor);
+            (calls.txn_reset)(self.reading);
+            if code == NOTFOUND { Ok(()) } else { lmdb.checked(code) }
+        }
+    }
+}
+
+impl Drop for LmdbSession<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the transaction is used no more.
+        unsafe { (self.lmdb.calls.txn_abort)(self.reading) };
+    }
+}
+
+fn val(bytes: &[u8]) -> Value {
+    Value { size: bytes.len(), data: bytes.as_ptr().cast() }
+}
