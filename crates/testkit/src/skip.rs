@@ -27,6 +27,8 @@ pub enum Need {
     Postgresql,
     /// MariaDB with its load generator, as Debian installs them.
     Mariadb,
+    /// Libraries of key-value engines, as Debian installs them.
+    KeyValueEngines,
     /// A Python with DuckDB, pandas, Polars and pyarrow.
     PythonEngines,
     /// PostgreSQL drivers for Python, Node.js or Java.
@@ -51,6 +53,7 @@ impl Need {
             Self::Lstopo => "lstopo",
             Self::Postgresql => "postgresql",
             Self::Mariadb => "mariadb",
+            Self::KeyValueEngines => "key-value-engines",
             Self::PythonEngines => "python-engines",
             Self::Drivers => "drivers",
             Self::Lab => "lab",

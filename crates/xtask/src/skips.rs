@@ -14,9 +14,10 @@ pub const VARIABLE: &str = "ATOLL_TEST_SKIPS";
 
 /// What a machine may lack, and why tests that need it may be skipped everywhere. What
 /// `scripts/setup.sh tests` installs is not among it.
-const EXPECTED: [(&str, &str); 7] = [
+const EXPECTED: [(&str, &str); 8] = [
     ("drivers", "drivers of PostgreSQL for other languages, which the set-up does not install"),
     ("huge-pages", "a kernel may have them switched off, or none free"),
+    ("key-value-engines", "some ten libraries, which the set-up does not install"),
     ("mariadb", "a whole database, which the set-up does not install"),
     ("one-node", "a machine may have several"),
     ("permission", "containers forbid system calls and hide files"),

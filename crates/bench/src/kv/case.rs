@@ -115,7 +115,7 @@ pub(super) struct PlacementSeen {
     pub(super) cpus: String,
     /// Bytes of resident memory under each policy, in the kernel's words.
     pub(super) policies: BTreeMap<String, u64>,
-    /// Bytes of resident memory on each node.
+    /// Bytes of resident memory on each node, beside those of the program itself.
     pub(super) nodes: BTreeMap<u32, u64>,
     /// Readers on each node at their end.
     pub(super) readers: BTreeMap<u32, u32>,

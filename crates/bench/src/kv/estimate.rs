@@ -100,6 +100,11 @@ impl Progress {
         Self { start: Instant::now(), expected, done: 0.0 }
     }
 
+    /// Leaves out a case that was measured before.
+    pub(super) fn skip(&mut self, seconds: f64) {
+        self.expected -= seconds;
+    }
+
     /// Counts a case; the time left.
     pub(super) fn add(&mut self, seconds: f64) -> String {
         self.done += seconds;

@@ -146,6 +146,9 @@ pub(crate) fn run(args: &KvArgs) -> Result<(), CommandError> {
     drop(databases);
     let is_stopped = run.is_stopped;
     manifest.end(run.versions());
+    if run.results.is_empty() && !is_stopped {
+        return Err(CommandError::with(Exit::NotHere, "no engine can be measured here"));
+    }
     let report = KvReport::new(plan, run, &machine)?;
     outputs.write(|form| match form {
         Form::Json => json(&Document {

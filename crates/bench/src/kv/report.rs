@@ -210,12 +210,17 @@ impl KvReport {
             "refused",
         ];
         let mut rows = Vec::new();
-        for (engine, arm, work) in self.cases() {
-            let Some(KvAnswer { placement: seen, .. }) =
-                self.answers(engine, arm, work).last().copied()
-            else {
-                continue;
-            };
+        // The last case of each engine and arm: the one with the most readers.
+        let mut last: Vec<(EngineName, &str, KvWork)> = Vec::new();
+        for case in self.cases() {
+            match last.iter_mut().find(|it| (it.0, it.1) == (case.0, case.1)) {
+                Some(found) => *found = case,
+                None => last.push(case),
+            }
+        }
+        for (engine, arm, work) in last {
+            let answers = self.answers(engine, arm, work);
+            let Some(KvAnswer { placement: seen, .. }) = answers.last() else { continue };
             let policies = seen.policies.keys().cloned().collect::<Vec<_>>().join(", ");
             let readers = seen.readers.iter().map(|(node, count)| format!("{node}: {count}"));
             rows.push(vec![

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use atoll_sys::{block_signals, kill_process, set_signal_mask, signal, wait_signal};
 use atoll_tools::terminal;
 
-use super::case::{KvAnswer, KvCase, KvRequest, KvWork};
+use super::case::{KvAnswer, KvCase, KvRate, KvRequest, KvWork};
 use super::engine::{EngineName, EngineOptions};
 use super::estimate::{self, Progress};
 use super::plan::KvPlan;
@@ -53,10 +53,9 @@ pub(super) fn run(plan: &KvPlan, args: &KvArgs, directory: &Path) -> Result<KvRu
     let before = block_signals(&ENDING).context("signals cannot be blocked")?;
     let run = thread::scope(|scope| {
         scope.spawn(|| stop.watch());
-        let runner = Runner { plan, args, results: &results, directory, stop: &stop };
-        let run = runner.run();
-        stop.is_over.store(true, Ordering::Relaxed);
-        run
+        // Also after a panic: the scope waits for the thread.
+        let _over = Over(&stop.is_over);
+        Runner { plan, args, results: &results, directory, stop: &stop }.run()
     });
     set_signal_mask(before).context("signals cannot be unblocked")?;
     run
@@ -69,6 +68,15 @@ struct Stop {
     is_over: AtomicBool,
     /// Number of the current process; 0 if there is none.
     process: AtomicU32,
+}
+
+/// Sets a flag when it is dropped.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Stop {
@@ -139,15 +147,18 @@ impl Runner<'_> {
             if self.stop.is_stopped() {
                 break;
             }
-            let result = match self.results.get(case)? {
-                Some(result) => result,
-                None => self.case(case, &group[..at], group.get(at + 1), &mut database)?,
-            };
+            let seconds = estimate::seconds(self.plan, case);
+            if let Some(result) = self.results.get(case)? {
+                progress.skip(seconds);
+                run.results.push(result);
+                continue;
+            }
+            let result = self.case(case, &group[..at], group.get(at + 1), &mut database)?;
             if self.stop.is_stopped() && result.answer.is_none() {
                 break;
             }
             self.results.put(&result)?;
-            let left = progress.add(estimate::seconds(self.plan, case));
+            let left = progress.add(seconds);
             terminal::say(format_args!("{} ({left} left)", line(&result)));
             let is_failed = result.error.is_some();
             run.results.push(result);
@@ -194,7 +205,7 @@ impl Runner<'_> {
     }
 
     /// An empty directory for the database of a case.
-    fn fresh(&self, case: &KvCase) -> Result<std::path::PathBuf> {
+    fn fresh(&self, case: &KvCase) -> Result<PathBuf> {
         let name = format!("{}-{}", case.engine.name(), case.work).replace(' ', "-");
         let directory = self.directory.join(name);
         fs::create_dir(&directory)
@@ -245,7 +256,7 @@ impl Runner<'_> {
 /// The database that the cases of a group share.
 #[derive(Debug, Default)]
 struct Database {
-    directory: Option<std::path::PathBuf>,
+    directory: Option<PathBuf>,
     /// Number of its newest write.
     written: u64,
 }
@@ -271,7 +282,7 @@ fn line(result: &KvResult) -> String {
     let Some(answer) = answer else {
         return format!("{case}: failed: {}", error.as_deref().unwrap_or_default());
     };
-    let rate = |rate: &Option<super::case::KvRate>| rate.map_or(0.0, |rate| rate.per_s);
+    let rate = |rate: &Option<KvRate>| rate.map_or(0.0, |rate| rate.per_s);
     let (writes, reads) = (rate(&answer.writes), rate(&answer.reads));
     let usage = &answer.usage;
     let cpu = usage.cpu_percent();

@@ -55,7 +55,7 @@ const SOURCES: [Source; 2] = [
 
 /// Sources that belong to other systems, tests and tools.
 const LEFT_OUT: [&str; 7] =
-    ["android", "_test.cc", "_bench.cc", "_main.cc", "main.cc", "_win.cc", "testutil"];
+    ["android", "_test.", "_bench.", "main.", "_win.", "testutil", "testharness"];
 
 /// Where built engines are.
 pub(super) fn directory() -> Result<PathBuf> {
@@ -132,7 +132,8 @@ fn files(base: &Path, folder: &str) -> Result<Vec<PathBuf>> {
         let Ok(entries) = fs::read_dir(base.join(&directory)) else { continue };
         for entry in entries {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".cc") && !LEFT_OUT.iter().any(|it| name.contains(it)) {
+            let is_source = name.ends_with(".cc") || name.ends_with(".c");
+            if is_source && !LEFT_OUT.iter().any(|it| name.contains(it)) {
                 files.push(directory.join(name));
             }
         }

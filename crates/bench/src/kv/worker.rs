@@ -35,6 +35,7 @@ pub(crate) fn serve(mut input: impl BufRead, output: &mut impl Write) -> Result<
 fn answer(request: &KvRequest) -> Result<KvAnswer> {
     let machine = Machine::discover().context("this machine cannot be described")?;
     let mut seen = placement::applied(&machine, &request.arm)?;
+    let program = placement::memory_now(&machine, &mut Vec::new())?;
     let engine = request.engine.open(&request.options)?;
     let mut answer =
         KvAnswer { version: engine.version(), settings: engine.settings(), ..KvAnswer::default() };
@@ -43,7 +44,7 @@ fn answer(request: &KvRequest) -> Result<KvAnswer> {
     seen.readers = std::mem::take(&mut answer.placement.readers);
     let moved = MachineCounters::read(&Root::live()).since(&before);
     seen.pages_migrated = moved.get("numa_pages_migrated");
-    placement::read_back(&machine, &mut seen)?;
+    placement::read_back(&machine, &program, &mut seen)?;
     if request.is_checked {
         let contents = work::contents(&*engine).context("reading all records")?;
         let newest = contents.newest;

@@ -11,7 +11,7 @@ fn all_benchmarks_are_listed_and_every_one_shows_examples() {
     let text = bench(&["--help"]).done();
     assert!(text.contains("Usage: atoll bench <COMMAND>") && text.contains("Examples:"), "{text}");
     for name in
-        ["tpch", "aggregate", "join", "sort", "store", "scan", "server", "memory", "compare"]
+        ["tpch", "aggregate", "join", "sort", "store", "scan", "server", "kv", "memory", "compare"]
     {
         assert!(text.contains(&format!("\n  {name} ")), "{name} is missing in {text}");
         let text = bench(&[name, "--help"]).done();

@@ -3,6 +3,7 @@
 mod compare;
 mod elastic;
 mod help;
+mod kv;
 mod primitives;
 mod scan;
 mod server;
