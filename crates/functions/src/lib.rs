@@ -90,7 +90,7 @@ pub use excluded::EXCLUDE;
 pub use extremes::ordered::{OrderedMax, OrderedMin};
 pub use failure::{FunctionFailure, is_of_pattern};
 pub use growing::without_large_constants;
-pub use marked::marked_field;
+pub use marked::{marked_field, possible_values};
 pub use named_part::{is_named_part, named_part_function, without_name};
 pub use ordered::any_value::OrderedAnyValue;
 pub use ordered::array_agg::OrderedArrayAgg;
@@ -98,7 +98,7 @@ pub use ordered::string_agg::CountedStringAgg;
 pub use planner::{PlanCalls, UNKNOWN, gathered_in_order};
 pub use scalar::{
     StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_jsonb,
-    canonical_uuid, is_canonical_uuid, regex_of,
+    canonical_uuid, check_json, is_canonical_uuid, regex_of,
 };
 pub use type_name::{ENUM_ZONE, sql_name};
 pub use unnamed::{UnnamedFunction, null_where_an_argument_is};

@@ -7,7 +7,7 @@ use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference, 
 use datafusion::functions::string::starts_with;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_nested::expr_fn::array_element;
-use datafusion::logical_expr::expr::{AggregateFunction, Sort};
+use datafusion::logical_expr::expr::{AggregateFunction, Placeholder, Sort};
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
 };
@@ -107,6 +107,10 @@ impl ExprPlanner for PlanCalls {
         }
         if takes_a_part(&expr.op) {
             expr.left = with_mark(expr.left, schema);
+        }
+        if relates_jsonb(&expr.op) && function.is_some() {
+            become_jsonb(&mut expr.left);
+            become_jsonb(&mut expr.right);
         }
         Ok(match function {
             Some(function) => PlannerResult::Planned(function.call(vec![expr.left, expr.right])),
@@ -314,6 +318,21 @@ fn is_json(expr: &Expr, schema: &DFSchema) -> bool {
 fn takes_a_part(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Arrow, HashArrow, HashLongArrow, LongArrow};
     matches!(op, Arrow | LongArrow | HashArrow | HashLongArrow)
+}
+
+/// Whether both operands of an operator of JSONB are JSONB.
+fn relates_jsonb(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{ArrowAt, AtArrow, StringConcat};
+    matches!(op, AtArrow | ArrowAt | StringConcat)
+}
+
+/// Gives a parameter without a type the type JSONB.
+fn become_jsonb(operand: &mut Expr) {
+    if let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = operand {
+        let mark = [(scalar::JSON_MARK.0.to_owned(), scalar::JSONB_MARK.to_owned())];
+        let field = Field::new("", DataType::Utf8View, true).with_metadata(mark.into());
+        *unknown = Some(Arc::new(field));
+    }
 }
 
 /// Whether a value is JSONB; the results of other operators are not.

@@ -7,6 +7,7 @@ pub mod arithmetic;
 pub mod domains;
 pub mod enums;
 pub mod float;
+mod marks;
 pub mod rewrite;
 pub mod sql_to_plan;
 pub mod timezone;

@@ -26,6 +26,13 @@ pub(crate) fn list_mark(item: &Field) -> Option<(&'static str, &'static str)> {
     found.map(|(_, of_list)| (JSON_MARK.0, *of_list))
 }
 
+/// Returns the metadata of the items of a list field that has a mark.
+pub(crate) fn item_mark(list: &Field) -> Option<(&'static str, &'static str)> {
+    let mark = list.metadata().get(JSON_MARK.0)?;
+    let found = LIST_MARKS.iter().find(|(_, of_list)| of_list == mark);
+    found.map(|(of_item, _)| (JSON_MARK.0, *of_item))
+}
+
 /// Whether the values of a field, or the items of its lists, are JSON.
 pub(crate) fn is_json_field(field: &Field) -> bool {
     let mark = field.metadata().get(JSON_MARK.0);

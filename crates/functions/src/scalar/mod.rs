@@ -37,10 +37,12 @@ use datafusion::prelude::SessionContext;
 pub use binary::encode::bytes_of_text;
 pub use binary::uuids::{canonical_uuid, is_canonical_uuid};
 pub(super) use entry::{Arguments, Entry, Takes};
-pub use json::canonical_jsonb;
 pub(super) use json::{GroupedForm, grouped_lists, grouped_objects};
+pub use json::{canonical_jsonb, check_json};
 pub use marks::UUID_MARK;
-pub(super) use marks::{JSON_MARK, JSONB_MARK, is_json_field, is_jsonb_field, list_mark};
+pub(super) use marks::{
+    JSON_MARK, JSONB_MARK, is_json_field, is_jsonb_field, item_mark, list_mark,
+};
 pub use numeric::decimals::{UNTOLD_SCALE, WrittenNumber};
 pub use text::regex_words::regex_of;
 pub use time::clock::StatementStart;

@@ -183,13 +183,24 @@ impl PgType {
         TypeEntry::numbered(item).map(|entry| entry.array).filter(|array| *array != 0)
     }
 
+    /// Returns the name of a field's type in its mark, unless the mark also has a length, labels or a domain.
+    pub fn mark_of(field: &Field) -> Option<String> {
+        match field.metadata().get(MARK)?.as_str() {
+            ARROW_JSON => Some("json".to_owned()),
+            mark => {
+                let name = mark.strip_prefix(OURS)?;
+                (!name.contains(['(', ':'])).then(|| name.to_owned())
+            }
+        }
+    }
+
     /// Returns the item field of a list whose element type Arrow lacks.
     pub fn marked_items(field: &Field) -> Option<Field> {
         let name = field.metadata().get(MARK)?.strip_prefix(OURS)?.strip_prefix('_')?;
         match field.data_type() {
             DataType::List(item) => {
                 let item = item.as_ref().clone();
-                Some(if name == "json" { as_json(item) } else { marked(item, name) })
+                Some(marked(item, name))
             }
             _ => None,
         }
@@ -207,6 +218,9 @@ impl PgType {
 
 /// Marks a field with a type that Arrow lacks.
 pub fn marked(field: Field, name: &str) -> Field {
+    if name == "json" {
+        return as_json(field);
+    }
     field.with_metadata([(MARK.to_owned(), format!("{OURS}{name}"))].into())
 }
 

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use atoll_functions::{FunctionFailure, canonical_jsonb, canonical_uuid, is_canonical_uuid};
+use atoll_functions::{
+    FunctionFailure, canonical_jsonb, canonical_uuid, check_json, is_canonical_uuid,
+};
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::Ident;
@@ -56,6 +58,17 @@ impl Checked {
             type_oid::JSONB => Some(Self::Jsonb),
             _ => None,
         }
+    }
+
+    /// Returns the stored text for a value that a cast reads; None if the text is already in that form.
+    ///
+    /// # Errors
+    /// If the text is not a value of the type.
+    pub fn read(self, text: &str) -> Result<Option<String>> {
+        if self == Self::Json {
+            check_json(text).map_err(FunctionFailure::into_datafusion)?;
+        }
+        self.canonical(text)
     }
 
     /// Returns the stored text for a value of the type; None if the text is already in that form.

@@ -25,6 +25,7 @@
 //! | `lateral` | `FROM t, unnest(t.l)`, `FROM lower(t.a)`, `FROM t, (SELECT t.a)`, WITH ORDINALITY | LATERAL subqueries |
 //! | `list_rows` | `string_to_table(a, ',')`, `SELECT generate_series(1, 3)` | `unnest(string_to_array(a, ','))`, … |
 //! | `like` | `a LIKE 'x/_%' ESCAPE '/'` | `a LIKE 'x\_%'` |
+//! | `object_names` | `'{int}'::regtype[]`, `'x' || t::regclass` | calls of functions |
 //! | `numerics` | `1.25::NUMERIC`, `n::NUMERIC` | casts to a DECIMAL of the value's digits |
 //! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose owner `rewrite` finds |
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
@@ -83,7 +84,7 @@ pub(crate) use words::read as read_words;
 use columns::{aliases, table_stars};
 use expressions::{
     array_text, arrays, bare_calls, calls, catalog, comprehension, json_marks, lambda, like,
-    numerics, operators, outer_aggregates, quantified, times, tuples, types,
+    numerics, object_names, operators, outer_aggregates, quantified, times, tuples, types,
 };
 use relations::{by_name, json_rows, lateral, list_rows, percent, positional, sampled};
 use statements::{catalog_statements, forms};
@@ -180,6 +181,7 @@ pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
     quantified::rewrite(expr);
     like::rewrite(expr);
     lambda::rewrite(expr);
+    object_names::rewrite(expr);
     catalog::rewrite(expr);
     list_rows::rewrite(expr);
     calls::rewrite(expr);

@@ -32,6 +32,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 
 use crate::domains;
+use crate::marks::{self, keep_marks};
 use crate::type_resolution::{mark_siblings, mark_siblings_within};
 use crate::volatile::share_ctes;
 use atoll_sql_common::functions::Functions;
@@ -78,7 +79,7 @@ pub async fn statement_to_plan(
         (planned, _) => planned,
     }?;
     let plan = if ctes.is_empty() { plan } else { share_ctes(plan, ctes)? };
-    if is_marked { plan_names::unmark(plan) } else { Ok(plan) }
+    keep_marks(if is_marked { plan_names::unmark(plan)? } else { plan })
 }
 
 /// Plans a statement, and returns whether parts of its names are marked.
@@ -206,7 +207,10 @@ impl ContextProvider for StateNames<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        let internal = || domains::named(name).or_else(|| plan_names::named_part(name));
+        let internal = || {
+            let named = domains::named(name).or_else(|| marks::named(name));
+            named.or_else(|| plan_names::named_part(name))
+        };
         self.functions.scalar(name).or_else(internal)
     }
 

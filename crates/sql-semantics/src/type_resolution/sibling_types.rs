@@ -9,8 +9,10 @@
 //!
 //! A literal that is not a value of the type is an error, as is `n = 'x'`. Next to texts all values stay texts.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use atoll_functions::marked_field;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, Placeholder};
@@ -21,6 +23,7 @@ use super::decimals_beside_floats::{as_floats, make_float, make_floats, union_of
 use super::literals::{decimal_of, list_of, text_of};
 use super::narrow_numbers::narrow_alike;
 use crate::arithmetic::convert;
+use atoll_sql_common::pg_type::PgType;
 use atoll_sql_common::user_type::enum_within;
 
 /// Functions whose arguments all have one type.
@@ -205,8 +208,12 @@ fn settle_items(list: &mut Expr, items: Vec<&mut Expr>, schema: &DFSchema) -> Re
     let (DataType::List(item) | DataType::LargeList(item)) = values[0].get_type(schema)? else {
         return Ok(());
     };
+    let list = marked_field(values[0], schema);
+    let mark = list.and_then(|list| PgType::marked_items(&list));
+    let mark = mark.map(|item| item.metadata().clone());
     for unknown in values.into_iter().skip(1).filter(|item| is_unknown(item)) {
         take_type(unknown, item.data_type())?;
+        take_mark(unknown, mark.as_ref());
     }
     Ok(())
 }
@@ -225,10 +232,31 @@ fn settle(mut values: Vec<&mut Expr>, schema: &DFSchema) -> Result<()> {
         None if has_text() && values.iter().all(|value| is_unknown(value)) => DataType::Utf8,
         None => return Ok(()),
     };
+    let others = values.iter().filter(|value| !is_unknown(value)).map(|value| &**value);
+    let mark = common_mark(others, schema);
     for value in values.into_iter().filter(|value| is_unknown(value)) {
         take_type(value, &common)?;
+        take_mark(value, mark.as_ref());
     }
     Ok(())
+}
+
+/// Returns the metadata of the field of a value whose type Arrow lacks, such as UUID.
+fn common_mark<'a>(
+    values: impl Iterator<Item = &'a Expr>,
+    schema: &DFSchema,
+) -> Option<HashMap<String, String>> {
+    let field = values.filter_map(|value| marked_field(value, schema));
+    field.map(|field| field.metadata().clone()).find(|mark| !mark.is_empty())
+}
+
+/// Gives a parameter the mark of its siblings.
+fn take_mark(value: &mut Expr, mark: Option<&HashMap<String, String>>) {
+    if let Expr::Placeholder(Placeholder { field: Some(field), .. }) = value
+        && let Some(mark) = mark
+    {
+        *field = Arc::new(field.as_ref().clone().with_metadata(mark.clone()));
+    }
 }
 
 /// Gives a literal or parameter the type of the values that `others` may be.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::normal::{PLACES_MAX, WHOLE_DIGITS_MAX, is_normal};
-use super::parse::parse_jsonb;
+use super::parse::{parse, parse_jsonb};
 use super::value::{Json, JsonFailure, quote};
 use crate::failure::FunctionFailure;
 
@@ -25,6 +25,17 @@ pub fn canonical_jsonb(text: &str) -> Result<Cow<'_, str>, FunctionFailure> {
             _ => why,
         };
         FunctionFailure { state, message }
+    })
+}
+
+/// Checks that a text is JSON.
+///
+/// # Errors
+/// If it is not.
+pub fn check_json(text: &str) -> Result<(), FunctionFailure> {
+    parse(text).map(drop).map_err(|why| FunctionFailure {
+        state: "22P02",
+        message: format!("invalid input syntax for type json: {why}"),
     })
 }
 

@@ -40,7 +40,7 @@ mod write;
 use super::entry::Entry;
 
 pub(crate) use build::{GroupedForm, grouped_lists, grouped_objects};
-pub use jsonb::canonical_jsonb;
+pub use jsonb::{canonical_jsonb, check_json};
 
 pub(super) static ENTRIES: &[&[Entry]] = &[
     each::ALL,

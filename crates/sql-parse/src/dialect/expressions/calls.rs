@@ -9,7 +9,8 @@
 //! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and a comparison of x with that |
 //! | `try(x)` | `try(x)` with `x` as a lambda, which may fail |
 //! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
-//! | `x::VARCHAR(3)`, `x::CHAR(3)` | `left(x::VARCHAR, 3)`, `rtrim(left(x::VARCHAR, 3))` |
+//! | `x::UUID[]` | `checked_items(x::TEXT[], 'uuid')` |
+//! | `x::VARCHAR(3)`, `x::CHAR(3)` | `left(x::VARCHAR, 3)`, `rtrim(left(x::VARCHAR, 3))`, with that type |
 //! | a column of type JSON, UUID or VARCHAR(3), or of lists of them | VARCHAR with a CHECK |
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -36,6 +37,9 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
             if let Some(name) = checked(data_type, is_tried) {
                 let inner = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));
                 *expr = tree::call(name, vec![inner]);
+            } else if let Some(item) = item_kind(data_type).filter(|_| !is_tried) {
+                let inner = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));
+                *expr = checked_items(inner, item);
             }
         }
         Expr::TypedString(typed) => {
@@ -154,6 +158,7 @@ fn call(function: &mut Function) {
     let Some(ident) = part.as_ident() else { return };
     let name = ident.value.to_ascii_lowercase();
     let FunctionArguments::List(list) = &mut function.args else { return };
+    json_parameters(&name, list);
     match name.as_str() {
         "struct_pack" => {
             named_fields(list);
@@ -187,6 +192,37 @@ fn call(function: &mut Function) {
             }
         }
         _ => {}
+    }
+}
+
+/// Functions of JSON, without `json_` or `jsonb_`, and which of their arguments are JSON.
+const OF_JSON: &[(&str, &[usize])] = &[
+    ("array_length", &[0]),
+    ("extract_path", &[0]),
+    ("extract_path_text", &[0]),
+    ("insert", &[0, 2]),
+    ("pretty", &[0]),
+    ("set", &[0, 2]),
+    ("set_lax", &[0, 2]),
+    ("strip_nulls", &[0]),
+    ("typeof", &[0]),
+];
+
+/// Casts parameters that are JSON because of their function.
+fn json_parameters(name: &str, list: &mut FunctionArgumentList) {
+    let (cast, short) = match (name.strip_prefix("jsonb_"), name.strip_prefix("json_")) {
+        (Some(short), _) => ("jsonb_checked", short),
+        (None, Some(short)) => ("json_checked", short),
+        (None, None) => return,
+    };
+    let Some((_, places)) = OF_JSON.iter().find(|(known, _)| *known == short) else { return };
+    for place in *places {
+        if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(value))) = list.args.get_mut(*place)
+            && tree::is_parameter(value)
+        {
+            let parameter = std::mem::replace(value, Expr::value(Value::Null));
+            *value = tree::call(cast, vec![parameter]);
+        }
     }
 }
 
@@ -231,6 +267,23 @@ fn checked(data_type: &DataType, is_tried: bool) -> Option<&'static str> {
         (Checked::Uuid, true) => "try_uuid_checked",
         (Checked::Varchar(_) | Checked::Char(_), _) => return None,
     })
+}
+
+/// The form of the texts of an array type.
+fn item_kind(data_type: &DataType) -> Option<Checked> {
+    match data_type {
+        DataType::Array(
+            ArrayElemTypeDef::AngleBracket(item) | ArrayElemTypeDef::SquareBracket(item, None),
+        ) => kind(item).filter(|kind| !kind.is_length()),
+        _ => None,
+    }
+}
+
+/// The cast to an array of texts of a form.
+fn checked_items(value: Expr, item: Checked) -> Expr {
+    let texts = ArrayElemTypeDef::SquareBracket(Box::new(DataType::Text), None);
+    let texts = tree::cast(value, DataType::Array(texts));
+    tree::call("checked_items", vec![texts, tree::text(item.to_string().to_lowercase())])
 }
 
 /// A column that becomes one of a type whose values are texts of a form: the texts of a value, the type in which they are
@@ -282,10 +335,12 @@ pub(in crate::dialect) fn cut(text: &mut Expr, of: Checked) {
     let Some(length) = of.length() else { return };
     let whole = std::mem::replace(text, Expr::value(Value::Null));
     let cut = tree::call("left", vec![whole, number(length)]);
-    *text = match of {
-        Checked::Char(_) => tree::call("rtrim", vec![cut]),
-        _ => cut,
+    let (cut, name) = match of {
+        Checked::Char(_) => (tree::call("rtrim", vec![cut]), "bpchar"),
+        _ => (cut, "varchar"),
     };
+    let name = tree::text(format!("{name}({length})"));
+    *text = tree::call("with_type", vec![cut, name]);
 }
 
 fn kind(data_type: &DataType) -> Option<Checked> {

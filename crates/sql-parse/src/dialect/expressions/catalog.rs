@@ -152,7 +152,7 @@ pub(in crate::dialect) fn rewrite_table(factor: &mut TableFactor) {
 }
 
 /// The function of a type.
-fn named(data_type: &DataType) -> Option<&'static str> {
+pub(super) fn named(data_type: &DataType) -> Option<&'static str> {
     let name = match data_type {
         DataType::Regclass => "regclass".to_owned(),
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
@@ -176,7 +176,7 @@ fn is_text(data_type: &DataType) -> bool {
 }
 
 /// A cast to such a type, as the name that it is shown as.
-fn shown(expr: &Expr) -> Option<Expr> {
+pub(super) fn shown(expr: &Expr) -> Option<Expr> {
     match expr {
         Expr::Nested(inner) => shown(inner),
         Expr::Cast { expr, data_type, .. } => {

@@ -10,6 +10,7 @@ pub(super) mod json_marks;
 pub(super) mod lambda;
 pub(super) mod like;
 pub(super) mod numerics;
+pub(super) mod object_names;
 pub(super) mod operators;
 pub(super) mod outer_aggregates;
 pub(super) mod quantified;

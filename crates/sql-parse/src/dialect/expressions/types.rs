@@ -69,7 +69,7 @@ impl TypePlanner for SqlTypes {
     }
 }
 
-fn is_oid(sql_type: &Sql) -> bool {
+pub(super) fn is_oid(sql_type: &Sql) -> bool {
     match sql_type {
         Sql::Custom(name, _) => name.to_string().eq_ignore_ascii_case("oid"),
         _ => false,

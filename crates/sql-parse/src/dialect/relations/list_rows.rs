@@ -82,7 +82,7 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     let mut list = function.clone();
     list.name = ObjectName::from(vec![Ident::new(known.list)]);
     if let FunctionArguments::List(given) = &mut list.args {
-        given.args.iter_mut().for_each(|arg| as_jsonb(known.name, arg));
+        given.args.iter_mut().for_each(|arg| as_json(known.name, arg));
     }
     *expr = known.rows(Expr::Function(list));
 }
@@ -90,18 +90,22 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
 /// The call of `list` whose elements the function `name` returns as rows.
 pub(in crate::dialect) fn list_of(name: &str, list: &str, args: &[FunctionArg]) -> Expr {
     let mut args = args.to_vec();
-    args.iter_mut().for_each(|arg| as_jsonb(name, arg));
+    args.iter_mut().for_each(|arg| as_json(name, arg));
     tree::call_of(list, &args)
 }
 
-/// Converts the argument of a JSONB function to JSONB, so that keys are unique.
-fn as_jsonb(name: &str, arg: &mut FunctionArg) {
-    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
-        && name.starts_with("jsonb_")
-    {
-        let given = std::mem::replace(expr, tree::text(String::new()));
-        *expr = tree::call("jsonb_checked", vec![given]);
-    }
+/// Converts the argument of a JSONB function to JSONB, so that keys are unique, and a parameter of a JSON function to JSON.
+fn as_json(name: &str, arg: &mut FunctionArg) {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg else { return };
+    let cast = if name.starts_with("jsonb_") {
+        "jsonb_checked"
+    } else if name.starts_with("json_") && tree::is_parameter(expr) {
+        "json_checked"
+    } else {
+        return;
+    };
+    let given = std::mem::replace(expr, tree::text(String::new()));
+    *expr = tree::call(cast, vec![given]);
 }
 
 /// Makes rows of the series in a select list, alone or in arithmetic.

@@ -5,6 +5,7 @@
 //! CREATE TABLE t (key INT, …)      CREATE TABLE t ("key" INT, …)
 //! ALTER TABLE t ADD key INT        ALTER TABLE t ADD "key" INT
 //! x::"regtype"                     x::regtype
+//! x::_int4                         x::int4[]
 //! a INTEGER ARRAY                  a INTEGER[]
 //! ```
 
@@ -36,9 +37,16 @@ impl Tokens {
         }
     }
 
-    /// Takes the quotes off the name of a built-in type; `"char"` is another type than `char`.
+    /// Takes the quotes off the name of a built-in type; `"char"` is another type than `char`. An array by its name in
+    /// `pg_type` becomes one of its items.
     pub(super) fn quoted_type(&mut self, at: usize) {
         if self.get(at) != Some(&Token::DoubleColon) {
+            return;
+        }
+        let item = self.word(at + 1).and_then(|word| word.value.strip_prefix('_'));
+        if let Some(item) = item.filter(|item| type_named(item).is_some()) {
+            let item = keyword(item);
+            self.replace(at + 1..at + 2, [item, Token::LBracket, Token::RBracket]);
             return;
         }
         let Some(word) = self.word(at + 1).filter(|word| word.quote_style == Some('"')) else {

@@ -1,0 +1,15 @@
+//! Types that Arrow lacks, such as UUID and JSON, as marks of expressions and parameters.
+//!
+//! ```text
+//! coalesce(id, $1)        with_type(coalesce(id, $1), 'uuid')
+//! unnest(ids)             with_type(unnest(ids), 'uuid')
+//! uuid_checked($1)        $1 of type UUID
+//! '{…}'::UUID[]           checked_items(ARRAY['…'], 'uuid')
+//! ```
+
+mod functions;
+mod kept;
+mod parameters;
+
+pub(crate) use functions::named;
+pub(crate) use kept::keep_marks;
