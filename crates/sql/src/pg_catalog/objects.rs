@@ -17,6 +17,7 @@ use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
 use crate::catalog::{Catalogs, MaterializedView};
 use crate::role::rights::{ObjectRights, Owned};
+use crate::system::SYSTEM;
 use crate::table_text::{IndexParts, checked_domain, columns_named};
 use atoll_sql_common::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
 use atoll_sql_common::pg_type::type_of_check;
@@ -219,7 +220,18 @@ impl PgObjects {
     /// Tables of the session's own, which the store does not keep.
     fn add_own(&mut self, names: &Catalogs, taken: &mut TakenOids) {
         for (schema_name, name, table) in names.own_tables() {
-            let Some(schema) = self.schemas.get(&schema_name).copied() else { continue };
+            // As in PostgreSQL, its views are in the schema of its temporary tables.
+            let temporary = names.temporary_schema().filter(|_| &*schema_name != SYSTEM);
+            let schema_name = temporary.map_or(schema_name, Arc::clone);
+            let schema = match self.schemas.get(&schema_name) {
+                Some(schema) => *schema,
+                None if temporary.is_some() => {
+                    let schema = taken.take(OidSpace::Name.named(0, &schema_name));
+                    self.schemas.insert(Arc::clone(&schema_name), schema);
+                    schema
+                }
+                None => continue,
+            };
             let oid = taken.take(OidSpace::Relation.named(schema, &name));
             self.add(PgRelation { oid, schema, schema_name, name, of: RelationOf::Own(table) });
         }

@@ -38,7 +38,7 @@ use crate::pg_catalog::{SystemCatalog, SystemHandle};
 use atoll_sql_common::names::CATALOG;
 
 /// The schema of the system tables.
-const SYSTEM: &str = "atoll";
+pub(crate) const SYSTEM: &str = "atoll";
 
 /// The rows of a system table, or its columns, computed now.
 type Rows<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;

@@ -24,7 +24,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_tablespace_size", &[1], Int, 1, database_size),
     entry("pg_is_in_recovery", &[0], Bool, 0, no),
     entry("pg_is_other_temp_schema", &[1], Bool, 1, no),
-    entry("pg_my_temp_schema", &[0], Oid, 0, zero),
+    entry("pg_my_temp_schema", &[0], Oid, 0, own_schema),
     entry("pg_relation_is_updatable", &[2], Int, 2, updatable),
     entry("pg_encoding_to_char", &[1], Text, 1, encoding),
     entry("pg_client_encoding", &[0], Text, 0, encoding),
@@ -52,6 +52,12 @@ fn no(_: &Call<'_>) -> Result<ScalarValue> {
 
 fn zero(_: &Call<'_>) -> Result<ScalarValue> {
     number(Some(0))
+}
+
+/// The schema of the session's temporary tables and views; 0 as long as it has none.
+fn own_schema(call: &Call<'_>) -> Result<ScalarValue> {
+    let schema = call.objects.path.temporary().and_then(|own| call.objects.schemas.get(own));
+    number(Some(schema.copied().unwrap_or(0)))
 }
 
 fn no_number(_: &Call<'_>) -> Result<ScalarValue> {
