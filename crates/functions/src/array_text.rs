@@ -1,51 +1,124 @@
-//! Arrays in PostgreSQL's text form: `{1,NULL,"a b"}`.
+//! Arrays in PostgreSQL's text form: `{1,NULL,"a b"}`, `{{1,2},{3,4}}`.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Maximum number of dimensions, as in PostgreSQL.
+const DIMENSIONS_MAX: usize = 6;
+
+/// An item of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArrayItem {
+    /// NULL.
+    Null,
+    /// The text of a value.
+    Text(String),
+    /// The items of an array within the array.
+    Items(Vec<ArrayItem>),
+}
 
 /// Splits a one-dimensional array into its items; None if the text is not one.
 pub fn array_items(text: &str) -> Option<Vec<Option<String>>> {
-    let inner = text.trim_matches(is_blank).strip_prefix('{')?.strip_suffix('}')?;
+    let item = |item| match item {
+        ArrayItem::Null => Some(None),
+        ArrayItem::Text(text) => Some(Some(text)),
+        ArrayItem::Items(_) => None,
+    };
+    nested_array_items(text)?.into_iter().map(item).collect()
+}
+
+/// Splits an array of any number of dimensions into its items; None if the text is not one, or if arrays within the array
+/// have different lengths.
+pub fn nested_array_items(text: &str) -> Option<Vec<ArrayItem>> {
+    let mut chars = text.trim_matches(is_blank).chars().peekable();
+    chars.next_if_eq(&'{')?;
+    let items = items_until_end(&mut chars, 1)?;
+    if chars.next().is_some() {
+        return None;
+    }
+    lengths(&items).map(|_| items)
+}
+
+/// Returns the lengths of an array by dimension; None if arrays within the array have different ones.
+pub fn lengths(items: &[ArrayItem]) -> Option<Vec<usize>> {
+    let mut of_items = items.iter().map(|item| match item {
+        ArrayItem::Items(items) => lengths(items),
+        _ => Some(Vec::new()),
+    });
+    let mut all = vec![items.len()];
+    if let Some(first) = of_items.next() {
+        let first = first?;
+        if !of_items.all(|other| other.as_ref() == Some(&first)) {
+            return None;
+        }
+        all.extend(first);
+    }
+    Some(all)
+}
+
+/// Reads items up to the closing brace.
+fn items_until_end(chars: &mut Peekable<Chars<'_>>, depth: usize) -> Option<Vec<ArrayItem>> {
     let mut items = Vec::new();
-    if inner.trim_matches(is_blank).is_empty() {
+    skip_blanks(chars);
+    if chars.next_if_eq(&'}').is_some() {
         return Some(items);
     }
-    let mut chars = inner.chars().peekable();
     loop {
-        while chars.peek().is_some_and(|it| is_blank(*it)) {
-            chars.next();
-        }
-        let mut item = String::new();
-        let is_quoted = chars.next_if_eq(&'"').is_some();
-        loop {
-            match chars.peek() {
-                None if is_quoted => return None,
-                None => break,
-                Some(',') if !is_quoted => break,
-                Some('{' | '}' | '"') if !is_quoted => return None,
-                Some(_) => {}
+        skip_blanks(chars);
+        if chars.next_if_eq(&'{').is_some() {
+            if depth == DIMENSIONS_MAX {
+                return None;
             }
+            items.push(ArrayItem::Items(items_until_end(chars, depth + 1)?));
+        } else {
+            items.push(single_item(chars)?);
+        }
+        skip_blanks(chars);
+        match chars.next()? {
+            '}' => return Some(items),
+            ',' => {}
+            _ => return None,
+        }
+    }
+}
+
+fn single_item(chars: &mut Peekable<Chars<'_>>) -> Option<ArrayItem> {
+    if chars.next_if_eq(&'"').is_some() {
+        let mut item = String::new();
+        loop {
             match chars.next()? {
-                '"' => break,
+                '"' => return Some(ArrayItem::Text(item)),
                 '\\' => item.push(chars.next()?),
                 other => item.push(other),
             }
         }
-        if is_quoted {
-            while chars.peek().is_some_and(|it| is_blank(*it)) {
-                chars.next();
+    }
+    let (mut item, mut end) = (String::new(), 0);
+    while let Some(next) = chars.next_if(|next| !matches!(next, ',' | '}')) {
+        match next {
+            '{' | '"' => return None,
+            '\\' => {
+                item.push(chars.next()?);
+                end = item.len();
             }
-        } else {
-            item.truncate(item.trim_end_matches(is_blank).len());
-        }
-        let is_null = !is_quoted && item.eq_ignore_ascii_case("null");
-        if item.is_empty() && !is_quoted {
-            return None;
-        }
-        items.push((!is_null).then_some(item));
-        match chars.next() {
-            None => return Some(items),
-            Some(',') => {}
-            Some(_) => return None,
+            other => {
+                item.push(other);
+                if !is_blank(other) {
+                    end = item.len();
+                }
+            }
         }
     }
+    item.truncate(end);
+    match item.as_str() {
+        "" => None,
+        null if null.eq_ignore_ascii_case("null") => Some(ArrayItem::Null),
+        _ => Some(ArrayItem::Text(item)),
+    }
+}
+
+fn skip_blanks(chars: &mut Peekable<Chars<'_>>) {
+    while chars.next_if(|next| is_blank(*next)).is_some() {}
 }
 
 /// Whitespace allowed around an item: other spaces are part of it.
@@ -74,8 +147,21 @@ mod tests {
             items("{\u{85}, \u{a0}a\u{a0} ,\u{b}b\n}"),
             Some(vec![some("\u{85}"), some("\u{a0}a\u{a0}"), some("b")])
         );
-        for bad in ["", "1", "{1", "{1,}", "{\"a}", "{{1}}", "{\"a\"b}", "{\\}"] {
+        for bad in ["", "1", "{1", "{1,}", "{\"a}", "{{1}}", "{\"a\"b}", "{\\}", "{1}}", "{1}{"] {
             assert_eq!(items(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn arrays_of_several_dimensions_are_rectangles() {
+        let shape = |text| nested_array_items(text).and_then(|items| lengths(&items));
+        assert_eq!(shape("{{1,2},{3,4},{5,NULL}}"), Some(vec![3, 2]));
+        assert_eq!(shape(" { {{a}} , {{\"b}\"}} } "), Some(vec![2, 1, 1]));
+        assert_eq!(shape("{{{{{{1}}}}}}"), Some(vec![1; 6]));
+        for bad in ["{{1,2},{3}}", "{{1},2}", "{{1},NULL}", "{{1}", "{{1}}}", "{{{{{{{1}}}}}}}"] {
+            assert_eq!(shape(bad), None, "{bad}");
+        }
+        let deep = "{".repeat(100_000);
+        assert_eq!(shape(&deep), None);
     }
 }

@@ -82,7 +82,7 @@ use std::sync::{Arc, LazyLock};
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
-pub use array_text::array_items;
+pub use array_text::{ArrayItem, array_items, lengths as array_lengths, nested_array_items};
 pub use exact_sum::avg::CheckedAvg;
 pub use exact_sum::overflow::SumOverflow;
 pub use exact_sum::sum::CheckedSum;

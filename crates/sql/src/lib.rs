@@ -38,7 +38,9 @@ mod table_text;
 pub mod tpch;
 mod usage;
 
-pub use atoll_functions::{array_items, canonical_jsonb, canonical_uuid, temporal};
+pub use atoll_functions::{
+    ArrayItem, canonical_jsonb, canonical_uuid, nested_array_items, temporal,
+};
 pub use atoll_sql_common::error::{
     SourcePosition, SqlError, SqlState, ViolatedConstraint, value_message,
 };

@@ -37,8 +37,13 @@ fn name_of(call: &Call) -> String {
     }
 }
 
+/// An array of several dimensions has the type of one.
 fn name_in_postgresql(call: &Call) -> String {
-    marked_name(&call.fields[0]).unwrap_or_else(|| name_of(call).to_lowercase())
+    let mut name = marked_name(&call.fields[0]).unwrap_or_else(|| name_of(call).to_lowercase());
+    while name.ends_with("[][]") {
+        name.truncate(name.len() - 2);
+    }
+    name
 }
 
 fn constant(call: &Call, text: &str) -> Result<ArrayRef> {

@@ -27,6 +27,7 @@ impl Connection {
         let Self { client, session, .. } = self;
         let failed = |error| error_fields(&error, query, start);
         let mut result = client.unless_ended(session.run(query)).await?.map_err(failed)?;
+        format.check(result.schema())?;
         answer(client.output(), b'H', format, result.schema().fields().len());
         let mut writer = CopyWriter::new(format);
         writer.begin(result.schema(), client.output());
@@ -55,6 +56,7 @@ impl Connection {
         let schema = client.unless_ended(session.copy_columns(table, columns)).await?;
         let schema = schema
             .map_err(|error| ErrorFields { position: None, ..error_fields(&error, "", 0) })?;
+        format.check(&schema)?;
         let mut reader = CopyReader::new(format, &schema);
         answer(client.output(), b'G', format, reader.schema().fields().len());
         client.send().await?;

@@ -33,6 +33,14 @@ pub(crate) enum CopyFormat {
 }
 
 impl CopyFormat {
+    /// Refuses options that name other columns than these.
+    pub(crate) fn check(&self, schema: &Schema) -> Result<(), ErrorFields> {
+        let Self::Text(form) = self else { return Ok(()) };
+        form.quoted.check("FORCE_QUOTE", schema)?;
+        form.not_null.check("FORCE_NOT_NULL", schema)?;
+        form.null_in_quotes.check("FORCE_NULL", schema)
+    }
+
     /// The format's number in the protocol.
     pub(crate) fn code(&self) -> u8 {
         u8::from(*self == Self::Binary)
@@ -51,8 +59,44 @@ pub(crate) struct CopyForm {
     quote: u8,
     /// The escape before a quote within quotes.
     escape: u8,
-    /// Whether all values except NULL are quoted.
-    quotes_all: bool,
+    /// The columns whose values are quoted, except NULL: FORCE_QUOTE.
+    quoted: ForcedColumns,
+    /// The columns without NULL, whose text is a value: FORCE_NOT_NULL.
+    not_null: ForcedColumns,
+    /// The columns in which quotes around NULL's text do not make it a value: FORCE_NULL.
+    null_in_quotes: ForcedColumns,
+}
+
+/// The columns that an option such as FORCE_QUOTE names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ForcedColumns {
+    None,
+    All,
+    Named(Vec<String>),
+}
+
+impl ForcedColumns {
+    /// Whether each column of a schema is among them.
+    fn of_schema(&self, schema: &Schema) -> Vec<bool> {
+        let is_among = |name: &String| match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Named(names) => names.contains(name),
+        };
+        schema.fields().iter().map(|field| is_among(field.name())).collect()
+    }
+
+    /// Refuses names that are not columns of a COPY.
+    fn check(&self, option: &str, schema: &Schema) -> Result<(), ErrorFields> {
+        let Self::Named(names) = self else { return Ok(()) };
+        match names.iter().find(|name| schema.index_of(name).is_err()) {
+            Some(name) => {
+                let message = format!("{option} column \"{name}\" not referenced by COPY");
+                Err(ErrorFields::error("42P10", message))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// The first line of text and CSV.
@@ -78,7 +122,9 @@ impl CopyForm {
             header,
             quote: 0,
             escape: 0,
-            quotes_all: false,
+            quoted: ForcedColumns::None,
+            not_null: ForcedColumns::None,
+            null_in_quotes: ForcedColumns::None,
         }
     }
 
@@ -99,7 +145,9 @@ impl CopyForm {
             header,
             quote: b'"',
             escape: b'"',
-            quotes_all: false,
+            quoted: ForcedColumns::None,
+            not_null: ForcedColumns::None,
+            null_in_quotes: ForcedColumns::None,
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::wire::ErrorFields;
 #[derive(Debug)]
 pub(crate) struct TextCopyReader {
     form: CopyForm,
+    /// For each column whether NULL's text is a value, and whether it is NULL in quotes, too.
+    not_null: Vec<bool>,
+    null_in_quotes: Vec<bool>,
     columns: Vec<CopyColumn>,
     schema: SchemaRef,
     /// The incomplete row.
@@ -53,6 +56,8 @@ impl TextCopyReader {
             false => CopyColumn::Text(StringViewBuilder::new()),
         });
         Self {
+            not_null: form.not_null.of_schema(table),
+            null_in_quotes: form.null_in_quotes.of_schema(table),
             form,
             columns: columns.collect(),
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
@@ -220,7 +225,11 @@ impl TextCopyReader {
                 at += 1;
             }
             let column = columns.get_mut(count).ok_or_else(|| self.extra())?;
-            match !was_quoted && self.value == self.form.null {
+            let is_null = match was_quoted {
+                true => self.null_in_quotes[count],
+                false => !self.not_null[count],
+            };
+            match is_null && self.value == self.form.null {
                 true => column.append_null(),
                 false => column.append(&self.value).map_err(|what| self.failed(&what))?,
             }

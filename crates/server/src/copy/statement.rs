@@ -8,9 +8,9 @@
 use atoll_sql::datafusion::sql::sqlparser::keywords::Keyword;
 use atoll_sql::datafusion::sql::sqlparser::parser::Parser;
 use atoll_sql::datafusion::sql::sqlparser::tokenizer::Token;
-use atoll_sql::{is_at_end, next_word, parser_of, within_parentheses};
+use atoll_sql::{is_at_end, next_name, next_word, parser_of, within_parentheses};
 
-use super::{CopyForm, CopyFormat, CopyHeader};
+use super::{CopyForm, CopyFormat, CopyHeader, ForcedColumns};
 use crate::wire::ErrorFields;
 
 /// COPY between a table and a client.
@@ -60,9 +60,8 @@ impl CopyStatement {
         if !is_in && matches!(&format, CopyFormat::Text(form) if form.header == CopyHeader::Match) {
             return Err(syntax("cannot use \"match\" with HEADER in COPY TO"));
         }
-        if is_in && matches!(&format, CopyFormat::Text(form) if form.quotes_all) {
-            let message = "COPY force quote only available using COPY TO";
-            return Err(ErrorFields::error("0A000", message));
+        if let CopyFormat::Text(form) = &format {
+            check_direction(form, is_in)?;
         }
         let direction = match (is_in, is_query) {
             (true, true) => return Ok(None),
@@ -77,6 +76,25 @@ impl CopyStatement {
     }
 }
 
+/// Refuses options of the other direction.
+fn check_direction(form: &CopyForm, is_in: bool) -> Result<(), ErrorFields> {
+    let is_set = |columns: &ForcedColumns| *columns != ForcedColumns::None;
+    let message = match is_in {
+        true if is_set(&form.quoted) => "COPY force quote only available using COPY TO",
+        false if is_set(&form.not_null) => "COPY force not null only available using COPY FROM",
+        false if is_set(&form.null_in_quotes) => "COPY force null only available using COPY FROM",
+        _ => return Ok(()),
+    };
+    Err(ErrorFields::error("0A000", message))
+}
+
+/// The value of an option.
+#[derive(Debug)]
+enum OptionValue {
+    Text(String),
+    Columns(ForcedColumns),
+}
+
 fn format(parser: &mut Parser) -> Result<CopyFormat, ErrorFields> {
     let mut options = Vec::new();
     while !is_at_end(parser) {
@@ -85,10 +103,17 @@ fn format(parser: &mut Parser) -> Result<CopyFormat, ErrorFields> {
             _ => options.push(option(parser)?),
         }
     }
-    let has_format = |format: &str| options.iter().any(|it| it.0 == "format" && it.1 == format);
+    let has_format = |format: &str| {
+        options.iter().any(|(name, value)| {
+            name == "format" && matches!(value, OptionValue::Text(value) if value == format)
+        })
+    };
     let mut form = if has_format("csv") { CopyForm::csv() } else { CopyForm::text() };
     for (name, value) in &options {
-        set(&mut form, name, value)?;
+        match value {
+            OptionValue::Text(value) => set(&mut form, name, value)?,
+            OptionValue::Columns(columns) => force(&mut form, name, columns)?,
+        }
     }
     if !has_format("binary") {
         return Ok(CopyFormat::Text(form));
@@ -104,13 +129,21 @@ fn format(parser: &mut Parser) -> Result<CopyFormat, ErrorFields> {
 }
 
 /// Reads the next option's name and value; an option without a value has an empty one.
-fn option(parser: &mut Parser) -> Result<(String, String), ErrorFields> {
+fn option(parser: &mut Parser) -> Result<(String, OptionValue), ErrorFields> {
     let name = next_word(parser);
     match name.as_str() {
-        "with" => return Ok(("freeze".to_owned(), String::new())),
-        "csv" | "binary" => return Ok(("format".to_owned(), name)),
-        "force" => return Ok((format!("force_{}", next_word(parser)), star(parser))),
-        "force_quote" => return Ok((name, star(parser))),
+        "with" => return Ok(("freeze".to_owned(), OptionValue::Text(String::new()))),
+        "csv" | "binary" => return Ok(("format".to_owned(), OptionValue::Text(name))),
+        "force" => {
+            let mut name = format!("force_{}", next_word(parser));
+            if name == "force_not" {
+                name = format!("force_not_{}", next_word(parser));
+            }
+            return Ok((name, OptionValue::Columns(forced(parser)?)));
+        }
+        "force_quote" | "force_not_null" | "force_null" => {
+            return Ok((name, OptionValue::Columns(forced(parser)?)));
+        }
         "" => return Err(syntax("expected an option of COPY")),
         "delimiter" | "delimiters" | "null" | "quote" | "escape" => {
             let _ = parser.parse_keyword(Keyword::AS);
@@ -120,15 +153,55 @@ fn option(parser: &mut Parser) -> Result<(String, String), ErrorFields> {
     let value = match &parser.peek_token_ref().token {
         Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text.clone(),
         Token::Word(word) if is_value(&name, &word.value) => word.value.to_lowercase(),
-        _ => return Ok((name, String::new())),
+        _ => return Ok((name, OptionValue::Text(String::new()))),
     };
     parser.advance_token();
-    Ok((name, value))
+    Ok((name, OptionValue::Text(value)))
 }
 
-/// Reads a star, or nothing.
-fn star(parser: &mut Parser) -> String {
-    if parser.consume_token(&Token::Mul) { "*".to_owned() } else { String::new() }
+/// Reads a star, or names of columns, which may be in parentheses.
+fn forced(parser: &mut Parser) -> Result<ForcedColumns, ErrorFields> {
+    if parser.consume_token(&Token::Mul) {
+        return Ok(ForcedColumns::All);
+    }
+    let has_parentheses = parser.consume_token(&Token::LParen);
+    let mut names = Vec::new();
+    loop {
+        let name = next_name(parser);
+        names.push(name.ok_or_else(|| syntax("expected the name of a column of COPY"))?);
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    if has_parentheses && !parser.consume_token(&Token::RParen) {
+        return Err(syntax("expected \")\" after the columns of an option of COPY"));
+    }
+    Ok(ForcedColumns::Named(names))
+}
+
+/// Sets an option of columns.
+fn force(form: &mut CopyForm, name: &str, columns: &ForcedColumns) -> Result<(), ErrorFields> {
+    let (option, words) = match name {
+        "force_quote" => (&mut form.quoted, "force quote"),
+        "force_not_null" if *columns != ForcedColumns::All => {
+            (&mut form.not_null, "force not null")
+        }
+        "force_null" if *columns != ForcedColumns::All => (&mut form.null_in_quotes, "force null"),
+        _ => {
+            return Err(syntax(&format!(
+                "COPY has no option {} of these columns",
+                name.to_uppercase()
+            )));
+        }
+    };
+    *option = columns.clone();
+    match form.is_csv {
+        true => Ok(()),
+        false => {
+            let message = format!("COPY {words} available only in CSV mode");
+            Err(ErrorFields::error("0A000", message))
+        }
+    }
 }
 
 /// Whether a word is the option's value rather than the next option.
@@ -172,7 +245,6 @@ fn set(form: &mut CopyForm, name: &str, value: &str) -> Result<(), ErrorFields> 
         }
         "escape" => form.escape = byte("ESCAPE", value)?,
         "encoding" if is_utf8(value) => {}
-        "force_quote" if value == "*" && form.is_csv => form.quotes_all = true,
         // FREEZE has no effect: rows are visible at once anyway.
         "freeze" => {}
         other => {
@@ -240,13 +312,24 @@ mod tests {
         for sql in ["COPY t FROM STDIN (FORMAT binary)", "COPY t TO STDOUT WITH BINARY"] {
             assert_eq!(parse(sql).map(|it| it.format), Some(CopyFormat::Binary), "{sql}");
         }
-        let wanted = CopyForm { quotes_all: true, ..CopyForm::csv() };
+        let wanted = CopyForm { quoted: ForcedColumns::All, ..CopyForm::csv() };
         assert_eq!(form("COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE *)"), wanted);
         assert_eq!(form("COPY t TO STDOUT CSV FORCE QUOTE *"), wanted);
+        let named =
+            |names: &[&str]| ForcedColumns::Named(names.iter().map(ToString::to_string).collect());
+        let columns = form("COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE (A, \"B\"), HEADER)");
+        assert_eq!(columns.quoted, named(&["a", "B"]));
+        assert_eq!(columns.header, CopyHeader::Names);
+        let columns = form("COPY t FROM STDIN (FORMAT csv, FORCE_NOT_NULL (a), FORCE_NULL (b))");
+        assert_eq!((columns.not_null, columns.null_in_quotes), (named(&["a"]), named(&["b"])));
+        let columns = form("COPY t FROM STDIN CSV FORCE NOT NULL a, b");
+        assert_eq!(columns.not_null, named(&["a", "b"]));
         for refused in [
             "COPY t FROM STDIN (FORMAT csv, FORCE_QUOTE *)",
             "COPY t TO STDOUT (FORCE_QUOTE *)",
-            "COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE (a))",
+            "COPY t TO STDOUT (FORMAT csv, FORCE_NULL (a))",
+            "COPY t FROM STDIN (FORMAT csv, FORCE_NULL *)",
+            "COPY t FROM STDIN (FORMAT csv, FORCE_NULL (a)",
         ] {
             assert!(CopyStatement::parse(refused).is_err(), "{refused}");
         }

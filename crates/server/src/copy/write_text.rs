@@ -6,7 +6,7 @@ use atoll_sql::arrow::datatypes::Schema;
 use atoll_sql::arrow::error::ArrowError;
 
 use super::{CopyForm, CopyHeader};
-use crate::value::{TextCells, plain, text_cells};
+use crate::value::{TextCells, plain, text_column};
 use crate::wire::Output;
 
 /// The header line, if the format has one.
@@ -35,8 +35,10 @@ pub(super) fn write_rows(
     output: &mut Output,
 ) -> Result<(), ArrowError> {
     let arrays: Vec<ArrayRef> = batch.columns().iter().map(plain).collect::<Result<_, _>>()?;
-    let columns = arrays.iter().map(text_cells).collect::<Result<Vec<TextCells<'_>>, _>>()?;
-    let values = form.values();
+    let columns = batch.schema_ref().fields().iter().zip(&arrays);
+    let columns = columns.map(|(field, array)| text_column(field, array));
+    let columns = columns.collect::<Result<Vec<TextCells<'_>>, _>>()?;
+    let (values, quoted) = (form.values(), form.quoted.of_schema(batch.schema_ref()));
     for row in 0..batch.num_rows() {
         output.message(b'd', |body| {
             for (at, column) in columns.iter().enumerate() {
@@ -49,7 +51,7 @@ pub(super) fn write_rows(
                 }
                 let start = body.len();
                 column.write(row, body);
-                escape(form, &values, start, form.quotes_all, body);
+                escape(form, &values, start, quoted[at], body);
             }
             body.push(b'\n');
         });

@@ -11,8 +11,10 @@ use atoll_sql::temporal::{DAY, EPOCH_DAYS, interval_parts, time_micros, timestam
 
 use super::numeric::write_numeric;
 use super::parameter::hex;
-use super::text::{TextCells, binary_value, decimal_digits, text_cells};
-use super::types::{JSON, JSONB, OID, PgType, REGCLASS, REGPROC, REGTYPE, UUID, XID};
+use super::text::{TextCells, binary_value, decimal_digits, text_cells, text_column};
+use super::types::{
+    BPCHAR, JSON, JSONB, OID, PgType, RECORD, REGCLASS, REGPROC, REGTYPE, UUID, XID,
+};
 use super::{WriteValue, items, items_of, plain};
 
 /// The values of a column in binary form.
@@ -24,6 +26,8 @@ pub(crate) fn binary_column<'a>(
     let special = match PgType::of_field(field).oid {
         UUID => uuids(array)?,
         JSONB => versioned(array),
+        BPCHAR => return text_column(field, array),
+        RECORD if matches!(array.data_type(), DataType::Struct(_)) => Some(record(array)?),
         _ => match PgType::marked_items(field) {
             Some(item) => Some(list(array, Some(&item))?),
             None => None,
@@ -188,6 +192,9 @@ fn list<'a>(array: &'a ArrayRef, marked: Option<&Field>) -> Result<WriteValue<'a
     else {
         return text_cells(array).map(|cells| cells.write);
     };
+    if items(values).is_some() {
+        return rectangles(array);
+    }
     let item = marked.unwrap_or(item);
     let oid = PgType::of_field(item).oid;
     let is_encoded =
@@ -204,6 +211,114 @@ fn list<'a>(array: &'a ArrayRef, marked: Option<&Field>) -> Result<WriteValue<'a
     }
     let cells = binary_column(item, values)?;
     Ok(Box::new(move |row, out| write_list(&cells, items_of(array, row), oid, out)))
+}
+
+/// Rows: the number of fields, then the type and value of each.
+fn record(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+    let values = array.as_struct();
+    let columns = values.fields().iter().zip(values.columns());
+    let columns = columns.map(|(field, column)| match column.data_type() {
+        // A row within a row.
+        DataType::Struct(_) => {
+            let cells = TextCells { nulls: column.logical_nulls(), write: record(column)? };
+            Ok((RECORD, cells))
+        }
+        _ => Ok((PgType::of_field(field).oid, binary_column(field, column)?)),
+    });
+    let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
+    Ok(Box::new(move |row, out| {
+        out.extend_from_slice(&(columns.len() as u32).to_be_bytes());
+        for (oid, cells) in &columns {
+            out.extend_from_slice(&oid.to_be_bytes());
+            write_sized(cells, row, out);
+        }
+    }))
+}
+
+/// Arrays of several dimensions.
+///
+/// # Errors
+/// If lists within a list have different lengths.
+fn rectangles(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+    let (mut levels, mut values) = (vec![array], array);
+    let mut of = array.data_type();
+    while let (Some(inner), Some(item)) = (items(values), item_of(of)) {
+        (values, of) = (inner, item.data_type());
+        levels.push(values);
+    }
+    let field = items_field(array.data_type());
+    let cells = match field {
+        Some(field) => binary_column(field, values)?,
+        None => binary_cells(values)?,
+    };
+    let oid = field.map_or(JSON, |field| PgType::of_field(field).oid);
+    levels.pop();
+    for row in 0..array.len() {
+        if array.is_valid(row) {
+            shape(&levels, row)?;
+        }
+    }
+    Ok(Box::new(move |row, out| {
+        let Ok((lengths, items)) = shape(&levels, row) else { return };
+        let has_nulls = items.clone().any(|item| cells.is_null(item));
+        let dimensions = if items.is_empty() { 0 } else { lengths.len() as u32 };
+        for field in [dimensions, u32::from(has_nulls), oid] {
+            out.extend_from_slice(&field.to_be_bytes());
+        }
+        if items.is_empty() {
+            return;
+        }
+        for length in &lengths {
+            out.extend_from_slice(&(*length as u32).to_be_bytes());
+            out.extend_from_slice(&1_u32.to_be_bytes());
+        }
+        for item in items {
+            write_sized(&cells, item, out);
+        }
+    }))
+}
+
+fn item_of(list: &DataType) -> Option<&Field> {
+    match list {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            Some(item)
+        }
+        _ => None,
+    }
+}
+
+/// The field of the innermost items.
+fn items_field(list: &DataType) -> Option<&Field> {
+    let item = item_of(list)?;
+    items_field(item.data_type()).or(Some(item))
+}
+
+/// The lengths of an array by dimension, and the range of its innermost items.
+fn shape(
+    levels: &[&ArrayRef],
+    row: usize,
+) -> Result<(Vec<usize>, std::ops::Range<usize>), ArrowError> {
+    let (mut lengths, mut range) = (Vec::with_capacity(levels.len()), row..row + 1);
+    for (depth, level) in levels.iter().enumerate() {
+        let first = items_of(level, range.start);
+        let mut end = first.start;
+        for list in range {
+            let items = items_of(level, list);
+            let is_null = depth > 0 && level.is_null(list);
+            if is_null || items.len() != first.len() || items.start != end {
+                let message =
+                    "multidimensional arrays must have sub-arrays with matching dimensions";
+                return Err(ArrowError::InvalidArgumentError(message.to_owned()));
+            }
+            end = items.end;
+        }
+        lengths.push(first.len());
+        range = first.start..end;
+        if range.is_empty() {
+            break;
+        }
+    }
+    Ok((lengths, range))
 }
 
 fn write_list(cells: &TextCells<'_>, items: std::ops::Range<usize>, oid: u32, out: &mut Vec<u8>) {

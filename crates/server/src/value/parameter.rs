@@ -62,7 +62,12 @@ pub(crate) fn parameter(
     let oid = if declared == 0 { PgType::from_data_type(wanted).oid } else { declared };
     let value = match format {
         Format::Text => from_text(bytes, oid, wanted, time_zone)?,
-        Format::Binary => from_binary(bytes, oid)?,
+        Format::Binary => match PgType::item_of(oid) {
+            Some(item) => {
+                binary_list(bytes, item, items_wanted(wanted).is_some().then_some(wanted))?
+            }
+            None => from_binary(bytes, oid)?,
+        },
     };
     if let Some(of) = arrow_type(oid).filter(is_temporal)
         && (wanted.is_string() || is_local(&of, wanted))
@@ -212,7 +217,7 @@ pub(crate) fn hex(digits: &[u8]) -> Option<Vec<u8>> {
 /// A value in its binary form.
 pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, ParameterError> {
     if let Some(item) = PgType::item_of(oid) {
-        return binary_list(bytes, item);
+        return binary_list(bytes, item, None);
     }
     let text = |text: String| ScalarValue::Utf8View(Some(text));
     Ok(match oid {

@@ -15,7 +15,7 @@ use atoll_sql::temporal::{is_temporal, temporal_writer, write_i64, write_u64};
 
 use super::json::json_cells;
 use super::number::{write_decimal, write_f32, write_f64, write_short_decimal};
-use super::types::{INT2VECTOR, JSON, OIDVECTOR, PgType, REGPROC};
+use super::types::{BPCHAR, INT2VECTOR, JSON, OIDVECTOR, PgType, RECORD, REGPROC};
 use super::{WriteValue, items, items_of};
 
 /// The values of a column, for writing as text.
@@ -36,14 +36,32 @@ impl TextCells<'_> {
     }
 }
 
-/// The values of a column as text.
-pub(super) fn text_column<'a>(
+/// What the modifier of a type with a length adds to it.
+const LENGTH_BASE: i32 = 4;
+
+/// The values of a column as text; those of CHAR(n), which are stored without spaces at their ends, with n characters.
+pub(crate) fn text_column<'a>(
     field: &Field,
     array: &'a ArrayRef,
 ) -> Result<TextCells<'a>, ArrowError> {
-    match PgType::of_field(field).oid {
+    let of = PgType::of_field(field);
+    match of.oid {
+        RECORD if matches!(array.data_type(), DataType::Struct(_)) => {
+            Ok(TextCells { nulls: array.logical_nulls(), write: record(array)? })
+        }
         INT2VECTOR | OIDVECTOR => {
             Ok(TextCells { nulls: array.logical_nulls(), write: vector(array)? })
+        }
+        BPCHAR if of.modifier > LENGTH_BASE => {
+            let cells = text_cells(array)?;
+            let length = (of.modifier - LENGTH_BASE) as usize;
+            let write = move |row, out: &mut Vec<u8>| {
+                let start = out.len();
+                cells.write(row, out);
+                let characters = out[start..].iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+                out.resize(out.len() + length.saturating_sub(characters), b' ');
+            };
+            Ok(TextCells { nulls: array.logical_nulls(), write: Box::new(write) })
         }
         REGPROC if array.data_type() == &DataType::Int64 => {
             let oids = array.as_primitive::<Int64Type>();
@@ -54,6 +72,52 @@ pub(super) fn text_column<'a>(
         }
         _ => text_cells(array),
     }
+}
+
+/// Rows: `(1,"a b",)`.
+fn record(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+    let values = array.as_struct();
+    let columns = values.fields().iter().zip(values.columns());
+    let columns = columns.map(|(field, column)| match column.data_type() {
+        // A row within a row.
+        DataType::Struct(_) => {
+            Ok(TextCells { nulls: column.logical_nulls(), write: record(column)? })
+        }
+        _ => text_column(field, column),
+    });
+    let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
+    Ok(Box::new(move |row, out| {
+        out.push(b'(');
+        for (at, column) in columns.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            if !column.is_null(row) {
+                let start = out.len();
+                column.write(row, out);
+                quote_field(start, out);
+            }
+        }
+        out.push(b')');
+    }))
+}
+
+/// Quotes the field of a row after `start` if it could be misread.
+fn quote_field(start: usize, out: &mut Vec<u8>) {
+    let is_special =
+        |byte: &u8| matches!(byte, b'"' | b'\\' | b'(' | b')' | b',') || byte.is_ascii_whitespace();
+    if out.len() > start && !out[start..].iter().any(is_special) {
+        return;
+    }
+    let field = out.split_off(start);
+    out.push(b'"');
+    for byte in field {
+        if matches!(byte, b'"' | b'\\') {
+            out.push(byte);
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
 }
 
 /// Numbers separated by spaces.
@@ -222,6 +286,7 @@ pub(super) fn decimal_digits(array: &ArrayRef) -> Box<dyn Fn(usize) -> DecimalDi
 
 fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
     let Some(values) = items(array) else { return Ok(Box::new(|_, _| {})) };
+    let is_nested = items(values).is_some();
     let cells = text_cells(values)?;
     Ok(Box::new(move |row, out| {
         out.push(b'{');
@@ -235,7 +300,9 @@ fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
             }
             let start = out.len();
             cells.write(item, out);
-            quote_item(start, out);
+            if !is_nested {
+                quote_item(start, out);
+            }
         }
         out.push(b'}');
     }))

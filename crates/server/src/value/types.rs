@@ -6,8 +6,8 @@ pub(crate) use atoll_sql::PgType;
 use atoll_sql::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 pub(crate) use atoll_sql::type_oid::{
     BOOL, BPCHAR, BYTEA, CHAR, DATE, FLOAT4, FLOAT8, INT2, INT2VECTOR, INT4, INT8, INTERVAL, JSON,
-    JSONB, NAME, NUMERIC, OID, OIDVECTOR, REGCLASS, REGPROC, REGTYPE, TEXT, TIME, TIMESTAMP,
-    TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, XID,
+    JSONB, NAME, NUMERIC, OID, OIDVECTOR, RECORD, REGCLASS, REGPROC, REGTYPE, TEXT, TIME,
+    TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, XID,
 };
 
 /// Precision and scale of a number whose type has neither: DECIMAL's maximum, half of it after the point.

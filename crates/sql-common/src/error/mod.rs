@@ -244,7 +244,7 @@ fn last_part(name: &str) -> &str {
 }
 
 fn missing_table(message: &str) -> Option<String> {
-    let name = message.strip_prefix("table '")?.split_once("' not found")?.0;
+    let name = message.strip_prefix("relation \"")?.strip_suffix("\" does not exist")?;
     Some(name.to_owned())
 }
 

@@ -135,7 +135,7 @@ impl SqlState {
 
     /// Creates the error for a table that does not exist.
     pub fn missing_table(name: &str) -> DataFusionError {
-        Self::UNDEFINED_TABLE.error(format!("table '{name}' not found"))
+        Self::UNDEFINED_TABLE.error(format!("relation \"{name}\" does not exist"))
     }
 
     /// Returns the state of an error.
@@ -172,6 +172,11 @@ impl SqlState {
                 if message.starts_with("column '") && message.contains("' does not exist") =>
             {
                 Self::UNDEFINED_COLUMN
+            }
+            DataFusionError::Plan(message)
+                if message.starts_with("relation \"") && message.ends_with("\" does not exist") =>
+            {
+                Self::UNDEFINED_TABLE
             }
             DataFusionError::Plan(message) if message.contains("not found") => {
                 Self::UNDEFINED_TABLE

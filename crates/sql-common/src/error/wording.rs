@@ -49,7 +49,8 @@ pub(super) fn wording(text: &str) -> Wording {
     if let Some(known) = no_function(rest).or_else(|| no_operator(rest)) {
         return known;
     }
-    if let Some(known) = unknown_function(rest).or_else(|| no_field(rest)) {
+    let known = unknown_function(rest).or_else(|| no_field(rest)).or_else(|| unknown_type(rest));
+    if let Some(known) = known {
         return known;
     }
     if let Some(name) = unknown_setting(rest) {
@@ -164,7 +165,28 @@ fn no_field(text: &str) -> Option<Wording> {
         (None, None) if columns.is_empty() || columns.len() > COLUMNS_LISTED => None,
         (None, None) => Some(format!("the columns are {}", columns.join(", "))),
     };
-    Some(Wording { message: format!("column '{wanted}' does not exist"), help })
+    let message = match wanted.rsplit_once('.') {
+        Some((table, _)) if !columns.iter().any(|column| is_of(column, table)) => {
+            format!("missing FROM-clause entry for table \"{}\"", last(table))
+        }
+        Some(_) => format!("column {wanted} does not exist"),
+        None => format!("column \"{wanted}\" does not exist"),
+    };
+    Some(Wording { message, help })
+}
+
+/// Whether a column is of a table, which may be named without its schema.
+fn is_of(column: &str, table: &str) -> bool {
+    let of = column.rsplit_once('.').map_or("", |(of, _)| of);
+    of == table || of.ends_with(&format!(".{table}"))
+}
+
+/// A type that does not exist.
+fn unknown_type(text: &str) -> Option<Wording> {
+    let text = text.strip_prefix("This feature is not implemented: ").unwrap_or(text);
+    let name = text.strip_prefix("Unsupported SQL type ")?.trim_matches('"');
+    let is_name = name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    is_name.then(|| Wording { message: format!("type \"{name}\" does not exist"), help: None })
 }
 
 /// A function that does not accept arguments of these types.
@@ -261,10 +283,12 @@ mod tests {
         let near = told(
             "Schema error: No field named t.l_quantiy. Valid fields are t.l_tax, t.l_quantity.",
         );
-        assert_eq!(near.0, "column 't.l_quantiy' does not exist");
+        assert_eq!(near.0, "column t.l_quantiy does not exist");
         assert_eq!(near.1, "Did you mean 'l_quantity'?");
         let few = told("No field named zzz.\nValid fields are t.l_tax, t.\"N\".");
-        assert_eq!(few.0, "column 'zzz' does not exist");
+        assert_eq!(few.0, "column \"zzz\" does not exist");
+        let other = told("No field named u.a. Valid fields are t.a.");
+        assert_eq!(other.0, "missing FROM-clause entry for table \"u\"");
         assert_eq!(few.1, "the columns are t.l_tax, t.N");
         assert_eq!(told("No field named zzz.").1, "");
         let cased = told(

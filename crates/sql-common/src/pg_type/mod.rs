@@ -40,6 +40,7 @@ pub mod type_oid {
     pub const UUID: u32 = 2950;
     pub const UUID_ARRAY: u32 = 2951;
     pub const JSONB: u32 = 3802;
+    pub const RECORD: u32 = 2249;
     pub const REGCLASS: u32 = 2205;
     pub const REGTYPE: u32 = 2206;
 }
@@ -142,9 +143,12 @@ impl PgType {
         Self { oid: NUMERIC, length: -1, modifier }
     }
 
-    /// A list of lists need not be rectangular, unlike PostgreSQL's arrays: it becomes JSON.
+    /// A list of lists is an array of several dimensions, whose type is that of arrays of one.
     fn list(item: &Field) -> Self {
         let oid = Self::of_field(item).oid;
+        if Self::item_of(oid).is_some() {
+            return Self::plain(oid, -1);
+        }
         if is_of_users(oid) {
             return Self::plain(enum_array_oid(oid), -1);
         }

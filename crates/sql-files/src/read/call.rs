@@ -26,6 +26,7 @@ use super::open::open;
 use crate::check_files;
 use crate::source::found::find;
 use crate::source::is_pattern;
+use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::{TableNames, resolve};
 use atoll_sql_common::user_type::as_texts;
 use atoll_sql_parse::syntax::{
@@ -147,7 +148,7 @@ async fn target_columns(
     let normalize = state.config_options().sql_parser.enable_ident_normalization;
     let name = resolve(state, TableReference::parse_str_normalized(table, !normalize));
     let Some(found) = names.table(&name)? else {
-        return plan_err!("table '{}' not found", name);
+        return Err(SqlState::missing_table(table));
     };
     let schema = found.schema();
     // Files hold the labels of ENUMs.

@@ -6,8 +6,8 @@
 //! - `a AND b AND …` and OR chains of any length become balanced trees, whose depth is the logarithm
 //!   of their length; other chains have a limit. sqlparser's are as deep as they are long, and
 //!   planning, running or dropping such a tree overflows the stack (apache/datafusion#22936).
-//! - In the default dialect and DuckDB's there is ORDER BY ALL, `^` is power as in PostgreSQL, and `||`,
-//!   `->`, `@>` and `?` bind less tightly than arithmetic and more tightly than comparisons.
+//! - In the default dialect and DuckDB's there is ORDER BY ALL, `^` is power as in PostgreSQL, `#` is the exclusive or of
+//!   bits, and `||`, `->`, `@>`, `#` and `?` bind less tightly than arithmetic and more tightly than comparisons.
 
 use std::cell::Cell;
 
@@ -76,6 +76,7 @@ impl AtollDialect {
             | Token::HashArrow
             | Token::HashLongArrow
             | Token::HashMinus
+            | Token::Sharp
             | Token::AtArrow
             | Token::ArrowAt => Some(Ok(OTHER_OPERATORS)),
             Token::Placeholder(ref mark) if mark == "?" => Some(Ok(OTHER_OPERATORS)),

@@ -169,12 +169,8 @@ impl ContextProvider for StateNames<'_> {
     }
 
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
-        let name = resolve(self.state, name);
-        let table = self.tables.get(&name).cloned();
-        table.ok_or_else(|| match name.schema.is_empty() {
-            true => plan_datafusion_err!("table '{}' not found", name.table),
-            false => plan_datafusion_err!("table '{name}' not found"),
-        })
+        let table = self.tables.get(&resolve(self.state, name.clone())).cloned();
+        table.ok_or_else(|| plan_datafusion_err!("relation \"{name}\" does not exist"))
     }
 
     fn get_table_function_source(

@@ -73,7 +73,7 @@ impl NameMap {
 fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
     match catalog {
         CATALOG => SqlState::UNDEFINED_SCHEMA
-            .error(format!("schema '{schema}' does not exist; create it with CREATE SCHEMA")),
+            .error(format!("schema \"{schema}\" does not exist; create it with CREATE SCHEMA")),
         _ => {
             SqlState::UNDEFINED_SCHEMA.error(format!("schema '{catalog}.{schema}' does not exist"))
         }
@@ -513,6 +513,6 @@ mod tests {
         assert_eq!(column(&catalogs).as_deref(), Some("old"));
         let nowhere = ResolvedTableReference { schema: "s".into(), ..name("t") };
         let error = catalogs.put(&nowhere, |_| Ok(table("a"))).expect_err("there is no schema s");
-        assert!(error.to_string().contains("schema 's' does not exist"), "{error}");
+        assert!(error.to_string().contains("schema \"s\" does not exist"), "{error}");
     }
 }

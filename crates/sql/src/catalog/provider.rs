@@ -198,7 +198,7 @@ impl SchemaProvider for Schema {
         self.change(|tables| match tables.remove(name) {
             Some(table) => Ok(Some(table)),
             // `table` finds a file that is named like a table, but it cannot be dropped.
-            None => stated_err!(UNDEFINED_TABLE, "table '{name}' does not exist"),
+            None => stated_err!(UNDEFINED_TABLE, "table \"{name}\" does not exist"),
         })
     }
 

@@ -349,7 +349,7 @@ async fn sequence(
         None => {
             stated_err!(
                 UNDEFINED_TABLE,
-                "sequence '{name}' does not exist; create it with CREATE SEQUENCE {name}"
+                "sequence \"{name}\" does not exist; create it with CREATE SEQUENCE {name}"
             )
         }
     }

@@ -287,5 +287,5 @@ fn an_imported_database_has_all_that_names_can_say() {
     }
     assert_eq!(rows(&other, "SELECT b FROM public.g ORDER BY a"), [["8"], ["10"]]);
     let error = run(&other, "SELECT * FROM g").expect_err("names are looked up where they were");
-    assert!(error.message.contains("table 'g' not found"), "{error}");
+    assert!(error.message.contains("relation \"g\" does not exist"), "{error}");
 }

@@ -25,7 +25,7 @@ fn a_table_beyond_the_limit_is_an_error_and_leaves_no_table() {
     .expect_err("the table does not fit");
     assert!(error.to_string().contains("memory"), "{error}");
     let error = run(&session, "SELECT * FROM t").expect_err("there is no table");
-    assert!(error.to_string().contains("'atoll.public.t' not found"), "{error}");
+    assert!(error.to_string().contains("relation \"t\" does not exist"), "{error}");
     rows(&session, "CREATE TABLE t AS SELECT 1 AS a");
     assert_eq!(rows(&session, "SELECT a FROM t"), [["1"]]);
 }

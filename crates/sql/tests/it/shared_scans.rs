@@ -303,7 +303,7 @@ fn a_table_that_is_altered_or_gone_is_seen_as_it_is() {
         assert_eq!(answer(&statement, &one).await, [["1"]]);
         session.run("DROP TABLE t").await.expect("dropped").collect().await.expect("dropped");
         let error = statement.execute(&one).await.expect_err("there is no table");
-        assert!(error.message.contains("not found"), "{}", error.message);
+        assert!(error.message.contains("does not exist"), "{}", error.message);
     });
 }
 

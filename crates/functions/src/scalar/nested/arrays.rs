@@ -8,8 +8,8 @@ use datafusion::arrow::compute::{cast, take};
 use datafusion::arrow::datatypes::{DataType, Field, Int32Type};
 use datafusion::common::{Result, ScalarValue, plan_err};
 
-use crate::scalar::call::Call;
-use crate::scalar::entry::{Arguments, Entry, Takes, as_first};
+use crate::scalar::call::{Call, put};
+use crate::scalar::entry::{Arguments, Entry, Takes, as_first, text};
 use crate::scalar::text::texts::entry;
 
 /// Maximum number of elements that array_fill creates in a batch.
@@ -102,12 +102,83 @@ fn count_nulls(call: &Call, null: bool) -> Result<ArrayRef> {
     Ok(Arc::new(counts))
 }
 
+/// The lengths of an array by dimension: none without elements, as in PostgreSQL.
+fn lengths(list: ArrayRef) -> Vec<usize> {
+    let (mut lengths, mut list) = (vec![list.len()], list);
+    loop {
+        if list.is_empty() {
+            return Vec::new();
+        }
+        let inner = match list.data_type() {
+            DataType::List(_) if list.is_valid(0) => list.as_list::<i32>().value(0),
+            _ => return lengths,
+        };
+        lengths.push(inner.len());
+        list = inner;
+    }
+}
+
+fn array_dims(call: &Call) -> Result<ArrayRef> {
+    let lists = call.list(0);
+    call.texts(|row, out| {
+        let lengths = lengths(lists.value(row));
+        for length in &lengths {
+            put(out, format_args!("[1:{length}]"))?;
+        }
+        Ok(!lengths.is_empty())
+    })
+}
+
+fn array_ndims(call: &Call) -> Result<ArrayRef> {
+    let lists = call.list(0);
+    call.plain::<Int32Type>(|row| {
+        let count = lengths(lists.value(row)).len();
+        Ok((count > 0).then_some(count as i32))
+    })
+}
+
+/// The bound of a dimension by its length.
+fn bound(call: &Call, of: impl Fn(usize) -> usize) -> Result<ArrayRef> {
+    let (lists, dimensions) = (call.list(0), call.whole(1));
+    call.plain::<Int32Type>(|row| {
+        let dimension = usize::try_from(dimensions.value(row)).ok();
+        let at = dimension.and_then(|dimension| dimension.checked_sub(1));
+        let length = at.and_then(|at| lengths(lists.value(row)).get(at).copied());
+        Ok(length.map(|length| of(length) as i32))
+    })
+}
+
+const LIST_AND_DIMENSION: &[Arguments] = &[Arguments::Are(&[Takes::List, Takes::Whole])];
+
 pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[
     entry!("trim_array" [], "list, count", &[Arguments::Are(&[Takes::List, Takes::Whole])], as_first,
         "A list without this many of its last elements.", "trim_array([1, 2, 3], 2) = [1]", trim_array),
     entry!("array_fill" [], "value, sizes", &[Arguments::Are(&[Takes::Any, Takes::List])], list_of_first,
         "A list of copies of a value, as many as the list of one size says.",
         "array_fill(7, [3]) = [7, 7, 7]", array_fill),
+    entry!(
+        "array_dims"["list_dims"],
+        "array",
+        &[Arguments::Are(&[Takes::List])],
+        text,
+        "The bounds of the dimensions of an array.",
+        "array_dims([[1, 2], [3, 4]]) = '[1:2][1:2]'",
+        array_dims
+    ),
+    entry!(
+        "array_ndims"["list_ndims"],
+        "array",
+        &[Arguments::Are(&[Takes::List])],
+        integer,
+        "The number of dimensions of an array.",
+        "array_ndims([[1, 2], [3, 4]]) = 2",
+        array_ndims
+    ),
+    entry!("array_lower" [], "array, dimension", LIST_AND_DIMENSION, integer,
+        "The number of the first element of a dimension: 1.", "array_lower([1, 2], 1) = 1", |call| bound(call, |_| 1)),
+    entry!("array_upper" [], "array, dimension", LIST_AND_DIMENSION, integer,
+        "The number of the last element of a dimension.", "array_upper([[1, 2, 3]], 2) = 3",
+        |call| bound(call, |length| length)),
     entry!("num_nulls" [], "value, …", &[Arguments::More(&[Takes::Any], Takes::Any)], integer,
         "How many arguments are NULL.", "num_nulls(1, NULL, 2) = 1", |call| count_nulls(call, true)),
     entry!("num_nonnulls" [], "value, …", &[Arguments::More(&[Takes::Any], Takes::Any)], integer,

@@ -1,6 +1,6 @@
 //! Arrays that are written as texts.
 
-use atoll_functions::array_items;
+use atoll_functions::{ArrayItem, nested_array_items};
 use datafusion::sql::sqlparser::ast::{
     Array, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArguments, Value,
@@ -11,9 +11,15 @@ use crate::dialect::tree;
 /// Rewrites a text that is cast to an array, follows ANY or ALL, or is a path as an array.
 pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     match expr {
-        Expr::Cast { expr: text, data_type: DataType::Array(_), .. }
-        | Expr::AnyOp { right: text, .. }
-        | Expr::AllOp { right: text, .. } => {
+        Expr::Cast { expr: text, data_type, .. } if matches!(data_type, DataType::Array(_)) => {
+            if let Some(array) = array(text) {
+                **text = array;
+            }
+            if let Some(dimensions) = dimensions(text) {
+                set_dimensions(data_type, dimensions);
+            }
+        }
+        Expr::AnyOp { right: text, .. } | Expr::AllOp { right: text, .. } => {
             if let Some(array) = array(text) {
                 **text = array;
             }
@@ -80,9 +86,43 @@ fn array(text: &Expr) -> Option<Expr> {
         },
         _ => return None,
     };
-    let items = array_items(text)?.into_iter().map(|item| match item {
-        Some(text) => tree::text(text),
-        None => Expr::value(Value::Null),
+    Some(array_of(nested_array_items(text)?))
+}
+
+fn array_of(items: Vec<ArrayItem>) -> Expr {
+    let items = items.into_iter().map(|item| match item {
+        ArrayItem::Text(text) => tree::text(text),
+        ArrayItem::Null => Expr::value(Value::Null),
+        ArrayItem::Items(items) => array_of(items),
     });
-    Some(Expr::Array(Array { elem: items.collect(), named: true }))
+    Expr::Array(Array { elem: items.collect(), named: true })
+}
+
+/// The number of dimensions of an array constructor; None for other expressions, and without items.
+fn dimensions(array: &Expr) -> Option<usize> {
+    match array {
+        Expr::Nested(inner) => dimensions(inner),
+        Expr::Array(Array { elem, .. }) => match elem.first()? {
+            inner @ (Expr::Array(_) | Expr::Nested(_)) => dimensions(inner).map(|inner| inner + 1),
+            _ => Some(1),
+        },
+        _ => None,
+    }
+}
+
+/// Gives an array type a number of dimensions: as in PostgreSQL those of a type mean nothing.
+fn set_dimensions(data_type: &mut DataType, dimensions: usize) {
+    let mut of = std::mem::replace(data_type, DataType::Unspecified);
+    let mut is_list = false;
+    while let DataType::Array(
+        ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item),
+    ) = of
+    {
+        of = *item;
+        is_list = true;
+    }
+    for _ in 0..if is_list { dimensions } else { 0 } {
+        of = DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(of), None));
+    }
+    *data_type = of;
 }

@@ -44,7 +44,8 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
                 return;
             };
             let function = named(of);
-            if function.is_some() || is_oid(of) {
+            // A constant of the cast loses the type of its items.
+            if function.is_some() || is_oid(of) && matches!(items.as_ref(), Expr::Array(_)) {
                 let items = std::mem::replace(items.as_mut(), Expr::value(Value::Null));
                 *expr = match function {
                     Some(function) => numbers(function, items),
@@ -101,7 +102,7 @@ fn cast_items(items: Expr, to: DataType) -> Expr {
 }
 
 /// The value as one of a type that Arrow lacks, by its name in `pg_type`.
-fn with_type(value: Expr, name: &str) -> Expr {
+pub(super) fn with_type(value: Expr, name: &str) -> Expr {
     tree::call("with_type", vec![value, tree::text(name.to_owned())])
 }
 

@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::dialect::tree::{self, binary, call, cast};
 
-/// Reads `**`, which binds as `^`, and `?`, `?|` and `?&` of JSON: between operands a question mark is not a parameter.
+/// Reads `**`, which binds as `^`, `#`, and `?`, `?|` and `?&` of JSON: between operands a question mark is not a parameter.
 /// `left` is the operand before it.
 pub(crate) fn infix(
     parser: &mut Parser,
@@ -30,6 +30,7 @@ pub(crate) fn infix(
 ) -> Option<Result<Expr, ParserError>> {
     let (op, count) = match parser.peek_tokens::<2>() {
         [Token::Mul, Token::Mul] => (BinaryOperator::PGExp, 2),
+        [Token::Sharp, _] => (BinaryOperator::BitwiseXor, 1),
         [Token::Placeholder(mark), next] if mark == "?" => match next {
             Token::Pipe => (BinaryOperator::QuestionPipe, 2),
             Token::Ampersand => (BinaryOperator::QuestionAnd, 2),

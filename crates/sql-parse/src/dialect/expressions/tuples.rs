@@ -130,7 +130,7 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 }
 
 /// The fields of `(a, b)`, `ROW(a, b)` and `ROW(a)`.
-fn fields(expr: &Expr) -> Option<Vec<Expr>> {
+pub(super) fn fields(expr: &Expr) -> Option<Vec<Expr>> {
     match expr {
         Expr::Tuple(values) if values.len() > 1 => Some(values.clone()),
         Expr::Nested(inner) => fields(inner),
@@ -155,7 +155,7 @@ fn row(fields: Vec<Expr>) -> Expr {
 }
 
 /// A row as a value.
-fn record(fields: Vec<Expr>) -> Expr {
+pub(super) fn record(fields: Vec<Expr>) -> Expr {
     tree::call("struct", fields.into_iter().map(field).collect())
 }
 

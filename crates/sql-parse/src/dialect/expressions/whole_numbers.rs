@@ -5,12 +5,15 @@
 //! SELECT 1, -(2) AS a                        SELECT CAST(1 AS INTEGER), CAST(-(2) AS INTEGER) AS a
 //! SELECT CASE WHEN a THEN 1 ELSE 0 END       SELECT CAST(CASE WHEN a THEN 1 ELSE 0 END AS INTEGER)
 //! VALUES (1, 5000000000), (NULL, 2)          VALUES (CAST(1 AS INTEGER), 5000000000), (NULL, 2)
+//! SELECT ROW(1, a)                           SELECT with_type(struct(CAST(1 AS INTEGER), a), 'record')
 //! ```
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, SelectItem, SetExpr, Statement, UnaryOperator, Value, Values,
 };
 
+use super::object_names::with_type;
+use super::tuples::{fields, record};
 use crate::dialect::columns::names::{makes_table, returning};
 use crate::dialect::tree;
 
@@ -54,8 +57,22 @@ fn in_items(items: &mut [SelectItem]) {
         };
         if is_small(expr) {
             cast(expr);
+        } else if let Some(fields) = fields(expr) {
+            *expr = as_record(fields);
         }
     }
+}
+
+/// A row of these values as PostgreSQL's clients see it.
+fn as_record(mut fields: Vec<Expr>) -> Expr {
+    for field in &mut fields {
+        match self::fields(field) {
+            Some(inner) => *field = as_record(inner),
+            None if is_small(field) => cast(field),
+            None => {}
+        }
+    }
+    with_type(record(fields), "record")
 }
 
 /// A column has one type, so all of its values must fit.

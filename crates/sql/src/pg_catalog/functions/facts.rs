@@ -42,8 +42,6 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("quote_ident", &[1], Text, 1, quote_ident),
     entry("quote_literal", &[1], Text, 1, quote_literal),
     entry("quote_nullable", &[1], Text, 0, quote_nullable),
-    entry("array_upper", &[2], Int, 2, array_upper),
-    entry("array_lower", &[2], Int, 2, array_lower),
 ];
 
 fn no(_: &Call<'_>) -> Result<ScalarValue> {
@@ -177,23 +175,4 @@ fn quote_nullable(call: &Call<'_>) -> Result<ScalarValue> {
         true => text(Some("NULL")),
         false => quote_literal(call),
     }
-}
-
-/// The length of a list's first dimension; `None` if it is empty, or another is asked for.
-fn list_length(call: &Call<'_>) -> Option<i64> {
-    let length = match call.args.first()? {
-        ScalarValue::List(list) => list.value_length(0),
-        ScalarValue::FixedSizeList(list) => list.value_length(),
-        ScalarValue::LargeList(list) => i32::try_from(list.value(0).len()).ok()?,
-        _ => return None,
-    };
-    (call.int(1) == Some(1) && length > 0).then_some(length.into())
-}
-
-fn array_upper(call: &Call<'_>) -> Result<ScalarValue> {
-    number(list_length(call))
-}
-
-fn array_lower(call: &Call<'_>) -> Result<ScalarValue> {
-    number(list_length(call).map(|_| 1))
 }

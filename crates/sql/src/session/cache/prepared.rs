@@ -69,7 +69,7 @@ impl PreparedStatements {
         check(prepare, parameters)?;
         match self.0.lock().entry(prepare.name.clone()) {
             Entry::Occupied(_) => Err(SqlState::DUPLICATE_PREPARED_STATEMENT.error(format!(
-                "Prepared statement '{0}' already exists; remove it with DEALLOCATE {0}",
+                "prepared statement \"{0}\" already exists; remove it with DEALLOCATE {0}",
                 prepare.name
             ))),
             Entry::Vacant(vacant) => {
@@ -166,7 +166,7 @@ impl PreparedStatements {
         let text = Parsed::Statement(Box::new(statement.clone()));
         let plan = planner.plan_other(text).await.map_err(|error| {
             let SqlError { state, message, .. } = SqlError::new(error, "");
-            state.error(format!("prepared statement '{name}': {message}"))
+            state.error(format!("prepared statement \"{name}\": {message}"))
         })?;
         let LogicalPlan::Statement(Statement::Prepare(prepare)) = plan else {
             return internal_err!("'{name}' was not prepared by PREPARE");
@@ -208,7 +208,7 @@ fn is_write(ast: &Ast) -> bool {
 }
 
 fn unknown(name: &str) -> DataFusionError {
-    let message = format!("Prepared statement '{name}' does not exist");
+    let message = format!("prepared statement \"{name}\" does not exist");
     SqlState::INVALID_STATEMENT_NAME.error(message)
 }
 
@@ -239,7 +239,7 @@ fn values(
     if wanted > 0 && wanted != given {
         return stated_err!(
             SYNTAX_ERROR,
-            "Prepared statement '{}' expects {wanted} parameters, but {given} provided",
+            "wrong number of parameters for prepared statement \"{}\": it has {wanted}, not {given}",
             prepare.name
         );
     }

@@ -196,12 +196,12 @@ fn check_part(version: &DatabaseVersion, object: &Owned, part: &CommentedPart) -
         CommentedPart::Column(column) => (
             definition.is_some_and(|it| it.columns.field_with_name(column).is_ok()),
             SqlState::UNDEFINED_COLUMN,
-            format!("column '{column}' of table '{}' does not exist", name.name),
+            format!("column \"{column}\" of relation \"{}\" does not exist", name.name),
         ),
         CommentedPart::Constraint(constraint) => (
             definition.is_some_and(|it| constraint_names(it).contains(constraint)),
             SqlState::UNDEFINED_OBJECT,
-            format!("constraint '{constraint}' for table '{}' does not exist", name.name),
+            format!("constraint \"{constraint}\" for table \"{}\" does not exist", name.name),
         ),
     };
     if has_it { Ok(()) } else { Err(state.error(message)) }
@@ -221,5 +221,5 @@ fn missing(object: &Owned, kind: &str, name: &ObjectName) -> DataFusionError {
         Owned::Relation(_) => SqlState::UNDEFINED_TABLE,
         Owned::Schema(_) => SqlState::UNDEFINED_SCHEMA,
     };
-    state.error(format!("{kind} '{name}' does not exist"))
+    state.error(format!("{kind} \"{name}\" does not exist"))
 }

@@ -102,7 +102,7 @@ impl Session {
         if !planner.names.has_schema(name) {
             return match if_exists {
                 true => Ok(Vec::new()),
-                false => stated_err!(UNDEFINED_SCHEMA, "schema '{name}' does not exist"),
+                false => stated_err!(UNDEFINED_SCHEMA, "schema \"{name}\" does not exist"),
             };
         }
         let mut relations = planner.names.stored_relations(name);
@@ -256,7 +256,7 @@ fn is_there(
             )
         }
         None if if_exists => Ok(false),
-        None => stated_err!(UNDEFINED_TABLE, "{word} '{}' does not exist", plain(at)),
+        None => stated_err!(UNDEFINED_TABLE, "{word} \"{}\" does not exist", plain(at)),
     }
 }
 

@@ -459,7 +459,9 @@ impl StatementPlanner {
         };
         match role(&self.names.stored_version(), &name).is_some() {
             true => Ok(name),
-            false => Err(SqlState::UNDEFINED_OBJECT.error(format!("role '{name}' does not exist"))),
+            false => {
+                Err(SqlState::UNDEFINED_OBJECT.error(format!("role \"{name}\" does not exist")))
+            }
         }
     }
 

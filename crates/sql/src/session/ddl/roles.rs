@@ -233,7 +233,7 @@ fn permit(may: bool, what: &str) -> Result<()> {
 }
 
 fn missing(name: &str) -> datafusion::common::DataFusionError {
-    SqlState::UNDEFINED_OBJECT.error(format!("role '{name}' does not exist"))
+    SqlState::UNDEFINED_OBJECT.error(format!("role \"{name}\" does not exist"))
 }
 
 fn check_members(version: &DatabaseVersion, member: &Role) -> Result<()> {

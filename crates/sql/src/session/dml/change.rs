@@ -172,7 +172,7 @@ pub(in crate::session::dml) fn table_to_change(
     };
     let at = planner.resolve_in(state, name)?;
     let Some(found) = planner.names.table(&at)? else {
-        return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
+        return Err(SqlState::missing_table(&plain(&at)));
     };
     match found.downcast_ref::<PlacedTable>() {
         Some(table) => {
@@ -437,7 +437,7 @@ pub(in crate::session::dml) fn assignments(
                     schema.fields().iter().map(|field| field.name().as_str()).collect();
                 return stated_err!(
                     UNDEFINED_COLUMN,
-                    "column '{name}' does not exist; the table has the columns {}",
+                    "column \"{name}\" does not exist; the table has the columns {}",
                     names.join(", ")
                 );
             };

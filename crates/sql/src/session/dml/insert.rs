@@ -394,7 +394,7 @@ fn column_number(name: &str, definition: &TableDefinition) -> Result<usize> {
     let names: Vec<&str> = columns.fields().iter().map(|field| field.name().as_str()).collect();
     stated_err!(
         UNDEFINED_COLUMN,
-        "column '{name}' does not exist; the table has the columns {}",
+        "column \"{name}\" does not exist; the table has the columns {}",
         names.join(", ")
     )
 }

@@ -364,7 +364,7 @@ fn locked_table(
     let TableFactor::Table { name, .. } = relation else { return not_a_table(relation) };
     let at = planner.resolve_in(&planner.state, name)?;
     let Some(found) = planner.names.table(&at)? else {
-        return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
+        return Err(SqlState::missing_table(&plain(&at)));
     };
     let Some(table) = found.downcast_ref::<PlacedTable>() else { return not_a_table(relation) };
     if table.is_materialized() {

@@ -50,7 +50,7 @@ use crate::session::transaction::StatementTransaction;
 use crate::statement_handle::StatementHandle;
 use crate::table::{PlacedTable, WriteRules, WriteTarget, fresh};
 use crate::table_text::is_generated;
-use atoll_sql_common::error::{SqlError, stated_err, transaction_error};
+use atoll_sql_common::error::{SqlError, SqlState, stated_err, transaction_error};
 use atoll_sql_common::names::{NameList, plain, resolve, resolve_lasting};
 use atoll_sql_common::settings::AtollOptions;
 use atoll_sql_common::user_type::UserTypes;
@@ -382,7 +382,7 @@ impl StatementPlanner {
         let Some(found) = self.names.table(&at)? else {
             if insert.source.is_none() {
                 // DEFAULT VALUES
-                return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
+                return Err(SqlState::missing_table(&plain(&at)));
             }
             // Report the missing table, not an unknown clause.
             insert.on = None;

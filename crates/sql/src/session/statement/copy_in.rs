@@ -56,7 +56,7 @@ impl Session {
         let planner = self.planner(&transaction, false).await?;
         let (at, columns) = planner.inserted_columns(&statement)?;
         let Some(found) = planner.names.table(&at)? else {
-            let message = format!("table '{}' does not exist", plain(&at));
+            let message = format!("relation \"{}\" does not exist", plain(&at));
             return Err(SqlState::UNDEFINED_TABLE.error(message));
         };
         planner.check_right(Right::Insert, &at)?;

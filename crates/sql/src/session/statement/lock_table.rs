@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use crate::role::rights::Right;
 use crate::session::Session;
 use crate::session::transaction::StatementTransaction;
-use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::plain;
 use atoll_sql_parse::syntax::begins_with;
 
@@ -79,7 +79,7 @@ impl Session {
         for table in &lock.tables {
             let at = planner.resolve(TableReference::from(table.as_str()));
             if planner.names.table(&at)?.is_none() {
-                return stated_err!(UNDEFINED_TABLE, "table '{}' does not exist", plain(&at));
+                return Err(SqlState::missing_table(&plain(&at)));
             }
             planner.check_right(Right::Select, &at)?;
         }

@@ -5,7 +5,7 @@ use datafusion::common::{Result, TableReference, plan_err};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::session::Session;
-use atoll_sql_common::error::stated_err;
+use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::plain;
 use atoll_sql_parse::syntax::{is_at_end, is_word, next_word, parser_of, within_parentheses};
 
@@ -75,7 +75,7 @@ impl Session {
         for table in &vacuum.tables {
             let at = names.resolve(TableReference::from(table.as_str()), &catalog);
             if names.table(&at)?.is_none() {
-                return stated_err!(UNDEFINED_TABLE, "table '{}' does not exist", plain(&at));
+                return Err(SqlState::missing_table(&plain(&at)));
             }
         }
         Ok(())

@@ -397,7 +397,7 @@ impl AlteredTable {
             true => Ok(()),
             false => stated_err!(
                 UNDEFINED_OBJECT,
-                "constraint '{name}' does not exist{}",
+                "constraint \"{name}\" does not exist{}",
                 self.constraints()
             ),
         }
@@ -414,7 +414,7 @@ impl AlteredTable {
             None => {
                 return stated_err!(
                     UNDEFINED_OBJECT,
-                    "constraint '{old}' does not exist{}",
+                    "constraint \"{old}\" does not exist{}",
                     self.constraints()
                 );
             }
@@ -450,7 +450,7 @@ impl AlteredTable {
         let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
         stated_err!(
             UNDEFINED_COLUMN,
-            "column '{name}' does not exist; the table has the columns {}",
+            "column \"{name}\" does not exist; the table has the columns {}",
             names.join(", ")
         )
     }

@@ -64,7 +64,7 @@ impl Session {
         let Some(found) = planner.names.table(&at)? else {
             return match alter.if_exists {
                 true => Ok(with_notices("ALTER TABLE", &[missing("relation", &at.table)])),
-                false => stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at)),
+                false => Err(SqlState::missing_table(&plain(&at))),
             };
         };
         if let [AlterTableOperation::RenameTable { table_name }] = &alter.operations[..]
@@ -99,7 +99,7 @@ impl Session {
         // The current state, now that no one else changes it.
         let planner = &self.planner(&planner.transaction, true).await?;
         let Some(found) = planner.names.table(&at)? else {
-            return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
+            return Err(SqlState::missing_table(&plain(&at)));
         };
         let Some(table) = found.downcast_ref::<PlacedTable>() else {
             return plan_err!("'{}' was replaced meanwhile; run the statement again", plain(&at));

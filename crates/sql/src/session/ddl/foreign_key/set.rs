@@ -105,7 +105,7 @@ fn constraints_named(
     match (found.is_empty(), has_other) {
         (false, _) => Ok(found),
         (true, true) => stated_err!(WRONG_OBJECT_TYPE, "constraint '{name}' is not deferrable"),
-        (true, false) => stated_err!(UNDEFINED_OBJECT, "constraint '{name}' does not exist"),
+        (true, false) => stated_err!(UNDEFINED_OBJECT, "constraint \"{name}\" does not exist"),
     }
 }
 

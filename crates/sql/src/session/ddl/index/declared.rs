@@ -239,7 +239,7 @@ pub(super) fn columns_named(
         let name = planner.normalized(name);
         let found = definition.columns.index_of(&name);
         found.map_err(|_| {
-            SqlState::UNDEFINED_COLUMN.error(format!("column '{name}' does not exist"))
+            SqlState::UNDEFINED_COLUMN.error(format!("column \"{name}\" does not exist"))
         })
     };
     names.iter().map(number).collect()

@@ -178,7 +178,7 @@ impl Session {
             definition.uniques.retain(|it| *it.name != *index || !it.is_index);
             if count(&definition) == before {
                 // Another session dropped it meanwhile.
-                return stated_err!(UNDEFINED_OBJECT, "index '{index}' does not exist");
+                return stated_err!(UNDEFINED_OBJECT, "index \"{index}\" does not exist");
             }
             set_definition(&planner, &table, definition).await?;
         }
@@ -231,7 +231,7 @@ fn placed(planner: &StatementPlanner, at: &RelationName) -> Result<PlacedTable> 
     let name = TableReference::partial(Arc::clone(&at.schema), Arc::clone(&at.name));
     let at = planner.resolve(name);
     match planner.names.table(&at)? {
-        None => stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at)),
+        None => Err(SqlState::missing_table(&plain(&at))),
         Some(found) => match found.downcast_ref::<PlacedTable>() {
             Some(table) => Ok(table.clone()),
             None => stated_err!(
@@ -312,7 +312,7 @@ fn no_index(
         Some(kind) => {
             SqlState::WRONG_OBJECT_TYPE.error(format!("'{index}' is a {kind}, not an index"))
         }
-        None => SqlState::UNDEFINED_OBJECT.error(format!("index '{index}' does not exist")),
+        None => SqlState::UNDEFINED_OBJECT.error(format!("index \"{index}\" does not exist")),
     })
 }
 

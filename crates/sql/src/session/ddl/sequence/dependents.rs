@@ -50,7 +50,7 @@ impl StatementPlanner {
                         continue;
                     }
                     false => {
-                        return stated_err!(UNDEFINED_TABLE, "sequence '{name}' does not exist");
+                        return stated_err!(UNDEFINED_TABLE, "sequence \"{name}\" does not exist");
                     }
                 }
             };
@@ -226,7 +226,7 @@ impl StatementPlanner {
         for text in named_sequences(default) {
             if self.sequence_named(&text).is_none() {
                 return Err(SqlState::UNDEFINED_TABLE.error(format!(
-                    "sequence '{text}' does not exist; create it with CREATE SEQUENCE {text}"
+                    "sequence \"{text}\" does not exist; create it with CREATE SEQUENCE {text}"
                 )));
             }
         }

@@ -45,7 +45,7 @@ impl StatementPlanner {
                 let Some(sequence) = found else {
                     return match if_not_exists {
                         true => Ok(Some(with_notices(tag, &[missing("relation", &from.name)]))),
-                        false => stated_err!(UNDEFINED_TABLE, "{what} '{name}' does not exist"),
+                        false => stated_err!(UNDEFINED_TABLE, "{what} \"{name}\" does not exist"),
                     };
                 };
                 if let Some(new) = new_name(owner) {
@@ -58,7 +58,7 @@ impl StatementPlanner {
                 }
                 let version = self.transaction.statement(true).await?;
                 let Some(state) = version.sequence(sequence) else {
-                    return stated_err!(UNDEFINED_TABLE, "sequence '{name}' does not exist");
+                    return stated_err!(UNDEFINED_TABLE, "sequence \"{name}\" does not exist");
                 };
                 let data_type = data_type.as_ref().map(whole).transpose()?;
                 let (definition, last) = altered(sequence_options, state, data_type.as_ref())?;
@@ -110,7 +110,7 @@ impl StatementPlanner {
         let Ok(at) = definition.columns.index_of(&name) else {
             return stated_err!(
                 UNDEFINED_COLUMN,
-                "column '{name}' of table '{}' does not exist",
+                "column \"{name}\" of relation \"{}\" does not exist",
                 table.name
             );
         };

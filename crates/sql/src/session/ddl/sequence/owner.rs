@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
-use atoll_sql_common::error::stated_err;
+use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{plain, relation_name};
 use atoll_sql_parse::parse::{ALTERED, NO_OWNER, SEQUENCE_NAME};
 
@@ -77,7 +77,7 @@ impl StatementPlanner {
         let table = [first].into_iter().chain(others).cloned().collect();
         let at = self.resolve(self.name(&ObjectName(table))?);
         let Some(found) = self.names.table(&at)? else {
-            return stated_err!(UNDEFINED_TABLE, "table '{}' not found", plain(&at));
+            return Err(SqlState::missing_table(&plain(&at)));
         };
         let Some(table) = found.downcast_ref::<PlacedTable>() else {
             return stated_err!(
@@ -99,7 +99,7 @@ impl StatementPlanner {
             Ok(column) => Ok((table.clone(), column)),
             Err(_) => stated_err!(
                 UNDEFINED_COLUMN,
-                "column '{name}' of table '{}' does not exist",
+                "column \"{name}\" of relation \"{}\" does not exist",
                 table.name()
             ),
         }

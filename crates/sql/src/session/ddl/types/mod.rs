@@ -137,7 +137,7 @@ impl StatementPlanner {
             true => Ok(()),
             false => stated_err!(
                 UNDEFINED_SCHEMA,
-                "schema '{}' does not exist; create it with CREATE SCHEMA",
+                "schema \"{}\" does not exist; create it with CREATE SCHEMA",
                 relation.schema
             ),
         }
