@@ -7,10 +7,12 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::atoll::AtollStore;
+use super::fjall::Fjall;
 use super::foreign::{
-    Berkeley, Level, LevelFlavour, Library, Lmdb, Sqlite, WiredTiger, WiredTigerTable,
+    Berkeley, Level, LevelFlavour, Library, Lmdb, LmdbFlavour, Sqlite, WiredTiger, WiredTigerTable,
 };
 use super::records::RecordRun;
+use super::redb::Redb;
 
 /// An open database, which all threads use. Dropping it closes it.
 pub(super) trait KvEngine: Send + Sync {
@@ -84,6 +86,12 @@ pub(super) enum EngineName {
     WiredtigerLsm,
     /// WiredTiger, B-tree
     WiredtigerBtree,
+    /// libmdbx, built by `setup`
+    Libmdbx,
+    /// redb
+    Redb,
+    /// fjall
+    Fjall,
     /// SQLite
     Sqlite,
     /// Atoll's tables, through SQL
@@ -103,6 +111,9 @@ impl EngineName {
             Self::Rocksdbpfx => "rocksdbpfx",
             Self::WiredtigerLsm => "wiredtiger-lsm",
             Self::WiredtigerBtree => "wiredtiger-btree",
+            Self::Libmdbx => "libmdbx",
+            Self::Redb => "redb",
+            Self::Fjall => "fjall",
             Self::Sqlite => "sqlite",
             Self::Atoll => "atoll",
         }
@@ -110,7 +121,7 @@ impl EngineName {
 
     /// Whether resident memory of the process is the file of the database, which must not be counted twice.
     pub(super) fn is_mapped(self) -> bool {
-        self == Self::Lmdb
+        matches!(self, Self::Lmdb | Self::Libmdbx)
     }
 
     /// The library's file name, and what provides it; None if it is part of this program.
@@ -128,13 +139,14 @@ impl EngineName {
                 ("libwiredtiger.so.0", "Debian's package libwiredtiger0")
             }
             Self::Sqlite => ("libsqlite3.so.0", "Debian's package libsqlite3-0"),
-            Self::Atoll => return None,
+            Self::Libmdbx => ("libmdbx.so", "'atoll bench kv setup'"),
+            Self::Redb | Self::Fjall | Self::Atoll => return None,
         })
     }
 
     /// Whether `setup` builds it.
     pub(super) fn is_built(self) -> bool {
-        matches!(self, Self::Basho | Self::Hyperleveldb)
+        matches!(self, Self::Basho | Self::Hyperleveldb | Self::Libmdbx)
     }
 
     /// Opens a database, or makes it.
@@ -143,7 +155,7 @@ impl EngineName {
     /// When the library is missing or unknown, and for the engine's own reasons.
     pub(super) fn open(self, options: &EngineOptions) -> Result<Box<dyn KvEngine>> {
         let Some((file, source)) = self.library() else {
-            return Ok(Box::new(AtollStore::open(options)?));
+            return self.open_own(options);
         };
         let built = options.built.join(file);
         let name = if self.is_built() { built.as_path() } else { Path::new(file) };
@@ -157,11 +169,22 @@ impl EngineName {
             Self::Rocksdb => Box::new(level(LevelFlavour::Rocks)?),
             Self::Rocksdbpfx => Box::new(level(LevelFlavour::RocksPrefixes)?),
             Self::Berkeleydb => Box::new(Berkeley::open(&library, options)?),
-            Self::Lmdb => Box::new(Lmdb::open(&library, options)?),
+            Self::Lmdb => Box::new(Lmdb::open(&library, LmdbFlavour::Lmdb, options)?),
+            Self::Libmdbx => Box::new(Lmdb::open(&library, LmdbFlavour::Mdbx, options)?),
             Self::WiredtigerLsm => Box::new(tiger(WiredTigerTable::Lsm)?),
             Self::WiredtigerBtree => Box::new(tiger(WiredTigerTable::Btree)?),
             Self::Sqlite => Box::new(Sqlite::open(&library, options)?),
-            Self::Atoll => bail!("Atoll needs no library"),
+            Self::Redb | Self::Fjall | Self::Atoll => return self.open_own(options),
+        })
+    }
+
+    /// Opens one that is part of this program.
+    fn open_own(self, options: &EngineOptions) -> Result<Box<dyn KvEngine>> {
+        Ok(match self {
+            Self::Redb => Box::new(Redb::open(options)?),
+            Self::Fjall => Box::new(Fjall::open(options)?),
+            Self::Atoll => Box::new(AtollStore::open(options)?),
+            other => bail!("{} is a library", other.name()),
         })
     }
 }

@@ -4,7 +4,8 @@
 //! | File | Owns |
 //! |---|---|
 //! | `engine` | the trait and the names of engines |
-//! | `foreign`, `atoll` | engines behind C interfaces; Atoll |
+//! | `foreign` | engines behind C interfaces |
+//! | `atoll`, `fjall`, `redb` | engines in Rust |
 //! | `setup` | engines that are built from sources |
 //! | `records` | keys and values |
 //! | `work` | loading, and reading while writing |
@@ -22,6 +23,7 @@ mod case;
 mod engine;
 mod estimate;
 mod findings;
+mod fjall;
 #[expect(unsafe_code, reason = "C interfaces; all unsafe code of the crate is there")]
 mod foreign;
 mod placement;
@@ -29,6 +31,7 @@ mod plan;
 mod plot;
 mod published;
 mod records;
+mod redb;
 mod report;
 mod results;
 mod rounds;
@@ -60,7 +63,7 @@ Examples:
   atoll bench kv --seconds 10 --records 1000000 --directory /var/tmp
   atoll bench kv --engines lmdb,rocksdb,atoll --readers 1,16,64 --arms default,spread -o kv.md -o kv.svg
   atoll bench kv --results kv-results --resume       goes on where a run was stopped
-  atoll bench kv setup                               builds HyperLevelDB and Basho LevelDB from npm's sources
+  atoll bench kv setup                               builds HyperLevelDB, Basho LevelDB and libmdbx
   atoll bench kv setup --dry-run                     says what that would fetch, and where to
 
 Engines come from the distribution's libraries; one that is missing is named with its package, and the others

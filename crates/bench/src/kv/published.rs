@@ -79,7 +79,11 @@ pub(super) fn names(engine: EngineName) -> Option<(&'static str, &'static str)> 
         EngineName::Rocksdbpfx => ("RocksDBpfx", "RocksDBpfx"),
         EngineName::WiredtigerLsm => ("WiredLSM", "WiredTiger LSM"),
         EngineName::WiredtigerBtree => ("WiredBtree", "WiredTiger Btree"),
-        EngineName::Sqlite | EngineName::Atoll => return None,
+        EngineName::Libmdbx
+        | EngineName::Redb
+        | EngineName::Fjall
+        | EngineName::Sqlite
+        | EngineName::Atoll => return None,
     })
 }
 

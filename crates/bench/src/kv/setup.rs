@@ -1,4 +1,4 @@
-//! Engines that no distribution has, built from the sources inside npm packages that wrapped them for Node.js.
+//! Engines that no distribution has, built from the sources inside packages that wrap them for other languages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,36 +20,73 @@ pub(super) struct SetupArgs {
     dry_run: bool,
 }
 
+/// Who has a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Registry {
+    Npm,
+    Pypi,
+}
+
 /// An engine and its sources.
 struct Source {
     engine: EngineName,
-    /// npm's package and version.
+    registry: Registry,
+    /// The package and its version, as the registry's client takes it.
     package: &'static str,
-    /// Bytes of the package, about.
+    /// Size of the package, about.
     megabytes: f64,
-    /// The sources, below `package/deps/leveldb`.
-    folder: &'static str,
-    standard: &'static str,
-    /// Further arguments of the compiler, for files below `package/deps/leveldb`.
+    /// Where the compiler runs, in the unpacked package.
+    base: &'static str,
+    /// Folder of a LevelDB below it; or, for libmdbx, its only source.
+    sources: &'static str,
+    compiler: &'static str,
     flags: &'static [&'static str],
 }
 
-const SOURCES: [Source; 2] = [
+const SOURCES: [Source; 3] = [
     Source {
         engine: EngineName::Hyperleveldb,
+        registry: Registry::Npm,
         package: "leveldown-hyper@2.0.0",
         megabytes: 0.7,
-        folder: "leveldb-hyper-1.0.2",
-        standard: "gnu++11",
-        flags: &["-DHAVE_CONFIG_H", "-Ileveldb-hyper-conf/linux"],
+        base: "package/deps/leveldb",
+        sources: "leveldb-hyper-1.0.2",
+        compiler: "c++",
+        flags: &[
+            "-std=gnu++11",
+            "-DOS_LINUX",
+            "-DLEVELDB_PLATFORM_POSIX",
+            "-DHAVE_CONFIG_H",
+            "-Ileveldb-hyper-conf/linux",
+            "-Ileveldb-hyper-1.0.2",
+            "-Ileveldb-hyper-1.0.2/include",
+        ],
     },
     Source {
         engine: EngineName::Basho,
+        registry: Registry::Npm,
         package: "leveldown-basho-andris@1.5.0-andris.6",
         megabytes: 0.8,
-        folder: "leveldb-basho",
-        standard: "gnu++98",
-        flags: &[],
+        base: "package/deps/leveldb",
+        sources: "leveldb-basho",
+        compiler: "c++",
+        flags: &[
+            "-std=gnu++98",
+            "-DOS_LINUX",
+            "-DLEVELDB_PLATFORM_POSIX",
+            "-Ileveldb-basho",
+            "-Ileveldb-basho/include",
+        ],
+    },
+    Source {
+        engine: EngineName::Libmdbx,
+        registry: Registry::Pypi,
+        package: "clibmdbx==1.0.4",
+        megabytes: 0.7,
+        base: "clibmdbx-1.0.4/vendor/libmdbx",
+        sources: "mdbx.c",
+        compiler: "cc",
+        flags: &["-std=gnu11", "-DMDBX_BUILD_SHARED_LIBRARY=1", "-DLIBMDBX_EXPORTS=1"],
     },
 ];
 
@@ -73,10 +110,10 @@ pub(super) fn run(args: &SetupArgs) -> Result<(), CommandError> {
     let directory = directory()?;
     let mut failed = Vec::new();
     for source in &SOURCES {
-        let Source { engine, package, megabytes, .. } = source;
-        let name = engine.name();
+        let Source { engine, registry, package, megabytes, compiler, .. } = source;
+        let (name, from) = (engine.name(), registry.name());
         terminal::say(format_args!(
-            "{name}: npm package {package} ({megabytes} MB), built by c++ in {}",
+            "{name}: {from} package {package} ({megabytes} MB), built by {compiler} in {}",
             directory.display()
         ));
         if args.dry_run {
@@ -101,21 +138,15 @@ fn build(source: &Source, directory: &Path) -> Result<()> {
     make(directory)?;
     let work =
         tempfile::tempdir_in(directory).context("cannot make a directory for the sources")?;
-    let mut npm = Command::new("npm");
-    npm.args(["pack", "--silent", source.package]).current_dir(work.path());
-    ran(&mut npm, "npm cannot fetch the package (Debian needs the package npm)")?;
-    let archive = only_file(work.path(), "tgz")?;
+    source.registry.fetch(source.package, work.path())?;
     let mut tar = Command::new("tar");
+    let archive = archive(work.path())?;
     tar.arg("xzf").arg(&archive).current_dir(work.path());
     ran(&mut tar, "tar cannot unpack the package")?;
-    let sources = work.path().join("package/deps/leveldb");
-    let built = work.path().join(file);
-    let mut compiler = Command::new("c++");
-    compiler.current_dir(&sources).args(["-shared", "-fPIC", "-O2", "-w", "-pthread"]);
-    compiler.arg(format!("-std={}", source.standard));
-    compiler.args(["-DOS_LINUX", "-DLEVELDB_PLATFORM_POSIX", "-DNDEBUG"]).args(source.flags);
-    compiler.args([format!("-I{}", source.folder), format!("-I{}/include", source.folder)]);
-    compiler.args(files(&sources, source.folder)?).arg("-o").arg(&built);
+    let (base, built) = (work.path().join(source.base), work.path().join(file));
+    let mut compiler = Command::new(source.compiler);
+    compiler.current_dir(&base).args(["-shared", "-fPIC", "-O2", "-DNDEBUG", "-w", "-pthread"]);
+    compiler.args(source.flags).args(files(&base, source.sources)?).arg("-o").arg(&built);
     ran(
         &mut compiler,
         "the compiler failed; its messages are above (Debian needs the package g++)",
@@ -124,8 +155,36 @@ fn build(source: &Source, directory: &Path) -> Result<()> {
     fs::rename(&built, directory.join(file)).context("cannot keep the library")
 }
 
-/// The sources of a library, by their paths from `base`.
+impl Registry {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Pypi => "PyPI",
+        }
+    }
+
+    /// Downloads a package into a directory, by the registry's own client.
+    fn fetch(self, package: &str, directory: &Path) -> Result<()> {
+        let (program, arguments, needs): (_, &[&str], _) = match self {
+            Self::Npm => ("npm", &["pack", "--silent"], "npm"),
+            Self::Pypi => (
+                "python3",
+                &["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"],
+                "python3-pip",
+            ),
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).arg(package).current_dir(directory);
+        let name = self.name();
+        ran(&mut command, &format!("{name} has no {package} (Debian needs the package {needs})"))
+    }
+}
+
+/// The sources of a library, by their paths from `base`: a file, or those in the folders of a LevelDB.
 fn files(base: &Path, folder: &str) -> Result<Vec<PathBuf>> {
+    if base.join(folder).is_file() {
+        return Ok(vec![folder.into()]);
+    }
     let mut files = Vec::new();
     for part in ["db", "table", "util", "port", "leveldb_os"] {
         let directory = Path::new(folder).join(part);
@@ -143,14 +202,15 @@ fn files(base: &Path, folder: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn only_file(directory: &Path, suffix: &str) -> Result<PathBuf> {
+/// The package in a directory, of which it is the only one.
+fn archive(directory: &Path) -> Result<PathBuf> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|it| it == suffix) {
+        if path.extension().is_some_and(|it| it == "tgz" || it == "gz") {
             return Ok(path);
         }
     }
-    bail!("npm left no package in {}", directory.display())
+    bail!("no package came into {}", directory.display())
 }
 
 fn ran(command: &mut Command, failure: &str) -> Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! | File | Engines |
 //! |---|---|
-//! | `lmdb` | LMDB |
+//! | `lmdb` | LMDB and libmdbx, whose interfaces have one shape |
 //! | `level` | LevelDB, HyperLevelDB, Basho LevelDB and RocksDB, whose interfaces have one shape |
 //! | `berkeley` | BerkeleyDB |
 //! | `wired_tiger` | WiredTiger, LSM and B-tree |
@@ -26,7 +26,7 @@ use atoll_sys::SharedLibrary;
 
 pub(super) use berkeley::Berkeley;
 pub(super) use level::{Level, LevelFlavour};
-pub(super) use lmdb::Lmdb;
+pub(super) use lmdb::{Lmdb, LmdbFlavour};
 pub(super) use sqlite::Sqlite;
 pub(super) use wired_tiger::{WiredTiger, WiredTigerTable};
 
