@@ -263,3 +263,80 @@ impl View<'_> {
 fn missing(engine: EngineName) -> String {
     format!("{} was not measured", engine.name())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use atoll_topology::Machine;
+
+    use super::*;
+    use crate::kv::case::{KvAnswer, KvCase, KvRate, KvUsage};
+    use crate::kv::plan::{KvPlan, LoadOrder};
+    use crate::kv::records::Records;
+    use crate::kv::results::KvResult;
+    use crate::kv::rounds::KvRun;
+
+    /// A run of LMDB on two nodes whose reads grow with the readers, and whose load is slower when spread.
+    fn run() -> KvRun {
+        let mut run = KvRun::default();
+        let mut add = |arm: &str, work, answer| {
+            let case = KvCase { engine: EngineName::Lmdb, arm: arm.to_owned(), run: 0, work };
+            run.results.push(KvResult { case, answer: Some(answer), error: None });
+        };
+        for (arm, wall_s) in [(LOCAL, 10.0), (SPREAD, 10.6)] {
+            let usage = KvUsage { wall_s, ..KvUsage::default() };
+            let answer = KvAnswer { usage, ..KvAnswer::default() };
+            add(arm, KvWork::Load { random: false }, answer);
+            for readers in [1, 2] {
+                let rate = |per_s| Some(KvRate { count: 1, per_s, latency: None, corrected: None });
+                let user_s = f64::from(readers + 1);
+                add(
+                    arm,
+                    KvWork::ReadWhileWriting { readers },
+                    KvAnswer {
+                        usage: KvUsage { wall_s: 1.0, user_s, ..KvUsage::default() },
+                        writes: rate(5.0),
+                        reads: rate(f64::from(readers) * 100.0),
+                        ..KvAnswer::default()
+                    },
+                );
+            }
+        }
+        run
+    }
+
+    fn verdicts(machine: &str) -> Vec<Verdict> {
+        let machine = Machine::synthetic(machine).expect("a machine");
+        let plan = KvPlan {
+            machine: machine.name.clone(),
+            engines: vec![EngineName::Lmdb],
+            arms: vec![LOCAL.to_owned(), SPREAD.to_owned()],
+            readers: vec![1, 2],
+            seconds: 1.0,
+            records: Records { count: 10, value_bytes: 100, seed: 1 },
+            load: vec![LoadOrder::Sequential],
+            runs: 1,
+            cache_bytes: 1,
+            buffer_bytes: 1,
+            memory_factor: 1.0,
+            filesystem: "ext4".to_owned(),
+            nodes: machine.nodes_with_memory().count(),
+        };
+        let report = KvReport::new(plan, run(), &machine).expect("a report");
+        assert_eq!((report.missing, report.problems.len()), (BTreeMap::new(), 0));
+        report.findings.iter().map(|finding| finding.verdict).collect()
+    }
+
+    #[test]
+    fn statements_are_decided_where_nodes_and_cpus_allow_it() {
+        use Verdict::{CannotDecide, Confirms};
+        let two_nodes = verdicts("node:2(memory=1GiB) core:2 pu:1");
+        let expected = [Confirms, Confirms, CannotDecide, CannotDecide, Confirms, CannotDecide];
+        assert_eq!(two_nodes[..6], expected);
+        // Of the engines whose system time vanishes LMDB was measured; of the others none was.
+        assert_eq!(two_nodes[6..], [CannotDecide, Confirms, CannotDecide]);
+        let small = verdicts("node:1(memory=1GiB) core:1 pu:1");
+        assert!(small.iter().all(|verdict| *verdict == CannotDecide), "{small:?}");
+    }
+}

@@ -70,11 +70,11 @@ impl KvPlan {
         let plan = Self {
             machine: machine.name.clone(),
             engines: engines(args),
-            arms: args.arms.iter().map(ToString::to_string).collect(),
-            readers: args.readers.clone(),
+            arms: unique(args.arms.iter().map(ToString::to_string)),
+            readers: unique(args.readers.iter().copied()),
             seconds: args.seconds,
             records: Records { count, value_bytes, seed: args.seed },
-            load: args.load.clone(),
+            load: unique(args.load.iter().copied()),
             runs: args.runs,
             cache_bytes: scaled(REPORT_CACHE, CACHE_MIN),
             buffer_bytes: scaled(REPORT_BUFFER, BUFFER_MIN),
@@ -135,12 +135,21 @@ impl LoadOrder {
 /// The engines that were asked for, or those that are not built by `setup` and those that were.
 fn engines(args: &KvArgs) -> Vec<EngineName> {
     if !args.engines.is_empty() {
-        let mut engines = args.engines.clone();
-        engines.dedup();
-        return engines;
+        return unique(args.engines.iter().copied());
     }
     let is_there = |engine: &&EngineName| !engine.is_built() || setup::is_built(**engine);
     EngineName::value_variants().iter().filter(is_there).copied().collect()
+}
+
+/// Each value once, in the order of their first appearance.
+fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
 }
 
 /// `disk (ext4)`, `memory (tmpfs)`

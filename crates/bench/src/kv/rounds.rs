@@ -111,7 +111,11 @@ impl Runner<'_> {
     fn run(&self) -> Result<KvRun> {
         let mut run = KvRun::default();
         for engine in &self.plan.engines {
-            if let Err(error) = self.probe(*engine) {
+            let probed = self.probe(*engine);
+            if self.stop.is_stopped() {
+                break;
+            }
+            if let Err(error) = probed {
                 terminal::say(format_args!("without {}: {error:#}", engine.name()));
                 run.missing.insert(*engine, format!("{error:#}"));
             }
