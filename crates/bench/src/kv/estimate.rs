@@ -33,10 +33,14 @@ fn available_memory() -> Result<u64> {
     memory::of_status(&text, "MemAvailable").context("/proc/meminfo has no MemAvailable")
 }
 
+/// Bytes that a file system has left; that of an initial ramdisk does not tell, and has what memory has.
 fn free_bytes(directory: &Path) -> Result<u64> {
     let about = rustix::fs::statvfs(directory);
     let about = about.with_context(|| format!("the free space of {}", directory.display()))?;
-    Ok(about.f_bavail.saturating_mul(about.f_frsize))
+    match about.f_blocks {
+        0 => available_memory(),
+        _ => Ok(about.f_bavail.saturating_mul(about.f_frsize)),
+    }
 }
 
 fn round_down(number: u64) -> u64 {

@@ -152,7 +152,7 @@ pub(crate) fn run(args: &KvArgs) -> Result<(), CommandError> {
     if run.results.is_empty() && !is_stopped {
         return Err(CommandError::with(Exit::NotHere, "no engine can be measured here"));
     }
-    let report = KvReport::new(plan, run, &machine)?;
+    let report = KvReport::new(plan, run, &machine, manifest.machine.is_lab)?;
     outputs.write(|form| match form {
         Form::Json => json(&Document {
             benchmark: "kv",

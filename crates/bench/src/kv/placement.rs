@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use atoll_placement::Strategy;
-use atoll_process::inspect::{Balancing, LivePages, MemoryOptions, NodeMap, ProcessMemory, memory};
+use atoll_process::inspect::{Balancing, LivePages, MappingKind, MemoryOptions, NodeMap, memory};
 use atoll_process::launch::{InstancePlan, LaunchPlan, LaunchRequest, LiveCalls, apply};
 use atoll_sys::{Root, page_size, sched_getaffinity};
 use atoll_topology::{CpuId, CpuSet, Machine};
@@ -66,34 +66,54 @@ fn asked(instance: &InstancePlan) -> String {
     format!("{}, {}", cpus.unwrap_or("threads free"), memory.unwrap_or("no memory policy"))
 }
 
-/// Memory of this process by node: of the program itself, before it opens a database.
-pub(super) fn memory_now(machine: &Machine, notes: &mut Vec<String>) -> Result<ProcessMemory> {
-    let (root, options) = (Root::live(), MemoryOptions::default());
-    let (nodes, mut missing) = (NodeMap::read(&root, machine), Vec::new());
-    let (pid, page) = (std::process::id(), page_size() as u64);
-    let found = memory::read(&root, &LivePages, &nodes, page, pid, &options, &mut missing)?;
-    notes.extend(missing.iter().map(|it| format!("{}: needs {}", it.what, it.need)));
-    Ok(found)
+/// What a look at the memory of this process found.
+pub(super) struct MemoryNow {
+    /// Bytes on each node; the program and its libraries, which many processes share, are left out.
+    nodes: BTreeMap<u32, u64>,
+    /// Bytes under each policy.
+    policies: BTreeMap<String, u64>,
+    /// What could not be read, and why.
+    missing: Vec<String>,
+}
+
+impl MemoryNow {
+    /// Looks.
+    pub(super) fn read(machine: &Machine) -> Result<Self> {
+        let (root, options) = (Root::live(), MemoryOptions::default());
+        let (map, mut missing) = (NodeMap::read(&root, machine), Vec::new());
+        let (pid, page) = (std::process::id(), page_size() as u64);
+        let found = memory::read(&root, &LivePages, &map, page, pid, &options, &mut missing)?;
+        let data = found.by_kind.iter().filter(|(kind, _)| **kind != MappingKind::Program);
+        let mut nodes = BTreeMap::new();
+        for (node, bytes) in data.flat_map(|(_, bytes)| bytes) {
+            if let Some(node) = node {
+                *nodes.entry(u32::from(*node)).or_default() += bytes;
+            }
+        }
+        let resident = found.policies.unwrap_or_default().into_iter().filter(|it| it.bytes > 0);
+        let missing = missing.iter().map(|it| format!("{}: needs {}", it.what, it.need));
+        Ok(Self {
+            nodes,
+            policies: resident.map(|it| (it.policy, it.bytes)).collect(),
+            missing: missing.collect(),
+        })
+    }
 }
 
 /// Reads back where this process is; memory that was there `before` is left out of the sums by node.
 pub(super) fn read_back(
     machine: &Machine,
-    before: &ProcessMemory,
+    before: &MemoryNow,
     seen: &mut PlacementSeen,
 ) -> Result<()> {
-    let root = Root::live();
     let cpus = sched_getaffinity(0).context("the affinity cannot be read")?;
     seen.cpus = cpus.into_iter().map(CpuId).collect::<CpuSet>().to_string();
-    let (found, before) = (memory_now(machine, &mut seen.obstacles)?, before.by_node());
-    let added = found.by_node().into_iter().map(|(node, bytes)| {
-        (node, bytes.saturating_sub(before.get(&node).copied().unwrap_or_default()))
-    });
-    let known = |(node, bytes): (Option<_>, u64)| Some((u32::from(node?), bytes));
-    seen.nodes = added.filter_map(known).collect();
-    let policies = found.policies.unwrap_or_default();
-    let resident = policies.into_iter().filter(|it| it.bytes > 0);
-    seen.policies = resident.map(|it| (it.policy, it.bytes)).collect::<BTreeMap<_, _>>();
-    seen.balancing = Balancing::read(&root).mode;
+    let MemoryNow { nodes, policies, missing } = MemoryNow::read(machine)?;
+    let earlier = |node| before.nodes.get(node).copied().unwrap_or_default();
+    let added = nodes.iter().map(|(node, bytes)| (*node, bytes.saturating_sub(earlier(node))));
+    seen.nodes = added.collect();
+    seen.policies = policies;
+    seen.obstacles.extend(missing);
+    seen.balancing = Balancing::read(&Root::live()).mode;
     Ok(())
 }

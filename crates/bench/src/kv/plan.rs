@@ -155,7 +155,7 @@ fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 /// `disk (ext4)`, `memory (tmpfs)`
 fn medium(filesystem: &str) -> String {
     match filesystem {
-        "tmpfs" | "ramfs" => format!("memory ({filesystem})"),
+        "tmpfs" | "ramfs" | "rootfs" => format!("memory ({filesystem})"),
         _ => format!("disk ({filesystem})"),
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct KvReport {
     pub(super) plan: KvPlan,
     /// Cpus of this machine.
     pub(super) cpus: usize,
+    /// Times are those of the lab's emulator.
+    pub(super) is_lab: bool,
     pub(super) notes: Vec<String>,
     pub(super) results: Vec<KvResult>,
     /// Engines that could not take part, and why.
@@ -58,10 +60,11 @@ const USAGE: [&str; 9] = [
 ];
 
 impl KvReport {
-    pub(super) fn new(plan: KvPlan, run: KvRun, machine: &Machine) -> Result<Self> {
+    pub(super) fn new(plan: KvPlan, run: KvRun, machine: &Machine, is_lab: bool) -> Result<Self> {
         let missing = run.missing.iter().map(|(engine, why)| (engine.name(), why.clone()));
         let mut report = Self {
             cpus: machine.cpus.len(),
+            is_lab,
             notes: Vec::new(),
             missing: missing.collect(),
             findings: Vec::new(),
@@ -80,7 +83,7 @@ impl KvReport {
         if self.plan.nodes < 2 {
             notes.push(
                 "this machine has one node: all arms place pages and threads alike, and differ by noise only. \
-                 `atoll lab run --machine symas-8` has the report's eight nodes"
+                 `atoll lab run -m symas-8` has the report's eight nodes (docs/key-value.md)"
                     .to_owned(),
             );
         }

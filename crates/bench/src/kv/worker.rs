@@ -13,7 +13,8 @@ use atoll_topology::Machine;
 
 use super::case::{KvAnswer, KvRequest, KvUsage, KvWork};
 use super::engine::KvEngine;
-use super::{placement, work};
+use super::placement::{self, MemoryNow};
+use super::work;
 use crate::memory;
 use crate::protocol::Failed;
 
@@ -35,7 +36,7 @@ pub(crate) fn serve(mut input: impl BufRead, output: &mut impl Write) -> Result<
 fn answer(request: &KvRequest) -> Result<KvAnswer> {
     let machine = Machine::discover().context("this machine cannot be described")?;
     let mut seen = placement::applied(&machine, &request.arm)?;
-    let program = placement::memory_now(&machine, &mut Vec::new())?;
+    let before_opening = MemoryNow::read(&machine)?;
     let engine = request.engine.open(&request.options)?;
     let mut answer =
         KvAnswer { version: engine.version(), settings: engine.settings(), ..KvAnswer::default() };
@@ -44,7 +45,7 @@ fn answer(request: &KvRequest) -> Result<KvAnswer> {
     seen.readers = std::mem::take(&mut answer.placement.readers);
     let moved = MachineCounters::read(&Root::live()).since(&before);
     seen.pages_migrated = moved.get("numa_pages_migrated");
-    placement::read_back(&machine, &program, &mut seen)?;
+    placement::read_back(&machine, &before_opening, &mut seen)?;
     if request.is_checked {
         let contents = work::contents(&*engine).context("reading all records")?;
         let newest = contents.newest;
