@@ -1,6 +1,6 @@
 //! Key-value engines behind one trait: how each is opened, and under which names the report has it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -14,6 +14,9 @@ use super::foreign::{
 use super::records::RecordRun;
 use super::redb::Redb;
 
+/// What builds engines that no distribution has.
+const SETUP: &str = "'atoll bench kv setup'";
+
 /// An open database, which all threads use. Dropping it closes it.
 pub(super) trait KvEngine: Send + Sync {
     /// The version of the engine.
@@ -21,6 +24,11 @@ pub(super) trait KvEngine: Send + Sync {
 
     /// Settings that matter, in the engine's words.
     fn settings(&self) -> String;
+
+    /// Whether a session can visit all records.
+    fn can_scan(&self) -> bool {
+        true
+    }
 
     /// What a thread needs for itself.
     fn session(&self) -> Result<Box<dyn KvSession + '_>>;
@@ -40,7 +48,7 @@ pub(super) trait KvSession {
     /// Reads a value; false if the key is not there.
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool>;
 
-    /// Visits all records.
+    /// Visits all records, where the engine can.
     fn scan(&mut self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()>;
 }
 
@@ -124,22 +132,26 @@ impl EngineName {
         matches!(self, Self::Lmdb | Self::Libmdbx)
     }
 
-    /// The library's file name, and what provides it; None if it is part of this program.
-    pub(super) fn library(self) -> Option<(&'static str, &'static str)> {
+    /// Names of the library's file, the first of which that is there is taken, and what provides it; None if it is
+    /// part of this program.
+    pub(super) fn library(self) -> Option<(&'static [&'static str], &'static str)> {
         Some(match self {
-            Self::Leveldb => ("libleveldb.so.1d", "Debian's package libleveldb1d"),
-            Self::Basho => ("libbasho.so", "'atoll bench kv setup'"),
-            Self::Hyperleveldb => ("libhyperleveldb.so", "'atoll bench kv setup'"),
-            Self::Berkeleydb => ("libdb-5.3.so", "Debian's package libdb5.3"),
-            Self::Lmdb => ("liblmdb.so.0", "Debian's package liblmdb0"),
-            Self::Rocksdb | Self::Rocksdbpfx => {
-                ("librocksdb.so.7.8", "Debian's package librocksdb7.8")
+            Self::Leveldb => {
+                (&["libleveldb.so.1d", "libleveldb.so.1"], "Debian's package libleveldb1d")
             }
+            Self::Basho => (&["libbasho.so"], SETUP),
+            Self::Hyperleveldb => (&["libhyperleveldb.so"], SETUP),
+            Self::Libmdbx => (&["libmdbx.so"], SETUP),
+            Self::Berkeleydb => (&["libdb-5.3.so"], "Debian's package libdb5.3"),
+            Self::Lmdb => (&["liblmdb.so.0", "liblmdb.so"], "Debian's package liblmdb0"),
+            Self::Rocksdb | Self::Rocksdbpfx => (
+                &["librocksdb.so.7.8", "librocksdb.so.9.10", "librocksdb.so"],
+                "Debian's package librocksdb7.8",
+            ),
             Self::WiredtigerLsm | Self::WiredtigerBtree => {
-                ("libwiredtiger.so.0", "Debian's package libwiredtiger0")
+                (&["libwiredtiger.so.0"], "Debian's package libwiredtiger0")
             }
-            Self::Sqlite => ("libsqlite3.so.0", "Debian's package libsqlite3-0"),
-            Self::Libmdbx => ("libmdbx.so", "'atoll bench kv setup'"),
+            Self::Sqlite => (&["libsqlite3.so.0"], "Debian's package libsqlite3-0"),
             Self::Redb | Self::Fjall | Self::Atoll => return None,
         })
     }
@@ -154,12 +166,14 @@ impl EngineName {
     /// # Errors
     /// When the library is missing or unknown, and for the engine's own reasons.
     pub(super) fn open(self, options: &EngineOptions) -> Result<Box<dyn KvEngine>> {
-        let Some((file, source)) = self.library() else {
+        let Some((files, source)) = self.library() else {
             return self.open_own(options);
         };
-        let built = options.built.join(file);
-        let name = if self.is_built() { built.as_path() } else { Path::new(file) };
-        let library = Library::load(name, source)?;
+        let path = |file: &&str| match self.is_built() {
+            true => options.built.join(file),
+            false => PathBuf::from(file),
+        };
+        let library = Library::load(files.iter().map(path), source)?;
         let level = |flavour| Level::open(&library, flavour, options);
         let tiger = |table| WiredTiger::open(&library, table, options);
         Ok(match self {

@@ -282,11 +282,11 @@ impl KvReport {
             "reads/s",
             "scaling %",
             "read p50 ms",
-            "p99 ms",
-            "p99 corrected",
+            "read p99 ms",
+            "read p99 corrected",
             "write p50 ms",
-            "p99 ms",
-            "p99 corrected",
+            "write p99 ms",
+            "write p99 corrected",
         ];
         head.extend(ours.map(str::to_owned));
         head

@@ -101,8 +101,15 @@ pub(super) fn directory() -> Result<PathBuf> {
 
 /// Whether an engine has been built.
 pub(super) fn is_built(engine: EngineName) -> bool {
-    let file = engine.library().map(|(file, _)| file);
-    directory().ok().zip(file).is_some_and(|(directory, file)| directory.join(file).is_file())
+    directory()
+        .ok()
+        .zip(file(engine))
+        .is_some_and(|(directory, file)| directory.join(file).is_file())
+}
+
+/// The name of a built library.
+fn file(engine: EngineName) -> Option<&'static str> {
+    engine.library()?.0.first().copied()
 }
 
 /// Builds all, or says what it would do.
@@ -131,7 +138,7 @@ pub(super) fn run(args: &SetupArgs) -> Result<(), CommandError> {
 }
 
 fn build(source: &Source, directory: &Path) -> Result<()> {
-    let (file, _) = source.engine.library().context("an engine without a library")?;
+    let file = file(source.engine).context("an engine without a library")?;
     let make = |path: &Path| {
         fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
     };

@@ -84,10 +84,19 @@ pub(super) fn read_while_writing(
     Ok(Mixed { writes, reads: rate(&readers), readers: nodes, written })
 }
 
-/// All records of a database, one after the other.
-pub(super) fn contents(engine: &dyn KvEngine) -> Result<Contents> {
-    let mut contents = Contents::default();
-    engine.session()?.scan(&mut |key, value| contents.add(key, value))?;
+/// All records of a database: one after the other, or by their keys where the engine has no order.
+pub(super) fn contents(engine: &dyn KvEngine, records: &Records) -> Result<Contents> {
+    let (mut session, mut contents) = (engine.session()?, Contents::default());
+    if engine.can_scan() {
+        session.scan(&mut |key, value| contents.add(key, value))?;
+        return Ok(contents);
+    }
+    let mut value = Vec::with_capacity(records.value_bytes);
+    for number in 0..records.count {
+        let key = key(number);
+        ensure!(session.get(&key, &mut value)?, "record {number} is not there");
+        contents.add(&key, &value);
+    }
     Ok(contents)
 }
 

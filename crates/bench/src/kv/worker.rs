@@ -47,7 +47,7 @@ fn answer(request: &KvRequest) -> Result<KvAnswer> {
     seen.pages_migrated = moved.get("numa_pages_migrated");
     placement::read_back(&machine, &before_opening, &mut seen)?;
     if request.is_checked {
-        let contents = work::contents(&*engine).context("reading all records")?;
+        let contents = work::contents(&*engine, &request.records).context("reading all records")?;
         let newest = contents.newest;
         ensure!(
             newest == checked,

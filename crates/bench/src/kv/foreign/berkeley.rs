@@ -102,7 +102,7 @@ unsafe impl Sync for Berkeley {}
 
 impl Berkeley {
     /// Opens the database of a directory, or makes it.
-    pub(in crate::kv) fn open(library: &Library<'_>, options: &EngineOptions) -> Result<Self> {
+    pub(in crate::kv) fn open(library: &Library, options: &EngineOptions) -> Result<Self> {
         let calls = BerkeleyCalls::find(library, "db_")?;
         let (env, database, cache) = (null_mut(), null_mut(), options.cache_bytes);
         let mut berkeley = Self { calls, env, database, cache };

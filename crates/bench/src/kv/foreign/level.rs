@@ -82,7 +82,6 @@ c_functions! {
         options_set_prefix_extractor(Handle, Handle);
         options_set_allow_mmap_reads(Handle, c_uchar);
         options_set_memtable_prefix_bloom_size_ratio(Handle, f64);
-        readoptions_set_total_order_seek(Handle, c_uchar);
     }
 }
 
@@ -94,7 +93,6 @@ pub(in crate::kv) struct Level {
     settings: String,
     database: Handle,
     reading: Handle,
-    scanning: Handle,
     writing: Handle,
 }
 
@@ -106,20 +104,15 @@ unsafe impl Sync for Level {}
 impl Level {
     /// Opens the database of a directory, or makes it.
     pub(in crate::kv) fn open(
-        library: &Library<'_>,
+        library: &Library,
         flavour: LevelFlavour,
         options: &EngineOptions,
     ) -> Result<Self> {
         let prefix = if flavour == LevelFlavour::Level { "leveldb_" } else { "rocksdb_" };
         let calls = LevelCalls::find(library, prefix)?;
         // SAFETY: the calls take nothing.
-        let [reading, scanning, writing, settings] = unsafe {
-            [
-                (calls.readoptions_create)(),
-                (calls.readoptions_create)(),
-                (calls.writeoptions_create)(),
-                (calls.options_create)(),
-            ]
+        let [reading, writing, settings] = unsafe {
+            [(calls.readoptions_create)(), (calls.writeoptions_create)(), (calls.options_create)()]
         };
         let (cache, buffer) = (options.cache_bytes, options.buffer_bytes);
         // SAFETY: the options were made above; numbers are of the header's types.
@@ -139,7 +132,7 @@ impl Level {
                 block_based(&OnlyRocks::find(library, prefix)?, settings, cached)
             }
             LevelFlavour::RocksPrefixes => {
-                plain_tables(&OnlyRocks::find(library, prefix)?, settings, scanning);
+                plain_tables(&OnlyRocks::find(library, prefix)?, settings);
             }
         }
         let (path, mut error) = (c_path(&options.directory)?, null_mut());
@@ -149,7 +142,7 @@ impl Level {
         ensure!(!database.is_null(), "the database did not open, and gave no error");
         let settings = format!("cache {cache} B, write buffer {buffer} B, no compression");
         let version = version(library, flavour);
-        Ok(Self { calls, flavour, version, settings, database, reading, scanning, writing })
+        Ok(Self { calls, flavour, version, settings, database, reading, writing })
     }
 }
 
@@ -162,8 +155,8 @@ fn block_based(only: &OnlyRocks, settings: Handle, cache: Handle) {
     }
 }
 
-fn plain_tables(only: &OnlyRocks, settings: Handle, scanning: Handle) {
-    // SAFETY: both options are live; the transform is given to them.
+fn plain_tables(only: &OnlyRocks, settings: Handle) {
+    // SAFETY: the options are live; the transform is given to them.
     unsafe {
         let prefixes = (only.slicetransform_create_fixed_prefix)(plain::PREFIX_BYTES);
         (only.options_set_prefix_extractor)(settings, prefixes);
@@ -176,12 +169,11 @@ fn plain_tables(only: &OnlyRocks, settings: Handle, scanning: Handle) {
         );
         (only.options_set_allow_mmap_reads)(settings, 1);
         (only.options_set_memtable_prefix_bloom_size_ratio)(settings, 0.1);
-        (only.readoptions_set_total_order_seek)(scanning, 1);
     }
 }
 
 /// The version by the library's own word, else by the name of its file.
-fn version(library: &Library<'_>, flavour: LevelFlavour) -> String {
+fn version(library: &Library, flavour: LevelFlavour) -> String {
     c_functions! {
         /// LevelDB's version.
         LevelVersion {
@@ -233,6 +225,11 @@ impl KvEngine for Level {
             ),
             _ => self.settings.clone(),
         }
+    }
+
+    fn can_scan(&self) -> bool {
+        // Plain tables order the keys of one prefix only.
+        self.flavour != LevelFlavour::RocksPrefixes
     }
 
     fn session(&self) -> Result<Box<dyn KvSession + '_>> {
@@ -303,11 +300,11 @@ impl KvSession for LevelSession<'_> {
     }
 
     fn scan(&mut self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
-        let Level { calls, database, scanning, .. } = self.0;
+        let Level { calls, database, reading, .. } = self.0;
         let (mut error, mut key_len, mut value_len) = (null_mut(), 0, 0);
         // SAFETY: key and value live until the iterator moves, which is destroyed here.
         unsafe {
-            let iterator = (calls.create_iterator)(*database, *scanning);
+            let iterator = (calls.create_iterator)(*database, *reading);
             (calls.iter_seek_to_first)(iterator);
             while (calls.iter_valid)(iterator) != 0 {
                 let key = (calls.iter_key)(iterator, &raw mut key_len);

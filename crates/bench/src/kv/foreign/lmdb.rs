@@ -107,7 +107,7 @@ unsafe impl Sync for Lmdb {}
 impl Lmdb {
     /// Opens the database of a directory, or makes it.
     pub(in crate::kv) fn open(
-        library: &Library<'_>,
+        library: &Library,
         flavour: LmdbFlavour,
         options: &EngineOptions,
     ) -> Result<Self> {
@@ -342,7 +342,7 @@ fn lmdb_version(only: &OnlyLmdb) -> String {
 }
 
 /// The version, which begins the constant `mdbx_version`.
-fn mdbx_version(library: &Library<'_>) -> Result<String> {
+fn mdbx_version(library: &Library) -> Result<String> {
     let start = library.address("mdbx_version")?.cast::<[u16; 3]>();
     // SAFETY: the header declares a constant that begins with at least three such numbers.
     let parts = unsafe { start.read() };

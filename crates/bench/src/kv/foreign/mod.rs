@@ -18,7 +18,7 @@ mod sqlite;
 mod wired_tiger;
 
 use std::ffi::{CStr, CString, c_char, c_void};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
 use anyhow::{Context, Result, anyhow};
@@ -31,19 +31,25 @@ pub(super) use sqlite::Sqlite;
 pub(super) use wired_tiger::{WiredTiger, WiredTigerTable};
 
 /// A loaded library, and what provides it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Library<'a> {
+#[derive(Clone, Debug)]
+pub(super) struct Library {
     library: SharedLibrary,
-    name: &'a Path,
-    source: &'a str,
+    name: PathBuf,
+    source: &'static str,
 }
 
-impl<'a> Library<'a> {
-    /// Loads it; `source` says how to get it.
-    pub(super) fn load(name: &'a Path, source: &'a str) -> Result<Self> {
-        let library =
-            SharedLibrary::load(name).map_err(|error| anyhow!("{error}; {source} provides it"))?;
-        Ok(Self { library, name, source })
+impl Library {
+    /// Loads the first of these that can be loaded; `source` says how to get the first.
+    pub(super) fn load(names: impl Iterator<Item = PathBuf>, source: &'static str) -> Result<Self> {
+        let mut first = None;
+        for name in names {
+            match SharedLibrary::load(&name) {
+                Ok(library) => return Ok(Self { library, name, source }),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        let error = first.map_or_else(String::new, |error| error.to_string());
+        Err(anyhow!("{error}; {source} provides it"))
     }
 
     fn address(&self, function: &str) -> Result<NonNull<c_void>> {
@@ -62,7 +68,7 @@ macro_rules! c_functions {
         struct $name { $($field: unsafe extern "C" fn($($arg),*) $(-> $result)?,)* }
 
         impl $name {
-            fn find(library: &$crate::kv::foreign::Library<'_>, prefix: &str) -> anyhow::Result<Self> {
+            fn find(library: &$crate::kv::foreign::Library, prefix: &str) -> anyhow::Result<Self> {
                 Ok(Self { $($field: {
                     let address = library.address(&format!("{prefix}{}", stringify!($field)))?;
                     // SAFETY: the type is the one in the header of the library.

@@ -53,7 +53,7 @@ pub(in crate::kv) struct Sqlite {
 
 impl Sqlite {
     /// Opens the database of a directory, or makes it.
-    pub(in crate::kv) fn open(library: &Library<'_>, options: &EngineOptions) -> Result<Self> {
+    pub(in crate::kv) fn open(library: &Library, options: &EngineOptions) -> Result<Self> {
         let calls = SqliteCalls::find(library, "sqlite3_")?;
         let file = c_path(&options.directory.join("kv.sqlite"))?;
         let cache_kib = options.cache_bytes / u64::from(options.sessions.max(1)) / 1024;

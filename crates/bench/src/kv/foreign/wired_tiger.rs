@@ -87,7 +87,7 @@ unsafe impl Sync for WiredTiger {}
 impl WiredTiger {
     /// Opens the database of a directory, or makes it with such a table.
     pub(in crate::kv) fn open(
-        library: &Library<'_>,
+        library: &Library,
         table: WiredTigerTable,
         options: &EngineOptions,
     ) -> Result<Self> {
