@@ -15,6 +15,8 @@ const AREA: Area = Area { x: 70.0, y: 60.0, w: 860.0, h: 300.0 };
 const LINE: f64 = 16.0;
 /// Share of a group's width that its bars fill.
 const FILLED: f64 = 0.8;
+const READS: &str = "reads/s";
+const WRITES: &str = "writes/s";
 const HEADING: Type = Type::plain(17.0, palette::INK).bold();
 
 /// The pictures, one below the other.
@@ -24,8 +26,10 @@ pub(super) fn plot(report: &KvReport) -> String {
         panels.extend(loads(report, random).map(|it| it.panel()));
     }
     for engine in report.engines() {
-        panels.extend(curves(report, engine, "reads/s").map(|it| it.panel()));
-        panels.extend(curves(report, engine, "writes/s").map(|it| it.panel()));
+        let rates = [curves(report, engine, READS), curves(report, engine, WRITES)];
+        let has_any = rates.iter().any(Option::is_some);
+        let published = published_curves(report, engine).filter(|_| has_any);
+        panels.extend(rates.into_iter().chain([published]).flatten().map(|it| it.panel()));
         panels.extend(cpu(report, engine).map(|it| it.panel()));
     }
     stacked("atoll bench kv", &panels)
@@ -106,32 +110,39 @@ fn cpu(report: &KvReport, engine: EngineName) -> Option<BarChart> {
     has_any.then_some(BarChart { title, unit: "s", bars, groups })
 }
 
-/// Rates of an engine over the numbers of readers: a curve for each arm, and the published one.
+/// Rates of an engine over the numbers of readers: a curve for each arm.
 fn curves(report: &KvReport, engine: EngineName, unit: &'static str) -> Option<CurveChart> {
-    let is_reads = unit == "reads/s";
     let mut curves = Vec::new();
     for arm in &report.plan.arms {
         for readers in &report.plan.readers {
-            let rate = match is_reads {
-                true => report.reads(engine, arm, *readers),
-                false => report.writes(engine, arm, *readers),
+            let rate = match unit {
+                READS => report.reads(engine, arm, *readers),
+                _ => report.writes(engine, arm, *readers),
             };
             let Some(rate) = rate else { continue };
             Curve::add(&mut curves, arm.clone(), (f64::from(*readers), rate));
         }
     }
-    if curves.is_empty() {
-        return None;
+    chart(format!("{unit} of {}", engine.name()), unit, curves)
+}
+
+/// Rates of an engine in the report.
+fn published_curves(report: &KvReport, engine: EngineName) -> Option<CurveChart> {
+    let (_, name) = published::names(engine)?;
+    let mut curves = Vec::new();
+    for row in report.published.mixed.iter().filter(|row| row.engine == name) {
+        for (unit, rate) in [(READS, row.reads_per_s), (WRITES, row.writes_per_s)] {
+            Curve::add(&mut curves, unit.to_owned(), (f64::from(row.readers), rate as f64));
+        }
     }
-    let published = published::names(engine).map_or("", |(_, name)| name);
-    for row in report.published.mixed.iter().filter(|row| row.engine == published) {
-        let rate = if is_reads { row.reads_per_s } else { row.writes_per_s };
-        let name = "published, interleaved".to_owned();
-        Curve::add(&mut curves, name, (f64::from(row.readers), rate as f64));
-    }
+    let machine = &report.published.machine;
+    chart(format!("{name}, published: {machine}, memory interleaved"), "1/s", curves)
+}
+
+fn chart(title: String, unit: &'static str, curves: Vec<Curve>) -> Option<CurveChart> {
     let across = ChartAxis { label: "readers beside one writer", logarithmic: true };
     let up = ChartAxis { label: unit, logarithmic: true };
-    Some(CurveChart { title: format!("{unit} of {}", engine.name()), across, up, curves })
+    (!curves.is_empty()).then_some(CurveChart { title, across, up, curves })
 }
 
 impl BarChart {
