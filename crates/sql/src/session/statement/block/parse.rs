@@ -288,7 +288,7 @@ impl Code<'_> {
         let mut depth = 0_usize;
         while let Some(token) = self.peek() {
             let is_end = |end: &&str| is_word(token, end) || token.to_string() == **end;
-            if *token == Token::SemiColon || depth == 0 && ends.iter().any(|end| is_end(end)) {
+            if *token == Token::SemiColon || depth == 0 && ends.iter().any(is_end) {
                 break;
             }
             match token {
