@@ -136,12 +136,20 @@ fn fetch(tokens: &mut Tokens, at: usize) {
     }
 }
 
-/// A format among the options of EXPLAIN.
+/// A format among the options of EXPLAIN, which shows the same with VERBOSE.
 fn explained(tokens: &mut Tokens, at: usize) {
     let has_options = tokens.is(0, "EXPLAIN") && tokens.get(1) == Some(&Token::LParen);
-    let is_option = has_options && tokens.closing(1).is_some_and(|end| at + 1 < end);
-    if is_option && tokens.is(at + 1, "JSON") {
+    let Some(end) = tokens.closing(1).filter(|end| has_options && at + 1 < *end) else { return };
+    if tokens.is(at + 1, "JSON") {
         tokens.set(at + 1, Token::make_word("pgjson", None));
+    }
+    if let Some(verbose) = (2..end).find(|at| tokens.is(*at, "VERBOSE")) {
+        let is_comma = |at: usize| tokens.get(at) == Some(&Token::Comma);
+        match (is_comma(verbose + 1), is_comma(verbose - 1)) {
+            (true, _) => tokens.remove(verbose..verbose + 2),
+            (_, true) => tokens.remove(verbose - 1..verbose + 1),
+            _ => {}
+        }
     }
 }
 
@@ -196,6 +204,8 @@ mod tests {
             ("FETCH FIRST (", "FETCH FIRST ("),
             ("EXPLAIN (COSTS off, FORMAT json) x", "EXPLAIN (COSTS off, FORMAT pgjson) x"),
             ("EXPLAIN (VERBOSE) SELECT format json", "EXPLAIN (VERBOSE) SELECT format json"),
+            ("EXPLAIN (VERBOSE, FORMAT JSON) x", "EXPLAIN (FORMAT pgjson) x"),
+            ("EXPLAIN (FORMAT TREE, VERBOSE) x", "EXPLAIN (FORMAT TREE) x"),
             ("a INT UNIQUE NULLS DISTINCT", "a INT UNIQUE"),
             (
                 "a INT UNIQUE NULLS NOT DISTINCT, UNIQUE NULLS NOT DISTINCT (a, b)",

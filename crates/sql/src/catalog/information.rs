@@ -81,8 +81,8 @@ impl InformationSchema {
                 for table_name in schema.table_names() {
                     if let Some(table) = schema.table(&table_name).await? {
                         let at: [&str; 3] = [&catalog_name, &schema_name, &table_name];
-                        columns.add(at, table.as_ref(), &|default| {
-                            system.default_text(&self.names, default)
+                        columns.add(at, table.as_ref(), &|default, column| {
+                            system.default_text(&self.names, default, column)
                         });
                     }
                 }
@@ -277,7 +277,7 @@ impl ColumnRows {
         &mut self,
         at: [&str; 3],
         table: &dyn TableProvider,
-        shown_default: &dyn Fn(&str) -> String,
+        shown_default: &dyn Fn(&str, &Field) -> String,
     ) {
         let definition = table.downcast_ref::<PlacedTable>().map(PlacedTable::definition);
         for (column, field) in table.schema().fields().iter().enumerate() {
@@ -291,7 +291,9 @@ impl ColumnRows {
             let default = definition.and_then(|it| it.defaults[column].as_deref());
             // The numbers of an identity come from its sequence, not from a default; computed columns have none.
             let is_value = |default: &&str| identity.is_none() && !is_generated(default);
-            self.defaults.append_option(default.filter(is_value).map(shown_default));
+            self.defaults.append_option(
+                default.filter(is_value).map(|default| shown_default(default, field)),
+            );
             let texts = self.texts_of(field, column, definition.map(Arc::as_ref));
             for (texts, text) in self.texts.iter_mut().zip(texts) {
                 texts.append_option(text);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use atoll_store::database::RelationName;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Field, SchemaRef};
 use datafusion::catalog::{SchemaProvider, TableProvider};
 
 use super::Catalogs;
@@ -34,7 +34,7 @@ pub(crate) trait SystemSchemas: fmt::Debug + Send + Sync {
     fn information_columns(&self, name: &str) -> Option<SchemaRef>;
 
     /// The text of a column's default, as the catalog shows it.
-    fn default_text(&self, names: &Catalogs, default: &str) -> String;
+    fn default_text(&self, names: &Catalogs, default: &str, column: &Field) -> String;
 
     /// A table of `information_schema` over these names.
     fn information_table(

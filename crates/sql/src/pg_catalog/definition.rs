@@ -4,17 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atoll_sql_common::names::quote_identifier;
-use atoll_sql_parse::syntax::{
-    parsed_expr, sql_text, walk_expressions_mut, walk_mut, without_parentheses,
-};
+use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk_mut, without_parentheses};
 use atoll_store::database::RelationName;
 use datafusion::common::TableReference;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::IdentNormalizer;
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    ObjectNamePart, Query, Statement, TableFactor, Value, VisitorMut,
+    Ident, ObjectNamePart, Query, Statement, TableFactor, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -163,58 +160,5 @@ impl VisitorMut for Qualifier<'_> {
             name.0.insert(0, ObjectNamePart::Identifier(schema));
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// The text of a default: sequences are named as `regclass` shows them.
-pub(super) fn default(objects: &PgObjects, text: &str) -> String {
-    let shown = with_sequences(text, &mut |argument, named| {
-        let Some(sequence) = objects.relation_named(named) else { return };
-        let shown = Expr::value(Value::SingleQuotedString(objects.shown_name(sequence)));
-        *argument = Expr::Cast {
-            kind: CastKind::DoubleColon,
-            expr: Box::new(shown),
-            data_type: DataType::Custom(Ident::new("regclass").into(), vec![]),
-            array: false,
-            format: None,
-        };
-    });
-    shown.unwrap_or_else(|| text.to_owned())
-}
-
-/// The sequences that a default names.
-pub(super) fn sequences_in<'a>(objects: &'a PgObjects, text: &str) -> Vec<&'a PgRelation> {
-    let mut found = Vec::new();
-    let _ = with_sequences(text, &mut |_, named| found.extend(objects.relation_named(named)));
-    found
-}
-
-/// A default after a change of the arguments that name sequences; `None` if there are none.
-fn with_sequences(text: &str, change: &mut dyn FnMut(&mut Expr, &str)) -> Option<String> {
-    let mut expr = parsed_expr(text).ok().filter(|_| text.contains("nextval"))?;
-    let _ = walk_expressions_mut(&mut expr, &mut |expr| {
-        if let Expr::Function(function) = expr
-            && function.name.to_string().eq_ignore_ascii_case("nextval")
-            && let FunctionArguments::List(list) = &mut function.args
-            && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) =
-                list.args.first_mut()
-            && let Some(named) = text_of(argument)
-        {
-            change(argument, &named);
-        }
-        ControlFlow::<()>::Continue(())
-    });
-    Some(sql_text(&expr))
-}
-
-/// The string that an expression is, or casts.
-fn text_of(value: &Expr) -> Option<String> {
-    match value {
-        Expr::Cast { expr, .. } | Expr::Nested(expr) => text_of(expr),
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => Some(text.clone()),
-            _ => None,
-        },
-        _ => None,
     }
 }

@@ -10,6 +10,7 @@
 
 mod contents;
 mod declared;
+mod default_text;
 mod definition;
 mod functions;
 mod listed_functions;
@@ -24,7 +25,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::{ResolvedTableReference, Result};
 
@@ -114,8 +115,8 @@ impl SystemSchemas for SystemCatalog {
         Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
     }
 
-    fn default_text(&self, names: &Catalogs, default: &str) -> String {
-        definition::default(&names.objects(), default)
+    fn default_text(&self, names: &Catalogs, default: &str, column: &Field) -> String {
+        default_text::shown(&names.objects(), default, column)
     }
 
     fn information_table(

@@ -4,7 +4,8 @@
 use atoll_store::database::Relation;
 
 use super::relations::{CLASSES, NAMESPACES, default_of, default_oid};
-use crate::pg_catalog::definition::{relations_of_view, sequences_in};
+use crate::pg_catalog::default_text::sequences_in;
+use crate::pg_catalog::definition::relations_of_view;
 use crate::pg_catalog::objects::{PgObjects, PgRelation, RelationOf};
 use crate::pg_catalog::oid::{OWNER, Oid, OidSpace};
 use crate::pg_catalog::rows::Rows;

@@ -12,7 +12,7 @@ use datafusion::common::ResolvedTableReference;
 use super::domains;
 use super::roles::role_oid;
 use crate::catalog::{Catalogs, ObjectComments};
-use crate::pg_catalog::definition;
+use crate::pg_catalog::default_text;
 use crate::pg_catalog::objects::{
     ConstraintKind, PgIndex, PgObjects, PgReference, PgRelation, RelationOf, named_checks,
 };
@@ -281,13 +281,13 @@ pub(super) fn default_of(definition: &TableDefinition, at: usize) -> Option<(Str
 pub(super) fn defaults(objects: &PgObjects, rows: &mut Rows) {
     for relation in &objects.relations {
         let Some(table) = relation.table() else { continue };
-        for at in 0..table.definition().columns.fields().len() {
+        for (at, column) in table.definition().columns.fields().iter().enumerate() {
             let Some((text, _)) = default_of(table.definition(), at) else { continue };
             rows.add([
                 ("oid", default_oid(relation, at).into()),
                 ("adrelid", relation.oid.into()),
                 ("adnum", (at + 1).into()),
-                ("adbin", definition::default(objects, &text).into()),
+                ("adbin", default_text::shown(objects, &text, column).into()),
             ]);
         }
     }

@@ -107,6 +107,12 @@ fn type_oid(call: &Call<'_>) -> Option<i64> {
         [schema, name] | [_, schema, name] => (Some(schema.as_str()), name),
         _ => return None,
     };
+    // `"pg_catalog"."int4"[]`
+    if schema.is_none_or(|schema| schema == PG_CATALOG_SCHEMA)
+        && let Some(oid) = type_named(&format!("{name}{}", if is_array { "[]" } else { "" }))
+    {
+        return Some(oid);
+    }
     let types = &call.objects.types;
     if let Some(domain) = types.domain(schema, name).filter(|_| !is_array) {
         return Some(domain.oid.into());
