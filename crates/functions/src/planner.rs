@@ -220,6 +220,10 @@ impl ExprPlanner for PlanCalls {
                            argument list; put DISTINCT into a sub-query";
             return Err(FunctionFailure::error("42P10", message.to_owned()));
         }
+        let is_nth = call.func.name() == "nth_value";
+        if is_nth && call.args.get(1).is_some_and(|nth| !is_positive(nth)) {
+            return Err(not_positive());
+        }
         let instead = match (call.func.name(), call.args.len()) {
             ("max", 2) => "max_n",
             ("min", 2) => "min_n",
@@ -246,7 +250,11 @@ impl ExprPlanner for PlanCalls {
 
 /// Whether a constant is a positive number; a non-constant may be one.
 fn is_positive(nth: &Expr) -> bool {
-    let Expr::Literal(value, _) = nth else { return true };
+    let value = match nth {
+        Expr::Cast(cast) => return is_positive(&cast.expr),
+        Expr::Literal(value, _) => value,
+        _ => return true,
+    };
     let value = value.cast_to(&DataType::Int64);
     !value.is_ok_and(|value| matches!(value, ScalarValue::Int64(Some(..=0))))
 }

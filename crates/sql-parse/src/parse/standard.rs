@@ -127,12 +127,18 @@ fn altered_as_table(tokens: &mut Tokens, kinds: &[&str]) {
 fn fetch(tokens: &mut Tokens, at: usize) {
     let begins =
         tokens.is_any(at + 1, &["FIRST", "NEXT"]) && tokens.get(at + 2) == Some(&Token::LParen);
-    if let Some(close) = tokens.closing(at + 2).filter(|_| begins)
-        && tokens.is_any(close + 1, &["ROW", "ROWS"])
-        && tokens.is(close + 2, "ONLY")
-    {
+    let Some(close) = tokens.closing(at + 2).filter(|_| begins) else { return };
+    if tokens.is_any(close + 1, &["ROW", "ROWS"]) && tokens.is(close + 2, "ONLY") {
         tokens.remove(close + 1..close + 3);
         tokens.replace(at..at + 2, [Token::make_keyword("LIMIT")]);
+        return;
+    }
+    // With ties the count is a number or a parameter, which may be cast.
+    let is_cast = close == at + 6 && tokens.get(at + 4) == Some(&Token::DoubleColon);
+    let is_value = matches!(tokens.get(at + 3), Some(Token::Number(..) | Token::Placeholder(_)));
+    if is_value && (is_cast || close == at + 4) {
+        tokens.remove(at + 4..close + 1);
+        tokens.remove(at + 2..at + 3);
     }
 }
 
@@ -200,6 +206,8 @@ mod tests {
             ("FETCH FIRST (f(1) + 1) ROWS ONLY", "LIMIT (f(1) + 1)"),
             ("OFFSET 1 FETCH NEXT (2) ROW ONLY", "OFFSET 1 LIMIT (2)"),
             ("FETCH FIRST 2 ROWS ONLY", "FETCH FIRST 2 ROWS ONLY"),
+            ("FETCH FIRST (2) ROWS WITH TIES", "FETCH FIRST 2 ROWS WITH TIES"),
+            ("FETCH FIRST ($1::INT) ROWS WITH TIES", "FETCH FIRST $1 ROWS WITH TIES"),
             ("FETCH FIRST (2) ROWS WITH TIES", "FETCH FIRST (2) ROWS WITH TIES"),
             ("FETCH FIRST (", "FETCH FIRST ("),
             ("EXPLAIN (COSTS off, FORMAT json) x", "EXPLAIN (COSTS off, FORMAT pgjson) x"),

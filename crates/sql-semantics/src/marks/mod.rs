@@ -4,6 +4,7 @@
 //! coalesce(id, $1)        with_type(coalesce(id, $1), 'uuid')
 //! unnest(ids)             with_type(unnest(ids), 'uuid')
 //! uuid_checked($1)        $1 of type UUID
+//! INSERT … SELECT $1      $1 of the type of the column
 //! '{…}'::UUID[]           checked_items(ARRAY['…'], 'uuid')
 //! ```
 
@@ -13,3 +14,4 @@ mod parameters;
 
 pub(crate) use functions::named;
 pub(crate) use kept::keep_marks;
+pub(crate) use parameters::inserted_parameters;

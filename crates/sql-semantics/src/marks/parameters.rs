@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use atoll_sql_common::pg_type::marked;
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::{Cast, Placeholder};
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, WriteOp};
 
 use super::functions::{CHECKED_ITEMS, form_of, text};
 
@@ -30,6 +30,54 @@ pub(super) fn typed_parameters(expr: Expr) -> Result<Transformed<Expr>> {
         };
         Ok(if is_typed { Transformed::yes(expr) } else { Transformed::no(expr) })
     })
+}
+
+/// Gives parameters in the select list of an INSERT the types of the columns that they fill.
+pub(crate) fn inserted_parameters(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Dml(mut write) = plan else { return Ok(plan) };
+    if matches!(write.op, WriteOp::Insert(_))
+        && let LogicalPlan::Projection(casts) = write.input.as_ref()
+        && let LogicalPlan::Projection(list) = casts.input.as_ref()
+        && let Some(list) = typed_list(casts, list, &write.target.schema())?
+    {
+        let casts =
+            Projection::try_new(casts.expr.clone(), Arc::new(LogicalPlan::Projection(list)))?;
+        write.input = Arc::new(LogicalPlan::Projection(casts));
+    }
+    Ok(LogicalPlan::Dml(write))
+}
+
+/// The select list with typed parameters; None if it has none. `casts` are the casts of its columns to those of the table.
+fn typed_list(casts: &Projection, list: &Projection, table: &Schema) -> Result<Option<Projection>> {
+    let (mut values, mut is_typed) = (list.expr.clone(), false);
+    for cast in &casts.expr {
+        let (name, mut value) = match cast {
+            Expr::Alias(alias) => (alias.name.as_str(), alias.expr.as_ref()),
+            Expr::Column(column) => (column.name.as_str(), cast),
+            _ => continue,
+        };
+        if let Expr::Cast(cast) = value {
+            value = &cast.expr;
+        }
+        let Expr::Column(column) = value else { continue };
+        let (Some(at), Ok(field)) =
+            (list.schema.maybe_index_of_column(column), table.field_with_name(name))
+        else {
+            continue;
+        };
+        let mut value = &mut values[at];
+        while let Expr::Alias(alias) = value {
+            value = alias.expr.as_mut();
+        }
+        if let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = value {
+            *unknown = Some(Arc::new(field.clone().with_nullable(true)));
+            is_typed = true;
+        }
+    }
+    match is_typed {
+        true => Projection::try_new(values, Arc::clone(&list.input)).map(Some),
+        false => Ok(None),
+    }
 }
 
 /// Gives a parameter a type, if it has none but that of its texts; returns whether it is one.

@@ -32,7 +32,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 
 use crate::domains;
-use crate::marks::{self, keep_marks};
+use crate::marks::{self, inserted_parameters, keep_marks};
 use crate::type_resolution::{mark_siblings, mark_siblings_within};
 use crate::volatile::share_ctes;
 use atoll_sql_common::functions::Functions;
@@ -79,7 +79,8 @@ pub async fn statement_to_plan(
         (planned, _) => planned,
     }?;
     let plan = if ctes.is_empty() { plan } else { share_ctes(plan, ctes)? };
-    keep_marks(if is_marked { plan_names::unmark(plan)? } else { plan })
+    let plan = if is_marked { plan_names::unmark(plan)? } else { plan };
+    keep_marks(inserted_parameters(plan)?)
 }
 
 /// Plans a statement, and returns whether parts of its names are marked.
