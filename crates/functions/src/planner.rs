@@ -105,6 +105,9 @@ impl ExprPlanner for PlanCalls {
         if let Some(call) = with_lists(&expr, schema)? {
             return Ok(PlannerResult::Planned(call));
         }
+        if is_of_bits(&expr.op) {
+            refuse_fractions(&expr, schema)?;
+        }
         if takes_a_part(&expr.op) {
             expr.left = with_mark(expr.left, schema);
         }
@@ -320,6 +323,29 @@ fn is_scaled(interval: &Expr, number: &Expr, schema: &DFSchema) -> bool {
 fn is_json(expr: &Expr, schema: &DFSchema) -> bool {
     marked_field(expr, schema)
         .is_some_and(|field| !field.data_type().is_nested() && scalar::is_json_field(&field))
+}
+
+fn is_of_bits(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{
+        BitwiseAnd, BitwiseOr, BitwiseXor, PGBitwiseShiftLeft, PGBitwiseShiftRight,
+    };
+    matches!(op, BitwiseAnd | BitwiseOr | BitwiseXor | PGBitwiseShiftLeft | PGBitwiseShiftRight)
+}
+
+/// Refuses operands with fractions, which DataFusion would cut.
+fn refuse_fractions(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<()> {
+    let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+        return Ok(());
+    };
+    let has_fraction = |of: &DataType| match of {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale > 0,
+        of => of.is_floating(),
+    };
+    if has_fraction(&left) || has_fraction(&right) {
+        let op = if expr.op == BinaryOperator::BitwiseXor { "#" } else { &expr.op.to_string() };
+        return plan_err!("Cannot infer common type for bitwise operation {left} {op} {right}");
+    }
+    Ok(())
 }
 
 /// Whether an operator extracts a value from JSON.

@@ -50,6 +50,22 @@ fn rows_round_trip() {
 }
 
 #[test]
+fn options_name_columns_of_csv() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.batch_execute("CREATE TABLE t (a TEXT, b TEXT, c CHAR(3))").await.expect("a table");
+        let sql = "COPY t FROM STDIN (FORMAT csv, FORCE_NOT_NULL (a), FORCE_NULL (b))";
+        assert_eq!(copy_in(&client, sql, ",\"\",\nx,y,z\n").await.expect("rows"), 2);
+        let sql = "COPY t TO STDOUT (FORMAT csv, FORCE_QUOTE (a), NULL '-')";
+        assert_eq!(copy_out(&client, sql).await, "\"\",-,-\n\"x\",y,z  \n");
+        let sql = "COPY t FROM STDIN (FORMAT csv, FORCE_NULL (d))";
+        let refused = copy_in(&client, sql, "").await.expect_err("there is no column d");
+        assert_eq!(refused.code(), Some(&SqlState::INVALID_COLUMN_REFERENCE));
+    });
+}
+
+#[test]
 fn a_copy_that_fails_leaves_nothing_and_the_connection_usable() {
     let server = TestServer::start();
     block_on(async {

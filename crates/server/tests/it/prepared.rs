@@ -479,3 +479,51 @@ fn the_path_of_a_json_value_is_an_array_of_texts() {
         assert_eq!(texts, ["6", "6", "{\"a\": [5, 7]}"]);
     });
 }
+
+#[test]
+fn parameters_and_columns_have_types_that_arrow_lacks() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let made = "CREATE TABLE t (id INT, uid UUID, data JSONB, us UUID[], g INT[][])";
+        client.batch_execute(made).await.expect("a table");
+        for (sql, parameters, columns) in [
+            ("SELECT $1::UUID, $2::JSONB, $3::JSON", vec![Type::UUID, Type::JSONB, Type::JSON], 3),
+            ("SELECT $1::UUID[], $2::JSONB[]", vec![Type::UUID_ARRAY, Type::JSONB_ARRAY], 2),
+            ("SELECT data || $1 FROM t", vec![Type::JSONB], 0),
+            ("SELECT id FROM t WHERE data @> $1", vec![Type::JSONB], 0),
+            ("SELECT jsonb_set(data, '{a}', $1) FROM t", vec![Type::JSONB], 1),
+            ("SELECT coalesce(uid, $1) FROM t", vec![Type::UUID], 1),
+            ("SELECT array_append(us, $1) FROM t", vec![Type::UUID], 0),
+            (
+                "INSERT INTO t (id, uid, data) SELECT $1, $2, $3",
+                vec![Type::INT4, Type::UUID, Type::JSONB],
+                0,
+            ),
+            ("INSERT INTO t (g) VALUES ($1)", vec![Type::INT4_ARRAY], 0),
+        ] {
+            let statement = client.prepare(sql).await.expect(sql);
+            assert_eq!(statement.params(), parameters, "{sql}");
+            let found: Vec<Type> =
+                statement.columns().iter().take(columns).map(|it| it.type_().clone()).collect();
+            let parameters = &parameters[..columns.min(parameters.len())];
+            assert_eq!(found, parameters, "{sql}");
+        }
+        for (sql, of) in [
+            ("SELECT gen_random_uuid()", Type::UUID),
+            ("SELECT coalesce(json_agg(id), '[]') FROM t", Type::JSON),
+            ("SELECT CASE WHEN id = 1 THEN uid END FROM t", Type::UUID),
+            ("SELECT us[1] FROM t", Type::UUID),
+            ("SELECT unnest(us) FROM t", Type::UUID),
+            ("SELECT ARRAY(SELECT uid FROM t)", Type::UUID_ARRAY),
+            ("SELECT '{}'::JSON[]", Type::JSON_ARRAY),
+            ("SELECT g FROM t", Type::INT4_ARRAY),
+            ("SELECT array_dims(g) FROM t", Type::TEXT),
+            ("SELECT ROW(1, 'a')", Type::RECORD),
+            ("SELECT 'a'::VARCHAR(3)", Type::VARCHAR),
+        ] {
+            let statement = client.prepare(sql).await.expect(sql);
+            assert_eq!(statement.columns()[0].type_(), &of, "{sql}");
+        }
+    });
+}

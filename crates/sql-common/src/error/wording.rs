@@ -36,8 +36,9 @@ const REPORT: &str = "This issue was likely caused by a bug in DataFusion's code
 
 const NO_FUNCTION: &str = "No function matches the given name and argument types '";
 
-const NO_OPERATOR: [&str; 4] = [
+const NO_OPERATOR: [&str; 5] = [
     "Cannot coerce arithmetic expression ",
+    "Cannot infer common type for bitwise operation ",
     "Cannot get result type for temporal operation ",
     "Cannot get result type for arithmetic operation ",
     "Cannot get result type for decimal operation ",
@@ -206,8 +207,9 @@ fn no_function(text: &str) -> Option<Wording> {
 fn no_operator(text: &str) -> Option<Wording> {
     let operation = NO_OPERATOR.iter().find_map(|start| text.strip_prefix(start))?;
     let operation = operation.split(" to valid types").next()?.split(": ").next()?;
+    let operation = operation.replace("BIT_XOR", "#");
     let help = Some("cast an operand to a type for which the operator exists".to_owned());
-    Some(Wording { message: format!("operator does not exist: {}", in_sql(operation)), help })
+    Some(Wording { message: format!("operator does not exist: {}", in_sql(&operation)), help })
 }
 
 /// Types that a function or BETWEEN does not accept, which DataFusion 55.2 reports as an internal error.

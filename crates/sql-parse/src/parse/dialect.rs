@@ -7,7 +7,8 @@
 //!   of their length; other chains have a limit. sqlparser's are as deep as they are long, and
 //!   planning, running or dropping such a tree overflows the stack (apache/datafusion#22936).
 //! - In the default dialect and DuckDB's there is ORDER BY ALL, `^` is power as in PostgreSQL, `#` is the exclusive or of
-//!   bits, and `||`, `->`, `@>`, `#` and `?` bind less tightly than arithmetic and more tightly than comparisons.
+//!   bits, and `||`, `->`, `@>`, `?` and the operators of bits bind as tightly as one another, less tightly than
+//!   arithmetic and more tightly than comparisons.
 
 use std::cell::Cell;
 
@@ -77,6 +78,10 @@ impl AtollDialect {
             | Token::HashLongArrow
             | Token::HashMinus
             | Token::Sharp
+            | Token::Ampersand
+            | Token::Pipe
+            | Token::ShiftLeft
+            | Token::ShiftRight
             | Token::AtArrow
             | Token::ArrowAt => Some(Ok(OTHER_OPERATORS)),
             Token::Placeholder(ref mark) if mark == "?" => Some(Ok(OTHER_OPERATORS)),

@@ -133,9 +133,13 @@ fn fetch(tokens: &mut Tokens, at: usize) {
         tokens.replace(at..at + 2, [Token::make_keyword("LIMIT")]);
         return;
     }
-    // With ties the count is a number or a parameter, which may be cast.
-    let is_cast = close == at + 6 && tokens.get(at + 4) == Some(&Token::DoubleColon);
-    let is_value = matches!(tokens.get(at + 3), Some(Token::Number(..) | Token::Placeholder(_)));
+    // With ties the count is a number or a parameter, which may be cast to an integer.
+    let is_integer = tokens.is_any(at + 5, &["INT", "INTEGER", "BIGINT", "INT4", "INT8"]);
+    let is_cast = close == at + 6 && tokens.get(at + 4) == Some(&Token::DoubleColon) && is_integer;
+    let is_value = match tokens.get(at + 3) {
+        Some(Token::Number(digits, _)) => digits.bytes().all(|digit| digit.is_ascii_digit()),
+        other => matches!(other, Some(Token::Placeholder(_))),
+    };
     if is_value && (is_cast || close == at + 4) {
         tokens.remove(at + 4..close + 1);
         tokens.remove(at + 2..at + 3);
@@ -208,7 +212,8 @@ mod tests {
             ("FETCH FIRST 2 ROWS ONLY", "FETCH FIRST 2 ROWS ONLY"),
             ("FETCH FIRST (2) ROWS WITH TIES", "FETCH FIRST 2 ROWS WITH TIES"),
             ("FETCH FIRST ($1::INT) ROWS WITH TIES", "FETCH FIRST $1 ROWS WITH TIES"),
-            ("FETCH FIRST (2) ROWS WITH TIES", "FETCH FIRST (2) ROWS WITH TIES"),
+            ("FETCH FIRST (2::TEXT) ROWS WITH TIES", "FETCH FIRST (2::TEXT) ROWS WITH TIES"),
+            ("FETCH FIRST (2.7::INT) ROWS WITH TIES", "FETCH FIRST (2.7::INT) ROWS WITH TIES"),
             ("FETCH FIRST (", "FETCH FIRST ("),
             ("EXPLAIN (COSTS off, FORMAT json) x", "EXPLAIN (COSTS off, FORMAT pgjson) x"),
             ("EXPLAIN (VERBOSE) SELECT format json", "EXPLAIN (VERBOSE) SELECT format json"),
