@@ -253,7 +253,7 @@ impl ExprPlanner for PlanCalls {
 
 /// Whether a constant is a positive number; a non-constant may be one.
 fn is_positive(nth: &Expr) -> bool {
-    let value = match nth {
+    let value = match without_name(nth) {
         Expr::Cast(cast) => return is_positive(&cast.expr),
         Expr::Literal(value, _) => value,
         _ => return true,
