@@ -30,6 +30,10 @@ pub(crate) fn keep_marks(plan: LogicalPlan) -> Result<LogicalPlan> {
             LogicalPlan::Projection(_) => {
                 map_named(node, |expr| expr.transform_up(|expr| kept(expr, &schema)))?
             }
+            LogicalPlan::Aggregate(_) => map_named(node, |expr| match expr {
+                Expr::AggregateFunction(_) => expr.transform_up(|expr| kept(expr, &schema)),
+                key => Ok(Transformed::no(key)),
+            })?,
             LogicalPlan::Unnest(unnest) => marked_rows(unnest)?,
             LogicalPlan::Union(union) if is_changed => Transformed::yes(of_inputs(union)?),
             other => Transformed::no(other),
