@@ -6,7 +6,7 @@ use atoll_store::table::{ComparisonOperator, KeyFunction, RowCodec, RowCondition
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{
-    BinaryExpr, CaseExpr, CastExpr, Column, IsNotNullExpr, Literal, NotExpr,
+    BinaryExpr, CaseExpr, CastExpr, Column, IsNotNullExpr, LikeExpr, Literal, NotExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
@@ -50,6 +50,12 @@ pub fn row_condition(
     if let Some(column) = expr.downcast_ref::<Column>() {
         return compared(codec, column.index(), Operator::Eq, &ScalarValue::from(true));
     }
+    if let Some(like) = expr.downcast_ref::<LikeExpr>() {
+        return Ok(like_condition(codec, like));
+    }
+    if let Some(condition) = columns_compared(codec, expr) {
+        return Ok(Some(condition));
+    }
     let Some(ColumnCondition { column, kind }) = ColumnCondition::from_physical(expr) else {
         return Ok(None);
     };
@@ -68,6 +74,33 @@ pub fn row_condition(
         }
         ConditionKind::Like(_) => Ok(None),
     }
+}
+
+/// `column LIKE pattern`, and NOT LIKE.
+fn like_condition(codec: &RowCodec, like: &LikeExpr) -> Option<RowCondition> {
+    let column = column_of(like.expr())?;
+    let pattern = like.pattern().downcast_ref::<Literal>()?.value().try_as_str()??;
+    let escapes = pattern.chars().rev().take_while(|c| *c == '\\').count();
+    // A pattern that ends in an escape is an error for each row.
+    let is_kept = codec.schema().field(column).data_type().is_string() && escapes % 2 == 0;
+    if !is_kept || like.case_insensitive() {
+        return None;
+    }
+    let condition = RowCondition::Like { column, pattern: pattern.into() };
+    Some(if like.negated() { negated(condition) } else { condition })
+}
+
+/// A comparison of two columns of one type.
+fn columns_compared(codec: &RowCodec, expr: &Arc<dyn PhysicalExpr>) -> Option<RowCondition> {
+    let comparison = expr.downcast_ref::<BinaryExpr>()?;
+    let (column, other) = (column_of(comparison.left())?, column_of(comparison.right())?);
+    let [of, of_other] = [column, other].map(|at| codec.schema().field(at).data_type());
+    let operator = comparison_operator(*comparison.op())?;
+    (of == of_other && RowCondition::compares(of)).then_some(RowCondition::CompareColumns {
+        column,
+        operator,
+        other,
+    })
 }
 
 /// The conditions that conjuncts are, as far as the store checks such ones.
@@ -111,15 +144,7 @@ fn compared(
     operator: Operator,
     value: &ScalarValue,
 ) -> Result<Option<RowCondition>> {
-    let operator = match operator {
-        Operator::Eq => ComparisonOperator::Equal,
-        Operator::NotEq => ComparisonOperator::NotEqual,
-        Operator::Lt => ComparisonOperator::Less,
-        Operator::LtEq => ComparisonOperator::LessOrEqual,
-        Operator::Gt => ComparisonOperator::Greater,
-        Operator::GtEq => ComparisonOperator::GreaterOrEqual,
-        _ => return Ok(None),
-    };
+    let Some(operator) = comparison_operator(operator) else { return Ok(None) };
     if !RowCondition::compares(codec.schema().field(column).data_type()) {
         return Ok(None);
     }
@@ -128,6 +153,18 @@ fn compared(
         operator,
         value,
     }))
+}
+
+fn comparison_operator(operator: Operator) -> Option<ComparisonOperator> {
+    Some(match operator {
+        Operator::Eq => ComparisonOperator::Equal,
+        Operator::NotEq => ComparisonOperator::NotEqual,
+        Operator::Lt => ComparisonOperator::Less,
+        Operator::LtEq => ComparisonOperator::LessOrEqual,
+        Operator::Gt => ComparisonOperator::Greater,
+        Operator::GtEq => ComparisonOperator::GreaterOrEqual,
+        _ => return None,
+    })
 }
 
 /// A value as in a key of a column; `None` if it is NULL or of another type.

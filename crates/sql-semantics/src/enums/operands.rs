@@ -197,7 +197,9 @@ impl Scope<'_> {
             }
             Expr::WindowFunction(window) => {
                 let WindowFunction { fun, params } = window.as_ref();
-                self.function(fun.name(), AGGREGATES, &params.args)
+                // That of a frame with EXCLUDE is `max EXCLUDE TIES`.
+                let name = fun.name().split(' ').next().unwrap_or_default();
+                self.function(name, AGGREGATES, &params.args)
             }
             _ => Ok(()),
         }

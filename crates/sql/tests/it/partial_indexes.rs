@@ -275,3 +275,27 @@ fn indexes_are_the_same_after_a_restart_with_and_without_a_checkpoint() {
         }
     }
 }
+
+#[test]
+fn an_exported_database_has_its_indexes() {
+    let (session, directory) = (live(), tempfile::tempdir().expect("a directory"));
+    let directory = directory.path().join("out").display().to_string();
+    for sql in [
+        "CREATE TABLE u (id INT PRIMARY KEY, a INT UNIQUE NULLS NOT DISTINCT, b TEXT, j JSONB)",
+        "CREATE UNIQUE INDEX u_1 ON u (lower(b), a) NULLS NOT DISTINCT WHERE b LIKE 'a%' AND id > a",
+        "CREATE INDEX u_2 ON u USING gin (j jsonb_path_ops) WHERE a > 1",
+        "CREATE INDEX u_3 ON u ((j ->> 'a'), b DESC, (a + 1))",
+        "CREATE INDEX u_4 ON u USING hash (b text_pattern_ops)",
+        "INSERT INTO u VALUES (1, NULL, 'a', '{}'), (2, 1, 'A', '{}')",
+    ] {
+        rows(&session, sql);
+    }
+    let definitions = "SELECT indexdef FROM pg_indexes ORDER BY 1";
+    let expected = rows(&session, definitions);
+    assert_eq!(expected.len(), 6);
+    rows(&session, &format!("EXPORT DATABASE TO '{directory}'"));
+    let other = live();
+    rows(&other, &format!("IMPORT DATABASE FROM '{directory}'"));
+    assert_eq!(rows(&other, definitions), expected);
+    assert_eq!(code(&other, "INSERT INTO u VALUES (3, NULL, 'b', '{}')"), "23505");
+}

@@ -17,6 +17,8 @@
 //! | 1 to 6 | =, <>, <, <=, >, >= | column number, value as in a row |
 //! | 7 | NOT | condition |
 //! | 8, 9 | AND, OR | list of conditions |
+//! | 10 | LIKE | column number, pattern |
+//! | 11 to 16 | as 1 to 6, of two columns | both numbers |
 
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::table::{
@@ -37,6 +39,9 @@ const OPERATORS: [(u8, ComparisonOperator); 6] = [
     (5, ComparisonOperator::Greater),
     (6, ComparisonOperator::GreaterOrEqual),
 ];
+
+/// The byte of an operator between columns is that of the operator with this added.
+const OF_COLUMNS: u8 = 10;
 
 /// Whether there is anything that [`encode_details`] writes.
 pub(crate) fn has_details(definition: &TableDefinition) -> bool {
@@ -97,16 +102,30 @@ fn encode_condition(encoder: &mut Encoder, condition: &RowCondition) {
             encoder.count(*column);
         }
         RowCondition::Compare { column, operator, value } => {
-            let known = OPERATORS.iter().find(|(_, known)| known == operator);
-            encoder.byte(known.map_or(1, |(byte, _)| *byte));
+            encoder.byte(byte_of(*operator));
             encoder.count(*column);
             encoder.bytes(value);
+        }
+        RowCondition::CompareColumns { column, operator, other } => {
+            encoder.byte(OF_COLUMNS + byte_of(*operator));
+            encoder.count(*column);
+            encoder.count(*other);
+        }
+        RowCondition::Like { column, pattern } => {
+            encoder.byte(10);
+            encoder.count(*column);
+            encoder.text(pattern);
         }
         RowCondition::Not(condition) => {
             encoder.byte(7);
             encode_condition(encoder, condition);
         }
     }
+}
+
+fn byte_of(operator: ComparisonOperator) -> u8 {
+    let known = OPERATORS.iter().find(|(_, known)| *known == operator);
+    known.map_or(1, |(byte, _)| *byte)
 }
 
 /// Reads the details of a definition's indexes.
@@ -187,18 +206,42 @@ fn decode_condition(
                 .list("conditions", |decoder| decode_condition(decoder, codec, depth + 1))?;
             if kind == 8 { RowCondition::And(parts) } else { RowCondition::Or(parts) }
         }
-        kind => {
-            let Some((_, operator)) = OPERATORS.iter().find(|(byte, _)| *byte == kind) else {
-                return Err(decoder.error("condition", format!("unknown condition {kind}")));
-            };
+        10 => {
             let column = decode_column(decoder, count)?;
-            if !RowCondition::compares(codec.schema().field(column).data_type()) {
-                return Err(decoder.error("condition", "its column cannot be compared"));
+            if !codec.schema().field(column).data_type().is_string() {
+                return Err(decoder.error("condition", "its column is not of texts"));
             }
-            let value = decode_value(decoder, codec, column)?;
-            RowCondition::Compare { column, operator: *operator, value }
+            RowCondition::Like { column, pattern: decoder.text("pattern")?.into() }
         }
+        kind => decode_comparison(decoder, codec, kind)?,
     })
+}
+
+/// A comparison of a column with a value, or with another column.
+fn decode_comparison(
+    decoder: &mut Decoder<'_>,
+    codec: &RowCodec,
+    kind: u8,
+) -> Result<RowCondition> {
+    let is_of_columns = kind > OF_COLUMNS;
+    let byte = if is_of_columns { kind - OF_COLUMNS } else { kind };
+    let Some((_, operator)) = OPERATORS.iter().find(|(known, _)| *known == byte) else {
+        return Err(decoder.error("condition", format!("unknown condition {kind}")));
+    };
+    let fields = codec.schema().fields();
+    let column = decode_column(decoder, fields.len())?;
+    if !RowCondition::compares(fields[column].data_type()) {
+        return Err(decoder.error("condition", "its column cannot be compared"));
+    }
+    if !is_of_columns {
+        let value = decode_value(decoder, codec, column)?;
+        return Ok(RowCondition::Compare { column, operator: *operator, value });
+    }
+    let other = decode_column(decoder, fields.len())?;
+    match fields[column].data_type() == fields[other].data_type() {
+        true => Ok(RowCondition::CompareColumns { column, operator: *operator, other }),
+        false => Err(decoder.error("condition", "its columns are of different types")),
+    }
 }
 
 /// A value of a column.
@@ -249,6 +292,12 @@ mod tests {
         };
         let mut parts: Vec<RowCondition> = OPERATORS.map(|(_, it)| compare(it)).to_vec();
         parts.push(RowCondition::Not(Box::new(RowCondition::IsNull(1))));
+        parts.push(RowCondition::Like { column: 1, pattern: "a%".into() });
+        parts.extend(OPERATORS.map(|(_, operator)| RowCondition::CompareColumns {
+            column: 0,
+            operator,
+            other: 0,
+        }));
         let rows = RowCondition::Or(vec![RowCondition::And(parts), RowCondition::IsNull(0)]);
         whole.uniques[0].condition = Some(IndexCondition { sql: "a = 7".into(), rows });
         whole.uniques[0].order =

@@ -26,6 +26,22 @@ pub enum RowCondition {
         /// The value, encoded as in a key of this column.
         value: Box<[u8]>,
     },
+    /// `column = other` and the like, of columns of one type.
+    CompareColumns {
+        /// The number of the column.
+        column: usize,
+        /// How it compares with the other one.
+        operator: ComparisonOperator,
+        /// The number of the other column.
+        other: usize,
+    },
+    /// `column LIKE pattern`; a backslash escapes.
+    Like {
+        /// The number of the column, which is of texts.
+        column: usize,
+        /// The pattern.
+        pattern: Box<str>,
+    },
     /// `NOT condition`
     Not(Box<Self>),
     /// All of them are true.
@@ -77,6 +93,14 @@ impl RowCondition {
                 let ordering = codec.compare(*column, value_of(*column)?, value)?;
                 Some(operator.accepts(ordering))
             }
+            Self::CompareColumns { column, operator, other } => {
+                let ordering = codec.compare(*column, value_of(*column)?, value_of(*other)?)?;
+                Some(operator.accepts(ordering))
+            }
+            Self::Like { column, pattern } => {
+                let text = Cursor(value_of(*column)?).bytes()?;
+                Some(is_like(std::str::from_utf8(text).ok()?, pattern))
+            }
             Self::Not(condition) => condition.holds(codec, value_of).map(|holds| !holds),
             Self::And(conditions) => Self::first(conditions, false, codec, value_of),
             Self::Or(conditions) => Self::first(conditions, true, codec, value_of),
@@ -104,7 +128,10 @@ impl RowCondition {
     /// Adds the numbers of the columns that it reads.
     pub fn add_columns(&self, columns: &mut Vec<usize>) {
         match self {
-            Self::IsNull(column) | Self::Compare { column, .. } => columns.push(*column),
+            Self::IsNull(column) | Self::Compare { column, .. } | Self::Like { column, .. } => {
+                columns.push(*column);
+            }
+            Self::CompareColumns { column, other, .. } => columns.extend([*column, *other]),
             Self::Not(condition) => condition.add_columns(columns),
             Self::And(conditions) | Self::Or(conditions) => {
                 conditions.iter().for_each(|condition| condition.add_columns(columns));
@@ -124,6 +151,14 @@ impl RowCondition {
                 operator: *operator,
                 value: value.clone(),
             },
+            Self::CompareColumns { column, operator, other } => Self::CompareColumns {
+                column: number(*column)?,
+                operator: *operator,
+                other: number(*other)?,
+            },
+            Self::Like { column, pattern } => {
+                Self::Like { column: number(*column)?, pattern: pattern.clone() }
+            }
             Self::Not(condition) => Self::Not(Box::new(condition.renumbered(number)?)),
             Self::And(conditions) => Self::And(all(conditions)?),
             Self::Or(conditions) => Self::Or(all(conditions)?),
@@ -133,7 +168,10 @@ impl RowCondition {
     /// Its depth, at least 1.
     pub fn depth(&self) -> usize {
         match self {
-            Self::IsNull(_) | Self::Compare { .. } => 1,
+            Self::IsNull(_)
+            | Self::Compare { .. }
+            | Self::CompareColumns { .. }
+            | Self::Like { .. } => 1,
             Self::Not(condition) => 1 + condition.depth(),
             Self::And(conditions) | Self::Or(conditions) => {
                 1 + conditions.iter().map(Self::depth).max().unwrap_or_default()
@@ -146,18 +184,25 @@ impl RowCondition {
         let is_known = known.iter().any(|known| {
             known == self || matches!(known, Self::And(parts) if self.follows_from(parts))
         });
-        is_known || match self {
-            Self::And(conditions) => conditions.iter().all(|it| it.follows_from(known)),
-            Self::Or(conditions) => conditions.iter().any(|it| it.follows_from(known)),
-            // A column that compares with a value has one.
-            Self::Not(negated) => match &**negated {
-                Self::IsNull(column) => known.iter().any(
-                    |known| matches!(known, Self::Compare { column: other, .. } if other == column),
-                ),
+        is_known
+            || match self {
+                Self::And(conditions) => conditions.iter().all(|it| it.follows_from(known)),
+                Self::Or(conditions) => conditions.iter().any(|it| it.follows_from(known)),
+                // A column that compares with a value has one.
+                Self::Not(negated) => match &**negated {
+                    Self::IsNull(column) => known.iter().any(|known| match known {
+                        Self::Compare { column: own, .. } | Self::Like { column: own, .. } => {
+                            own == column
+                        }
+                        Self::CompareColumns { column: own, other, .. } => {
+                            own == column || other == column
+                        }
+                        _ => false,
+                    }),
+                    _ => false,
+                },
                 _ => false,
-            },
-            _ => false,
-        }
+            }
     }
 
     /// Whether values of this type can be compared in a condition.
@@ -218,6 +263,39 @@ impl RowCodec {
     }
 }
 
+/// Whether a text matches a pattern of LIKE.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let (mut text, mut pattern) = (text, pattern);
+    // What follows the last `%`, and the text at which it was tried.
+    let mut last: Option<(&str, &str)> = None;
+    loop {
+        let mut chars = pattern.chars();
+        let (is_any, wanted) = match chars.next() {
+            Some('%') => {
+                pattern = chars.as_str();
+                last = Some((pattern, text));
+                continue;
+            }
+            None if text.is_empty() => return true,
+            Some('\\') => (false, chars.next()),
+            other => (other == Some('_'), other),
+        };
+        let mut rest = text.chars();
+        let found = rest.next();
+        if found.is_some() && (is_any || found == wanted) {
+            (text, pattern) = (rest.as_str(), chars.as_str());
+            continue;
+        }
+        let Some((after, from)) = last else { return false };
+        let mut later = from.chars();
+        if later.next().is_none() {
+            return false;
+        }
+        (pattern, text) = (after, later.as_str());
+        last = Some((after, text));
+    }
+}
+
 /// A whole number, the lowest byte first.
 fn number(bytes: &[u8], is_signed: bool) -> i128 {
     let is_negative = is_signed && bytes.last().is_some_and(|last| last & 0x80 != 0);
@@ -234,6 +312,30 @@ mod tests {
     use arrow_schema::{Field, Schema};
 
     use super::*;
+
+    #[test]
+    fn patterns_are_those_of_like() {
+        for (text, pattern, wanted) in [
+            ("", "", true),
+            ("", "%", true),
+            ("a", "", false),
+            ("abc", "a%", true),
+            ("abc", "%c", true),
+            ("abc", "%b%", true),
+            ("abc", "a_c", true),
+            ("abc", "_", false),
+            ("東京", "東_", true),
+            ("aXbXc", "%X_", true),
+            ("aXbX", "%X_", false),
+            ("abab", "%ab", true),
+            ("a%", "a\\%", true),
+            ("ab", "a\\%", false),
+            ("a_b", "%\\_b", true),
+            ("acb", "%\\_b", false),
+        ] {
+            assert_eq!(is_like(text, pattern), wanted, "{text:?} LIKE {pattern:?}");
+        }
+    }
 
     #[test]
     fn conditions_are_unknown_where_a_value_is_null_and_text_is_compared_by_its_bytes() {

@@ -38,8 +38,8 @@ impl StatementPlanner {
             Some(rows) => Ok(IndexCondition { sql, rows }),
             None => stated_err!(
                 FEATURE_NOT_SUPPORTED,
-                "a unique index cannot have the condition {sql}; it can have comparisons of columns with constants, \
-                 IN, IS NULL and boolean columns, joined by AND, OR and NOT"
+                "a unique index cannot have the condition {sql}; it can have comparisons of columns with constants \
+                 and columns of the same type, IN, LIKE, IS NULL and boolean columns, joined by AND, OR and NOT"
             ),
         }
     }
