@@ -54,7 +54,7 @@ pub(crate) struct StoreArgs {
           default_values_t = [StoreDurability::Fsync, StoreDurability::Off])]
     durability: Vec<StoreDurability>,
     /// Secondary indexes of the table of single rows: none, over a number, and over two
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [0, 2],
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [0, 1, 2],
           value_parser = clap::value_parser!(u8).range(..=INDEXES.len() as i64))]
     indexes: Vec<u8>,
     /// Seconds of each run with single rows

@@ -222,7 +222,7 @@ mod tests {
             ("a INT UNIQUE NULLS DISTINCT", "a INT UNIQUE"),
             (
                 "a INT UNIQUE NULLS NOT DISTINCT, UNIQUE NULLS NOT DISTINCT (a, b)",
-                "a INT UNIQUE COMMENT '$nulls_not_distinct', UNIQUE NULLS NOT DISTINCT (a, b)",
+                "a INT UNIQUE COMMENT '$nulls_not_distinct' , UNIQUE NULLS NOT DISTINCT (a, b)",
             ),
             ("ORDER BY a NULLS FIRST", "ORDER BY a NULLS FIRST"),
             ("N'x' || 'y'", "'x' || 'y'"),
