@@ -19,6 +19,8 @@
 //! | 8, 9 | AND, OR | list of conditions |
 //! | 10 | LIKE | column number, pattern |
 //! | 11 to 16 | as 1 to 6, of two columns | both numbers |
+//!
+//! Bytes from 10 on need version 4 of the format.
 
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::table::{
@@ -52,6 +54,22 @@ pub(crate) fn has_details(definition: &TableDefinition) -> bool {
     has_further(definition)
         || of_unique
         || indexes.any(|it| it.condition.is_some() || !it.expressions.is_empty())
+}
+
+/// Whether a condition has forms that version 4 of the format adds.
+pub(crate) fn has_newer_conditions(definition: &TableDefinition) -> bool {
+    fn is_newer(condition: &RowCondition) -> bool {
+        match condition {
+            RowCondition::CompareColumns { .. } | RowCondition::Like { .. } => true,
+            RowCondition::IsNull(_) | RowCondition::Compare { .. } => false,
+            RowCondition::Not(condition) => is_newer(condition),
+            RowCondition::And(conditions) | RowCondition::Or(conditions) => {
+                conditions.iter().any(is_newer)
+            }
+        }
+    }
+    let mut conditions = definition.uniques.iter().filter_map(|unique| unique.condition.as_ref());
+    conditions.any(|condition| is_newer(&condition.rows))
 }
 
 pub(crate) fn encode_details(encoder: &mut Encoder, definition: &TableDefinition) {
@@ -260,6 +278,7 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
     use atoll_placement::Strategy;
 
+    use super::super::definition::format_version;
     use super::*;
     use crate::table::{Index, IndexKey, Unique};
 
@@ -321,6 +340,24 @@ mod tests {
             let mut decoder = Decoder::new(&bytes[..end]);
             assert!(decode_details(&mut decoder, &mut definition()).is_err(), "{end} bytes");
         }
+    }
+
+    #[test]
+    fn the_version_of_the_format_is_the_lowest_that_has_the_condition() {
+        let version = |rows| {
+            let mut definition = definition();
+            let condition = IndexCondition { sql: "c".into(), rows };
+            definition.uniques[1].condition = Some(condition);
+            format_version(&definition)
+        };
+        let (is_null, like) =
+            (RowCondition::IsNull(0), RowCondition::Like { column: 1, pattern: "a%".into() });
+        let less = ComparisonOperator::Less;
+        let columns = RowCondition::CompareColumns { column: 0, operator: less, other: 0 };
+        assert_eq!(format_version(&definition()), 1);
+        assert_eq!(version(RowCondition::And(vec![is_null.clone()])), 2);
+        assert_eq!(version(RowCondition::And(vec![is_null, like])), 4);
+        assert_eq!(version(RowCondition::Not(Box::new(columns))), 4);
     }
 
     #[test]

@@ -14,38 +14,18 @@
 use std::sync::Arc;
 
 use crate::codec::{DecodeError, Decoder, Encoder};
-use crate::table::{
-    CatalogIndex, CatalogKey, CatalogKeyOf, KeyOrder, RowCondition, TableDefinition, Unique,
-};
+use crate::table::{CatalogIndex, CatalogKey, CatalogKeyOf, KeyOrder, TableDefinition};
 
 use super::definition::{decode_column, decode_columns};
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
-/// Whether there is anything that [`encode_further`] writes, or that only the same version of the format has.
+/// Whether there is anything that [`encode_further`] writes.
 pub(crate) fn has_further(definition: &TableDefinition) -> bool {
     let (mut uniques, mut indexes) = (definition.uniques.iter(), definition.indexes.iter());
     !definition.catalog_indexes.is_empty()
-        || uniques.any(|unique| {
-            let has_classes = !unique.operator_classes.is_empty();
-            unique.nulls_not_distinct || has_classes || has_newer_condition(unique)
-        })
+        || uniques.any(|unique| unique.nulls_not_distinct || !unique.operator_classes.is_empty())
         || indexes.any(|index| index.is_hash || !index.operator_classes.is_empty())
-}
-
-/// Whether the condition has forms that the version before does not have.
-fn has_newer_condition(unique: &Unique) -> bool {
-    fn is_newer(condition: &RowCondition) -> bool {
-        match condition {
-            RowCondition::CompareColumns { .. } | RowCondition::Like { .. } => true,
-            RowCondition::IsNull(_) | RowCondition::Compare { .. } => false,
-            RowCondition::Not(condition) => is_newer(condition),
-            RowCondition::And(conditions) | RowCondition::Or(conditions) => {
-                conditions.iter().any(is_newer)
-            }
-        }
-    }
-    unique.condition.as_ref().is_some_and(|condition| is_newer(&condition.rows))
 }
 
 pub(crate) fn encode_further(encoder: &mut Encoder, definition: &TableDefinition) {
