@@ -7,7 +7,8 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTableOperation, CastKind, DataType as SqlType, Expr, Value,
+    AlterColumnOperation, AlterTableOperation, CastKind, DataType as SqlType, Expr, Ident,
+    TableConstraint, Value,
 };
 
 use super::altered::AlteredTable;
@@ -16,7 +17,7 @@ use crate::session::ddl::index::{KeptIndex, RebuiltIndex};
 use crate::session::dml::change::{parsed, quoted};
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::{PlacedTable, stored_columns};
-use crate::table_text::checked_domain;
+use crate::table_text::{checked_domain, domain_call};
 
 /// Indexes that are computed from columns that get other types.
 pub(super) struct RebuiltIndexes {
@@ -40,6 +41,20 @@ impl AlteredTable {
     }
 }
 
+/// The columns that get domains: their base types, and CHECK constraints that stand for these.
+fn domains_of(operations: &[AlterTableOperation]) -> Vec<&Ident> {
+    let columns = operations.iter().filter_map(|operation| match operation {
+        AlterTableOperation::AddConstraint {
+            constraint: TableConstraint::Check(check), ..
+        } => match domain_call(&check.expr) {
+            Some((Expr::Identifier(column), _)) => Some(column),
+            _ => None,
+        },
+        _ => None,
+    });
+    columns.collect()
+}
+
 impl StatementPlanner {
     /// The operations without those that give a column the type that it has.
     pub(super) async fn without_same_types<'o>(
@@ -47,9 +62,10 @@ impl StatementPlanner {
         operations: &'o [AlterTableOperation],
         definition: &TableDefinition,
     ) -> Vec<&'o AlterTableOperation> {
-        let mut changing = Vec::with_capacity(operations.len());
+        let (mut changing, domains) =
+            (Vec::with_capacity(operations.len()), domains_of(operations));
         for operation in operations {
-            if !self.keeps_type(operation, definition).await {
+            if !self.keeps_type(operation, definition, &domains).await {
                 changing.push(operation);
             }
         }
@@ -60,6 +76,7 @@ impl StatementPlanner {
         &self,
         operation: &AlterTableOperation,
         definition: &TableDefinition,
+        domains: &[&Ident],
     ) -> bool {
         let AlterTableOperation::AlterColumn {
             column_name,
@@ -69,6 +86,9 @@ impl StatementPlanner {
             return false;
         };
         let name = self.normalized(column_name);
+        if domains.iter().any(|column| self.normalized(column) == name) {
+            return false;
+        }
         let Ok(column) = definition.columns.index_of(&name) else { return false };
         let mut checks = definition.checks.iter();
         let of_type = checks.clone().find_map(|check| type_of_check(&check.sql, &name));
