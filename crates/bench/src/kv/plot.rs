@@ -86,9 +86,12 @@ fn arms(report: &KvReport) -> impl Iterator<Item = (usize, &String)> {
     report.plan.arms.iter().enumerate()
 }
 
+/// A figure of a case.
+type Figure = fn(&KvAnswer) -> f64;
+
 /// User and system time of an engine: two bars for each arm and number of readers.
 fn cpu(report: &KvReport, engine: EngineName) -> Option<BarChart> {
-    let times: [(&str, fn(&KvAnswer) -> f64); 2] =
+    let times: [(&str, Figure); 2] =
         [("user", |it| it.usage.user_s), ("system", |it| it.usage.system_s)];
     let mut bars = Vec::new();
     for (at, arm) in arms(report) {
@@ -99,7 +102,7 @@ fn cpu(report: &KvReport, engine: EngineName) -> Option<BarChart> {
     let group = |readers: &u32| {
         let work = KvWork::ReadWhileWriting { readers: *readers };
         let of_arm = |arm: &String| {
-            let median = |of: fn(&KvAnswer) -> f64| report.median(engine, arm, work, of);
+            let median = |of: Figure| report.median(engine, arm, work, of);
             times.map(|(_, of)| median(of))
         };
         (readers.to_string(), report.plan.arms.iter().flat_map(of_arm).collect::<Vec<_>>())
