@@ -5,7 +5,6 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
 use crate::engines::Against;
-use crate::written;
 
 /// Types of columns, as both engines name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,7 +235,7 @@ pub(crate) struct TestTable {
 const LARGE_ROWS: usize = 20_000;
 
 impl TestTable {
-    /// A table of random columns and rows, against PostgreSQL with indexes and changes.
+    /// A table of random columns and rows.
     pub(crate) fn random(name: String, against: Against, random: &mut StdRng) -> Self {
         let id = Column { name: "id".to_owned(), data_type: ColumnType::Int };
         let more = (1..=random.random_range(2..6)).map(|number| Column {
@@ -257,11 +256,7 @@ impl TestTable {
         let rows: Vec<Vec<Option<String>>> = (0..count).map(|id| row(id, random)).collect();
         let large = count > 0 && random.random_bool(0.12);
         let copies = if large { LARGE_ROWS / count } else { 1 };
-        let mut table = Self { name, columns, rows, copies, changes: Vec::new() };
-        if against == Against::Postgresql {
-            table.changes = written::changes(&table, random);
-        }
-        table
+        Self { name, columns, rows, copies, changes: Vec::new() }
     }
 
     /// Statements that make it.

@@ -27,6 +27,7 @@ use crate::outcome::EngineOutcome;
 use crate::setting::Setting;
 use crate::shrink::{Case, shrink};
 use crate::verdict::{Verdict, verdict};
+use crate::written;
 
 /// The options of the comparison.
 #[derive(Clone, Debug)]
@@ -123,7 +124,14 @@ pub(crate) fn start(
 pub(crate) fn tables(seed: u64, against: Against) -> (Vec<TestTable>, StdRng) {
     let mut random = StdRng::seed_from_u64(seed);
     let count = random.random_range(1..4);
-    let table = |number| TestTable::random(format!("t{number}"), against, &mut random);
+    let table = |number| {
+        let mut table = TestTable::random(format!("t{number}"), against, &mut random);
+        // Against PostgreSQL with indexes, and changes of its rows.
+        if against == Against::Postgresql {
+            table.changes = written::changes(&table, &mut random);
+        }
+        table
+    };
     let tables = (0..count).map(table).collect();
     (tables, random)
 }

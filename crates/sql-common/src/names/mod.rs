@@ -22,6 +22,9 @@ pub use search_path::{SearchPath, USER, first_schema, schemas_in};
 /// The catalog of a session's own tables.
 pub const CATALOG: &str = "atoll";
 
+/// The schema of the system tables.
+pub const SYSTEM_SCHEMA: &str = "atoll";
+
 /// The name of the temporary schema in the session's statements.
 pub const TEMPORARY: &str = "pg_temp";
 

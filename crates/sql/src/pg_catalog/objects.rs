@@ -17,9 +17,10 @@ use super::declared::{DeclaredTable, INFORMATION_TABLES, PG_TABLES};
 use super::oid::{Oid, OidSpace, PG_CATALOG, PUBLIC, TakenOids};
 use crate::catalog::{Catalogs, MaterializedView};
 use crate::role::rights::{ObjectRights, Owned};
-use crate::system::SYSTEM;
 use crate::table_text::{IndexParts, checked_domain, columns_named};
-use atoll_sql_common::names::{INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SearchPath};
+use atoll_sql_common::names::{
+    INFORMATION_SCHEMA, PG_CATALOG_SCHEMA, SCHEMA, SYSTEM_SCHEMA, SearchPath,
+};
 use atoll_sql_common::pg_type::type_of_check;
 use atoll_sql_common::user_type::UserTypes;
 
@@ -221,7 +222,7 @@ impl PgObjects {
     fn add_own(&mut self, names: &Catalogs, taken: &mut TakenOids) {
         for (schema_name, name, table) in names.own_tables() {
             // As in PostgreSQL, its views are in the schema of its temporary tables.
-            let temporary = names.temporary_schema().filter(|_| &*schema_name != SYSTEM);
+            let temporary = names.temporary_schema().filter(|_| &*schema_name != SYSTEM_SCHEMA);
             let schema_name = temporary.map_or(schema_name, Arc::clone);
             let schema = match self.schemas.get(&schema_name) {
                 Some(schema) => *schema,

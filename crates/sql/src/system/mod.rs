@@ -35,10 +35,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::catalog::Catalogs;
 use crate::pg_catalog::{SystemCatalog, SystemHandle};
-use atoll_sql_common::names::CATALOG;
-
-/// The schema of the system tables.
-pub(crate) const SYSTEM: &str = "atoll";
+use atoll_sql_common::names::{CATALOG, SYSTEM_SCHEMA};
 
 /// The rows of a system table, or its columns, computed now.
 type Rows<R> = Pin<Box<dyn Future<Output = Result<Vec<R>>> + Send>>;
@@ -100,9 +97,9 @@ pub(crate) fn register(
     runtime: &Runtime,
     knowledge: &Arc<Knowledge>,
 ) -> Result<()> {
-    catalogs.create_schema(CATALOG, SYSTEM);
+    catalogs.create_schema(CATALOG, SYSTEM_SCHEMA);
     let add = |table: SystemTable| {
-        let (catalog, schema) = (CATALOG.into(), SYSTEM.into());
+        let (catalog, schema) = (CATALOG.into(), SYSTEM_SCHEMA.into());
         let name = ResolvedTableReference { catalog, schema, table: table.name.into() };
         catalogs.put(&name, |_| Ok(Arc::new(table)))
     };
