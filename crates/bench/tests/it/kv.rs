@@ -34,7 +34,7 @@ fn every_engine_that_is_installed_runs_the_procedure_with_equal_contents() {
     let results = list(details, "results");
     let has_own = results.iter().any(|result| result["case"]["engine"] == "atoll");
     assert!(
-        has_own && results.len() % 8 == 0,
+        has_own && results.len().is_multiple_of(8),
         "two loads and two numbers of readers under two arms"
     );
     let mut sums: Vec<&Value> = Vec::new();
