@@ -24,9 +24,9 @@ fn all_kinds_of_work_are_measured() {
     .json();
     assert_eq!(run["benchmark"], "store");
     let cases = run["details"]["cases"].as_array().expect("cases");
-    // Writes of two numbers of sessions with two durabilities, without and with indexes; reads by the key and by an
+    // Two kinds of writes of two numbers of sessions with two durabilities, with no, one and two indexes; reads by the key and by an
     // index; bulk, an index, checkpoints, recovery without a key and with one.
-    assert_eq!(cases.len(), 2 * 2 * 2 * 2 + 2 * 2 + 4 + 4 + 2);
+    assert_eq!(cases.len(), 2 * 2 * 2 * 3 + 2 * 2 + 4 + 4 + 2);
     assert_eq!(subjects(&cases[0]), ["atoll", "fdatasync"]);
     assert_eq!(cases[0]["work"], "insert");
     for case in cases {

@@ -97,11 +97,21 @@ enum OptionValue {
 
 fn format(parser: &mut Parser) -> Result<CopyFormat, ErrorFields> {
     let mut options = Vec::new();
+    let mut open = 0_i32;
     while !is_at_end(parser) {
         match parser.peek_token_ref().token {
-            Token::LParen | Token::RParen | Token::Comma => parser.advance_token(),
-            _ => options.push(option(parser)?),
+            Token::LParen => open += 1,
+            Token::RParen => open -= 1,
+            Token::Comma => {}
+            _ => {
+                options.push(option(parser)?);
+                continue;
+            }
         }
+        parser.advance_token();
+    }
+    if open != 0 {
+        return Err(syntax("the parentheses around the options of COPY are not closed"));
     }
     let has_format = |format: &str| {
         options.iter().any(|(name, value)| {

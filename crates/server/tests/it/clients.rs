@@ -76,7 +76,7 @@ fn psql_describes_all_objects() {
         (
             "\\d t",
             "Table \"public.t\"\nColumn|Type|Collation|Nullable|Default\na|integer||not null|\n\
-             b|text||not null|'x'\nc|numeric(10,2)|||\nd|timestamp with time zone|||\ne|integer[]|||\n\
+             b|text||not null|'x'::text\nc|numeric(10,2)|||\nd|timestamp with time zone|||\ne|integer[]|||\n\
              f|bigint||not null|generated always as identity\nIndexes:\n    \"t_pkey\" PRIMARY KEY, btree (a)\n    \
              \"t_b_c_key\" UNIQUE CONSTRAINT, btree (b, c)\nCheck constraints:\n    \
              \"t_c_check\" CHECK ((c > 0))\n",

@@ -45,9 +45,21 @@ pub(super) fn shown(objects: &PgObjects, text: &str, column: &Field) -> String {
             Value::SingleQuotedString(constant) => typed(objects, constant, column),
             _ => text.to_owned(),
         },
+        // `'x'::TEXT` of a text column
+        Expr::Cast { expr: constant, data_type, .. } if is_typed(constant, data_type, column) => {
+            typed(objects, &text_of(constant).unwrap_or_default(), column)
+        }
         expr if is_changed => sql_text(expr),
         _ => text.to_owned(),
     }
+}
+
+/// Whether it is a text constant that is cast to the type of its column.
+fn is_typed(constant: &Expr, data_type: &DataType, column: &Field) -> bool {
+    let own = format_type(PgType::of_field(column).oid.into(), -1);
+    matches!(constant, Expr::Value(_))
+        && text_of(constant).is_some()
+        && data_type.to_string().eq_ignore_ascii_case(&own)
 }
 
 /// A text constant with the type of its column.
