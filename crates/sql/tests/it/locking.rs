@@ -105,13 +105,16 @@ fn rows_of_joins_are_locked_where_they_are_named() {
     assert_eq!(rows(&other, left), [["a", "10"], ["NULL", "30"]], "2 is locked");
     let all = "WITH w AS (SELECT 3 AS k) SELECT t.* FROM t JOIN w ON w.k = t.id FOR UPDATE";
     assert_eq!(rows(&session, all), [["3", "30"]]);
+    let nested = "SELECT * FROM (SELECT a.v FROM (SELECT * FROM u) a) s";
+    assert!(!free(&format!("{nested} WHERE v = 'c' FOR UPDATE NOWAIT")), "within subqueries");
+    assert!(free(&format!("{nested} WHERE v = 'b' FOR UPDATE NOWAIT")));
     let natural = "SELECT * FROM t NATURAL JOIN (SELECT 1 AS id) AS s";
     let locked = rows(&session, &format!("{natural} FOR UPDATE OF t"));
     assert_eq!(locked, rows(&session, natural));
     assert_eq!(locked.len(), 1);
     for (refused, why) in [
         ("SELECT * FROM t, u FOR UPDATE OF x", "'x'"),
-        ("SELECT * FROM t, (SELECT 1) AS s FOR UPDATE", "FOR UPDATE OF t"),
+        ("SELECT * FROM t, (SELECT count(*) FROM u) AS s FOR UPDATE", "one by one"),
         ("SELECT id, count(*) FROM t GROUP BY id FOR UPDATE", "one by one"),
         ("SELECT count(*) FROM t, u FOR UPDATE", "one by one"),
         ("SELECT missing FROM t FOR UPDATE", "missing"),
