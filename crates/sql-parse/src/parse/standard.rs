@@ -217,8 +217,8 @@ mod tests {
             ("FETCH FIRST (", "FETCH FIRST ("),
             ("EXPLAIN (COSTS off, FORMAT json) x", "EXPLAIN (COSTS off, FORMAT pgjson) x"),
             ("EXPLAIN (VERBOSE) SELECT format json", "EXPLAIN (VERBOSE) SELECT format json"),
-            ("EXPLAIN (VERBOSE, FORMAT JSON) x", "EXPLAIN (FORMAT pgjson) x"),
-            ("EXPLAIN (FORMAT TREE, VERBOSE) x", "EXPLAIN (FORMAT TREE) x"),
+            ("EXPLAIN (VERBOSE, FORMAT JSON) x", "EXPLAIN ( FORMAT pgjson) x"),
+            ("EXPLAIN (FORMAT TREE, VERBOSE) x", "EXPLAIN (FORMAT TREE ) x"),
             ("a INT UNIQUE NULLS DISTINCT", "a INT UNIQUE"),
             (
                 "a INT UNIQUE NULLS NOT DISTINCT, UNIQUE NULLS NOT DISTINCT (a, b)",
