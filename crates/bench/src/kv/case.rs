@@ -104,7 +104,7 @@ pub(super) struct KvRate {
     pub(super) corrected: Option<LatencyPercentiles>,
 }
 
-/// The placement as the kernel tells it after the work.
+/// The placement that the kernel reports after the work.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct PlacementSeen {
     /// What was asked for.

@@ -44,7 +44,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A decision with its reason, or why there is none.
+/// A decision with its reason, or the reason why none can be made.
 type Decision = Result<(bool, String), String>;
 
 /// All statements.

@@ -57,7 +57,7 @@ impl KvResults {
         Ok(Self(directory.to_owned()))
     }
 
-    /// The result of a case; None if it has not been measured, or failed.
+    /// The result of a case; `None` if it was not measured or failed.
     pub(super) fn get(&self, case: &KvCase) -> Result<Option<KvResult>> {
         let file = self.file(case);
         if !file.exists() {

@@ -66,7 +66,7 @@ pub(super) fn run(plan: &KvPlan, args: &KvArgs, directory: &Path) -> Result<KvRu
 struct Stop {
     is_stopped: AtomicBool,
     is_over: AtomicBool,
-    /// Number of the current process; 0 if there is none.
+    /// Number of the current process; 0 between cases.
     process: AtomicU32,
 }
 

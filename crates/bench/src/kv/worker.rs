@@ -1,4 +1,4 @@
-//! The process of a case: it places itself, opens the engine, works, and tells what that took.
+//! The process of a case: it places itself, opens the engine, works, and reports times and memory.
 
 use std::fs;
 use std::io::{BufRead, Write};
@@ -21,7 +21,7 @@ use crate::protocol::Failed;
 /// Reads a request, does it, and answers.
 ///
 /// # Errors
-/// When there is no request, or the answer cannot be written.
+/// If the request is missing, or writing the answer fails.
 pub(crate) fn serve(mut input: impl BufRead, output: &mut impl Write) -> Result<()> {
     let mut line = String::new();
     input.read_line(&mut line).context("cannot read the request")?;

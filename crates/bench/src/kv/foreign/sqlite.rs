@@ -114,7 +114,7 @@ impl<'a> Connection<'a> {
     }
 
     fn run(&self, sql: &CStr) -> Result<()> {
-        // SAFETY: the connection is open; the text outlives the call; there is no callback.
+        // SAFETY: the connection is open, the text outlives the call, and the callback is NULL.
         self.checked(unsafe {
             (self.calls.exec)(self.handle, sql.as_ptr(), null_mut(), null_mut(), null_mut())
         })

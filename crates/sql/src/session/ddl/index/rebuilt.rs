@@ -114,7 +114,8 @@ fn numbers(definition: &TableDefinition, names: &[String]) -> Result<Vec<usize>>
     let number = |name: &String| {
         let found = definition.columns.index_of(name);
         found.map_err(|_| {
-            SqlState::UNDEFINED_COLUMN.error(format!("column '{name}' of an index does not exist"))
+            SqlState::UNDEFINED_COLUMN
+                .error(format!("column \"{name}\" of an index does not exist"))
         })
     };
     names.iter().map(number).collect()

@@ -84,7 +84,7 @@ impl Block {
     /// Parses the code.
     ///
     /// # Errors
-    /// For statements of PL/pgSQL that are not supported, and code that is none.
+    /// For code that cannot be parsed, and statements of PL/pgSQL that are not supported.
     pub(super) fn parse(code: &str) -> Result<Self> {
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, code).tokenize_with_location();
         let mut tokens = tokens.map_err(|error| SqlState::SYNTAX_ERROR.error(error.to_string()))?;
