@@ -293,8 +293,7 @@ mod tests {
 
     use super::*;
     use crate::kv::case::{KvAnswer, KvCase, KvRate, KvUsage};
-    use crate::kv::plan::{KvPlan, LoadOrder};
-    use crate::kv::records::Records;
+    use crate::kv::plan::KvPlan;
     use crate::kv::results::KvResult;
     use crate::kv::rounds::KvRun;
 
@@ -334,19 +333,11 @@ mod tests {
     fn verdicts(machine: &str, is_lab: bool) -> Vec<Verdict> {
         let machine = Machine::synthetic(machine).expect("a machine");
         let plan = KvPlan {
-            machine: machine.name.clone(),
             engines: vec![EngineName::Lmdb],
             arms: vec![LOCAL.to_owned(), SPREAD.to_owned()],
             readers: vec![1, 2],
-            seconds: 1.0,
-            records: Records { count: 10, value_bytes: 100, seed: 1 },
-            load: vec![LoadOrder::Sequential],
-            runs: 1,
-            cache_bytes: 1,
-            buffer_bytes: 1,
-            memory_factor: 1.0,
-            filesystem: "ext4".to_owned(),
             nodes: machine.nodes_with_memory().count(),
+            ..KvPlan::small()
         };
         let report = KvReport::new(plan, run(), &machine, is_lab).expect("a report");
         assert_eq!((report.missing, report.problems.len()), (BTreeMap::new(), 0));

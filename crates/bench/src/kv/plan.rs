@@ -56,6 +56,26 @@ pub(super) struct KvPlan {
 }
 
 impl KvPlan {
+    /// A small plan for tests: SQLite, one arm, one reader.
+    #[cfg(test)]
+    pub(super) fn small() -> Self {
+        Self {
+            machine: "m".to_owned(),
+            engines: vec![EngineName::Sqlite],
+            arms: vec!["subset(1)".to_owned()],
+            readers: vec![1],
+            seconds: 1.0,
+            records: Records { count: 10, value_bytes: 100, seed: 1 },
+            load: vec![LoadOrder::Sequential],
+            runs: 1,
+            cache_bytes: 1,
+            buffer_bytes: 1,
+            memory_factor: 1.0,
+            filesystem: "ext4".to_owned(),
+            nodes: 1,
+        }
+    }
+
     /// The plan of a command, and the directory of its databases.
     pub(super) fn new(args: &KvArgs, machine: &Machine) -> Result<(Self, TempDir)> {
         let databases = cache::databases(args.directory.as_deref())?;

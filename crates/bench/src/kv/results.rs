@@ -106,25 +106,9 @@ mod tests {
     use super::*;
     use crate::kv::case::KvWork;
     use crate::kv::engine::EngineName;
-    use crate::kv::plan::LoadOrder;
-    use crate::kv::records::Records;
 
     fn plan(seconds: f64) -> KvPlan {
-        KvPlan {
-            machine: "m".to_owned(),
-            engines: vec![EngineName::Sqlite],
-            arms: vec!["subset(1)".to_owned()],
-            readers: vec![1],
-            seconds,
-            records: Records { count: 10, value_bytes: 100, seed: 1 },
-            load: vec![LoadOrder::Sequential],
-            runs: 1,
-            cache_bytes: 1,
-            buffer_bytes: 1,
-            memory_factor: 1.0,
-            filesystem: "ext4".to_owned(),
-            nodes: 1,
-        }
+        KvPlan { seconds, ..KvPlan::small() }
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 
-use super::{Handle, Library, c_bytes, c_functions, c_path, c_text, method};
+use super::{
+    Handle, Library, c_bytes, c_functions, c_path, checked, dotted, method, version_parts,
+};
 use crate::kv::engine::{EngineOptions, KvEngine, KvSession};
 use crate::kv::records::RecordRun;
 
@@ -106,7 +108,7 @@ impl Berkeley {
         let calls = BerkeleyCalls::find(library, "db_")?;
         let (env, database, cache) = (null_mut(), null_mut(), options.cache_bytes);
         let mut berkeley = Self { calls, env, database, cache };
-        let found = berkeley.version_parts();
+        let found = version_parts(berkeley.calls.version);
         let (major, minor) = MAJOR_MINOR;
         ensure!(
             (found[0], found[1]) == MAJOR_MINOR,
@@ -169,20 +171,8 @@ impl Berkeley {
         }
     }
 
-    fn version_parts(&self) -> [c_int; 3] {
-        let mut parts = [0; 3];
-        let [major, minor, patch] = parts.each_mut().map(|part| part as *mut c_int);
-        // SAFETY: the call writes the three numbers; its text is a constant.
-        unsafe { (self.calls.version)(major, minor, patch) };
-        parts
-    }
-
     fn checked(&self, code: c_int) -> Result<()> {
-        if code == 0 {
-            return Ok(());
-        }
-        // SAFETY: the text is a constant of the library, or of this thread.
-        Err(anyhow!("BerkeleyDB: {}", unsafe { c_text((self.calls.strerror)(code)) }))
+        checked("BerkeleyDB", self.calls.strerror, code)
     }
 
     /// Puts a record in a transaction, or in one of its own without one.
@@ -231,7 +221,7 @@ impl Berkeley {
 
 impl KvEngine for Berkeley {
     fn version(&self) -> String {
-        self.version_parts().map(|part| part.to_string()).join(".")
+        dotted(version_parts(self.calls.version))
     }
 
     fn settings(&self) -> String {

@@ -3,9 +3,9 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
-use super::{Handle, Library, c_bytes, c_functions, c_path, c_text};
+use super::{Handle, Library, c_bytes, c_functions, c_path, checked, dotted, version_parts};
 use crate::kv::engine::{EngineOptions, KvEngine, KvSession};
 use crate::kv::records::RecordRun;
 
@@ -114,7 +114,11 @@ impl Lmdb {
         let (calls, only, version) = match flavour {
             LmdbFlavour::Lmdb => {
                 let only = OnlyLmdb::find(library, "mdb_")?;
-                (LmdbCalls::find(library, "mdb_")?, Only::Lmdb(only), lmdb_version(&only))
+                (
+                    LmdbCalls::find(library, "mdb_")?,
+                    Only::Lmdb(only),
+                    dotted(version_parts(only.version)),
+                )
             }
             LmdbFlavour::Mdbx => {
                 let only = OnlyMdbx::find(library, "mdbx_")?;
@@ -196,11 +200,11 @@ impl Lmdb {
     }
 
     fn checked(&self, code: c_int) -> Result<()> {
-        if code == 0 {
-            return Ok(());
-        }
-        // SAFETY: the text is a constant of the library.
-        Err(anyhow!("LMDB: {}", unsafe { c_text((self.calls.strerror)(code)) }))
+        let engine = match self.only {
+            Only::Lmdb(_) => "LMDB",
+            Only::Mdbx(_) => "libmdbx",
+        };
+        checked(engine, self.calls.strerror, code)
     }
 
     /// Puts records in one transaction.
@@ -331,14 +335,6 @@ impl Drop for LmdbSession<'_> {
         // SAFETY: the transaction is used no more.
         unsafe { (self.lmdb.calls.txn_abort)(self.reading) };
     }
-}
-
-fn lmdb_version(only: &OnlyLmdb) -> String {
-    let mut parts = [0; 3];
-    let [major, minor, patch] = parts.each_mut().map(|part| part as *mut c_int);
-    // SAFETY: the call writes the three numbers; its text is a constant.
-    unsafe { (only.version)(major, minor, patch) };
-    parts.map(|part| part.to_string()).join(".")
 }
 
 /// The version, which begins the constant `mdbx_version`.

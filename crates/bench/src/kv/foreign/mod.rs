@@ -17,7 +17,7 @@ mod lmdb;
 mod sqlite;
 mod wired_tiger;
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
@@ -114,6 +114,32 @@ unsafe fn c_text(text: *const c_char) -> String {
     }
     // SAFETY: as the caller promises.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// A call for the version of a library, in three numbers.
+type VersionCall = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) -> *const c_char;
+
+fn version_parts(call: VersionCall) -> [c_int; 3] {
+    let mut parts = [0; 3];
+    let [major, minor, patch] = parts.each_mut().map(|part| part as *mut c_int);
+    // SAFETY: the call writes the three numbers; its text is a constant.
+    unsafe { call(major, minor, patch) };
+    parts
+}
+
+fn dotted(parts: [c_int; 3]) -> String {
+    parts.map(|part| part.to_string()).join(".")
+}
+
+/// A call for the text of an error.
+type ErrorText = unsafe extern "C" fn(c_int) -> *const c_char;
+
+fn checked(engine: &str, text: ErrorText, code: c_int) -> Result<()> {
+    if code == 0 {
+        return Ok(());
+    }
+    // SAFETY: the text is a constant of the library, or of this thread.
+    Err(anyhow!("{engine}: {}", unsafe { c_text(text(code)) }))
 }
 
 /// Bytes of C; empty for none.

@@ -3,9 +3,11 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 
-use super::{Handle, Library, c_bytes, c_functions, c_path, c_text, method};
+use super::{
+    Handle, Library, c_bytes, c_functions, c_path, checked, dotted, method, version_parts,
+};
 use crate::kv::engine::{EngineOptions, KvEngine, KvSession};
 use crate::kv::records::RecordRun;
 
@@ -95,7 +97,8 @@ impl WiredTiger {
         let cache = options.cache_bytes;
         let settings = format!("cache {cache} B, no log, no compression");
         let mut tiger = Self { calls, connection: null_mut(), settings };
-        let ([found_major, found_minor, _], (major, minor)) = (tiger.version_parts(), MAJOR_MINOR);
+        let ([found_major, found_minor, _], (major, minor)) =
+            (version_parts(tiger.calls.version), MAJOR_MINOR);
         ensure!(
             (found_major, found_minor) == MAJOR_MINOR,
             "WiredTiger {found_major}.{found_minor} is installed; this benchmark knows {major}.{minor}"
@@ -140,20 +143,8 @@ impl WiredTiger {
         Ok(session)
     }
 
-    fn version_parts(&self) -> [c_int; 3] {
-        let mut parts = [0; 3];
-        let [major, minor, patch] = parts.each_mut().map(|part| part as *mut c_int);
-        // SAFETY: the call writes the three numbers; its text is a constant.
-        unsafe { (self.calls.version)(major, minor, patch) };
-        parts
-    }
-
     fn checked(&self, code: c_int) -> Result<()> {
-        if code == 0 {
-            return Ok(());
-        }
-        // SAFETY: the text is a constant of the library, or of this thread.
-        Err(anyhow!("WiredTiger: {}", unsafe { c_text((self.calls.strerror)(code)) }))
+        checked("WiredTiger", self.calls.strerror, code)
     }
 }
 
@@ -163,7 +154,7 @@ fn c_string(text: String) -> Result<CString> {
 
 impl KvEngine for WiredTiger {
     fn version(&self) -> String {
-        self.version_parts().map(|part| part.to_string()).join(".")
+        dotted(version_parts(self.calls.version))
     }
 
     fn settings(&self) -> String {
