@@ -125,7 +125,8 @@ impl BlockRun<'_> {
         for step in steps {
             match step {
                 Step::Null => {}
-                Step::Sql(sql) | Step::Perform(sql) => self.run(sql).await?,
+                Step::Sql(sql) => self.run(sql, false).await?,
+                Step::Perform(sql) => self.run(sql, true).await?,
                 Step::Block(block) => self.block(block).await?,
                 Step::Raise(message) => self.raise(message).await?,
                 Step::If { branches, otherwise } => {
@@ -146,8 +147,12 @@ impl BlockRun<'_> {
         Ok(())
     }
 
-    async fn run(&mut self, sql: &str) -> Result<()> {
+    async fn run(&mut self, sql: &str, discards_rows: bool) -> Result<()> {
         let result = self.session.run_nested(sql).await?;
+        if !discards_rows && !result.is_told_by_tag() {
+            let message = "DO: a query has no destination for its rows; PERFORM discards them";
+            return Err(SqlState::SYNTAX_ERROR.error(message));
+        }
         let batches = result.collect().await;
         batches.map(drop).map_err(stated)
     }
