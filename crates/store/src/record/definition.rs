@@ -128,12 +128,11 @@ pub(crate) fn has_indexes(definition: &TableDefinition) -> bool {
 }
 
 /// The lowest version of the format that can hold a definition: the second one has serial columns and details of indexes,
-/// the third one their further details, the fourth one conditions that compare columns or are LIKE.
+/// the third one their further details, and conditions that compare columns or are LIKE.
 pub(crate) fn format_version(definition: &TableDefinition) -> u32 {
     let mut owned = definition.identities.iter().flatten();
     match has_details(definition) || owned.any(|owned| owned.kind == IdentityKind::Serial) {
-        _ if has_newer_conditions(definition) => 4,
-        _ if has_further(definition) => 3,
+        _ if has_further(definition) || has_newer_conditions(definition) => 3,
         true => 2,
         false => 1,
     }

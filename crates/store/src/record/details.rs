@@ -20,7 +20,7 @@
 //! | 10 | LIKE | column number, pattern |
 //! | 11 to 16 | as 1 to 6, of two columns | both numbers |
 //!
-//! Bytes from 10 on need version 4 of the format.
+//! Bytes from 10 on need version 3 of the format.
 
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::table::{
@@ -56,7 +56,7 @@ pub(crate) fn has_details(definition: &TableDefinition) -> bool {
         || indexes.any(|it| it.condition.is_some() || !it.expressions.is_empty())
 }
 
-/// Whether a condition has forms that version 4 of the format adds.
+/// Whether a condition has forms that version 3 of the format adds.
 pub(crate) fn has_newer_conditions(definition: &TableDefinition) -> bool {
     fn is_newer(condition: &RowCondition) -> bool {
         match condition {
@@ -356,8 +356,8 @@ mod tests {
         let columns = RowCondition::CompareColumns { column: 0, operator: less, other: 0 };
         assert_eq!(format_version(&definition()), 1);
         assert_eq!(version(RowCondition::And(vec![is_null.clone()])), 2);
-        assert_eq!(version(RowCondition::And(vec![is_null, like])), 4);
-        assert_eq!(version(RowCondition::Not(Box::new(columns))), 4);
+        assert_eq!(version(RowCondition::And(vec![is_null, like])), 3);
+        assert_eq!(version(RowCondition::Not(Box::new(columns))), 3);
     }
 
     #[test]

@@ -12,8 +12,8 @@
 //! first so that recovery can read them in parallel before it reads the rest. [`table`] and [`catalog`] specify
 //! changes of tables and of the catalog, [`definition`] the definitions of tables.
 //!
-//! Version 2 adds serial columns and the [`details`] of indexes to definitions, version 3 their [`further`] details,
-//! version 4 conditions that compare columns or are LIKE. A record has the lowest version that can hold it.
+//! Version 2 adds serial columns and the [`details`] of indexes to definitions, version 3 their [`further`] details
+//! and conditions that compare columns or are LIKE. A record has the lowest version that can hold it.
 
 mod catalog;
 mod definition;
@@ -43,7 +43,7 @@ pub(crate) use further::{decode_further, encode_further, has_further};
 pub(crate) use rows::{decode_ids, decode_rows, decode_set, encode_ids, encode_rows, encode_set};
 
 /// The newest version of the records' format that is written and can be read.
-pub const RECORD_FORMAT_VERSION: u64 = 4;
+pub const RECORD_FORMAT_VERSION: u64 = 3;
 
 /// Why a change cannot be a record, or a record cannot be read.
 #[derive(Debug, thiserror::Error)]
