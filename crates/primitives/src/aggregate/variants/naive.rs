@@ -4,16 +4,16 @@
 use atoll_topology::NodeId;
 
 use super::pull::{Pull, PullOrder};
-use super::reader::Reader;
+use crate::aggregate::reader::Reader;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
 /// Its shuffle.
-pub(super) const SHUFFLE: Shuffle =
+pub(in crate::aggregate) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Naive, moved: Moved::Pulled, coordination: Coordination::Loose };
 
 /// The order in which an output reads.
 #[derive(Debug)]
-pub(super) struct Naive;
+pub(in crate::aggregate) struct Naive;
 
 impl PullOrder for Naive {
     fn input_at(&self, step: usize, _output: usize) -> usize {
@@ -22,6 +22,6 @@ impl PullOrder for Naive {
 }
 
 /// An output that reads the partitioned rows.
-pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
+pub(in crate::aggregate) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
     Box::new(Pull::new(Naive, output, home))
 }

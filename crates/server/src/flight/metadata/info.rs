@@ -11,7 +11,7 @@ use arrow_flight::sql::{
 
 use atoll_sql::arrow::ARROW_VERSION;
 
-use super::metadata::failed;
+use super::failed;
 use crate::wire::ErrorFields;
 
 /// Unquoted identifiers are folded to lower case; case-preserving quoted ones have no ordinal.
@@ -25,7 +25,7 @@ static INFO: LazyLock<Result<SqlInfoData, ErrorFields>> =
     LazyLock::new(|| builder().build().map_err(failed));
 
 /// The server's capabilities.
-pub(super) fn info() -> Result<&'static SqlInfoData, ErrorFields> {
+pub(in crate::flight) fn info() -> Result<&'static SqlInfoData, ErrorFields> {
     INFO.as_ref().map_err(Clone::clone)
 }
 

@@ -89,38 +89,38 @@ impl MappingKind {
 }
 
 /// An object that several processes map: its device and its inode.
-pub(super) type SegmentId = (u32, u32, u64);
+pub(in crate::inspect) type SegmentId = (u32, u32, u64);
 
 /// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ProcessMapping {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(in crate::inspect) struct ProcessMapping {
+    pub(in crate::inspect) start: u64,
+    pub(in crate::inspect) end: u64,
     /// Whether it can be read, written or executed: other mappings are reserved, and never touched.
-    pub(super) usable: bool,
-    pub(super) kind: MappingKind,
+    pub(in crate::inspect) usable: bool,
+    pub(in crate::inspect) kind: MappingKind,
     /// The mapped object; `None` for private memory and mappings that may hold private copies.
-    pub(super) segment: Option<SegmentId>,
+    pub(in crate::inspect) segment: Option<SegmentId>,
     /// Offset of the mapping in the object, in bytes.
-    pub(super) offset: u64,
+    pub(in crate::inspect) offset: u64,
 }
 
 /// Mappings in address order.
-pub(super) struct Maps {
+pub(in crate::inspect) struct Maps {
     lines: FileLines,
     /// The executable, parts of which are mapped without the right to execute.
     program: Option<PathBuf>,
 }
 
 impl Maps {
-    pub(super) fn open(root: &Root, pid: u32) -> Result<Self, Unread> {
+    pub(in crate::inspect) fn open(root: &Root, pid: u32) -> Result<Self, Unread> {
         let lines = FileLines::open(root, &format!("/proc/{pid}/maps"))?;
         let program = std::fs::read_link(root.path(&format!("/proc/{pid}/exe"))?).ok();
         Ok(Self { lines, program })
     }
 
     /// The next mapping; `None` after the last.
-    pub(super) fn next(&mut self) -> Result<Option<ProcessMapping>, Unread> {
+    pub(in crate::inspect) fn next(&mut self) -> Result<Option<ProcessMapping>, Unread> {
         let Some(line) = self.lines.next()? else { return Ok(None) };
         match parse(&line, self.program.as_deref()) {
             Some(mapping) => Ok(Some(mapping)),
@@ -182,7 +182,7 @@ fn kind(path: &str, is_program: bool, is_shared: bool) -> MappingKind {
 
 /// The kind of a named mapping. Huge pages are recognised by the usual mount point: `numa_maps`
 /// marks them whatever their name.
-pub(super) fn file_kind(path: &str, is_program: bool) -> MappingKind {
+pub(in crate::inspect) fn file_kind(path: &str, is_program: bool) -> MappingKind {
     let file = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = file.rsplit('/').next().unwrap_or(file);
     if file.starts_with("/SYSV") {

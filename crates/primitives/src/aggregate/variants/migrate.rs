@@ -4,13 +4,13 @@
 use atoll_topology::NodeId;
 
 use super::migrating_worker::{MigratingWorker, Payload, PieceTable};
-use super::reader::Reader;
-use super::stream::PiecePart;
 use crate::PrimitiveError;
+use crate::aggregate::reader::Reader;
+use crate::aggregate::stream::PiecePart;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
 /// Its shuffle. It synchronizes steps, because threads that do not wait for each other form convoys (section 4.1.1).
-pub(super) const SHUFFLE: Shuffle =
+pub(in crate::aggregate) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Ring, moved: Moved::Threads, coordination: Coordination::Tight };
 
 /// No tables move.
@@ -33,7 +33,7 @@ impl Payload for NoTables {
 }
 
 /// An output with its own pieces that reads the partitioned rows.
-pub(super) fn reader(
+pub(in crate::aggregate) fn reader(
     output: usize,
     home: Option<NodeId>,
     pieces: Vec<PiecePart>,

@@ -9,24 +9,24 @@ use std::fmt::Debug;
 
 use atoll_topology::NodeId;
 
-use super::key_records::KeyColumns;
 use super::local;
-use super::reader::{Groups, ReadStep, Reader, Visit};
-use super::records::{DealtRecords, RecordColumns};
-use super::report::{Spent, Watch};
-use super::stream::{Gathered, Kept, PiecePart};
-use super::table::GroupTable;
 use crate::PrimitiveError;
+use crate::aggregate::key_records::KeyColumns;
+use crate::aggregate::reader::{Groups, ReadStep, Reader, Visit};
+use crate::aggregate::records::{DealtRecords, RecordColumns};
+use crate::aggregate::report::{Spent, Watch};
+use crate::aggregate::stream::{Gathered, Kept, PiecePart};
+use crate::aggregate::table::GroupTable;
 
 /// The order in which outputs read the inputs: this is where the shuffles differ.
-pub(super) trait PullOrder: Debug + Send {
+pub(in crate::aggregate) trait PullOrder: Debug + Send {
     /// The input that an output reads in a step of a piece. Both count from 0; after the last input comes the first.
     fn input_at(&self, step: usize, output: usize) -> usize;
 }
 
 /// An output that reads piece by piece.
 #[derive(Debug)]
-pub(super) struct Pull<O> {
+pub(in crate::aggregate) struct Pull<O> {
     order: O,
     output: usize,
     home: Option<NodeId>,
@@ -48,7 +48,7 @@ struct OpenPiece {
 
 impl<O: PullOrder> Pull<O> {
     /// Creates an output that reads the inputs in this order.
-    pub(super) fn new(order: O, output: usize, home: Option<NodeId>) -> Self {
+    pub(in crate::aggregate) fn new(order: O, output: usize, home: Option<NodeId>) -> Self {
         let (columns, keys) = (RecordColumns::default(), KeyColumns::default());
         let spent = Spent::default();
         Self { order, output, home, open: None, spare: None, columns, keys, spent }
@@ -149,7 +149,7 @@ fn bytes(kept: &Kept, of: PiecePart) -> usize {
 
 impl DealtRecords {
     /// Aggregates a part of a piece into a table; returns the time spent.
-    pub(super) fn update(
+    pub(in crate::aggregate) fn update(
         &self,
         table: &mut GroupTable,
         (piece, part, parts): (usize, usize, usize),

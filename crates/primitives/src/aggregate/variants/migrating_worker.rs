@@ -5,18 +5,18 @@ use std::fmt::Debug;
 
 use atoll_topology::NodeId;
 
-use super::reader::{Groups, ReadStep, Reader, Visit};
-use super::records::RecordColumns;
-use super::report::{Spent, Watch};
-use super::stream::{Gathered, Kept, PiecePart};
-use super::table::GroupTable;
 use crate::PrimitiveError;
+use crate::aggregate::reader::{Groups, ReadStep, Reader, Visit};
+use crate::aggregate::records::RecordColumns;
+use crate::aggregate::report::{Spent, Watch};
+use crate::aggregate::stream::{Gathered, Kept, PiecePart};
+use crate::aggregate::table::GroupTable;
 
 /// A piece with its table; None before its first row.
-pub(super) type PieceTable = (PiecePart, Option<GroupTable>);
+pub(in crate::aggregate) type PieceTable = (PiecePart, Option<GroupTable>);
 
 /// What happens to the tables of a worker that moves between nodes; this is where the two migrations differ.
-pub(super) trait Payload: Debug + Send {
+pub(in crate::aggregate) trait Payload: Debug + Send {
     /// Bytes that move along; None if the tables stay.
     fn bytes(&self, tables: &[PieceTable]) -> Option<usize>;
 
@@ -31,7 +31,7 @@ pub(super) trait Payload: Debug + Send {
 
 /// An output whose worker goes to the rows.
 #[derive(Debug)]
-pub(super) struct MigratingWorker<P> {
+pub(in crate::aggregate) struct MigratingWorker<P> {
     payload: P,
     output: usize,
     /// Home of its tables.
@@ -45,7 +45,7 @@ pub(super) struct MigratingWorker<P> {
 
 impl<P: Payload> MigratingWorker<P> {
     /// An output with these pieces.
-    pub(super) fn new(
+    pub(in crate::aggregate) fn new(
         payload: P,
         output: usize,
         home: Option<NodeId>,

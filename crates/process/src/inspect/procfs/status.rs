@@ -7,20 +7,20 @@ use super::read::{self, Unread, field};
 
 /// The fields used. Sizes in bytes; zero for kernel threads and zombies, which have no memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Status {
-    pub(super) anonymous: u64,
-    pub(super) files: u64,
-    pub(super) shared: u64,
+pub(in crate::inspect) struct Status {
+    pub(in crate::inspect) anonymous: u64,
+    pub(in crate::inspect) files: u64,
+    pub(in crate::inspect) shared: u64,
     /// Explicit huge pages, which the kernel does not count as resident.
-    pub(super) huge: u64,
-    pub(super) swapped: u64,
-    pub(super) threads: u64,
-    pub(super) nodes_allowed: NodeSet,
-    pub(super) user: Option<u32>,
+    pub(in crate::inspect) huge: u64,
+    pub(in crate::inspect) swapped: u64,
+    pub(in crate::inspect) threads: u64,
+    pub(in crate::inspect) nodes_allowed: NodeSet,
+    pub(in crate::inspect) user: Option<u32>,
 }
 
 impl Status {
-    pub(super) fn resident(&self) -> u64 {
+    pub(in crate::inspect) fn resident(&self) -> u64 {
         [self.anonymous, self.files, self.shared, self.huge]
             .iter()
             .fold(0, |sum, bytes| sum.saturating_add(*bytes))
@@ -29,13 +29,13 @@ impl Status {
 
 /// The fields used for a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ThreadStatus {
-    pub(super) cpus_allowed: CpuSet,
-    pub(super) switches_voluntary: Option<u64>,
-    pub(super) switches_involuntary: Option<u64>,
+pub(in crate::inspect) struct ThreadStatus {
+    pub(in crate::inspect) cpus_allowed: CpuSet,
+    pub(in crate::inspect) switches_voluntary: Option<u64>,
+    pub(in crate::inspect) switches_involuntary: Option<u64>,
 }
 
-pub(super) fn read(root: &Root, pid: u32) -> Result<Status, Unread> {
+pub(in crate::inspect) fn read(root: &Root, pid: u32) -> Result<Status, Unread> {
     let name = format!("/proc/{pid}/status");
     let text = read::text(root, &name)?;
     if text.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn read(root: &Root, pid: u32) -> Result<Status, Unread> {
     })
 }
 
-pub(super) fn read_thread(root: &Root, name: &str) -> Result<ThreadStatus, Unread> {
+pub(in crate::inspect) fn read_thread(root: &Root, name: &str) -> Result<ThreadStatus, Unread> {
     let text = read::text(root, name)?;
     if text.is_empty() {
         return Err(Unread::Absent);

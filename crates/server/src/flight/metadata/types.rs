@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use arrow_flight::sql::metadata::{XdbcTypeInfo, XdbcTypeInfoData, XdbcTypeInfoDataBuilder};
 use arrow_flight::sql::{Nullable, Searchable, XdbcDataType, XdbcDatetimeSubcode};
 
-use super::metadata::failed;
+use super::failed;
 use crate::wire::ErrorFields;
 
 /// The types, built once.
@@ -41,7 +41,7 @@ const QUOTED: [(&str, XdbcDataType, Option<XdbcDatetimeSubcode>); 8] = [
 ];
 
 /// The types.
-pub(super) fn types() -> Result<&'static XdbcTypeInfoData, ErrorFields> {
+pub(in crate::flight) fn types() -> Result<&'static XdbcTypeInfoData, ErrorFields> {
     TYPES.as_ref().map_err(Clone::clone)
 }
 

@@ -2,16 +2,16 @@
 
 use atoll_sys::Root;
 
-use super::maps::{MappingKind, Maps, ProcessMapping};
-use super::missing::Missing;
-use super::numa_maps::NumaMaps;
-use super::process_memory::{Method, ProcessMemory};
-use super::read::{Unread, field, text_if_readable};
-use super::status::Status;
+use crate::inspect::missing::Missing;
+use crate::inspect::process_memory::{Method, ProcessMemory};
+use crate::inspect::procfs::maps::{MappingKind, Maps, ProcessMapping};
+use crate::inspect::procfs::numa_maps::NumaMaps;
+use crate::inspect::procfs::read::{Unread, field, text_if_readable};
+use crate::inspect::procfs::status::Status;
 
 /// Reads it. Both files are read in parallel, line by line, so that memory stays bounded however
 /// many mappings there are.
-pub(super) fn read(
+pub(in crate::inspect) fn read(
     root: &Root,
     pid: u32,
     page_size: u64,

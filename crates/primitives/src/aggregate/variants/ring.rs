@@ -4,16 +4,16 @@
 use atoll_topology::NodeId;
 
 use super::pull::{Pull, PullOrder};
-use super::reader::Reader;
+use crate::aggregate::reader::Reader;
 use crate::shuffle::{Coordination, Moved, Order, Shuffle};
 
 /// Its shuffle.
-pub(super) const SHUFFLE: Shuffle =
+pub(in crate::aggregate) const SHUFFLE: Shuffle =
     Shuffle { order: Order::Ring, moved: Moved::Pulled, coordination: Coordination::Loose };
 
 /// The order in which an output reads.
 #[derive(Debug)]
-pub(super) struct Ring;
+pub(in crate::aggregate) struct Ring;
 
 impl PullOrder for Ring {
     fn input_at(&self, step: usize, output: usize) -> usize {
@@ -22,6 +22,6 @@ impl PullOrder for Ring {
 }
 
 /// An output that reads the partitioned rows.
-pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
+pub(in crate::aggregate) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
     Box::new(Pull::new(Ring, output, home))
 }

@@ -4,18 +4,18 @@ use atoll_sys::SplitMix64;
 
 /// Draws one position from each of the requested number of equal strips of a range, in rising
 /// order. With as many strips as positions, it returns every position.
-pub(super) struct StripSample {
+pub(in crate::inspect) struct StripSample {
     pages: u64,
     strips: u64,
     strip: u64,
 }
 
 impl StripSample {
-    pub(super) fn new(pages: u64, strips: u64) -> Self {
+    pub(in crate::inspect) fn new(pages: u64, strips: u64) -> Self {
         Self { pages, strips: strips.min(pages), strip: 0 }
     }
 
-    pub(super) fn next(&mut self, random: &mut SplitMix64) -> Option<u64> {
+    pub(in crate::inspect) fn next(&mut self, random: &mut SplitMix64) -> Option<u64> {
         let bound = |strip: u64| {
             (u128::from(strip) * u128::from(self.pages) / u128::from(self.strips.max(1))) as u64
         };

@@ -1,5 +1,13 @@
 //! Variants of aggregation.
 
+pub(in crate::aggregate) mod local;
+pub(in crate::aggregate) mod migrate;
+pub(in crate::aggregate) mod migrate_copy;
+mod migrating_worker;
+pub(in crate::aggregate) mod naive;
+mod pull;
+pub(in crate::aggregate) mod ring;
+
 use std::fmt;
 use std::str::FromStr;
 

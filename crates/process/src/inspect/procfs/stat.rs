@@ -9,31 +9,31 @@ const EXPECTED: &str = "'PID (NAME) STATE …' with the 39 fields of proc(5)";
 
 /// The fields used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(in crate::inspect) struct Stat {
     /// `comm`: any bytes but 0, parentheses and line ends among them.
-    pub(super) name: String,
+    pub(in crate::inspect) name: String,
     /// One letter: R running, S sleeping, D waiting for a device, Z zombie, T stopped, …
-    pub(super) state: char,
-    pub(super) parent: u32,
+    pub(in crate::inspect) state: char,
+    pub(in crate::inspect) parent: u32,
     /// Time on cpus in the kernel's ticks.
-    pub(super) ticks: u64,
+    pub(in crate::inspect) ticks: u64,
     /// Number of threads: other threads may continue after the first has ended (state Z).
-    pub(super) threads: u64,
+    pub(in crate::inspect) threads: u64,
     /// When it started, in ticks since the machine did: distinguishes a reused number from the old one.
-    pub(super) start: u64,
+    pub(in crate::inspect) start: u64,
     /// The cpu it last ran on.
-    pub(super) cpu: CpuId,
+    pub(in crate::inspect) cpu: CpuId,
 }
 
 impl Stat {
     /// Whether it has ended and its parent has not waited for it.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(in crate::inspect) fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
 }
 
 /// Reads it.
-pub(super) fn read(root: &Root, name: &str) -> Result<Stat, Unread> {
+pub(in crate::inspect) fn read(root: &Root, name: &str) -> Result<Stat, Unread> {
     let text = read::text(root, name)?;
     if text.is_empty() {
         return Err(Unread::Absent);

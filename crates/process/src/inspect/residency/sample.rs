@@ -15,11 +15,11 @@ use atoll_topology::NodeId;
 
 use super::draw::StripSample;
 use super::homes::{PageHomes, PagesError};
-use super::maps::{MappingKind, Maps, ProcessMapping, SegmentId};
-use super::missing::Missing;
-use super::process_memory::{MemoryOptions, Method, ProcessMemory};
-use super::read::Unread;
-use super::status::Status;
+use crate::inspect::missing::Missing;
+use crate::inspect::process_memory::{MemoryOptions, Method, ProcessMemory};
+use crate::inspect::procfs::maps::{MappingKind, Maps, ProcessMapping, SegmentId};
+use crate::inspect::procfs::read::Unread;
+use crate::inspect::procfs::status::Status;
 
 /// Groups counted by the kernel.
 const GROUPS: usize = 4;
@@ -44,7 +44,7 @@ struct GroupSample {
     found: BTreeMap<(MappingKind, Option<SegmentId>, NodeId), u64>,
 }
 
-pub(super) fn read(
+pub(in crate::inspect) fn read(
     root: &Root,
     homes: &dyn PageHomes,
     pid: u32,

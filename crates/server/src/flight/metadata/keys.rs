@@ -8,7 +8,7 @@ use atoll_sql::Session;
 use atoll_sql::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use atoll_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
-use super::metadata::{CATALOG, failed, rows};
+use super::{CATALOG, failed, rows};
 use crate::wire::ErrorFields;
 
 /// The primary key columns of tables with a name, in order, in the given schema or in any.
@@ -20,7 +20,7 @@ const PRIMARY: &str = "\
     ORDER BY k.table_schema, k.ordinal_position";
 
 /// The result columns for primary keys.
-pub(super) fn primary_schema() -> SchemaRef {
+pub(in crate::flight) fn primary_schema() -> SchemaRef {
     let text = |name, is_nullable| Field::new(name, DataType::Utf8, is_nullable);
     Arc::new(Schema::new(vec![
         text("catalog_name", true),
@@ -33,7 +33,7 @@ pub(super) fn primary_schema() -> SchemaRef {
 }
 
 /// The result columns for foreign keys.
-pub(super) fn foreign_schema() -> SchemaRef {
+pub(in crate::flight) fn foreign_schema() -> SchemaRef {
     let text = |name, is_nullable| Field::new(name, DataType::Utf8, is_nullable);
     Arc::new(Schema::new(vec![
         text("pk_catalog_name", true),
@@ -53,7 +53,7 @@ pub(super) fn foreign_schema() -> SchemaRef {
 }
 
 /// The columns of a table's primary key.
-pub(super) async fn primary_keys(
+pub(in crate::flight) async fn primary_keys(
     engine: &Session,
     command: CommandGetPrimaryKeys,
 ) -> Result<RecordBatch, ErrorFields> {

@@ -6,22 +6,22 @@
 
 use atoll_topology::NodeId;
 
-use super::key_records::KeyColumns;
 use super::pull::Pull;
-use super::reader::Reader;
 use super::ring::Ring;
-use super::stream::{Collected, Kept, MergedBy, PiecePart};
-use super::table::{GroupTable, TableShape};
 use crate::PrimitiveError;
+use crate::aggregate::key_records::KeyColumns;
+use crate::aggregate::reader::Reader;
+use crate::aggregate::stream::{Collected, Kept, MergedBy, PiecePart};
+use crate::aggregate::table::{GroupTable, TableShape};
 
 /// An output that merges tables.
-pub(super) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
+pub(in crate::aggregate) fn reader(output: usize, home: Option<NodeId>) -> Box<dyn Reader> {
     Box::new(Pull::new(Ring, output, home))
 }
 
 /// The specification of a table for a part of all tables, the largest of which has this many groups; None without
 /// tables.
-pub(super) fn shape(
+pub(in crate::aggregate) fn shape(
     inputs: &[Collected],
     merging: MergedBy,
     of: PiecePart,
@@ -43,7 +43,7 @@ pub(super) fn shape(
 }
 
 /// Adds an input's groups of a part to a table.
-pub(super) fn merge(
+pub(in crate::aggregate) fn merge(
     table: &mut GroupTable,
     kept: &Kept,
     of: PiecePart,

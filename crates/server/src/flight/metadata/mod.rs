@@ -1,5 +1,9 @@
 //! Catalogs, schemas and tables, as drivers request them.
 
+pub(super) mod info;
+pub(super) mod keys;
+pub(super) mod types;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -12,17 +16,17 @@ use atoll_sql::arrow::datatypes::{DataType, Field, Schema};
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::{Session, SqlError, sql_type};
 
-use super::rows::sent_schema;
-use super::transaction::quoted;
 use crate::connection::timed_out;
 use crate::error_fields::error_fields;
+use crate::flight::rows::sent_schema;
+use crate::flight::transaction::quoted;
 use crate::wire::ErrorFields;
 
 /// The name of the database, the only catalog.
-pub(super) const CATALOG: &str = "atoll";
+pub(in crate::flight) const CATALOG: &str = "atoll";
 
 /// Kinds of tables.
-pub(super) const TABLE_TYPES: [&str; 3] = ["SYSTEM TABLE", "TABLE", "VIEW"];
+pub(in crate::flight) const TABLE_TYPES: [&str; 3] = ["SYSTEM TABLE", "TABLE", "VIEW"];
 
 /// How long reading them may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
@@ -43,14 +47,14 @@ const TABLE_NAME: &str = "ARROW:FLIGHT:SQL:TABLE_NAME";
 const TYPE_NAME: &str = "ARROW:FLIGHT:SQL:TYPE_NAME";
 
 /// The catalogs.
-pub(super) fn catalogs() -> Result<RecordBatch, ErrorFields> {
+pub(in crate::flight) fn catalogs() -> Result<RecordBatch, ErrorFields> {
     let mut builder = GetCatalogsBuilder::new();
     builder.append(CATALOG);
     builder.build().map_err(failed)
 }
 
 /// The schemas.
-pub(super) async fn schemas(
+pub(in crate::flight) async fn schemas(
     engine: &Session,
     command: CommandGetDbSchemas,
 ) -> Result<RecordBatch, ErrorFields> {
@@ -62,7 +66,7 @@ pub(super) async fn schemas(
 }
 
 /// The tables and views.
-pub(super) async fn tables(
+pub(in crate::flight) async fn tables(
     engine: &Session,
     command: CommandGetTables,
 ) -> Result<RecordBatch, ErrorFields> {
@@ -109,7 +113,7 @@ async fn columns(engine: &Session, schema: &str, table: &str) -> Schema {
 }
 
 /// The rows of a query over text columns, with these parameters.
-pub(super) async fn rows<const COLUMNS: usize>(
+pub(in crate::flight) async fn rows<const COLUMNS: usize>(
     engine: &Session,
     sql: &str,
     values: &[Option<String>],
@@ -139,6 +143,6 @@ fn text(column: &ArrayRef) -> Result<StringArray, ErrorFields> {
 }
 
 /// An internal error.
-pub(super) fn failed(error: FlightError) -> ErrorFields {
+pub(in crate::flight) fn failed(error: FlightError) -> ErrorFields {
     ErrorFields::error("XX000", format!("cannot send metadata: {error}"))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use atoll_sys::{Root, RootError};
 
-use super::InspectError;
+use crate::inspect::InspectError;
 
 /// Longest line: a path of 4096 bytes, each written as `\ooo`, and some slack.
 const LINE_BYTES_MAX: u64 = 32 << 10;
@@ -18,7 +18,7 @@ const ESRCH: i32 = 3;
 
 /// Why a file of a process could not be read.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(in crate::inspect) enum Unread {
     /// The file does not exist: the process or thread has ended, or the kernel has no such file.
     Absent,
     /// The caller lacks the rights.
@@ -56,19 +56,19 @@ impl Unread {
 }
 
 /// The text of a small file. Names may contain any bytes: invalid UTF-8 is replaced.
-pub(super) fn text(root: &Root, name: &str) -> Result<String, Unread> {
+pub(in crate::inspect) fn text(root: &Root, name: &str) -> Result<String, Unread> {
     let bytes = root.read_bytes(name)?;
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 /// The same; `None` if it cannot be read.
-pub(super) fn text_if_readable(root: &Root, name: &str) -> Option<String> {
+pub(in crate::inspect) fn text_if_readable(root: &Root, name: &str) -> Option<String> {
     text(root, name).ok()
 }
 
 /// An error for a malformed line.
-pub(super) fn malformed(
+pub(in crate::inspect) fn malformed(
     path: &Path,
     line: u64,
     expected: &'static str,
@@ -79,7 +79,7 @@ pub(super) fn malformed(
 }
 
 /// The lines of a file of any length, one at a time.
-pub(super) struct FileLines {
+pub(in crate::inspect) struct FileLines {
     path: PathBuf,
     reader: BufReader<File>,
     buffer: Vec<u8>,
@@ -87,7 +87,7 @@ pub(super) struct FileLines {
 }
 
 impl FileLines {
-    pub(super) fn open(root: &Root, name: &str) -> Result<Self, Unread> {
+    pub(in crate::inspect) fn open(root: &Root, name: &str) -> Result<Self, Unread> {
         let path = root.path(name)?;
         match File::open(&path) {
             Ok(file) => {
@@ -98,7 +98,7 @@ impl FileLines {
     }
 
     /// The next line without its end; `None` after the last.
-    pub(super) fn next(&mut self) -> Result<Option<Cow<'_, str>>, Unread> {
+    pub(in crate::inspect) fn next(&mut self) -> Result<Option<Cow<'_, str>>, Unread> {
         self.buffer.clear();
         let mut limited = (&mut self.reader).take(LINE_BYTES_MAX);
         let read = limited.read_until(b'\n', &mut self.buffer);
@@ -119,13 +119,17 @@ impl FileLines {
     }
 
     /// An error for the line just read.
-    pub(super) fn malformed(&self, expected: &'static str, found: &str) -> InspectError {
+    pub(in crate::inspect) fn malformed(
+        &self,
+        expected: &'static str,
+        found: &str,
+    ) -> InspectError {
         malformed(&self.path, self.number, expected, found)
     }
 }
 
 /// The value of a line such as `VmRSS: 1712 kB` or `se.nr_migrations   :   3`, trimmed.
-pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+pub(in crate::inspect) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let value = line.strip_prefix(key)?.trim_start().strip_prefix(':')?;
         Some(value.trim())

@@ -29,29 +29,29 @@ const KEYS: [&str; 10] = [
 
 /// A mapping's pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct MappingPages {
-    pub(super) start: u64,
-    pub(super) policy: String,
+pub(in crate::inspect) struct MappingPages {
+    pub(in crate::inspect) start: u64,
+    pub(in crate::inspect) policy: String,
     /// Its kind, as far as this file shows it.
-    pub(super) kind: MappingKind,
+    pub(in crate::inspect) kind: MappingKind,
     /// Resident pages by node, of the mapping's own page size.
-    pub(super) by_node: Vec<(NodeId, u64)>,
+    pub(in crate::inspect) by_node: Vec<(NodeId, u64)>,
     /// Page size in bytes, if the kernel reports it.
-    pub(super) page_size: Option<u64>,
+    pub(in crate::inspect) page_size: Option<u64>,
 }
 
 /// Mappings in address order.
-pub(super) struct NumaMaps {
+pub(in crate::inspect) struct NumaMaps {
     lines: FileLines,
 }
 
 impl NumaMaps {
-    pub(super) fn open(root: &Root, pid: u32) -> Result<Self, Unread> {
+    pub(in crate::inspect) fn open(root: &Root, pid: u32) -> Result<Self, Unread> {
         Ok(Self { lines: FileLines::open(root, &format!("/proc/{pid}/numa_maps"))? })
     }
 
     /// The next mapping; `None` after the last.
-    pub(super) fn next(&mut self) -> Result<Option<MappingPages>, Unread> {
+    pub(in crate::inspect) fn next(&mut self) -> Result<Option<MappingPages>, Unread> {
         let Some(line) = self.lines.next()? else { return Ok(None) };
         match parse(&line) {
             Some(pages) => Ok(Some(pages)),
@@ -65,7 +65,7 @@ impl NumaMaps {
 
 /// The policy in a line: the text between the address and the first key. Two policies have a
 /// space in their name (`prefer (many)`, `weighted interleave`).
-pub(super) fn policy_in(line: &str) -> Option<String> {
+pub(in crate::inspect) fn policy_in(line: &str) -> Option<String> {
     let words: Vec<&str> = words_of(line).skip(1).take_while(|word| !is_key(word)).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
