@@ -16,7 +16,7 @@
 //! | `elastic` | TPC-H of many clients with elastic cores, next to published figures; the cost of following |
 //! | `kv` | key-value engines under every placement, next to published figures |
 //! | `compare` | two results, with confidence |
-//! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
+//! | [`rivals`] | SQLite, PostgreSQL, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
 //! | `paired` | measurements of Atoll and of others in turn |
 //! | [`protocol`] | requests and replies of engines in their own processes |
@@ -105,7 +105,7 @@ enum Scenario {
     /// Cost of bound pools: Atoll's runtime against plain tokio
     #[command(after_help = runtime::EXAMPLES)]
     Runtime(Box<runtime::RuntimeArgs>),
-    /// Databases in directories, against SQLite and DuckDB
+    /// Databases in directories, against SQLite, DuckDB and PostgreSQL
     #[command(after_help = store::EXAMPLES)]
     Store(Box<store::StoreArgs>),
     /// Many clients and their small queries over one wide table, against DuckDB
