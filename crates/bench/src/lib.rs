@@ -15,6 +15,7 @@
 //! | `server` | `atoll serve` against PostgreSQL, driven by pgbench |
 //! | `elastic` | TPC-H of many clients with elastic cores, next to published figures; the cost of following |
 //! | `kv` | key-value engines under every placement, next to published figures |
+//! | `trials` | runs of many cases: results kept case by case, Ctrl-C, resuming, placement read back |
 //! | `compare` | two results, with confidence |
 //! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
@@ -23,6 +24,7 @@
 //! | `programs` | this program again, and `atoll`, as processes |
 //! | `latency` | latencies by time |
 //! | `tpch_data`, `check` | the tables of TPC-H; sums that results are compared by |
+//! | `rank` | how much larger some samples are than others |
 //! | `flags`, `table`, `cache`, `session` | shared helpers |
 
 #![deny(unsafe_code)]
@@ -41,6 +43,7 @@ mod planning;
 mod primitives;
 mod programs;
 pub mod protocol;
+mod rank;
 pub mod rivals;
 mod runtime;
 mod scan;
@@ -50,6 +53,7 @@ mod store;
 mod table;
 mod tpch;
 mod tpch_data;
+mod trials;
 pub mod worker;
 
 use std::fs::File;
