@@ -15,6 +15,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod two_phase;
 
 use std::convert::Infallible;
 use std::fmt;

@@ -364,6 +364,11 @@ impl Session {
             transaction.rollback().await;
             self.restore_names(names);
             return Ok("ROLLBACK");
+    /// ROLLBACK.
+    pub(super) async fn roll_back(&self) -> Result<&'static str> {
+        self.end(false).await
+    }
+
         }
         let waits = self.watch.waiting(StatementWait::Sync);
         let committed = self.database().commit(&transaction).await;
