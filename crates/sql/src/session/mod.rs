@@ -34,8 +34,8 @@ use parking_lot::Mutex;
 
 pub use cache::point::PreparedStatement;
 use ddl::temporary::TemporaryTables;
-pub use plan::column_origin::{ColumnOrigin, ColumnOrigins};
 pub use kept_rows::KeptRows;
+pub use plan::column_origin::{ColumnOrigin, ColumnOrigins};
 pub use plan::planning_times::PlanningTimes;
 pub use statement::execute::PlannedQuery;
 pub use statement::query_result::QueryResult;

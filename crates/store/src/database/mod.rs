@@ -62,7 +62,7 @@ pub use options::{
 };
 pub use sessions::{LockInfo, SnapshotInfo};
 pub use transaction::{
-    ActionRows, LockDeadline, LockPatience, LockedRows, NoActions, ReferentialActions,
+    ActionRows, LockDeadline, LockPatience, LockedRows, NoActions, ReadTables, ReferentialActions,
     SavepointMark, Transaction,
 };
 pub use version::{DatabaseContents, DatabaseNames, DatabaseVersion, StoreEnvironment};

@@ -125,7 +125,8 @@ impl Session {
     ) -> Result<StatementPlanner> {
         let version = transaction.statement(writes).await?;
         let workers = self.workers();
-        let mut names = self.catalogs.fork(StoredNames::new(version, workers.runtime().clone()));
+        let stored = StoredNames::new(version, workers.runtime().clone());
+        let mut names = self.catalogs.fork(stored.noting(transaction.reads().await?));
         let files = self.may_use_files();
         if !files {
             names.leave_files_out();
