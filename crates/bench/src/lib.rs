@@ -7,6 +7,8 @@
 //! | Module | Owns |
 //! |---|---|
 //! | `tpch` | whole queries, each engine in its own process ([`worker`]) |
+//! | `sql` | queries of one kind over one generated table |
+//! | `queries` | queries that engines run in turn: processes, rounds, times, tables |
 //! | `planning` | the steps from a text to its plan |
 //! | `primitives` | aggregation, join, sort and partitioning of columns |
 //! | `runtime` | the pools against plain tokio |
@@ -46,12 +48,14 @@ mod planning;
 mod primitives;
 mod programs;
 pub mod protocol;
+mod queries;
 mod rank;
 pub mod rivals;
 mod runtime;
 mod scan;
 mod server;
 mod session;
+mod sql;
 mod store;
 mod table;
 mod tpch;
@@ -94,6 +98,9 @@ enum Scenario {
     /// TPC-H, against DuckDB and plain DataFusion
     #[command(after_help = tpch::EXAMPLES)]
     Tpch(Box<tpch::TpchArgs>),
+    /// Queries that sort, rank, frame and group, against DuckDB
+    #[command(after_help = sql::EXAMPLES)]
+    Sql(Box<sql::SqlArgs>),
     /// The steps from the text of a query to its plan, for the 22 of TPC-H
     #[command(after_help = planning::EXAMPLES)]
     Planning(planning::PlanningArgs),
@@ -167,6 +174,7 @@ impl BenchArgs {
     pub fn run(&self, whole: impl FnOnce() -> clap::Command) -> Result<(), CommandError> {
         match &self.scenario {
             Scenario::Tpch(args) => tpch::run(args),
+            Scenario::Sql(args) => sql::run(args),
             Scenario::Planning(args) => planning::run(args),
             Scenario::Aggregate(args) => primitives::aggregate::run(args),
             Scenario::Join(args) => primitives::join::run(args),

@@ -8,6 +8,7 @@ mod placement;
 mod primitives;
 mod scan;
 mod server;
+mod sql;
 mod store;
 mod support;
 mod tpch;
