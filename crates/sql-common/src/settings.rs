@@ -68,17 +68,17 @@ impl fmt::Display for AggregateMethod {
     }
 }
 
-/// How window functions are executed.
+/// Which operators do some work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WindowMethod {
-    /// Over all rows of a partition at once, where Atoll has the functions.
+pub enum OperatorChoice {
+    /// Atoll's, where they can.
     #[default]
     Auto,
-    /// By DataFusion's operators.
+    /// DataFusion's.
     Off,
 }
 
-impl fmt::Display for WindowMethod {
+impl fmt::Display for OperatorChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Auto => "auto",
@@ -87,14 +87,12 @@ impl fmt::Display for WindowMethod {
     }
 }
 
-impl FromStr for WindowMethod {
-    type Err = DataFusionError;
-
-    fn from_str(text: &str) -> Result<Self> {
+impl OperatorChoice {
+    fn parse(key: &str, text: &str) -> Result<Self> {
         match text.to_ascii_lowercase().as_str() {
             "auto" => Ok(Self::Auto),
             "off" => Ok(Self::Off),
-            _ => config_err!("invalid value '{text}' for atoll.window; expected auto or off"),
+            _ => config_err!("invalid value '{text}' for atoll.{key}; expected auto or off"),
         }
     }
 }
@@ -190,8 +188,10 @@ pub struct AtollOptions {
     pub join: JoinMethod,
     /// How GROUP BY is carried out.
     pub aggregate: AggregateMethod,
+    /// How all rows are sorted.
+    pub sort: OperatorChoice,
     /// How window functions are computed.
-    pub window: WindowMethod,
+    pub window: OperatorChoice,
     /// The durability that this session requests for its commits.
     pub durability: Durability,
     /// Whether selections share scans.
@@ -222,7 +222,8 @@ impl Default for AtollOptions {
             placement,
             join,
             aggregate,
-            window: WindowMethod::Auto,
+            sort: OperatorChoice::Auto,
+            window: OperatorChoice::Auto,
             durability,
             shared_scan,
             column_names: ColumnNames::Text,
@@ -281,7 +282,8 @@ impl ExtensionOptions for AtollOptions {
                     }
                 };
             }
-            "window" => self.window = value.parse()?,
+            "sort" => self.sort = OperatorChoice::parse(key, value)?,
+            "window" => self.window = OperatorChoice::parse(key, value)?,
             "durability" => self.durability = parse_durability(value)?,
             "shared_scan" => self.shared_scan = parse_shared_scan(value)?,
             "column_names" => self.column_names = value.parse()?,
@@ -295,7 +297,7 @@ impl ExtensionOptions for AtollOptions {
                 return config_err!(
                     "unknown setting atoll.{key}; expected atoll.aggregate, atoll.column_names, atoll.cores, \
                      atoll.durability, atoll.home, atoll.join, atoll.large_statements, atoll.placement, atoll.pool, atoll.session_memory, \
-                     atoll.shared_scan, atoll.small_statements or atoll.window"
+                     atoll.shared_scan, atoll.small_statements, atoll.sort or atoll.window"
                 );
             }
         }
@@ -352,6 +354,11 @@ impl ExtensionOptions for AtollOptions {
                 "How GROUP BY is carried out: auto, local (a table for each worker), ring \
                  (partitioned, pieces read along the ring), migrate (partitioned, tables visit the \
                  pieces) or off (DataFusion's operators)",
+            ),
+            entry(
+                "atoll.sort",
+                self.sort.to_string(),
+                "How many rows are sorted: auto (by all workers at once) or off (DataFusion's operators)",
             ),
             entry(
                 "atoll.window",

@@ -145,6 +145,7 @@ mod tests {
                 "ProjectionPushdown",
                 "PushdownSort",
                 "EnsureCooperative",
+                "SortsAtOnce",
                 "LargeLimit",
                 "Metered",
                 "UnspilledLoops",

@@ -14,6 +14,7 @@
 //! | [`GroupedSides`] | the smaller side of a join with groups is built | when the number of groups is known |
 //! | [`PolledProbes`] | an exchange where a join would wait for an unpolled sibling | after exchanges are planned |
 //! | [`GatheredBatches`] | sorts and build sides gather small batches first | after sorts are planned |
+//! | `SortsAtOnce` | many rows sorted by all workers | after limit pushdown |
 //! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large, or its keys are nested | after limit pushdown |
 //! | [`Metered`] | reservations for operators that keep rows without | after large limits are sorted |
 //! | [`UnspilledLoops`] | nested-loop joins that do not spill where that loses rows | after projection pushdown |
@@ -73,7 +74,7 @@ use yielding::YieldingJoins;
 use crate::exchange::PlaceOnHomes;
 use crate::group::{GroupByPrimitive, GroupExec};
 use crate::join::UnspilledLoopExec;
-use crate::window::WindowsAtOnce;
+use crate::window::{SortsAtOnce, WindowsAtOnce};
 use atoll_sql_common::operator::BottomUp;
 use atoll_sql_semantics::volatile::VolatileFences;
 
@@ -102,6 +103,7 @@ pub fn physical_rules(
         .ours([Arc::new(BottomUp(PolledProbes)), Arc::new(BottomUp(GatheredBatches))])
         .datafusion_through("EnsureCooperative")
         .ours([
+            Arc::new(BottomUp(SortsAtOnce::new(primitives.runtime().clone(), with_bounded_sorts))),
             Arc::new(BottomUp(LargeLimit::new(limit))),
             Arc::new(BottomUp(Metered)),
             Arc::new(BottomUp(UnspilledLoops)),

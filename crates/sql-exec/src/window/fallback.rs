@@ -89,9 +89,12 @@ pub(super) struct OldPlan {
 }
 
 impl OldPlan {
-    /// The window operator over sorted partitions.
+    /// The window operator over sorted partitions, if there are functions.
     pub(super) fn sorted(&self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         let exprs = self.exprs.clone();
+        if exprs.is_empty() {
+            return Ok(input);
+        }
         let bounded = exprs.iter().all(|expr| expr.uses_bounded_memory());
         Ok(match bounded {
             true => {

@@ -1,4 +1,4 @@
-//! Window functions over all rows of a partition at once.
+//! Sorts, and window functions over all rows of a partition at once.
 //!
 //! [`WindowsAtOnce`] replaces a sort and DataFusion's window operator with a [`WindowExec`] if it computes all
 //! functions of the operator. Others (FILTER, DISTINCT, IGNORE NULLS, EXCLUDE, RANGE with a distance, other
@@ -17,6 +17,7 @@
 //! | `key` | keys packed into words |
 //! | `order` | rows sorted by words |
 //! | `evaluate` | the results of functions |
+//! | `sort_exec`, `sort_rule` | the sort of all rows: an order without functions |
 //! | `top` | the first rows of each partition, where a filter needs no others |
 //! | `fallback` | DataFusion's operators, which spill, for rows that do not fit into memory |
 
@@ -34,7 +35,11 @@ mod plan;
 mod rows;
 mod rule;
 mod run;
+mod sort_exec;
+mod sort_rule;
 mod top;
 
 pub use exec::WindowExec;
 pub(crate) use rule::WindowsAtOnce;
+pub use sort_exec::GatheredSortExec;
+pub(crate) use sort_rule::SortsAtOnce;

@@ -60,13 +60,25 @@ impl WindowPlan {
                 options.push(key.options);
             }
         }
-        let types: Option<Vec<DataType>> =
-            keys.iter().map(|key| key.data_type(input).ok()).collect();
-        let fields: Vec<_> = types?.into_iter().map(SortField::new).collect();
-        let sortable = RowConverter::supports_fields(&fields);
+        let sortable = are_sortable(&keys, input);
         let order = KeyOrder { options, partition };
         let (exprs, schema) = (exprs.to_vec(), Arc::clone(schema));
         sortable.then_some(Self { exprs, functions: functions?, keys, order, schema })
+    }
+
+    /// No functions, and rows in this order; `None` for keys without an order.
+    pub(super) fn sort(ordering: &LexOrdering, input: &SchemaRef) -> Option<Self> {
+        let keys: Vec<_> = ordering.iter().map(|key| Arc::clone(&key.expr)).collect();
+        let options = ordering.iter().map(|key| key.options).collect();
+        let order = KeyOrder { options, partition: 0 };
+        let schema = Arc::clone(input);
+        are_sortable(&keys, input).then_some(Self {
+            exprs: vec![],
+            functions: vec![],
+            keys,
+            order,
+            schema,
+        })
     }
 
     /// The order of the results; `None` if any order does.
@@ -101,6 +113,12 @@ impl WindowPlan {
     pub(super) fn row_bytes(&self) -> usize {
         ROW_BYTES + RESULT_BYTES * self.functions.len()
     }
+}
+
+fn are_sortable(keys: &[Arc<dyn PhysicalExpr>], input: &SchemaRef) -> bool {
+    let field = |key: &Arc<dyn PhysicalExpr>| key.data_type(input).ok().map(SortField::new);
+    let fields: Option<Vec<_>> = keys.iter().map(field).collect();
+    fields.is_some_and(|fields| RowConverter::supports_fields(&fields))
 }
 
 /// Key columns of types that are packed, where there is one of the same order.

@@ -19,7 +19,7 @@ use super::exec::WindowExec;
 use super::fallback::Completes;
 use super::plan::WindowPlan;
 use super::top::TopRows;
-use atoll_sql_common::settings::{AtollOptions, WindowMethod};
+use atoll_sql_common::settings::{AtollOptions, OperatorChoice};
 
 /// Replaces window operators with a [`WindowExec`].
 ///
@@ -172,7 +172,7 @@ impl PhysicalOptimizerRule for WindowsAtOnce {
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let method = config.extensions.get::<AtollOptions>().map(|options| options.window);
-        if method.unwrap_or_default() == WindowMethod::Off {
+        if method.unwrap_or_default() == OperatorChoice::Off {
             return Ok(plan);
         }
         self.place(plan, LimitAbove::None, config.execution.target_partitions)

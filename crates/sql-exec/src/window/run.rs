@@ -9,6 +9,7 @@ use atoll_runtime::Runtime;
 use atoll_store::table::compact_array;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -28,6 +29,9 @@ use super::rows::{KeptBatch, KeptRows, OrderedRows, RowNumber};
 use super::top::TopRows;
 use crate::exchange::worker_of;
 use atoll_sql_common::task::{BoundTask, unpanicked};
+
+/// Fewer rows are put in order where they are asked for.
+const SHARED_ROWS: usize = 8192;
 
 /// The context of a run, without its input.
 #[derive(Clone)]
@@ -125,6 +129,61 @@ impl WindowRun {
         Box::pin(RecordBatchStreamAdapter::new(schema, batches.into_stream().try_flatten()))
     }
 
+    /// The stream of all rows, which the workers gather batch by batch.
+    pub(super) fn in_order(self, all: AllArranged) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.output.schema);
+        let batches = async move {
+            let arranged = all.map_err(DataFusionError::Shared).await?;
+            let old = match arranged.as_ref() {
+                Arranged::Old(stream) => stream.lock().take(),
+                Arranged::Ready(_) => None,
+            };
+            Ok::<_, DataFusionError>(match old {
+                Some(stream) => stream,
+                None => self.gathered_by_workers(arranged),
+            })
+        };
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches.into_stream().try_flatten()))
+    }
+
+    fn gathered_by_workers(self, arranged: Arc<Arranged>) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.output.schema);
+        let (rows, workers) = match arranged.as_ref() {
+            Arranged::Ready(ready) => (ready.rows.len(), ready.outputs.len().max(1)),
+            Arranged::Old(_) => (0, 1),
+        };
+        // A worker waits for its turn with a batch or two.
+        let ahead = if rows < SHARED_ROWS { 1 } else { 2 * workers };
+        let batches = match arranged.as_ref() {
+            Arranged::Ready(ready) => ready.batches.len(),
+            Arranged::Old(_) => 0,
+        };
+        let metrics = BaselineMetrics::new(&self.metrics, 0);
+        let runtime = self.runtime.clone();
+        let gathered = move |at: usize| {
+            let (arranged, output) = (Arc::clone(&arranged), Arc::clone(&self.output));
+            let metrics = metrics.clone();
+            let gather = async move {
+                let _timer = metrics.elapsed_compute().timer();
+                let Arranged::Ready(ready) = arranged.as_ref() else {
+                    return internal_err!("rows that are not kept are not gathered");
+                };
+                let batch = ready.batch(&output, at)?;
+                metrics.record_output(batch.num_rows());
+                Ok(batch)
+            };
+            match ahead {
+                1 => gather.boxed(),
+                _ => {
+                    let task = runtime.spawn_on(worker_of(at), unpanicked("a worker", gather));
+                    BoundTask::new(task).join("gathering rows").boxed()
+                }
+            }
+        };
+        let batches = futures::stream::iter(0..batches).map(gathered).buffered(ahead);
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+    }
+
     fn batches(
         self,
         partition: usize,
@@ -183,6 +242,11 @@ impl WindowRun {
             batches.extend(input.batches);
             ranges.push(from..batches.len());
             reserved.push(input.reserved);
+        }
+        let rows: usize = batches.iter().map(|kept: &KeptBatch| kept.batch.num_rows()).sum();
+        let outputs = if rows < SHARED_ROWS { 1 } else { outputs };
+        if outputs == 1 {
+            ranges = vec![0..batches.len()];
         }
         let kept = Arc::new(KeptRows { schema: Arc::clone(&self.input), batches });
         let packing = Arc::new(packing(&kept, &self.plan.order));

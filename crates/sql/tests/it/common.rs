@@ -8,7 +8,7 @@ use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
 use atoll_sql::{DatabaseOptions, Session, SqlError};
 use atoll_testkit::kernel::SimulatedKernel;
-use atoll_topology::Machine;
+use atoll_topology::{Bytes, Machine};
 
 /// A session on the machine the test runs on.
 pub(crate) fn live() -> Session {
@@ -37,6 +37,15 @@ pub(crate) fn session(
 /// Runs one statement to its end.
 pub(crate) fn run(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, SqlError> {
     session.runtime().block_on(async { session.run(sql).await?.collect().await })
+}
+
+/// A session with this many workers and this memory on the machine the test runs on.
+pub(crate) fn with_workers(threads: usize, limit: Bytes) -> Session {
+    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
+    let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
+    let runtime = Runtime::start(machine, Arc::new(LiveKernel::new()), options);
+    let options = DatabaseOptions { memory_limit: limit, ..DatabaseOptions::default() };
+    Session::new(runtime.expect("the pools start"), options).expect("the session starts")
 }
 
 /// Runs one statement that has to succeed, and returns its rows as texts; NULL is `NULL`.

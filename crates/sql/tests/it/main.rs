@@ -81,6 +81,7 @@ mod serializable;
 mod sessions;
 mod shared_histories;
 mod shared_scans;
+mod sorts;
 mod statements;
 mod states;
 mod temporary;

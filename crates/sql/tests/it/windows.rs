@@ -1,24 +1,12 @@
 //! Window functions over all rows of a partition at once give what DataFusion's operators give: over hostile tables, with
 //! any number of workers, in batches of any size, and where memory is short.
 
-use std::sync::Arc;
-
-use atoll_placement::{LiveKernel, Strategy};
-use atoll_runtime::{Runtime, RuntimeOptions};
-use atoll_sql::{DatabaseOptions, Session};
+use atoll_placement::Strategy;
+use atoll_sql::Session;
 use atoll_testkit::machines;
-use atoll_topology::{Bytes, Machine};
+use atoll_topology::Bytes;
 
-use crate::common::{fake, live, rows, run};
-
-/// A session with this many workers and this memory on the machine the test runs on.
-fn with_workers(threads: usize, limit: Bytes) -> Session {
-    let machine = Arc::new(Machine::discover().expect("the machine can be read"));
-    let options = RuntimeOptions { threads: Some(threads), ..RuntimeOptions::default() };
-    let runtime = Runtime::start(machine, Arc::new(LiveKernel::new()), options);
-    let options = DatabaseOptions { memory_limit: limit, ..DatabaseOptions::default() };
-    Session::new(runtime.expect("the pools start"), options).expect("the session starts")
-}
+use crate::common::{fake, live, rows, run, texts, with_workers};
 
 /// `id` differs in each row, and makes orders total.
 const COLUMNS: &str = "value AS id, \
@@ -231,8 +219,9 @@ fn a_sum_that_does_not_fit_fails_as_in_datafusion() {
     assert_eq!(rows(&session, fits), auto);
 }
 
-/// Where rows do not fit into memory DataFusion's operators go on with them, and the results are the same. With a third
-/// more than the least memory in which these can do it by themselves there is no error.
+/// Where rows do not fit into memory DataFusion's operators go on with them, and the results are the same. With twice
+/// the memory in which these once did it by themselves there is no error: close to the limit it depends on which worker
+/// comes first, with theirs too.
 #[test]
 fn small_memory_gives_the_same_results() {
     let ample = with_workers(2, Bytes(1 << 30));
@@ -248,7 +237,7 @@ fn small_memory_gives_the_same_results() {
     ];
     let expected = queries.map(|sql| rows(&ample, sql));
     let (mut fallbacks, mut least) = ([0; 2], [None; 2]);
-    for mebibytes in (20..=52).step_by(4) {
+    for mebibytes in [24, 32, 36, 40, 48, 56, 64, 80, 96, 112, 128] {
         let session = with_workers(2, Bytes(mebibytes << 20));
         rows(&session, wide);
         for (at, sql) in queries.into_iter().enumerate() {
@@ -256,10 +245,13 @@ fn small_memory_gives_the_same_results() {
             if run(&session, sql).is_ok() {
                 least[at].get_or_insert(mebibytes);
             }
-            let is_enough = least[at].is_some_and(|least: u64| mebibytes * 3 >= least * 4);
+            let is_enough = least[at].is_some_and(|least: u64| mebibytes >= 2 * least);
             rows(&session, "SET atoll.window = 'auto'");
             match run(&session, sql) {
-                Ok(_) => assert_eq!(rows(&session, sql), expected[at], "{mebibytes} MiB: {sql}"),
+                Ok(batches) => {
+                    let found: Vec<_> = batches.iter().flat_map(texts).collect();
+                    assert_eq!(found, expected[at], "{mebibytes} MiB: {sql}");
+                }
                 Err(error) => assert!(!is_enough, "{mebibytes} MiB: {sql}: {error}"),
             }
             if let Ok(plan) = run(&session, &format!("EXPLAIN ANALYZE {sql}")) {
