@@ -244,9 +244,9 @@ impl WindowRun {
             reserved.push(input.reserved);
         }
         let rows: usize = batches.iter().map(|kept: &KeptBatch| kept.batch.num_rows()).sum();
-        let outputs = if rows < SHARED_ROWS { 1 } else { outputs };
-        if outputs == 1 {
-            ranges = vec![0..batches.len()];
+        let mut outputs = outputs;
+        if rows < SHARED_ROWS {
+            (ranges, outputs) = (vec![0..batches.len()], 1);
         }
         let kept = Arc::new(KeptRows { schema: Arc::clone(&self.input), batches });
         let packing = Arc::new(packing(&kept, &self.plan.order));
