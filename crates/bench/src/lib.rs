@@ -15,6 +15,7 @@
 //! | `server` | `atoll serve` against PostgreSQL, driven by pgbench |
 //! | `elastic` | TPC-H of many clients with elastic cores, next to published figures; the cost of following |
 //! | `kv` | key-value engines under every placement, next to published figures |
+//! | `dbms` | database systems under every placement, an instance for each node, next to published figures |
 //! | `compare` | two results, with confidence |
 //! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
@@ -23,14 +24,16 @@
 //! | `programs` | this program again, and `atoll`, as processes |
 //! | `latency` | latencies by time |
 //! | `tpch_data`, `check` | the tables of TPC-H; sums that results are compared by |
-//! | `flags`, `table`, `cache`, `session` | shared helpers |
+//! | `flags`, `table`, `bars`, `cache`, `session` | shared helpers |
 
 #![deny(unsafe_code)]
 
 pub mod answers;
+mod bars;
 mod cache;
 mod check;
 mod compare;
+mod dbms;
 mod elastic;
 mod flags;
 mod kv;
@@ -120,6 +123,9 @@ enum Scenario {
     /// Key-value engines under every placement: readers beside a writer (Symas 2014)
     #[command(after_help = kv::EXAMPLES)]
     Kv(Box<kv::KvArgs>),
+    /// Database systems under every placement, an instance for each node (Kiefer 2013)
+    #[command(after_help = dbms::EXAMPLES)]
+    Dbms(Box<dbms::DbmsArgs>),
     /// Those that need neither SQL nor another engine
     #[command(flatten)]
     Tools(Benchmark),
@@ -138,6 +144,9 @@ enum Scenario {
     /// A case of `kv` in its own process
     #[command(hide = true)]
     KvWorker,
+    /// Atoll as a system of `dbms` in its own process
+    #[command(hide = true)]
+    DbmsWorker(dbms::DbmsWorkerArgs),
     /// A shard of `scan` in its own process, driven by messages
     #[command(hide = true)]
     Shard(scan::ShardArgs),
@@ -168,6 +177,7 @@ impl BenchArgs {
             Scenario::Server(args) => server::run(args),
             Scenario::Elastic(args) => elastic::run(args),
             Scenario::Kv(args) => kv::run(args),
+            Scenario::Dbms(args) => dbms::run(args),
             Scenario::Tools(benchmark) => benchmark.run(),
             Scenario::Compare(args) => compare::run(args),
             Scenario::Worker(args) => {
@@ -181,6 +191,9 @@ impl BenchArgs {
                 Ok(elastic::run_load(args, io::stdin().lock(), &mut replies()?)?)
             }
             Scenario::KvWorker => Ok(kv::serve_worker(io::stdin().lock(), &mut replies()?)?),
+            Scenario::DbmsWorker(args) => {
+                Ok(dbms::serve_worker(args, io::stdin().lock(), &mut replies()?)?)
+            }
             Scenario::Shard(args) => {
                 Ok(scan::serve_shard(args, io::stdin().lock(), &mut replies()?)?)
             }

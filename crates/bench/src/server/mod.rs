@@ -2,9 +2,9 @@
 
 mod flight;
 mod pgbench;
-mod process;
+pub(crate) mod process;
 mod rounds;
-mod wire;
+pub(crate) mod wire;
 mod work;
 
 use std::fmt;
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use atoll_runtime::THREADS_MAX;
+use atoll_sys::block_signals;
 use atoll_tools::bench::{Document, Form, Manifest, Measurement, json};
 use atoll_tools::exit::CommandError;
 use atoll_tools::terminal;
@@ -125,14 +126,16 @@ fn contest(args: &ServerArgs) -> Result<(Manifest, ServerReport)> {
         pgbench: find_pgbench()?,
         rounds: (warmup, runs),
     };
+    let mask = block_signals(&[])?;
     let mut servers = Vec::new();
     let mut versions = Vec::new();
     if args.rivals == ServerRival::Postgresql {
         let programs = PostgresPrograms::find()?;
         versions.push(("postgresql".to_owned(), programs.version()));
-        servers.push(DatabaseServer::postgresql(&programs, directory()?)?);
+        let settings = ["max_connections=1200", "shared_buffers=1GB"].map(str::to_owned);
+        servers.push(DatabaseServer::postgresql(&programs, directory()?, &settings, mask)?);
     }
-    servers.insert(0, DatabaseServer::atoll(directory()?, threads)?);
+    servers.insert(0, DatabaseServer::atoll(directory()?, threads, true, mask)?);
     let cases = measure(&plan, &servers, &mut |what| terminal::say(what))?;
     manifest.end(versions);
     Ok((manifest, ServerReport { scale: args.scale, seconds: args.seconds, cases }))
