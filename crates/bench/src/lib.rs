@@ -16,6 +16,7 @@
 //! | `elastic` | TPC-H of many clients with elastic cores, next to published figures; the cost of following |
 //! | `kv` | key-value engines under every placement, next to published figures |
 //! | `dbms` | database systems under every placement, an instance for each node, next to published figures |
+//! | `trials` | runs of many cases: results kept case by case, Ctrl-C, resuming, placement read back |
 //! | `compare` | two results, with confidence |
 //! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
@@ -24,6 +25,7 @@
 //! | `programs` | this program again, and `atoll`, as processes |
 //! | `latency` | latencies by time |
 //! | `tpch_data`, `check` | the tables of TPC-H; sums that results are compared by |
+//! | `rank` | how much larger some samples are than others |
 //! | `flags`, `table`, `bars`, `cache`, `session` | shared helpers |
 
 #![deny(unsafe_code)]
@@ -44,6 +46,7 @@ mod planning;
 mod primitives;
 mod programs;
 pub mod protocol;
+mod rank;
 pub mod rivals;
 mod runtime;
 mod scan;
@@ -53,6 +56,7 @@ mod store;
 mod table;
 mod tpch;
 mod tpch_data;
+mod trials;
 pub mod worker;
 
 use std::fs::File;

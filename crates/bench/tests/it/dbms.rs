@@ -14,7 +14,7 @@ use crate::support::{BENCH, Ran, bench_in};
 const TINY: [&str; 11] = [
     "dbms",
     "--scale-factor",
-    "0.001",
+    "0.01",
     "--seconds",
     "0.05",
     "--warmup",
@@ -104,7 +104,7 @@ fn a_run_goes_on_with_what_is_missing_and_ctrl_c_leaves_nothing_else() {
     fs::create_dir(&databases).unwrap();
     let what = ["--systems", "atoll", "--arms", "default", "--repetitions", "1"];
     let mut command = program_in(Path::new(BENCH), home.path());
-    command.args(["dbms", "--scale-factor", "0.001", "--clients", "1", "--warmup", "0.05"]);
+    command.args(["dbms", "--scale-factor", "0.01", "--clients", "1", "--warmup", "0.05"]);
     command.args(what).args(["--seconds", "2", "--queries", "q6,q1,q3"]);
     command.arg("--directory").arg(&databases).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
@@ -118,7 +118,7 @@ fn a_run_goes_on_with_what_is_missing_and_ctrl_c_leaves_nothing_else() {
     let kept = home.path().join("dbms-results/atoll-default-0-q6.json");
     let before = fs::read_to_string(&kept).unwrap();
     assert_eq!(fs::read_dir(&databases).unwrap().count(), 0, "no database stays");
-    let again = ["--scale-factor", "0.001", "--clients", "1", "--warmup", "0.05", "--seconds", "2"];
+    let again = ["--scale-factor", "0.01", "--clients", "1", "--warmup", "0.05", "--seconds", "2"];
     let resumed = bench_in(
         home.path(),
         &[&["dbms", "--resume", "--queries", "q6,q1,q3"][..], &what, &again].concat(),

@@ -16,8 +16,8 @@ use crate::protocol::{Answer, Kind};
 const CAPABILITIES: u32 = 0x1 | 0x80 | 0x200 | 0x2000 | 0x8000;
 /// Longest packet.
 const PACKET_MAX: u32 = 1 << 24;
-/// Bytes of a file in a packet.
-const PART: usize = 1 << 20;
+/// Bytes of a file in a packet; MySQL 5.5 refuses packets above 1 MiB.
+const PART: usize = 64 << 10;
 /// `latin1_swedish_ci`
 const LATIN1: u8 = 8;
 const QUERY: u8 = 3;
