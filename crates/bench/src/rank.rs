@@ -8,20 +8,20 @@ const EXACT_MAX: usize = 10_000;
 
 /// How the samples of one group compare with those of another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// The median of the ratios of all pairs.
-    pub(super) ratio: f64,
+    pub(crate) ratio: f64,
     /// Between these it is, with the confidence that was asked for.
-    pub(super) low: f64,
+    pub(crate) low: f64,
     /// The upper end.
-    pub(super) high: f64,
+    pub(crate) high: f64,
     /// Whether there are enough samples for that confidence.
-    pub(super) is_sure: bool,
+    pub(crate) is_sure: bool,
 }
 
 impl Change {
     /// From `old` to `new`; None if one has no sample, or one that is not positive.
-    pub(super) fn from_samples(old: &[f64], new: &[f64], confidence: f64) -> Option<Self> {
+    pub(crate) fn from_samples(old: &[f64], new: &[f64], confidence: f64) -> Option<Self> {
         let pairs = old.iter().flat_map(|old| new.iter().map(move |new| new / old));
         let mut ratios: Vec<f64> = pairs.collect();
         if ratios.is_empty() || !old.iter().chain(new).all(|it| it.is_finite() && *it > 0.0) {
