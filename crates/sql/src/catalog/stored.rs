@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atoll_runtime::Runtime;
-use atoll_store::database::{DatabaseVersion, ReadTables, Relation, RelationName, StoredStatement};
+use atoll_store::database::{
+    DatabaseVersion, Relation, RelationName, StoredStatement, TransactionReads,
+};
 use atoll_store::{SequenceId, TableId};
 use datafusion::catalog::TableProvider;
 use datafusion::common::{ResolvedTableReference, Result};
@@ -21,8 +23,8 @@ pub(crate) struct StoredNames(Arc<StoredParts>);
 struct StoredParts {
     version: Arc<DatabaseVersion>,
     runtime: Runtime,
-    /// What takes notes of the tables that are read.
-    reads: Option<ReadTables>,
+    /// What takes notes of what is read.
+    reads: Option<TransactionReads>,
     /// Tables and views that were looked up: a statement sees one instance of each.
     found: Mutex<BTreeMap<RelationName, Arc<dyn TableProvider>>>,
 }
@@ -34,8 +36,8 @@ impl StoredNames {
         Self(Arc::new(StoredParts { version, runtime, reads, found }))
     }
 
-    /// The same names, of which tables are noted there when they are read.
-    pub(crate) fn noting(self, reads: Option<ReadTables>) -> Self {
+    /// The same names, whose tables note there what is read of them.
+    pub(crate) fn noting(self, reads: Option<TransactionReads>) -> Self {
         let StoredParts { version, runtime, .. } = &*self.0;
         let (version, runtime) = (Arc::clone(version), runtime.clone());
         Self(Arc::new(StoredParts { version, runtime, reads, found: Mutex::default() }))

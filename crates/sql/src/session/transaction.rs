@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use atoll_store::database::{
-    DatabaseVersion, Isolation, ReadTables, Transaction, TransactionOptions,
+    DatabaseVersion, Isolation, Transaction, TransactionOptions, TransactionReads,
 };
 use chrono::{DateTime, Utc};
 use datafusion::common::{Result, not_impl_err};
@@ -91,8 +91,8 @@ impl StatementTransaction {
         self.transaction.lock().await?.statement(writes).map_err(transaction_error)
     }
 
-    /// What takes notes of the tables that the statement reads, if its transaction is serializable.
-    pub(super) async fn reads(&self) -> Result<Option<ReadTables>> {
+    /// What takes notes of what the statement reads, if its transaction is serializable.
+    pub(super) async fn reads(&self) -> Result<Option<TransactionReads>> {
         Ok(self.transaction.lock().await?.reads().cloned())
     }
 

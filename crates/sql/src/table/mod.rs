@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use atoll_placement::Strategy;
 use atoll_runtime::Runtime;
 use atoll_store::TableId;
-use atoll_store::database::ReadTables;
+use atoll_store::database::TransactionReads;
 use atoll_store::table::{
     ChunkWriter, Destination, TableDefinition, TableError, TableSnapshot, TableVersion,
     declared_schema, stored_schema,
@@ -71,8 +71,8 @@ pub(crate) struct PlacedTable {
     defaults: Arc<[Option<Expr>]>,
     /// For a materialized view, whether it has the rows of its query.
     populated: Option<bool>,
-    /// What takes notes of the tables that a transaction reads.
-    reads: Option<ReadTables>,
+    /// What takes notes of what a transaction reads.
+    reads: Option<TransactionReads>,
 }
 
 impl PlacedTable {
@@ -89,13 +89,17 @@ impl PlacedTable {
     }
 
     /// The same table, noted there when it is read.
-    pub(crate) fn noting(self, reads: Option<ReadTables>) -> Self {
+    pub(crate) fn noting(self, reads: Option<TransactionReads>) -> Self {
         Self { reads, ..self }
     }
 
-    fn note_read(&self) {
-        if let Some(reads) = &self.reads {
-            reads.note(self.id);
+    /// Notes that rows of the table are read: those that a lookup finds, or any.
+    fn note_read(&self, lookup: Option<&IndexLookup>) {
+        let Some(reads) = &self.reads else { return };
+        match lookup.and_then(IndexLookup::unique_key) {
+            Some((unique, Some(key))) => reads.note_key(self.id, unique, key),
+            Some((_, None)) => {}
+            None => reads.note_table(self.id),
         }
     }
 
@@ -207,7 +211,7 @@ impl PlacedTable {
     /// # Errors
     /// If there is not enough memory for them.
     pub(crate) fn snapshot(&self) -> Result<Arc<TableSnapshot>> {
-        self.note_read();
+        self.note_read(None);
         self.version.view().map_err(table_error)
     }
 
@@ -237,10 +241,10 @@ impl PlacedTable {
                 self.name
             );
         }
-        self.note_read();
         let conjuncts = conjuncts(state, self.columns(), filters)?;
         let name = Arc::clone(&self.name);
         if let Some(lookup) = IndexLookup::from_conjuncts(&self.version, &conjuncts)? {
+            self.note_read(Some(&lookup));
             let all = || (0..self.columns().fields().len()).collect();
             let projection = projection.cloned().unwrap_or_else(all);
             let version = Arc::clone(&self.version);

@@ -34,11 +34,9 @@ fn what_was_read_must_be_unchanged() {
         "SELECT sum(n) FROM account",
         "SELECT count(*) FROM account",
         "SELECT max(id) FROM account",
-        "SELECT n FROM account WHERE id = 7",
-        "SELECT n FROM account WHERE id = 7777",
         "SELECT id FROM account WHERE n = 70",
         "SELECT id FROM account ORDER BY n LIMIT 1",
-        "SELECT 1 WHERE EXISTS (SELECT FROM account WHERE id = 500)",
+        "SELECT 1 WHERE EXISTS (SELECT FROM account WHERE id > 500)",
         "SELECT * FROM log l WHERE l.n IN (SELECT n FROM account)",
         "SELECT * FROM log l LEFT JOIN account a ON a.id = l.n",
         "SELECT * FROM log l, LATERAL (SELECT count(*) FROM account a WHERE a.id < l.id)",
@@ -47,15 +45,15 @@ fn what_was_read_must_be_unchanged() {
          SELECT count(*) FROM r",
         "SELECT * FROM total",
         "SELECT count(*) FROM above(500)",
-        "SELECT id FROM account WHERE id = 3 FOR SHARE",
+        "SELECT id FROM account WHERE id < 3 FOR SHARE",
         "SELECT count(*) FROM account TABLESAMPLE BERNOULLI (50)",
-        "SELECT n FROM log UNION SELECT n FROM account WHERE id = 2",
+        "SELECT n FROM log UNION SELECT n FROM account WHERE n = 20",
         "INSERT INTO log SELECT 1000, sum(n) FROM account",
-        "INSERT INTO log VALUES (1001, (SELECT n FROM account WHERE id = 1))",
-        "UPDATE log SET n = (SELECT n FROM account WHERE id = 1)",
+        "INSERT INTO log VALUES (1001, (SELECT max(n) FROM account))",
+        "UPDATE log SET n = (SELECT min(n) FROM account)",
         "UPDATE log SET n = account.n FROM account WHERE account.id = log.id",
         "DELETE FROM log USING account WHERE account.id = log.n AND account.n = -1",
-        "UPDATE account SET n = 0 WHERE id = 12345",
+        "UPDATE account SET n = 0 WHERE id > 12345",
         "DELETE FROM account WHERE n = 12345",
         "MERGE INTO log USING account ON log.id = account.id + 100000 WHEN MATCHED THEN UPDATE SET n = 1",
         "CREATE TABLE copied AS SELECT * FROM account",
@@ -95,10 +93,66 @@ fn prepared_statements_note_what_they_read() {
                 true => drop(rows(&one, "EXECUTE by_key(7)")),
                 false => drop(read().expect("it is read")),
             }
-            rows(&other, "UPDATE account SET n = n + 1 WHERE id = 50");
-            rows(&one, "INSERT INTO log VALUES (5000, 0)");
-            assert_eq!(state(&one, "COMMIT"), "40001", "round {round}, named {is_named}");
+            let changed = if round == 1 { 50 } else { 7 };
+            rows(&other, &format!("UPDATE account SET n = n + 1 WHERE id = {changed}"));
+            rows(&one, &format!("INSERT INTO log VALUES ({}, 0)", 5000 + round));
+            let wanted = if round == 1 { "none" } else { "40001" };
+            assert_eq!(state(&one, "COMMIT"), wanted, "round {round}, named {is_named}");
+            rows(&one, "DELETE FROM log WHERE id >= 5000");
         }
+    }
+}
+
+/// Statements that find a row by its key conflict with changes of that row alone.
+#[test]
+fn rows_found_by_their_keys_count_alone() {
+    let [one, other] = two_sessions();
+    for (reading, change, wanted) in [
+        ("SELECT n FROM account WHERE id = 7", "UPDATE account SET n = 1 WHERE id = 7", "40001"),
+        ("SELECT n FROM account WHERE id = 7", "UPDATE account SET n = 1 WHERE id = 8", "none"),
+        ("SELECT n FROM account WHERE id = 9", "DELETE FROM account WHERE id = 9", "40001"),
+        ("SELECT n FROM account WHERE id = 9", "INSERT INTO account VALUES (9, 1)", "40001"),
+        ("SELECT n FROM account WHERE id = 777", "INSERT INTO account VALUES (776, 1)", "none"),
+        ("SELECT n FROM account WHERE id = 777", "INSERT INTO account VALUES (777, 1)", "40001"),
+        ("SELECT n FROM account WHERE id = NULL", "DELETE FROM account WHERE id > 700", "none"),
+        (
+            "SELECT n FROM account WHERE id = 5",
+            "UPDATE account SET id = 55555 WHERE id = 5",
+            "40001",
+        ),
+        ("SELECT n FROM account WHERE id = 6", "ALTER TABLE account ADD COLUMN x INT", "40001"),
+        (
+            "UPDATE account SET n = n + 1 WHERE id = 1",
+            "UPDATE account SET n = n + 1 WHERE id = 2",
+            "none",
+        ),
+        (
+            "UPDATE account SET n = 1 WHERE id = 4444",
+            "INSERT INTO account VALUES (4444, 1)",
+            "40001",
+        ),
+        (
+            "SELECT * FROM log JOIN account ON account.id = log.id WHERE log.id = 1",
+            "UPDATE account SET n = n + 1 WHERE id = 1",
+            "40001",
+        ),
+        (
+            "SELECT n FROM account WHERE id = 1 AND n > 5",
+            "UPDATE account SET n = 7 WHERE id = 1",
+            "40001",
+        ),
+        (
+            "SELECT n FROM account WHERE id = 1 OR n = 5",
+            "UPDATE account SET n = 7 WHERE id = 2",
+            "40001",
+        ),
+    ] {
+        rows(&one, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+        rows(&one, reading);
+        rows(&other, change);
+        rows(&one, "INSERT INTO log VALUES (6000, 0)");
+        assert_eq!(state(&one, "COMMIT"), wanted, "{reading}; {change}");
+        rows(&one, "DELETE FROM log WHERE id = 6000");
     }
 }
 

@@ -62,8 +62,8 @@ pub use options::{
 };
 pub use sessions::{LockInfo, SnapshotInfo};
 pub use transaction::{
-    ActionRows, LockDeadline, LockPatience, LockedRows, NoActions, ReadTables, ReferentialActions,
-    SavepointMark, Transaction,
+    ActionRows, LockDeadline, LockPatience, LockedRows, NoActions, ReferentialActions,
+    SavepointMark, Transaction, TransactionReads,
 };
 pub use version::{DatabaseContents, DatabaseNames, DatabaseVersion, StoreEnvironment};
 

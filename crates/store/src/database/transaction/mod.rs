@@ -7,7 +7,7 @@
 //! | `locking.rs` | locks that a session requests |
 //! | `write.rs` | changes of rows: locks, conflicts |
 //! | `parts.rs` | statements of several parts that change rows |
-//! | `reads.rs` | tables that a serializable transaction has read |
+//! | `reads.rs` | what a serializable transaction has read |
 //! | `unique.rs` | keys that unique constraints allow once |
 //! | `references/` | foreign keys |
 //! | `define.rs` | changes of the catalog |
@@ -41,7 +41,7 @@ use parts::StatementParts;
 use references::DeferredChecks;
 
 pub use locking::{LockDeadline, LockPatience, LockedRows};
-pub use reads::ReadTables;
+pub use reads::TransactionReads;
 pub use references::{ActionRows, NoActions, ReferentialActions};
 use savepoint::NamedSavepoint;
 pub use savepoint::SavepointMark;
@@ -60,8 +60,8 @@ pub struct Transaction {
     /// What the statement reads, without own changes.
     base: Option<Arc<DatabaseVersion>>,
     own: OwnChanges,
-    /// The tables that it has read, if it is serializable.
-    reads: Option<ReadTables>,
+    /// What it has read, if it is serializable.
+    reads: Option<TransactionReads>,
     /// Log position up to which it may have read changes that are not on disk.
     read_to: Position,
     savepoints: Vec<NamedSavepoint>,
@@ -91,7 +91,7 @@ impl Transaction {
             patience: None,
             base: None,
             own: OwnChanges::new(),
-            reads: (options.isolation == Isolation::Serializable).then(ReadTables::default),
+            reads: (options.isolation == Isolation::Serializable).then(TransactionReads::default),
             read_to: Position::START,
             savepoints: Vec::new(),
             deferred: DeferredChecks::default(),

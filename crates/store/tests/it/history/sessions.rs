@@ -96,7 +96,7 @@ impl HistorySessions {
     fn read(&self, transaction: &mut Transaction, key: HistoryKey) -> Result<Vec<HistoryValue>> {
         let version = transaction.statement(false)?;
         if let Some(reads) = transaction.reads() {
-            reads.note(self.small.table);
+            reads.note_key(self.small.table, 0, &self.small.key(key));
         }
         let text = self.small.get(&version, key).unwrap_or_default();
         Ok(text.split_whitespace().map(|value| value.parse().unwrap()).collect())
