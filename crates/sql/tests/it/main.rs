@@ -32,6 +32,7 @@
 //! - `point_rows`: rows written by their key without operators equal those that operators write.
 //! - `locking`: rows that queries lock, and snapshots of transactions.
 //! - `foreign_keys`: no row refers to a missing one, whatever sessions do.
+//! - `serializable`: serializable transactions note what they read, however they read it.
 //! - `sessions`: sessions of one database change the same rows and tables.
 //! - `temporary`: temporary tables belong to one session, and no file contains them.
 //! - `functions`: the list of functions is complete, its examples are correct, and its page is up to date.
@@ -75,6 +76,7 @@ mod point_rows;
 mod pools;
 mod prepared;
 mod reference;
+mod serializable;
 mod sessions;
 mod shared_histories;
 mod shared_scans;

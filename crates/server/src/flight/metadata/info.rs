@@ -97,6 +97,7 @@ fn masks(info: &mut SqlInfoDataBuilder) {
         SqlTransactionIsolationLevel::SqlTransactionReadUncommitted as i32,
         READ_COMMITTED,
         SqlTransactionIsolationLevel::SqlTransactionRepeatableRead as i32,
+        SqlTransactionIsolationLevel::SqlTransactionSerializable as i32,
     ];
     let grammars =
         [SupportedSqlGrammar::SqlMinimumGrammar as i32, SupportedSqlGrammar::SqlCoreGrammar as i32];

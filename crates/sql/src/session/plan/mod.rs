@@ -4,6 +4,7 @@ pub(super) mod column_origin;
 pub(super) mod declared_operands;
 pub(super) mod domains;
 pub(super) mod expand;
+pub(super) mod frame_parameters;
 pub(super) mod grouped_keys;
 pub(super) mod modifying_with;
 pub(super) mod planner;

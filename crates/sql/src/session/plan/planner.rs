@@ -99,6 +99,11 @@ impl RuleParameters {
         self.0.lock().is_empty()
     }
 
+    /// The first one's name.
+    pub(in crate::session) fn first(&self) -> Option<String> {
+        self.0.lock().keys().next().cloned()
+    }
+
     /// These and the parameters of a plan.
     pub(in crate::session) fn and_of(
         &self,
@@ -125,7 +130,8 @@ impl Session {
     ) -> Result<StatementPlanner> {
         let version = transaction.statement(writes).await?;
         let workers = self.workers();
-        let mut names = self.catalogs.fork(StoredNames::new(version, workers.runtime().clone()));
+        let stored = StoredNames::new(version, workers.runtime().clone());
+        let mut names = self.catalogs.fork(stored.noting(transaction.reads().await?));
         let files = self.may_use_files();
         if !files {
             names.leave_files_out();
@@ -239,11 +245,12 @@ impl StatementPlanner {
         self.plan_by(&state, statement).await
     }
 
-    async fn plan_by(&self, state: &SessionState, statement: Parsed) -> Result<LogicalPlan> {
+    async fn plan_by(&self, state: &SessionState, mut statement: Parsed) -> Result<LogicalPlan> {
         let made = match &statement {
             Parsed::Statement(ast) => view_made(state, ast)?,
             _ => None,
         };
+        self.bind_frames(state, &mut statement, made.as_slice()).await?;
         let plan = self.plan_within(state, statement, made.as_slice()).await?;
         match UserTypes::in_options(state.config_options()) {
             Some(_) => cast_parameters(plan),
