@@ -15,6 +15,7 @@
 //! - `statements`: long and deep statements, and panics of the planner, end as an answer or an error.
 //! - `grouping`, `group_batches`: GROUP BY by the primitives gives the groups of DataFusion's operators,
 //!   in batches of one and two rows and by any number of workers too.
+//! - `windows`: Atoll's window operator gives the results of DataFusion's.
 //! - `files`: formats survive a round trip, and a COPY that fails changes nothing.
 //! - `compatibility`: the page on compatibility matches the results of its examples.
 //! - `calls`: random calls of functions and operators are refused or answered, and never panic.
@@ -86,3 +87,4 @@ mod temporary;
 mod tpch;
 mod upstream;
 mod variants;
+mod windows;
