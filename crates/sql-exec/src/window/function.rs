@@ -123,7 +123,7 @@ fn of_position(expr: &StandardWindowExpr, schema: &Schema) -> Option<Parsed> {
         return None;
     }
     let args = function.args();
-    let constant = |at: usize| args.get(at).map(|arg| constant_of(arg));
+    let constant = |at: usize| args.get(at).map(constant_of);
     let whole = |at: usize| constant(at).map(|value| value.as_ref().and_then(whole_number));
     let frame = || Frame::new(expr.get_window_frame());
     let computed = match (function.fun().name(), args.len()) {

@@ -100,9 +100,10 @@ impl WindowsAtOnce {
     }
 }
 
-fn window(
-    plan: &Arc<dyn ExecutionPlan>,
-) -> Option<(&[Arc<dyn WindowExpr>], &Arc<dyn ExecutionPlan>)> {
+/// The windows of one of DataFusion's operators, and its input.
+type WindowsOf<'a> = (&'a [Arc<dyn WindowExpr>], &'a Arc<dyn ExecutionPlan>);
+
+fn window(plan: &Arc<dyn ExecutionPlan>) -> Option<WindowsOf<'_>> {
     if let Some(window) = plan.downcast_ref::<BoundedWindowAggExec>() {
         return Some((window.window_expr(), window.input()));
     }
