@@ -99,7 +99,7 @@ impl FrameParameters<'_> {
     }
 }
 
-/// Makes a frame count rows; an offset that is no number becomes one.
+/// Makes a frame count rows; an offset that is not a number becomes one.
 fn count_rows(frame: &mut WindowFrame) {
     frame.units = WindowFrameUnits::Rows;
     let bounds = [Some(&mut frame.start_bound), frame.end_bound.as_mut()];

@@ -1,6 +1,5 @@
 //! From a parsed statement to its plan, against the names of one moment.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use atoll_functions::StatementStart;
@@ -10,7 +9,7 @@ use atoll_store::database::{CatalogChange, LockWait};
 use atoll_store::lock::LockMode;
 use atoll_store::table::TableChange;
 use chrono::Utc;
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::Field;
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{
@@ -25,7 +24,6 @@ use datafusion::sql::planner::{IdentNormalizer, object_name_to_table_reference};
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{Ident, Insert, ObjectName, Statement as Ast, TableObject};
 use futures::future::BoxFuture;
-use parking_lot::Mutex;
 
 use crate::catalog::{Catalogs, StoredNames, UnplannedView};
 use crate::database::{Database, Workers};
@@ -33,7 +31,6 @@ use crate::pg_catalog::tells_columns_of_views;
 use crate::role::check_reserved;
 use crate::role::rights::{LimitedUser, Right};
 use crate::session::Session;
-use crate::session::cache::point::parameter_fields;
 use crate::session::ddl::create::distinctly_named;
 use crate::session::ddl::declared_table::DeclaredTable;
 use crate::session::dml::change::{RowChange, innermost, quoted};
@@ -43,6 +40,7 @@ use crate::session::dml::insert::{
 use crate::session::dml::merge::RowMerge;
 use crate::session::dml::refused_values::check_inserted;
 use crate::session::dml::returning::Returning;
+use crate::session::plan::rule_parameters::RuleParameters;
 use crate::session::plan::same_names::BareQualifiers;
 use crate::session::plan::steps::coerced;
 use crate::session::statement::copy_in::{copies, inserts_copied};
@@ -81,44 +79,6 @@ pub(crate) struct StatementPlanner {
     pub(in crate::session) values: Option<ParamValues>,
     /// Parameters outside of its plan.
     pub(in crate::session) rule_parameters: RuleParameters,
-}
-
-/// Parameters in expressions outside the plan, such as those of ON CONFLICT, with their types if they are known.
-#[derive(Clone, Debug, Default)]
-pub(in crate::session) struct RuleParameters(Arc<Mutex<BTreeMap<String, Option<DataType>>>>);
-
-impl RuleParameters {
-    /// Notes a parameter: `$1`.
-    pub(in crate::session) fn note(&self, name: &str, data_type: Option<DataType>) {
-        let mut noted = self.0.lock();
-        let known = noted.entry(name.to_owned()).or_default();
-        *known = known.take().or(data_type);
-    }
-
-    pub(in crate::session) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
-    }
-
-    /// The first one's name.
-    pub(in crate::session) fn first(&self) -> Option<String> {
-        self.0.lock().keys().next().cloned()
-    }
-
-    /// These and the parameters of a plan.
-    pub(in crate::session) fn and_of(
-        &self,
-        plan: &LogicalPlan,
-    ) -> Result<HashMap<String, Option<DataType>>> {
-        let fields = parameter_fields(plan)?.into_iter();
-        let mut all: HashMap<String, Option<DataType>> = fields
-            .map(|(name, field)| (name, field.map(|field| field.data_type().clone())))
-            .collect();
-        for (name, data_type) in self.0.lock().iter() {
-            let known = all.entry(name.clone()).or_default();
-            *known = known.take().or_else(|| data_type.clone());
-        }
-        Ok(all)
-    }
 }
 
 impl Session {
