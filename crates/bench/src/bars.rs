@@ -1,4 +1,4 @@
-//! Charts of bars in groups.
+//! Bars in groups, over a scale that begins at zero.
 
 use atoll_svg::canvas::{Area, CanvasSize, Panel, Type};
 use atoll_svg::chart::{Axis, AxisScale, SMALL, to_the_left};
@@ -29,7 +29,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// The bar at this place of a group.
+    /// The bar at this place of each group.
     pub(crate) fn new(name: String, at: usize, is_hollow: bool) -> Self {
         let (colour, _) = palette::STROKES[at % palette::STROKES.len()];
         Self { name, colour, is_hollow }
@@ -42,7 +42,7 @@ impl Bar {
 }
 
 impl BarChart {
-    /// As a picture.
+    /// Draws it.
     pub(crate) fn panel(&self) -> Panel {
         let key = AREA.y + AREA.h + 40.0;
         let size = CanvasSize {

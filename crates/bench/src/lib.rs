@@ -17,8 +17,9 @@
 //! | `kv` | key-value engines under every placement, next to published figures |
 //! | `dbms` | database systems under every placement, an instance for each node, next to published figures |
 //! | `trials` | runs of many cases: results kept case by case, Ctrl-C, resuming, placement read back |
+//! | `placement` | a server of the user's under every placement |
 //! | `compare` | two results, with confidence |
-//! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
+//! | [`rivals`] | SQLite, PostgreSQL, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
 //! | `paired` | measurements of Atoll and of others in turn |
 //! | [`protocol`] | requests and replies of engines in their own processes |
@@ -42,6 +43,7 @@ mod kv;
 mod latency;
 mod memory;
 mod paired;
+mod placement;
 mod planning;
 mod primitives;
 mod programs;
@@ -112,7 +114,7 @@ enum Scenario {
     /// Cost of bound pools: Atoll's runtime against plain tokio
     #[command(after_help = runtime::EXAMPLES)]
     Runtime(Box<runtime::RuntimeArgs>),
-    /// Databases in directories, against SQLite and DuckDB
+    /// Databases in directories, against SQLite, DuckDB and PostgreSQL
     #[command(after_help = store::EXAMPLES)]
     Store(Box<store::StoreArgs>),
     /// Many clients and their small queries over one wide table, against DuckDB
@@ -130,6 +132,9 @@ enum Scenario {
     /// Database systems under every placement, an instance for each node (Kiefer 2013)
     #[command(after_help = dbms::EXAMPLES)]
     Dbms(Box<dbms::DbmsArgs>),
+    /// A server of yours under every placement, with a load of yours
+    #[command(after_help = placement::EXAMPLES)]
+    Placement(Box<placement::PlacementArgs>),
     /// Those that need neither SQL nor another engine
     #[command(flatten)]
     Tools(Benchmark),
@@ -182,6 +187,7 @@ impl BenchArgs {
             Scenario::Elastic(args) => elastic::run(args),
             Scenario::Kv(args) => kv::run(args),
             Scenario::Dbms(args) => dbms::run(args),
+            Scenario::Placement(args) => placement::run(args),
             Scenario::Tools(benchmark) => benchmark.run(),
             Scenario::Compare(args) => compare::run(args),
             Scenario::Worker(args) => {

@@ -9,7 +9,6 @@ pub(super) enum Dialect {
     Sqlite,
     /// That of MySQL 5.5 and MariaDB.
     Mysql,
-    Monetdb,
     Clickhouse,
 }
 
@@ -17,7 +16,7 @@ impl Dialect {
     /// A text of this benchmark in the dialect.
     pub(super) fn text(self, sql: &str) -> String {
         match self {
-            Self::Postgres | Self::Monetdb => sql.to_owned(),
+            Self::Postgres => sql.to_owned(),
             Self::Mysql => sql.replace("date '", "'"),
             Self::Clickhouse => with_substr(sql),
             Self::Sqlite => with_strftime(&with_substr(&sql.replace("date '", "'"))),

@@ -1,24 +1,21 @@
 //! Instances of a system: each started by a thread that has its placement, which all its threads and processes
 //! inherit; and that placement read back.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use atoll_process::inspect::{
-    LivePages, MappingKind, NodeMap, ProcessSource, WatchOptions, Watcher, descendants, identify,
-};
 use atoll_process::launch::{InstancePlan, LaunchPlan, LaunchRequest, LiveCalls, apply};
-use atoll_sys::{Root, SignalMask};
+use atoll_sys::SignalMask;
 use atoll_topology::{CpuSet, Machine};
 
 use super::case::InstanceSeen;
 use super::plan::DbmsPlan;
 use super::system::{DbmsEngine, InstanceOptions, SystemName};
-use crate::trials::placement;
+use crate::trials::ServerLooks;
+use crate::trials::placement::{self, PlacementSeen};
 
 /// A running instance.
 pub(super) struct DbmsInstance {
@@ -151,7 +148,7 @@ impl InstanceSeat {
         let mut seen = InstanceSeen {
             node: u32::from(self.plan.node),
             clients: self.clients,
-            asked: asked(&self.plan),
+            asked: placement::asked(&self.plan),
             obstacles: self.obstacles.clone(),
             ..InstanceSeen::default()
         };
@@ -162,48 +159,10 @@ impl InstanceSeat {
     }
 
     fn read_back(&self, machine: &Machine, seen: &mut InstanceSeen) -> Result<()> {
-        let root = Root::live();
-        let nodes = NodeMap::read(&root, machine);
-        let own = identify(&root, self.process)?;
-        let all = descendants(&root, &[own])?;
-        let source = ProcessSource::new(&root, &LivePages, machine, &nodes);
-        let snapshot = Watcher::new(&all, WatchOptions::default()).look(&source, Duration::ZERO)?;
-        for (node, bytes) in snapshot.bytes_of(|kind| kind != MappingKind::Program) {
-            if let Some(node) = node {
-                seen.nodes.insert(u32::from(node), bytes);
-            }
-        }
-        let mut cpus = CpuSet::new();
-        for (_, thread) in snapshot.threads() {
-            cpus = cpus.union(&thread.cpus_allowed);
-            if let Some(node) = thread.node {
-                *seen.threads.entry(u32::from(node)).or_default() += 1;
-            }
-        }
-        seen.cpus = cpus.to_string();
-        seen.policies = policies(&snapshot.processes);
-        let missing = snapshot.missing.iter().map(|it| format!("{}: needs {}", it.what, it.need));
-        seen.obstacles.extend(missing);
+        let PlacementSeen { nodes, policies, cpus, threads, obstacles, .. } =
+            ServerLooks::new(machine, self.process)?.finish().seen;
+        seen.obstacles.extend(obstacles);
+        (seen.nodes, seen.policies, seen.cpus, seen.threads) = (nodes, policies, cpus, threads);
         Ok(())
     }
-}
-
-/// Bytes under each policy. Memory that several processes share counts for each of them.
-fn policies(processes: &[atoll_process::inspect::Process]) -> BTreeMap<String, u64> {
-    let mut all = BTreeMap::new();
-    let memories = processes.iter().filter_map(|process| process.memory.as_ref());
-    for used in memories.flat_map(|memory| memory.policies.iter().flatten()) {
-        if used.bytes > 0 {
-            *all.entry(used.policy.clone()).or_default() += used.bytes;
-        }
-    }
-    all
-}
-
-/// What a plan asks of the kernel, in words.
-fn asked(plan: &InstancePlan) -> String {
-    let cpus = plan.cpus.as_ref().map(|cpus| format!("threads on cpus {cpus}"));
-    let memory = plan.memory.as_ref().map(|policy| format!("memory {policy}"));
-    let (cpus, memory) = (cpus.as_deref(), memory.as_deref());
-    format!("{}, {}", cpus.unwrap_or("threads free"), memory.unwrap_or("no memory policy"))
 }

@@ -339,19 +339,20 @@ impl DbmsReport {
 
     fn figures(&self) -> String {
         let head = ["figure", "machine", "quantity", "published", "here"].map(str::to_owned);
+        let ratio = |it: Option<f64>| it.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
         let row = |it: &super::published::PublishedFigure| {
-            let here = match it.quantity.starts_with("best throughput") {
-                true => self.best_aligned(),
-                false => None,
+            let here = match it.quantity.as_str() {
+                _ if self.is_lab || self.plan.nodes < 2 => "cannot be measured here".to_owned(),
+                best if best.starts_with("best throughput") => ratio(self.best_aligned()),
+                mean if mean.starts_with("mean") => ratio(self.mean_aligned()),
+                _ => "no counters".to_owned(),
             };
-            let here =
-                here.or_else(|| self.mean_aligned().filter(|_| it.quantity.starts_with("mean")));
             vec![
                 it.place.clone(),
                 it.machine.clone(),
                 it.quantity.clone(),
                 it.value.to_string(),
-                here.map_or("no counters".to_owned(), |ratio| format!("{ratio:.2}")),
+                here,
             ]
         };
         let rows: Vec<Vec<String>> = self.published.figure.iter().map(row).collect();

@@ -81,8 +81,6 @@ pub(super) enum SystemName {
     MysqlMemory,
     /// MySQL 5.5, InnoDB tables
     MysqlInnodb,
-    /// MonetDB in a program
-    Monetdb,
     /// ClickHouse in a program
     Clickhouse,
 }
@@ -100,7 +98,6 @@ impl SystemName {
             Self::MariadbInnodb => "mariadb-innodb",
             Self::MysqlMemory => "mysql-memory",
             Self::MysqlInnodb => "mysql-innodb",
-            Self::Monetdb => "monetdb",
             Self::Clickhouse => "clickhouse",
         }
     }
@@ -113,7 +110,6 @@ impl SystemName {
             Self::MariadbMemory | Self::MariadbInnodb | Self::MysqlMemory | Self::MysqlInnodb => {
                 Dialect::Mysql
             }
-            Self::Monetdb => Dialect::Monetdb,
             Self::Clickhouse => Dialect::Clickhouse,
         }
     }
@@ -123,7 +119,7 @@ impl SystemName {
         match self {
             Self::MariadbMemory | Self::MariadbInnodb => MysqlPrograms::mariadb().is_ok(),
             Self::MysqlMemory | Self::MysqlInnodb => MysqlPrograms::mysql().is_ok(),
-            Self::Duckdb | Self::Monetdb | Self::Clickhouse => embedded::is_installed(self),
+            Self::Duckdb | Self::Clickhouse => embedded::is_installed(self),
             _ => true,
         }
     }
@@ -140,7 +136,7 @@ impl SystemName {
             Self::Postgresql => Box::new(WireServer::postgresql(options)?),
             Self::AtollServer => Box::new(WireServer::atoll(options)?),
             Self::Atoll => Box::new(Embedded::atoll(options)?),
-            Self::Duckdb | Self::Sqlite | Self::Monetdb | Self::Clickhouse => {
+            Self::Duckdb | Self::Sqlite | Self::Clickhouse => {
                 Box::new(Embedded::python(self, options)?)
             }
             Self::MariadbMemory => mysql(MysqlPrograms::mariadb(), MysqlTables::Memory)?,

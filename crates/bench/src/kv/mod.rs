@@ -54,6 +54,7 @@ use plan::KvPlan;
 use records::VALUE_BYTES_MIN;
 use report::KvReport;
 
+pub(crate) use published::published_load_ratios;
 pub(crate) use worker::serve as serve_worker;
 
 /// What `--help` shows.

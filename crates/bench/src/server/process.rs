@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -129,6 +130,8 @@ fn address_after(said: &str, words: &str) -> Result<SocketAddr> {
 pub(crate) fn start(mut command: Command, wanted: &str) -> Result<(Child, String)> {
     let what = command.get_program().display().to_string();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // Ctrl-C at a terminal is for the benchmark, which then stops its servers.
+    command.process_group(0);
     let mut child = command.spawn().with_context(|| format!("{what} does not start"))?;
     let mut said = BufReader::new(child.stderr.take().context("stderr is piped")?);
     let (mut all, begun) = (String::new(), Instant::now());

@@ -98,6 +98,11 @@ impl RunStop {
         done
     }
 
+    /// The signals that were blocked before the run: those with which servers start.
+    pub(crate) fn mask(&self) -> SignalMask {
+        self.mask
+    }
+
     /// Makes a program start with the signals that this process blocked before the run, and end with this process.
     pub(crate) fn prepare(&self, command: &mut Command) {
         tie_to_parent(command, signal::KILL, self.mask);

@@ -20,6 +20,7 @@ fn all_benchmarks_are_listed_and_every_one_shows_examples() {
         "server",
         "kv",
         "dbms",
+        "placement",
         "memory",
         "compare",
     ] {

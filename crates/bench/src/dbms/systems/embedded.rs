@@ -107,7 +107,7 @@ impl Embedded {
         let mut steps = Vec::new();
         for table in &TABLES {
             let name = table.name;
-            let (parquet, text) = (literal(&data.parquet(name)), literal(&data.text(name)));
+            let parquet = literal(&data.parquet(name));
             let create = table.create(self.system.dialect());
             match self.system.dialect() {
                 Dialect::Postgres => steps.push(LoadStep::Statement(format!(
@@ -118,12 +118,6 @@ impl Embedded {
                     let insert =
                         format!("INSERT INTO {name} SELECT * FROM file({parquet}, Parquet)");
                     steps.push(LoadStep::Statement(insert));
-                }
-                Dialect::Monetdb => {
-                    steps.push(LoadStep::Statement(create));
-                    let copy =
-                        format!("COPY INTO {name} FROM {text} USING DELIMITERS '|', E'\\n', '\"'");
-                    steps.push(LoadStep::Statement(copy));
                 }
                 Dialect::Sqlite | Dialect::Mysql => {
                     steps.push(LoadStep::Statement(create));

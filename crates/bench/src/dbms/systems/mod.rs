@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `wire` | PostgreSQL and `atoll serve`, over PostgreSQL's protocol |
 //! | `mysql`, `mysql_client` | MySQL and MariaDB, over theirs |
-//! | `embedded` | Atoll, DuckDB, SQLite, MonetDB and ClickHouse, each in a program whose threads are the clients |
+//! | `embedded` | Atoll, DuckDB, SQLite and ClickHouse, each in a program whose threads are the clients |
 
 pub(super) mod embedded;
 pub(super) mod mysql;
