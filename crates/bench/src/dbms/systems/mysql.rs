@@ -20,7 +20,7 @@ use crate::protocol::Answer;
 use crate::server::process::start;
 
 /// The user that servers run as when the benchmark runs as root.
-const NOBODY: &str = "nobody";
+const UNPRIVILEGED: &str = "daemon";
 
 /// How tables are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,14 +115,14 @@ impl Mysql {
         let directory = tempfile::tempdir_in(&options.directory)?;
         let place = directory.path();
         let is_root = fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
-        let is_nobody = is_root && programs.is_public();
-        let mut command = match is_nobody {
+        let is_unprivileged = is_root && programs.is_public();
+        let mut command = match is_unprivileged {
             false => Command::new(&programs.server),
             true => {
-                let owned = Command::new("chown").arg(NOBODY).arg(place).status();
+                let owned = Command::new("chown").arg(UNPRIVILEGED).arg(place).status();
                 ensure!(owned.is_ok_and(|it| it.success()), "chown of {} failed", place.display());
                 let mut command = Command::new("setpriv");
-                command.args(["--reuid", NOBODY, "--clear-groups", "--pdeathsig", "KILL"]);
+                command.args(["--reuid", UNPRIVILEGED, "--clear-groups", "--pdeathsig", "KILL"]);
                 command.arg(&programs.server);
                 command
             }
@@ -150,7 +150,7 @@ impl Mysql {
             format!("max-connections={}", options.clients + 10),
         ];
         command.args(settings.iter().map(|setting| format!("--{setting}")));
-        if is_root && !is_nobody {
+        if is_root && !is_unprivileged {
             command.arg("--user=root");
         }
         tie_to_parent(&mut command, signal::KILL, options.mask);
