@@ -85,7 +85,7 @@ fn tables_and_pictures_stand_beside_the_published_figures() {
     let read = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
     let text = read("a.md");
     for part in [
-        "| q6    | TPC-H  |",
+        "| q6    |  TPC-H |",
         "ahead(1) queries/s",
         "threads free, no memory policy",
         "| figure 5  |    istanbul-2 |",
