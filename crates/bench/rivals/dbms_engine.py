@@ -1,8 +1,11 @@
 """A system in a program whose threads are the clients, for `bench dbms`.
 
-Started as `python -c SCRIPT ENGINE THREADS DIRECTORY`; `serving.py` stands in front. See README.md beside this file.
+Started as `python -c SCRIPT ENGINE THREADS DIRECTORY [LIBRARIES]`; `serving.py` stands in front. See README.md beside
+this file.
 """
 
+import ctypes
+import struct
 import threading
 import time
 import zlib
@@ -38,7 +41,14 @@ def row_sum(row):
     return zlib.crc32(repr(values).encode())
 
 
-class Duckdb:
+class System:
+    """A system: `load` runs a statement, `client` returns what runs a statement and returns its rows."""
+
+    def prepare(self, texts):
+        """Called with the texts of a query before clients run them."""
+
+
+class Duckdb(System):
     """DuckDB: a database in memory, a cursor for each client."""
 
     def __init__(self):
@@ -60,7 +70,7 @@ class Duckdb:
         return run
 
 
-class Sqlite:
+class Sqlite(System):
     """SQLite: a file whose pages are mapped, a connection for each client."""
 
     def __init__(self):
@@ -97,7 +107,7 @@ class Sqlite:
         return run
 
 
-class Clickhouse:
+class Clickhouse(System):
     """ClickHouse: a session of chdb, which all clients share."""
 
     def __init__(self):
@@ -127,7 +137,141 @@ class Clickhouse:
         return run
 
 
-ENGINES = {"duckdb": Duckdb, "sqlite": Sqlite, "clickhouse": Clickhouse}
+class Monetdb(System):
+    """MonetDB: the C library of a wheel that is for another Python; a connection for each client."""
+
+    # Each finds those that it needs among the ones before it.
+    LIBRARIES = ("pcre", "stream", "bat", "mapi", "monetdb5", "monetdbsql", "monetdbe")
+
+    class Options(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_int) for name in ("memory", "query", "session", "threads")] + [
+            (name, ctypes.c_void_p) for name in ("remote", "server", "trace")
+        ]
+
+    def __init__(self):
+        for name in self.LIBRARIES:
+            file = next(Path(sys.argv[4]).glob(f"lib{name}-*.so*"))
+            self.library = ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
+        pointers = {"query": 4, "cleanup_result": 2, "error": 1, "close": 1}
+        for name, count in pointers.items():
+            function = getattr(self.library, f"monetdbe_{name}")
+            function.argtypes, function.restype = [ctypes.c_void_p] * count, ctypes.c_char_p
+        self.library.monetdbe_close.restype = ctypes.c_int
+        fetch = self.library.monetdbe_result_fetch
+        fetch.argtypes, fetch.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t], ctypes.c_char_p
+        self.library.monetdbe_version.restype, self.scales = ctypes.c_char_p, {}
+        self.version = f"libmonetdbe {self.library.monetdbe_version().decode()}"
+        self.session = MonetdbSession(self)
+
+    def load(self, sql):
+        self.session.fetch(sql, None)
+
+    def prepare(self, texts):
+        scales = self.session.learn(texts[0])
+        self.scales.update((sql, scales) for sql in texts)
+
+    def client(self):
+        session = MonetdbSession(self)
+        return lambda sql: session.fetch(sql, self.scales[sql])
+
+
+class MonetdbSession:
+    """A connection to the database in memory, which all connections of a process share."""
+
+    class Result(ctypes.Structure):
+        _fields_ = [
+            ("rows", ctypes.c_int64),
+            ("columns", ctypes.c_size_t),
+            ("name", ctypes.c_char_p),
+            ("last", ctypes.c_int64),
+        ]
+
+    class Column(ctypes.Structure):
+        _fields_ = [
+            ("type", ctypes.c_int),
+            ("data", ctypes.c_void_p),
+            ("count", ctypes.c_size_t),
+            ("name", ctypes.c_char_p),
+        ]
+
+    # Bytes of whole numbers, floats, texts and dates, by the library's numbers of types.
+    WIDTHS = {1: 1, 2: 2, 3: 4, 4: 8, 5: 16}
+    FLOAT, TEXT, DATE = 8, 9, 11
+
+    def __init__(self, system):
+        self.library, self.database = system.library, ctypes.c_void_p()
+        options = Monetdb.Options(threads=THREADS)
+        code = self.library.monetdbe_open(ctypes.byref(self.database), None, ctypes.byref(options))
+        if code:
+            why = self.library.monetdbe_error(self.database).decode() if code == -2 else f"code {code}"
+            raise RuntimeError(f"MonetDB does not open a database: {why}")
+
+    def learn(self, sql):
+        """The scales of a query's columns, None where they are not decimals: a table has them, a result has not."""
+        width = len(self.columns(sql, None))
+        names = ", ".join(f"c{number}" for number in range(width))
+        self.fetch(f"CREATE TABLE learned({names}) AS ({sql}) WITH NO DATA", None)
+        scales = self.fetch(
+            "SELECT c.type, c.type_scale FROM sys.columns c, sys.tables t "
+            "WHERE c.table_id = t.id AND t.name = 'learned' ORDER BY c.number",
+            None,
+        )
+        self.fetch("DROP TABLE learned", None)
+        return [scale if kind == "decimal" else None for kind, scale in scales]
+
+    def __del__(self):
+        # A process may have 64 of them.
+        self.library.monetdbe_close(self.database)
+
+    def fetch(self, sql, scales):
+        """The rows of a statement."""
+        return list(zip(*self.columns(sql, scales)))
+
+    def columns(self, sql, scales):
+        result = ctypes.POINTER(self.Result)()
+        self.check(self.library.monetdbe_query(self.database, sql.encode(), ctypes.byref(result), None))
+        if not result:
+            return []
+        try:
+            width = result.contents.columns
+            return [self.column(result, number, scales) for number in range(width)]
+        finally:
+            self.library.monetdbe_cleanup_result(self.database, result)
+
+    def column(self, result, number, scales):
+        column = ctypes.POINTER(self.Column)()
+        self.check(self.library.monetdbe_result_fetch(result, ctypes.byref(column), number))
+        kind, data, count = column.contents.type, column.contents.data, column.contents.count
+        if kind == self.TEXT:
+            texts = (ctypes.c_char_p * count).from_address(data) if count else []
+            return [None if value is None else value.decode() for value in texts]
+        if kind == self.FLOAT:
+            return [None if value != value else value for (value,) in self.unpacked("<d", data, count)]
+        if kind == self.DATE:
+            days = self.unpacked("<BBh", data, count)
+            return [f"{year:04}-{month:02}-{day:02}" if day else None for day, month, year in days]
+        if kind not in self.WIDTHS:
+            raise RuntimeError(f"a column of MonetDB has the type {kind}, which is not read here")
+        width, scale = self.WIDTHS[kind], scales and scales[number]
+        least = -1 << (8 * width - 1)
+        found = []
+        for (data,) in self.unpacked(f"{width}s", data, count):
+            value = int.from_bytes(data, "little", signed=True)
+            number = value if scale is None else Decimal(value).scaleb(-scale)
+            found.append(None if value == least else number)
+        return found
+
+    @staticmethod
+    def unpacked(form, data, count):
+        return struct.iter_unpack(form, ctypes.string_at(data, struct.calcsize(form) * count)) if count else []
+
+    @staticmethod
+    def check(error):
+        if error is not None:
+            raise RuntimeError(error.decode().strip())
+
+
+ENGINES = {"duckdb": Duckdb, "sqlite": Sqlite, "clickhouse": Clickhouse, "monetdb": Monetdb}
 
 
 def load(system, steps):
@@ -155,6 +299,9 @@ class Client(threading.Thread):
     def __init__(self, number, system, work, ready):
         super().__init__(daemon=True)
         self.at, self.system, self.work, self.ready = number, system, work, ready
+        self.is_own = number < work["clients"]
+        own = work["own"]
+        self.texts = range(own) if self.is_own else range(own, len(work["texts"]))
         self.checks = [None] * len(work["texts"])
         self.done = self.error = None
 
@@ -173,7 +320,7 @@ class Client(threading.Thread):
         start = time.perf_counter()
         count = count_early = 0
         while True:
-            self.step(self.at % len(self.checks))
+            self.step(self.texts[self.at % len(self.texts)])
             self.at += 1
             elapsed = time.perf_counter() - start
             count += 1
@@ -193,8 +340,12 @@ class Client(threading.Thread):
 
 def run(system, work):
     """All clients at once."""
-    ready = threading.Barrier(work["clients"])
-    clients = [Client(number, system, work, ready) for number in range(work["clients"])]
+    for texts in (work["texts"][: work["own"]], work["texts"][work["own"] :]):
+        if texts:
+            system.prepare(texts)
+    count = work["clients"] + work["beside"]
+    ready = threading.Barrier(count)
+    clients = [Client(number, system, work, ready) for number in range(count)]
     for client in clients:
         client.start()
     for client in clients:
@@ -209,7 +360,8 @@ def run(system, work):
         if any(check != found[0] for check in found):
             raise RuntimeError(f"text {number} has different results: {found}")
         checks.append(found[0] if found else None)
-    return {"clients": [client.done for client in clients], "checks": checks}
+    own, beside = ([client.done for client in clients if client.is_own is own] for own in (True, False))
+    return {"clients": own, "beside": beside, "checks": checks}
 
 
 def start():
@@ -220,6 +372,7 @@ def start():
         if "load" in request:
             return load(system, request["load"])
         if "answer" in request:
+            system.prepare([request["answer"]])
             return answer(system.client(), request["answer"])
         return run(system, request["run"])
 

@@ -47,6 +47,8 @@ pub(super) struct DbmsAnswer {
     pub(super) load_s: f64,
     /// Queries a second of all clients of all instances.
     pub(super) per_s: f64,
+    /// The same of the query beside it.
+    pub(super) beside_per_s: f64,
     /// Queries that ended while the clock ran.
     pub(super) count: u64,
     /// Queries in the second half of the time by those in the first half, if there are enough.

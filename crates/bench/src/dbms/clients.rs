@@ -1,6 +1,7 @@
 //! Clients of one instance: threads without think time, each with a connection, that run the texts of one query in
 //! turn.
 
+use std::ops::Range;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,9 +16,14 @@ use crate::check::Check;
 /// What the clients of an instance do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct DbmsWork {
-    /// Texts of the query, with different parameters.
+    /// Texts of the query, with different parameters, and then those of the query beside it.
     pub(super) texts: Vec<String>,
+    /// Number of texts of the query.
+    pub(super) own: usize,
+    /// Clients that run the query.
     pub(super) clients: u32,
+    /// Clients that run the query beside it.
+    pub(super) beside: u32,
     /// Seconds before the clock starts.
     pub(super) warmup: f64,
     pub(super) seconds: f64,
@@ -37,6 +43,8 @@ pub(super) struct ClientWork {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct DbmsOutcome {
     pub(super) clients: Vec<ClientWork>,
+    /// Clients of the query beside it.
+    pub(super) beside: Vec<ClientWork>,
     /// The result of each text that was run.
     pub(super) checks: Vec<Option<Check>>,
 }
@@ -44,7 +52,12 @@ pub(super) struct DbmsOutcome {
 impl DbmsOutcome {
     /// Queries a second of all clients.
     pub(super) fn per_s(&self) -> f64 {
-        self.clients.iter().map(|it| it.count as f64 / it.seconds.max(1e-9)).sum()
+        per_s(&self.clients)
+    }
+
+    /// Queries a second of all clients of the query beside it.
+    pub(super) fn beside_per_s(&self) -> f64 {
+        per_s(&self.beside)
     }
 
     /// Queries in the second half of the time by those in the first half; None with fewer than 20.
@@ -54,6 +67,10 @@ impl DbmsOutcome {
         let early: u64 = clients().map(|it| it.count_early).sum();
         (all >= 20 && early > 0).then(|| (all - early) as f64 / early as f64)
     }
+}
+
+fn per_s(clients: &[ClientWork]) -> f64 {
+    clients.iter().map(|it| it.count as f64 / it.seconds.max(1e-9)).sum()
 }
 
 /// A connection.
@@ -71,7 +88,8 @@ pub(super) fn drive<C: DbmsClient>(
     work: &DbmsWork,
     cpus: Option<&CpuSet>,
 ) -> Result<DbmsOutcome> {
-    let ready = Barrier::new(work.clients as usize);
+    let all = work.clients + work.beside;
+    let ready = Barrier::new(all as usize);
     let client = |number: u32| {
         if let Some(cpus) = cpus {
             // A refusal is among those of the instance itself.
@@ -83,6 +101,10 @@ pub(super) fn drive<C: DbmsClient>(
         Client {
             connection: connection?,
             work,
+            texts: match number < work.clients {
+                true => 0..work.own,
+                false => work.own..work.texts.len(),
+            },
             at: number as usize,
             checks: vec![None; work.texts.len()],
         }
@@ -90,14 +112,15 @@ pub(super) fn drive<C: DbmsClient>(
     };
     let ended: Vec<_> = thread::scope(|scope| {
         let start = |number| scope.spawn(move || client(number));
-        let threads: Vec<_> = (0..work.clients).map(start).collect();
+        let threads: Vec<_> = (0..all).map(start).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
     let mut outcome =
         DbmsOutcome { checks: vec![None; work.texts.len()], ..DbmsOutcome::default() };
-    for client in ended {
+    for (number, client) in (0..all).zip(ended) {
         let (done, checks) = client.map_err(|_| anyhow!("a client panicked"))??;
-        outcome.clients.push(done);
+        let is_own = number < work.clients;
+        if is_own { &mut outcome.clients } else { &mut outcome.beside }.push(done);
         merge(&mut outcome.checks, &checks)?;
     }
     Ok(outcome)
@@ -127,7 +150,9 @@ pub(super) fn merge(all: &mut [Option<Check>], more: &[Option<Check>]) -> Result
 struct Client<'a, C> {
     connection: C,
     work: &'a DbmsWork,
-    /// Number of the next text.
+    /// Its texts.
+    texts: Range<usize>,
+    /// Number of the next text among them.
     at: usize,
     checks: Vec<Option<Check>>,
 }
@@ -145,7 +170,7 @@ impl<C: DbmsClient> Client<'_, C> {
         let start = Instant::now();
         let (mut count, mut count_early) = (0, 0);
         loop {
-            let number = self.at % self.work.texts.len();
+            let number = self.texts.start + self.at % self.texts.len().max(1);
             self.at += 1;
             self.step(number)?;
             let elapsed = start.elapsed();
@@ -202,7 +227,7 @@ mod tests {
 
     fn work() -> DbmsWork {
         let texts = ["a", "b"].map(str::to_owned).to_vec();
-        DbmsWork { texts, clients: 3, warmup: 0.0, seconds: 0.01 }
+        DbmsWork { texts, own: 2, clients: 3, beside: 0, warmup: 0.0, seconds: 0.01 }
     }
 
     #[test]
@@ -212,6 +237,15 @@ mod tests {
         let counted: u64 = outcome.clients.iter().map(|it| it.count).sum();
         assert_eq!(counted + 3, done.load(Ordering::Relaxed), "one each to warm up");
         assert!(outcome.per_s() > 0.0 && outcome.checks.iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn clients_of_the_query_beside_have_texts_and_counts_of_their_own() {
+        let done = AtomicU64::new(0);
+        let work = DbmsWork { own: 1, beside: 2, ..work() };
+        let outcome = drive(|| Ok(Fake { done: &done, turns: u64::MAX }), &work, None).unwrap();
+        assert_eq!((outcome.clients.len(), outcome.beside.len()), (3, 2));
+        assert!(outcome.beside_per_s() > 0.0 && outcome.checks[0] != outcome.checks[1]);
     }
 
     #[test]

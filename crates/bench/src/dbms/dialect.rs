@@ -4,7 +4,7 @@
 /// Which SQL a system takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// PostgreSQL's, which Atoll and DuckDB take too.
+    /// PostgreSQL's, which Atoll, DuckDB and MonetDB take too.
     Postgres,
     Sqlite,
     /// That of MySQL 5.5 and MariaDB.

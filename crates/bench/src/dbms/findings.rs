@@ -44,8 +44,11 @@ impl fmt::Display for Verdict {
 /// A decision with its reason, or the reason why none can be made.
 type Decision = Result<(bool, String), String>;
 
+/// A statement in words, and what decides it.
+type Statement = (&'static str, fn(&SystemView<'_>) -> Decision);
+
 /// Statements of throughput.
-const STATEMENTS: [(&str, fn(&SystemView<'_>) -> Decision); 6] = [
+const STATEMENTS: [Statement; 6] = [
     (
         "aligned is as fast as default or faster, at best 1.18 (AMD) and 1.75 times (Intel)",
         |view| view.never_below(ALIGNED),

@@ -13,6 +13,7 @@ use atoll_topology::{CpuSet, Machine};
 
 use super::case::InstanceSeen;
 use super::plan::DbmsPlan;
+use super::reproduce::lab_number;
 use super::system::{DbmsEngine, InstanceOptions, SystemName};
 use crate::trials::ServerLooks;
 use crate::trials::placement::{self, PlacementSeen};
@@ -59,21 +60,23 @@ impl Starting<'_> {
     pub(super) fn all(&self, system: SystemName, arm: &str) -> Result<Vec<DbmsInstance>> {
         let LaunchPlan { instances, obstacles, .. } = self.plans(arm)?;
         let count = instances.len();
-        let start = |plan: InstancePlan| {
-            let mut started = self.one(system, arm, plan, count)?;
+        let start = |(number, plan): (usize, InstancePlan)| {
+            let skew = if number == 0 { self.plan.skew } else { 1 };
+            let mut started = self.one(system, arm, plan, count, skew)?;
             started.seat.obstacles.extend(obstacles.iter().map(ToString::to_string));
             Ok(started)
         };
-        instances.into_iter().map(start).collect()
+        instances.into_iter().enumerate().map(start).collect()
     }
 
-    /// Starts an instance of so many.
+    /// Starts an instance of so many, which has `skew` times the clients of others.
     pub(super) fn one(
         &self,
         system: SystemName,
         arm: &str,
         plan: InstancePlan,
         count: usize,
+        skew: u32,
     ) -> Result<DbmsInstance> {
         let cpus = self.cpus(&plan).len();
         let sharing = count.div_ceil(self.machine.nodes_with_cpus().count().max(1));
@@ -81,13 +84,14 @@ impl Starting<'_> {
             Some(_) => cpus,
             None => (cpus / sharing).max(1),
         };
-        let clients = self.plan.clients.unwrap_or(u32::try_from(threads)?);
+        let clients = self.plan.clients.unwrap_or(u32::try_from(threads)?).saturating_mul(skew);
         let options = InstanceOptions {
             cpus: plan.cpus.clone(),
             threads,
             is_placed: arm != "default",
             clients,
             scale_factor: self.plan.scale_factor,
+            lab: self.plan.arms.iter().position(|it| it == arm).and_then(lab_number),
             directory: tempfile::Builder::new()
                 .prefix(system.name())
                 .tempdir_in(self.directory)?

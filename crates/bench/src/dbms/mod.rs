@@ -16,9 +16,11 @@
 //! | `setup` | systems that are fetched |
 //! | `published`, `findings` | the paper's figures and statements, and whether ours agree |
 //! | `report`, `plot` | tables and pictures |
+//! | `reproduce`, `counts` | the paper's machines in the lab, and what was counted there |
 
 mod case;
 mod clients;
+mod counts;
 mod data;
 mod dialect;
 mod findings;
@@ -28,6 +30,7 @@ mod plot;
 mod published;
 mod query;
 mod report;
+mod reproduce;
 mod rounds;
 mod schema;
 mod setup;
@@ -50,8 +53,9 @@ use crate::cache;
 use crate::flags::seconds;
 use crate::trials::placement;
 use plan::DbmsPlan;
-use query::QuerySet;
+use query::{DbmsQuery, QuerySet};
 use report::DbmsReport;
+use reproduce::Paper;
 use system::SystemName;
 
 pub(crate) use worker::{DbmsWorkerArgs, serve as serve_worker};
@@ -63,7 +67,10 @@ Examples:
   atoll bench dbms --scale-factor 0.1 --seconds 5 --systems postgresql,duckdb,atoll
   atoll bench dbms --queries synthetic,q1,q6 --arms default,aligned,'ahead(1)',interleave -o dbms.md -o dbms.svg
   atoll bench dbms --instances domains --repetitions 5 --clients 8
+  atoll bench dbms --instances 2 --skew 4           the first instance has four times the clients
+  atoll bench dbms --queries q1,q6 --beside point-reads
   atoll bench dbms --results dbms-results --resume  goes on where a run was stopped
+  atoll bench dbms --reproduce kiefer               the paper's machines in the lab, counted
 
 A system that is missing is named with what installs it, and the others go on. On a machine of one node all arms are
 the same; 'atoll lab run --machine westmere-ex-4' has the paper's four.";
@@ -93,6 +100,13 @@ pub(crate) struct DbmsArgs {
     /// Clients of each instance [default: as many as its node or domain has cpus]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     clients: Option<u32>,
+    /// Clients of the first instance by those of the others: more than 1 makes it a hot one
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    skew: u32,
+    /// A query that half of the clients run beside the one that is measured: a mixed load
+    #[arg(long, value_name = "QUERY")]
+    beside: Option<DbmsQuery>,
     /// Seconds of each query
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     seconds: f64,
@@ -122,6 +136,10 @@ pub(crate) struct DbmsArgs {
     /// Longest time, in seconds, that a load or a query may take
     #[arg(long, value_name = "SECONDS", default_value_t = 3600.0, value_parser = seconds)]
     timeout: f64,
+    /// Boot the paper's machines in the lab, with settings of its own, and count; some minutes
+    #[arg(long, value_name = "PAPER", value_enum, conflicts_with_all = ["systems", "arms", "queries",
+          "instances", "scale_factor", "clients", "skew", "beside", "seconds", "warmup", "repetitions", "resume"])]
+    reproduce: Option<Paper>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -137,6 +155,9 @@ enum DbmsSetup {
 pub(crate) fn run(args: &DbmsArgs) -> Result<(), CommandError> {
     if let Some(DbmsSetup::Setup(setup)) = &args.setup {
         return setup::run(setup);
+    }
+    if let Some(Paper::Kiefer) = args.reproduce {
+        return reproduce::run(&args.output.outputs(false)?);
     }
     let outputs = args.output.outputs(true)?;
     let machine = Machine::discover().context("this machine cannot be described")?;

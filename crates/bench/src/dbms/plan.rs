@@ -30,6 +30,10 @@ pub(super) struct DbmsPlan {
     pub(super) scale_factor: f64,
     /// Clients of an instance; `None` for as many as it has cpus.
     pub(super) clients: Option<u32>,
+    /// Clients of the first instance by those of the others.
+    pub(super) skew: u32,
+    /// What as many clients as there are for the query run beside it.
+    pub(super) beside: Option<DbmsQuery>,
     pub(super) warmup: f64,
     pub(super) seconds: f64,
     pub(super) repetitions: u32,
@@ -56,6 +60,8 @@ impl DbmsPlan {
             instances: args.instances.to_string(),
             scale_factor: args.scale_factor,
             clients: args.clients,
+            skew: args.skew,
+            beside: args.beside,
             warmup: args.warmup.unwrap_or(args.seconds / 2.0),
             seconds: args.seconds,
             repetitions: args.repetitions,

@@ -126,6 +126,13 @@ impl DbmsReport {
                 "{seconds} s for each query after {warmup} s, without think time; throughputs are summed"
             ),
         ];
+        if self.plan.skew > 1 {
+            notes.push(format!("the first instance has {} times these clients", self.plan.skew));
+        }
+        if let Some(beside) = self.plan.beside {
+            notes
+                .push(format!("half of the clients, at least one, run {beside} beside each query"));
+        }
         if self.plan.nodes < 2 {
             notes.push(
                 "this machine has one node: all arms place pages and threads alike, and differ by noise only. \
@@ -250,6 +257,7 @@ impl DbmsReport {
             let _ = writeln!(text, "\n## {}\n", system.name());
             text.push_str(&self.about(system));
             text.push_str(&self.throughputs(system));
+            text.push_str(&self.throughputs_beside(system));
             let _ = writeln!(text, "\nPlacement while clients run, read back from the kernel:\n");
             text.push_str(&self.placements(system));
         }
@@ -312,10 +320,30 @@ impl DbmsReport {
         text
     }
 
+    /// Throughput of the query beside each query.
+    fn throughputs_beside(&self, system: SystemName) -> String {
+        let Some(beside) = self.plan.beside else { return String::new() };
+        let arms = self.plan.arms.iter().map(|arm| format!("{arm} {beside}/s"));
+        let head: Vec<String> = ["beside".to_owned()].into_iter().chain(arms).collect();
+        let rate = |query: &DbmsQuery, arm: &String| {
+            let answers = self.answers(system, *query, arm).into_iter();
+            let summary = Summary::from_values(answers.map(|it| it.beside_per_s));
+            summary.map_or("-".to_owned(), |it| it.to_string())
+        };
+        let row = |query: &DbmsQuery| {
+            let rates = self.plan.arms.iter().map(|arm| rate(query, arm));
+            [query.to_string()].into_iter().chain(rates).collect()
+        };
+        let rows: Vec<Vec<String>> = self.plan.queries.iter().map(row).collect();
+        format!("\nThroughput of {beside} beside each query:\n\n{}", table(&head, &rows))
+    }
+
     fn placements(&self, system: SystemName) -> String {
         let head = [
             "arm",
             "instance",
+            "clients",
+            "queries/s",
             "asked",
             "cpus",
             "threads by node",
@@ -405,6 +433,8 @@ fn placement_row(arm: &str, number: usize, seen: &InstanceSeen) -> Vec<String> {
     vec![
         arm.to_owned(),
         format!("{number}, node {}", seen.node),
+        seen.clients.to_string(),
+        format!("{:.2}", seen.per_s),
         seen.asked.clone(),
         seen.cpus.clone(),
         threads.collect::<Vec<_>>().join(", "),
@@ -415,34 +445,40 @@ fn placement_row(arm: &str, number: usize, seen: &InstanceSeen) -> Vec<String> {
     ]
 }
 
-/// Queries that a system refuses under every arm, and cases that failed otherwise.
+/// Queries that a system refuses under every arm, by its words, and cases that failed otherwise.
 fn failures(results: &[DbmsResult]) -> (Vec<String>, Vec<String>) {
-    let (mut refused, mut problems) = (Vec::new(), Vec::new());
+    let mut refused: BTreeMap<(SystemName, &str), Vec<DbmsQuery>> = BTreeMap::new();
+    let mut problems = Vec::new();
     for DbmsResult { case, error, .. } in results {
         let Some(error) = error else { continue };
         let of_query = |it: &&DbmsResult| {
             (it.case.system, it.case.query) == (case.system, case.query) && it.answer.is_some()
         };
-        let text = format!("{} without {}: {error}", case.system.name(), case.query);
-        match results.iter().find(of_query) {
-            Some(_) => problems.push(format!("{case}: {error}")),
-            None if refused.contains(&text) => {}
-            None => refused.push(text),
+        if results.iter().any(|it| of_query(&it)) {
+            problems.push(format!("{case}: {error}"));
+            continue;
+        }
+        let queries = refused.entry((case.system, error)).or_default();
+        if !queries.contains(&case.query) {
+            queries.push(case.query);
         }
     }
-    (refused, problems)
+    let text = |((system, error), queries): ((SystemName, &str), Vec<DbmsQuery>)| {
+        let queries = queries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        format!("{} without {queries}: {error}", system.name())
+    };
+    (refused.into_iter().map(text).collect(), problems)
 }
 
 /// Cases whose results differ from those of another arm or repetition.
 fn unequal(results: &[DbmsResult]) -> Vec<String> {
-    let mut known: BTreeMap<(SystemName, DbmsQuery), (&DbmsCase, Vec<Option<Check>>)> =
-        BTreeMap::new();
+    let mut known = BTreeMap::new();
     let mut problems = Vec::new();
     for DbmsResult { case, answer, .. } in results {
         let Some(DbmsAnswer { checks, .. }) = answer else { continue };
         let (first, all) = known
             .entry((case.system, case.query))
-            .or_insert_with(|| (case, vec![None; checks.len()]));
+            .or_insert_with(|| (case, vec![None::<Check>; checks.len()]));
         if let Err(error) = merge(all, checks) {
             problems.push(format!("{case}: not as {first}: {error}"));
         }
@@ -467,6 +503,8 @@ pub(super) mod tests {
             instances: "nodes".to_owned(),
             scale_factor: 0.01,
             clients: None,
+            skew: 1,
+            beside: None,
             warmup: 0.5,
             seconds: 1.0,
             repetitions: 3,

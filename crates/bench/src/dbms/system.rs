@@ -49,6 +49,8 @@ pub(super) struct InstanceOptions {
     pub(super) is_placed: bool,
     pub(super) clients: u32,
     pub(super) scale_factor: f64,
+    /// The number that the lab's counter knows it by.
+    pub(super) lab: Option<u8>,
     /// A directory of its own, which exists.
     pub(super) directory: PathBuf,
     /// The Python that has embedded systems.
@@ -81,6 +83,8 @@ pub(super) enum SystemName {
     MysqlMemory,
     /// MySQL 5.5, InnoDB tables
     MysqlInnodb,
+    /// MonetDB in a program
+    Monetdb,
     /// ClickHouse in a program
     Clickhouse,
 }
@@ -98,6 +102,7 @@ impl SystemName {
             Self::MariadbInnodb => "mariadb-innodb",
             Self::MysqlMemory => "mysql-memory",
             Self::MysqlInnodb => "mysql-innodb",
+            Self::Monetdb => "monetdb",
             Self::Clickhouse => "clickhouse",
         }
     }
@@ -105,7 +110,9 @@ impl SystemName {
     /// Which SQL it takes.
     pub(super) fn dialect(self) -> Dialect {
         match self {
-            Self::Postgresql | Self::AtollServer | Self::Atoll | Self::Duckdb => Dialect::Postgres,
+            Self::Postgresql | Self::AtollServer | Self::Atoll | Self::Duckdb | Self::Monetdb => {
+                Dialect::Postgres
+            }
             Self::Sqlite => Dialect::Sqlite,
             Self::MariadbMemory | Self::MariadbInnodb | Self::MysqlMemory | Self::MysqlInnodb => {
                 Dialect::Mysql
@@ -119,7 +126,7 @@ impl SystemName {
         match self {
             Self::MariadbMemory | Self::MariadbInnodb => MysqlPrograms::mariadb().is_ok(),
             Self::MysqlMemory | Self::MysqlInnodb => MysqlPrograms::mysql().is_ok(),
-            Self::Duckdb | Self::Clickhouse => embedded::is_installed(self),
+            Self::Duckdb | Self::Monetdb | Self::Clickhouse => embedded::is_installed(self),
             _ => true,
         }
     }
@@ -136,7 +143,7 @@ impl SystemName {
             Self::Postgresql => Box::new(WireServer::postgresql(options)?),
             Self::AtollServer => Box::new(WireServer::atoll(options)?),
             Self::Atoll => Box::new(Embedded::atoll(options)?),
-            Self::Duckdb | Self::Sqlite | Self::Clickhouse => {
+            Self::Duckdb | Self::Sqlite | Self::Monetdb | Self::Clickhouse => {
                 Box::new(Embedded::python(self, options)?)
             }
             Self::MariadbMemory => mysql(MysqlPrograms::mariadb(), MysqlTables::Memory)?,

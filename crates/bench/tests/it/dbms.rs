@@ -2,11 +2,11 @@
 //! and refusals; with few rows.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use atoll_sys::{kill_process, signal};
-use atoll_testkit::{Need, program_in, skip};
+use atoll_testkit::{Need, program_in, run_with, skip};
 use serde_json::Value;
 
 use crate::support::{BENCH, Ran, bench_in};
@@ -77,6 +77,102 @@ fn systems_that_are_installed_run_the_queries_with_equal_results() {
 }
 
 #[test]
+fn an_instance_may_be_hot_and_loads_mixed() {
+    let home = tempfile::tempdir().unwrap();
+    let what = [
+        "--systems",
+        "atoll,sqlite",
+        "--arms",
+        "default",
+        "--repetitions",
+        "1",
+        "--queries",
+        "q6,q1",
+    ];
+    let load = [
+        "--instances",
+        "2",
+        "--skew",
+        "3",
+        "--beside",
+        "point-reads",
+        "-o",
+        "a.md",
+        "-o",
+        "a.json",
+    ];
+    dbms(home.path(), &[&what[..], &load].concat()).done();
+    let read = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
+    let text = read("a.md");
+    for part in [
+        "the first instance has 3 times these clients",
+        "run point-reads beside each query",
+        "Throughput of point-reads beside each query:",
+        "were equal in all clients",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let run: Value = serde_json::from_str(&read("a.json")).unwrap();
+    for result in list(&run["details"], "results") {
+        let answer = &result["answer"];
+        let clients = list(answer, "instances").iter().map(|it| it["clients"].as_u64());
+        assert_eq!(clients.collect::<Vec<_>>(), [Some(6), Some(2)], "{result}");
+        assert!(answer["per_s"].as_f64() > Some(0.0), "{result}");
+        assert!(answer["beside_per_s"].as_f64() > Some(0.0), "{result}");
+        let checks = list(answer, "checks");
+        assert!(checks[16..].iter().any(|check| !check.is_null()), "texts of both: {result}");
+    }
+}
+
+#[test]
+fn fetched_systems_agree() {
+    let home = tempfile::tempdir().unwrap();
+    let fetched = cache().map(|cache| cache.join("atoll/bench/dbms")).filter(|it| it.is_dir());
+    let Some(fetched) = fetched else {
+        return skip(Need::PythonEngines, "'atoll bench dbms setup' was not run");
+    };
+    let own = home.path().join(".cache/atoll/bench");
+    fs::create_dir_all(&own).unwrap();
+    std::os::unix::fs::symlink(fetched, own.join("dbms")).unwrap();
+    let systems =
+        "sqlite,duckdb,monetdb,clickhouse,mariadb-memory,mariadb-innodb,mysql-memory,mysql-innodb";
+    let what = ["--systems", systems, "--arms", "default", "--repetitions", "1", "--json"];
+    let run = dbms(home.path(), &what).json();
+    let details = &run["details"];
+    for (system, why) in details["missing"].as_object().expect("systems") {
+        skip(Need::PythonEngines, format_args!("{system}: {why}"));
+    }
+    assert_eq!(list(details, "refused").len(), 0, "all systems agree: {}", details["refused"]);
+}
+
+/// Where systems were fetched to.
+fn cache() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    named.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))
+}
+
+#[test]
+#[ignore = "boots two machines, some minutes; 'cargo xtask deep' runs it"]
+fn the_papers_machines_are_counted_in_the_lab() {
+    let home = tempfile::tempdir().unwrap();
+    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    let data = data.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".local/share")));
+    let mut command = program_in(Path::new(BENCH), home.path());
+    command
+        .args(["dbms", "--reproduce", "kiefer", "--json"])
+        .envs(data.map(|it| ("XDG_DATA_HOME", it)));
+    let run = run_with(&mut command, "").json();
+    for machine in run["details"].as_array().expect("machines") {
+        let placed = list(machine, "findings").iter().take(3);
+        assert!(
+            placed.clone().count() == 3 && placed.clone().all(|it| it["verdict"] == "confirms"),
+            "{machine}"
+        );
+        assert!(machine["texts"].as_u64() > Some(0), "{machine}");
+    }
+}
+
+#[test]
 fn tables_and_pictures_stand_beside_the_published_figures() {
     let home = tempfile::tempdir().unwrap();
     let output = ["--repetitions", "3", "-o", "a.md", "-o", "a.svg"];
@@ -144,14 +240,19 @@ fn what_cannot_be_had_names_itself_and_flags_are_checked() {
         (["--queries", "q23"], "q1 to q22"),
         (["--scale-factor", "0"], "0.001"),
         (["--instances", "none"], "nodes or domains"),
+        (["--reproduce", "unknown"], "kiefer"),
     ] {
         let said = bench_in(home.path(), &[&["dbms"][..], &flags].concat()).failed(2);
         assert!(said.contains(message), "{said}");
     }
     let plan = bench_in(home.path(), &["dbms", "setup", "--dry-run"]);
-    for package in
-        ["duckdb==", "chdb-core==", "mariadb-server-core", "mysql-connector-mxj-db-files"]
-    {
+    for package in [
+        "duckdb==",
+        "chdb-core==",
+        "monetdbe==",
+        "mariadb-server-core",
+        "mysql-connector-mxj-db-files",
+    ] {
         assert!(plan.err.contains(package), "{plan:?}");
     }
     plan.done();

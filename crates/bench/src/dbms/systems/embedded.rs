@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::cache;
 use crate::dbms::clients::{DbmsOutcome, DbmsWork};
 use crate::dbms::data::DbmsData;
 use crate::dbms::dialect::Dialect;
 use crate::dbms::schema::{TABLES, literal};
 use crate::dbms::system::{DbmsEngine, InstanceOptions, SystemName};
+use crate::dbms::systems::directory;
 use crate::programs::own_command;
 use crate::protocol::Answer;
 use crate::rivals::RivalProcess;
@@ -23,6 +23,9 @@ const SCRIPT: &str = concat!(
     include_str!("../../../rivals/serving.py"),
     include_str!("../../../rivals/dbms_engine.py")
 );
+
+/// Atoll's number in the lab, whose guests set it.
+const LAB: &str = "ATOLL_LAB";
 
 /// A line in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -75,6 +78,9 @@ impl Embedded {
         if options.is_placed {
             command.arg("--placed");
         }
+        if let (Some(number), Some(_)) = (options.lab, std::env::var_os(LAB)) {
+            command.env(LAB, number.to_string());
+        }
         Self::start(SystemName::Atoll, command, &options)
     }
 
@@ -84,6 +90,9 @@ impl Embedded {
         let mut command = Command::new(python);
         command.args(["-c", SCRIPT, system.name()]).arg(options.threads.to_string());
         command.arg(&options.directory);
+        if system == SystemName::Monetdb {
+            command.arg(libraries()?);
+        }
         Self::start(system, command, &options)
     }
 
@@ -110,6 +119,13 @@ impl Embedded {
             let parquet = literal(&data.parquet(name));
             let create = table.create(self.system.dialect());
             match self.system.dialect() {
+                Dialect::Postgres if self.system == SystemName::Monetdb => {
+                    steps.push(LoadStep::Statement(create));
+                    let text = literal(&data.text(name));
+                    steps.push(LoadStep::Statement(format!(
+                        "COPY INTO {name} FROM {text} USING DELIMITERS '|', E'\\n', '\"'"
+                    )));
+                }
                 Dialect::Postgres => steps.push(LoadStep::Statement(format!(
                     "CREATE TABLE {name} AS SELECT * FROM {parquet}"
                 ))),
@@ -161,26 +177,38 @@ impl DbmsEngine for Embedded {
 
 /// Where `setup` keeps the Python of this benchmark.
 pub(in crate::dbms) fn environment() -> Result<PathBuf> {
-    Ok(cache::directory()?.join("dbms/python"))
+    Ok(directory()?.join("python"))
+}
+
+/// Where `setup` keeps MonetDB's libraries.
+pub(in crate::dbms) fn libraries() -> Result<PathBuf> {
+    Ok(directory()?.join("monetdb"))
 }
 
 /// Whether `setup` has installed a system.
 pub(in crate::dbms) fn is_installed(system: SystemName) -> bool {
+    if system == SystemName::Monetdb {
+        return libraries().is_ok_and(|directory| directory.is_dir());
+    }
     environment().is_ok_and(|directory| directory.join(format!("{}.txt", system.name())).is_file())
 }
 
-/// The Python that has a system: the one that is named, that of `setup`, or, for SQLite, any.
+/// The Python that has a system: the one that is named, that of `setup`, or any, for SQLite and MonetDB's libraries.
 fn python(system: SystemName, named: Option<&Path>) -> Result<PathBuf> {
-    if let Some(python) = named {
-        return Ok(python.to_owned());
-    }
-    if system == SystemName::Sqlite {
-        return Ok("python3".into());
-    }
-    let python = is_installed(system).then(environment).transpose()?;
-    let python = python.map(|directory| directory.join("bin/python3"));
+    let name = system.name();
+    let python = match system {
+        SystemName::Monetdb => {
+            is_installed(system).then(|| named.unwrap_or(Path::new("python3")).to_owned())
+        }
+        SystemName::Sqlite => Some(named.unwrap_or(Path::new("python3")).to_owned()),
+        _ if named.is_some() => named.map(Path::to_owned),
+        _ => is_installed(system).then(environment).transpose()?.map(|it| it.join("bin/python3")),
+    };
+    let hint = match system {
+        SystemName::Monetdb => "",
+        _ => ", --python names a Python with it",
+    };
     python.with_context(|| {
-        let name = system.name();
-        format!("{name} is not installed; 'atoll bench dbms setup {name}' installs it, --python names a Python with it")
+        format!("{name} is not installed; 'atoll bench dbms setup {name}' installs it{hint}")
     })
 }

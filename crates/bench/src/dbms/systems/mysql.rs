@@ -9,9 +9,8 @@ use anyhow::{Context, Result, ensure};
 use atoll_sys::{kill_process, signal, tie_to_parent};
 use tempfile::TempDir;
 
-use super::buffer_bytes;
 use super::mysql_client::MysqlClient;
-use crate::cache;
+use super::{buffer_bytes, directory};
 use crate::dbms::clients::{DbmsOutcome, DbmsWork, drive};
 use crate::dbms::data::DbmsData;
 use crate::dbms::schema::{TABLES, literal};
@@ -86,11 +85,6 @@ impl MysqlPrograms {
             fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o001 != 0)
         })
     }
-}
-
-/// Where `setup` keeps servers.
-pub(in crate::dbms) fn directory() -> Result<PathBuf> {
-    Ok(cache::directory()?.join("dbms"))
 }
 
 /// A running server.
