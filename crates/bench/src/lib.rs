@@ -17,6 +17,7 @@
 //! | `server` | `atoll serve` against PostgreSQL, driven by pgbench |
 //! | `elastic` | TPC-H of many clients with elastic cores, next to published figures; the cost of following |
 //! | `kv` | key-value engines under every placement, next to published figures |
+//! | `dbms` | database systems under every placement, an instance for each node, next to published figures |
 //! | `trials` | runs of many cases: results kept case by case, Ctrl-C, resuming, placement read back |
 //! | `placement` | a server of the user's under every placement |
 //! | `compare` | two results, with confidence |
@@ -37,6 +38,7 @@ mod bars;
 mod cache;
 mod check;
 mod compare;
+mod dbms;
 mod elastic;
 mod flags;
 mod kv;
@@ -134,6 +136,9 @@ enum Scenario {
     /// Key-value engines under every placement: readers beside a writer (Symas 2014)
     #[command(after_help = kv::EXAMPLES)]
     Kv(Box<kv::KvArgs>),
+    /// Database systems under every placement, an instance for each node (Kiefer 2013)
+    #[command(after_help = dbms::EXAMPLES)]
+    Dbms(Box<dbms::DbmsArgs>),
     /// A server of yours under every placement, with a load of yours
     #[command(after_help = placement::EXAMPLES)]
     Placement(Box<placement::PlacementArgs>),
@@ -155,6 +160,9 @@ enum Scenario {
     /// A case of `kv` in its own process
     #[command(hide = true)]
     KvWorker,
+    /// Atoll as a system of `dbms` in its own process
+    #[command(hide = true)]
+    DbmsWorker(dbms::DbmsWorkerArgs),
     /// A shard of `scan` in its own process, driven by messages
     #[command(hide = true)]
     Shard(scan::ShardArgs),
@@ -186,6 +194,7 @@ impl BenchArgs {
             Scenario::Server(args) => server::run(args),
             Scenario::Elastic(args) => elastic::run(args),
             Scenario::Kv(args) => kv::run(args),
+            Scenario::Dbms(args) => dbms::run(args),
             Scenario::Placement(args) => placement::run(args),
             Scenario::Tools(benchmark) => benchmark.run(),
             Scenario::Compare(args) => compare::run(args),
@@ -200,6 +209,9 @@ impl BenchArgs {
                 Ok(elastic::run_load(args, io::stdin().lock(), &mut replies()?)?)
             }
             Scenario::KvWorker => Ok(kv::serve_worker(io::stdin().lock(), &mut replies()?)?),
+            Scenario::DbmsWorker(args) => {
+                Ok(dbms::serve_worker(args, io::stdin().lock(), &mut replies()?)?)
+            }
             Scenario::Shard(args) => {
                 Ok(scan::serve_shard(args, io::stdin().lock(), &mut replies()?)?)
             }

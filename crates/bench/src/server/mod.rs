@@ -2,9 +2,9 @@
 
 mod flight;
 mod pgbench;
-mod process;
+pub(crate) mod process;
 mod rounds;
-mod wire;
+pub(crate) mod wire;
 mod work;
 
 use std::fmt;
@@ -150,9 +150,15 @@ fn contest(args: &ServerArgs) -> Result<(Manifest, ServerReport, bool)> {
     };
     let kept = TrialResults::of(&args.results, &shared)?;
     let (cases, is_stopped) = until_signal(|stop| {
-        let mut servers = vec![DatabaseServer::atoll(directory()?, threads, stop)?];
+        let mut servers = vec![DatabaseServer::atoll(directory()?, threads, true, stop.mask())?];
         if let Some(programs) = &programs {
-            servers.push(DatabaseServer::postgresql(programs, directory()?, stop)?);
+            let settings = ["max_connections=1200", "shared_buffers=1GB"].map(str::to_owned);
+            servers.push(DatabaseServer::postgresql(
+                programs,
+                directory()?,
+                &settings,
+                stop.mask(),
+            )?);
         }
         let cases = measure(&plan, &servers, &kept, stop, &mut |what| terminal::say(what))?;
         Ok((cases, stop.is_stopped()))

@@ -9,10 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use atoll_sys::{kill_process, signal};
+use atoll_sys::{SignalMask, kill_process, signal, tie_to_parent};
 
 use crate::programs::atoll_command;
-use crate::trials::RunStop;
 
 /// Where Debian keeps PostgreSQL's programs, by version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -21,14 +20,14 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server, stopped when dropped.
-pub(super) struct DatabaseServer {
+pub(crate) struct DatabaseServer {
     child: Child,
-    pub(super) name: &'static str,
-    pub(super) user: &'static str,
-    pub(super) database: &'static str,
-    pub(super) address: SocketAddr,
+    pub(crate) name: &'static str,
+    pub(crate) user: &'static str,
+    pub(crate) database: &'static str,
+    pub(crate) address: SocketAddr,
     /// Address for clients of Arrow Flight SQL.
-    pub(super) flight: Option<SocketAddr>,
+    pub(crate) flight: Option<SocketAddr>,
     /// The signal that stops it.
     stop: i32,
     /// Its files.
@@ -36,28 +35,33 @@ pub(super) struct DatabaseServer {
 }
 
 impl DatabaseServer {
-    /// `atoll serve` over a new directory.
-    pub(super) fn atoll(
+    /// `atoll serve` over a new directory, or with all data in memory alone.
+    pub(crate) fn atoll(
         directory: tempfile::TempDir,
         threads: usize,
-        stop: &RunStop,
+        is_persistent: bool,
+        mask: SignalMask,
     ) -> Result<Self> {
         let mut command = atoll_command()?;
         command.args(["serve", "--insecure-no-password", "--listen", "127.0.0.1:0"]);
         command.args(["--flight", "127.0.0.1:0", "--threads"]).arg(threads.to_string());
-        command.arg("--data").arg(directory.path().join("data"));
-        let (child, said) = start(command, FLIGHT_AT, stop)?;
+        if is_persistent {
+            command.arg("--data").arg(directory.path().join("data"));
+        }
+        tie_to_parent(&mut command, signal::TERM, mask);
+        let (child, said) = start(command, FLIGHT_AT)?;
         let address = address_after(&said, "listening on ")?;
         let flight = Some(address_after(&said, FLIGHT_AT)?);
         let (name, user, database, stop) = ("atoll", "atoll", "atoll", signal::TERM);
         Ok(Self { child, name, user, database, address, flight, stop, _directory: directory })
     }
 
-    /// PostgreSQL over a new cluster, as it is installed but for the size of its buffers; never as root.
-    pub(super) fn postgresql(
+    /// PostgreSQL over a new cluster, as it is installed but for some settings; never as root.
+    pub(crate) fn postgresql(
         programs: &PostgresPrograms,
         directory: tempfile::TempDir,
-        stop: &RunStop,
+        settings: &[String],
+        mask: SignalMask,
     ) -> Result<Self> {
         let place = directory.path();
         if programs.user.is_some() {
@@ -73,22 +77,24 @@ impl DatabaseServer {
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let mut command = programs.command("postgres");
         command.arg("-D").arg(&data).arg("-k").arg(place);
-        for setting in [
-            "listen_addresses=127.0.0.1",
-            &format!("port={}", address.port()),
-            "max_connections=1200",
-            "shared_buffers=1GB",
-        ] {
+        let own = ["listen_addresses=127.0.0.1".to_owned(), format!("port={}", address.port())];
+        for setting in own.iter().chain(settings) {
             command.args(["-c", setting]);
         }
-        let (child, _) = start(command, "ready to accept connections", stop)?;
+        tie_to_parent(&mut command, signal::INT, mask);
+        let (child, _) = start(command, "ready to accept connections")?;
         let (name, user, database, stop) = ("postgresql", "postgres", "postgres", signal::INT);
         let flight = None;
         Ok(Self { child, name, user, database, address, flight, stop, _directory: directory })
     }
 
+    /// The number of its process, and the signal that stops it.
+    pub(crate) fn process(&self) -> (u32, i32) {
+        (self.child.id(), self.stop)
+    }
+
     /// Bytes of memory that it and its children take, each page divided among the processes that map it.
-    pub(super) fn memory(&self) -> Result<u64> {
+    pub(crate) fn memory(&self) -> Result<u64> {
         let own = self.child.id();
         let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"))
             .context("the kernel does not list the children of a process")?;
@@ -121,12 +127,11 @@ fn address_after(said: &str, words: &str) -> Result<SocketAddr> {
 }
 
 /// Starts a server, waits until it has written some words to stderr, and returns what it wrote.
-fn start(mut command: Command, wanted: &str, stop: &RunStop) -> Result<(Child, String)> {
+pub(crate) fn start(mut command: Command, wanted: &str) -> Result<(Child, String)> {
     let what = command.get_program().display().to_string();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     // Ctrl-C at a terminal is for the benchmark, which then stops its servers.
     command.process_group(0);
-    stop.prepare(&mut command);
     let mut child = command.spawn().with_context(|| format!("{what} does not start"))?;
     let mut said = BufReader::new(child.stderr.take().context("stderr is piped")?);
     let (mut all, begun) = (String::new(), Instant::now());
@@ -148,27 +153,29 @@ fn start(mut command: Command, wanted: &str, stop: &RunStop) -> Result<(Child, S
 }
 
 /// PostgreSQL's programs, and the user they run as.
-pub(super) struct PostgresPrograms {
+pub(crate) struct PostgresPrograms {
     folder: PathBuf,
     user: Option<&'static str>,
 }
 
 impl PostgresPrograms {
     /// The newest version installed.
-    pub(super) fn find() -> Result<Self> {
+    pub(crate) fn find() -> Result<Self> {
         let versions = std::fs::read_dir(VERSIONS).into_iter().flatten().flatten();
         let number = |folder: &PathBuf| folder.file_name()?.to_str()?.parse::<u32>().ok();
         let folders = versions.map(|version| version.path());
         let newest = folders.filter(|it| it.join("bin/postgres").exists()).max_by_key(number);
         let folder = newest.map(|it| it.join("bin")).with_context(|| {
-            format!("PostgreSQL is not in {VERSIONS}; install it (Debian: postgresql), or give --rivals none")
+            format!(
+                "PostgreSQL is not in {VERSIONS}; install it (Debian: postgresql), or leave it out"
+            )
         })?;
         let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
         Ok(Self { folder, user: is_root.then_some("postgres") })
     }
 
     /// `postgres --version`.
-    pub(super) fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         let output = self.command("postgres").arg("--version").output();
         let text = output.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
         let text = text.unwrap_or_default();
@@ -179,13 +186,15 @@ impl PostgresPrograms {
         let program = self.folder.join(program);
         let Some(user) = self.user else { return Command::new(program) };
         let mut command = Command::new("setpriv");
-        command.args(["--reuid", user, "--regid", user, "--clear-groups"]).arg(program);
+        // The kernel forgets with which process a program ends when its user changes.
+        command.args(["--reuid", user, "--regid", user, "--clear-groups", "--pdeathsig", "INT"]);
+        command.arg(program);
         command
     }
 }
 
 /// pgbench: in PATH, or beside PostgreSQL's other programs.
-pub(super) fn find_pgbench() -> Result<PathBuf> {
+pub(crate) fn find_pgbench() -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join("pgbench"));
     let found = found.into_iter().find(|it| it.exists());

@@ -1,4 +1,5 @@
-//! A client of PostgreSQL's protocol that only counts: no password, no types, rows are discarded where they arrive.
+//! A client of PostgreSQL's protocol: no password, texts alone. Rows are discarded where they arrive, unless their
+//! bytes are asked for.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,8 +13,11 @@ const BUFFER: usize = 256 << 10;
 /// Version 3.0 of the protocol.
 const VERSION: u32 = 3 << 16;
 
+/// What is done with the bodies of columns and rows.
+type Visit<'a> = Option<&'a mut dyn FnMut(u8, &[u8]) -> Result<()>>;
+
 /// A connection.
-pub(super) struct WireClient {
+pub(crate) struct WireClient {
     stream: TcpStream,
     buffer: Vec<u8>,
     /// The part of the buffer that is read but not parsed yet.
@@ -22,15 +26,15 @@ pub(super) struct WireClient {
 
 /// The result of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Discarded {
-    pub(super) rows: u64,
+pub(crate) struct Discarded {
+    pub(crate) rows: u64,
     /// Bytes of messages with rows.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl WireClient {
     /// Connects, and waits until a statement can be sent.
-    pub(super) fn connect(
+    pub(crate) fn connect(
         address: SocketAddr,
         user: &str,
         database: &str,
@@ -47,19 +51,44 @@ impl WireClient {
             body.push(0);
         }
         client.send(None, &body)?;
-        client.until_ready()?;
+        client.until(b'Z', None)?;
         Ok(client)
     }
 
     /// Sends a statement and discards its rows.
-    pub(super) fn run(&mut self, sql: &str) -> Result<Discarded> {
+    pub(crate) fn run(&mut self, sql: &str) -> Result<Discarded> {
         let body = [sql.as_bytes(), &[0]].concat();
         self.send(Some(b'Q'), &body)?;
-        self.until_ready()
+        self.until(b'Z', None)
+    }
+
+    /// Sends a statement; `visit` gets the bodies of messages with columns (`T`) and rows (`D`).
+    pub(crate) fn visit(
+        &mut self,
+        sql: &str,
+        visit: &mut dyn FnMut(u8, &[u8]) -> Result<()>,
+    ) -> Result<Discarded> {
+        self.send(Some(b'Q'), &[sql.as_bytes(), &[0]].concat())?;
+        self.until(b'Z', Some(visit))
+    }
+
+    /// Sends a COPY … FROM STDIN and its data.
+    pub(crate) fn copy(&mut self, sql: &str, mut data: impl Read) -> Result<()> {
+        self.send(Some(b'Q'), &[sql.as_bytes(), &[0]].concat())?;
+        self.until(b'G', None)?;
+        let mut part = vec![0; BUFFER];
+        loop {
+            match data.read(&mut part)? {
+                0 => break,
+                read => self.send(Some(b'd'), &part[..read])?,
+            }
+        }
+        self.send(Some(b'c'), &[])?;
+        self.until(b'Z', None).map(|_| ())
     }
 
     /// Gives the room for messages back: an idle client needs none.
-    pub(super) fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         self.buffer = Vec::new();
         self.filled = 0..0;
     }
@@ -71,15 +100,25 @@ impl WireClient {
         Ok(self.stream.write_all(&message)?)
     }
 
-    fn until_ready(&mut self) -> Result<Discarded> {
+    /// Reads until a message of this kind, or until a statement can be sent.
+    fn until(&mut self, end: u8, mut visit: Visit<'_>) -> Result<Discarded> {
         let mut discarded = Discarded::default();
         let mut failure = None;
         loop {
             let [kind, length @ ..] = self.take::<5>()?;
             let length = u32::from_be_bytes(length) as usize;
             let body = length.checked_sub(4).context("a message is shorter than its length")?;
+            if kind == b'Z' || kind == end {
+                self.skip(body)?;
+                break;
+            }
+            if let (b'D' | b'T', Some(visit)) = (kind, &mut visit) {
+                let bytes = self.bytes(body)?;
+                visit(kind, &bytes)?;
+                discarded.rows += u64::from(kind == b'D');
+                continue;
+            }
             match kind {
-                b'Z' => break,
                 b'D' => {
                     discarded.rows += 1;
                     discarded.bytes += body as u64 + 5;
@@ -100,8 +139,6 @@ impl WireClient {
             }
             self.skip(body)?;
         }
-        // What Ready says is one byte, still to be read.
-        self.skip(1)?;
         match failure {
             None => Ok(discarded),
             Some(text) => bail!("the server reports: {}", text.replace('\0', " ")),
@@ -109,6 +146,10 @@ impl WireClient {
     }
 
     fn text(&mut self, length: usize) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.bytes(length)?).into_owned())
+    }
+
+    fn bytes(&mut self, length: usize) -> Result<Vec<u8>> {
         let mut text = Vec::with_capacity(length.min(BUFFER));
         while text.len() < length {
             self.fill()?;
@@ -116,7 +157,7 @@ impl WireClient {
             text.extend_from_slice(&self.buffer[self.filled.start..self.filled.start + part]);
             self.filled.start += part;
         }
-        Ok(String::from_utf8_lossy(&text).into_owned())
+        Ok(text)
     }
 
     fn take<const N: usize>(&mut self) -> Result<[u8; N]> {

@@ -11,7 +11,7 @@
 //! attributed. Their results are compared value by value in every round.
 
 mod markdown;
-mod parameters;
+pub(crate) mod parameters;
 mod report;
 
 use std::fmt;

@@ -70,7 +70,7 @@ const COLORS: &str = "almond antique aquamarine azure beige bisque black blanche
 type Replacement = (&'static str, String);
 
 /// Query `number` (1 to 22), given in its validation form, with the parameters of one round.
-pub(super) fn fresh(number: u8, text: &str, seed: u64, round: usize) -> Result<String> {
+pub(crate) fn fresh(number: u8, text: &str, seed: u64, round: usize) -> Result<String> {
     // Rounds and queries draw from their own streams: leaving a query out changes no other.
     let stream = seed ^ (u64::from(number) << 56) ^ ((round as u64) << 32);
     let mut draw = Draw(StdRng::seed_from_u64(stream));

@@ -95,7 +95,8 @@ fn plan(machine: &Machine, arm: &str) -> Result<LaunchPlan> {
     Ok(plan)
 }
 
-fn asked(instance: &InstancePlan) -> String {
+/// What a plan asks of the kernel, in words.
+pub(crate) fn asked(instance: &InstancePlan) -> String {
     let cpus = instance.cpus.as_ref().map(|cpus| format!("threads on cpus {cpus}"));
     let memory = instance.memory.as_ref().map(|policy| format!("memory {policy}"));
     let (cpus, memory) = (cpus.as_deref(), memory.as_deref());

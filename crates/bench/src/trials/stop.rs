@@ -1,7 +1,8 @@
 //! The signals that end a run: the process of the current case ends, and no other case starts.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -42,8 +43,8 @@ pub(crate) fn until_signal<T>(run: impl FnOnce(&RunStop) -> Result<T>) -> Result
 pub(crate) struct RunStop {
     is_stopped: AtomicBool,
     is_over: AtomicBool,
-    /// Number of the current process; 0 between cases.
-    process: AtomicU32,
+    /// The current processes, each with the signal that ends it.
+    processes: Mutex<Vec<(u32, i32)>>,
     /// Signals that were blocked before the run.
     mask: SignalMask,
 }
@@ -59,8 +60,8 @@ impl Drop for Over<'_> {
 
 impl RunStop {
     fn new(mask: SignalMask) -> Self {
-        let (is_stopped, is_over, process) = Default::default();
-        Self { is_stopped, is_over, process, mask }
+        let (is_stopped, is_over, processes) = Default::default();
+        Self { is_stopped, is_over, processes, mask }
     }
 
     fn watch(&self) {
@@ -68,10 +69,10 @@ impl RunStop {
             if matches!(wait_signal(&ENDING, LOOK), Ok(Some(_))) {
                 self.is_stopped.store(true, Ordering::SeqCst);
             }
-            let process = self.process.load(Ordering::SeqCst);
-            if self.is_stopped() && process != 0 {
+            let processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            for (process, signal) in processes.into_iter().filter(|_| self.is_stopped()) {
                 // It may end on its own at the same moment.
-                let _ = kill_process(process.cast_signed(), signal::KILL);
+                let _ = kill_process(process.cast_signed(), signal);
             }
         }
     }
@@ -83,10 +84,23 @@ impl RunStop {
 
     /// Calls `act`, which waits for this process: a signal ends the process, and so `act`.
     pub(crate) fn with_process<T>(&self, pid: u32, act: impl FnOnce() -> T) -> T {
-        self.process.store(pid, Ordering::SeqCst);
+        self.with_processes(&[(pid, signal::KILL)], act)
+    }
+
+    /// The same for several processes, each with the signal that ends it.
+    pub(crate) fn with_processes<T>(&self, all: &[(u32, i32)], act: impl FnOnce() -> T) -> T {
+        let set = |processes: &[(u32, i32)]| {
+            *self.processes.lock().unwrap_or_else(PoisonError::into_inner) = processes.to_vec();
+        };
+        set(all);
         let done = act();
-        self.process.store(0, Ordering::SeqCst);
+        set(&[]);
         done
+    }
+
+    /// The signals that were blocked before the run: those with which servers start.
+    pub(crate) fn mask(&self) -> SignalMask {
+        self.mask
     }
 
     /// Makes a program start with the signals that this process blocked before the run, and end with this process.

@@ -19,6 +19,7 @@ fn all_benchmarks_are_listed_and_every_one_shows_examples() {
         "scan",
         "server",
         "kv",
+        "dbms",
         "placement",
         "memory",
         "compare",

@@ -1,6 +1,7 @@
 //! `bench`, all of it with few rows: what it prints is complete, and every result is right.
 
 mod compare;
+mod dbms;
 mod elastic;
 mod help;
 mod kv;

@@ -129,11 +129,12 @@ fn read(path: &Path) -> Result<Vec<u8>, LabError> {
     Ok(bytes)
 }
 
-/// The small tools next to this program if present, otherwise this program: both have the
-/// command that calibrates.
+/// The small tools next to this program if present, otherwise `atoll`, which has the command that calibrates too;
+/// `atoll-bench` has not.
 fn agent() -> std::io::Result<PathBuf> {
     let own = env::current_exe()?;
-    Ok(Some(own.with_file_name(AGENT)).filter(|tools| tools.is_file()).unwrap_or(own))
+    let mut agents = [AGENT, "atoll"].into_iter().map(|name| own.with_file_name(name));
+    Ok(agents.find(|agent| agent.is_file()).unwrap_or(own))
 }
 
 /// The program, with those of its arguments that name files.

@@ -1,0 +1,123 @@
+//! The plan of a run: its settings, which results are only resumed with, and its cases in their order.
+
+use anyhow::Result;
+use atoll_topology::{Bytes, Machine};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use super::DbmsArgs;
+use super::case::DbmsCase;
+use super::query::{DbmsQuery, QuerySet};
+use super::system::SystemName;
+use crate::trials::progress::{available_memory, time};
+
+/// Bytes of memory that an instance is assumed to take at scale factor 1: tables in MEMORY take the most.
+const INSTANCE_BYTES: f64 = 3.5 * (1_u64 << 30) as f64;
+/// Seconds that loading an instance is assumed to take at scale factor 1.
+const LOAD_SECONDS: f64 = 60.0;
+/// Seconds of a start.
+const START_SECONDS: f64 = 2.0;
+
+/// Settings of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct DbmsPlan {
+    pub(super) machine: String,
+    pub(super) systems: Vec<SystemName>,
+    pub(super) arms: Vec<String>,
+    pub(super) queries: Vec<DbmsQuery>,
+    /// `nodes`, `domains` or a number.
+    pub(super) instances: String,
+    pub(super) scale_factor: f64,
+    /// Clients of an instance; `None` for as many as it has cpus.
+    pub(super) clients: Option<u32>,
+    /// Clients of the first instance by those of the others.
+    pub(super) skew: u32,
+    /// What as many clients as there are for the query run beside it.
+    pub(super) beside: Option<DbmsQuery>,
+    pub(super) warmup: f64,
+    pub(super) seconds: f64,
+    pub(super) repetitions: u32,
+    pub(super) seed: u64,
+    /// Nodes with memory.
+    pub(super) nodes: usize,
+}
+
+impl DbmsPlan {
+    /// The plan of a command.
+    pub(super) fn new(args: &DbmsArgs, machine: &Machine) -> Self {
+        let systems = match args.systems.is_empty() {
+            true => {
+                SystemName::value_variants().iter().copied().filter(|it| it.is_default()).collect()
+            }
+            false => unique(args.systems.iter().copied()),
+        };
+        let sets = args.queries.iter().flat_map(|QuerySet(queries)| queries.iter().copied());
+        Self {
+            machine: machine.name.clone(),
+            systems,
+            arms: unique(args.arms.iter().map(ToString::to_string)),
+            queries: unique(sets),
+            instances: args.instances.to_string(),
+            scale_factor: args.scale_factor,
+            clients: args.clients,
+            skew: args.skew,
+            beside: args.beside,
+            warmup: args.warmup.unwrap_or(args.seconds / 2.0),
+            seconds: args.seconds,
+            repetitions: args.repetitions,
+            seed: args.seed,
+            nodes: machine.nodes_with_memory().count(),
+        }
+    }
+
+    /// The cases: those of a system and an arm follow each other, on the same instances; arms take turns.
+    pub(super) fn cases(&self) -> impl Iterator<Item = DbmsCase> {
+        let turns = self.systems.iter().flat_map(move |system| {
+            (0..self.repetitions)
+                .flat_map(move |run| self.arms.iter().map(move |arm| (*system, run, arm)))
+        });
+        turns.flat_map(|(system, run, arm)| {
+            let case =
+                move |query: &DbmsQuery| DbmsCase { system, arm: arm.clone(), run, query: *query };
+            self.queries.iter().map(case)
+        })
+    }
+
+    /// Seconds that a case is expected to take, its part of the load included.
+    pub(super) fn case_seconds(&self, instances: usize) -> f64 {
+        let start = START_SECONDS * instances as f64 + LOAD_SECONDS * self.scale_factor;
+        self.warmup + self.seconds + start / self.queries.len().max(1) as f64
+    }
+
+    /// In words, for so many instances.
+    pub(super) fn lines(&self, instances: usize) -> Result<Vec<String>> {
+        let cases = self.cases().count();
+        let all = self.case_seconds(instances) * cases as f64;
+        let memory = (INSTANCE_BYTES * self.scale_factor * instances as f64) as u64;
+        let free = available_memory()?;
+        let mut lines = vec![
+            format!("{cases} cases, about {}", time(all)),
+            format!(
+                "{instances} instances with TPC-H at scale factor {} each, up to {} of memory; {} are free",
+                self.scale_factor,
+                Bytes(memory),
+                Bytes(free)
+            ),
+        ];
+        if memory > free {
+            lines.push("warning: it may not fit; a smaller --scale-factor is safer".to_owned());
+        }
+        Ok(lines)
+    }
+}
+
+/// Each value once, in the order of their first appearance.
+fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}

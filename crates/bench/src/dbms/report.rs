@@ -1,0 +1,568 @@
+//! The results: throughput of each query under each arm, as a ratio to `default`, with its spread; the placement that
+//! was achieved; and the paper's statements.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use anyhow::Result;
+use atoll_tools::bench::{Manifest, Measurement, Summary};
+use atoll_topology::Bytes;
+use serde::Serialize;
+use serde_json::json;
+
+use super::case::{DbmsAnswer, DbmsCase, DbmsResult, InstanceSeen};
+use super::clients::merge;
+use super::findings::{Finding, findings};
+use super::plan::DbmsPlan;
+use super::published::Published;
+use super::query::DbmsQuery;
+use super::rounds::{DbmsRun, ROWS_MAX};
+use super::system::SystemName;
+use crate::answers::{self, RowOrder};
+use crate::check::Check;
+use crate::table::table;
+
+/// The arm that others are compared with.
+pub(super) const DEFAULT: &str = "default";
+/// Repetitions that tell a difference from noise.
+pub(super) const RUNS_MIN: usize = 3;
+/// Share by which the halves of a run may differ.
+const DRIFT_MAX: f64 = 0.1;
+
+/// The whole report.
+#[derive(Debug, Serialize)]
+pub(super) struct DbmsReport {
+    pub(super) plan: DbmsPlan,
+    /// Times are those of the lab's emulator.
+    pub(super) is_lab: bool,
+    pub(super) notes: Vec<String>,
+    pub(super) results: Vec<DbmsResult>,
+    /// Systems that could not take part, and why.
+    pub(super) missing: BTreeMap<&'static str, String>,
+    /// Queries that a system refused, and why; systems that gave other results.
+    pub(super) refused: Vec<String>,
+    pub(super) comparisons: Vec<Comparison>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) published: Published,
+    pub(super) problems: Vec<String>,
+}
+
+/// An arm beside `default`.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Comparison {
+    pub(super) system: SystemName,
+    pub(super) query: DbmsQuery,
+    pub(super) arm: String,
+    /// Median throughput by that of `default`.
+    pub(super) ratio: f64,
+    pub(super) verdict: NoiseVerdict,
+}
+
+/// Whether a difference is more than noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum NoiseVerdict {
+    Faster,
+    Slower,
+    WithinNoise,
+    TooFewRuns,
+}
+
+impl NoiseVerdict {
+    fn new(arm: &Summary, default: &Summary) -> Self {
+        if arm.runs.min(default.runs) < RUNS_MIN {
+            return Self::TooFewRuns;
+        }
+        match (arm.least > default.most, arm.most < default.least) {
+            (true, _) => Self::Faster,
+            (_, true) => Self::Slower,
+            _ => Self::WithinNoise,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::WithinNoise => "within noise",
+            Self::TooFewRuns => "too few runs",
+        }
+    }
+}
+
+impl DbmsReport {
+    pub(super) fn new(plan: DbmsPlan, run: DbmsRun, is_lab: bool) -> Result<Self> {
+        let missing = run.missing.iter().map(|(system, why)| (system.name(), why.clone()));
+        let (refused, mut problems) = failures(&run.results);
+        problems.extend(unequal(&run.results));
+        let mut report = Self {
+            is_lab,
+            notes: Vec::new(),
+            missing: missing.collect(),
+            refused,
+            comparisons: Vec::new(),
+            findings: Vec::new(),
+            published: Published::read()?,
+            problems,
+            results: run.results,
+            plan,
+        };
+        report.refused.extend(report.other_answers());
+        report.notes = report.noted();
+        report.comparisons = report.compared();
+        report.findings = findings(&report);
+        Ok(report)
+    }
+
+    fn noted(&self) -> Vec<String> {
+        let DbmsPlan { instances, scale_factor, clients, warmup, seconds, .. } = &self.plan;
+        let clients =
+            clients.map_or("as many clients as cpus".to_owned(), |n| format!("{n} clients"));
+        let mut notes = vec![
+            format!(
+                "instances: {instances}, each with TPC-H at scale factor {scale_factor} and {clients}"
+            ),
+            format!(
+                "{seconds} s for each query after {warmup} s, without think time; throughputs are summed"
+            ),
+        ];
+        if self.plan.skew > 1 {
+            notes.push(format!("the first instance has {} times these clients", self.plan.skew));
+        }
+        if let Some(beside) = self.plan.beside {
+            notes
+                .push(format!("half of the clients, at least one, run {beside} beside each query"));
+        }
+        if self.plan.nodes < 2 {
+            notes.push(
+                "this machine has one node: all arms place pages and threads alike, and differ by noise only. \
+                 `atoll lab run --machine westmere-ex-4` and `istanbul-2` have the paper's nodes (docs/dbms.md)"
+                    .to_owned(),
+            );
+        }
+        if self.is_lab {
+            notes.push(
+                "times are the emulator's: placement counts here, throughput does not".to_owned(),
+            );
+        }
+        notes
+    }
+
+    /// Answers of all repetitions of a case.
+    pub(super) fn answers(
+        &self,
+        system: SystemName,
+        query: DbmsQuery,
+        arm: &str,
+    ) -> Vec<&DbmsAnswer> {
+        let is_it =
+            |case: &DbmsCase| (case.system, case.query, case.arm.as_str()) == (system, query, arm);
+        let results = self.results.iter().filter(|result| is_it(&result.case));
+        results.filter_map(|result| result.answer.as_ref()).collect()
+    }
+
+    /// Throughput over the repetitions.
+    fn summary(&self, system: SystemName, query: DbmsQuery, arm: &str) -> Option<Summary> {
+        Summary::from_values(self.answers(system, query, arm).into_iter().map(|it| it.per_s))
+    }
+
+    /// Systems with results.
+    pub(super) fn systems(&self) -> Vec<SystemName> {
+        let has = |system: &&SystemName| {
+            self.results.iter().any(|it| it.case.system == **system && it.answer.is_some())
+        };
+        self.plan.systems.iter().filter(has).copied().collect()
+    }
+
+    fn compared(&self) -> Vec<Comparison> {
+        let mut all = Vec::new();
+        for system in self.systems() {
+            for query in &self.plan.queries {
+                let Some(default) = self.summary(system, *query, DEFAULT) else { continue };
+                for arm in self.plan.arms.iter().filter(|arm| *arm != DEFAULT) {
+                    let Some(summary) = self.summary(system, *query, arm) else { continue };
+                    all.push(Comparison {
+                        system,
+                        query: *query,
+                        arm: arm.clone(),
+                        ratio: summary.median / default.median.max(1e-9),
+                        verdict: NoiseVerdict::new(&summary, &default),
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    /// An arm beside `default`.
+    pub(super) fn comparison(
+        &self,
+        system: SystemName,
+        query: DbmsQuery,
+        arm: &str,
+    ) -> Option<&Comparison> {
+        let is_it =
+            |it: &&Comparison| (it.system, it.query, it.arm.as_str()) == (system, query, arm);
+        self.comparisons.iter().find(is_it)
+    }
+
+    /// Results of systems that differ from those of the first system.
+    fn other_answers(&self) -> Vec<String> {
+        let mut others = Vec::new();
+        for query in &self.plan.queries {
+            let firsts = self.results.iter().filter(|it| it.case.query == *query);
+            let mut firsts = firsts.filter_map(|it| {
+                let first = it.answer.as_ref()?.first.as_ref()?;
+                (first.values.len() <= ROWS_MAX).then_some((it.case.system.name(), first))
+            });
+            let Some((known, right)) = firsts.next() else { continue };
+            for (name, first) in firsts {
+                if let Some(difference) = answers::difference(right, first, RowOrder::Any) {
+                    others.push(format!("{query}: {known} and {name} differ: {difference}"));
+                }
+            }
+        }
+        others
+    }
+
+    /// For `bench compare`.
+    pub(super) fn measurements(&self) -> Vec<Measurement> {
+        let mut all = Vec::new();
+        for system in self.systems() {
+            for (query, arm) in self.settings() {
+                let samples: Vec<f64> =
+                    self.answers(system, query, arm).into_iter().map(|it| it.per_s).collect();
+                if !samples.is_empty() {
+                    let case = json!({ "query": query, "arm": arm });
+                    all.push(Measurement::rates(&case, system.name(), "queries/s", samples));
+                }
+            }
+        }
+        all
+    }
+
+    fn settings(&self) -> impl Iterator<Item = (DbmsQuery, &str)> {
+        let arms = || self.plan.arms.iter().map(String::as_str);
+        self.plan.queries.iter().flat_map(move |query| arms().map(|arm| (*query, arm)))
+    }
+
+    /// As tables.
+    pub(super) fn to_markdown(&self, manifest: &Manifest) -> String {
+        let mut text = format!("# Database systems under placements\n\n{manifest}");
+        self.notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
+        for (system, why) in &self.missing {
+            let _ = writeln!(text, "- without {system}: {why}");
+        }
+        for system in self.systems() {
+            let _ = writeln!(text, "\n## {}\n", system.name());
+            text.push_str(&self.about(system));
+            text.push_str(&self.throughputs(system));
+            text.push_str(&self.throughputs_beside(system));
+            let _ = writeln!(text, "\nPlacement while clients run, read back from the kernel:\n");
+            text.push_str(&self.placements(system));
+        }
+        if !self.refused.is_empty() {
+            text.push_str("\n## Left out, or different\n\n");
+            self.refused.iter().for_each(|it| text.push_str(&format!("- {it}\n")));
+        }
+        text.push_str("\n## The paper's figures\n\n");
+        text.push_str(&self.figures());
+        text.push_str("\n## The paper's statements\n\n");
+        text.push_str(&self.statements());
+        text.push_str(&self.equality());
+        text
+    }
+
+    fn about(&self, system: SystemName) -> String {
+        let of_system = self.results.iter().filter(|it| it.case.system == system);
+        let mut answers = of_system.filter_map(|it| it.answer.as_ref());
+        let Some(DbmsAnswer { version, settings, load_s, .. }) = answers.next() else {
+            return String::new();
+        };
+        format!("Version {version}; {settings}; instances loaded in {load_s:.1} s.\n\n")
+    }
+
+    fn throughputs(&self, system: SystemName) -> String {
+        let mut head = vec!["query".to_owned(), "access".to_owned()];
+        for arm in &self.plan.arms {
+            head.push(format!("{arm} queries/s"));
+            if arm != DEFAULT {
+                head.push("by default".to_owned());
+                head.push("verdict".to_owned());
+            }
+        }
+        let row = |query: &DbmsQuery| {
+            let mut row = vec![query.to_string(), query.pattern().to_owned()];
+            for arm in &self.plan.arms {
+                let answers = self.answers(system, *query, arm);
+                let is_unsteady = answers
+                    .iter()
+                    .any(|it| it.drift.is_some_and(|drift| (drift - 1.0).abs() > DRIFT_MAX));
+                let mark = if is_unsteady { " (unsteady)" } else { "" };
+                let summary = self.summary(system, *query, arm);
+                row.push(summary.map_or("-".to_owned(), |it| format!("{it}{mark}")));
+                if arm == DEFAULT {
+                    continue;
+                }
+                let comparison = self.comparison(system, *query, arm);
+                row.push(comparison.map_or("-".to_owned(), |it| format!("{:.2}", it.ratio)));
+                row.push(comparison.map_or("-", |it| it.verdict.words()).to_owned());
+            }
+            row
+        };
+        let rows: Vec<Vec<String>> = self.plan.queries.iter().map(row).collect();
+        let mut text = table(&head, &rows);
+        if text.contains("(unsteady)") {
+            text.push_str(
+                "\nUnsteady: the halves of a run differ by more than 10 %; more --warmup helps.\n",
+            );
+        }
+        text
+    }
+
+    /// Throughput of the query beside each query.
+    fn throughputs_beside(&self, system: SystemName) -> String {
+        let Some(beside) = self.plan.beside else { return String::new() };
+        let arms = self.plan.arms.iter().map(|arm| format!("{arm} {beside}/s"));
+        let head: Vec<String> = ["beside".to_owned()].into_iter().chain(arms).collect();
+        let rate = |query: &DbmsQuery, arm: &String| {
+            let answers = self.answers(system, *query, arm).into_iter();
+            let summary = Summary::from_values(answers.map(|it| it.beside_per_s));
+            summary.map_or("-".to_owned(), |it| it.to_string())
+        };
+        let row = |query: &DbmsQuery| {
+            let rates = self.plan.arms.iter().map(|arm| rate(query, arm));
+            [query.to_string()].into_iter().chain(rates).collect()
+        };
+        let rows: Vec<Vec<String>> = self.plan.queries.iter().map(row).collect();
+        format!("\nThroughput of {beside} beside each query:\n\n{}", table(&head, &rows))
+    }
+
+    fn placements(&self, system: SystemName) -> String {
+        let head = [
+            "arm",
+            "instance",
+            "clients",
+            "queries/s",
+            "asked",
+            "cpus",
+            "threads by node",
+            "pages by node",
+            "on its node",
+            "policies in force",
+            "refused",
+        ];
+        let mut rows = Vec::new();
+        for arm in &self.plan.arms {
+            // Of the last query that was measured.
+            let queries = self.plan.queries.iter().rev();
+            let mut last = queries.filter_map(|query| self.answers(system, *query, arm).pop());
+            let Some(answer) = last.next() else { continue };
+            for (number, seen) in answer.instances.iter().enumerate() {
+                rows.push(placement_row(arm, number, seen));
+            }
+        }
+        table(&head.map(str::to_owned), &rows)
+    }
+
+    fn figures(&self) -> String {
+        let head = ["figure", "machine", "quantity", "published", "here"].map(str::to_owned);
+        let ratio = |it: Option<f64>| it.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+        let row = |it: &super::published::PublishedFigure| {
+            let here = match it.quantity.as_str() {
+                _ if self.is_lab || self.plan.nodes < 2 => "cannot be measured here".to_owned(),
+                best if best.starts_with("best throughput") => ratio(self.best_aligned()),
+                mean if mean.starts_with("mean") => ratio(self.mean_aligned()),
+                _ => "no counters".to_owned(),
+            };
+            vec![
+                it.place.clone(),
+                it.machine.clone(),
+                it.quantity.clone(),
+                it.value.to_string(),
+                here,
+            ]
+        };
+        let rows: Vec<Vec<String>> = self.published.figure.iter().map(row).collect();
+        table(&head, &rows)
+    }
+
+    /// Ratios of aligned to `default`.
+    fn aligned(&self) -> impl Iterator<Item = f64> {
+        self.comparisons.iter().filter(|it| it.arm == "aligned").map(|it| it.ratio)
+    }
+
+    fn best_aligned(&self) -> Option<f64> {
+        self.aligned().max_by(f64::total_cmp)
+    }
+
+    fn mean_aligned(&self) -> Option<f64> {
+        let (sum, count) = self.aligned().fold((0.0, 0), |(sum, count), it| (sum + it, count + 1));
+        (count > 0).then(|| sum / f64::from(count))
+    }
+
+    fn statements(&self) -> String {
+        let head = ["the paper", "system", "ours", "because"].map(str::to_owned);
+        let row = |it: &Finding| {
+            vec![it.says.clone(), it.system.clone(), it.verdict.to_string(), it.because.clone()]
+        };
+        table(&head, &self.findings.iter().map(row).collect::<Vec<_>>())
+    }
+
+    /// Whether all results were equal.
+    fn equality(&self) -> String {
+        let measured = self.results.iter().filter_map(|it| it.answer.as_ref());
+        let (cases, texts) = measured.fold((0, 0), |(cases, texts), answer| {
+            (cases + 1, texts + answer.checks.iter().flatten().count())
+        });
+        match self.problems.is_empty() {
+            true => format!(
+                "\nIn {cases} cases the results of {texts} texts were equal in all clients, instances, arms and \
+                 repetitions of a system.\n"
+            ),
+            false => String::new(),
+        }
+    }
+}
+
+fn placement_row(arm: &str, number: usize, seen: &InstanceSeen) -> Vec<String> {
+    let threads = seen.threads.iter().map(|(node, count)| format!("{node}: {count}"));
+    let pages = seen.nodes.iter().map(|(node, bytes)| format!("{node}: {}", Bytes(*bytes)));
+    let share =
+        seen.local_share().map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+    vec![
+        arm.to_owned(),
+        format!("{number}, node {}", seen.node),
+        seen.clients.to_string(),
+        format!("{:.2}", seen.per_s),
+        seen.asked.clone(),
+        seen.cpus.clone(),
+        threads.collect::<Vec<_>>().join(", "),
+        pages.collect::<Vec<_>>().join(", "),
+        share,
+        seen.policies.keys().cloned().collect::<Vec<_>>().join(", "),
+        seen.obstacles.join("; "),
+    ]
+}
+
+/// Queries that a system refuses under every arm, by its words, and cases that failed otherwise.
+fn failures(results: &[DbmsResult]) -> (Vec<String>, Vec<String>) {
+    let mut refused: BTreeMap<(SystemName, &str), Vec<DbmsQuery>> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for DbmsResult { case, error, .. } in results {
+        let Some(error) = error else { continue };
+        let of_query = |it: &&DbmsResult| {
+            (it.case.system, it.case.query) == (case.system, case.query) && it.answer.is_some()
+        };
+        if results.iter().any(|it| of_query(&it)) {
+            problems.push(format!("{case}: {error}"));
+            continue;
+        }
+        let queries = refused.entry((case.system, error)).or_default();
+        if !queries.contains(&case.query) {
+            queries.push(case.query);
+        }
+    }
+    let text = |((system, error), queries): ((SystemName, &str), Vec<DbmsQuery>)| {
+        let queries = queries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        format!("{} without {queries}: {error}", system.name())
+    };
+    (refused.into_iter().map(text).collect(), problems)
+}
+
+/// Cases whose results differ from those of another arm or repetition.
+fn unequal(results: &[DbmsResult]) -> Vec<String> {
+    let mut known = BTreeMap::new();
+    let mut problems = Vec::new();
+    for DbmsResult { case, answer, .. } in results {
+        let Some(DbmsAnswer { checks, .. }) = answer else { continue };
+        let (first, all) = known
+            .entry((case.system, case.query))
+            .or_insert_with(|| (case, vec![None::<Check>; checks.len()]));
+        if let Err(error) = merge(all, checks) {
+            problems.push(format!("{case}: not as {first}: {error}"));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::protocol::{Answer, Kind};
+
+    /// A run of two systems with the throughputs of `default`, and those by a factor under other arms.
+    pub(crate) fn report(nodes: usize, factors: &[(&str, f64)]) -> DbmsReport {
+        let arms = ["default", "aligned", "ahead(1)", "interleave"].map(str::to_owned).to_vec();
+        let queries = vec![DbmsQuery::NarrowScan, DbmsQuery::Tpch(6)];
+        let plan = DbmsPlan {
+            machine: "m".to_owned(),
+            systems: vec![SystemName::Postgresql, SystemName::Atoll],
+            arms,
+            queries,
+            instances: "nodes".to_owned(),
+            scale_factor: 0.01,
+            clients: None,
+            skew: 1,
+            beside: None,
+            warmup: 0.5,
+            seconds: 1.0,
+            repetitions: 3,
+            seed: 1,
+            nodes,
+        };
+        let answer = |case: &DbmsCase| {
+            let factor = factors.iter().find(|(arm, _)| *arm == case.arm).map_or(1.0, |it| it.1);
+            DbmsAnswer {
+                per_s: 100.0 * factor + f64::from(case.run),
+                checks: vec![Some(Check { rows: 1, checksum: 5 })],
+                first: (case.run == 0 && case.arm == "default").then(|| Answer {
+                    columns: vec![Kind::Integer],
+                    values: vec![vec![Some("7".to_owned())]],
+                    ..Answer::default()
+                }),
+                instances: vec![InstanceSeen {
+                    nodes: BTreeMap::from([(0, 3 << 20), (1, 1 << 20)]),
+                    ..InstanceSeen::default()
+                }],
+                ..DbmsAnswer::default()
+            }
+        };
+        let results = plan.cases().map(|case| DbmsResult::new(case.clone(), Ok(answer(&case))));
+        let run = DbmsRun { results: results.collect(), ..DbmsRun::default() };
+        DbmsReport::new(plan, run, false).expect("a report")
+    }
+
+    #[test]
+    fn an_arm_is_faster_slower_or_within_noise() {
+        let report = report(2, &[("aligned", 1.2), ("ahead(1)", 0.8), ("interleave", 1.01)]);
+        let verdict = |arm| {
+            let it = report.comparison(SystemName::Atoll, DbmsQuery::Tpch(6), arm).expect("one");
+            it.verdict
+        };
+        assert_eq!(verdict("aligned"), NoiseVerdict::Faster);
+        assert_eq!(verdict("ahead(1)"), NoiseVerdict::Slower);
+        assert_eq!(verdict("interleave"), NoiseVerdict::WithinNoise);
+        let one = Summary::from_values([1.0]).expect("a value");
+        assert_eq!(NoiseVerdict::new(&one, &one), NoiseVerdict::TooFewRuns);
+        assert!(report.problems.is_empty() && report.refused.is_empty());
+    }
+
+    #[test]
+    fn results_that_differ_are_problems_and_refused_queries_are_not() {
+        let mut results = report(1, &[]).results;
+        let last = results.len() - 1;
+        if let Some(answer) = &mut results[last].answer {
+            answer.checks[0] = Some(Check { rows: 1, checksum: 6 });
+        }
+        let problems = unequal(&results);
+        assert!(problems.len() == 1 && problems[0].contains("different results"), "{problems:?}");
+        for result in results.iter_mut().filter(|it| it.case.query == DbmsQuery::NarrowScan) {
+            let refused = Err(anyhow::anyhow!("syntax"));
+            *result = DbmsResult::new(result.case.clone(), refused);
+        }
+        let (refused, failed) = failures(&results);
+        assert_eq!((refused.len(), failed.len()), (2, 0), "{refused:?} {failed:?}");
+        assert!(refused[0].contains("postgresql without narrow-scan: syntax"), "{refused:?}");
+    }
+}
