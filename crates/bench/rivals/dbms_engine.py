@@ -207,7 +207,7 @@ class MonetdbSession:
             raise RuntimeError(f"MonetDB does not open a database: {why}")
 
     def learn(self, sql):
-        """The scales of a query's columns, None where they are not decimals: a table has them, a result has not."""
+        """The scales of a query's columns, None where they are not decimals. Results lack them, tables do not."""
         width = len(self.columns(sql, None))
         names = ", ".join(f"c{number}" for number in range(width))
         self.fetch(f"CREATE TABLE learned({names}) AS ({sql}) WITH NO DATA", None)

@@ -123,6 +123,9 @@ pub(crate) struct DbmsArgs {
     /// Directory in which data and databases are created and removed [default: that of temporary files]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
+    /// Directory with the generated data: the host's, in the lab
+    #[arg(long, hide = true)]
+    data: Option<PathBuf>,
     /// Directory of the results of each case
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath,
           default_value = "dbms-results")]

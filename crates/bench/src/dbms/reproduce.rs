@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::stderr;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -17,6 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use super::case::DbmsResult;
 use super::counts::{ArmCounts, CountedFinding, findings};
+use super::data::DbmsData;
+use crate::cache;
 use crate::programs::own_command;
 use crate::table::table;
 
@@ -33,10 +36,10 @@ const MACHINES: [&str; 2] = ["istanbul-2", "westmere-ex-4"];
 pub(super) const ARMS: [&str; 4] = ["default", "aligned", "ahead(1)", "interleave"];
 /// A scan, and a join that also reads at random.
 const QUERIES: &str = "q6,hash-join";
-/// Scale factor of each instance: a table of some megabytes.
-const SCALE_FACTOR: &str = "0.01";
+/// Scale factor of each instance: an emulator that counts is slow.
+const SCALE_FACTOR: f64 = 0.002;
 /// Modelled caches are divided by this, so that such a table exceeds them.
-const CACHE_DIVISOR: u32 = 16;
+const CACHE_DIVISOR: u32 = 64;
 /// Cpus of each node, each with a client: even idle ones slow an emulator down.
 const CPUS: u32 = 2;
 const NODE_MEMORY: Bytes = Bytes(1 << 30);
@@ -59,10 +62,12 @@ struct ReproducedMachine {
 /// Boots both machines, one after the other, and writes what was counted.
 pub(super) fn run(outputs: &Outputs) -> Result<(), CommandError> {
     let mut manifest = Manifest::here(1, 0, 1)?;
+    let directory = cache::databases(None)?;
+    let data = DbmsData::make(directory.path(), SCALE_FACTOR, TIMEOUT)?;
     let mut machines = Vec::new();
     for machine in MACHINES {
         terminal::say(format_args!("{machine} in the lab, some minutes"));
-        machines.push(reproduced(machine)?);
+        machines.push(reproduced(machine, data.directory())?);
     }
     manifest.end([("atoll".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
     outputs.write(|form| match form {
@@ -88,7 +93,7 @@ struct PrintedDetails {
     problems: Vec<String>,
 }
 
-fn reproduced(machine: &'static str) -> Result<ReproducedMachine, CommandError> {
+fn reproduced(machine: &'static str, data: &Path) -> Result<ReproducedMachine, CommandError> {
     let known = atoll_formats::open(machine).map_err(anyhow::Error::from)?;
     let shape = GuestShape {
         cpus_per_node: Some(CPUS),
@@ -97,7 +102,8 @@ fn reproduced(machine: &'static str) -> Result<ReproducedMachine, CommandError> 
         ..GuestShape::default()
     };
     let guest = Guest::try_from_knowledge(&known, &shape).map_err(anyhow::Error::from)?;
-    let mut request = RunRequest::new(guest, command()?);
+    let mut request = RunRequest::new(guest, command(data)?);
+    request.with.push(data.to_owned());
     request.counting = Some(Counting::Region);
     request.balancing = Some(false);
     request.timeout = TIMEOUT;
@@ -129,7 +135,7 @@ fn reproduced(machine: &'static str) -> Result<ReproducedMachine, CommandError> 
 }
 
 /// The benchmark, as the guest runs it.
-fn command() -> Result<Vec<OsString>> {
+fn command(data: &Path) -> Result<Vec<OsString>> {
     let own = own_command()?;
     let mut words = vec![own.get_program().to_owned()];
     words.extend(own.get_args().map(ToOwned::to_owned));
@@ -144,7 +150,7 @@ fn command() -> Result<Vec<OsString>> {
             "--queries",
             QUERIES,
             "--scale-factor",
-            SCALE_FACTOR,
+            &SCALE_FACTOR.to_string(),
             "--seconds",
             "0.05",
             "--warmup",
@@ -155,6 +161,7 @@ fn command() -> Result<Vec<OsString>> {
         ]
         .map(OsString::from),
     );
+    words.extend(["--data".into(), data.as_os_str().to_owned()]);
     Ok(words)
 }
 

@@ -129,8 +129,8 @@ fn read(path: &Path) -> Result<Vec<u8>, LabError> {
     Ok(bytes)
 }
 
-/// The small tools next to this program if present, otherwise `atoll`, which has the command that calibrates too;
-/// `atoll-bench` has not.
+/// The small tools next to this program if present, otherwise `atoll`: both have the command that calibrates, which
+/// `atoll-bench` lacks.
 fn agent() -> std::io::Result<PathBuf> {
     let own = env::current_exe()?;
     let mut agents = [AGENT, "atoll"].into_iter().map(|name| own.with_file_name(name));
