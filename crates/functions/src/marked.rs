@@ -67,9 +67,9 @@ fn of_call(call: &ScalarFunction, marked: impl Fn(&Expr) -> Option<FieldRef>) ->
             item_mark(&list).map(|mark| with_mark(item, mark))
         }
         "array_append" | "array_concat" | "array_distinct" | "array_except" | "array_intersect"
-        | "array_prepend" | "array_remove_all" | "array_remove_n" | "array_replace"
-        | "array_replace_all" | "array_replace_n" | "array_resize" | "array_reverse"
-        | "array_slice" | "array_sort" | "array_union" => {
+        | "array_prepend" | "array_remove" | "array_remove_all" | "array_remove_n"
+        | "array_replace" | "array_replace_all" | "array_replace_n" | "array_resize"
+        | "array_reverse" | "array_slice" | "array_sort" | "array_union" => {
             call.args.iter().filter_map(marked).find(|field| field.data_type().is_nested())
         }
         _ => None,

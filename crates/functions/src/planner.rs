@@ -273,8 +273,23 @@ fn with_lists(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
         BinaryOperator::PGOverlap => Ok(of_lists(Relation::Overlap, left, right, schema)),
         BinaryOperator::AtArrow => Ok(of_lists(Relation::Contain, left, right, schema)),
         BinaryOperator::ArrowAt => Ok(of_lists(Relation::Contain, right, left, schema)),
+        BinaryOperator::StringConcat if is_null(right) && is_list(left, schema) => {
+            Ok(Some(left.clone()))
+        }
+        BinaryOperator::StringConcat if is_null(left) && is_list(right, schema) => {
+            Ok(Some(right.clone()))
+        }
         _ => Ok(None),
     }
+}
+
+fn is_list(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(DataType::List(_)))
+}
+
+/// Whether this is NULL without a type, which beside a list is a list.
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Null, _))
 }
 
 /// `(array_agg(…))[n]`: DataFusion rewrites it to `nth_value`, which ignores DISTINCT and allows only one

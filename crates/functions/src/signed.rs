@@ -21,7 +21,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::prelude::SessionContext;
 
 /// List functions that return element numbers, or lists of these.
-const OF_LISTS: [&str; 4] = ["array_length", "array_position", "array_positions", "cardinality"];
+const OF_LISTS: [&str; 3] = ["array_length", "array_positions", "cardinality"];
 
 /// Aggregates that count rows.
 const COUNTS: [&str; 2] = ["approx_distinct", "regr_count"];

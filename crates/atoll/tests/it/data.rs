@@ -81,6 +81,9 @@ fn macros_nested_types_and_computed_columns_are_there_when_a_directory_is_opened
          CREATE MACRO first_rows(n) AS TABLE SELECT * FROM range(n);
          CREATE TABLE nested(id INT, s STRUCT(x INT, y VARCHAR[]), l INT[][], m MAP(VARCHAR, INT),
                              d INT GENERATED ALWAYS AS (id * 2), t TIMESTAMPTZ);
+         CREATE TYPE mood AS ENUM ('sad', 'ok');
+         CREATE TABLE marked(ms mood[], o OID);
+         INSERT INTO marked VALUES ('{ok,sad}', 7);
          INSERT INTO nested(id, s, l, m, t) VALUES
              (1, {'x': 7, 'y': ['a', NULL]}, [[1], [], NULL], MAP {'k': 5}, '2500-01-01 00:00:00+00'),
              (2, NULL, NULL, NULL, NULL);
@@ -97,12 +100,13 @@ fn macros_nested_types_and_computed_columns_are_there_when_a_directory_is_opened
                         SELECT sum(s.x) AS x, count(s.y[2]) AS y FROM many;
                         SELECT part FROM shares ORDER BY part;
                         SELECT nextval('numbers') >= 100 AS goes_on;
+                        SELECT pg_typeof(ms) AS m, pg_typeof(o) AS o, ms > '{sad}' AS later FROM marked;
                         SELECT col_description('nested'::regclass, 1) AS said;
                         CHECKPOINT;");
         let wanted = "share(5),\"share(5, whole := 50)\"\n5.00000000000000,10.00000000000000\nn\n3\n\
                       id,x,s.y[1],l[1][1],m['k'],d,t\n\
                       1,7,a,1,5,2,2500-01-01 00:00:00+00\n2,,,,,4,\n\
-                      x,y\n12497500,0\npart\n1.0000000000000000\n2.0000000000000000\ngoes_on\ntrue\nsaid\nits number\n";
+                      x,y\n12497500,0\npart\n1.0000000000000000\n2.0000000000000000\ngoes_on\ntrue\nm,o,later\nmood[],oid,true\nsaid\nits number\n";
         assert_eq!(rows, wanted, "{opened}");
     }
     run("INSERT INTO nested(id) VALUES (30); DROP MACRO share;");

@@ -80,6 +80,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         json::ENTRIES,
         nested::lists::ENTRIES,
         nested::arrays::ENTRIES,
+        nested::elements::ENTRIES,
         nested::aggregated::ENTRIES,
         nested::structs::ENTRIES,
         binary::uuids::ENTRIES,

@@ -31,7 +31,12 @@ pub(crate) fn arrow_type(oid: u32) -> Option<DataType> {
         TIMESTAMPTZ => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         INTERVAL => DataType::Interval(IntervalUnit::MonthDayNano),
         list => {
-            let item = arrow_type(PgType::item_of(list)?)?;
+            // Items have the types that they have in lists of tables: no coercion unites lists of others.
+            let item = match arrow_type(PgType::item_of(list)?)? {
+                DataType::Time64(_) => DataType::Time64(TimeUnit::Nanosecond),
+                DataType::BinaryView => DataType::Binary,
+                other => other,
+            };
             DataType::List(Arc::new(Field::new("item", item, true)))
         }
     })

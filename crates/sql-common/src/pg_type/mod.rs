@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use datafusion::arrow::datatypes::{DataType, Field};
 
-use crate::user_type::{enum_array_oid, enum_oid};
+use crate::user_type::{enum_array_oid, enum_oid, enum_within};
 pub use text_form::{Checked, type_of_check};
 
 /// OIDs of types.
@@ -240,6 +240,22 @@ pub fn as_labels(field: Field, oid: u32) -> Field {
     marked(field, &format!("{list}{LABELS_OF}{oid}"))
 }
 
+/// Returns the OID of the ENUM whose labels are the items of a field's arrays.
+pub fn array_of_enum(field: &Field) -> Option<u32> {
+    match field.data_type() {
+        DataType::List(_) if !field.metadata().is_empty() => {
+            let item = PgType::item_of(PgType::of_field(field).oid)?;
+            is_of_users(item).then_some(item)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the OID of the ENUM of a field's values, or of the items of its arrays.
+pub fn enum_of(field: &Field) -> Option<u32> {
+    enum_within(field.data_type()).or_else(|| array_of_enum(field))
+}
+
 /// The OID in the mark of a field of a domain follows this.
 const OF_DOMAIN: &str = "domain:";
 
@@ -256,6 +272,18 @@ pub fn domain_oid(field: &Field) -> Option<u32> {
 /// Marks a field as OIDs.
 pub fn as_oid(field: Field) -> Field {
     marked(field, "oid")
+}
+
+/// Whether the numbers of a field are OIDs.
+pub fn is_oid(field: &Field) -> bool {
+    field.data_type().is_integer()
+        && !field.metadata().is_empty()
+        && PgType::of_field(field).oid == type_oid::OID
+}
+
+/// Whether the mark of a field is that of its type, without a constraint: arrays of an ENUM and OIDs.
+pub fn is_marked_by_type(field: &Field) -> bool {
+    array_of_enum(field).is_some() || is_oid(field)
 }
 
 /// Marks a field as UUIDs, which are texts in canonical form.

@@ -11,7 +11,8 @@
 //! SELECT m, m::text        code ─ the labels ─▶ text
 //! ```
 //!
-//! Lists cannot hold them: DataFusion displays the literal of a list by the time zone of its items.
+//! Lists cannot hold them: DataFusion displays the literal of a list by the time zone of its items. An array of an ENUM
+//! is a list of labels, whose field is marked with the OID.
 //!
 //! A value of a domain is one of its base type; only the fields of columns and casts carry a mark with its OID.
 
@@ -143,11 +144,6 @@ impl UserTypes {
     /// Returns the ENUM with an OID.
     pub fn numbered(&self, oid: u32) -> Option<&Arc<EnumType>> {
         self.enums.iter().find(|of| of.oid == oid)
-    }
-
-    /// Returns the ENUM of the values of a type.
-    pub fn of_values(&self, data_type: &DataType) -> Option<&Arc<EnumType>> {
-        self.numbered(enum_within(data_type)?)
     }
 
     /// Whether the path finds an ENUM by its unqualified name.

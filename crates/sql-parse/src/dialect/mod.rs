@@ -30,6 +30,7 @@
 //! | `outer_aggregates` | `… WHERE w < sum(t.v)` | a subquery, whose owner `rewrite` finds |
 //! | `percent` | `LIMIT 40%` | a relation that counts its rows |
 //! | `reused` | `SELECT a + 1 AS b, b * 2` | the expression in place of its alias; `needs` supplies the columns |
+//! | `row_aliases` | `SELECT unnest(l), upper(a) AS a FROM t` | a query below, whose columns have other names |
 //! | `sampled` | `FROM t USING SAMPLE 10%` | `FROM (FROM t) TABLESAMPLE (10 PERCENT)` |
 //! | `ties` | `FETCH FIRST 3 ROWS WITH TIES` | `QUALIFY rank() OVER (…) <= 3` |
 //! | `times` | `INTERVAL '1:30' HOUR TO MINUTE`, `t AT TIME ZONE z`, `(a, b) OVERLAPS (c, d)` | literals and calls that DataFusion supports |
@@ -86,7 +87,9 @@ use expressions::{
     array_text, arrays, bare_calls, calls, catalog, comprehension, json_marks, lambda, like,
     numerics, object_names, operators, outer_aggregates, quantified, times, tuples, types,
 };
-use relations::{by_name, json_rows, lateral, list_rows, percent, positional, sampled};
+use relations::{
+    by_name, json_rows, lateral, list_rows, percent, positional, row_aliases, sampled,
+};
 use statements::{catalog_statements, forms};
 
 /// The name that `words` gives the variables of a session.
@@ -130,6 +133,7 @@ pub(crate) fn rewrite_query(query: &mut Query) -> Result<()> {
     by_name::rewrite(query);
     calls::rewrite_values(query);
     lateral::name_columns(query);
+    row_aliases::rewrite(query);
     percent::rewrite(query)
 }
 

@@ -145,13 +145,13 @@ impl Dialect for AtollDialect {
         self.inner.identifier_quote_style(identifier)
     }
 
-    /// `#` is an operator, also without blanks around it.
+    /// `#` and `@` begin operators, also without blanks around them: `a@>b`.
     fn is_identifier_start(&self, ch: char) -> bool {
-        self.inner.is_identifier_start(ch) && !(ch == '#' && self.is_mended())
+        self.inner.is_identifier_start(ch) && !(matches!(ch, '#' | '@') && self.is_mended())
     }
 
     fn is_identifier_part(&self, ch: char) -> bool {
-        self.inner.is_identifier_part(ch) && !(ch == '#' && self.is_mended())
+        self.inner.is_identifier_part(ch) && !(matches!(ch, '#' | '@') && self.is_mended())
     }
 
     fn is_custom_operator_part(&self, ch: char) -> bool {

@@ -89,21 +89,23 @@ impl AtollDialect {
         }
     }
 
-    /// A sign binds more tightly than `^`, so that `-2 ^ 2` is 4 as in PostgreSQL and DuckDB.
+    /// A sign binds more tightly than `^`, so that `-2 ^ 2` is 4 as in PostgreSQL and DuckDB. `@` binds as other
+    /// operators do: `@ -5 + 1` is 4.
     pub(super) fn prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         if self.is_mended()
             && let Some(named) = crate::dialect::prefix(parser)
         {
             return Some(named);
         }
-        let op = match parser.peek_token_ref().token {
-            Token::Minus => UnaryOperator::Minus,
-            Token::Plus => UnaryOperator::Plus,
+        let (op, strength) = match parser.peek_token_ref().token {
+            Token::Minus => (UnaryOperator::Minus, self.power()),
+            Token::Plus => (UnaryOperator::Plus, self.power()),
+            Token::AtSign if self.is_mended() => (UnaryOperator::PGAbs, Some(OTHER_OPERATORS)),
             _ => return self.inner.parse_prefix(parser),
         };
-        let Some(power) = self.power() else { return self.inner.parse_prefix(parser) };
+        let Some(strength) = strength else { return self.inner.parse_prefix(parser) };
         parser.next_token();
-        let expr = parser.parse_subexpr(power).map(Box::new);
+        let expr = parser.parse_subexpr(strength).map(Box::new);
         Some(expr.map(|expr| Expr::UnaryOp { op, expr }))
     }
 

@@ -180,10 +180,11 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(time_zone))) = (from, to) {
         return !is_utc(time_zone);
     }
-    if let (DataType::List(from), DataType::List(to)) = (from, to)
-        && is_temporal(from.data_type())
-    {
-        return to.data_type().is_string();
+    if let (DataType::List(from), DataType::List(to)) = (from, to) {
+        let (from, to) = (from.data_type(), to.data_type());
+        return may_change(from, to)
+            || is_bytes(from) && to.is_string()
+            || is_text(from) && to.is_binary();
     }
     if is_text(from) && (is_read(to) || to.is_floating())
         || (is_nested(from) || is_temporal(from)) && to.is_string()
@@ -265,14 +266,14 @@ fn convert_in(
             return Ok(cast_with_options(&hexadecimal(values)?, to, &options)?);
         }
     }
-    if let (DataType::List(items), DataType::List(wanted)) = (from, to)
-        && is_temporal(items.data_type())
-        && wanted.data_type().is_string()
+    if let DataType::List(wanted) = to
+        && matches!(from, DataType::List(_))
+        && may_change(from, to)
     {
         let lists = values.as_list::<i32>();
-        let texts = convert_in(lists.values(), wanted.data_type(), is_try, clock)?;
+        let items = convert_in(lists.values(), wanted.data_type(), is_try, clock)?;
         let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
-        return Ok(Arc::new(ListArray::try_new(Arc::clone(wanted), offsets, texts, nulls)?));
+        return Ok(Arc::new(ListArray::try_new(Arc::clone(wanted), offsets, items, nulls)?));
     }
     if is_text(from) && (to.is_binary() || is_nested(to)) {
         return read_texts(values, to, is_try);

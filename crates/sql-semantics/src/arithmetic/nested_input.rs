@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
-use atoll_functions::array_items;
-use atoll_functions::{bytes_of_text, sql_name};
+use atoll_functions::{ArrayItem, array_items, bytes_of_text, nested_array_items, sql_name};
 use datafusion::arrow::array::{
     Array, ArrayRef, BinaryArray, ListArray, MapArray, StringArray, StructArray, new_null_array,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{cast, concat};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Fields};
-use datafusion::common::{Result, exec_err};
+use datafusion::common::{DataFusionError, Result, exec_err};
 
 use super::cast::convert;
 use super::nested_text::is_nested;
@@ -42,14 +41,48 @@ fn all_values(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
             Some(text) => match Written::parse(text, to) {
                 Some(value) => value,
                 None => {
-                    let (to, example) = (sql_name(to), example(to));
-                    let message = format!("cannot cast '{text}' to {to}; expected {example}");
-                    return Err(SqlState::INVALID_TEXT_REPRESENTATION.error(message));
+                    return Err(invalid(text, to));
                 }
             },
         });
     }
     values(&written.iter().collect::<Vec<_>>(), to)
+}
+
+/// The error of a text that is not a value of a type. Unlike in PostgreSQL, the number of dimensions is part of the type
+/// of an array.
+fn invalid(text: &str, to: &DataType) -> DataFusionError {
+    let (name, example) = (sql_name(to), example(to));
+    match (dimensions_of(text), dimensions(to)) {
+        (Some(given), wanted) if wanted > 0 && given != wanted => {
+            SqlState::FEATURE_NOT_SUPPORTED.error(format!(
+                "cannot cast '{text}' to {name}: the array has {given} dimensions, the type has {wanted}; \
+                 declare it with a [] for each"
+            ))
+        }
+        _ => {
+            let message = format!("cannot cast '{text}' to {name}; expected {example}");
+            SqlState::INVALID_TEXT_REPRESENTATION.error(message)
+        }
+    }
+}
+
+/// The number of dimensions of an array in PostgreSQL's form.
+fn dimensions_of(text: &str) -> Option<usize> {
+    let mut items = nested_array_items(text)?;
+    let mut count = 1;
+    while let Some(ArrayItem::Items(inner)) = items.into_iter().next() {
+        (items, count) = (inner, count + 1);
+    }
+    Some(count)
+}
+
+/// The number of dimensions of a type.
+fn dimensions(of: &DataType) -> usize {
+    match of {
+        DataType::List(item) => 1 + dimensions(item.data_type()),
+        _ => 0,
+    }
 }
 
 /// A parsed value.

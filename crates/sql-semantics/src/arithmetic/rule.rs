@@ -18,8 +18,10 @@ use super::float_text::float_of_literal;
 use super::guard::{guard, guard_filter, order_filters};
 use super::intervals::{by_length, compared};
 use super::operation::{Arithmetic, Operation};
+use super::text_input::is_bytes;
 use crate::enums;
 use crate::timezone::local_time;
+use atoll_functions::temporal::is_temporal;
 use atoll_sql_common::logical::{BottomUp, map_named};
 use atoll_sql_common::user_type::UserTypes;
 
@@ -176,12 +178,13 @@ fn first(expr: &Expr, schema: &DFSchema, types: Option<&UserTypes>) -> Result<Op
     }
 }
 
-/// Joins a list of dates, times or intervals as texts; None for other lists.
+/// Joins a list of dates, times, intervals or bytes as texts; None for other lists.
 fn with_texts(joined: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
     let Some(list) = joined.args.first() else { return Ok(None) };
     let from = type_of(list, schema)?;
     let to = DataType::new_list(DataType::Utf8, true);
-    let texts = CheckedCast::new(&from, &to, false).filter(|_| from != to);
+    let is_known = matches!(&from, DataType::List(item) if is_temporal(item.data_type()) || is_bytes(item.data_type()));
+    let texts = CheckedCast::new(&from, &to, false).filter(|_| is_known);
     Ok(texts.map(|texts| {
         let mut args = joined.args.clone();
         args[0] = call(texts, vec![list.clone()]);

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use atoll_functions::{bytes_of_text, sql_name};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, StringArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr::{Cast, ScalarFunction, TryCast};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
@@ -25,6 +25,7 @@ use super::nested_input::nested_values;
 use super::nested_text::is_nested;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::logical::map_named;
+use atoll_sql_common::pg_type::array_of_enum;
 use atoll_sql_common::user_type::enum_within;
 
 /// Replaces these casts before type coercion.
@@ -41,11 +42,12 @@ impl AnalyzerRule for TextInput {
             let schema = merge_schema(&plan.inputs());
             map_named(plan, |expr| {
                 expr.transform_up(|expr| {
-                    let (value, to, is_try) = match &expr {
-                        Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), false),
-                        Expr::TryCast(cast) => (&cast.expr, cast.field.data_type(), true),
+                    let (value, field, is_try) = match &expr {
+                        Expr::Cast(cast) => (&cast.expr, &cast.field, false),
+                        Expr::TryCast(cast) => (&cast.expr, &cast.field, true),
                         _ => return Ok(Transformed::no(expr)),
                     };
+                    let to = field.data_type();
                     let is_own = |from: DataType| match to.is_string() {
                         true => is_bytes(&from),
                         false => is_text(&from),
@@ -57,11 +59,22 @@ impl AnalyzerRule for TextInput {
                     }
                     let function = ScalarUDF::from(CheckedCast::of_text(to, is_try));
                     let call = ScalarFunction::new_udf(Arc::new(function), vec![*value.clone()]);
-                    Ok(Transformed::yes(Expr::ScalarFunction(call)))
+                    Ok(Transformed::yes(checked(Expr::ScalarFunction(call), field, is_try)))
                 })
             })
         })
         .data()
+    }
+}
+
+/// A value that was read from a text; the cast of an array of an ENUM then checks the labels.
+fn checked(value: Expr, field: &FieldRef, is_try: bool) -> Expr {
+    match (array_of_enum(field), is_try) {
+        (None, _) => value,
+        (Some(_), false) => Expr::Cast(Cast::new_from_field(Box::new(value), Arc::clone(field))),
+        (Some(_), true) => {
+            Expr::TryCast(TryCast { expr: Box::new(value), field: Arc::clone(field) })
+        }
     }
 }
 

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use atoll_sql_common::pg_type::{PgType, is_of_users};
+use atoll_sql_common::pg_type::{array_of_enum, as_labels};
 use atoll_sql_common::user_type::{EnumType, UserTypes};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::compute::{cast as arrow_cast, nullif};
-use datafusion::arrow::datatypes::{ArrowNativeType, DataType, Field};
+use datafusion::arrow::datatypes::{ArrowNativeType, DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::expr::{Cast, ScalarFunction, TryCast};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 
 use super::labels::missing;
@@ -38,15 +39,31 @@ pub fn cast_to_array(
     Ok(Some(Expr::ScalarFunction(ScalarFunction::new_udf(check, vec![texts]))))
 }
 
-/// Returns the OID of the ENUM whose labels are the items of a field.
-pub fn array_of_enum(field: &Field) -> Option<u32> {
-    match field.data_type() {
-        DataType::List(_) if !field.metadata().is_empty() => {
-            let item = PgType::item_of(PgType::of_field(field).oid)?;
-            is_of_users(item).then_some(item)
+/// Checks that the items of arrays are labels of an ENUM.
+///
+/// # Errors
+/// If a text is none.
+pub fn check_labels(of: &EnumType, arrays: &ArrayRef) -> Result<()> {
+    others(of, arrays, false).map(drop)
+}
+
+/// For each array whether it has other texts than labels, which are errors unless they are tried.
+fn others(of: &EnumType, arrays: &ArrayRef, is_try: bool) -> Result<BooleanArray> {
+    let lists = arrays.as_list::<i32>();
+    let labels = arrow_cast(lists.values(), &DataType::Utf8View)?;
+    let labels = labels.as_string_view();
+    let offsets = lists.value_offsets();
+    let mut is_other = vec![false; lists.len()];
+    for (row, of_row) in is_other.iter_mut().enumerate().filter(|(row, _)| lists.is_valid(*row)) {
+        let items = offsets[row].as_usize()..offsets[row + 1].as_usize();
+        for label in items.filter(|at| labels.is_valid(*at)).map(|at| labels.value(at)) {
+            match is_try {
+                true => *of_row |= of.code(label).is_none(),
+                false => _ = of.try_code(label)?,
+            }
         }
-        _ => None,
     }
+    Ok(BooleanArray::from(is_other))
 }
 
 /// An array of texts, all of which are labels.
@@ -61,22 +78,7 @@ struct CheckedLabels {
 
 impl CheckedLabels {
     fn check(&self, arrays: &ArrayRef) -> Result<ArrayRef> {
-        let lists = arrays.as_list::<i32>();
-        let labels = arrow_cast(lists.values(), &DataType::Utf8View)?;
-        let labels = labels.as_string_view();
-        let offsets = lists.value_offsets();
-        let mut is_other = vec![false; lists.len()];
-        for (row, of_row) in is_other.iter_mut().enumerate().filter(|(row, _)| lists.is_valid(*row))
-        {
-            let items = offsets[row].as_usize()..offsets[row + 1].as_usize();
-            for label in items.filter(|at| labels.is_valid(*at)).map(|at| labels.value(at)) {
-                match self.is_try {
-                    true => *of_row |= self.of.code(label).is_none(),
-                    false => _ = self.of.try_code(label)?,
-                }
-            }
-        }
-        Ok(nullif(arrays, &BooleanArray::from(is_other))?)
+        Ok(nullif(arrays, &others(&self.of, arrays, self.is_try)?)?)
     }
 }
 
@@ -102,6 +104,12 @@ impl ScalarUDFImpl for CheckedLabels {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(self.to.clone())
+    }
+
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef> {
+        let nullable = self.is_try || arguments.arg_fields.iter().any(|of| of.is_nullable());
+        let field = Field::new(self.name(), self.to.clone(), nullable);
+        Ok(Arc::new(as_labels(field, self.of.oid)))
     }
 
     fn is_strict(&self) -> bool {

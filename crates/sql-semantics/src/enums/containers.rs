@@ -2,6 +2,7 @@
 //!
 //! DataFusion cannot display lists of codes, and JSON has no type of them.
 
+use super::array_operands::{ArrayScope, rows};
 use atoll_sql_common::logical::map_named;
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 use datafusion::arrow::datatypes::DataType;
@@ -14,8 +15,13 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 /// Functions that put their arguments into arrays, rows or JSON, or look for one in an array: there, a value is its label.
 const CONTAINERS: &[&str] = &[
     "array_agg",
+    "array_append",
     "array_contains",
     "array_position",
+    "array_positions",
+    "array_prepend",
+    "array_remove",
+    "array_replace",
     "differs_from_all",
     "differs_from_any",
     "equals_all",
@@ -41,14 +47,28 @@ const CONTAINERS: &[&str] = &[
 /// # Errors
 /// If a node cannot be built with other expressions.
 pub fn labels_in_containers(plan: LogicalPlan, types: Option<&UserTypes>) -> Result<LogicalPlan> {
-    if types.is_none_or(UserTypes::is_empty) {
-        return Ok(plan);
-    }
+    let Some(types) = types.filter(|types| !types.is_empty()) else { return Ok(plan) };
     let mut is_changed = false;
     plan.transform_up_with_subqueries(|node| {
         let schema = merge_schema(&node.inputs());
-        let node = map_named(node, |expr| expr.transform_up(|expr| Ok(labelled(expr, &schema))))?;
+        let scope = ArrayScope { schema: &schema, types };
+        let mut node = map_named(node, |expr| {
+            expr.transform_up(|expr| {
+                scope.rewritten(expr)?.transform_data(|expr| Ok(labelled(expr, &schema)))
+            })
+        })?;
+        if let LogicalPlan::Sort(sort) = &mut node.data {
+            node.transformed |= scope.sorts(&mut sort.expr)?;
+        }
         is_changed |= node.transformed;
+        let node = match node.data {
+            LogicalPlan::Unnest(unnest) => {
+                let rows = rows(unnest)?;
+                is_changed |= rows.transformed;
+                rows
+            }
+            other => Transformed::new(other, node.transformed, node.tnr),
+        };
         match is_changed {
             true => node.transform_data(|node| node.recompute_schema().map(Transformed::yes)),
             false => Ok(node),

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use atoll_sql_common::pg_type::domain_oid;
+use atoll_sql_common::pg_type::{array_of_enum, domain_oid};
 use atoll_sql_common::user_type::{EnumType, UserTypes, enum_oid, enum_within};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, internal_err, plan_err};
@@ -63,6 +63,9 @@ pub(crate) fn with_labels(
         }
         if enum_within(field.data_type()).is_some() {
             return Ok(Some(lit(type_name(field.data_type(), types))));
+        }
+        if let Some(of) = array_of_enum(&field).and_then(|oid| types?.numbered(oid)) {
+            return Ok(types.map(|types| lit(format!("{}[]", of.shown(types.is_visible(of))))));
         }
         return Ok(None);
     }

@@ -2,6 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `array_operands` | items, comparisons and orders of arrays of labels |
 //! | `arrays` | casts to arrays of labels |
 //! | `containers` | labels in arrays, rows and JSON |
 //! | `labels` | casts of texts to codes and back |
@@ -12,6 +13,7 @@
 //!
 //! `atoll_sql_common::user_type` says what the values are. All else treats them as numbers.
 
+mod array_operands;
 mod arrays;
 mod containers;
 mod functions;
@@ -20,7 +22,7 @@ mod operands;
 mod output;
 mod parameters;
 
-pub use arrays::{array_of_enum, cast_to_array};
+pub use arrays::{cast_to_array, check_labels};
 pub use containers::labels_in_containers;
 pub use functions::functions;
 pub(crate) use functions::with_labels;

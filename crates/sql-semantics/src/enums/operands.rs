@@ -17,6 +17,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Union};
 use datafusion::optimizer::AnalyzerRule;
 
+use super::array_operands::LABEL_CODES;
 use super::labels::type_name;
 
 /// Functions that return one of their arguments, compare them, or take texts, which labels become.
@@ -30,6 +31,7 @@ const FUNCTIONS: &[&str] = &[
     "enum_range",
     "greatest",
     "ifnull",
+    LABEL_CODES,
     "least",
     "num_nonnulls",
     "num_nulls",

@@ -21,6 +21,9 @@ use datafusion::optimizer::AnalyzerRule;
 use atoll_sql_common::logical::{compares, map_named};
 use atoll_sql_common::pg_type::Checked;
 
+/// Functions that compare the elements of two lists: the operators `@>`, `<@` and `&&`.
+const RELATIONS: [&str; 2] = ["list_contains_list", "lists_overlap"];
+
 /// Canonicalizes texts next to UUIDs and JSONB.
 #[derive(Debug)]
 pub struct CanonicalTexts;
@@ -96,6 +99,16 @@ fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             },
             _ => false,
         },
+        Expr::ScalarFunction(call) if RELATIONS.contains(&call.func.name()) => {
+            match &mut call.args[..] {
+                [left, right] => match (form(left), form(right)) {
+                    (Some(form), None) => canonical_items(right, form)?,
+                    (None, Some(form)) => canonical_items(left, form)?,
+                    _ => false,
+                },
+                _ => false,
+            }
+        }
         Expr::ScalarFunction(call) if ["coalesce", "nullif"].contains(&call.func.name()) => {
             match call.args.iter().find_map(form) {
                 Some(form) => all_canonical(call.args.iter_mut(), form)?,

@@ -181,7 +181,8 @@ fn typed(literal: Expr, text: &str, op: &BinaryOperator, other: &Expr, schema: &
 /// Returns the type of a literal next to an operand of a type; None if it stays a string.
 fn wanted(op: &BinaryOperator, other: &DataType) -> Option<DataType> {
     use BinaryOperator::{
-        And, Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or, Plus,
+        And, ArrowAt, AtArrow, Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or,
+        PGOverlap, Plus,
     };
     let compares = matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq);
     let computes = matches!(op, Plus | Minus | Multiply | Divide | Modulo);
@@ -193,7 +194,8 @@ fn wanted(op: &BinaryOperator, other: &DataType) -> Option<DataType> {
         DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_) => {
             compares || *op == Minus
         }
-        DataType::Binary | DataType::Interval(_) | DataType::List(_) => compares,
+        DataType::List(_) => compares || matches!(op, AtArrow | ArrowAt | PGOverlap),
+        DataType::Binary | DataType::Interval(_) => compares,
         number => number.is_numeric() && (compares || computes),
     };
     is_wanted.then(|| other.clone())

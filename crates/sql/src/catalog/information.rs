@@ -29,7 +29,9 @@ use crate::table_text::{generated_sql, identity_words, is_generated};
 use atoll_functions::sql_name;
 use atoll_sql_common::functions::Functions;
 use atoll_sql_common::names::{CATALOG, PG_CATALOG_SCHEMA};
-use atoll_sql_common::pg_type::{PgType, domain_oid, information_type, type_name, type_oid};
+use atoll_sql_common::pg_type::{
+    PgType, domain_oid, enum_of, information_type, type_name, type_oid,
+};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 
 /// The table of columns.
@@ -317,7 +319,7 @@ impl ColumnRows {
         let sequence = sequence.map(|state| state.definition.as_ref());
         let number = |of: fn(&SequenceDefinition) -> i64| sequence.map(|it| of(it).to_string());
         let text = |text: &str| Some(text.to_owned());
-        let of_user = self.types.of_values(field.data_type());
+        let of_user = enum_of(field).and_then(|oid| self.types.numbered(oid));
         let (data_type, name) = match (of_user, enum_oid(field.data_type())) {
             (Some(of), Some(_)) if self.has_atoll_types => {
                 (of.shown(self.types.is_visible(of)), of.name.to_string())

@@ -149,6 +149,7 @@ impl PgRelation {
             RelationOf::Materialized { .. } => "m",
             RelationOf::Sequence(_) => "S",
             RelationOf::Index { .. } => "i",
+            RelationOf::Own(_) if &*self.schema_name == SYSTEM_SCHEMA => "f",
             RelationOf::Own(table) => match table.table_type() {
                 datafusion::logical_expr::TableType::View => "v",
                 _ => "r",

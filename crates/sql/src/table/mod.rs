@@ -52,6 +52,7 @@ pub(crate) use written::{WrittenRows, WrittenRowsPlanner};
 
 use atoll_sql_common::error::{stated_err, table_error};
 use atoll_sql_common::names::plain;
+use atoll_sql_common::pg_type::is_marked_by_type;
 use atoll_sql_exec::scan::{IndexLookup, LookupExec, ScanExec, statistics};
 use atoll_sql_semantics::arithmetic::assigned;
 
@@ -376,9 +377,17 @@ impl TableProvider for PlacedTable {
     }
 }
 
-/// The columns in which a table stores a query's result; all nullable.
+/// The columns in which a table stores a query's result; all nullable. Marks that are part of a type stay.
 pub(crate) fn stored_columns(schema: &Schema) -> SchemaRef {
-    declared_schema(&stored_schema(schema), &[])
+    let stored = declared_schema(&stored_schema(schema), &[]);
+    let fields =
+        stored.fields().iter().zip(schema.fields()).map(|(stored, field)| match is_marked_by_type(
+            field,
+        ) {
+            true => Arc::new(stored.as_ref().clone().with_metadata(field.metadata().clone())),
+            false => Arc::clone(stored),
+        });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// A failing row as PostgreSQL shows it: `(1, NULL, two)`.

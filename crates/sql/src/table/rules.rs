@@ -7,7 +7,7 @@ use datafusion::arrow::array::{
     StringViewBuilder,
 };
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::Result;
 use datafusion::common::cast::as_boolean_array;
@@ -16,7 +16,9 @@ use datafusion::physical_expr::PhysicalExpr;
 use super::{PlacedTable, PlannedActions, text_of_row};
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::pg_type::Checked;
+use atoll_sql_common::user_type::EnumType;
 use atoll_sql_semantics::domains::violation;
+use atoll_sql_semantics::enums::check_labels;
 
 /// The rules for written rows, and the treatment of conflicts with existing rows.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +26,10 @@ pub(crate) struct WriteRules {
     /// Numbers of UUID and JSONB columns, whose texts are converted to their canonical form, and of those of limited
     /// lengths, whose spaces beyond are cut.
     pub(crate) forms: Vec<(usize, Checked)>,
+    /// Numbers of columns of arrays of ENUMs, whose items have to be labels.
+    pub(crate) labels: Vec<(usize, Arc<EnumType>)>,
+    /// Numbers of columns of OIDs, which have 32 bits.
+    pub(crate) oids: Vec<usize>,
     /// Numbers of generated columns, and their expressions over the columns of the table.
     pub(crate) generated: Vec<(usize, Arc<dyn PhysicalExpr>)>,
     pub(crate) checks: Vec<PlannedCheck>,
@@ -67,6 +73,8 @@ impl WriteRules {
     /// Whether rows are written unchanged, apart from NOT NULL checks.
     pub(crate) fn are_none(&self) -> bool {
         self.forms.is_empty()
+            && self.labels.is_empty()
+            && self.oids.is_empty()
             && self.generated.is_empty()
             && self.checks.is_empty()
             && self.conflict.is_none()
@@ -98,6 +106,10 @@ impl WriteRules {
                 rows = with_canonical_texts(rows, &self.forms)?;
             }
         }
+        for (column, of) in &self.labels {
+            check_labels(of, rows.column(*column))?;
+        }
+        self.oids.iter().try_for_each(|column| check_oids(rows.column(*column)))?;
         table.check_nulls(&rows)?;
         self.check(table.name(), &rows)?;
         Ok(rows)
@@ -131,6 +143,18 @@ impl WriteRules {
             }
         }
         Ok(())
+    }
+}
+
+/// Refuses numbers that are no OIDs.
+fn check_oids(column: &ArrayRef) -> Result<()> {
+    let numbers = column.as_primitive::<Int64Type>();
+    match numbers.iter().flatten().find(|number| u32::try_from(*number).is_err()) {
+        None => Ok(()),
+        Some(number) => stated_err!(
+            NUMERIC_VALUE_OUT_OF_RANGE,
+            "value \"{number}\" is out of range for type oid"
+        ),
     }
 }
 

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::dialect::tree;
 
-/// Rewrites a text that is cast to an array, follows ANY or ALL, or is a path as an array.
+/// Rewrites a text that is cast to an array, or is a path, as an array.
 pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     match expr {
         Expr::Cast { expr: text, data_type, .. } if matches!(data_type, DataType::Array(_)) => {
@@ -17,11 +17,6 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
             }
             if let Some(dimensions) = dimensions(text) {
                 set_dimensions(data_type, dimensions);
-            }
-        }
-        Expr::AnyOp { right: text, .. } | Expr::AllOp { right: text, .. } => {
-            if let Some(array) = array(text) {
-                **text = array;
             }
         }
         Expr::BinaryOp {
@@ -72,7 +67,8 @@ fn text_array(text: &Expr) -> Option<Expr> {
     }
 }
 
-fn array(text: &Expr) -> Option<Expr> {
+/// The array of a text in PostgreSQL's form.
+pub(super) fn array(text: &Expr) -> Option<Expr> {
     let text = match text {
         Expr::Nested(inner) => return array(inner),
         Expr::Cast { expr, data_type: data_type @ DataType::Array(_), .. } => {

@@ -5,6 +5,7 @@
 //! 'abc' ^@ 'ab'      starts_with('abc', 'ab')
 //! 'abc' GLOB 'a*'    text_glob('abc', 'a*')
 //! ~5                 5 # -1
+//! @ -5               abs(-5)
 //! -INTERVAL '1 day'  -(INTERVAL '1 day')
 //! (s).a, l[2:]       s['a'], l[2:-1]
 //! $1 || $2           $1::TEXT || $2::TEXT
@@ -76,6 +77,9 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) -> Result<()> {
             let ones = Expr::Value(Value::Number("-1".to_owned(), false).into());
             let value = Expr::Nested(value.clone());
             *expr = Expr::Nested(Box::new(binary(value, BinaryOperator::BitwiseXor, ones)));
+        }
+        Expr::UnaryOp { op: UnaryOperator::PGAbs, expr: value } => {
+            *expr = call("abs", vec![value.as_ref().clone()]);
         }
         // DataFusion negates only the first part of a literal.
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: value }

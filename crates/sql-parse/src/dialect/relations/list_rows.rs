@@ -215,7 +215,7 @@ fn number(expr: &Expr) -> Option<String> {
     }
 }
 
-fn is_series(name: &ObjectName) -> bool {
+pub(in crate::dialect) fn is_series(name: &ObjectName) -> bool {
     name.to_string().eq_ignore_ascii_case("generate_series")
 }
 

@@ -9,6 +9,7 @@ pub(super) mod percent;
 pub(super) mod pivot;
 pub(super) mod planned;
 pub(super) mod positional;
+pub(super) mod row_aliases;
 pub(super) mod sampled;
 pub(super) mod ties;
 pub(super) mod unpivot;

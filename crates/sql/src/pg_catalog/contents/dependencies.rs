@@ -3,6 +3,7 @@
 
 use atoll_store::database::Relation;
 
+use super::foreign;
 use super::relations::{CLASSES, NAMESPACES, default_of, default_oid};
 use crate::pg_catalog::default_text::sequences_in;
 use crate::pg_catalog::definition::relations_of_view;
@@ -95,8 +96,11 @@ pub(super) fn dependencies(objects: &PgObjects, rows: &mut Rows) {
     add_members(objects, &mut |class, of| add(class, of, (EXTENSIONS, EXTENSION, 0), "e"));
 }
 
-/// The members of the extension: the schema of the system tables with these, and macros, which only Atoll can create.
+/// The members of the extension: the schema of the system tables with these and their server, and macros, which only
+/// Atoll can create.
 fn add_members(objects: &PgObjects, add: &mut dyn FnMut(Oid, Oid)) {
+    add(foreign::WRAPPERS, foreign::WRAPPER);
+    add(foreign::SERVERS, foreign::SERVER);
     if let Some(schema) = objects.schemas.get(EXTENSION_NAME) {
         add(NAMESPACES, *schema);
     }

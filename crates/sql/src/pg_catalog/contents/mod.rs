@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod domains;
+mod foreign;
 mod information;
 mod relations;
 mod roles;
@@ -35,6 +36,9 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_sequence" => relations::sequences(&objects(), rows),
         "pg_depend" => dependencies::dependencies(&objects(), rows),
         "pg_rewrite" => dependencies::rules(&objects(), rows),
+        "pg_foreign_data_wrapper" => foreign::wrappers(rows),
+        "pg_foreign_server" => foreign::servers(rows),
+        "pg_foreign_table" => foreign::tables(&objects(), rows),
         "pg_extension" => dependencies::extensions(&objects(), rows),
         "pg_tables" => views::tables(&objects(), rows),
         "pg_views" => views::views(&objects(), rows),
@@ -42,6 +46,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_indexes" => views::indexes(&objects(), rows),
         "pg_sequences" => views::sequences(&objects(), &system.database, rows),
         "pg_stat_all_tables" | "pg_stat_user_tables" => views::table_statistics(&objects(), rows),
+        "pg_statio_all_tables" | "pg_statio_user_tables" => views::table_reads(&objects(), rows),
         "pg_stat_user_indexes" => views::index_statistics(&objects(), rows),
         "pg_type" => types::types(&objects(), rows),
         "pg_enum" => types::labels(&objects(), rows),

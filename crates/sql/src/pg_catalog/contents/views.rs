@@ -99,6 +99,17 @@ pub(super) fn table_statistics(objects: &PgObjects, rows: &mut Rows) {
     }
 }
 
+/// Which tables there are: blocks are not counted.
+pub(super) fn table_reads(objects: &PgObjects, rows: &mut Rows) {
+    for relation in user_relations(objects).filter(|relation| relation.table().is_some()) {
+        rows.add([
+            ("relid", relation.oid.into()),
+            ("schemaname", (&relation.schema_name).into()),
+            ("relname", (&relation.name).into()),
+        ]);
+    }
+}
+
 pub(super) fn index_statistics(objects: &PgObjects, rows: &mut Rows) {
     for relation in &objects.relations {
         let RelationOf::Index { table, .. } = &relation.of else { continue };

@@ -24,7 +24,6 @@ use crate::session::Session;
 use crate::session::ddl::declared_table::{DeclaredIdentity, DeclaredTable};
 use crate::session::ddl::sequence::dependents::full_name;
 use crate::session::ddl::sequence::sequence_definition;
-use crate::session::ddl::table_definition::refuse_arrays_of_enums;
 use crate::session::ddl::temporary::reads_temporary;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
@@ -69,7 +68,6 @@ impl Session {
             false => Arc::unwrap_or_clone(input),
         };
         check_names(input.schema().as_arrow())?;
-        refuse_arrays_of_enums(input.schema().as_arrow())?;
         let plan = plan_physical(&planner.state, &input).await?;
         let progress = ScanProgress::for_plan(&plan);
         self.watch.follow(&progress);

@@ -15,10 +15,10 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::{checked_domain, computed, domain_call};
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
 use atoll_sql_common::pg_type::{
-    Checked, as_domain, as_json, as_jsonb, as_length, as_list_of, as_uuid, type_of_check,
+    Checked, as_domain, as_json, as_jsonb, as_length, as_list_of, as_uuid, is_marked_by_type,
+    type_of_check,
 };
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk, walk_expressions_mut};
-use atoll_sql_semantics::enums::array_of_enum;
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;
 
 impl DeclaredTable {
@@ -215,18 +215,6 @@ pub(in crate::session) fn without_table(
     });
 }
 
-/// Refuses columns of arrays of an ENUM: rows would keep labels that ALTER TYPE … RENAME VALUE changes.
-pub(in crate::session) fn refuse_arrays_of_enums(columns: &Schema) -> Result<()> {
-    match columns.fields().iter().find(|field| array_of_enum(field).is_some()) {
-        None => Ok(()),
-        Some(field) => stated_err!(
-            FEATURE_NOT_SUPPORTED,
-            "column '{}': arrays of an enum are not supported in tables; declare it as VARCHAR[]",
-            field.name()
-        ),
-    }
-}
-
 /// Marks text columns whose values have a type: clients see that type.
 pub(in crate::session) fn mark_types(definition: &mut TableDefinition) {
     let marked = |field: &FieldRef| {
@@ -242,7 +230,7 @@ pub(in crate::session) fn mark_types(definition: &mut TableDefinition) {
             Some(Checked::Json) => Arc::new(as_json(plain())),
             Some(Checked::Jsonb) => Arc::new(as_jsonb(plain())),
             Some(of @ (Checked::Varchar(_) | Checked::Char(_))) => Arc::new(as_length(of, plain())),
-            None if field.metadata().is_empty() => Arc::clone(field),
+            None if field.metadata().is_empty() || is_marked_by_type(field) => Arc::clone(field),
             None => Arc::new(plain()),
         }
     };

@@ -30,8 +30,8 @@ use crate::session::plan::steps::{analyzed, state_to_keep};
 use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, WriteRules};
 use crate::table_text::generated_columns;
 use atoll_sql_common::error::{SqlError, stated_err};
-use atoll_sql_common::pg_type::{Checked, type_of_check};
-use atoll_sql_common::user_type::UserTypes;
+use atoll_sql_common::pg_type::{Checked, array_of_enum, is_oid, type_of_check};
+use atoll_sql_common::user_type::{EnumType, UserTypes};
 use atoll_sql_parse::syntax::parsed_expr;
 use atoll_sql_semantics::enums;
 
@@ -56,7 +56,25 @@ impl StatementPlanner {
             None => None,
         };
         let forms = canonical_columns(table.definition());
-        Ok(WriteRules { forms, generated, checks, conflict, actions: None })
+        let labels = self.columns_of_labels(table.definition())?;
+        let fields = table.definition().columns.fields().iter().enumerate();
+        let oids = fields.filter(|(_, field)| is_oid(field)).map(|(at, _)| at).collect();
+        Ok(WriteRules { forms, labels, oids, generated, checks, conflict, actions: None })
+    }
+
+    /// Numbers of the columns of arrays of ENUMs.
+    fn columns_of_labels(
+        &self,
+        definition: &TableDefinition,
+    ) -> Result<Vec<(usize, Arc<EnumType>)>> {
+        let fields = definition.columns.fields().iter().enumerate();
+        let arrays = fields.filter_map(|(at, field)| Some((at, array_of_enum(field)?)));
+        let types = self.names.user_types();
+        let known = arrays.map(|(at, oid)| match types.numbered(oid) {
+            Some(of) => Ok((at, Arc::clone(of))),
+            None => stated_err!(UNDEFINED_OBJECT, "type with OID {oid} does not exist"),
+        });
+        known.collect()
     }
 
     async fn generated(

@@ -24,7 +24,7 @@ use crate::table_text::{
     IndexParts, checked_domain, foreign_key_text, identity_words, included_text, unique_words,
 };
 use atoll_sql_common::names::SCHEMA;
-use atoll_sql_common::pg_type::{domain_oid, type_of_check};
+use atoll_sql_common::pg_type::{domain_oid, enum_of, type_of_check};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 use atoll_sql_files::has_interval;
 
@@ -237,7 +237,7 @@ fn write_table(script: &mut String, name: &RelationName, table: &TableVersion, t
             Some(domain) => (domain.full_name(), ""),
             None => {
                 let is_list = enum_oid(field.data_type()).is_none();
-                let of = types.of_values(field.data_type())?.shown(false);
+                let of = types.numbered(enum_of(field)?)?.shown(false);
                 (of, if is_list { "[]" } else { "" })
             }
         };

@@ -1,4 +1,4 @@
-//! Statements without effect: `DROP TYPE IF EXISTS x` for kinds of objects that never exist, `CREATE EXTENSION IF NOT
+//! Statements without effect: `DROP TRIGGER IF EXISTS x ON t` for kinds of objects that never exist, `CREATE EXTENSION IF NOT
 //! EXISTS plpgsql`. Dumps and migrations begin with them.
 
 use datafusion::common::{Result, not_impl_err};
@@ -13,11 +13,10 @@ use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_parse::syntax::{is_word, next_name, parser_of, within_parentheses};
 
 /// Kinds of objects that never exist, by the words of their DROP.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 13] = [
     "aggregate",
     "collation",
     "conversion",
-    "domain",
     "event trigger",
     "extension",
     "foreign table",
@@ -28,7 +27,6 @@ const KINDS: [&str; 15] = [
     "rule",
     "server",
     "trigger",
-    "type",
 ];
 
 /// Those that share their namespace with tables.
@@ -123,7 +121,7 @@ fn names(parser: &mut Parser, kind: &str, sql: &str) -> Vec<(String, String)> {
                     let table = table.trim_matches('"');
                     format!("{kind} \"{name}\" for relation \"{table}\" does not exist, skipping")
                 }
-                _ => missing(if kind == "domain" { "type" } else { kind }, &last.value),
+                _ => missing(kind, &last.value),
             };
             names.push((name.to_string(), notice));
         }
@@ -187,10 +185,9 @@ mod tests {
         };
         for (sql, wanted) in [
             (
-                "drop type if exists a, \"S\".\"B\" cascade;",
-                "DROP TYPE: type \"a\" does not exist, skipping; type \"B\" does not exist, skipping",
+                "drop server if exists a, \"B\" cascade;",
+                "DROP SERVER: server \"a\" does not exist, skipping; server \"B\" does not exist, skipping",
             ),
-            ("DROP DOMAIN IF EXISTS d", "DROP DOMAIN: type \"d\" does not exist, skipping"),
             (
                 "DROP TRIGGER IF EXISTS x ON s.t",
                 "DROP TRIGGER: trigger \"x\" for relation \"s.t\" does not exist, skipping",
@@ -206,9 +203,13 @@ mod tests {
         ] {
             assert_eq!(said(sql).as_deref(), Some(wanted), "{sql}");
         }
-        for sql in
-            ["DROP TYPE a", "DROP TABLE IF EXISTS t", "CREATE EXTENSION x", "DROP", "SELECT 1"]
-        {
+        for sql in [
+            "DROP TYPE IF EXISTS a",
+            "DROP TABLE IF EXISTS t",
+            "CREATE EXTENSION x",
+            "DROP",
+            "SELECT 1",
+        ] {
             assert_eq!(said(sql), None, "{sql}");
         }
     }

@@ -1,9 +1,11 @@
 //! ALTER COLUMN … TYPE: types that do not change, and indexes that are computed from columns that get other types.
 
-use atoll_sql_common::pg_type::type_of_check;
+use std::sync::Arc;
+
+use atoll_sql_common::pg_type::{array_of_enum, is_oid, type_of_check};
 use atoll_sql_parse::dialect::as_texts;
 use atoll_store::table::TableDefinition;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{Result, plan_err};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
@@ -100,12 +102,17 @@ impl StatementPlanner {
             None => (data_type.clone(), None),
         };
         let planned = self.stored_type(&data_type).await;
-        let is_same = planned.is_ok_and(|it| it == *definition.columns.field(column).data_type());
+        let field = definition.columns.field(column);
+        let is_same = planned.is_ok_and(|it| {
+            it.data_type() == field.data_type()
+                && array_of_enum(&it) == array_of_enum(field)
+                && is_oid(&it) == is_oid(field)
+        });
         is_same && wanted == of_type && !is_domain
     }
 
-    /// The type in which a column of a type is stored.
-    async fn stored_type(&self, data_type: &SqlType) -> Result<DataType> {
+    /// The field in which a column of a type is stored.
+    async fn stored_type(&self, data_type: &SqlType) -> Result<FieldRef> {
         let cast = Expr::Cast {
             kind: CastKind::Cast,
             expr: Box::new(Expr::value(Value::Null)),
@@ -117,7 +124,7 @@ impl StatementPlanner {
         let plan = self.plan_other(Parsed::Statement(Box::new(query))).await?;
         let columns = stored_columns(plan.schema().as_arrow());
         match columns.fields().first() {
-            Some(field) => Ok(field.data_type().clone()),
+            Some(field) => Ok(Arc::clone(field)),
             None => plan_err!("{data_type} is not the type of a column"),
         }
     }

@@ -32,9 +32,7 @@ use crate::session::Session;
 use crate::session::ddl::create::new_identity;
 use crate::session::ddl::index::without_rows;
 use crate::session::ddl::sequence::whole;
-use crate::session::ddl::table_definition::{
-    add_check, add_key, mark_types, refuse_arrays_of_enums, set_default,
-};
+use crate::session::ddl::table_definition::{add_check, add_key, mark_types, set_default};
 use crate::session::ddl::view_dependents::DroppedColumns;
 use crate::session::dml::change::{parsed, quoted};
 use crate::session::plan::planner::StatementPlanner;
@@ -517,7 +515,6 @@ async fn select(
     query: Ast,
 ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
     let plan = planner.plan_other(Parsed::Statement(Box::new(query))).await?;
-    refuse_arrays_of_enums(plan.schema().as_arrow())?;
     Ok((plan_physical(&planner.state, &plan).await?, planner.state.task_ctx()))
 }
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use atoll_store::database::{RelationName, is_temporary_schema};
+use datafusion::arrow::datatypes::Field;
 use datafusion::common::Result;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::sql::sqlparser::ast::{AlterTypeRenameValue, Ident, Statement as Ast};
 
 use super::stored_texts::TypedText;
 use crate::catalog::{domains, user_types};
@@ -14,7 +15,8 @@ use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::SCHEMA;
-use atoll_sql_common::user_type::{EnumType, enum_within};
+use atoll_sql_common::pg_type::{array_of_enum, enum_of};
+use atoll_sql_common::user_type::EnumType;
 
 /// The columns of a type, by table.
 pub(super) type ColumnsOf = BTreeMap<RelationName, Vec<String>>;
@@ -29,7 +31,7 @@ impl Session {
     ) -> Result<Vec<String>> {
         planner.check_type_owner(of)?;
         let (columns, texts) =
-            (planner.columns_of_type(of).await?, planner.texts_with_type(of).await?);
+            (planner.columns_of_type(of, enum_of).await?, planner.texts_with_type(of).await?);
         if !cascade && (!columns.is_empty() || !texts.is_empty()) {
             let line = |text: &TypedText| format!("{} depends on type {}", text.shown, of.name);
             let lines = columns_lines(&of.name, &columns).into_iter();
@@ -70,6 +72,29 @@ impl Session {
         Ok(columns.iter().map(dropped).collect())
     }
 
+    /// Writes the new name of a label into the columns of arrays of its type.
+    pub(super) async fn rename_label_in_arrays(
+        &self,
+        planner: &StatementPlanner,
+        of: &EnumType,
+        labels: &AlterTypeRenameValue,
+    ) -> Result<()> {
+        let literal = |label: &Ident| format!("'{}'", label.value.replace('\'', "''"));
+        let (from, to, name) = (literal(&labels.from), literal(&labels.to), of.shown(false));
+        for (table, columns) in planner.columns_of_type(of, array_of_enum).await? {
+            let parts = columns.iter().map(|column| {
+                let column = quoted(column);
+                format!(
+                    "ALTER COLUMN {column} SET DATA TYPE {name}[] \
+                     USING array_replace({column}::TEXT[], {from}, {to})::{name}[]"
+                )
+            });
+            let parts: Vec<String> = parts.collect();
+            self.alter_dependent(planner, &table, &parts.join(", ")).await?;
+        }
+        Ok(())
+    }
+
     /// Runs parts of ALTER TABLE on a table that uses a type.
     async fn alter_dependent(
         &self,
@@ -108,13 +133,18 @@ impl Session {
 }
 
 impl StatementPlanner {
-    async fn columns_of_type(&self, of: &EnumType) -> Result<ColumnsOf> {
+    /// The columns whose type, by this function, is a type.
+    async fn columns_of_type(
+        &self,
+        of: &EnumType,
+        type_of: fn(&Field) -> Option<u32>,
+    ) -> Result<ColumnsOf> {
         let version = self.transaction.statement(true).await?;
         let mut found = ColumnsOf::new();
         for (id, table) in version.tables() {
             let Some(name) = version.table_name(id) else { continue };
             let fields = table.definition().columns.fields();
-            let typed = fields.iter().filter(|it| enum_within(it.data_type()) == Some(of.oid));
+            let typed = fields.iter().filter(|it| type_of(it) == Some(of.oid));
             let names: Vec<String> = typed.map(|field| field.name().clone()).collect();
             if !names.is_empty() {
                 found.insert(name.clone(), names);

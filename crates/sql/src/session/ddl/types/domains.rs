@@ -52,7 +52,10 @@ impl Session {
                         );
                     }
                     return match if_exists {
-                        true => Ok(Some(with_notices("DROP DOMAIN", &[missing("type", name)]))),
+                        true => {
+                            let notice = missing("type", planner.name(name)?);
+                            Ok(Some(with_notices("DROP DOMAIN", &[notice])))
+                        }
                         false => Err(unknown(name)),
                     };
                 };

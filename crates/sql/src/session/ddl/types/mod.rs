@@ -28,7 +28,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, with_notices};
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{TYPES, plain, relation_name};
-use atoll_sql_common::pg_type::{USER_TYPE_OIDS, domain_oid, type_named};
+use atoll_sql_common::pg_type::{USER_TYPE_OIDS, domain_oid, enum_of, type_named};
 use atoll_sql_common::user_type::{DomainType, EnumType, Neighbor, enum_oid};
 
 impl Session {
@@ -48,7 +48,15 @@ impl Session {
                 planner.create_enum(name, labels).await?;
                 Ok(Some("CREATE TYPE".into()))
             }
-            Ast::AlterType(alter) => planner.alter_type(alter).await.map(Some),
+            Ast::AlterType(alter) => {
+                let of = planner.user_type_named(&alter.name)?;
+                let tag = planner.alter_type(alter).await?;
+                if let (Some(of), AlterTypeOperation::RenameValue(labels)) = (of, &alter.operation)
+                {
+                    self.rename_label_in_arrays(planner, &of, labels).await?;
+                }
+                Ok(Some(tag))
+            }
             Ast::Drop { object_type: ObjectType::Type, if_exists, names, cascade, .. } => {
                 let mut passed = Vec::new();
                 for name in names {
@@ -58,7 +66,7 @@ impl Session {
                     }
                     let Some(of) = planner.user_type_named(name)? else {
                         if *if_exists {
-                            passed.push(missing("type", name));
+                            passed.push(missing("type", planner.name(name)?));
                             continue;
                         }
                         return Err(unknown(name));
@@ -93,7 +101,7 @@ impl StatementPlanner {
         if let Some(domain) = domain_oid(field).and_then(|oid| types.domain_numbered(oid)) {
             return Some(types.shown_domain(domain));
         }
-        let of = types.of_values(field.data_type())?;
+        let of = types.numbered(enum_of(field)?)?;
         let list = if enum_oid(field.data_type()).is_none() { "[]" } else { "" };
         Some(format!("{}{list}", of.shown(types.is_visible(of))))
     }

@@ -14,7 +14,8 @@ use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::computed;
 use atoll_sql_common::error::SqlState;
-use atoll_sql_common::user_type::{EnumType, enum_within};
+use atoll_sql_common::pg_type::{array_of_enum, enum_of};
+use atoll_sql_common::user_type::EnumType;
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk_expressions};
 
 impl StatementPlanner {
@@ -25,9 +26,8 @@ impl StatementPlanner {
         for (id, table) in version.tables() {
             let Some(name) = version.table_name(id) else { continue };
             let definition = table.definition();
-            let is_typed = |column: usize| {
-                enum_within(definition.columns.field(column).data_type()) == Some(of.oid)
-            };
+            let is_typed =
+                |column: usize| enum_of(definition.columns.field(column)) == Some(of.oid);
             if !(0..definition.columns.fields().len()).any(is_typed) {
                 continue;
             }
@@ -38,7 +38,14 @@ impl StatementPlanner {
                     Some(column) => is_typed(column) || computed(&text.expr).is_some(),
                     None => true,
                 };
-                if may_name && has_string(&text.expr, label) {
+                let is_array = text.column.is_some_and(|column| {
+                    array_of_enum(definition.columns.field(column)).is_some()
+                });
+                let names = match is_array {
+                    true => text.expr.to_string().contains(label),
+                    false => has_string(&text.expr, label),
+                };
+                if may_name && names {
                     lines.push(format!("{} names it", text.shown));
                 }
             }
@@ -75,7 +82,7 @@ impl StatementPlanner {
             let mut is_changed = false;
             for (default, field) in definition.defaults.iter_mut().zip(fields) {
                 let Some(text) = default else { continue };
-                if enum_within(field.data_type()) != Some(of.oid) {
+                if enum_of(field) != Some(of.oid) {
                     continue;
                 }
                 let mut expr = parsed_expr(text)?;
@@ -102,7 +109,7 @@ impl StatementPlanner {
             let definition = table.definition();
             for text in texts(name, definition)? {
                 let is_own = text.column.is_some_and(|column| {
-                    enum_within(definition.columns.field(column).data_type()) == Some(of.oid)
+                    enum_of(definition.columns.field(column)) == Some(of.oid)
                 });
                 if !is_own && self.casts_to(&text.expr, of)? {
                     let constraint = text.constraint;
