@@ -13,9 +13,8 @@ const HELP: &str = "\
 cargo xtask deep
 
 Runs in full what `make test` samples: the SQL suite in all its forms, all variants of its queries, 1000 kills of a
-process that commits, 1000 clients of a server that is killed for 30 minutes, projects of real clients, random
-queries against DuckDB for 10 minutes, and the machines of a paper in the lab. Takes about two hours.
-The results are written to docs/deep-tests.md.";
+process that commits, 1000 clients of a server that is killed for 30 minutes, projects of real clients, and random
+queries against DuckDB for 10 minutes. Takes about two hours. The results are written to docs/deep-tests.md.";
 
 /// Where the last result is.
 const RESULT: &str = "docs/deep-tests.md";
@@ -23,14 +22,13 @@ const RESULT: &str = "docs/deep-tests.md";
 /// A part: its name, and what runs it.
 type Part = (&'static str, fn(&Path) -> Result<ExitCode>);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 6] = [
     ("the SQL suite in all its forms", all_forms),
     ("all variants of its queries", |root| variants::run(root, &[])),
     ("1000 kills of a process that commits", |root| crash::run(root, &[])),
     ("1000 clients of a server that is killed", |root| soak::run(root, &[])),
     ("projects of real clients", |root| clients::run(root, &[])),
     ("random queries against DuckDB", |root| differential::run(root, &[])),
-    ("the machines of a paper in the lab", reproductions),
 ];
 
 /// Runs every part, also after one that fails, and records the outcome of each.
@@ -73,17 +71,6 @@ fn all_forms(root: &Path) -> Result<ExitCode> {
     let status = cargo()
         .args(["test", "--release", "--locked", "-p", "atoll-sql", "--test", "it", "--", "logic::"])
         .env("ATOLL_DEEP", "1")
-        .current_dir(root)
-        .status()
-        .context("cannot run cargo")?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Runs the benchmark that boots the machines of a paper and counts.
-fn reproductions(root: &Path) -> Result<ExitCode> {
-    let status = cargo()
-        .args(["test", "--release", "--locked", "-p", "atoll-bench", "--test", "it", "--"])
-        .args(["--ignored", "dbms::"])
         .current_dir(root)
         .status()
         .context("cannot run cargo")?;

@@ -19,16 +19,6 @@ pub(super) struct DbmsData {
 }
 
 impl DbmsData {
-    /// Files that were generated before.
-    pub(super) fn made(directory: &Path) -> Self {
-        Self { directory: directory.to_owned() }
-    }
-
-    /// Where they are.
-    pub(super) fn directory(&self) -> &Path {
-        &self.directory
-    }
-
     /// Generates all files.
     pub(super) fn make(
         directory: &Path,

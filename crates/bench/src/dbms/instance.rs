@@ -13,7 +13,6 @@ use atoll_topology::{CpuSet, Machine};
 
 use super::case::InstanceSeen;
 use super::plan::DbmsPlan;
-use super::reproduce::lab_number;
 use super::system::{DbmsEngine, InstanceOptions, SystemName};
 use crate::trials::ServerLooks;
 use crate::trials::placement::{self, PlacementSeen};
@@ -91,7 +90,6 @@ impl Starting<'_> {
             is_placed: arm != "default",
             clients,
             scale_factor: self.plan.scale_factor,
-            lab: self.plan.arms.iter().position(|it| it == arm).and_then(lab_number),
             directory: tempfile::Builder::new()
                 .prefix(system.name())
                 .tempdir_in(self.directory)?

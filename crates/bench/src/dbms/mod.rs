@@ -16,11 +16,9 @@
 //! | `setup` | systems that are fetched |
 //! | `published`, `findings` | the paper's figures and statements, and whether ours agree |
 //! | `report`, `plot` | tables and pictures |
-//! | `reproduce`, `counts` | the paper's machines in the lab, and what was counted there |
 
 mod case;
 mod clients;
-mod counts;
 mod data;
 mod dialect;
 mod findings;
@@ -30,7 +28,6 @@ mod plot;
 mod published;
 mod query;
 mod report;
-mod reproduce;
 mod rounds;
 mod schema;
 mod setup;
@@ -55,7 +52,6 @@ use crate::trials::placement;
 use plan::DbmsPlan;
 use query::{DbmsQuery, QuerySet};
 use report::DbmsReport;
-use reproduce::Paper;
 use system::SystemName;
 
 pub(crate) use worker::{DbmsWorkerArgs, serve as serve_worker};
@@ -70,7 +66,6 @@ Examples:
   atoll bench dbms --instances 2 --skew 4           the first instance has four times the clients
   atoll bench dbms --queries q1,q6 --beside point-reads
   atoll bench dbms --results dbms-results --resume  goes on where a run was stopped
-  atoll bench dbms --reproduce kiefer               the paper's machines in the lab, counted
 
 A system that is missing is named with what installs it, and the others go on. On a machine of one node all arms are
 the same; 'atoll lab run --machine westmere-ex-4' has the paper's four.";
@@ -123,9 +118,6 @@ pub(crate) struct DbmsArgs {
     /// Directory in which data and databases are created and removed [default: that of temporary files]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
-    /// Directory with the generated data: the host's, in the lab
-    #[arg(long, hide = true)]
-    data: Option<PathBuf>,
     /// Directory of the results of each case
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath,
           default_value = "dbms-results")]
@@ -139,10 +131,6 @@ pub(crate) struct DbmsArgs {
     /// Longest time, in seconds, that a load or a query may take
     #[arg(long, value_name = "SECONDS", default_value_t = 3600.0, value_parser = seconds)]
     timeout: f64,
-    /// Boot the paper's machines in the lab, with settings of its own, and count; some minutes
-    #[arg(long, value_name = "PAPER", value_enum, conflicts_with_all = ["systems", "arms", "queries",
-          "instances", "scale_factor", "clients", "skew", "beside", "seconds", "warmup", "repetitions", "resume"])]
-    reproduce: Option<Paper>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -158,9 +146,6 @@ enum DbmsSetup {
 pub(crate) fn run(args: &DbmsArgs) -> Result<(), CommandError> {
     if let Some(DbmsSetup::Setup(setup)) = &args.setup {
         return setup::run(setup);
-    }
-    if let Some(Paper::Kiefer) = args.reproduce {
-        return reproduce::run(&args.output.outputs(false)?);
     }
     let outputs = args.output.outputs(true)?;
     let machine = Machine::discover().context("this machine cannot be described")?;

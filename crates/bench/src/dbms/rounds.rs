@@ -66,8 +66,7 @@ pub(super) fn run(
         let is_there = |case: &DbmsCase| !missing.contains_key(&case.system);
         let groups: Vec<Vec<DbmsCase>> =
             plan.cases().filter(is_there).map(|case| vec![case]).collect();
-        let data = args.data.as_deref().map(DbmsData::made);
-        let mut trials = DbmsTrials { starting, stop, instances, data, running: None };
+        let mut trials = DbmsTrials { starting, stop, instances, data: None, running: None };
         let TrialOutcome { results, is_stopped } = run_groups(&mut trials, &groups, &kept, stop)?;
         Ok(DbmsRun { results, missing, is_stopped })
     })

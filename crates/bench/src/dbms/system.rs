@@ -49,8 +49,6 @@ pub(super) struct InstanceOptions {
     pub(super) is_placed: bool,
     pub(super) clients: u32,
     pub(super) scale_factor: f64,
-    /// The number that the lab's counter knows it by.
-    pub(super) lab: Option<u8>,
     /// A directory of its own, which exists.
     pub(super) directory: PathBuf,
     /// The Python that has embedded systems.

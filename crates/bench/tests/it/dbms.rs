@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use atoll_sys::{kill_process, signal};
-use atoll_testkit::{Need, program_in, run_with, skip};
+use atoll_testkit::{Need, program_in, skip};
 use serde_json::Value;
 
 use crate::support::{BENCH, Ran, bench_in};
@@ -152,27 +152,6 @@ fn cache() -> Option<PathBuf> {
 }
 
 #[test]
-#[ignore = "boots two machines, some minutes; 'cargo xtask deep' runs it"]
-fn the_papers_machines_are_counted_in_the_lab() {
-    let home = tempfile::tempdir().unwrap();
-    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    let data = data.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".local/share")));
-    let mut command = program_in(Path::new(BENCH), home.path());
-    command
-        .args(["dbms", "--reproduce", "kiefer", "--json"])
-        .envs(data.map(|it| ("XDG_DATA_HOME", it)));
-    let run = run_with(&mut command, "").json();
-    for machine in run["details"].as_array().expect("machines") {
-        let placed = list(machine, "findings").iter().take(3);
-        assert!(
-            placed.clone().count() == 3 && placed.clone().all(|it| it["verdict"] == "confirms"),
-            "{machine}"
-        );
-        assert!(machine["texts"].as_u64() > Some(0), "{machine}");
-    }
-}
-
-#[test]
 fn tables_and_pictures_stand_beside_the_published_figures() {
     let home = tempfile::tempdir().unwrap();
     let output = ["--repetitions", "3", "-o", "a.md", "-o", "a.svg"];
@@ -240,7 +219,6 @@ fn what_cannot_be_had_names_itself_and_flags_are_checked() {
         (["--queries", "q23"], "q1 to q22"),
         (["--scale-factor", "0"], "0.001"),
         (["--instances", "none"], "nodes or domains"),
-        (["--reproduce", "unknown"], "kiefer"),
     ] {
         let said = bench_in(home.path(), &[&["dbms"][..], &flags].concat()).failed(2);
         assert!(said.contains(message), "{said}");

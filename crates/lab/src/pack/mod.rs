@@ -129,12 +129,11 @@ fn read(path: &Path) -> Result<Vec<u8>, LabError> {
     Ok(bytes)
 }
 
-/// The small tools next to this program if present, otherwise `atoll`: both have the command that calibrates, which
-/// `atoll-bench` lacks.
+/// The small tools next to this program if present, otherwise this program: both have the
+/// command that calibrates.
 fn agent() -> std::io::Result<PathBuf> {
     let own = env::current_exe()?;
-    let mut agents = [AGENT, "atoll"].into_iter().map(|name| own.with_file_name(name));
-    Ok(agents.find(|agent| agent.is_file()).unwrap_or(own))
+    Ok(Some(own.with_file_name(AGENT)).filter(|tools| tools.is_file()).unwrap_or(own))
 }
 
 /// The program, with those of its arguments that name files.

@@ -24,9 +24,6 @@ const SCRIPT: &str = concat!(
     include_str!("../../../rivals/dbms_engine.py")
 );
 
-/// Atoll's number in the lab, whose guests set it.
-const LAB: &str = "ATOLL_LAB";
-
 /// A line in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -77,9 +74,6 @@ impl Embedded {
         command.args(["dbms-worker", "--threads", &options.threads.to_string()]);
         if options.is_placed {
             command.arg("--placed");
-        }
-        if let (Some(number), Some(_)) = (options.lab, std::env::var_os(LAB)) {
-            command.env(LAB, number.to_string());
         }
         Self::start(SystemName::Atoll, command, &options)
     }
