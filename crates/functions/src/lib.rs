@@ -110,6 +110,11 @@ pub fn timestamp_minus() -> Option<Arc<ScalarUDF>> {
     FUNCTION.clone()
 }
 
+/// Returns the function of this name that converts texts of a type to bytes in the type's order.
+pub fn text_order(name: &str) -> Option<Arc<ScalarUDF>> {
+    scalar::named(name)
+}
+
 /// Returns the function that tests whether a regular expression matches a text; None if it is not registered.
 pub fn regexp_like() -> Option<Arc<ScalarUDF>> {
     static FUNCTION: LazyLock<Option<Arc<ScalarUDF>>> =

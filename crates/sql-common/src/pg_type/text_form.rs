@@ -119,7 +119,20 @@ impl Checked {
         }
     }
 
-    /// Returns the argument of this function after the text.
+    /// Returns the function whose bytes are in the order of the type; None if the texts are, or if the type has no order.
+    pub fn order(self) -> Option<&'static str> {
+        match self {
+            Self::Jsonb => Some("jsonb_order"),
+            Self::Json | Self::Uuid | Self::Varchar(_) | Self::Char(_) => None,
+        }
+    }
+
+    /// Whether equal values may have several texts: numbers in JSONB keep zeros at the end of their fraction.
+    pub fn has_many_texts(self) -> bool {
+        self == Self::Jsonb
+    }
+
+    /// Returns the argument of the function that checks texts after the text.
     pub fn length(self) -> Option<u32> {
         match self {
             Self::Varchar(length) | Self::Char(length) => Some(length),

@@ -32,7 +32,7 @@ pub(crate) fn named(name: &str) -> Option<Arc<ScalarUDF>> {
 }
 
 /// Returns a value as one of the type with this name in `pg_type`.
-pub(super) fn with_type(value: Expr, name: &str) -> Expr {
+pub(crate) fn with_type(value: Expr, name: &str) -> Expr {
     match named(WITH_TYPE) {
         Some(function) => {
             Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![value, lit(name)]))

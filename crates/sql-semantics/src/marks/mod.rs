@@ -12,6 +12,6 @@ mod functions;
 mod kept;
 mod parameters;
 
-pub(crate) use functions::named;
+pub(crate) use functions::{named, with_type};
 pub(crate) use kept::keep_marks;
 pub(crate) use parameters::inserted_parameters;
