@@ -32,7 +32,7 @@ use crate::ordered::array_agg::OrderedArrayAgg;
 /// table of an outer query.
 pub const UNKNOWN: &str = "$unknown";
 
-/// `->`, `->>`, `#>`, `@>`, `?` and the other operators of JSON, `^@`, `interval * number`, `text[2:3]`,
+/// `->`, `->>`, `#>`, `@>`, `@?`, `?` and the other operators of JSON, `^@`, `interval * number`, `text[2:3]`,
 /// `= ANY (list)`, `list && list`; `max(x, n)`, `string_agg` without a separator, `json_group_array` in an order; window
 /// functions that DataFusion lacks.
 #[derive(Debug, Default)]
@@ -59,6 +59,8 @@ own! {
     INTERVAL_MULTIPLY "interval_multiply";
     JSONB_CHECKED "jsonb_checked";
     MAP_VALUE "map_extract_value";
+    PATH_EXISTS "jsonb_path_exists";
+    PATH_MATCH "jsonb_path_match";
     REGEXP_MATCH "regexp_match";
     TEXT_AT_PATH "json_text_at_path";
     TEXT_ELEMENT "text_element";
@@ -73,6 +75,9 @@ impl ExprPlanner for PlanCalls {
         mut expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if let Some(call) = of_path(&expr) {
+            return Ok(PlannerResult::Planned(call));
+        }
         let function = match expr.op {
             BinaryOperator::Multiply if is_scaled(&expr.left, &expr.right, schema) => {
                 INTERVAL_MULTIPLY.clone()
@@ -346,6 +351,18 @@ fn refuse_fractions(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<()> {
         return plan_err!("Cannot infer common type for bitwise operation {left} {op} {right}");
     }
     Ok(())
+}
+
+/// `j @? path` and `j @@ path`, which suppress errors.
+fn of_path(expr: &RawBinaryExpr) -> Option<Expr> {
+    let function = match expr.op {
+        BinaryOperator::AtQuestion => PATH_EXISTS.clone()?,
+        BinaryOperator::AtAt => PATH_MATCH.clone()?,
+        _ => return None,
+    };
+    let mut value = expr.left.clone();
+    become_jsonb(&mut value);
+    Some(function.call(vec![value, expr.right.clone(), lit("{}"), lit(true)]))
 }
 
 /// Whether an operator extracts a value from JSON.

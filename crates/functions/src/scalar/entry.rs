@@ -34,7 +34,7 @@ const GIVES_JSON: [&str; 12] = [
 ];
 
 /// Functions that return JSONB.
-const GIVES_JSONB: [&str; 12] = [
+const GIVES_JSONB: [&str; 14] = [
     "jsonb_build_array",
     "jsonb_build_object",
     "jsonb_checked",
@@ -43,6 +43,8 @@ const GIVES_JSONB: [&str; 12] = [
     "jsonb_delete_path",
     "jsonb_extract_path",
     "jsonb_insert",
+    "jsonb_path_query_array",
+    "jsonb_path_query_first",
     "jsonb_set",
     "jsonb_strip_nulls",
     "to_jsonb",

@@ -22,6 +22,7 @@
 //! | `transform` | JSON to SQL values |
 //! | `change` | changes to parts of JSON |
 //! | `combine` | JSONB operators |
+//! | `jsonpath` | SQL/JSON paths |
 
 mod build;
 mod change;
@@ -31,6 +32,7 @@ mod elements;
 mod extract;
 mod inspect;
 mod jsonb;
+mod jsonpath;
 mod normal;
 mod order;
 mod parse;
@@ -54,4 +56,5 @@ pub(super) static ENTRIES: &[&[Entry]] = &[
     change::ALL,
     combine::ALL,
     order::ALL,
+    jsonpath::ALL,
 ];

@@ -252,7 +252,9 @@ fn custom(name: &str) -> Option<DataType> {
         "short" => DataType::Int16,
         "long" | "oid" | "xid" | "cid" => DataType::Int64,
         "logical" => DataType::Boolean,
-        "bpchar" | "name" | "uuid" | "\"char\"" | "cstring" | "pg_node_tree" => DataType::Utf8View,
+        "bpchar" | "name" | "uuid" | "\"char\"" | "cstring" | "pg_node_tree" | "jsonpath" => {
+            DataType::Utf8View
+        }
         "varint" | "bignum" => DataType::Decimal256(76, 0),
         "timestamp_s" => DataType::Timestamp(TimeUnit::Second, None),
         "timestamp_ms" => DataType::Timestamp(TimeUnit::Millisecond, None),
