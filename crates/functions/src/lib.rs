@@ -97,8 +97,8 @@ pub use ordered::array_agg::OrderedArrayAgg;
 pub use ordered::string_agg::CountedStringAgg;
 pub use planner::{PlanCalls, UNKNOWN, gathered_in_order};
 pub use scalar::{
-    StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_jsonb,
-    canonical_uuid, check_json, is_canonical_uuid, regex_of,
+    NetworkType, StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text,
+    canonical_jsonb, canonical_uuid, check_json, gives_type, is_canonical_uuid, regex_of,
 };
 pub use type_name::{ENUM_ZONE, sql_name};
 pub use unnamed::{UnnamedFunction, null_where_an_argument_is};
@@ -110,8 +110,8 @@ pub fn timestamp_minus() -> Option<Arc<ScalarUDF>> {
     FUNCTION.clone()
 }
 
-/// Returns the function of this name that converts texts of a type to bytes in the type's order.
-pub fn text_order(name: &str) -> Option<Arc<ScalarUDF>> {
+/// Returns Atoll's scalar function of this name.
+pub fn function_named(name: &str) -> Option<Arc<ScalarUDF>> {
     scalar::named(name)
 }
 

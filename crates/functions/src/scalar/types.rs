@@ -25,7 +25,7 @@ fn marked_name(field: &Field) -> Option<String> {
         Some(item) => (item, "[]"),
         None => (name, ""),
     };
-    let is_known = ["json", "jsonb", "uuid"].contains(&item)
+    let is_known = ["json", "jsonb", "uuid", "inet", "cidr", "macaddr"].contains(&item)
         && field.data_type().is_nested() != brackets.is_empty();
     is_known.then(|| format!("{item}{brackets}"))
 }

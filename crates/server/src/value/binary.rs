@@ -13,7 +13,8 @@ use super::numeric::write_numeric;
 use super::parameter::hex;
 use super::text::{TextCells, binary_value, decimal_digits, text_cells, text_column};
 use super::types::{
-    BPCHAR, JSON, JSONB, OID, PgType, RECORD, REGCLASS, REGPROC, REGTYPE, UUID, XID,
+    BPCHAR, CIDR, INET, JSON, JSONB, MACADDR, OID, PgType, RECORD, REGCLASS, REGPROC, REGTYPE,
+    UUID, XID, network_type,
 };
 use super::{WriteValue, items, items_of, plain};
 
@@ -26,6 +27,7 @@ pub(crate) fn binary_column<'a>(
     let special = match PgType::of_field(field).oid {
         UUID => uuids(array)?,
         JSONB => versioned(array),
+        INET | CIDR | MACADDR => addresses(array, PgType::of_field(field).oid)?,
         BPCHAR => return text_column(field, array),
         RECORD if matches!(array.data_type(), DataType::Struct(_)) => Some(record(array)?),
         _ => match PgType::marked_items(field) {
@@ -69,6 +71,26 @@ fn versioned(array: &ArrayRef) -> Option<WriteValue<'_>> {
     }))
 }
 
+/// Addresses, which are stored as text; None if the array has another type.
+fn addresses(array: &ArrayRef, oid: u32) -> Result<Option<WriteValue<'_>>, ArrowError> {
+    let (Some(text), Some(of)) = (texts(array), network_type(oid)) else { return Ok(None) };
+    let nulls = array.logical_nulls();
+    let mut values = Vec::with_capacity(array.len());
+    for row in 0..array.len() {
+        let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let bytes = if is_null { Some(Vec::new()) } else { of.to_binary(text(row)) };
+        values.push(bytes.ok_or_else(|| foreign_text(of.name(), text(row)))?);
+    }
+    Ok(Some(Box::new(move |row, out| out.extend_from_slice(&values[row]))))
+}
+
+/// A UNION may put arbitrary text into a column of a type.
+fn foreign_text(of: &str, text: &str) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!(
+        "invalid input syntax for type {of}: '{text}'; cast the column to text: CAST(… AS TEXT)"
+    ))
+}
+
 /// UUIDs, which are stored as text; None if the array has another type.
 fn uuids(array: &ArrayRef) -> Result<Option<WriteValue<'_>>, ArrowError> {
     let Some(text) = texts(array) else { return Ok(None) };
@@ -83,15 +105,11 @@ fn uuids(array: &ArrayRef) -> Result<Option<WriteValue<'_>>, ArrowError> {
     Ok(Some(Box::new(move |row, out| out.extend_from_slice(&values[row]))))
 }
 
-/// The bytes of a UUID. A UNION may put arbitrary text into a UUID column, which is an error.
+/// The bytes of a UUID.
 fn uuid(text: &str) -> Result<[u8; 16], ArrowError> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
     let bytes = hex(&digits).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
-    bytes.ok_or_else(|| {
-        ArrowError::InvalidArgumentError(format!(
-            "invalid input syntax for type uuid: '{text}'; cast the column to text: CAST(… AS TEXT)"
-        ))
-    })
+    bytes.ok_or_else(|| foreign_text("uuid", text))
 }
 
 /// The values of an array in binary form.

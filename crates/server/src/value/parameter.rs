@@ -14,9 +14,9 @@ use super::format::Format;
 use super::numeric::numeric_text;
 use super::text::text_cells;
 use super::types::{
-    BOOL, BPCHAR, BYTEA, CHAR, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NAME,
-    NUMERIC, OID, PgType, REGCLASS, REGPROC, REGTYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN,
-    UUID, VARCHAR, XID, arrow_type,
+    BOOL, BPCHAR, BYTEA, CHAR, CIDR, DATE, FLOAT4, FLOAT8, INET, INT2, INT4, INT8, INTERVAL, JSON,
+    JSONB, MACADDR, NAME, NUMERIC, OID, PgType, REGCLASS, REGPROC, REGTYPE, TEXT, TIME, TIMESTAMP,
+    TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, XID, arrow_type, network_type,
 };
 
 /// The bytes are not valid text: not UTF-8, or with a zero byte, which PostgreSQL never allows.
@@ -183,7 +183,13 @@ pub(super) fn from_text(
             None => Err(invalid("UUID")),
         },
         JSONB => jsonb(text),
-        _ => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
+        other => match network_type(other) {
+            Some(of) => match of.canonical(text) {
+                Ok(address) => Ok(ScalarValue::Utf8View(Some(address))),
+                Err(failure) => Err(ParameterError(failure.message)),
+            },
+            None => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
+        },
     }
 }
 
@@ -251,6 +257,10 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
         TIMESTAMPTZ => ScalarValue::TimestampMicrosecond(Some(moment(bytes)?), Some("UTC".into())),
         INTERVAL => interval(bytes)?,
         UUID => text(uuid(number(bytes, "UUID")?)),
+        INET | CIDR | MACADDR => match network_type(oid).and_then(|of| of.from_binary(bytes)) {
+            Some(address) => text(address),
+            None => return Err(ParameterError("invalid binary form of an address".to_owned())),
+        },
         JSONB => match bytes {
             [1, json @ ..] => jsonb(utf8(json)?)?,
             _ => return Err(ParameterError("unknown version of JSONB".to_owned())),

@@ -150,9 +150,7 @@ impl ScalarUDFImpl for CheckedItems {
 
 /// The form of the texts of a type.
 pub(super) fn form_of(name: &str) -> Option<Checked> {
-    [Checked::Json, Checked::Jsonb, Checked::Uuid]
-        .into_iter()
-        .find(|form| form.to_string().eq_ignore_ascii_case(name))
+    Checked::types().into_iter().find(|form| form.to_string().eq_ignore_ascii_case(name))
 }
 
 /// Returns lists of texts with each text in the form of the type.

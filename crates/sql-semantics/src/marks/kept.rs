@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use atoll_functions::{marked_field, possible_values};
+use atoll_functions::{gives_type, marked_field, possible_values};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::utils::merge_schema;
@@ -73,6 +73,7 @@ fn gives_mark(expr: &Expr) -> bool {
     ["json", "to_json", "try_json", "uuid", "try_uuid", "checked_items", "with_type"]
         .iter()
         .any(|start| name.starts_with(start))
+        || gives_type(name)
 }
 
 /// Marks an expression whose possible values all have the same mark.

@@ -11,7 +11,7 @@
 //! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
 //! | `x::UUID[]` | `checked_items(x::TEXT[], 'uuid')` |
 //! | `x::VARCHAR(3)`, `x::CHAR(3)` | `left(x::VARCHAR, 3)`, `rtrim(left(x::VARCHAR, 3))`, with that type |
-//! | a column of type JSON, UUID or VARCHAR(3), or of lists of them | VARCHAR with a CHECK |
+//! | a column of type JSON, UUID, INET or VARCHAR(3), or of lists of them | VARCHAR with a CHECK |
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
@@ -23,6 +23,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::dialect::tree;
+use atoll_functions::NetworkType;
 use atoll_sql_common::pg_type::Checked;
 
 /// Rewrites an expression.
@@ -91,7 +92,8 @@ fn tells(value: &Expr) -> bool {
     match value {
         Expr::Function(call) => {
             let name = call.name.to_string().to_ascii_lowercase();
-            ["json", "to_json", "uuid"].iter().any(|start| name.starts_with(start))
+            let starts = ["json", "to_json", "uuid", "inet_", "cidr_", "macaddr_"];
+            starts.iter().any(|start| name.starts_with(start))
         }
         other => type_of_cast(other).is_some(),
     }
@@ -270,6 +272,12 @@ fn checked(data_type: &DataType, is_tried: bool) -> Option<&'static str> {
         (Checked::Jsonb, true) => "try_jsonb_checked",
         (Checked::Uuid, false) => "uuid_checked",
         (Checked::Uuid, true) => "try_uuid_checked",
+        (Checked::Network(NetworkType::Inet), false) => "inet_checked",
+        (Checked::Network(NetworkType::Inet), true) => "try_inet_checked",
+        (Checked::Network(NetworkType::Cidr), false) => "cidr_checked",
+        (Checked::Network(NetworkType::Cidr), true) => "try_cidr_checked",
+        (Checked::Network(NetworkType::Macaddr), false) => "macaddr_checked",
+        (Checked::Network(NetworkType::Macaddr), true) => "try_macaddr_checked",
         (Checked::Varchar(_) | Checked::Char(_), _) => return None,
     })
 }
@@ -353,6 +361,7 @@ fn kind(data_type: &DataType) -> Option<Checked> {
         DataType::JSON => Some(Checked::Json),
         DataType::JSONB => Some(Checked::Jsonb),
         DataType::Uuid => Some(Checked::Uuid),
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => network(name),
         DataType::Varchar(Some(length))
         | DataType::CharacterVarying(Some(length))
         | DataType::CharVarying(Some(length))
@@ -362,6 +371,14 @@ fn kind(data_type: &DataType) -> Option<Checked> {
         }
         _ => None,
     }
+}
+
+/// The type of addresses with this name.
+fn network(name: &ObjectName) -> Option<Checked> {
+    let name = name.to_string().to_ascii_lowercase();
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    let types = [NetworkType::Inet, NetworkType::Cidr, NetworkType::Macaddr];
+    types.into_iter().find(|of| of.name() == name).map(Checked::Network)
 }
 
 /// The number of characters of a declared length.

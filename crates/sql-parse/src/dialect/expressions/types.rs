@@ -252,9 +252,8 @@ fn custom(name: &str) -> Option<DataType> {
         "short" => DataType::Int16,
         "long" | "oid" | "xid" | "cid" => DataType::Int64,
         "logical" => DataType::Boolean,
-        "bpchar" | "name" | "uuid" | "\"char\"" | "cstring" | "pg_node_tree" | "jsonpath" => {
-            DataType::Utf8View
-        }
+        "bpchar" | "name" | "uuid" | "\"char\"" | "cstring" | "pg_node_tree" | "jsonpath"
+        | "inet" | "cidr" | "macaddr" => DataType::Utf8View,
         "varint" | "bignum" => DataType::Decimal256(76, 0),
         "timestamp_s" => DataType::Timestamp(TimeUnit::Second, None),
         "timestamp_ms" => DataType::Timestamp(TimeUnit::Millisecond, None),

@@ -12,6 +12,7 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
+use atoll_functions::gives_type;
 use atoll_sql_common::pg_type::Checked;
 
 pub use canonical::{CanonicalTexts, canonical_value};
@@ -41,5 +42,8 @@ fn makes_one(expr: &Expr) -> bool {
         Expr::WindowFunction(call) => call.fun.name(),
         _ => return false,
     };
-    ["jsonb", "to_jsonb", "uuid", "try_jsonb", "try_uuid"].iter().any(|of| name.starts_with(of))
+    ["jsonb", "to_jsonb", "uuid", "try_jsonb", "checked_items"]
+        .iter()
+        .any(|of| name.starts_with(of))
+        || gives_type(name)
 }

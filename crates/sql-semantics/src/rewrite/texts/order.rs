@@ -5,11 +5,12 @@
 //! ORDER BY b                   ORDER BY jsonb_order(b)
 //! SELECT b … GROUP BY b        SELECT any_value(b) … GROUP BY jsonb_order(b)
 //! min(a)                       any_value(a ORDER BY inet_order(a))
+//! a::TEXT                      inet_text(a)
 //! ```
 
 use std::sync::Arc;
 
-use atoll_functions::{OrderedAnyValue, marked_field, text_order};
+use atoll_functions::{OrderedAnyValue, function_named, marked_field};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, Result, not_impl_err};
@@ -63,7 +64,7 @@ fn loose_form(expr: &Expr, schema: &DFSchema) -> Option<Checked> {
 
 /// The bytes that compare as the value does.
 fn ordered(value: Expr, form: Checked) -> Expr {
-    match form.order().and_then(text_order) {
+    match form.order().and_then(function_named) {
         Some(order) => order.call(vec![value]),
         None => value,
     }
@@ -90,6 +91,13 @@ fn by_order(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             None => Transformed::no(Expr::InList(list)),
         },
         Expr::InSubquery(within) => among_rows(within, schema)?,
+        Expr::Cast(cast) if cast.field.data_type().is_string() => {
+            let to_text = form(&cast.expr, schema).and_then(Checked::to_text);
+            match to_text.and_then(function_named) {
+                Some(to_text) => Transformed::yes(to_text.call(vec![*cast.expr])),
+                None => Transformed::no(Expr::Cast(cast)),
+            }
+        }
         Expr::AggregateFunction(function) => aggregated(function, schema),
         Expr::WindowFunction(function) => over_window(*function, schema)?,
         other => Transformed::no(other),

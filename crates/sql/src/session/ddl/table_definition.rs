@@ -14,9 +14,7 @@ use crate::session::ddl::declared_table::{DeclaredCheck, DeclaredKey, DeclaredTa
 use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::{checked_domain, computed, domain_call};
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
-use atoll_sql_common::pg_type::{
-    Checked, as_domain, as_json, as_jsonb, as_length, as_list_of, as_uuid, type_of_check,
-};
+use atoll_sql_common::pg_type::{as_checked, as_domain, as_list_of, type_of_check};
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk, walk_expressions_mut};
 use atoll_sql_semantics::enums::array_of_enum;
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;
@@ -238,10 +236,7 @@ pub(in crate::session) fn mark_types(definition: &mut TableDefinition) {
         }
         match checks.find_map(|check| type_of_check(&check.sql, field.name())) {
             Some(of) if field.data_type().is_nested() => Arc::new(as_list_of(of, plain())),
-            Some(Checked::Uuid) => Arc::new(as_uuid(plain())),
-            Some(Checked::Json) => Arc::new(as_json(plain())),
-            Some(Checked::Jsonb) => Arc::new(as_jsonb(plain())),
-            Some(of @ (Checked::Varchar(_) | Checked::Char(_))) => Arc::new(as_length(of, plain())),
+            Some(of) => Arc::new(as_checked(of, plain())),
             None if field.metadata().is_empty() => Arc::clone(field),
             None => Arc::new(plain()),
         }
