@@ -98,7 +98,8 @@ pub use ordered::string_agg::CountedStringAgg;
 pub use planner::{PlanCalls, UNKNOWN, gathered_in_order};
 pub use scalar::{
     NetworkType, StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text,
-    canonical_jsonb, canonical_uuid, check_json, gives_type, is_canonical_uuid, regex_of,
+    canonical_jsonb, canonical_timetz, canonical_uuid, check_json, gives_type, is_canonical_uuid,
+    regex_of,
 };
 pub use type_name::{ENUM_ZONE, sql_name};
 pub use unnamed::{UnnamedFunction, null_where_an_argument_is};

@@ -15,7 +15,7 @@ use crate::listing::{Listing, no_function, told_apart_by_listing};
 use crate::scalar::nested::structs::map_type;
 
 /// Functions that return texts of other types.
-const GIVES_TYPE: [(&str, &[&str]); 4] = [
+const GIVES_TYPE: [(&str, &[&str]); 5] = [
     ("uuid", &["uuid_checked", "try_uuid_checked", "uuidv7"]),
     (
         "inet",
@@ -23,6 +23,7 @@ const GIVES_TYPE: [(&str, &[&str]); 4] = [
     ),
     ("cidr", &["cidr_checked", "try_cidr_checked", "network", "inet_merge"]),
     ("macaddr", &["macaddr_checked", "try_macaddr_checked", "macaddr_trunc"]),
+    ("timetz", &["timetz_checked", "try_timetz_checked", "timetz_at_zone"]),
 ];
 
 /// Whether the function with this name returns texts of a type other than JSON and JSONB.

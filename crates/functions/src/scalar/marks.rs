@@ -14,7 +14,7 @@ pub(crate) const MARK_PREFIX: &str = "atoll.pg_type.";
 pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid");
 
 /// Marks of fields with lists of these types, in addition to those of their items.
-const LIST_MARKS: [(&str, &str); 8] = [
+const LIST_MARKS: [(&str, &str); 9] = [
     (JSON_MARK.1, "atoll.pg_type._json"),
     (JSONB_MARK, "atoll.pg_type._jsonb"),
     (UUID_MARK.1, "atoll.pg_type._uuid"),
@@ -23,6 +23,7 @@ const LIST_MARKS: [(&str, &str); 8] = [
     ("atoll.pg_type.inet", "atoll.pg_type._inet"),
     ("atoll.pg_type.cidr", "atoll.pg_type._cidr"),
     ("atoll.pg_type.macaddr", "atoll.pg_type._macaddr"),
+    ("atoll.pg_type.timetz", "atoll.pg_type._timetz"),
 ];
 
 /// Returns the metadata of a list field whose items have a mark.

@@ -52,6 +52,7 @@ pub use text::regex_words::regex_of;
 pub use time::clock::StatementStart;
 pub(super) use time::extract::DATE_PART;
 pub(super) use time::intervals::interval_times;
+pub use time::zoned_times::canonical_timetz;
 
 /// All entries, by topic.
 pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
@@ -63,6 +64,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         time::spans::ENTRIES,
         time::strftime::ENTRIES,
         time::strptime::ENTRIES,
+        time::zoned_times::ENTRIES,
         text::printf::ENTRIES,
         text::texts::ENTRIES,
         text::slices::ENTRIES,

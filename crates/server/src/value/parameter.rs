@@ -6,8 +6,8 @@ use std::sync::Arc;
 use atoll_sql::arrow::array::types::IntervalMonthDayNano;
 use atoll_sql::arrow::datatypes::{DataType, TimeUnit};
 use atoll_sql::datafusion::common::ScalarValue;
-use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, is_temporal, read_scalar};
-use atoll_sql::{canonical_jsonb, canonical_uuid, is_of_users};
+use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, ZonedTime, is_temporal, read_scalar};
+use atoll_sql::{canonical_jsonb, canonical_timetz, canonical_uuid, is_of_users};
 
 use super::array::{binary_list, text_list};
 use super::format::Format;
@@ -16,7 +16,7 @@ use super::text::text_cells;
 use super::types::{
     BOOL, BPCHAR, BYTEA, CHAR, CIDR, DATE, FLOAT4, FLOAT8, INET, INT2, INT4, INT8, INTERVAL, JSON,
     JSONB, MACADDR, NAME, NUMERIC, OID, PgType, REGCLASS, REGPROC, REGTYPE, TEXT, TIME, TIMESTAMP,
-    TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, XID, arrow_type, network_type,
+    TIMESTAMPTZ, TIMETZ, UNKNOWN, UUID, VARCHAR, XID, arrow_type, network_type,
 };
 
 /// The bytes are not valid text: not UTF-8, or with a zero byte, which PostgreSQL never allows.
@@ -183,6 +183,13 @@ pub(super) fn from_text(
             None => Err(invalid("UUID")),
         },
         JSONB => jsonb(text),
+        TIMETZ => {
+            let clock = StatementClock { time_zone, begun: None };
+            match canonical_timetz(text, clock) {
+                Ok(time) => Ok(ScalarValue::Utf8View(Some(time))),
+                Err(failure) => Err(ParameterError(failure.message)),
+            }
+        }
         other => match network_type(other) {
             Some(of) => match of.canonical(text) {
                 Ok(address) => Ok(ScalarValue::Utf8View(Some(address))),
@@ -257,6 +264,10 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
         TIMESTAMPTZ => ScalarValue::TimestampMicrosecond(Some(moment(bytes)?), Some("UTC".into())),
         INTERVAL => interval(bytes)?,
         UUID => text(uuid(number(bytes, "UUID")?)),
+        TIMETZ => match ZonedTime::from_binary(bytes) {
+            Some(time) => text(time.to_string()),
+            None => return Err(ParameterError("a TIMETZ is out of range".to_owned())),
+        },
         INET | CIDR | MACADDR => match network_type(oid).and_then(|of| of.from_binary(bytes)) {
             Some(address) => text(address),
             None => return Err(ParameterError("invalid binary form of an address".to_owned())),

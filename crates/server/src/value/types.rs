@@ -8,7 +8,7 @@ use atoll_sql::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 pub(crate) use atoll_sql::type_oid::{
     BOOL, BPCHAR, BYTEA, CHAR, CIDR, DATE, FLOAT4, FLOAT8, INET, INT2, INT2VECTOR, INT4, INT8,
     INTERVAL, JSON, JSONB, MACADDR, NAME, NUMERIC, OID, OIDVECTOR, RECORD, REGCLASS, REGPROC,
-    REGTYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, XID,
+    REGTYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, UNKNOWN, UUID, VARCHAR, XID,
 };
 
 /// Precision and scale of a number whose type has neither: DECIMAL's maximum, half of it after the point.
@@ -25,9 +25,8 @@ pub(crate) fn arrow_type(oid: u32) -> Option<DataType> {
         FLOAT4 => DataType::Float32,
         FLOAT8 => DataType::Float64,
         NUMERIC => DataType::Decimal128(NUMERIC_DIGITS.0, NUMERIC_DIGITS.1),
-        TEXT | VARCHAR | BPCHAR | NAME | CHAR | JSON | JSONB | UUID | INET | CIDR | MACADDR => {
-            DataType::Utf8View
-        }
+        TEXT | VARCHAR | BPCHAR | NAME | CHAR | JSON | JSONB | UUID | INET | CIDR | MACADDR
+        | TIMETZ => DataType::Utf8View,
         DATE => DataType::Date32,
         TIME => DataType::Time64(TimeUnit::Microsecond),
         TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),

@@ -39,6 +39,7 @@ pub mod type_oid {
     pub const TIMESTAMP: u32 = 1114;
     pub const TIMESTAMPTZ: u32 = 1184;
     pub const INTERVAL: u32 = 1186;
+    pub const TIMETZ: u32 = 1266;
     pub const NUMERIC: u32 = 1700;
     pub const UUID: u32 = 2950;
     pub const UUID_ARRAY: u32 = 2951;

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use atoll_functions::temporal::StatementClock;
 use atoll_functions::{
-    FunctionFailure, NetworkType, canonical_jsonb, canonical_uuid, check_json, is_canonical_uuid,
+    FunctionFailure, NetworkType, canonical_jsonb, canonical_timetz, canonical_uuid, check_json,
+    is_canonical_uuid,
 };
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::Result;
@@ -24,6 +26,8 @@ pub enum Checked {
     Uuid,
     /// INET, CIDR or MACADDR.
     Network(NetworkType),
+    /// TIME WITH TIME ZONE.
+    Timetz,
     /// VARCHAR of at most so many characters.
     Varchar(u32),
     /// CHAR of at most so many characters, without spaces at its end.
@@ -61,6 +65,7 @@ impl Checked {
             type_oid::INET => Some(Self::Network(NetworkType::Inet)),
             type_oid::CIDR => Some(Self::Network(NetworkType::Cidr)),
             type_oid::MACADDR => Some(Self::Network(NetworkType::Macaddr)),
+            type_oid::TIMETZ => Some(Self::Timetz),
             _ => None,
         }
     }
@@ -99,6 +104,12 @@ impl Checked {
                 let canonical = of.canonical(text).map_err(FunctionFailure::into_datafusion)?;
                 Ok((canonical != text).then_some(canonical))
             }
+            // Only a cast knows the session's zone.
+            Self::Timetz => {
+                let canonical = canonical_timetz(text, StatementClock::default())
+                    .map_err(FunctionFailure::into_datafusion)?;
+                Ok((canonical != text).then_some(canonical))
+            }
             Self::Varchar(length) => match fitting(text, length) {
                 Some(fitting) => Ok((fitting.len() < text.len()).then(|| fitting.to_owned())),
                 None => stated_err!(
@@ -123,6 +134,7 @@ impl Checked {
             Self::Jsonb => "jsonb_valid",
             // A lookup by canonical form does not find a UUID in another form.
             Self::Uuid => "uuid_valid",
+            Self::Timetz => "timetz_valid",
             Self::Network(NetworkType::Inet) => "inet_valid",
             Self::Network(NetworkType::Cidr) => "cidr_valid",
             Self::Network(NetworkType::Macaddr) => "macaddr_valid",
@@ -136,6 +148,7 @@ impl Checked {
         match self {
             Self::Jsonb => Some("jsonb_order"),
             Self::Network(NetworkType::Inet | NetworkType::Cidr) => Some("inet_order"),
+            Self::Timetz => Some("timetz_order"),
             Self::Json
             | Self::Uuid
             | Self::Network(NetworkType::Macaddr)
@@ -150,10 +163,10 @@ impl Checked {
     }
 
     /// Returns the types that are not limits of lengths.
-    pub fn types() -> [Self; 6] {
+    pub fn types() -> [Self; 7] {
         use NetworkType::{Cidr, Inet, Macaddr};
         let [inet, cidr, macaddr] = [Inet, Cidr, Macaddr].map(Self::Network);
-        [Self::Json, Self::Jsonb, Self::Uuid, inet, cidr, macaddr]
+        [Self::Json, Self::Jsonb, Self::Uuid, inet, cidr, macaddr, Self::Timetz]
     }
 
     /// Whether equal values may have several texts: numbers in JSONB keep zeros at the end of their fraction.
@@ -165,7 +178,7 @@ impl Checked {
     pub fn length(self) -> Option<u32> {
         match self {
             Self::Varchar(length) | Self::Char(length) => Some(length),
-            Self::Json | Self::Jsonb | Self::Uuid | Self::Network(_) => None,
+            Self::Json | Self::Jsonb | Self::Uuid | Self::Network(_) | Self::Timetz => None,
         }
     }
 }
@@ -177,6 +190,7 @@ impl fmt::Display for Checked {
             Self::Jsonb => f.write_str("JSONB"),
             Self::Uuid => f.write_str("UUID"),
             Self::Network(of) => f.write_str(&of.name().to_uppercase()),
+            Self::Timetz => f.write_str("TIMETZ"),
             Self::Varchar(length) => write!(f, "VARCHAR({length})"),
             Self::Char(length) => write!(f, "CHAR({length})"),
         }

@@ -21,7 +21,7 @@ use crate::dialect::NULLS_NOT_DISTINCT;
 use crate::syntax::Tokens;
 
 /// PostgreSQL's own names of types, which its tools write in quotes.
-const TYPES: [&str; 23] = [
+const TYPES: [&str; 24] = [
     "bool",
     "bytea",
     "cidr",
@@ -43,6 +43,7 @@ const TYPES: [&str; 23] = [
     "time",
     "timestamp",
     "timestamptz",
+    "timetz",
     "uuid",
     "varchar",
 ];

@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
 
 use super::functions::with_type;
 use super::parameters::typed_parameters;
+use super::zoned_times::of_zoned_times;
 use atoll_sql_common::logical::map_named;
 use atoll_sql_common::pg_type::PgType;
 
@@ -26,6 +27,9 @@ pub(crate) fn keep_marks(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         let schema = merge_schema(&node.inputs());
         let node = map_named(node, typed_parameters)?.data;
+        let node = map_named(node, |expr| of_zoned_times(expr, &schema))?;
+        is_changed |= node.transformed;
+        let node = node.data;
         let kept = match node {
             LogicalPlan::Projection(_) => {
                 map_named(node, |expr| expr.transform_up(|expr| kept(expr, &schema)))?

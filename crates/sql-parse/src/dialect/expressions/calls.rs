@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::ast::{
     ColumnDef, ColumnOption, ColumnOptionDef, DataType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, LambdaFunction,
     LambdaFunctionParameter, LambdaSyntax, ObjectName, OneOrManyWithParens, Query, SetExpr,
-    Statement, TypedString, Value,
+    Statement, TimezoneInfo, TypedString, Value,
 };
 
 use crate::dialect::tree;
@@ -92,7 +92,7 @@ fn tells(value: &Expr) -> bool {
     match value {
         Expr::Function(call) => {
             let name = call.name.to_string().to_ascii_lowercase();
-            let starts = ["json", "to_json", "uuid", "inet_", "cidr_", "macaddr_"];
+            let starts = ["json", "to_json", "uuid", "inet_", "cidr_", "macaddr_", "timetz_"];
             starts.iter().any(|start| name.starts_with(start))
         }
         other => type_of_cast(other).is_some(),
@@ -272,6 +272,8 @@ fn checked(data_type: &DataType, is_tried: bool) -> Option<&'static str> {
         (Checked::Jsonb, true) => "try_jsonb_checked",
         (Checked::Uuid, false) => "uuid_checked",
         (Checked::Uuid, true) => "try_uuid_checked",
+        (Checked::Timetz, false) => "timetz_checked",
+        (Checked::Timetz, true) => "try_timetz_checked",
         (Checked::Network(NetworkType::Inet), false) => "inet_checked",
         (Checked::Network(NetworkType::Inet), true) => "try_inet_checked",
         (Checked::Network(NetworkType::Cidr), false) => "cidr_checked",
@@ -361,6 +363,9 @@ fn kind(data_type: &DataType) -> Option<Checked> {
         DataType::JSON => Some(Checked::Json),
         DataType::JSONB => Some(Checked::Jsonb),
         DataType::Uuid => Some(Checked::Uuid),
+        DataType::Time(None | Some(6), TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+            Some(Checked::Timetz)
+        }
         DataType::Custom(name, modifiers) if modifiers.is_empty() => network(name),
         DataType::Varchar(Some(length))
         | DataType::CharacterVarying(Some(length))

@@ -136,7 +136,7 @@ fn planned(sql_type: &Sql) -> Result<Option<DataType>> {
         }
         Sql::Time(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
             return not_impl_err!(
-                "type TIME WITH TIME ZONE is not supported; use TIME or TIMESTAMPTZ"
+                "type TIME WITH TIME ZONE of less than microseconds is not supported; use TIMETZ"
             );
         }
         Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => DataType::Decimal128(38, 0),

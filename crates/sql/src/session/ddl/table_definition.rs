@@ -14,7 +14,7 @@ use crate::session::ddl::declared_table::{DeclaredCheck, DeclaredKey, DeclaredTa
 use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::{checked_domain, computed, domain_call};
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
-use atoll_sql_common::pg_type::{as_checked, as_domain, as_list_of, type_of_check};
+use atoll_sql_common::pg_type::{Checked, as_checked, as_domain, as_list_of, type_of_check};
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk, walk_expressions_mut};
 use atoll_sql_semantics::enums::array_of_enum;
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;

@@ -1,11 +1,11 @@
 //! Evaluates a path on a value, as PostgreSQL does: in lax mode lists are opened and missing parts are no errors.
 
-use bigdecimal::{BigDecimal, RoundingMode, Signed, ToPrimitive};
+use bigdecimal::{BigDecimal, RoundingMode, ToPrimitive};
 
 use super::super::value::{Json, JsonFailure, write_double};
 use super::item::{Item, Truth};
 use super::number::computed;
-use super::tree::{JsonPath, Method, Node, Operation, Relation, Sign, Step};
+use super::tree::{JsonPath, Method, Node, Operation, Sign, Step};
 
 /// The state of an unknown variable, an error that nothing suppresses.
 const UNKNOWN_VARIABLE: &str = "42704";

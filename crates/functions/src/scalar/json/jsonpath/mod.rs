@@ -20,7 +20,7 @@ mod tests;
 mod tokens;
 mod tree;
 
-use datafusion::arrow::array::{Array, ArrayRef};
+use datafusion::arrow::array::ArrayRef;
 use datafusion::common::Result;
 
 use super::super::call::Call;

@@ -62,7 +62,7 @@ impl StatementPlanner {
 
     /// The name of an operator class; `None` for the default one of a type, which `pg_get_indexdef` leaves out.
     fn named_class(&self, name: &ObjectName) -> Option<Arc<str>> {
-        const DEFAULTS: [&str; 20] = [
+        const DEFAULTS: [&str; 24] = [
             "array",
             "bool",
             "bpchar",
@@ -85,6 +85,7 @@ impl StatementPlanner {
             "time",
             "timestamp",
             "timestamptz",
+            "timetz",
             "uuid",
         ];
         let name = name.0.last().and_then(|part| part.as_ident());

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::arrow::datatypes::{DataType as Arrow, Field, Schema};
 use datafusion::common::{DFSchema, Result, not_impl_err};
 use datafusion::logical_expr::ExprSchemable;
-use datafusion::sql::sqlparser::ast::{DataType, Expr, ObjectName};
+use datafusion::sql::sqlparser::ast::{DataType, Expr, ObjectName, TimezoneInfo};
 
 use crate::session::ddl::table_definition::Queries;
 use crate::session::plan::domains::is_value;
@@ -27,6 +27,7 @@ impl StatementPlanner {
     pub(super) fn check_base(&self, base: &DataType) -> Result<()> {
         let refused = match base {
             DataType::Uuid | DataType::JSON | DataType::JSONB | DataType::Array(_) => true,
+            DataType::Time(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => true,
             DataType::Custom(name, _) => {
                 is_checked(name)
                     || self.domain_named(name)?.is_some()
