@@ -417,7 +417,9 @@ fn whole_values(column: &ArrayRef) -> Option<Vec<i128>> {
             let exact = EXACT_FLOAT as f64;
             let whole = |row: usize| {
                 let value = if floats.is_null(row) { 0.0 } else { floats.value(row) };
-                (value.trunc() == value && value.abs() <= exact).then_some(value as i128)
+                // The sum of -0.0 alone is -0.0.
+                let is_whole = value.trunc() == value && value.to_bits() != (-0.0_f64).to_bits();
+                (is_whole && value.abs() <= exact).then_some(value as i128)
             };
             return (0..floats.len()).map(whole).collect();
         }
