@@ -5,8 +5,16 @@ Started as `python -c SCRIPT ENGINE THREADS DIRECTORY`. It speaks JSON, one obje
 standard input, replies on standard output, nothing else there. See README.md and serving.py beside this file.
 """
 
+import atexit
+import ctypes
+import ctypes.util
+import glob
 import os
+import pwd
 import random
+import shutil
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -47,6 +55,14 @@ class SQLite:
             f"WHERE i < {last}) SELECT i FROM n)"
         )
 
+    def statement(self, text):
+        return text
+
+    def index_bytes(self, session, table):
+        """Of all tables and indexes: one that is new is the difference."""
+        pages, size = (session.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        return pages * size
+
 
 class DuckDB:
     """A file whose log is synced at each commit; it has no other durability but being in memory."""
@@ -68,8 +84,174 @@ class DuckDB:
     def numbers(self, rows):
         return f"(SELECT range AS i FROM range({rows}))"
 
+    def statement(self, text):
+        return text
 
-ENGINES = {"sqlite": SQLite, "duckdb": DuckDB}
+    def index_bytes(self, session, table):
+        """DuckDB does not say."""
+        return None
+
+
+class PostgreSQL:
+    """A server of this process, one for each durability, reached by libpq through a socket file.
+
+    Without durability neither commits nor checkpoints wait for the disk. As root it runs as the user postgres.
+    """
+
+    servers = {}
+
+    def __init__(self, threads, directory):
+        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: float(path.split("/")[-2]))
+        on_path = shutil.which("postgres")
+        if not found and not on_path:
+            raise RuntimeError("PostgreSQL is not installed; install it, or leave postgresql out of --rivals")
+        self.programs = os.path.dirname(on_path) if on_path else found[-1]
+        self.directory, self.server = directory, None
+        self.user = pwd.getpwnam("postgres") if os.geteuid() == 0 else None
+        said = subprocess.run([self.program("postgres"), "--version"], capture_output=True, text=True, check=True)
+        self.version = said.stdout.split()[2]
+        self.library = Libpq()
+
+    def program(self, name):
+        return os.path.join(self.programs, name)
+
+    def open(self, name, durability):
+        if durability not in self.servers:
+            self.servers[durability] = self.start(durability)
+        self.server = f"host={self.servers[durability]} user=postgres dbname="
+        self.library.connect(self.server + "postgres").execute(f'CREATE DATABASE "{name}"')
+        self.server += f"'{name}'"
+
+    def start(self, durability):
+        """The directory of a new server's socket."""
+        place = os.path.join(self.directory, durability)
+        os.mkdir(place)
+        if self.user:
+            os.chown(place, self.user.pw_uid, self.user.pw_gid)
+            # The directories above are this process's own; the server passes through them.
+            for above in (self.directory, os.path.dirname(self.directory)):
+                os.chmod(above, 0o755)
+        data = os.path.join(place, "data")
+        initdb = [self.program("initdb"), "-A", "trust", "-U", "postgres", "-D", data]
+        subprocess.run(initdb, stdout=subprocess.DEVNULL, check=True, preexec_fn=self.as_user)
+        settings = ["listen_addresses=", "max_connections=1200", "shared_buffers=1GB"]
+        if durability == "off":
+            settings += ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
+        command = [self.program("postgres"), "-D", data, "-k", place]
+        for setting in settings:
+            command += ["-c", setting]
+        log = open(os.path.join(place, "log"), "w")
+        server = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=self.as_user)
+        atexit.register(self.stop, server)
+        while not os.path.exists(os.path.join(place, ".s.PGSQL.5432")) or not self.answers(place):
+            if server.poll() is not None:
+                raise RuntimeError("PostgreSQL does not start: " + open(log.name).read().strip()[-500:])
+            time.sleep(0.05)
+        return place
+
+    def answers(self, place):
+        try:
+            self.library.connect(f"host={place} user=postgres dbname=postgres")
+            return True
+        except RuntimeError:
+            return False
+
+    def stop(self, server):
+        server.send_signal(signal.SIGQUIT)
+        server.wait()
+
+    def as_user(self):
+        """In a new process: another user than root, and an end with this one."""
+        if self.user:
+            os.setgroups([])
+            os.setgid(self.user.pw_gid)
+            os.setuid(self.user.pw_uid)
+        ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
+
+    def session(self):
+        return self.library.connect(self.server)
+
+    def numbers(self, rows):
+        return f"generate_series(0, {rows - 1}) AS n(i)"
+
+    def statement(self, text):
+        return text.replace("?1", "$1").replace("?", "$1")
+
+    def index_bytes(self, session, table):
+        return int(session.execute(f"SELECT pg_indexes_size('{table}')").fetchall()[0][0])
+
+
+class Libpq:
+    """PostgreSQL's client library: a session's statements are prepared once each."""
+
+    def __init__(self):
+        name = ctypes.util.find_library("pq")
+        if name is None:
+            raise RuntimeError("libpq is not installed; install it, or leave postgresql out of --rivals")
+        self.pq = ctypes.CDLL(name)
+        for function in ("PQconnectdb", "PQprepare", "PQexec", "PQexecPrepared"):
+            getattr(self.pq, function).restype = ctypes.c_void_p
+        for function in ("PQgetvalue", "PQresultErrorMessage", "PQerrorMessage"):
+            getattr(self.pq, function).restype = ctypes.c_char_p
+
+    def connect(self, where):
+        return LibpqSession(self.pq, where)
+
+
+class LibpqSession:
+    """A connection."""
+
+    OK, COMMAND_OK, TUPLES_OK = 0, 1, 2
+
+    def __init__(self, pq, where):
+        self.pq, self.prepared = pq, {}
+        self.connection = ctypes.c_void_p(pq.PQconnectdb(where.encode()))
+        if pq.PQstatus(self.connection) != self.OK:
+            raise RuntimeError(pq.PQerrorMessage(self.connection).decode().strip())
+
+    def __del__(self):
+        self.pq.PQfinish(self.connection)
+
+    def execute(self, statement, parameters=()):
+        if not parameters:
+            return self.checked(self.pq.PQexec(self.connection, statement.encode()))
+        name = self.prepared.get(statement)
+        if name is None:
+            name = self.prepared[statement] = f"s{len(self.prepared)}".encode()
+            self.checked(self.pq.PQprepare(self.connection, name, statement.encode(), 0, None))
+        values = (ctypes.c_char_p * len(parameters))(*(str(it).encode() for it in parameters))
+        run = self.pq.PQexecPrepared
+        return self.checked(run(self.connection, name, len(parameters), values, None, None, 0))
+
+    def checked(self, result):
+        result = LibpqResult(self.pq, result)
+        if result.status() not in (self.COMMAND_OK, self.TUPLES_OK):
+            raise RuntimeError(result.error())
+        return result
+
+
+class LibpqResult:
+    """What a statement returned."""
+
+    def __init__(self, pq, result):
+        self.pq, self.result = pq, ctypes.c_void_p(result)
+
+    def __del__(self):
+        self.pq.PQclear(self.result)
+
+    def status(self):
+        return self.pq.PQresultStatus(self.result)
+
+    def error(self):
+        return self.pq.PQresultErrorMessage(self.result).decode().strip()
+
+    def fetchall(self):
+        rows, columns = self.pq.PQntuples(self.result), self.pq.PQnfields(self.result)
+        value = self.pq.PQgetvalue
+        return [[value(self.result, row, column) for column in range(columns)] for row in range(rows)]
+
+
+ENGINES = {"sqlite": SQLite, "duckdb": DuckDB, "postgresql": PostgreSQL}
 
 
 class Database:
@@ -97,6 +279,9 @@ class Database:
         session.execute(statement)
         return {"seconds": time.perf_counter() - start}
 
+    def index_bytes(self, table):
+        return {"bytes": self.engine.index_bytes(self.engine.session(), table)}
+
     def work(self, work, sessions, seconds):
         """Transactions of one statement each, by so many sessions at once, for so long."""
         counts, failures = [0] * sessions, []
@@ -105,7 +290,8 @@ class Database:
         end = [0.0]
 
         def run(number):
-            session, draw, statement = self.engine.session(), random.Random(number), STATEMENTS[work]
+            session, draw = self.engine.session(), random.Random(number)
+            statement = self.engine.statement(STATEMENTS[work])
             ready.wait()
             count, own = 0, max(self.rows // sessions, 1)
             try:
@@ -157,6 +343,8 @@ class Session:
             return database.source(request["source"])
         if "time" in request:
             return database.time(request["time"])
+        if "index_bytes" in request:
+            return database.index_bytes(request["index_bytes"])
         return database.work(request["work"], request["sessions"], request["seconds"])
 
 

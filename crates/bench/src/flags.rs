@@ -64,6 +64,7 @@ pub(crate) struct PrimitiveArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RivalName {
     Sqlite,
+    Postgresql,
     Duckdb,
     Polars,
     Datafusion,
@@ -104,6 +105,11 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl ContestArgs {
+    /// Whether the user named the rivals: one that is missing then ends the run.
+    pub(crate) fn names_rivals(&self) -> bool {
+        !self.rivals.is_empty()
+    }
+
     /// The rivals that were asked for, in the order in which they run; all of `able` unless any is
     /// named.
     ///
@@ -116,6 +122,7 @@ impl ContestArgs {
         }
         let named = |name: &RivalName| match name {
             RivalName::Sqlite => Some(Rival::Sqlite),
+            RivalName::Postgresql => Some(Rival::Postgresql),
             RivalName::Duckdb => Some(Rival::Duckdb),
             RivalName::Polars => Some(Rival::Polars),
             RivalName::Datafusion => Some(Rival::Datafusion),

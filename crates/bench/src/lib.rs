@@ -15,19 +15,23 @@
 //! | `server` | `atoll serve` against PostgreSQL, driven by pgbench |
 //! | `elastic` | TPC-H of many clients with elastic cores, next to published figures; the cost of following |
 //! | `kv` | key-value engines under every placement, next to published figures |
+//! | `trials` | runs of many cases: results kept case by case, Ctrl-C, resuming, placement read back |
+//! | `placement` | a server of the user's under every placement |
 //! | `compare` | two results, with confidence |
-//! | [`rivals`] | SQLite, DuckDB, Polars and DataFusion as processes |
+//! | [`rivals`] | SQLite, PostgreSQL, DuckDB, Polars and DataFusion as processes |
 //! | [`answers`] | whether two engines gave the same result |
 //! | `paired` | measurements of Atoll and of others in turn |
 //! | [`protocol`] | requests and replies of engines in their own processes |
 //! | `programs` | this program again, and `atoll`, as processes |
 //! | `latency` | latencies by time |
 //! | `tpch_data`, `check` | the tables of TPC-H; sums that results are compared by |
-//! | `flags`, `table`, `cache`, `session` | shared helpers |
+//! | `rank` | how much larger some samples are than others |
+//! | `flags`, `table`, `bars`, `cache`, `session` | shared helpers |
 
 #![deny(unsafe_code)]
 
 pub mod answers;
+mod bars;
 mod cache;
 mod check;
 mod compare;
@@ -37,10 +41,12 @@ mod kv;
 mod latency;
 mod memory;
 mod paired;
+mod placement;
 mod planning;
 mod primitives;
 mod programs;
 pub mod protocol;
+mod rank;
 pub mod rivals;
 mod runtime;
 mod scan;
@@ -50,6 +56,7 @@ mod store;
 mod table;
 mod tpch;
 mod tpch_data;
+mod trials;
 pub mod worker;
 
 use std::fs::File;
@@ -105,7 +112,7 @@ enum Scenario {
     /// Cost of bound pools: Atoll's runtime against plain tokio
     #[command(after_help = runtime::EXAMPLES)]
     Runtime(Box<runtime::RuntimeArgs>),
-    /// Databases in directories, against SQLite and DuckDB
+    /// Databases in directories, against SQLite, DuckDB and PostgreSQL
     #[command(after_help = store::EXAMPLES)]
     Store(Box<store::StoreArgs>),
     /// Many clients and their small queries over one wide table, against DuckDB
@@ -120,6 +127,9 @@ enum Scenario {
     /// Key-value engines under every placement: readers beside a writer (Symas 2014)
     #[command(after_help = kv::EXAMPLES)]
     Kv(Box<kv::KvArgs>),
+    /// A server of yours under every placement, with a load of yours
+    #[command(after_help = placement::EXAMPLES)]
+    Placement(Box<placement::PlacementArgs>),
     /// Those that need neither SQL nor another engine
     #[command(flatten)]
     Tools(Benchmark),
@@ -168,6 +178,7 @@ impl BenchArgs {
             Scenario::Server(args) => server::run(args),
             Scenario::Elastic(args) => elastic::run(args),
             Scenario::Kv(args) => kv::run(args),
+            Scenario::Placement(args) => placement::run(args),
             Scenario::Tools(benchmark) => benchmark.run(),
             Scenario::Compare(args) => compare::run(args),
             Scenario::Worker(args) => {

@@ -21,3 +21,14 @@ pub(crate) fn atoll_command() -> Result<Command> {
     ensure!(atoll.is_file(), "{} is missing: atoll-bench needs it next to itself", atoll.display());
     Ok(Command::new(atoll))
 }
+
+/// `atoll run`, or `atoll-tools run`, which is the same; the one that is installed next to this program.
+pub(crate) fn run_command() -> Result<Command> {
+    let mut command = atoll_command().or_else(|missing| {
+        let own = std::env::current_exe().context("the path of this program is unknown")?;
+        let tools = own.with_file_name("atoll-tools");
+        if tools.is_file() { Ok(Command::new(tools)) } else { Err(missing) }
+    })?;
+    command.arg("run");
+    Ok(command)
+}

@@ -68,6 +68,37 @@ impl fmt::Display for AggregateMethod {
     }
 }
 
+/// How window functions are executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowMethod {
+    /// Over all rows of a partition at once, where Atoll has the functions.
+    #[default]
+    Auto,
+    /// By DataFusion's operators.
+    Off,
+}
+
+impl fmt::Display for WindowMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+        })
+    }
+}
+
+impl FromStr for WindowMethod {
+    type Err = DataFusionError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Off),
+            _ => config_err!("invalid value '{text}' for atoll.window; expected auto or off"),
+        }
+    }
+}
+
 /// How many of the cores outside of all pools run statements without a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CoresSetting {
@@ -159,6 +190,8 @@ pub struct AtollOptions {
     pub join: JoinMethod,
     /// How GROUP BY is carried out.
     pub aggregate: AggregateMethod,
+    /// How window functions are computed.
+    pub window: WindowMethod,
     /// The durability that this session requests for its commits.
     pub durability: Durability,
     /// Whether selections share scans.
@@ -189,6 +222,7 @@ impl Default for AtollOptions {
             placement,
             join,
             aggregate,
+            window: WindowMethod::Auto,
             durability,
             shared_scan,
             column_names: ColumnNames::Text,
@@ -247,6 +281,7 @@ impl ExtensionOptions for AtollOptions {
                     }
                 };
             }
+            "window" => self.window = value.parse()?,
             "durability" => self.durability = parse_durability(value)?,
             "shared_scan" => self.shared_scan = parse_shared_scan(value)?,
             "column_names" => self.column_names = value.parse()?,
@@ -260,7 +295,7 @@ impl ExtensionOptions for AtollOptions {
                 return config_err!(
                     "unknown setting atoll.{key}; expected atoll.aggregate, atoll.column_names, atoll.cores, \
                      atoll.durability, atoll.home, atoll.join, atoll.large_statements, atoll.placement, atoll.pool, atoll.session_memory, \
-                     atoll.shared_scan or atoll.small_statements"
+                     atoll.shared_scan, atoll.small_statements or atoll.window"
                 );
             }
         }
@@ -317,6 +352,12 @@ impl ExtensionOptions for AtollOptions {
                 "How GROUP BY is carried out: auto, local (a table for each worker), ring \
                  (partitioned, pieces read along the ring), migrate (partitioned, tables visit the \
                  pieces) or off (DataFusion's operators)",
+            ),
+            entry(
+                "atoll.window",
+                self.window.to_string(),
+                "How window functions are computed: auto (over all rows of a partition at once) or off \
+                 (DataFusion's operators)",
             ),
             entry(
                 SMALL_STATEMENTS,

@@ -15,3 +15,4 @@ pub mod sample;
 pub mod scan;
 pub mod trace;
 pub mod watch;
+pub mod window;

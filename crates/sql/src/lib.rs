@@ -71,7 +71,7 @@ pub use notifications::Notification;
 pub use pg_catalog::shown_function;
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
-    ColumnOrigin, ColumnOrigins, PlannedQuery, PlanningTimes, PreparedStatement, QueryResult,
-    Session, Splitter, Statement, TransactionState, split_statements,
+    ColumnOrigin, ColumnOrigins, KeptRows, PlannedQuery, PlanningTimes, PreparedStatement,
+    QueryResult, Session, Splitter, Statement, TransactionState, split_statements,
 };
 pub use usage::DatabaseUsage;

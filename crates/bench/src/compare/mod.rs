@@ -2,10 +2,8 @@
 //!
 //! A measurement has many causes, and runs of another day are not paired with those of today. So no
 //! distribution is assumed: the change is the median of all ratios of a run of B to a run of A, and its
-//! interval comes from the ranks of the runs alone ([`rank`]). The change of the rivals between the results
+//! interval comes from the ranks of the runs alone ([`rank`](crate::rank)). The change of the rivals between the results
 //! is shown next to it: if they changed too, the machine did.
-
-mod rank;
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +16,8 @@ use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::rank::Change;
 use crate::table::table;
-use rank::Change;
 
 /// What `--help` shows.
 pub(crate) const EXAMPLES: &str = "\
@@ -59,12 +57,14 @@ fn share(text: &str) -> Option<f64> {
     Some(number.trim().parse::<f64>().ok()? / unit)
 }
 
-fn confidence(text: &str) -> Result<f64, String> {
+/// Reads how sure an interval has to be.
+pub(crate) fn confidence(text: &str) -> Result<f64, String> {
     let value = share(text).filter(|share| (0.5..=0.9999).contains(share));
     value.ok_or_else(|| "expected a share from 50% to 99.99%".to_owned())
 }
 
-fn threshold(text: &str) -> Result<f64, String> {
+/// Reads a change that does not count.
+pub(crate) fn threshold(text: &str) -> Result<f64, String> {
     let value = share(text).filter(|share| (0.0..=10.0).contains(share));
     value.ok_or_else(|| "expected a share from 0% to 1000%".to_owned())
 }

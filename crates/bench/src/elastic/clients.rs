@@ -27,7 +27,7 @@ use crate::protocol::Failed;
 const LOOKUPS: u32 = 200;
 
 /// The engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ElasticEngine {
     /// DataFusion as it comes: its cores are given from outside
@@ -88,6 +88,12 @@ pub(super) struct ClientsAnswer {
     /// Every query sent.
     pub(super) asked: Vec<AskedQuery>,
     pub(super) lookups: u64,
+}
+
+impl ClientsAnswer {
+    pub(super) fn queries_per_hour(&self) -> f64 {
+        self.asked.len() as f64 / self.seconds.max(1e-9) * 3600.0
+    }
 }
 
 /// A query and its time.

@@ -17,13 +17,13 @@ use atoll_elastic::session::{Hand, TargetSession};
 use atoll_process::inspect::identify;
 use atoll_sys::{PerfCounter, PerfEvent, Root};
 use atoll_topology::Machine;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Time between two looks, as in `atoll elastic`.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Counters of a run; None if this machine does not have the counter.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Followed {
     /// Cores that it had, on average over the time.
     pub(super) cores_mean: f64,
@@ -42,7 +42,7 @@ pub(super) struct Followed {
 }
 
 /// Memory traffic of a cache in the time before a moment.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct CacheMoment {
     pub(super) seconds: f64,
     pub(super) gbps: f64,

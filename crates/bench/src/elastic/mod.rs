@@ -8,32 +8,40 @@
 //! | `single` | figures 1, 3 and 4 | one, which repeats Q6 |
 //! | `thresholds` | section 4 | the most clients, `adaptive` under several thresholds |
 //! | `mixed` | section 3.3 | the most clients, every other one looks orders up |
+//!
+//! | File | Owns |
+//! |---|---|
+//! | `plan` | settings, and all runs in their order |
+//! | `rounds` | run after run, each result kept at once |
+//! | `target`, `clients` | the process that answers; its clients |
+//! | `follow` | cores given meanwhile, and counters |
+//! | `overhead` | what following costs |
+//! | `published`, `report`, `plot` | the paper's figures, tables, pictures |
 
 mod clients;
 mod follow;
 mod overhead;
+mod plan;
 mod plot;
 mod published;
 mod report;
+mod rounds;
+mod target;
 
-use std::time::Duration;
-
-use anyhow::{Context, Result, bail};
-use atoll_elastic::decide::CorePolicy;
+use anyhow::{Context, Result};
 use atoll_elastic::mode::Mode;
 use atoll_tools::bench::{Document, Form, Manifest, OutputArgs, json};
 use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::terminal;
 use atoll_topology::Machine;
 use clap::{Args, ValueEnum};
-use serde_json::json as object;
+use serde::{Deserialize, Serialize};
 
 use crate::flags;
-use crate::programs::own_command;
-use crate::rivals::RivalProcess;
-use clients::{ClientWork, ClientsAnswer, ClientsRequest, ElasticEngine};
-use follow::followed;
-use report::{ElasticCase, ElasticReport, ModeRun};
+use crate::trials::ResultArgs;
+use clients::ElasticEngine;
+use plan::{ElasticPlan, Thresholds, thresholds};
+use report::ElasticReport;
 
 pub(crate) use clients::{ElasticClientsArgs, serve_clients};
 pub(crate) use overhead::{ElasticLoadArgs, run_load};
@@ -45,19 +53,13 @@ Examples:
   atoll bench elastic --engine atoll                         Atoll, which gives itself cores
   atoll bench elastic --work random --clients 1,16,256 -o elastic.md -o elastic.svg
   atoll bench elastic --work thresholds --thresholds 10:70,5:50,20:90
+  atoll bench elastic --results elastic-results              keeps each run; with --resume goes on when stopped
   atoll bench elastic --overhead                             what following costs: 200 threads, 8 GB
   atoll lab run --machine opteron-8387-4 --count region -- \\
       atoll bench elastic --scale-factor 0.01 --clients 4 --queries 6 --runs 1     counted, by node
 
 The modes take turns: os (all cores, the system schedules), dense, sparse, adaptive. Next to them stand the
 published figures. On a machine of one node the modes differ in the number of cores only; the output says so.";
-
-/// Repetitions of Q6 by one client.
-const SINGLE: u32 = 50;
-/// The region that the lab counts runs as that do not count.
-const WARMUP_REGION: u8 = 63;
-/// The query of figures 1, 3 and 4.
-const SINGLE_QUERY: u8 = 6;
 
 /// Arguments of `atoll bench elastic`.
 #[derive(Args, Debug)]
@@ -111,15 +113,19 @@ pub(crate) struct ElasticArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 3600.0, value_parser = flags::seconds)]
     timeout: f64,
     /// Measure what following costs instead
-    #[arg(long)]
+    #[arg(long, conflicts_with = "results")]
     overhead: bool,
+    #[command(flatten)]
+    results: ResultArgs,
     #[command(flatten)]
     load: overhead::OverheadArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// Kinds of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum WorkName {
     Random,
     Single,
@@ -128,21 +134,15 @@ enum WorkName {
     Mixed,
 }
 
-/// Thresholds of the load, percent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Thresholds {
-    thmin: i64,
-    thmax: i64,
-}
-
-fn thresholds(text: &str) -> Result<Thresholds, String> {
-    let pair =
-        text.split_once(':').and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
-    match pair {
-        Some((thmin, thmax)) if 0 <= thmin && thmin < thmax && thmax <= 100 => {
-            Ok(Thresholds { thmin, thmax })
+impl WorkName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Single => "single",
+            Self::Sequence => "sequence",
+            Self::Thresholds => "thresholds",
+            Self::Mixed => "mixed",
         }
-        _ => Err("expected two percentages such as 10:70, the lower one first".to_owned()),
     }
 }
 
@@ -154,7 +154,13 @@ pub(crate) fn run(args: &ElasticArgs) -> Result<(), CommandError> {
     }
     let machine = Machine::discover().context("this machine cannot be described")?;
     let mut manifest = Manifest::new(&machine, args.runs, 1, args.seed);
-    let report = measure(args, &machine)?;
+    let plan = ElasticPlan::new(args, &machine);
+    let outcome = rounds::run(&plan, args, &machine)?;
+    let is_stopped = outcome.is_stopped;
+    if is_stopped && outcome.results.is_empty() {
+        return Err(args.results.stopped());
+    }
+    let report = ElasticReport::new(&plan, outcome.results, &machine)?;
     let version = match args.engine {
         ElasticEngine::Atoll => env!("CARGO_PKG_VERSION"),
         ElasticEngine::Datafusion => datafusion::DATAFUSION_VERSION,
@@ -171,158 +177,9 @@ pub(crate) fn run(args: &ElasticArgs) -> Result<(), CommandError> {
         Form::Text => Ok(report.to_markdown(&manifest)),
     })?;
     report.problems.iter().for_each(terminal::say_error);
-    match report.problems.is_empty() {
-        true => Ok(()),
-        false => Err(CommandError::quietly(Exit::Statement)),
-    }
-}
-
-/// One setting.
-struct Setting {
-    name: &'static str,
-    work: ClientWork,
-    clients: u32,
-    thresholds: Vec<Thresholds>,
-}
-
-/// The settings of each kind of work.
-fn settings(args: &ElasticArgs) -> Vec<Setting> {
-    let most = args.clients.iter().copied().max().unwrap_or(1);
-    let usual = CorePolicy::default();
-    let usual = vec![Thresholds { thmin: usual.thmin, thmax: usual.thmax }];
-    let one = |name, work, clients| Setting { name, work, clients, thresholds: usual.clone() };
-    let mut settings = Vec::new();
-    for name in &args.work {
-        match name {
-            WorkName::Random => {
-                let clients = args.clients.iter();
-                settings.extend(clients.map(|clients| one("random", ClientWork::Random, *clients)));
-            }
-            WorkName::Sequence => settings.push(one("sequence", ClientWork::Sequence, most)),
-            WorkName::Mixed => settings.push(one("mixed", ClientWork::Mixed, most)),
-            WorkName::Single => {
-                let query = args.queries.first().copied().unwrap_or(SINGLE_QUERY);
-                let query = if args.queries.contains(&SINGLE_QUERY) { SINGLE_QUERY } else { query };
-                settings.push(one("single", ClientWork::Single { query, times: SINGLE }, 1));
-            }
-            WorkName::Thresholds => settings.push(Setting {
-                thresholds: args.thresholds.clone(),
-                ..one("thresholds", ClientWork::Random, most)
-            }),
-        }
-    }
-    settings
-}
-
-fn measure(args: &ElasticArgs, machine: &Machine) -> Result<ElasticReport> {
-    let mut target = Target::start(args, machine)?;
-    let mut report = ElasticReport::new(args.engine, args.scale_factor, target.threads, machine)?;
-    let queries: Vec<u8> = match args.queries.is_empty() {
-        true => (1..=22).collect(),
-        false => args.queries.clone(),
-    };
-    for setting in settings(args) {
-        for thresholds in &setting.thresholds {
-            let settings = object!({
-                "work": setting.name, "clients": setting.clients,
-                "thmin": thresholds.thmin, "thmax": thresholds.thmax,
-            });
-            let mut case = ElasticCase::new(settings);
-            for run in 0..=args.runs {
-                // Only adaptive when thresholds are compared.
-                let is_sweep = setting.name == "thresholds";
-                // The first run warms up: it does not count.
-                let is_warmup = run == 0;
-                let is_given = |mode: &&Mode| !is_warmup && (!is_sweep || **mode == Mode::Adaptive);
-                let given = args.modes.iter().filter(is_given);
-                for mode in std::iter::once(None).chain(given.map(|mode| Some(*mode))) {
-                    let request = ClientsRequest {
-                        work: setting.work,
-                        clients: setting.clients,
-                        queries: queries.clone(),
-                        seed: args.seed.wrapping_add(u64::from(run)),
-                        region: if is_warmup { WARMUP_REGION } else { region(mode) },
-                        cores: None,
-                    };
-                    if let Some(done) = target.run(machine, mode, *thresholds, request)? {
-                        if is_warmup {
-                            continue;
-                        }
-                        terminal::say(case.add(mode_name(mode), done));
-                    }
-                }
-            }
-            report.add(case);
-        }
-    }
-    report.finish();
-    Ok(report)
-}
-
-/// The region that the lab counts a mode as: 0 is the system's own scheduling.
-fn region(mode: Option<Mode>) -> u8 {
-    mode.map_or(0, |mode| 1 + mode as u8)
-}
-
-/// The name of a mode; `None` is the system's own scheduling.
-fn mode_name(mode: Option<Mode>) -> &'static str {
-    mode.map_or("os", Mode::name)
-}
-
-/// The process that answers.
-struct Target {
-    engine: ElasticEngine,
-    threads: usize,
-    process: RivalProcess,
-}
-
-impl Target {
-    fn start(args: &ElasticArgs, machine: &Machine) -> Result<Self> {
-        let threads = args.threads.map_or(machine.cpus.len(), usize::from).max(1);
-        let engine = args.engine.to_possible_value().context("an engine without a name")?;
-        let mut command = own_command()?;
-        command.args(["elastic-clients", "--engine", engine.get_name(), "--threads"]);
-        command.arg(threads.to_string()).arg("--scale-factor").arg(args.scale_factor.to_string());
-        terminal::say(format_args!(
-            "{}: TPC-H of scale factor {}",
-            engine.get_name(),
-            args.scale_factor
-        ));
-        let patience = Duration::from_secs_f64(args.timeout);
-        let mut process = RivalProcess::start(engine.get_name(), &mut command, patience)?;
-        match process.receive::<ClientsAnswer>()? {
-            Ok(_) => Ok(Self { engine: args.engine, threads, process }),
-            Err(error) => bail!("the tables cannot be loaded: {error}"),
-        }
-    }
-
-    /// A run under a mode; None if the engine has no such mode.
-    fn run(
-        &mut self,
-        machine: &Machine,
-        mode: Option<Mode>,
-        thresholds: Thresholds,
-        mut request: ClientsRequest,
-    ) -> Result<Option<ModeRun>> {
-        let policy = mode.map(|mode| CorePolicy {
-            mode,
-            thmin: thresholds.thmin,
-            thmax: thresholds.thmax,
-            ..CorePolicy::default()
-        });
-        let outside = match (self.engine, mode) {
-            (ElasticEngine::Datafusion, _) => policy.as_ref(),
-            (ElasticEngine::Atoll, None | Some(Mode::Adaptive)) => {
-                request.cores = Some(if mode.is_some() { "elastic" } else { "all" }.to_owned());
-                None
-            }
-            // Its workers bind themselves and ignore cores given from outside.
-            (ElasticEngine::Atoll, Some(Mode::Dense | Mode::Sparse)) => return Ok(None),
-        };
-        let (pid, process) = (self.process.pid(), &mut self.process);
-        let (answer, followed) =
-            followed(machine, pid, outside, || process.ask::<ClientsAnswer>(&request))?;
-        let is_unknown = self.engine == ElasticEngine::Atoll && mode.is_some();
-        Ok(Some(ModeRun { answer, followed, is_cores_unknown: is_unknown }))
+    match (is_stopped, report.problems.is_empty()) {
+        (true, _) => Err(args.results.stopped()),
+        (false, true) => Ok(()),
+        (false, false) => Err(CommandError::quietly(Exit::Statement)),
     }
 }

@@ -2,7 +2,7 @@
 
 use atoll_tools::bench::{ChartAxis, Curve, CurveChart, picture};
 
-use super::report::{ElasticCase, ElasticReport};
+use super::report::{ElasticReport, SettingRuns};
 
 /// The picture.
 pub(super) fn plot(report: &ElasticReport) -> String {
@@ -37,7 +37,7 @@ pub(super) fn plot(report: &ElasticReport) -> String {
 }
 
 /// A curve for each mode and cache, of the first run.
-fn traffic(case: &ElasticCase) -> Vec<Curve> {
+fn traffic(case: &SettingRuns) -> Vec<Curve> {
     let mut curves = Vec::new();
     for runs in &case.modes {
         for (cache, moments) in runs.followed.first().into_iter().flat_map(|it| &it.caches) {

@@ -5,17 +5,23 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use atoll_tools::bench::{Manifest, Measurement, Summary};
 use atoll_topology::Machine;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::clients::{ClientsAnswer, ElasticEngine};
+use super::clients::ClientsAnswer;
 use super::follow::Followed;
+use super::plan::{ElasticCase, ElasticPlan, ElasticSetting, mode_name};
 use super::published::Published;
 use crate::table::table;
+use crate::trials::CaseResult;
+
+/// What came of a run.
+pub(super) type ElasticResult = CaseResult<ElasticCase, ModeRun>;
 
 /// A run of a mode.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ModeRun {
-    pub(super) answer: Result<ClientsAnswer, String>,
+    pub(super) answer: ClientsAnswer,
     pub(super) followed: Followed,
     /// The engine gives itself cores; their number is not visible from outside.
     pub(super) is_cores_unknown: bool,
@@ -29,18 +35,20 @@ pub(super) struct ElasticReport {
     pub(super) threads: usize,
     pub(super) nodes: usize,
     pub(super) notes: Vec<String>,
-    pub(super) cases: Vec<ElasticCase>,
+    pub(super) cases: Vec<SettingRuns>,
     /// Speed-up of each mode over `os` by query, with the most clients in random order.
     pub(super) speedups: Vec<QuerySpeedups>,
     pub(super) published: Published,
     pub(super) problems: Vec<String>,
 }
 
-/// One setting, mode by mode; `os` is the first.
+/// The runs of one setting, mode by mode; `os` is the first.
 #[derive(Debug, Serialize)]
-pub(super) struct ElasticCase {
+pub(super) struct SettingRuns {
     pub(super) settings: Value,
     pub(super) modes: Vec<ModeRuns>,
+    #[serde(skip)]
+    name: String,
     #[serde(skip)]
     problems: Vec<String>,
     #[serde(skip)]
@@ -74,7 +82,7 @@ pub(super) struct QuerySpeedups {
 impl ModeRuns {
     fn add(&mut self, answer: &ClientsAnswer, followed: Followed) {
         let seconds = answer.seconds.max(1e-9);
-        self.rates.push(answer.asked.len() as f64 / seconds * 3600.0);
+        self.rates.push(answer.queries_per_hour());
         self.lookups.push(answer.lookups as f64 / seconds);
         for asked in &answer.asked {
             self.asked.entry(asked.query).or_default().push(asked.seconds);
@@ -95,22 +103,26 @@ impl ModeRuns {
     }
 }
 
-impl ElasticCase {
-    pub(super) fn new(settings: Value) -> Self {
-        Self { settings, modes: Vec::new(), problems: Vec::new(), rows: BTreeMap::new() }
+impl SettingRuns {
+    fn new(setting: &ElasticSetting) -> Self {
+        Self {
+            settings: setting.to_json(),
+            name: setting.to_string(),
+            modes: Vec::new(),
+            problems: Vec::new(),
+            rows: BTreeMap::new(),
+        }
     }
 
-    /// Adds a run and returns a line about it.
-    pub(super) fn add(&mut self, mode: &'static str, run: ModeRun) -> String {
-        let name = self.name();
-        let answer = match run.answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                self.problems.push(format!("{name}, {mode}: {error}"));
-                return format!("{name}, {mode}: failed");
-            }
+    /// Adds a run.
+    fn add(&mut self, result: ElasticResult) {
+        let (name, mode) = (&self.name, mode_name(result.case.mode));
+        let Some(run) = result.answer else {
+            let error = result.error.unwrap_or_default();
+            self.problems.push(format!("{name}, {mode}: {error}"));
+            return;
         };
-        for asked in &answer.asked {
+        for asked in &run.answer.asked {
             let rows = *self.rows.entry(asked.query).or_insert(asked.rows);
             if rows != asked.rows {
                 let (query, other) = (asked.query, asked.rows);
@@ -123,24 +135,12 @@ impl ElasticCase {
             self.modes.push(ModeRuns { mode, is_cores_unknown, ..ModeRuns::default() });
             self.modes.len() - 1
         });
-        let cores = run.followed.cores_mean;
-        self.modes[at].add(&answer, run.followed);
-        let rate = self.modes[at].rates.last().copied().unwrap_or_default();
-        match run.is_cores_unknown {
-            true => format!("{name}, {mode}: {rate:.0} queries/h"),
-            false => format!("{name}, {mode}: {rate:.0} queries/h on {cores:.1} cores"),
-        }
+        self.modes[at].add(&run.answer, run.followed);
     }
 
     /// Its settings in words.
-    pub(super) fn name(&self) -> String {
-        let number = |name: &str| self.settings[name].as_i64().unwrap_or_default();
-        let work = self.settings["work"].as_str().unwrap_or_default();
-        let thresholds = match work {
-            "thresholds" => format!(", {} to {} %", number("thmin"), number("thmax")),
-            _ => String::new(),
-        };
-        format!("{work}, {} clients{thresholds}", number("clients"))
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     fn os(&self) -> Option<&ModeRuns> {
@@ -149,13 +149,16 @@ impl ElasticCase {
 }
 
 impl ElasticReport {
+    /// The report of all results, in the order of the plan.
+    ///
+    /// # Errors
+    /// When the published figures cannot be read.
     pub(super) fn new(
-        engine: ElasticEngine,
-        scale_factor: f64,
-        threads: usize,
+        plan: &ElasticPlan,
+        results: Vec<ElasticResult>,
         machine: &Machine,
     ) -> Result<Self> {
-        let engine = format!("{engine:?}").to_lowercase();
+        let engine = format!("{:?}", plan.engine).to_lowercase();
         let nodes = machine.nodes.len();
         let mut notes = Vec::new();
         if nodes < 2 {
@@ -170,28 +173,35 @@ impl ElasticReport {
             "Figures 7 and 8 of the paper are not compared: their values are not published."
                 .to_owned(),
         );
-        let (cases, speedups, problems) = Default::default();
-        let published = Published::read()?;
-        Ok(Self {
+        let mut report = Self {
             engine,
-            scale_factor,
-            threads,
+            scale_factor: plan.scale_factor,
+            threads: plan.threads,
             nodes,
             notes,
-            cases,
-            speedups,
-            published,
-            problems,
-        })
+            cases: Vec::new(),
+            speedups: Vec::new(),
+            published: Published::read()?,
+            problems: Vec::new(),
+        };
+        results.into_iter().for_each(|result| report.add(result));
+        report.finish();
+        Ok(report)
     }
 
-    pub(super) fn add(&mut self, mut case: ElasticCase) {
-        self.problems.append(&mut case.problems);
-        self.cases.push(case);
+    fn add(&mut self, result: ElasticResult) {
+        let settings = result.case.setting.to_json();
+        if self.cases.last().is_none_or(|last| last.settings != settings) {
+            self.cases.push(SettingRuns::new(&result.case.setting));
+        }
+        if let Some(last) = self.cases.last_mut() {
+            last.add(result);
+            self.problems.append(&mut last.problems);
+        }
     }
 
     /// What follows from all cases.
-    pub(super) fn finish(&mut self) {
+    fn finish(&mut self) {
         let has_traffic = self
             .cases
             .iter()
@@ -222,7 +232,7 @@ impl ElasticReport {
 
     /// For `bench compare`.
     pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let of = |case: &ElasticCase, runs: &ModeRuns| {
+        let of = |case: &SettingRuns, runs: &ModeRuns| {
             Measurement::rates(&case.settings, runs.mode, "queries/h", runs.rates.clone())
         };
         let cases = self.cases.iter();
@@ -281,7 +291,7 @@ impl ElasticReport {
                     Summary::from_values(runs.lookups.iter().copied()).map(|it| it.median);
                 let cores = runs.mean(|it| Some(it.cores_mean)).filter(|_| !runs.is_cores_unknown);
                 rows.push(vec![
-                    case.name(),
+                    case.name().to_owned(),
                     runs.mode.to_owned(),
                     text(rate, 0),
                     text(rate.zip(os).map(|(rate, os)| rate / os), 2),

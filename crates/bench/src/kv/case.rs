@@ -1,6 +1,5 @@
 //! A case: one process that loads a database, or reads and writes one, under a placement; and what it found.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::{EngineName, EngineOptions};
 use super::records::{Contents, Records};
 use crate::latency::LatencyPercentiles;
+use crate::trials::{PlacementSeen, TrialCase};
 
 /// What the process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -48,6 +48,13 @@ impl fmt::Display for KvCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { engine, arm, work, .. } = self;
         write!(f, "{}, {arm}, {work}", engine.name())
+    }
+}
+
+impl TrialCase for KvCase {
+    fn key(&self) -> String {
+        let Self { engine, arm, run, work } = self;
+        format!("{} {arm} {run} {work}", engine.name())
     }
 }
 
@@ -104,27 +111,6 @@ pub(super) struct KvRate {
     pub(super) corrected: Option<LatencyPercentiles>,
 }
 
-/// The placement that the kernel reports after the work.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct PlacementSeen {
-    /// What was asked for.
-    pub(super) asked: String,
-    /// Settings that the kernel refused, and why.
-    pub(super) obstacles: Vec<String>,
-    /// Cpus on which the process may run.
-    pub(super) cpus: String,
-    /// Bytes of resident memory under each policy, in the kernel's words.
-    pub(super) policies: BTreeMap<String, u64>,
-    /// Bytes of resident memory on each node, beside those of the program itself.
-    pub(super) nodes: BTreeMap<u32, u64>,
-    /// Readers on each node at their end.
-    pub(super) readers: BTreeMap<u32, u32>,
-    /// `kernel.numa_balancing`; None where this kernel has none.
-    pub(super) balancing: Option<u32>,
-    /// Pages that balancing moved on the whole machine meanwhile.
-    pub(super) pages_migrated: Option<u64>,
-}
-
 impl KvUsage {
     /// Of one cpu.
     pub(super) fn cpu_percent(&self) -> f64 {
@@ -137,16 +123,5 @@ impl KvUsage {
             true => self.database_kb.max(self.process_kb),
             false => self.database_kb + self.process_kb,
         }
-    }
-}
-
-impl PlacementSeen {
-    /// Shares of the pages on the nodes in words.
-    pub(super) fn shares(&self) -> String {
-        let all: u64 = self.nodes.values().sum();
-        let share = |(node, bytes): (&u32, &u64)| {
-            format!("{node}: {:.0} %", 100.0 * *bytes as f64 / all.max(1) as f64)
-        };
-        self.nodes.iter().map(share).collect::<Vec<_>>().join(", ")
     }
 }

@@ -294,8 +294,7 @@ mod tests {
     use super::*;
     use crate::kv::case::{KvAnswer, KvCase, KvRate, KvUsage};
     use crate::kv::plan::KvPlan;
-    use crate::kv::results::KvResult;
-    use crate::kv::rounds::KvRun;
+    use crate::kv::rounds::{KvResult, KvRun};
 
     /// A run of LMDB on two nodes whose reads grow with the readers, and whose load is slower when spread.
     fn run() -> KvRun {

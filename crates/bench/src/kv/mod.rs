@@ -11,13 +11,13 @@
 //! | `work` | loading, and reading while writing |
 //! | `case` | a case, its request and its answer |
 //! | `worker` | the process of a case |
-//! | `placement` | the arms, and their reading back |
+//! | `arms` | the arms in words |
 //! | `plan`, `estimate` | all cases of a run; what they will take |
 //! | `rounds` | running them, one after the other |
-//! | `results` | the directory of results: what was measured stays |
 //! | `published`, `findings` | the report's figures, and whether ours agree |
 //! | `report`, `plot` | tables and pictures |
 
+mod arms;
 mod atoll;
 mod case;
 mod engine;
@@ -26,14 +26,12 @@ mod findings;
 mod fjall;
 #[expect(unsafe_code, reason = "C interfaces; all unsafe code of the crate is there")]
 mod foreign;
-mod placement;
 mod plan;
 mod plot;
 mod published;
 mod records;
 mod redb;
 mod report;
-mod results;
 mod rounds;
 mod setup;
 mod work;
@@ -50,11 +48,13 @@ use atoll_topology::Machine;
 use clap::{Args, Subcommand, ValueHint};
 
 use crate::flags::seconds;
+use crate::trials::placement::strategy;
 use engine::EngineName;
 use plan::KvPlan;
 use records::VALUE_BYTES_MIN;
 use report::KvReport;
 
+pub(crate) use published::published_load_ratios;
 pub(crate) use worker::serve as serve_worker;
 
 /// What `--help` shows.
@@ -79,7 +79,7 @@ pub(crate) struct KvArgs {
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     engines: Vec<EngineName>,
     /// Placements, in turn: default, local, spread, subset(k), aligned
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = placement::strategy,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = strategy,
           default_value = "default,local,spread,subset(1),aligned")]
     arms: Vec<Strategy>,
     /// Readers beside the writer; several numbers are compared

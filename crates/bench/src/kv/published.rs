@@ -87,6 +87,20 @@ pub(super) fn names(engine: EngineName) -> Option<(&'static str, &'static str)> 
     })
 }
 
+/// Throughput of each engine's sequential load interleaved by that of the same load under local allocation.
+///
+/// # Errors
+/// When the figures cannot be read.
+pub(crate) fn published_load_ratios() -> Result<Vec<(String, f64)>> {
+    let Published { load, .. } = Published::read()?;
+    let interleaved = |local: &PublishedLoad| {
+        let mut all = load.iter().filter(|it| it.allocation == "interleave");
+        all.find(|it| it.engine == local.engine).map(|it| local.usage.wall_s / it.usage.wall_s)
+    };
+    let locals = load.iter().filter(|it| it.allocation == "local");
+    Ok(locals.filter_map(|it| Some((it.engine.clone(), interleaved(it)?))).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::ValueEnum;

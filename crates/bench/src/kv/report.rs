@@ -9,15 +9,14 @@ use atoll_topology::Machine;
 use serde::Serialize;
 use serde_json::json;
 
+use super::arms;
 use super::case::{KvAnswer, KvCase, KvRate, KvWork};
 use super::engine::EngineName;
 use super::findings::{Finding, findings};
-use super::placement;
 use super::plan::KvPlan;
 use super::published::{self, Published, PublishedUsage};
 use super::records::Contents;
-use super::results::KvResult;
-use super::rounds::KvRun;
+use super::rounds::{KvResult, KvRun};
 use crate::table::table;
 
 /// The whole report.
@@ -195,7 +194,7 @@ impl KvReport {
     fn placements(&self) -> String {
         let mut text = String::new();
         for arm in &self.plan.arms {
-            let meaning = arm.parse().map(placement::meaning).unwrap_or_default();
+            let meaning = arm.parse().map(arms::meaning).unwrap_or_default();
             let _ = writeln!(text, "- `{arm}`: {meaning}");
         }
         text.push('\n');
@@ -225,7 +224,7 @@ impl KvReport {
             let answers = self.answers(engine, arm, work);
             let Some(KvAnswer { placement: seen, .. }) = answers.last() else { continue };
             let policies = seen.policies.keys().cloned().collect::<Vec<_>>().join(", ");
-            let readers = seen.readers.iter().map(|(node, count)| format!("{node}: {count}"));
+            let readers = seen.threads.iter().map(|(node, count)| format!("{node}: {count}"));
             rows.push(vec![
                 engine.name().to_owned(),
                 arm.to_owned(),

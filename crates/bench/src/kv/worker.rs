@@ -13,10 +13,10 @@ use atoll_topology::Machine;
 
 use super::case::{KvAnswer, KvRequest, KvUsage, KvWork};
 use super::engine::KvEngine;
-use super::placement::{self, MemoryNow};
 use super::work;
 use crate::memory;
 use crate::protocol::Failed;
+use crate::trials::placement::{self, MemoryNow};
 
 /// Reads a request, does it, and answers.
 ///
@@ -36,16 +36,17 @@ pub(crate) fn serve(mut input: impl BufRead, output: &mut impl Write) -> Result<
 fn answer(request: &KvRequest) -> Result<KvAnswer> {
     let machine = Machine::discover().context("this machine cannot be described")?;
     let mut seen = placement::applied(&machine, &request.arm)?;
-    let before_opening = MemoryNow::read(&machine)?;
+    let own = std::process::id();
+    let before_opening = MemoryNow::read(&machine, own)?;
     let engine = request.engine.open(&request.options)?;
     let mut answer =
         KvAnswer { version: engine.version(), settings: engine.settings(), ..KvAnswer::default() };
     let (mut meter, before) = (Meter::default(), MachineCounters::read(&Root::live()));
     let checked = meter.during(|| worked(request, &*engine, &mut answer))?;
-    seen.readers = std::mem::take(&mut answer.placement.readers);
+    seen.threads = std::mem::take(&mut answer.placement.threads);
     let moved = MachineCounters::read(&Root::live()).since(&before);
     seen.pages_migrated = moved.get("numa_pages_migrated");
-    placement::read_back(&machine, &before_opening, &mut seen)?;
+    placement::read_back(&machine, own, &before_opening, &mut seen)?;
     if request.is_checked {
         let contents = work::contents(&*engine, &request.records).context("reading all records")?;
         let newest = contents.newest;
@@ -80,7 +81,7 @@ fn worked(request: &KvRequest, engine: &dyn KvEngine, answer: &mut KvAnswer) -> 
             let mixed = work::read_while_writing(engine, records, readers, time, *written)?;
             answer.writes = Some(mixed.writes);
             answer.reads = Some(mixed.reads);
-            answer.placement.readers = mixed.readers;
+            answer.placement.threads = mixed.readers;
             mixed.written
         }
     };

@@ -32,6 +32,8 @@ use serde::Serialize;
 pub(crate) enum Rival {
     /// SQLite
     Sqlite,
+    /// PostgreSQL
+    Postgresql,
     /// DuckDB
     Duckdb,
     /// Polars
@@ -45,6 +47,7 @@ impl Rival {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
+            Self::Postgresql => "postgresql",
             Self::Duckdb => "duckdb",
             Self::Polars => "polars",
             Self::Datafusion => "datafusion",

@@ -33,6 +33,11 @@ struct Timed {
     seconds: f64,
 }
 
+#[derive(Deserialize)]
+struct IndexBytes {
+    bytes: Option<u64>,
+}
+
 /// What sessions did.
 #[derive(Clone, Copy, Debug, Deserialize)]
 struct Worked {
@@ -91,6 +96,12 @@ impl StoreEngine {
     pub(crate) fn time(&mut self, name: &str, sql: &str) -> Result<f64> {
         let Timed { seconds } = self.ask(&json!({ "time": sql, "database": name }))?;
         self.checked(seconds)
+    }
+
+    /// Bytes of a table's indexes; for some engines together with its rows. None if the engine does not say.
+    pub(crate) fn index_bytes(&mut self, name: &str, table: &str) -> Result<Option<u64>> {
+        let IndexBytes { bytes } = self.ask(&json!({ "index_bytes": table, "database": name }))?;
+        Ok(bytes)
     }
 
     /// Transactions per second of this many sessions.

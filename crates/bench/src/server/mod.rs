@@ -17,11 +17,12 @@ use atoll_tools::bench::{Document, Form, Manifest, Measurement, json};
 use atoll_tools::exit::CommandError;
 use atoll_tools::terminal;
 use clap::{Args, ValueEnum, ValueHint};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::cache;
 use crate::flags::{RunArgs, seconds};
 use crate::paired::{self, PairedCase};
+use crate::trials::{ResultArgs, TrialResults, until_signal};
 use crate::worker::this_machine;
 use process::{DatabaseServer, PostgresPrograms, find_pgbench};
 use rounds::{ServerPlan, measure};
@@ -34,6 +35,7 @@ Examples:
   atoll bench server --work tpcb --clients 1 --seconds 30 --directory /var/tmp
   atoll bench server --work select,connect --rivals none --json
   atoll bench server --work rows,flight
+  atoll bench server --results server-results      keeps each sample; with --resume goes on when stopped
 
 pgbench and PostgreSQL come from the distribution (Debian: apt-get install postgresql). Both servers listen on
 loopback, ask for no password and sync every commit; clients and servers share the cpus.";
@@ -78,6 +80,8 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
+    results: ResultArgs,
+    #[command(flatten)]
     run: RunArgs,
 }
 
@@ -91,7 +95,10 @@ enum ServerRival {
 /// Measures and writes the results.
 pub(crate) fn run(args: &ServerArgs) -> Result<(), CommandError> {
     let outputs = args.run.output.outputs(false)?;
-    let (manifest, report) = contest(args)?;
+    let (manifest, report, is_stopped) = contest(args)?;
+    if is_stopped && report.measurements().is_empty() {
+        return Err(args.results.stopped());
+    }
     outputs.write(|form| match form {
         Form::Json => json(&Document {
             benchmark: "server",
@@ -100,10 +107,12 @@ pub(crate) fn run(args: &ServerArgs) -> Result<(), CommandError> {
             details: &report,
         }),
         _ => Ok(format!("# bench server\n\n{manifest}{report}")),
-    })
+    })?;
+    if is_stopped { Err(args.results.stopped()) } else { Ok(()) }
 }
 
-fn contest(args: &ServerArgs) -> Result<(Manifest, ServerReport)> {
+/// Measures; also whether a signal ended it.
+fn contest(args: &ServerArgs) -> Result<(Manifest, ServerReport, bool)> {
     let (machine, _) = this_machine()?;
     let threads = args.threads.map_or(machine.cpus.len(), usize::from).clamp(1, THREADS_MAX);
     let (runs, warmup) = (args.run.runs, args.run.warmup);
@@ -125,17 +134,43 @@ fn contest(args: &ServerArgs) -> Result<(Manifest, ServerReport)> {
         pgbench: find_pgbench()?,
         rounds: (warmup, runs),
     };
-    let mut servers = Vec::new();
-    let mut versions = Vec::new();
-    if args.rivals == ServerRival::Postgresql {
-        let programs = PostgresPrograms::find()?;
-        versions.push(("postgresql".to_owned(), programs.version()));
-        servers.push(DatabaseServer::postgresql(&programs, directory()?)?);
-    }
-    servers.insert(0, DatabaseServer::atoll(directory()?, threads)?);
-    let cases = measure(&plan, &servers, &mut |what| terminal::say(what))?;
+    let programs = match args.rivals {
+        ServerRival::Postgresql => Some(PostgresPrograms::find()?),
+        ServerRival::None => None,
+    };
+    let versions: Vec<(String, String)> =
+        programs.iter().map(|it| ("postgresql".to_owned(), it.version())).collect();
+    let shared = SharedSettings {
+        machine: machine.name.clone(),
+        seconds: args.seconds,
+        scale: args.scale,
+        threads,
+        seed: args.seed,
+        postgresql: versions.first().map(|(_, version)| version.clone()),
+    };
+    let kept = TrialResults::of(&args.results, &shared)?;
+    let (cases, is_stopped) = until_signal(|stop| {
+        let mut servers = vec![DatabaseServer::atoll(directory()?, threads, stop)?];
+        if let Some(programs) = &programs {
+            servers.push(DatabaseServer::postgresql(programs, directory()?, stop)?);
+        }
+        let cases = measure(&plan, &servers, &kept, stop, &mut |what| terminal::say(what))?;
+        Ok((cases, stop.is_stopped()))
+    })?;
     manifest.end(versions);
-    Ok((manifest, ServerReport { scale: args.scale, seconds: args.seconds, cases }))
+    let report = ServerReport { scale: args.scale, seconds: args.seconds, cases };
+    Ok((manifest, report, is_stopped))
+}
+
+/// Settings that all kept samples share.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct SharedSettings {
+    machine: String,
+    seconds: f64,
+    scale: u32,
+    threads: usize,
+    seed: u64,
+    postgresql: Option<String>,
 }
 
 /// The results.

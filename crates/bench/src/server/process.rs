@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use atoll_sys::{kill_process, signal};
 
 use crate::programs::atoll_command;
+use crate::trials::RunStop;
 
 /// Where Debian keeps PostgreSQL's programs, by version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -35,12 +37,16 @@ pub(super) struct DatabaseServer {
 
 impl DatabaseServer {
     /// `atoll serve` over a new directory.
-    pub(super) fn atoll(directory: tempfile::TempDir, threads: usize) -> Result<Self> {
+    pub(super) fn atoll(
+        directory: tempfile::TempDir,
+        threads: usize,
+        stop: &RunStop,
+    ) -> Result<Self> {
         let mut command = atoll_command()?;
         command.args(["serve", "--insecure-no-password", "--listen", "127.0.0.1:0"]);
         command.args(["--flight", "127.0.0.1:0", "--threads"]).arg(threads.to_string());
         command.arg("--data").arg(directory.path().join("data"));
-        let (child, said) = start(command, FLIGHT_AT)?;
+        let (child, said) = start(command, FLIGHT_AT, stop)?;
         let address = address_after(&said, "listening on ")?;
         let flight = Some(address_after(&said, FLIGHT_AT)?);
         let (name, user, database, stop) = ("atoll", "atoll", "atoll", signal::TERM);
@@ -51,6 +57,7 @@ impl DatabaseServer {
     pub(super) fn postgresql(
         programs: &PostgresPrograms,
         directory: tempfile::TempDir,
+        stop: &RunStop,
     ) -> Result<Self> {
         let place = directory.path();
         if programs.user.is_some() {
@@ -74,7 +81,7 @@ impl DatabaseServer {
         ] {
             command.args(["-c", setting]);
         }
-        let (child, _) = start(command, "ready to accept connections")?;
+        let (child, _) = start(command, "ready to accept connections", stop)?;
         let (name, user, database, stop) = ("postgresql", "postgres", "postgres", signal::INT);
         let flight = None;
         Ok(Self { child, name, user, database, address, flight, stop, _directory: directory })
@@ -114,9 +121,12 @@ fn address_after(said: &str, words: &str) -> Result<SocketAddr> {
 }
 
 /// Starts a server, waits until it has written some words to stderr, and returns what it wrote.
-fn start(mut command: Command, wanted: &str) -> Result<(Child, String)> {
+fn start(mut command: Command, wanted: &str, stop: &RunStop) -> Result<(Child, String)> {
     let what = command.get_program().display().to_string();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // Ctrl-C at a terminal is for the benchmark, which then stops its servers.
+    command.process_group(0);
+    stop.prepare(&mut command);
     let mut child = command.spawn().with_context(|| format!("{what} does not start"))?;
     let mut said = BufReader::new(child.stderr.take().context("stderr is piped")?);
     let (mut all, begun) = (String::new(), Instant::now());

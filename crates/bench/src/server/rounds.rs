@@ -13,6 +13,7 @@ use super::process::DatabaseServer;
 use super::wire::WireClient;
 use super::work::{QueryProtocol, ServerWork};
 use crate::paired::PairedCase;
+use crate::trials::{RunStop, SampleCase, TrialResults};
 
 /// How long a client that measures waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -45,10 +46,12 @@ struct Measured {
     cases: Vec<PairedCase>,
 }
 
-/// Measures all of a plan; Atoll is the first of the servers.
-pub(super) fn measure(
+/// Measures all of a plan, or what a signal leaves time for; Atoll is the first of the servers.
+pub(super) fn measure<P>(
     plan: &ServerPlan,
     servers: &[DatabaseServer],
+    kept: &TrialResults<P>,
+    stop: &RunStop,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<PairedCase>> {
     let mut measured = measurements(plan);
@@ -59,16 +62,38 @@ pub(super) fn measure(
         progress(&format!("round {} of {}", round + 1, warmup + runs));
         for it in measured.iter_mut().filter(|it| it.work != ServerWork::Init) {
             for server in servers {
-                run(plan, server, it, u64::from(round))?;
+                let case = it.sample(server, round);
+                let samples =
+                    kept.samples(case, stop, || run(plan, server, it, u64::from(round)))?;
+                it.add(server, &samples.unwrap_or_default());
             }
-            if round + 1 == warmup {
+            // Of rounds that do not count nothing may stay.
+            if round + 1 == warmup || (round < warmup && stop.is_stopped()) {
                 it.cases.iter_mut().for_each(PairedCase::forget);
             }
         }
+        if stop.is_stopped() {
+            break;
+        }
     }
     let mut cases: Vec<PairedCase> = measured.into_iter().flat_map(|it| it.cases).collect();
+    cases.retain(|case| case.subjects.iter().any(|it| !it.samples.is_empty()));
     cases.iter_mut().for_each(PairedCase::finish);
     Ok(cases)
+}
+
+impl Measured {
+    /// The samples of a server in a round.
+    fn sample(&self, server: &DatabaseServer, round: u32) -> SampleCase {
+        let settings = self.cases.first().map(|case| case.settings.clone()).unwrap_or_default();
+        SampleCase { settings, subject: server.name.to_owned(), round }
+    }
+
+    fn add(&mut self, server: &DatabaseServer, samples: &[f64]) {
+        for (case, sample) in self.cases.iter_mut().zip(samples) {
+            case.add(server.name, *sample);
+        }
+    }
 }
 
 fn measurements(plan: &ServerPlan) -> Vec<Measured> {
@@ -154,9 +179,9 @@ fn connect(server: &DatabaseServer) -> Result<WireClient> {
 fn run(
     plan: &ServerPlan,
     server: &DatabaseServer,
-    measured: &mut Measured,
+    measured: &Measured,
     round: u64,
-) -> Result<()> {
+) -> Result<Vec<f64>> {
     let samples = match measured.work {
         ServerWork::Init => Vec::new(),
         ServerWork::Select | ServerWork::TpcB | ServerWork::Connect => {
@@ -192,10 +217,7 @@ fn run(
             vec![all.rows as f64 / seconds, all.bytes as f64 / 1e6 / seconds]
         }
     };
-    for (case, sample) in measured.cases.iter_mut().zip(samples) {
-        case.add(server.name, sample);
-    }
-    Ok(())
+    Ok(samples)
 }
 
 /// Memory of idle connections after one statement each, on top of a first one, with which the server's code

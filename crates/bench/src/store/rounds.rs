@@ -228,12 +228,16 @@ fn bulk(
         }
         plan.end_round(round, &mut cases);
     }
-    cases.push(index_bytes(plan, &memory)?);
+    cases.push(index_bytes(plan, &memory, engines)?);
     Ok(cases)
 }
 
-/// Bytes of memory for each row of an index.
-fn index_bytes(plan: &StorePlan, database: &OurDatabase) -> Result<PairedCase> {
+/// Bytes for each row of an index: of memory, and for rivals of the file.
+fn index_bytes(
+    plan: &StorePlan,
+    database: &OurDatabase,
+    engines: &mut [StoreEngine],
+) -> Result<PairedCase> {
     let settings = json!({ "work": "bulk", "statement": "create index", "rows": plan.bulk_rows });
     let mut case = PairedCase::new(settings, "bytes/row", Better::Less);
     let bytes =
@@ -243,6 +247,13 @@ fn index_bytes(plan: &StorePlan, database: &OurDatabase) -> Result<PairedCase> {
     let index = bytes()?.saturating_sub(before);
     database.run(DROP_INDEX)?;
     case.add("atoll", index as f64 / plan.bulk_rows as f64);
+    for engine in engines {
+        let Some(before) = engine.index_bytes(BULK_DATABASE, "source")? else { continue };
+        engine.time(BULK_DATABASE, CREATE_INDEX)?;
+        let index = engine.index_bytes(BULK_DATABASE, "source")?.unwrap_or(before) - before;
+        engine.time(BULK_DATABASE, DROP_INDEX)?;
+        case.add(engine.rival.name(), index as f64 / plan.bulk_rows as f64);
+    }
     Ok(case)
 }
 

@@ -15,6 +15,7 @@ mod parameters;
 mod report;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use atoll_tools::terminal;
 use atoll_tools::workload::Rig;
 use atoll_topology::{Bytes, Machine};
 use clap::{Args, ValueHint};
+use serde::{Deserialize, Serialize};
 
 use crate::answers::{self, RowOrder};
 use crate::cache;
@@ -37,6 +39,7 @@ use crate::primitives::bandwidth::Meter;
 use crate::protocol::{Answer, Loaded};
 use crate::rivals::{self, Rival, SqlEngine};
 use crate::tpch_data;
+use crate::trials::{CaseResult, ResultArgs, RunStop, TrialCase, TrialResults, until_signal};
 use crate::worker::EngineKind;
 use report::{Bandwidth, EngineMeasured, QueryRuns, TpchReport, TpchSettings};
 
@@ -46,6 +49,7 @@ Examples:
   atoll bench tpch
   atoll bench tpch --queries 1,6,18 --rivals datafusion --runs 11
   atoll bench tpch --fresh-parameters --seed 7 -o report.json -o report.md
+  atoll bench tpch --scale-factor 10 --results kept     keeps each query; with --resume goes on when stopped
 
 Each engine is its own process, which loads the same Parquet files; queries alternate between them,
 and results are compared value by value. The exit code is 1 if a query fails or results differ.";
@@ -77,7 +81,40 @@ pub(crate) struct TpchArgs {
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     data: Option<PathBuf>,
     #[command(flatten)]
+    results: ResultArgs,
+    #[command(flatten)]
     contest: ContestArgs,
+}
+
+/// Settings that all kept queries share.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct TpchPlan {
+    machine: String,
+    scale_factor: f64,
+    threads: usize,
+    rivals: Vec<String>,
+    runs: u32,
+    warmup: u32,
+    seed: u64,
+    fresh_parameters: bool,
+}
+
+/// A query by its number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct TpchCase {
+    query: u8,
+}
+
+impl fmt::Display for TpchCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Q{}", self.query)
+    }
+}
+
+impl TrialCase for TpchCase {
+    fn key(&self) -> String {
+        self.to_string()
+    }
 }
 
 /// Measures and writes the results.
@@ -87,7 +124,11 @@ pub(crate) fn run(args: &TpchArgs) -> Result<(), CommandError> {
         return Err(CommandError::with(Exit::Usage, "--seed is that of --fresh-parameters"));
     }
     let options = TpchOptions::try_from_args(args)?;
-    let (manifest, report) = measure(&options, &mut |what| terminal::say(what))?;
+    let (manifest, report, is_stopped) =
+        measure(&options, &args.results, &mut |what| terminal::say(what))?;
+    if is_stopped && report.is_empty() {
+        return Err(args.results.stopped());
+    }
     outputs.write(|form| match form {
         Form::Json => json(&Document {
             benchmark: "tpch",
@@ -98,9 +139,10 @@ pub(crate) fn run(args: &TpchArgs) -> Result<(), CommandError> {
         _ => Ok(report.to_markdown(&manifest)),
     })?;
     report.problems.iter().for_each(terminal::say_error);
-    match report.problems.is_empty() {
-        true => Ok(()),
-        false => Err(CommandError::quietly(Exit::Statement)),
+    match (is_stopped, report.problems.is_empty()) {
+        (true, _) => Err(args.results.stopped()),
+        (false, true) => Ok(()),
+        (false, false) => Err(CommandError::quietly(Exit::Statement)),
     }
 }
 
@@ -154,17 +196,32 @@ impl TpchOptions {
             is_fresh: args.fresh_parameters,
         })
     }
+
+    /// What kept queries are only reused with.
+    fn plan(&self, machine: &Machine, threads: usize) -> TpchPlan {
+        TpchPlan {
+            machine: machine.name.clone(),
+            scale_factor: self.scale_factor,
+            threads,
+            rivals: self.rivals.iter().map(ToString::to_string).collect(),
+            runs: self.runs,
+            warmup: self.warmup,
+            seed: self.seed,
+            fresh_parameters: self.is_fresh,
+        }
+    }
 }
 
-/// Measures.
+/// Measures; also whether a signal ended it before the last query.
 ///
 /// # Errors
 /// When an engine cannot be started, loaded or reached. Queries that fail and results that differ
 /// are not errors here but problems in the report.
 fn measure(
     options: &TpchOptions,
+    results: &ResultArgs,
     progress: &mut dyn FnMut(&str),
-) -> Result<(Manifest, TpchReport)> {
+) -> Result<(Manifest, TpchReport, bool)> {
     let machine = Arc::new(Machine::discover().context("this machine cannot be described")?);
     let mut manifest = Manifest::new(&machine, options.runs, options.warmup, options.seed);
     let threads = options.threads.unwrap_or(machine.cpus.len());
@@ -172,18 +229,23 @@ fn measure(
     let bandwidth = bandwidth(&machine, threads)?;
     let generated = prepare_data(options, threads, progress)?;
     let file_bytes = Bytes(tpch_data::warm(&options.data)?);
-    let mut engines = start(options, threads, progress)?;
-    let mut queries = Vec::with_capacity(options.queries.len());
-    for number in &options.queries {
-        let runs = measure_query(&mut engines, *number, options)?;
-        progress(&runs.progress());
-        queries.push(runs);
-    }
-    let mut measured = Vec::with_capacity(engines.len());
-    for engine in engines {
-        let loaded = engine.loaded.clone();
-        measured.push(EngineMeasured { peak_rss_bytes: engine.finish()?, loaded });
-    }
+    let kept = TrialResults::of(results, &options.plan(&machine, threads))?;
+    let (measured, queries, is_stopped) = until_signal(|stop| {
+        let mut engines = start(options, threads, progress)?;
+        let mut queries = Vec::with_capacity(options.queries.len());
+        for number in &options.queries {
+            if let Some(runs) = kept_query(&mut engines, *number, options, &kept, stop)? {
+                progress(&runs.progress());
+                queries.push(runs);
+            }
+        }
+        let mut measured = Vec::with_capacity(engines.len());
+        for engine in engines {
+            let loaded = engine.loaded.clone();
+            measured.push(EngineMeasured { peak_rss_bytes: engine.finish()?, loaded });
+        }
+        Ok((measured, queries, stop.is_stopped()))
+    })?;
     manifest.end(measured.iter().map(|it| (it.loaded.engine.clone(), it.loaded.version.clone())));
     let settings = TpchSettings {
         scale_factor: options.scale_factor,
@@ -191,7 +253,26 @@ fn measure(
         fresh_parameters: options.is_fresh,
         file_bytes,
     };
-    Ok((manifest, TpchReport::new(settings, bandwidth, generated, measured, queries)))
+    let report = TpchReport::new(settings, bandwidth, generated, measured, queries);
+    Ok((manifest, report, is_stopped))
+}
+
+/// A query's runs, of an earlier command or measured now; `None` after a signal.
+fn kept_query(
+    engines: &mut [SqlEngine],
+    query: u8,
+    options: &TpchOptions,
+    kept: &TrialResults<TpchPlan>,
+    stop: &RunStop,
+) -> Result<Option<QueryRuns>> {
+    let case = TpchCase { query };
+    if let Some(CaseResult { answer, .. }) = kept.get(&case)? {
+        return Ok(answer);
+    }
+    let Some(runs) = measure_query(engines, query, options, stop)? else { return Ok(None) };
+    let error = runs.problems.first().cloned();
+    kept.put(&CaseResult { case, answer: Some(&runs), error })?;
+    Ok(Some(runs))
 }
 
 /// How fast memory can be read by as many bound threads, each reading its own node.
@@ -281,15 +362,19 @@ fn duckdb(
     Ok(command)
 }
 
-/// Runs one query in rounds, all engines in turn in each. The first problem ends it.
+/// Runs one query in rounds, all engines in turn in each. The first problem ends it; `None` after a signal.
 fn measure_query(
     engines: &mut [SqlEngine],
     number: u8,
     options: &TpchOptions,
-) -> Result<QueryRuns> {
+    stop: &RunStop,
+) -> Result<Option<QueryRuns>> {
     let mut runs = QueryRuns::new(number, engines.iter().map(|engine| engine.name().to_owned()));
     let validation = QUERIES[usize::from(number) - 1];
     for round in 0..options.warmup + options.runs {
+        if stop.is_stopped() {
+            return Ok(None);
+        }
         let sql = match options.is_fresh {
             true => parameters::fresh(number, validation, options.seed, round as usize)?,
             false => validation.to_owned(),
@@ -305,7 +390,7 @@ fn measure_query(
             compare_all(engines, &answers, &mut runs);
         }
         if !runs.problems.is_empty() {
-            return Ok(runs);
+            return Ok(Some(runs));
         }
         runs.rows = answers[0].values.len();
         if round >= options.warmup {
@@ -316,7 +401,7 @@ fn measure_query(
     if SCAN_BOUND.contains(&number) && !options.is_fresh {
         runs.scanned_bytes = engines[0].scanned_bytes(number, validation)?;
     }
-    Ok(runs)
+    Ok(Some(runs))
 }
 
 /// Q11 orders by a sum alone, which leaves rows with equal values in any order.

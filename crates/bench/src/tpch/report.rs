@@ -2,7 +2,7 @@
 
 use atoll_tools::bench::{Measurement, Summary};
 use atoll_topology::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::protocol::Loaded;
@@ -147,6 +147,11 @@ impl TpchReport {
 }
 
 impl TpchReport {
+    /// Whether no query was run.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queries.is_empty()
+    }
+
     /// For `bench compare`.
     pub(super) fn measurements(&self) -> Vec<Measurement> {
         let TpchSettings { scale_factor, threads, fresh_parameters, .. } = self.settings;
@@ -182,7 +187,7 @@ fn total(name: &str, at: usize, answered: &[&QueryTimes]) -> Option<Total> {
 }
 
 /// A query's rounds as they come in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct QueryRuns {
     query: u8,
     engines: Vec<String>,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Ran, bench_in};
+use crate::support::{Ran, bench_in, bench_interrupted};
 
 fn elastic(arguments: &[&str]) -> Ran {
     let home = tempfile::tempdir().unwrap();
@@ -52,6 +52,54 @@ fn atoll_gives_itself_cores_and_the_contradiction_is_printed() {
     assert!(text.contains("single, 1 clients"), "{text}");
     assert!(!text.contains("dense |"), "Atoll has no such mode: {text}");
     assert!(text.contains("abstract says up to 27 %, section 4.1 says 41 %"), "{text}");
+}
+
+#[test]
+fn a_run_that_is_stopped_reports_what_it_has_and_goes_on_with_the_rest() {
+    let home = tempfile::tempdir().unwrap();
+    let flags = [
+        "elastic",
+        "--scale-factor",
+        "0.001",
+        "--runs",
+        "30",
+        "--clients",
+        "1",
+        "--queries",
+        "6",
+        "--work",
+        "random",
+        "--modes",
+        "dense",
+        "--results",
+        "kept",
+        "--json",
+    ];
+    let stopped = bench_interrupted(home.path(), &flags, "random, 1 clients, os:");
+    let report: Value = serde_json::from_str(&stopped.out).expect("a report");
+    let runs = |report: &Value| {
+        let modes = report["details"]["cases"][0]["modes"].as_array().cloned();
+        let rates = |mode: &Value| mode["rates"].as_array().map_or(0, Vec::len);
+        modes.iter().flatten().map(rates).sum::<usize>()
+    };
+    let measured = runs(&report);
+    assert!((1..60).contains(&measured), "{measured} of 60");
+    let said = stopped.failed(130);
+    assert!(said.contains("--results kept --resume goes on"), "{said}");
+    let temporary = std::fs::read_dir(home.path().join("tmp")).unwrap();
+    assert_eq!(temporary.count(), 0, "no temporary file stays");
+    // And the plan.
+    assert_eq!(std::fs::read_dir(home.path().join("kept")).unwrap().count(), measured + 1);
+    let first = home.path().join("kept/random--1-clients--os-1.json");
+    let before = std::fs::read_to_string(&first).unwrap();
+    let said = bench_in(home.path(), &flags).failed(125);
+    assert!(said.contains("--resume goes on with it"), "{said}");
+    let resumed = bench_in(home.path(), &[&flags[..], &["--resume"]].concat()).json();
+    assert_eq!(runs(&resumed), 60);
+    assert_eq!(std::fs::read_to_string(&first).unwrap(), before);
+    let other = [&flags[..], &["--resume", "--seed", "2"]].concat();
+    let said = bench_in(home.path(), &other).failed(125);
+    assert!(said.contains("other seed"), "{said}");
 }
 
 #[test]

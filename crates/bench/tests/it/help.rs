@@ -10,9 +10,19 @@ use crate::support::{BENCH, bench};
 fn all_benchmarks_are_listed_and_every_one_shows_examples() {
     let text = bench(&["--help"]).done();
     assert!(text.contains("Usage: atoll bench <COMMAND>") && text.contains("Examples:"), "{text}");
-    for name in
-        ["tpch", "aggregate", "join", "sort", "store", "scan", "server", "kv", "memory", "compare"]
-    {
+    for name in [
+        "tpch",
+        "aggregate",
+        "join",
+        "sort",
+        "store",
+        "scan",
+        "server",
+        "kv",
+        "placement",
+        "memory",
+        "compare",
+    ] {
         assert!(text.contains(&format!("\n  {name} ")), "{name} is missing in {text}");
         let text = bench(&[name, "--help"]).done();
         assert!(text.contains(&format!("atoll bench {name}")), "{text}");

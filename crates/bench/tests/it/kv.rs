@@ -3,13 +3,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
-use atoll_sys::{kill_process, signal};
-use atoll_testkit::{Need, program_in, skip};
+use atoll_testkit::{Need, skip};
 use serde_json::Value;
 
-use crate::support::{BENCH, Ran, bench_in};
+use crate::support::{Ran, bench_in, bench_interrupted};
 
 const TINY: [&str; 9] =
     ["kv", "--records", "2000", "--seconds", "0.05", "--readers", "1,3", "--directory", "."];
@@ -128,18 +126,25 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_nothing_else() {
     let home = tempfile::tempdir().unwrap();
     let databases = home.path().join("databases");
     fs::create_dir(&databases).unwrap();
-    let mut command = program_in(Path::new(BENCH), home.path());
-    command.args(["kv", "--engines", "atoll", "--arms", "default", "--load", "sequential"]);
-    command.args(["--records", "100", "--seconds", "600", "--readers", "1"]);
-    command.arg("--directory").arg(&databases).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("it starts");
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
-    let is_loaded = |line: std::io::Result<String>| line.unwrap().contains("load sequential");
-    assert!(lines.any(is_loaded), "it loads");
-    kill_process(child.id().cast_signed(), signal::INT).unwrap();
-    let rest: Vec<String> = lines.map(Result::unwrap).collect();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
-    assert!(rest.iter().any(|line| line.contains("--resume goes on")), "{rest:?}");
+    let arguments = [
+        "kv",
+        "--engines",
+        "atoll",
+        "--arms",
+        "default",
+        "--load",
+        "sequential",
+        "--records",
+        "100",
+        "--seconds",
+        "600",
+        "--readers",
+        "1",
+        "--directory",
+        "databases",
+    ];
+    let said = bench_interrupted(home.path(), &arguments, "load sequential").failed(130);
+    assert!(said.contains("--resume goes on"), "{said}");
     assert!(home.path().join("kv-results/atoll-default-0-load-sequential.json").exists());
     assert_eq!(fs::read_dir(&databases).unwrap().count(), 0, "no database stays");
 }

@@ -4,6 +4,7 @@ mod compare;
 mod elastic;
 mod help;
 mod kv;
+mod placement;
 mod primitives;
 mod scan;
 mod server;

@@ -3,7 +3,7 @@
 use atoll_testkit::{Need, skip};
 use serde_json::Value;
 
-use crate::support::bench;
+use crate::support::{bench, bench_in};
 
 #[test]
 fn the_server_is_asked_by_pgbench_and_by_a_client_that_counts() {
@@ -38,4 +38,49 @@ fn the_server_is_asked_by_pgbench_and_by_a_client_that_counts() {
     assert_eq!(of("idle", "MB").len(), 1);
     // All of it for `bench compare`: init, 2 × 3, 3, connect, idle, 2 × 2.
     assert_eq!(run["measurements"].as_array().map(Vec::len), Some(16));
+}
+
+#[test]
+fn samples_are_kept_and_only_what_is_missing_is_measured_again() {
+    if std::process::Command::new("pgbench").arg("--version").output().is_err() {
+        return skip(Need::Postgresql, "no pgbench");
+    }
+    let home = tempfile::tempdir().unwrap();
+    let flags = [
+        "server",
+        "--json",
+        "--work",
+        "select",
+        "--scale",
+        "1",
+        "--seconds",
+        "1",
+        "--clients",
+        "2",
+        "--runs",
+        "1",
+        "--warmup",
+        "0",
+        "--rivals",
+        "none",
+        "--results",
+        "kept",
+    ];
+    let run = |more: &[&'static str]| bench_in(home.path(), &[&flags[..], more].concat());
+    let samples = |report: Value| {
+        let all = report["measurements"].as_array().cloned().expect("measurements");
+        all.iter().map(|it| it["samples"].clone()).collect::<Vec<Value>>()
+    };
+    let first = samples(run(&[]).json());
+    assert_eq!(first.len(), 6);
+    let said = run(&[]).failed(125);
+    assert!(said.contains("--resume goes on with it"), "{said}");
+    let mut kept = std::fs::read_dir(home.path().join("kept")).unwrap().flatten();
+    let prepared = kept.find(|it| it.file_name().to_string_lossy().contains("prepared"));
+    let prepared = prepared.expect("a sample").path();
+    std::fs::remove_file(&prepared).unwrap();
+    let second = samples(run(&["--resume"]).json());
+    assert!(prepared.exists());
+    assert_eq!(second[..3], first[..3], "what was measured stays");
+    assert_ne!(second[3..], first[3..], "what was missing is measured");
 }

@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use atoll_testkit::{Need, skip};
 use serde_json::Value;
 
 use crate::support::bench;
@@ -77,4 +78,25 @@ fn a_rival_is_measured_too_and_its_message_is_shown() {
             .failed(125)
             .contains("reported 0 s for a run")
     );
+}
+
+#[test]
+fn postgresql_is_a_rival_with_indexes_and_both_durabilities() {
+    let flags = ["store", "--rivals", "postgresql", "--python", "python3", "--runs", "1", "--json"];
+    let work = ["--work", "insert,lookup,bulk", "--indexes", "2", "--sessions", "2"];
+    let run = bench(&[&flags[..], &work, &TINY].concat());
+    if std::fs::exists("/usr/lib/postgresql").is_ok_and(|is_there| !is_there) {
+        assert!(run.failed(125).contains("PostgreSQL is not installed"));
+        return skip(Need::Postgresql, "no server");
+    }
+    let run = run.json();
+    let cases = run["details"]["cases"].as_array().expect("cases");
+    // Inserts with two durabilities, lookups, three statements over whole tables, the size of an index.
+    assert_eq!(cases.len(), 2 + 1 + 3 + 1);
+    for case in cases {
+        let of = |subject: &&Value| subject["name"] == "postgresql";
+        let theirs = case["subjects"].as_array().and_then(|all| all.iter().find(of));
+        let median = theirs.and_then(|it| it["spread"]["median"].as_f64());
+        assert!(median.is_some_and(|median| median > 0.0), "{case}");
+    }
 }

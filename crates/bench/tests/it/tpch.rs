@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Ran, bench_in};
+use crate::support::{Ran, bench_in, bench_interrupted};
 
 fn bench(home: &Path, arguments: &[&str]) -> Ran {
     bench_in(home, &[arguments].concat())
@@ -20,6 +20,43 @@ fn tpch(cache: &Path, arguments: &[&str]) -> Value {
 fn names(list: &Value, field: &str) -> Vec<String> {
     let items = list.as_array().expect("a list").iter();
     items.map(|item| item[field].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn a_run_that_is_stopped_reports_what_it_has_and_goes_on_with_the_rest() {
+    let home = tempfile::tempdir().expect("a directory");
+    let flags = [
+        "tpch",
+        "--scale-factor",
+        "0.01",
+        "--threads",
+        "2",
+        "--rivals",
+        "none",
+        "--queries",
+        "6,1",
+        "--runs",
+        "500",
+        "--warmup",
+        "0",
+        "--results",
+        "kept",
+        "--json",
+    ];
+    let stopped = bench_interrupted(home.path(), &flags, "Q6:");
+    let report: Value = serde_json::from_str(&stopped.out).expect("a report");
+    let queries = |report: &Value| {
+        let queries = report["details"]["queries"].as_array().cloned().expect("queries");
+        queries.iter().map(|it| it["query"].as_u64()).collect::<Vec<_>>()
+    };
+    assert_eq!(queries(&report), [Some(6)]);
+    let said = stopped.failed(130);
+    assert!(said.contains("--results kept --resume goes on"), "{said}");
+    let kept = home.path().join("kept/Q6.json");
+    let before = std::fs::read_to_string(&kept).expect("a result");
+    let resumed = bench(home.path(), &[&flags[..], &["--resume"]].concat()).json();
+    assert_eq!(queries(&resumed), [Some(6), Some(1)]);
+    assert_eq!(std::fs::read_to_string(&kept).expect("a result"), before);
 }
 
 #[test]

@@ -63,26 +63,19 @@ mod input;
 mod key_records;
 mod keys;
 mod lane;
-mod local;
-mod migrate;
-mod migrate_copy;
-mod migrating_worker;
-mod naive;
 mod packing;
 mod plan;
-mod pull;
 mod ranges;
 mod reader;
 mod records;
 mod report;
-mod ring;
 mod rows;
 mod runs;
 mod state;
 mod stream;
 mod table;
 mod total;
-mod variant;
+mod variants;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
@@ -95,7 +88,7 @@ pub use reader::Visit;
 pub use report::{Phase, Spent};
 pub use runs::SortedGroups;
 pub use stream::{Collected, Collector, Ended, Expected, Gathered, Next, Outputs, Stage};
-pub use variant::Variant;
+pub use variants::Variant;
 
 use crate::{Context, Part, PrimitiveError};
 

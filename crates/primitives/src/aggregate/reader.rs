@@ -10,8 +10,8 @@ use super::table::GroupTable;
 use crate::PrimitiveError;
 
 /// A way to read the collected rows: one of Li et al. 2013, section 4.3, or the merging of tables. Each has a file:
-/// [`local`](super::local), [`naive`](super::naive), [`ring`](super::ring), [`migrate`](super::migrate),
-/// [`migrate_copy`](super::migrate_copy).
+/// [`local`](super::variants::local), [`naive`](super::variants::naive), [`ring`](super::variants::ring),
+/// [`migrate`](super::variants::migrate), [`migrate_copy`](super::variants::migrate_copy).
 ///
 /// 1. [`next`](Self::next) and [`due`](Self::due) return the input to read. Both return the same one until it is read.
 /// 2. [`visit`](Self::visit) reads it, on a thread at the node that has the rows if the visit asks for that.

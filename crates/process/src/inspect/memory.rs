@@ -7,15 +7,17 @@ use std::collections::BTreeMap;
 
 use atoll_sys::Root;
 
+use super::InspectError;
 use super::bytes::{NodeBytes, add_all};
-use super::homes::PageHomes;
-use super::maps::MappingKind;
 use super::missing::Missing;
 use super::nodes::NodeMap;
 use super::process_memory::{MemoryOptions, Method, ProcessMemory};
-use super::read::Unread;
+use super::procfs::maps::MappingKind;
+use super::procfs::read::Unread;
+use super::procfs::status;
+use super::residency::homes::PageHomes;
+use super::residency::{exact, sample};
 use super::segment::ObjectKey;
-use super::{InspectError, exact, sample, status};
 
 /// The memory of several processes together. Shared objects count once: with the amount in `united`,
 /// or without it, for each node, with the largest amount that any process has resident, which is

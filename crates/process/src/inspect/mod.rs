@@ -11,41 +11,32 @@
 //! | File | Reads | Finds |
 //! |---|---|---|
 //! | `target` | `/proc/*/{stat,cmdline}`, `cgroup.procs` | the target processes |
-//! | `stat`, `status` | `/proc/PID/{stat,status}` | name, state, start time, cpu, resident bytes |
-//! | `sched` | `/proc/PID/task/TID/{sched,schedstat}` | time on cpus, migrations |
+//! | `procfs::{stat, status}` | `/proc/PID/{stat,status}` | name, state, start time, cpu, resident bytes |
+//! | `procfs::sched` | `/proc/PID/task/TID/{sched,schedstat}` | time on cpus, migrations |
 //! | `threads` | all of these for each thread | [`Thread`] |
-//! | `maps`, `numa_maps` | `/proc/PID/{maps,numa_maps}` | mappings, their kinds, policies, pages |
-//! | `exact`, `sample` | every page table entry, or some pages by `move_pages` | [`ProcessMemory`] |
+//! | `procfs::{maps, numa_maps}` | `/proc/PID/{maps,numa_maps}` | mappings, their kinds, policies, pages |
+//! | `residency::{exact, sample}` | every page table entry, or some pages by `move_pages` | [`ProcessMemory`] |
 //! | `segment`, `union` | the same pages in several processes, by `move_pages` | [`Union`] |
-//! | `kernel` | `/proc/sys/kernel/numa_balancing`, `/proc/vmstat` | [`Balancing`] |
+//! | `procfs::kernel` | `/proc/sys/kernel/numa_balancing`, `/proc/vmstat` | [`Balancing`] |
 //!
 //! Resident does not mean accessed: memory figures show where pages are, not who reads them.
 //! Processes may end and threads may come and go during a reading: those that vanished are left out, and a number
 //! reused by another process (with a different start time) is not mistaken for the old one.
 
 mod bytes;
-mod draw;
 mod error;
-mod exact;
-mod homes;
-mod kernel;
-mod maps;
 pub mod memory;
 mod missing;
 mod node_row;
 mod nodes;
-mod numa_maps;
 mod pace;
 mod process;
 mod process_memory;
-mod read;
-mod sample;
-mod sched;
+mod procfs;
+mod residency;
 mod segment;
 pub mod skew;
 mod snapshot;
-mod stat;
-mod status;
 mod target;
 mod threads;
 mod union;
@@ -53,14 +44,14 @@ mod watcher;
 
 pub use bytes::NodeBytes;
 pub use error::InspectError;
-pub use homes::{LivePages, PageHomes, PagesError};
-pub use kernel::Balancing;
-pub use maps::MappingKind;
 pub use missing::Missing;
 pub use node_row::NodeRow;
 pub use nodes::NodeMap;
 pub use process::Process;
 pub use process_memory::{MemoryOptions, Method, PolicyUse, ProcessMemory};
+pub use procfs::kernel::Balancing;
+pub use procfs::maps::MappingKind;
+pub use residency::homes::{LivePages, PageHomes, PagesError};
 pub use skew::Warning;
 pub use snapshot::Snapshot;
 pub use target::{ProcessId, Target, descendants, find, identify};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use atoll_topology::NodeId;
 
 use super::bytes::{NodeBytes, add, add_all};
-use super::maps::{MappingKind, ProcessMapping, SegmentId};
+use super::procfs::maps::{MappingKind, ProcessMapping, SegmentId};
 use super::segment::{ObjectKey, Segment};
 
 /// Default limit of resident bytes for reading a process exactly: 10 to 20 ms.

@@ -1,7 +1,7 @@
 //! An object in memory that several processes may map, as seen by one of them.
 
 use super::bytes::NodeBytes;
-use super::maps::{MappingKind, ProcessMapping, SegmentId};
+use super::procfs::maps::{MappingKind, ProcessMapping, SegmentId};
 
 /// An object. The kind is part of its key: the kernel numbers System V segments separately, on the
 /// same device as other shared memory.

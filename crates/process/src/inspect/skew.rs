@@ -3,8 +3,8 @@
 use atoll_topology::{CpuSet, NodeId, NodeSet};
 
 use super::bytes::NodeBytes;
-use super::maps::MappingKind;
 use super::nodes::NodeMap;
+use super::procfs::maps::MappingKind;
 use super::snapshot::Snapshot;
 
 /// Less memory than this is never reported.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bytes::{NodeBytes, add_all};
-use super::kernel::Balancing;
-use super::maps::MappingKind;
 use super::memory::together;
 use super::missing::Missing;
 use super::node_row::{NodeRow, rows};
 use super::nodes::NodeMap;
 use super::process::Process;
+use super::procfs::kernel::Balancing;
+use super::procfs::maps::MappingKind;
 use super::target::ProcessId;
 use super::threads::Thread;
 use super::union::{Union, United};

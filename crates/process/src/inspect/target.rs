@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use atoll_sys::Root;
 
-use super::read::{text, text_if_readable};
-use super::{InspectError, memory, stat};
+use super::procfs::read::{text, text_if_readable};
+use super::procfs::stat;
+use super::{InspectError, memory};
 
 /// Maximum number of control group directories searched.
 const GROUPS_MAX: usize = 1 << 16;

@@ -11,12 +11,12 @@ use atoll_topology::{CpuId, CpuSet, NodeId};
 use super::InspectError;
 use super::memory::end_or;
 use super::nodes::NodeMap;
-use super::numa_maps::policy_in;
 use super::pace::Purse;
-use super::read::Unread;
-use super::sched::{self, SchedStat};
-use super::stat::{self, Stat};
-use super::status;
+use super::procfs::numa_maps::policy_in;
+use super::procfs::read::Unread;
+use super::procfs::sched::{self, SchedStat};
+use super::procfs::stat::{self, Stat};
+use super::procfs::status;
 
 /// Ticks per second in the kernel's interface, whatever its own clock (`USER_HZ`).
 const TICKS: f64 = 100.0;

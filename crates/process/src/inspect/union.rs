@@ -15,11 +15,11 @@ use atoll_sys::SplitMix64;
 use atoll_topology::NodeId;
 
 use super::bytes::{NodeBytes, add};
-use super::draw::StripSample;
-use super::homes::{PageHomes, PagesError};
 use super::missing::Missing;
 use super::process::Process;
 use super::process_memory::{MemoryOptions, Method, ProcessMemory};
+use super::residency::draw::StripSample;
+use super::residency::homes::{PageHomes, PagesError};
 use super::segment::{MappedRange, ObjectKey, Segment};
 
 /// Pages looked up in one round, which bounds memory however large an object is.

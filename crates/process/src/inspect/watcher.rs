@@ -6,19 +6,20 @@ use std::time::Duration;
 use atoll_sys::Root;
 use atoll_topology::Machine;
 
-use super::homes::PageHomes;
-use super::kernel::Balancing;
+use super::InspectError;
 use super::memory::{self, end_or};
 use super::missing::Missing;
 use super::nodes::NodeMap;
 use super::pace::{Pace, Purse};
 use super::process::Process;
 use super::process_memory::{MemoryOptions, ProcessMemory};
+use super::procfs::kernel::Balancing;
+use super::procfs::{stat, status};
+use super::residency::homes::PageHomes;
 use super::snapshot::Snapshot;
 use super::target::ProcessId;
 use super::threads::ThreadReader;
 use super::union::{Union, United};
-use super::{InspectError, stat, status};
 
 /// Parts of the watching budget for the list of threads, for the threads themselves,
 /// for the memory, and for shared objects. The rest is for displaying the results.

@@ -6,9 +6,9 @@ use atoll_sql::TransactionState;
 use atoll_sql::datafusion::common::ScalarValue;
 
 use super::Connection;
-use super::cursor_statement::CursorStatement;
+use super::cursor_statement::{CursorMotion, CursorOptions, CursorStatement};
 use super::failure::Failure;
-use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind};
+use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind, forward_only};
 use crate::error_fields::error_fields;
 use crate::value::row_description;
 use crate::wire::ErrorFields;
@@ -26,23 +26,23 @@ impl Connection {
         sql: &str,
         start: usize,
     ) -> Result<(), Failure> {
-        let CursorStatement::Declare { name, query, holds } = statement else {
+        let CursorStatement::Declare { name, query, options } = statement else {
             return self.run_cursor(statement, None).await;
         };
         let start = start + sql[..*query].chars().count();
         let sql = &sql[*query..];
         let query = self.prepare(sql, &[], start).await?;
-        self.declare((name, *holds), &Arc::new(query), &[]).await
+        self.declare((name, *options), &Arc::new(query), &[]).await
     }
 
-    /// Runs a query as a named cursor, which may outlive its transaction.
+    /// Runs a query as a named cursor.
     pub(super) async fn declare(
         &mut self,
-        (name, holds): (&str, bool),
+        (name, options): (&str, CursorOptions),
         query: &Arc<Prepared>,
         values: &[ScalarValue],
     ) -> Result<(), Failure> {
-        if !holds && self.session.transaction_state() == TransactionState::Idle {
+        if !options.holds && self.session.transaction_state() == TransactionState::Idle {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(ErrorFields::error("25P01", message).into());
         }
@@ -53,17 +53,21 @@ impl Connection {
         let Some(statement) = query.statement() else { return Err(no_cursor(name)) };
         let result = self.client.unless_ended(statement.execute(values)).await?;
         let result = result.map_err(|error| error_fields(&error, &query.sql, 0))?;
-        let state = PortalState::Running(Box::new(PortalRows::new(result)));
+        let mut rows = PortalRows::new(result);
+        if options.scrolls {
+            rows.keep(self.session.kept_rows());
+        }
+        let state = PortalState::Running(Box::new(rows));
         let (prepared, values, formats) = (Arc::clone(query), Vec::new(), Vec::new());
         let is_committed = self.session.transaction_state() == TransactionState::Idle;
-        let portal = Portal { prepared, values, formats, state, holds, is_committed };
+        let portal = Portal { prepared, values, formats, state, options, is_committed };
         self.portals.insert(name.to_owned(), portal);
         self.client.output().command_complete("DECLARE CURSOR");
         Ok(())
     }
 
-    /// Runs FETCH, MOVE or CLOSE. Rows come in these formats; without formats, as text after a description of the
-    /// columns.
+    /// Runs FETCH, MOVE or CLOSE. Rows come in these formats; without formats, after a description of the columns, as
+    /// text unless the cursor is binary.
     pub(super) async fn run_cursor(
         &mut self,
         statement: &CursorStatement,
@@ -77,8 +81,8 @@ impl Connection {
             return Err(ErrorFields::error("25P02", message).into());
         }
         match statement {
-            CursorStatement::Fetch { name, count, moves } => {
-                self.fetch_cursor(name, count.unwrap_or(usize::MAX), *moves, formats).await?;
+            CursorStatement::Fetch { name, motion, moves } => {
+                self.fetch_cursor(name, *motion, *moves, formats).await?;
             }
             CursorStatement::Close { name: Some(name) } => {
                 self.portals.remove(name).ok_or_else(|| no_cursor(name))?;
@@ -112,7 +116,7 @@ impl Connection {
     async fn fetch_cursor(
         &mut self,
         name: &str,
-        most: usize,
+        motion: CursorMotion,
         moves: bool,
         formats: Option<&[i16]>,
     ) -> Result<(), Failure> {
@@ -120,19 +124,26 @@ impl Connection {
         let Self { client, portals, .. } = self;
         let portal = portals.get_mut(name).ok_or_else(|| no_cursor(name))?;
         let columns = portal.prepared.columns();
+        let own: &[i16] = if portal.options.is_binary { &[1] } else { &[] };
         if let (Some(columns), false, None) = (columns, moves, formats) {
-            row_description(columns, &[], client.output());
+            row_description(columns, own, client.output());
         }
-        let state = std::mem::replace(&mut portal.state, PortalState::Done);
-        let mut count = 0;
-        if let PortalState::Running(mut rows) = state {
-            client.active.watch().follow(rows.result.progress());
-            let formats = (!moves).then_some(formats.unwrap_or_default());
-            count = rows.send(client, &portal.prepared.sql, most, formats).await?;
-            if count == most {
-                portal.state = PortalState::Running(rows);
+        let formats = (!moves).then_some(formats.unwrap_or(own));
+        let count = match std::mem::replace(&mut portal.state, PortalState::Done) {
+            PortalState::Running(mut rows) => {
+                client.active.watch().follow(rows.result.progress());
+                let count = rows.fetch(client, &portal.prepared.sql, motion, formats).await?;
+                if rows.has_more() {
+                    portal.state = PortalState::Running(rows);
+                }
+                count
             }
-        }
+            other if motion.is_forward() => {
+                portal.state = other;
+                0
+            }
+            _ => return Err(forward_only().into()),
+        };
         let tag = if moves { "MOVE" } else { "FETCH" };
         client.complete(&format!("{tag} {count}"));
         Ok(())

@@ -11,7 +11,7 @@ use atoll_sql::{PreparedStatement, SqlError};
 use tokio::time::Instant;
 
 use super::Connection;
-use super::cursor_statement::CursorStatement;
+use super::cursor_statement::{CursorOptions, CursorStatement};
 use super::failure::{End, Failure};
 use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind, check_columns};
 use super::statement::{Control, complete};
@@ -93,10 +93,10 @@ impl Connection {
             PreparedKind::Copy(copy)
         } else {
             match CursorStatement::parse(&sql)? {
-                Some(CursorStatement::Declare { name, query, holds }) => {
+                Some(CursorStatement::Declare { name, query, options }) => {
                     let start = sql[..query].chars().count();
                     let query = self.prepare(&sql[query..], &declared, start).await?;
-                    PreparedKind::Declare { name, holds, query: Arc::new(query) }
+                    PreparedKind::Declare { name, options, query: Arc::new(query) }
                 }
                 Some(other) => PreparedKind::Cursor(other),
                 None => self.prepare(&sql, &declared, 0).await?.kind,
@@ -149,8 +149,8 @@ impl Connection {
         }
         let values = values(&prepared, &bind, || self.session.time_zone())?;
         let formats = bind.result_formats;
-        let state = PortalState::Bound;
-        let portal = Portal { prepared, values, formats, state, holds: false, is_committed: false };
+        let (state, options) = (PortalState::Bound, CursorOptions::default());
+        let portal = Portal { prepared, values, formats, state, options, is_committed: false };
         self.portals.insert(bind.portal, portal);
         self.client.output().empty(b'2');
         Ok(())
@@ -210,12 +210,12 @@ impl Connection {
                 self.ended(None);
                 return Ok(());
             }
-            PreparedKind::Declare { name, holds, query } => {
+            PreparedKind::Declare { name, options, query } => {
                 let values = std::mem::take(&mut portal.values);
                 if self.is_group() {
                     self.begin_group().await?;
                 }
-                self.declare((name, *holds), query, &values).await?;
+                self.declare((name, *options), query, &values).await?;
                 self.ended(None);
                 return Ok(());
             }
@@ -315,7 +315,10 @@ impl Connection {
             client.output().empty(b's');
         } else if has_rows {
             complete(client, &self.session, &rows.tag(count));
-            portal.state = PortalState::Exhausted(rows.tag(0));
+            portal.state = match rows.has_more() {
+                true => PortalState::Running(rows),
+                false => PortalState::Exhausted(rows.tag(0)),
+            };
         } else {
             complete(client, &self.session, &rows.result.tag());
         }

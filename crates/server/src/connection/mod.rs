@@ -273,13 +273,13 @@ impl Connection {
 
     /// Closes all portals except those that outlive their transaction.
     fn drop_portals(&mut self) {
-        self.portals.retain(|_, portal| portal.holds && portal.is_committed);
+        self.portals.retain(|_, portal| portal.options.holds && portal.is_committed);
     }
 
     /// Closes portals after a transaction; cursors WITH HOLD stay if it was committed.
     fn transaction_ended(&mut self, sql: &str) {
         if !begins_with(sql, &["rollback", "abort"]) {
-            let held = self.portals.values_mut().filter(|portal| portal.holds);
+            let held = self.portals.values_mut().filter(|portal| portal.options.holds);
             held.for_each(|portal| portal.is_committed = true);
         }
         self.drop_portals();

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use atoll_sql::datafusion::common::ScalarValue;
-use atoll_sql::{PgType, PreparedStatement, QueryResult};
+use atoll_sql::{KeptRows, PgType, PreparedStatement, QueryResult, SqlError};
 
 use super::Client;
-use super::cursor_statement::CursorStatement;
+use super::cursor_statement::{CursorMotion, CursorOptions, CursorStatement};
 use super::failure::Failure;
 use super::simple::send_rows;
 use crate::copy::CopyStatement;
@@ -34,8 +34,8 @@ pub(super) enum PreparedKind {
     Copy(CopyStatement),
     /// FETCH, MOVE or CLOSE.
     Cursor(CursorStatement),
-    /// DECLARE: a query that runs as a named cursor, which may outlive its transaction.
-    Declare { name: String, holds: bool, query: Arc<Prepared> },
+    /// DECLARE: a query that runs as a named cursor.
+    Declare { name: String, options: CursorOptions, query: Arc<Prepared> },
     /// Anything else.
     Statement(Box<PreparedStatement>),
 }
@@ -70,9 +70,9 @@ pub(super) struct Portal {
     /// The format of each result column.
     pub(super) formats: Vec<i16>,
     pub(super) state: PortalState,
-    /// Whether it outlives its transaction, as a cursor WITH HOLD does.
-    pub(super) holds: bool,
-    /// Whether that transaction was committed, or there was none.
+    /// The options of a cursor.
+    pub(super) options: CursorOptions,
+    /// Whether its transaction was committed, or there was none.
     pub(super) is_committed: bool,
 }
 
@@ -97,12 +97,23 @@ pub(super) struct PortalRows {
     columns: SchemaRef,
     /// The rest of the last batch.
     rest: Option<RecordBatch>,
+    /// The rows that were read, if the cursor scrolls.
+    kept: Option<KeptRows>,
+    /// The number of rows up to the current one.
+    position: usize,
+    /// Whether the cursor is behind the last row.
+    is_past_end: bool,
 }
 
 impl PortalRows {
     pub(super) fn new(result: QueryResult) -> Self {
         let columns = Arc::clone(result.schema());
-        Self { result, columns, rest: None }
+        Self { result, columns, rest: None, kept: None, position: 0, is_past_end: false }
+    }
+
+    /// Keeps the rows that are read, so that the cursor can scroll.
+    pub(super) fn keep(&mut self, kept: KeptRows) {
+        self.kept = Some(kept);
     }
 
     /// The rows of a statement, in the types that were described.
@@ -125,6 +136,11 @@ impl PortalRows {
         Ok(rows)
     }
 
+    /// Whether a motion can return rows yet.
+    pub(super) fn has_more(&self) -> bool {
+        self.kept.is_some() || !self.is_past_end
+    }
+
     /// The tag for this many rows: PostgreSQL counts those of the last portion.
     pub(super) fn tag(&self, count: usize) -> String {
         let tag = self.result.tag();
@@ -144,25 +160,163 @@ impl PortalRows {
     ) -> Result<usize, Failure> {
         let mut left = most;
         while left > 0 {
-            let next = match self.rest.take() {
-                Some(rest) => Ok(Some(rest)),
-                None => client.unless_ended(self.result.next()).await?,
-            };
-            let Some(batch) = next.map_err(|error| error_fields(&error, sql, 0))? else { break };
-            let (count, all) = (left.min(batch.num_rows()), batch.num_rows());
-            let batch = if count < all {
-                self.rest = Some(batch.slice(count, all - count));
-                batch.slice(0, count)
-            } else {
-                batch
-            };
-            if let Some(formats) = formats {
-                send_rows(client, &batch, &self.columns, formats).await?;
-            }
-            left -= count;
+            let Some(batch) = self.next_rows(client, sql, left).await? else { break };
+            left -= batch.num_rows();
+            self.send_batch(client, Some(&batch), formats).await?;
         }
         Ok(most - left)
     }
+
+    /// Returns the rows of a FETCH in these formats, or skips those of a MOVE; returns their number.
+    pub(super) async fn fetch(
+        &mut self,
+        client: &mut Client,
+        sql: &str,
+        motion: CursorMotion,
+        formats: Option<&[i16]>,
+    ) -> Result<usize, Failure> {
+        use CursorMotion::{Absolute, Backward, Forward, Relative};
+        match motion {
+            Forward(0) | Backward(0) | Relative(0) => self.send_current(client, formats).await,
+            Forward(count) => self.send(client, sql, count, formats).await,
+            Backward(count) => self.send_back(client, count, formats).await,
+            Relative(rows @ 1..) => {
+                self.send(client, sql, rows as usize - 1, None).await?;
+                self.send(client, sql, 1, formats).await
+            }
+            Relative(rows) => {
+                self.send_back(client, rows.unsigned_abs() as usize - 1, None).await?;
+                self.send_back(client, 1, formats).await
+            }
+            Absolute(row @ 0..) => self.send_row(client, sql, row as usize, formats).await,
+            Absolute(row) => {
+                self.scrollable()?;
+                self.send(client, sql, usize::MAX, None).await?;
+                self.send_back(client, row.unsigned_abs() as usize - 1, None).await?;
+                self.send_back(client, 1, formats).await
+            }
+        }
+    }
+
+    /// Goes to the row with this number and sends it; 0 is before the first one.
+    async fn send_row(
+        &mut self,
+        client: &mut Client,
+        sql: &str,
+        row: usize,
+        formats: Option<&[i16]>,
+    ) -> Result<usize, Failure> {
+        let here = self.position + usize::from(self.is_past_end);
+        if row > here {
+            self.send(client, sql, row - here - 1, None).await?;
+        } else if here > 0 {
+            self.scrollable()?;
+            (self.position, self.is_past_end) = (row.saturating_sub(1), false);
+        }
+        self.send(client, sql, row.min(1), formats).await
+    }
+
+    /// Sends the row that was returned last, if the cursor is still there.
+    async fn send_current(
+        &mut self,
+        client: &mut Client,
+        formats: Option<&[i16]>,
+    ) -> Result<usize, Failure> {
+        if self.position == 0 || self.is_past_end {
+            return Ok(0);
+        }
+        if formats.is_some() {
+            let current = self.scrollable()?.after(self.position - 1, 1);
+            self.send_batch(client, current.as_ref(), formats).await?;
+        }
+        Ok(1)
+    }
+
+    /// Sends the rows before the current one, at most this many, the nearest first; returns their number.
+    async fn send_back(
+        &mut self,
+        client: &mut Client,
+        most: usize,
+        formats: Option<&[i16]>,
+    ) -> Result<usize, Failure> {
+        let kept = self.scrollable()?;
+        if most == 0 {
+            return Ok(0);
+        }
+        let end = if self.is_past_end { self.position } else { self.position.saturating_sub(1) };
+        let count = most.min(end);
+        let mut sent = 0;
+        while formats.is_some() && sent < count {
+            let batch = kept.before(end - sent, count - sent);
+            let batch = batch.map_err(|error| error_fields(&error, "", 0))?;
+            sent += batch.as_ref().map_or(count, RecordBatch::num_rows);
+            self.send_batch(client, batch.as_ref(), formats).await?;
+        }
+        // Fewer rows than asked for lead to the place before the first one.
+        self.position = if count == most { end + 1 - count } else { 0 };
+        self.is_past_end = false;
+        Ok(count)
+    }
+
+    /// The next rows, at most this many; None after the last.
+    async fn next_rows(
+        &mut self,
+        client: &mut Client,
+        sql: &str,
+        most: usize,
+    ) -> Result<Option<RecordBatch>, Failure> {
+        let kept = self.kept.as_ref().and_then(|kept| kept.after(self.position, most));
+        let next = match kept.or_else(|| self.rest.take()) {
+            Some(batch) => Some(batch),
+            None => self.read(client, sql).await?,
+        };
+        let Some(batch) = next else {
+            self.is_past_end = true;
+            return Ok(None);
+        };
+        let (count, all) = (most.min(batch.num_rows()), batch.num_rows());
+        if count < all && self.kept.is_none() {
+            self.rest = Some(batch.slice(count, all - count));
+        }
+        self.position += count;
+        Ok(Some(batch.slice(0, count)))
+    }
+
+    /// Reads the next batch of the result and keeps it if the cursor scrolls.
+    async fn read(
+        &mut self,
+        client: &mut Client,
+        sql: &str,
+    ) -> Result<Option<RecordBatch>, Failure> {
+        let failed = |error: SqlError| Failure::from(error_fields(&error, sql, 0));
+        let batch = client.unless_ended(self.result.next()).await?.map_err(failed)?;
+        if let (Some(kept), Some(batch)) = (&mut self.kept, &batch) {
+            kept.push(batch.clone()).map_err(failed)?;
+        }
+        Ok(batch)
+    }
+
+    async fn send_batch(
+        &self,
+        client: &mut Client,
+        batch: Option<&RecordBatch>,
+        formats: Option<&[i16]>,
+    ) -> Result<(), Failure> {
+        match (batch, formats) {
+            (Some(batch), Some(formats)) => send_rows(client, batch, &self.columns, formats).await,
+            _ => Ok(()),
+        }
+    }
+
+    fn scrollable(&self) -> Result<&KeptRows, Failure> {
+        self.kept.as_ref().ok_or_else(|| forward_only().into())
+    }
+}
+
+/// The error for a direction that only a scrollable cursor has.
+pub(super) fn forward_only() -> ErrorFields {
+    let error = ErrorFields::error("55000", "cursor can only scan forward");
+    error.hint("Declare it with SCROLL option to enable backward scan.")
 }
 
 /// Refuses rows of other columns than those that were described.

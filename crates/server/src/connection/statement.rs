@@ -25,7 +25,7 @@ impl Control {
     pub(crate) fn from_sql(sql: &str) -> Self {
         if begins_with(sql, &["begin", "start"]) {
             Self::Begin
-        } else if begins_with(sql, &["commit", "end", "rollback", "abort"]) && !has_savepoint(sql) {
+        } else if begins_with(sql, &["commit", "end", "rollback", "abort"]) && !is_of_other(sql) {
             Self::End
         } else {
             Self::None
@@ -33,10 +33,10 @@ impl Control {
     }
 }
 
-/// Whether it is ROLLBACK TO a savepoint.
-fn has_savepoint(sql: &str) -> bool {
+/// Whether it ends no transaction of its own: ROLLBACK TO a savepoint, COMMIT PREPARED and ROLLBACK PREPARED.
+fn is_of_other(sql: &str) -> bool {
     let mut words = sql.split_ascii_whitespace().skip(1);
-    words.any(|word| word.eq_ignore_ascii_case("to"))
+    words.any(|word| word.eq_ignore_ascii_case("to") || word.eq_ignore_ascii_case("prepared"))
 }
 
 impl Connection {
@@ -168,6 +168,8 @@ mod tests {
             ("END", Control::End),
             ("ROLLBACK TO SAVEPOINT a", Control::None),
             ("ROLLBACK", Control::End),
+            ("COMMIT PREPARED 'a'", Control::None),
+            ("rollback prepared 'to'", Control::None),
             ("SELECT 'begin'", Control::None),
             ("--", Control::None),
             ("", Control::None),

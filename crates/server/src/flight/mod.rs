@@ -26,9 +26,7 @@ mod cancel;
 mod connection;
 mod guard;
 mod handles;
-mod info;
 mod ingest;
-mod keys;
 mod listen;
 mod login;
 mod messages;
@@ -41,7 +39,6 @@ mod service;
 mod session;
 mod status;
 mod transaction;
-mod types;
 mod watch;
 
 use connection::Connections;

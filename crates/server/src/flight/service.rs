@@ -33,12 +33,13 @@ use tonic::{Request, Response, Status};
 use super::bound::{BoundStatement, update};
 use super::cancel::{CANCEL_FLIGHT_INFO, cancel_flight_info, cancel_query};
 use super::login::{Caller, caller};
+use super::metadata::{info, keys, types};
 use super::parameters::Parameters;
 use super::prepared::FlightPrepared;
 use super::query::{Fetched, TICKET_LASTS, Waiting, fetch};
 use super::rows::{MessageStream, messages};
 use super::transaction::session_of;
-use super::{info, ingest, keys, metadata, transaction, types};
+use super::{ingest, metadata, transaction};
 use crate::shared::Shared;
 use crate::wire::ErrorFields;
 

@@ -71,7 +71,7 @@ fn unsupported_cursor_options_are_refused() {
                 "DECLARE c CURSOR FOR SELECT 1; FETCH PRIOR FROM c",
                 SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             ),
-            ("DECLARE c SCROLL CURSOR FOR SELECT 1", SqlState::FEATURE_NOT_SUPPORTED),
+            ("DECLARE c SCROLL NO SCROLL CURSOR FOR SELECT 1", SqlState::INVALID_CURSOR_DEFINITION),
             ("DECLARE c CURSOR FOR SELECT nix FROM t", SqlState::UNDEFINED_COLUMN),
             (
                 "DECLARE c CURSOR FOR SELECT 1 / (a - 5) FROM t; FETCH ALL c",
@@ -165,4 +165,170 @@ fn move_runs_a_portal_that_was_only_bound() {
     let sync = message(b'S', b"");
     let answer = answers(&server, &[parse, bind, move_on, execute.clone(), execute, sync]);
     assert_eq!(row_texts(&answer), ["3", "4", "5"]);
+}
+
+/// The rows of several statements, or the tag's count for those without rows, one text for each.
+async fn told(client: &Client, sql: &str) -> Vec<String> {
+    let mut told = Vec::new();
+    for statement in sql.split(';') {
+        let messages = client.simple_query(statement).await;
+        let messages = messages.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+        let text = |message: &SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            SimpleQueryMessage::CommandComplete(count) => Some(format!("({count})")),
+            _ => None,
+        };
+        told.push(messages.iter().filter_map(text).collect::<Vec<_>>().join(" "));
+    }
+    told
+}
+
+#[test]
+fn a_scrollable_cursor_moves_as_in_postgresql() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client
+            .batch_execute("BEGIN; DECLARE c SCROLL CURSOR FOR SELECT x FROM range(1, 6) r(x)")
+            .await
+            .expect("a cursor");
+        // PostgreSQL 15's answers, over generate_series(1, 5).
+        for (sql, wanted) in [
+            ("FETCH 0 c", "(0)"),
+            ("FETCH c", "1 (1)"),
+            ("FETCH 0 c", "1 (1)"),
+            ("FETCH LAST c", "5 (1)"),
+            ("FETCH NEXT c", "(0)"),
+            ("FETCH RELATIVE 0 c", "(0)"),
+            ("FETCH PRIOR c", "5 (1)"),
+            ("FETCH PRIOR c", "4 (1)"),
+            ("FETCH BACKWARD 2 c", "3 2 (2)"),
+            ("FETCH BACKWARD ALL c", "1 (1)"),
+            ("FETCH BACKWARD ALL c", "(0)"),
+            ("FETCH ABSOLUTE 3 c", "3 (1)"),
+            ("FETCH ABSOLUTE -2 c", "4 (1)"),
+            ("FETCH RELATIVE -2 c", "2 (1)"),
+            ("FETCH RELATIVE 1 c", "3 (1)"),
+            ("FETCH ABSOLUTE 0 c", "(0)"),
+            ("FETCH FIRST c", "1 (1)"),
+            ("FETCH ABSOLUTE 9 c", "(0)"),
+            ("FETCH PRIOR c", "5 (1)"),
+            ("FETCH ABSOLUTE -9 c", "(0)"),
+            ("FETCH NEXT c", "1 (1)"),
+            ("MOVE BACKWARD ALL c", "(0)"),
+            ("MOVE 3 c", "(3)"),
+            ("MOVE BACKWARD ALL c", "(2)"),
+            ("MOVE ALL c", "(5)"),
+            ("MOVE BACKWARD ALL c", "(5)"),
+            ("MOVE LAST c", "(1)"),
+            ("MOVE PRIOR c", "(1)"),
+            ("MOVE FIRST c", "(1)"),
+            ("MOVE ABSOLUTE 0 c", "(0)"),
+            ("MOVE RELATIVE 0 c", "(0)"),
+            ("MOVE RELATIVE 2 c", "(1)"),
+            ("MOVE 0 c", "(1)"),
+            ("FETCH -1 c", "1 (1)"),
+            ("FETCH FORWARD -1 c", "(0)"),
+            ("FETCH BACKWARD -1 c", "1 (1)"),
+            ("FETCH BACKWARD 0 c", "1 (1)"),
+            ("MOVE ABSOLUTE 99 c", "(0)"),
+            ("MOVE RELATIVE -2 c", "(1)"),
+            ("FETCH BACKWARD c", "3 (1)"),
+            ("FETCH FORWARD 0 FROM c", "3 (1)"),
+            ("FETCH ALL FROM c", "4 5 (2)"),
+        ] {
+            assert_eq!(told(&client, sql).await, [wanted], "{sql}");
+        }
+        client.batch_execute("COMMIT").await.expect("committed");
+        let empty = "BEGIN;DECLARE c SCROLL CURSOR FOR SELECT 1 WHERE false;FETCH LAST c;FETCH FIRST c;\
+                     FETCH PRIOR c;MOVE 1 c;MOVE LAST c;COMMIT";
+        assert_eq!(told(&client, empty).await[2..7], ["(0)", "(0)", "(0)", "(0)", "(0)"]);
+    });
+}
+
+#[test]
+fn a_scrollable_cursor_crosses_batches_and_transactions() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = with_rows(&server).await;
+        client
+            .batch_execute("INSERT INTO t SELECT 10000 + x FROM range(40000) r(x)")
+            .await
+            .expect("more rows");
+        let declare = "DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT a FROM t ORDER BY a";
+        client.batch_execute(declare).await.expect("declared");
+        client.batch_execute("DELETE FROM t").await.expect("deleted");
+        let of =
+            async |sql: &str| rows(&client, sql).await.unwrap_or_else(|it| panic!("{sql}: {it:?}"));
+        assert_eq!(of("FETCH ABSOLUTE 30001 c").await, ["30000"]);
+        assert_eq!(of("FETCH BACKWARD 20000 c").await.len(), 20_000);
+        assert_eq!(of("FETCH NEXT c").await, ["10001"]);
+        let all = of("FETCH ALL c").await;
+        assert_eq!((all.len(), all[0].as_str()), (39_998, "10002"));
+        let back = of("FETCH BACKWARD ALL c").await;
+        assert_eq!((back.len(), back[0].as_str(), back[49_999].as_str()), (50_000, "49999", "0"));
+        assert_eq!(rows(&client, "SELECT 1 / 0").await, Err(SqlState::DIVISION_BY_ZERO));
+        assert_eq!(of("FETCH LAST c; CLOSE c").await, ["49999"]);
+    });
+}
+
+#[test]
+fn other_cursors_only_move_forward() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = with_rows(&server).await;
+        for option in ["", "NO SCROLL"] {
+            let declare = format!(
+                "BEGIN;DECLARE c {option} CURSOR FOR SELECT a FROM t WHERE a < 5 ORDER BY a"
+            );
+            told(&client, &declare).await;
+            let forward = "FETCH ABSOLUTE 0 c;MOVE 2 c;MOVE 0 c;MOVE BACKWARD 0 c;FETCH ABSOLUTE 4 c;\
+                           FETCH RELATIVE 1 c;FETCH c;FETCH ALL c";
+            assert_eq!(
+                told(&client, forward).await,
+                ["(0)", "(2)", "(1)", "(1)", "3 (1)", "4 (1)", "(0)", "(0)"]
+            );
+            client.batch_execute("ROLLBACK").await.expect("rolled back");
+            for back in [
+                "FETCH PRIOR c",
+                "FETCH BACKWARD ALL c",
+                "FETCH -1 c",
+                "MOVE RELATIVE -1 c",
+                "FETCH FIRST c",
+                "FETCH ABSOLUTE 0 c",
+                "FETCH LAST c",
+                "FETCH 0 c",
+                "FETCH RELATIVE 0 c",
+            ] {
+                for before in ["MOVE 2 c", "MOVE ALL c"] {
+                    // Behind the last row there is no current one to return again.
+                    if before == "MOVE ALL c"
+                        && back.ends_with("0 c")
+                        && back != "FETCH ABSOLUTE 0 c"
+                    {
+                        continue;
+                    }
+                    told(&client, &format!("{declare};{before}")).await;
+                    let error = client.simple_query(back).await.expect_err(back);
+                    let error = error.as_db_error().expect("of the server");
+                    assert_eq!(error.message(), "cursor can only scan forward", "{back}");
+                    assert_eq!(
+                        error.hint(),
+                        Some("Declare it with SCROLL option to enable backward scan.")
+                    );
+                    assert_eq!(*error.code(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
+                    client.batch_execute("ROLLBACK").await.expect("rolled back");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_binary_cursor_returns_binary_values_to_plain_fetches() {
+    let server = TestServer::start();
+    let query = |sql: &str| message(b'Q', format!("{sql}\0").as_bytes());
+    let begin = query("BEGIN; DECLARE c BINARY SCROLL CURSOR FOR SELECT 65::INT");
+    let answer = answers(&server, &[begin, query("FETCH c"), query("FETCH 0 c")]);
+    assert_eq!(row_texts(&answer), ["\0\0\0A", "\0\0\0A"]);
 }

@@ -8,6 +8,7 @@
 //! more. Operators that can spill do so then, others end with an error; scans ask too, since whatever
 //! grows without a reservation grows by their rows.
 
+mod batch_size;
 mod fit;
 mod pool;
 mod session;
@@ -25,6 +26,7 @@ use datafusion::execution::memory_pool::{
 };
 use parking_lot::Mutex;
 
+pub(crate) use batch_size::{array_bytes, batch_bytes};
 pub use fit::fit;
 pub use pool::SharedPool;
 pub use session::{SessionMemory, SessionPool};

@@ -128,6 +128,7 @@ mod tests {
                 "PaddedSides",
                 "GroupingSets",
                 "GroupByPrimitive",
+                "WindowsAtOnce",
                 "GroupedSides",
                 "EnsureRequirements",
                 "PolledProbes",

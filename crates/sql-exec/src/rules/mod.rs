@@ -10,6 +10,7 @@
 //! | [`PaddedSides`] | no constants in sides that outer joins pad with NULLs | before exchanges are planned |
 //! | [`GroupingSets`] | no declared properties below and above grouping sets | before exchanges are planned |
 //! | `GroupByPrimitive` | GROUP BY through the primitives | before exchanges are planned |
+//! | `WindowsAtOnce` | window functions over all rows of a partition at once | before exchanges are planned |
 //! | [`GroupedSides`] | the smaller side of a join with groups is built | when the number of groups is known |
 //! | [`PolledProbes`] | an exchange where a join would wait for an unpolled sibling | after exchanges are planned |
 //! | [`GatheredBatches`] | sorts and build sides gather small batches first | after sorts are planned |
@@ -44,6 +45,8 @@ mod yielding;
 use std::sync::Arc;
 
 use atoll_primitives::Context as PrimitiveContext;
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
@@ -70,6 +73,7 @@ use yielding::YieldingJoins;
 use crate::exchange::PlaceOnHomes;
 use crate::group::{GroupByPrimitive, GroupExec};
 use crate::join::UnspilledLoopExec;
+use crate::window::WindowsAtOnce;
 use atoll_sql_common::operator::BottomUp;
 use atoll_sql_semantics::volatile::VolatileFences;
 
@@ -91,6 +95,7 @@ pub fn physical_rules(
             Arc::new(BottomUp(PaddedSides)),
             Arc::new(BottomUp(GroupingSets)),
             Arc::new(GroupByPrimitive::new(primitives.clone())),
+            Arc::new(WindowsAtOnce::new(primitives.runtime().clone(), with_bounded_sorts)),
             Arc::new(BottomUp(GroupedSides)),
         ])
         .datafusion_through("EnsureRequirements")
@@ -116,6 +121,15 @@ pub fn physical_rules(
         false => rule,
     });
     fenced.collect()
+}
+
+/// Sorts and windows of a plan that is made while a query runs, with what the rules add to them.
+fn with_bounded_sorts(
+    plan: &Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = BottomUp(GatheredBatches).optimize(Arc::clone(plan), config)?;
+    BottomUp(Metered).optimize(plan, config)
 }
 
 /// Whether a plan holds rows in memory that another plan would spill: in hash tables of a join or of a

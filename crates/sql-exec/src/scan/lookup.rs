@@ -57,8 +57,15 @@ pub struct IndexLookup {
 /// How an index finds rows.
 #[derive(Debug)]
 enum LookupKind {
-    /// By the key of a unique index, as text for EXPLAIN.
-    Key(String),
+    /// By the key of a unique index.
+    Key {
+        /// Its number.
+        unique: usize,
+        /// None if a value is NULL, and no row has it.
+        key: Option<Key>,
+        /// The key for EXPLAIN.
+        text: String,
+    },
     /// By ranges of an ordered index.
     Ranges,
     /// As the first or last ones of this column.
@@ -131,6 +138,14 @@ impl IndexLookup {
         Ok(None)
     }
 
+    /// The number and the key of a unique index, by which the row is found; the key is None if a value of it is NULL.
+    pub fn unique_key(&self) -> Option<(usize, Option<&Key>)> {
+        match &self.kind {
+            LookupKind::Key { unique, key, .. } => Some((*unique, key.as_ref())),
+            LookupKind::Ranges | LookupKind::Order { .. } => None,
+        }
+    }
+
     fn by_key(version: &TableVersion, conjuncts: &[Arc<dyn PhysicalExpr>]) -> Result<Option<Self>> {
         let uniques = &version.definition().uniques;
         if uniques.is_empty() {
@@ -158,16 +173,14 @@ impl IndexLookup {
                 }
             }
             let text: Vec<String> = values.iter().map(ToString::to_string).collect();
-            let row = match key(version, &unique.columns, &values)? {
-                Some(key) if unique.nulls_not_distinct => {
-                    version.find(at, &key.among_nulls(values.len()))
-                }
-                Some(key) => version.find(at, &key),
-                None => None,
+            let key = match key(version, &unique.columns, &values)? {
+                Some(key) if unique.nulls_not_distinct => Some(key.among_nulls(values.len())),
+                key => key,
             };
+            let row = key.as_ref().and_then(|key| version.find(at, key));
             return Ok(Some(Self {
                 index: Arc::clone(&unique.name),
-                kind: LookupKind::Key(text.join(", ")),
+                kind: LookupKind::Key { unique: at, key, text: text.join(", ") },
                 rows: row.into_iter().collect(),
                 // A second equality of a key column may have another value.
                 conjuncts: conjuncts.to_vec(),
@@ -289,7 +302,7 @@ impl DisplayAs for LookupExec {
         let IndexLookup { index, kind, rows, conjuncts } = &self.lookup;
         write!(f, "LookupExec: table={}, index={index}", self.table)?;
         match kind {
-            LookupKind::Key(key) => return write!(f, ", key=({key})"),
+            LookupKind::Key { text, .. } => return write!(f, ", key=({text})"),
             LookupKind::Ranges => {}
             LookupKind::Order { column, descending } => {
                 write!(f, ", order={column}{}", if *descending { " DESC" } else { "" })?;

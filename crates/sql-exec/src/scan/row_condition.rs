@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use atoll_store::table::{ComparisonOperator, KeyFunction, RowCodec, RowCondition};
+use atoll_store::table::{ComparisonOperator, KeyFunction, RowCodec, RowCondition, TextFunction};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{
@@ -187,18 +188,60 @@ pub fn key_function(
         return coalesced(codec, case);
     }
     let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() else { return Ok(None) };
-    let (name, arguments) = (call.fun().name(), call.args());
-    let Some(column) = arguments.first().and_then(|it| column_of(without_text_cast(codec, it)))
-    else {
-        return Ok(None);
-    };
-    let is_text = codec.schema().field(column).data_type().is_string();
-    Ok(match (name, arguments) {
-        ("lower", [_]) if is_text => Some((column, KeyFunction::Lower)),
-        ("upper", [_]) if is_text => Some((column, KeyFunction::Upper)),
-        ("coalesce", [_, other]) => coalesce(codec, column, other)?,
-        _ => None,
+    if let ("coalesce", [first, other]) = (call.fun().name(), call.args()) {
+        return match column_of(without_text_cast(codec, first)) {
+            Some(column) => coalesce(codec, column, other),
+            None => Ok(None),
+        };
+    }
+    let mut functions = Vec::new();
+    let column = text_functions(codec, expr, &mut functions);
+    let function = KeyFunction::of_text_functions(functions);
+    Ok(column.zip(function))
+}
+
+/// The column of texts of which an expression is these functions, the innermost first.
+fn text_functions(
+    codec: &RowCodec,
+    expr: &Arc<dyn PhysicalExpr>,
+    functions: &mut Vec<TextFunction>,
+) -> Option<usize> {
+    let expr = without_text_cast(codec, expr);
+    if let Some(column) = column_of(expr) {
+        return codec.schema().field(column).data_type().is_string().then_some(column);
+    }
+    let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
+    let function = text_function(call.fun().name(), call.args())?;
+    let column = text_functions(codec, call.args().first()?, functions)?;
+    functions.push(function);
+    Some(column)
+}
+
+fn text_function(name: &str, arguments: &[Arc<dyn PhysicalExpr>]) -> Option<TextFunction> {
+    Some(match (name, arguments) {
+        ("lower", [_]) => TextFunction::Lower,
+        ("upper", [_]) => TextFunction::Upper,
+        ("btrim", [_]) => TextFunction::Trim { start: true, end: true },
+        ("ltrim", [_]) => TextFunction::Trim { start: true, end: false },
+        ("rtrim", [_]) => TextFunction::Trim { start: false, end: true },
+        ("md5", [_]) => TextFunction::Md5,
+        ("left", [_, count]) => TextFunction::Substring { start: 1, count: Some(constant(count)?) },
+        ("substr", [_, start]) => TextFunction::Substring { start: constant(start)?, count: None },
+        ("substr", [_, start, count]) => {
+            TextFunction::Substring { start: constant(start)?, count: Some(constant(count)?) }
+        }
+        _ => return None,
     })
+    .filter(|function| !matches!(function, TextFunction::Substring { start: 0, .. }))
+}
+
+/// A constant that is not negative.
+fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<u64> {
+    let value = expr.downcast_ref::<Literal>()?.value();
+    match value.cast_to(&DataType::UInt64).ok()? {
+        ScalarValue::UInt64(number) => number,
+        _ => None,
+    }
 }
 
 /// `CASE WHEN column IS NOT NULL THEN column ELSE value END`, which `coalesce` is rewritten to.
@@ -225,14 +268,17 @@ fn coalesce(
     Ok(value.map(|value| (column, KeyFunction::Coalesce(value))))
 }
 
-/// The argument of a cast from one form of text to another.
+/// The argument of a cast from one form of text to another, or to its bytes.
 fn without_text_cast<'e>(
     codec: &RowCodec,
     expr: &'e Arc<dyn PhysicalExpr>,
 ) -> &'e Arc<dyn PhysicalExpr> {
     let Some(cast) = expr.downcast_ref::<CastExpr>() else { return expr };
     let from = cast.expr().data_type(codec.schema());
-    match cast.cast_type().is_string() && from.is_ok_and(|from| from.is_string()) {
+    let to = cast.cast_type();
+    let is_same = to.is_string()
+        || matches!(to, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
+    match is_same && from.is_ok_and(|from| from.is_string()) {
         true => cast.expr(),
         false => expr,
     }

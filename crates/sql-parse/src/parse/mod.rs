@@ -31,7 +31,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use crate::syntax::Tokens;
 pub use alter_table::STATISTICS;
 use atoll_sql_common::settings::AtollOptions;
-pub use clauses::changes_rows;
+pub use clauses::{FrameOffset, FrameParameter, changes_rows, replace_frame_parameters};
 pub use comment_constraint::CONSTRAINT;
 pub use copy::{
     BETWEEN, DATE_FORMAT, EMPTY_FIRST, OWN, QUOTED_COLUMNS, SINGLE, TIMESTAMP_FORMAT, is_copy,

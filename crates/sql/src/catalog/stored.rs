@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atoll_runtime::Runtime;
-use atoll_store::database::{DatabaseVersion, Relation, RelationName, StoredStatement};
+use atoll_store::database::{
+    DatabaseVersion, Relation, RelationName, StoredStatement, TransactionReads,
+};
 use atoll_store::{SequenceId, TableId};
 use datafusion::catalog::TableProvider;
 use datafusion::common::{ResolvedTableReference, Result};
@@ -21,6 +23,8 @@ pub(crate) struct StoredNames(Arc<StoredParts>);
 struct StoredParts {
     version: Arc<DatabaseVersion>,
     runtime: Runtime,
+    /// What takes notes of what is read.
+    reads: Option<TransactionReads>,
     /// Tables and views that were looked up: a statement sees one instance of each.
     found: Mutex<BTreeMap<RelationName, Arc<dyn TableProvider>>>,
 }
@@ -28,7 +32,15 @@ struct StoredParts {
 impl StoredNames {
     /// The names of a version; these workers fill its tables.
     pub(crate) fn new(version: Arc<DatabaseVersion>, runtime: Runtime) -> Self {
-        Self(Arc::new(StoredParts { version, runtime, found: Mutex::default() }))
+        let (reads, found) = Default::default();
+        Self(Arc::new(StoredParts { version, runtime, reads, found }))
+    }
+
+    /// The same names, whose tables note there what is read of them.
+    pub(crate) fn noting(self, reads: Option<TransactionReads>) -> Self {
+        let StoredParts { version, runtime, .. } = &*self.0;
+        let (version, runtime) = (Arc::clone(version), runtime.clone());
+        Self(Arc::new(StoredParts { version, runtime, reads, found: Mutex::default() }))
     }
 
     pub(crate) fn version(&self) -> &Arc<DatabaseVersion> {
@@ -92,6 +104,7 @@ impl StoredNames {
         let (schema, table) = (name.schema.as_ref().into(), name.name.as_ref().into());
         let at = ResolvedTableReference { catalog: CATALOG.into(), schema, table };
         let table = PlacedTable::new(at, id, version, self.0.runtime.clone());
+        let table = table.noting(self.0.reads.clone());
         Ok(Some(match MaterializedView::find(&self.0.version, name)? {
             Some(made) => table.materialized(made.is_populated),
             None => table,

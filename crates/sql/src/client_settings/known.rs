@@ -59,9 +59,11 @@ pub(crate) const SEARCH_PATH: &str = "search_path";
 pub(crate) const TIME_ZONE: &str = "TimeZone";
 pub(crate) const READ_COMMITTED: &str = "read committed";
 pub(crate) const REPEATABLE_READ: &str = "repeatable read";
+pub(crate) const SERIALIZABLE: &str = "serializable";
 
 /// Isolation levels by name; READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
-const LEVELS: Kind = Kind::One(&[READ_COMMITTED, "read uncommitted", REPEATABLE_READ]);
+const LEVELS: Kind =
+    Kind::One(&[READ_COMMITTED, "read uncommitted", REPEATABLE_READ, SERIALIZABLE]);
 /// The lowest severity of messages sent to clients, except for errors, in PostgreSQL's words.
 const SEVERITIES: Kind = Kind::One(&[
     "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "warning", "error",
@@ -316,7 +318,8 @@ mod tests {
             ("datestyle", "German", None),
             ("default_transaction_read_only", "TRUE", Some("on")),
             ("default_transaction_isolation", "Repeatable Read", Some("repeatable read")),
-            ("default_transaction_isolation", "serializable", None),
+            ("default_transaction_isolation", "SERIALIZABLE", Some("serializable")),
+            ("default_transaction_isolation", "snapshot", None),
             ("default_tablespace", "", Some("")),
             ("default_tablespace", "fast", None),
             ("statement_timeout", "5000", Some("5s")),

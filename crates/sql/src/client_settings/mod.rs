@@ -26,7 +26,7 @@ use known::{
 };
 pub(crate) use known::{
     ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
-    SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+    SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
 };
 
 /// The PostgreSQL version that clients are shown.
@@ -134,6 +134,7 @@ impl SettingsState {
     fn default_options(&self) -> TransactionOptions {
         let isolation = match self.value(DEFAULT_ISOLATION) {
             REPEATABLE_READ => Isolation::RepeatableRead,
+            SERIALIZABLE => Isolation::Serializable,
             _ => Isolation::ReadCommitted,
         };
         let read_only = self.value(DEFAULT_READ_ONLY) == "on";
@@ -179,6 +180,7 @@ impl ClientSettings {
         let text = match (name, options.isolation, options.read_only) {
             (ISOLATION, Isolation::ReadCommitted, _) => READ_COMMITTED,
             (ISOLATION, Isolation::RepeatableRead, _) => REPEATABLE_READ,
+            (ISOLATION, Isolation::Serializable, _) => SERIALIZABLE,
             (_, _, true) => "on",
             (_, _, false) => "off",
         };
@@ -221,6 +223,7 @@ impl ClientSettings {
         let level = match options.isolation {
             Isolation::ReadCommitted => READ_COMMITTED,
             Isolation::RepeatableRead => REPEATABLE_READ,
+            Isolation::Serializable => SERIALIZABLE,
         };
         let read_only = if options.read_only { "on" } else { "off" };
         self.set(DEFAULT_ISOLATION, Some(level), false)?;

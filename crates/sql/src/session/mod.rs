@@ -5,6 +5,7 @@ mod cache;
 mod cancel_tests;
 mod ddl;
 mod dml;
+mod kept_rows;
 mod plan;
 mod settings;
 mod statement;
@@ -14,6 +15,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod two_phase;
 
 use std::convert::Infallible;
 use std::fmt;
@@ -32,6 +34,7 @@ use parking_lot::Mutex;
 
 pub use cache::point::PreparedStatement;
 use ddl::temporary::TemporaryTables;
+pub use kept_rows::KeptRows;
 pub use plan::column_origin::{ColumnOrigin, ColumnOrigins};
 pub use plan::planning_times::PlanningTimes;
 pub use statement::execute::PlannedQuery;

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use atoll_store::database::{DatabaseVersion, Isolation, Transaction, TransactionOptions};
+use atoll_store::database::{
+    DatabaseVersion, Isolation, Transaction, TransactionOptions, TransactionReads,
+};
 use chrono::{DateTime, Utc};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::planner::IdentNormalizer;
@@ -87,6 +89,11 @@ impl StatementTransaction {
     /// The version that the statement sees.
     pub(super) async fn statement(&self, writes: bool) -> Result<Arc<DatabaseVersion>> {
         self.transaction.lock().await?.statement(writes).map_err(transaction_error)
+    }
+
+    /// What takes notes of what the statement reads, if its transaction is serializable.
+    pub(super) async fn reads(&self) -> Result<Option<TransactionReads>> {
+        Ok(self.transaction.lock().await?.reads().cloned())
     }
 
     /// Marks the statement, and so the transaction, as failed.
@@ -239,7 +246,7 @@ impl Session {
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: true }) => {
                 self.check_not_failed()?;
                 let defaults =
-                    SaidModes::from_options(self.parameters.default_options()).with(modes)?;
+                    SaidModes::from_options(self.parameters.default_options()).with(modes);
                 self.parameters.set_default_options(defaults.options())?;
                 "SET"
             }
@@ -261,7 +268,7 @@ impl Session {
             return Err(SqlState::ACTIVE_TRANSACTION
                 .error("SET TRANSACTION must be called before any query of the transaction"));
         }
-        open.modes = open.modes.with(modes)?;
+        open.modes = open.modes.with(modes);
         open.transaction = self.started(open.modes);
         self.parameters.set_transaction(open.modes.options());
         Ok(())
@@ -274,6 +281,13 @@ impl Session {
         let mut transaction = self.database().store().begin(options);
         transaction.set_lock_patience(self.parameters.lock_patience(&self.watch));
         SharedTransaction::new(transaction)
+    }
+
+    /// Whether the next statement runs in a serializable transaction.
+    pub(super) fn is_serializable(&self) -> bool {
+        let open = self.transaction.open.lock().as_ref().map(|open| open.modes.options());
+        let options = open.unwrap_or_else(|| self.parameters.default_options());
+        options.isolation == Isolation::Serializable
     }
 
     /// The version that the next statement sees, unless another one runs in its transaction.
@@ -328,7 +342,7 @@ impl Session {
                 SqlState::ACTIVE_TRANSACTION.error("there is already a transaction in progress")
             );
         }
-        let modes = SaidModes::from_options(self.parameters.default_options()).with(modes)?;
+        let modes = SaidModes::from_options(self.parameters.default_options()).with(modes);
         let (transaction, names) = (self.started(modes), self.catalogs().kept());
         let (failure, savepoints) = Default::default();
         *open = Some(OpenTransaction {
@@ -348,6 +362,11 @@ impl Session {
     fn restore_names(&self, names: KeptNames) {
         self.catalogs().restore(names);
         self.scope.forget();
+    }
+
+    /// ROLLBACK.
+    pub(super) async fn roll_back(&self) -> Result<&'static str> {
+        self.end(false).await
     }
 
     /// COMMIT or ROLLBACK; a failed transaction is rolled back by both.
@@ -498,16 +517,16 @@ impl SaidModes {
     }
 
     /// These, changed by the modes of a statement.
-    fn with(mut self, modes: &[TransactionMode]) -> Result<Self> {
+    fn with(mut self, modes: &[TransactionMode]) -> Self {
         for mode in modes {
             match mode {
                 TransactionMode::AccessMode(mode) => {
                     self.read_only = *mode == TransactionAccessMode::ReadOnly;
                 }
-                TransactionMode::IsolationLevel(level) => self.level = Some(isolation(*level)?),
+                TransactionMode::IsolationLevel(level) => self.level = Some(isolation(*level)),
             }
         }
-        Ok(self)
+        self
     }
 
     /// The isolation: a read-only transaction sees one snapshot, unless another level is specified.
@@ -521,14 +540,11 @@ impl SaidModes {
 }
 
 /// READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
-fn isolation(level: TransactionIsolationLevel) -> Result<Isolation> {
+fn isolation(level: TransactionIsolationLevel) -> Isolation {
     use TransactionIsolationLevel as Level;
     match level {
-        Level::ReadUncommitted | Level::ReadCommitted => Ok(Isolation::ReadCommitted),
-        Level::RepeatableRead | Level::Snapshot => Ok(Isolation::RepeatableRead),
-        Level::Serializable => not_impl_err!(
-            "ISOLATION LEVEL SERIALIZABLE; REPEATABLE READ is snapshot isolation, with SELECT … FOR UPDATE \
-             for rows whose values decide"
-        ),
+        Level::ReadUncommitted | Level::ReadCommitted => Isolation::ReadCommitted,
+        Level::RepeatableRead | Level::Snapshot => Isolation::RepeatableRead,
+        Level::Serializable => Isolation::Serializable,
     }
 }

@@ -46,5 +46,6 @@ fn isolation(isolation: Isolation) -> &'static str {
     match isolation {
         Isolation::ReadCommitted => "read committed",
         Isolation::RepeatableRead => "repeatable read",
+        Isolation::Serializable => "serializable",
     }
 }

@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use atoll_placement::Strategy;
 use atoll_runtime::Runtime;
 use atoll_store::TableId;
+use atoll_store::database::TransactionReads;
 use atoll_store::table::{
     ChunkWriter, Destination, TableDefinition, TableError, TableSnapshot, TableVersion,
     declared_schema, stored_schema,
@@ -70,6 +71,8 @@ pub(crate) struct PlacedTable {
     defaults: Arc<[Option<Expr>]>,
     /// For a materialized view, whether it has the rows of its query.
     populated: Option<bool>,
+    /// What takes notes of what a transaction reads.
+    reads: Option<TransactionReads>,
 }
 
 impl PlacedTable {
@@ -81,8 +84,23 @@ impl PlacedTable {
         runtime: Runtime,
     ) -> Self {
         let (name, schema) = (plain(&at).into(), Arc::clone(&version.definition().columns));
-        let (target, defaults, populated) = (None, Arc::new([]), None);
-        Self { at, name, id, runtime, version, schema, target, defaults, populated }
+        let (target, defaults, populated, reads) = (None, Arc::new([]), None, None);
+        Self { at, name, id, runtime, version, schema, target, defaults, populated, reads }
+    }
+
+    /// The same table, noted there when it is read.
+    pub(crate) fn noting(self, reads: Option<TransactionReads>) -> Self {
+        Self { reads, ..self }
+    }
+
+    /// Notes that rows of the table are read: those that a lookup finds, or any.
+    fn note_read(&self, lookup: Option<&IndexLookup>) {
+        let Some(reads) = &self.reads else { return };
+        match lookup.and_then(IndexLookup::unique_key) {
+            Some((unique, Some(key))) => reads.note_key(self.id, unique, key),
+            Some((_, None)) => {}
+            None => reads.note_table(self.id),
+        }
     }
 
     /// The table of a materialized view.
@@ -121,7 +139,7 @@ impl PlacedTable {
     pub(crate) fn without_rows(&self) -> Result<Self> {
         let (name, definition) = (Arc::clone(self.version.name()), Arc::clone(self.definition()));
         let empty = TableVersion::new(name, definition, self.destination().clone());
-        Ok(self.in_version(Arc::new(empty.map_err(table_error)?)))
+        Ok(self.in_version(Arc::new(empty.map_err(table_error)?)).noting(None))
     }
 
     /// The table as the target of an INSERT: DataFusion 55 gives VALUES the target's columns, and fails on a NULL in
@@ -193,6 +211,7 @@ impl PlacedTable {
     /// # Errors
     /// If there is not enough memory for them.
     pub(crate) fn snapshot(&self) -> Result<Arc<TableSnapshot>> {
+        self.note_read(None);
         self.version.view().map_err(table_error)
     }
 
@@ -225,6 +244,7 @@ impl PlacedTable {
         let conjuncts = conjuncts(state, self.columns(), filters)?;
         let name = Arc::clone(&self.name);
         if let Some(lookup) = IndexLookup::from_conjuncts(&self.version, &conjuncts)? {
+            self.note_read(Some(&lookup));
             let all = || (0..self.columns().fields().len()).collect();
             let projection = projection.cloned().unwrap_or_else(all);
             let version = Arc::clone(&self.version);

@@ -15,6 +15,7 @@
 //! - `statements`: long and deep statements, and panics of the planner, end as an answer or an error.
 //! - `grouping`, `group_batches`: GROUP BY by the primitives gives the groups of DataFusion's operators,
 //!   in batches of one and two rows and by any number of workers too.
+//! - `windows`: Atoll's window operator gives the results of DataFusion's.
 //! - `files`: formats survive a round trip, and a COPY that fails changes nothing.
 //! - `compatibility`: the page on compatibility matches the results of its examples.
 //! - `calls`: random calls of functions and operators are refused or answered, and never panic.
@@ -32,6 +33,7 @@
 //! - `point_rows`: rows written by their key without operators equal those that operators write.
 //! - `locking`: rows that queries lock, and snapshots of transactions.
 //! - `foreign_keys`: no row refers to a missing one, whatever sessions do.
+//! - `serializable`: serializable transactions note what they read, however they read it.
 //! - `sessions`: sessions of one database change the same rows and tables.
 //! - `temporary`: temporary tables belong to one session, and no file contains them.
 //! - `functions`: the list of functions is complete, its examples are correct, and its page is up to date.
@@ -75,6 +77,7 @@ mod point_rows;
 mod pools;
 mod prepared;
 mod reference;
+mod serializable;
 mod sessions;
 mod shared_histories;
 mod shared_scans;
@@ -84,3 +87,4 @@ mod temporary;
 mod tpch;
 mod upstream;
 mod variants;
+mod windows;

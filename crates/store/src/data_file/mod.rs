@@ -26,7 +26,7 @@ pub use error::DataFileError;
 
 /// The newest version of the files' format that is written and read: that of tables. A file has the lowest one that can
 /// hold it.
-pub const DATA_FORMAT_VERSION: u32 = 3;
+pub const DATA_FORMAT_VERSION: u32 = 4;
 
 /// The version of files that hold nothing newer.
 pub(crate) const FIRST_DATA_FORMAT: u32 = 1;

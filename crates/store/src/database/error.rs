@@ -22,6 +22,9 @@ pub enum TransactionError {
     /// A repeatable read would have changed what another transaction changed since it began.
     #[error("could not serialize access due to concurrent {0}")]
     Serialization(ConcurrentChange),
+    /// A serializable transaction read what another transaction changed since.
+    #[error("could not serialize access due to read/write dependencies among transactions")]
+    ReadChanged,
     /// A key that already exists.
     #[error("duplicate key value violates unique constraint \"{constraint}\"")]
     UniqueViolation {
@@ -237,7 +240,7 @@ impl TransactionError {
     pub fn sqlstate(&self) -> &'static str {
         match self {
             Self::Deadlock { .. } => "40P01",
-            Self::Serialization(_) => "40001",
+            Self::Serialization(_) | Self::ReadChanged => "40001",
             Self::UniqueViolation { .. } => "23505",
             Self::ForeignKey(_) => "23503",
             Self::ActionRefused => "XX000",
@@ -295,6 +298,7 @@ impl TransactionError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Deadlock { .. } | Self::Serialization(_) => Some("Repeat the transaction."),
+            Self::ReadChanged => Some("The transaction might succeed if retried."),
             Self::SchemaNotEmpty { .. } | Self::StillReferenced { .. } => {
                 Some("Use DROP ... CASCADE to drop the dependent objects too.")
             }

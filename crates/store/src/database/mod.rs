@@ -63,7 +63,7 @@ pub use options::{
 pub use sessions::{LockInfo, SnapshotInfo};
 pub use transaction::{
     ActionRows, LockDeadline, LockPatience, LockedRows, NoActions, ReferentialActions,
-    SavepointMark, Transaction,
+    SavepointMark, Transaction, TransactionReads,
 };
 pub use version::{DatabaseContents, DatabaseNames, DatabaseVersion, StoreEnvironment};
 

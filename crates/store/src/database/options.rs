@@ -15,6 +15,19 @@ pub enum Isolation {
     /// All statements see what was committed before the first one: snapshot isolation. Changing a row that was
     /// changed meanwhile is refused.
     RepeatableRead,
+    /// The same, and a transaction that changes something commits only if no other one has changed the tables that it
+    /// read since it began: all serializable transactions have the results that they would have one after the other.
+    Serializable,
+}
+
+impl Isolation {
+    /// Whether all statements of a transaction see the same version of the database.
+    pub fn is_repeatable(self) -> bool {
+        match self {
+            Self::ReadCommitted => false,
+            Self::RepeatableRead | Self::Serializable => true,
+        }
+    }
 }
 
 /// How a transaction runs.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::Database;
-use super::apply::ApplyError;
 use super::error::TransactionError;
 use super::log::PreparedRecord;
 use super::options::Durability;
@@ -70,7 +69,7 @@ enum OrderAttempt {
 /// Called once a commit is ordered, with its position in the log, while no other commit can be ordered.
 pub(super) type OnOrder<'a> = &'a mut (dyn FnMut(Position) + Send);
 
-type MadeVersion = Result<DatabaseVersion, ApplyError>;
+type MadeVersion = Result<DatabaseVersion, TransactionError>;
 
 impl Database {
     /// Orders a change; `make` gives the version after it from the newest one. `on_order` is called before any later
@@ -115,7 +114,7 @@ impl Database {
         let newest = self.versions.newest();
         let mut next = match make(&newest) {
             Ok(next) => next,
-            Err(error) => return OrderAttempt::Done(Err(error.into())),
+            Err(error) => return OrderAttempt::Done(Err(error)),
         };
         (next.epoch, next.position) = (newest.next_epoch(), newest.position);
         let mut ticket = None;

@@ -104,8 +104,8 @@ impl Database {
         let make = |newest: &Arc<DatabaseVersion>| {
             let now = newest.sequence(id).filter(|now| now.generation == state.generation);
             match now {
-                Some(_) => newest.apply(&change, &self.environment),
-                None => Err(ApplyError::Misfit(format!("sequence {id} was altered"))),
+                Some(_) => Ok(newest.apply(&change, &self.environment)?),
+                None => Err(ApplyError::Misfit(format!("sequence {id} was altered")).into()),
             }
         };
         match self.order(&change, make, &mut |_| ()).await {

@@ -6,7 +6,7 @@
 //! | the expressions of its columns | as below, not coalesce |
 //! | for each unique one, the order of its columns | list: flag whether DESC, flag whether NULLS FIRST |
 //! | the columns of its INCLUDE | list of column numbers |
-//! | the expressions of its columns | list: optional: text, byte (0 lower, 1 upper, 2 coalesce with the value that follows, as in a row) |
+//! | the expressions of its columns | list: optional: text, byte (0 lower, 1 upper, 2 coalesce with the value that follows, as in a row, 3 functions of texts as below) |
 //! | its condition | optional: text, condition |
 //!
 //! A condition is a byte, then its parts:
@@ -21,11 +21,14 @@
 //! | 11 to 16 | as 1 to 6, of two columns | both numbers |
 //!
 //! Bytes from 10 on need version 3 of the format.
+//!
+//! Functions of texts are a list: byte (0 lower, 1 upper, 2 trim at the start, 3 at the end, 4 at both, 5 substring with
+//! its first character and optional number of characters, 6 md5). They need version 4 of the format.
 
 use crate::codec::{DecodeError, Decoder, Encoder};
 use crate::table::{
     CONDITION_DEPTH_MAX, ComparisonOperator, IndexCondition, KeyExpression, KeyFunction, KeyOrder,
-    RowCodec, RowCondition, TableDefinition,
+    RowCodec, RowCondition, TableDefinition, TextFunction,
 };
 
 use super::definition::{decode_column, decode_columns};
@@ -72,6 +75,14 @@ pub(crate) fn has_newer_conditions(definition: &TableDefinition) -> bool {
     conditions.any(|condition| is_newer(&condition.rows))
 }
 
+/// Whether an index has functions that version 4 of the format adds.
+pub(crate) fn has_newer_functions(definition: &TableDefinition) -> bool {
+    let of_uniques = definition.uniques.iter().flat_map(|unique| &unique.expressions);
+    let of_indexes = definition.indexes.iter().flat_map(|index| &index.expressions);
+    let mut all = of_uniques.chain(of_indexes).flatten();
+    all.any(|expression| matches!(expression.function, KeyFunction::Texts(_)))
+}
+
 pub(crate) fn encode_details(encoder: &mut Encoder, definition: &TableDefinition) {
     for index in &definition.indexes {
         encoder.option(index.condition.as_deref(), Encoder::text);
@@ -104,7 +115,48 @@ fn encode_expression(encoder: &mut Encoder, expression: &KeyExpression) {
             encoder.byte(2);
             encoder.bytes(value);
         }
+        KeyFunction::Texts(functions) => {
+            encoder.byte(3);
+            encoder.list(functions.iter(), |encoder, function| {
+                encode_text_function(encoder, *function);
+            });
+        }
     }
+}
+
+fn encode_text_function(encoder: &mut Encoder, function: TextFunction) {
+    match function {
+        TextFunction::Lower => encoder.byte(0),
+        TextFunction::Upper => encoder.byte(1),
+        TextFunction::Trim { start: true, end: false } => encoder.byte(2),
+        TextFunction::Trim { start: false, end: true } => encoder.byte(3),
+        TextFunction::Trim { .. } => encoder.byte(4),
+        TextFunction::Substring { start, count } => {
+            encoder.byte(5);
+            encoder.number(start);
+            encoder.option(count, Encoder::number);
+        }
+        TextFunction::Md5 => encoder.byte(6),
+    }
+}
+
+fn decode_text_function(decoder: &mut Decoder<'_>) -> Result<TextFunction> {
+    Ok(match decoder.byte("function of a text")? {
+        0 => TextFunction::Lower,
+        1 => TextFunction::Upper,
+        2 => TextFunction::Trim { start: true, end: false },
+        3 => TextFunction::Trim { start: false, end: true },
+        4 => TextFunction::Trim { start: true, end: true },
+        5 => {
+            let start = decoder.number("first character")?;
+            let count = decoder.option("characters", |decoder| decoder.number("characters"))?;
+            TextFunction::Substring { start, count }
+        }
+        6 => TextFunction::Md5,
+        other => {
+            return Err(decoder.error("function of a text", format!("unknown function {other}")));
+        }
+    })
 }
 
 fn encode_condition(encoder: &mut Encoder, condition: &RowCondition) {
@@ -202,6 +254,13 @@ fn decode_expression(
         0 if is_of_text => KeyFunction::Lower,
         1 if is_of_text => KeyFunction::Upper,
         2 => KeyFunction::Coalesce(decode_value(decoder, codec, column)?),
+        3 if is_of_text => {
+            let functions = decoder.list("functions of a text", decode_text_function)?;
+            match KeyFunction::of_text_functions(functions) {
+                Some(function @ KeyFunction::Texts(_)) => function,
+                _ => return Err(decoder.error("functions of a text", "there is only one")),
+            }
+        }
         other => return Err(decoder.error("function", format!("unknown function {other}"))),
     };
     Ok(KeyExpression { sql, function })
@@ -323,7 +382,18 @@ mod tests {
             vec![KeyOrder { descending: true, nulls_first: false }, KeyOrder::default()];
         whole.uniques[0].included = vec![0];
         let expression = |sql: &str, function| Some(KeyExpression { sql: sql.into(), function });
-        whole.indexes[0].expressions = vec![expression("upper(b)", KeyFunction::Upper)];
+        let texts = [
+            TextFunction::Lower,
+            TextFunction::Upper,
+            TextFunction::Trim { start: true, end: false },
+            TextFunction::Trim { start: false, end: true },
+            TextFunction::Trim { start: true, end: true },
+            TextFunction::Substring { start: 2, count: Some(3) },
+            TextFunction::Substring { start: 1, count: None },
+            TextFunction::Md5,
+        ];
+        let all = KeyFunction::of_text_functions(texts.to_vec()).unwrap();
+        whole.indexes[0].expressions = vec![expression("md5(b)", all)];
         let zero = KeyFunction::Coalesce(0_i32.to_le_bytes().into());
         whole.uniques[1].expressions =
             vec![expression("lower(b)", KeyFunction::Lower), expression("COALESCE(a, 0)", zero)];
@@ -358,6 +428,11 @@ mod tests {
         assert_eq!(version(RowCondition::And(vec![is_null.clone()])), 2);
         assert_eq!(version(RowCondition::And(vec![is_null, like])), 3);
         assert_eq!(version(RowCondition::Not(Box::new(columns))), 3);
+        let mut trimmed = definition();
+        let function = KeyFunction::Texts([TextFunction::Trim { start: true, end: true }].into());
+        let sql = "btrim(b)".into();
+        trimmed.uniques[0].expressions = vec![Some(KeyExpression { sql, function })];
+        assert_eq!(format_version(&trimmed), 4);
     }
 
     #[test]

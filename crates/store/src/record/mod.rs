@@ -43,7 +43,7 @@ pub(crate) use further::{decode_further, encode_further, has_further};
 pub(crate) use rows::{decode_ids, decode_rows, decode_set, encode_ids, encode_rows, encode_set};
 
 /// The newest version of the records' format that is written and can be read.
-pub const RECORD_FORMAT_VERSION: u64 = 3;
+pub const RECORD_FORMAT_VERSION: u64 = 4;
 
 /// Why a change cannot be a record, or a record cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -49,7 +49,7 @@ pub use lab::lab_number;
 pub(crate) use place::stored_data;
 pub use row::{
     CONDITION_DEPTH_MAX, ComparisonOperator, Key, KeyBuilder, KeyFunction, Row, RowBuilder,
-    RowCodec, RowCondition, is_comparable,
+    RowCodec, RowCondition, TextFunction, is_comparable,
 };
 pub use row_ids::RowIds;
 pub use snapshot::TableSnapshot;

@@ -8,10 +8,6 @@ const LINES_MAX: usize = 600;
 const FOLDER_SOURCES_MAX: usize = 20;
 const BLOB_BYTES_MAX: u64 = 1 << 20;
 
-/// Folders that are larger today. One that shrinks leaves the list, and none joins it.
-const LARGE_FOLDERS: [&str; 3] =
-    ["crates/primitives/src/aggregate", "crates/process/src/inspect", "crates/server/src/flight"];
-
 pub(crate) struct FileSize;
 
 impl Check for FileSize {
@@ -26,7 +22,7 @@ impl Check for FileSize {
     }
 }
 
-/// Folders with many sources that are not listed, and listed ones with few. Folders of tests hold what they test.
+/// Folders with many sources. Folders of tests hold what they test.
 fn large_folders(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
     for (file, _) in tree.rust_files().filter(|(file, _)| file.path.contains("/src/")) {
@@ -34,21 +30,15 @@ fn large_folders(tree: &SourceTree) -> Vec<TidyFinding> {
             *folders.entry(folder).or_default() += 1;
         }
     }
-    let is_listed = |folder: &str| LARGE_FOLDERS.contains(&folder);
-    let wrong = folders
-        .into_iter()
-        .filter(|(folder, count)| (*count > FOLDER_SOURCES_MAX) != is_listed(folder));
+    let large = folders.into_iter().filter(|(_, count)| *count > FOLDER_SOURCES_MAX);
     let finding = |(folder, count): (&str, usize)| TidyFinding {
         path: folder.to_owned(),
         line: None,
         what: format!("{count} sources; the limit is {FOLDER_SOURCES_MAX}"),
-        instead: match is_listed(folder) {
-            true => "take it out of LARGE_FOLDERS".into(),
-            false => "put those of one theme into a folder".into(),
-        },
+        instead: "put those of one theme into a folder".into(),
         because: "names that fit on a screen are found without searching",
     };
-    wrong.map(finding).collect()
+    large.map(finding).collect()
 }
 
 fn long_source(file: &File, text: &str) -> Option<TidyFinding> {

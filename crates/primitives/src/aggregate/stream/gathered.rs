@@ -10,11 +10,12 @@ use atoll_topology::NodeId;
 use super::decision::{Collecting, Dealing};
 use super::{Merging, Stage};
 use crate::PrimitiveError;
+use crate::aggregate::Variant;
 use crate::aggregate::key_records::KeyRecords;
 use crate::aggregate::reader::{Groups, Reader};
 use crate::aggregate::records::DealtRecords;
 use crate::aggregate::table::{GroupTable, Pieced, TableShape};
-use crate::aggregate::{Variant, local, migrate, migrate_copy, naive, ring};
+use crate::aggregate::variants::{local, migrate, migrate_copy, naive, ring};
 use crate::shuffle::Schedule;
 
 /// A piece with more than this many times the average is shared by outputs.

@@ -15,7 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::{Stream, StreamExt};
 
-use crate::memory::Gauge;
+use crate::memory::{Gauge, batch_bytes};
 use atoll_sql_common::operator::{PassThrough, PassThroughExec};
 
 /// Copies of its input that a window operator keeps: the batches, and all of them in one.
@@ -25,6 +25,9 @@ const WINDOW_COPIES: usize = 2;
 /// limit together before their texts are copied.
 const SORTED_SHARE: usize = 16;
 
+/// Texts of a column are copied together if they lie in more buffers than this.
+const BUFFERS_MAX: usize = 16;
+
 /// The work done for the operator below or above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
@@ -32,7 +35,7 @@ pub enum Duty {
     Source,
     /// Rows that a window operator keeps to the end: they are reserved.
     Kept,
-    /// Sorted texts: what they keep alive is bounded.
+    /// Sorted texts: what they keep alive is bounded, and they lie together.
     Sorted,
 }
 
@@ -85,7 +88,7 @@ enum MeterWork {
     Check(String, Option<Arc<Gauge>>),
     /// Reserves until the stream is dropped.
     Reserve(MemoryReservation),
-    /// Copies the texts of batches that take more than this.
+    /// Copies the texts of batches that take more than this, or lie scattered.
     Compact(usize),
 }
 
@@ -94,7 +97,7 @@ impl MeterWork {
         match self {
             Self::Check(name, Some(gauge)) => gauge.check(name)?,
             Self::Check(_, None) => {}
-            Self::Reserve(kept) => kept.try_grow(WINDOW_COPIES * bytes(&batch))?,
+            Self::Reserve(kept) => kept.try_grow(WINDOW_COPIES * batch_bytes(&batch))?,
             Self::Compact(most) => return compacted(batch, *most),
         }
         Ok(batch)
@@ -123,51 +126,30 @@ impl RecordBatchStream for BatchMeter {
     }
 }
 
-/// The bytes of a batch's rows, without other rows in its buffers.
-fn bytes(batch: &RecordBatch) -> usize {
-    batch.columns().iter().map(array_bytes).sum()
-}
-
-fn array_bytes(array: &Arc<dyn Array>) -> usize {
-    let texts = match array.data_type() {
-        // Arrow counts only the views.
-        DataType::Utf8View => array.as_string_view().total_buffer_bytes_used(),
-        DataType::BinaryView => array.as_binary_view().total_buffer_bytes_used(),
-        _ => 0,
-    };
-    texts
-        + array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
-}
-
-/// The batch, with its texts copied if it keeps more than `most` bytes alive.
+/// The batch, with its texts copied if they lie in many buffers or keep more than `most` bytes alive.
 fn compacted(batch: RecordBatch, most: usize) -> Result<RecordBatch> {
-    if get_record_batch_memory_size(&batch) <= most {
-        return Ok(batch);
+    let is_scattered = batch.columns().iter().any(|column| buffers(column) > BUFFERS_MAX);
+    if is_scattered || get_record_batch_memory_size(&batch) > most {
+        return Ok(compact_batch(&batch)?);
     }
-    Ok(compact_batch(&batch)?)
+    Ok(batch)
+}
+
+/// The buffers in which a column's texts lie.
+fn buffers(column: &Arc<dyn Array>) -> usize {
+    match column.data_type() {
+        DataType::Utf8View => column.as_string_view().data_buffers().len(),
+        DataType::BinaryView => column.as_binary_view().data_buffers().len(),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{Int64Array, StringViewArray};
+    use datafusion::arrow::array::StringViewArray;
     use datafusion::arrow::datatypes::{Field, Schema};
 
     use super::*;
-
-    #[test]
-    fn a_batch_takes_the_bytes_of_its_rows() {
-        let schema = Schema::new(vec![
-            Field::new("n", DataType::Int64, false),
-            Field::new("s", DataType::Utf8View, false),
-        ]);
-        let numbers = Int64Array::from_iter_values(0..1000);
-        let texts = StringViewArray::from_iter_values((0..1000).map(|_| "x".repeat(100)));
-        let batch =
-            RecordBatch::try_new(Arc::new(schema), vec![Arc::new(numbers), Arc::new(texts)]);
-        let batch = batch.unwrap();
-        assert_eq!(bytes(&batch), 1000 * (8 + 16 + 100));
-        assert_eq!(bytes(&batch.slice(10, 100)), 100 * (8 + 16 + 100));
-    }
 
     #[test]
     fn texts_are_copied_only_where_they_keep_much_alive() {
@@ -180,5 +162,19 @@ mod tests {
         let copied = compacted(few.clone(), 10_000).unwrap();
         assert!(get_record_batch_memory_size(&copied) < 10_000);
         assert_eq!(copied, few);
+    }
+
+    #[test]
+    fn texts_in_many_buffers_are_copied_together() {
+        let part = |at: usize| StringViewArray::from_iter_values([format!("{at:>100}")]);
+        let parts: Vec<_> = (0..100).map(part).collect();
+        let parts: Vec<&dyn Array> = parts.iter().map(|part| part as _).collect();
+        let texts = datafusion::arrow::compute::concat(&parts).unwrap();
+        assert_eq!(buffers(&texts), 100);
+        let schema = Schema::new(vec![Field::new("s", DataType::Utf8View, false)]);
+        let scattered = RecordBatch::try_new(Arc::new(schema), vec![texts]).unwrap();
+        let together = compacted(scattered.clone(), usize::MAX).unwrap();
+        assert_eq!(buffers(together.column(0)), 1);
+        assert_eq!(together, scattered);
     }
 }

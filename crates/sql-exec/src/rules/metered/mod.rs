@@ -3,8 +3,8 @@
 //! DataFusion's window operator for frames that look ahead keeps all rows of its input, joins them to
 //! one batch, and reserves none of that (apache/datafusion#23207): its input is reserved on its behalf. A batch
 //! of texts (`Utf8View`) that a sort puts together from all of its runs holds on to the buffers of all of them, and
-//! is charged as much by whatever merges it with other partitions: its texts are copied where that is a
-//! good part of the limit. Rows that wait elsewhere without a reservation came from a source: Atoll's
+//! is charged as much by whatever merges it with other partitions; and whatever joins such batches joins their lists of
+//! buffers each time. So its texts are copied where they lie in many buffers or are a good part of the limit. Rows that wait elsewhere without a reservation came from a source: Atoll's
 //! scans ask the `Gauge` at every batch, and so do those of files and of functions such as
 //! `generate_series` here.
 

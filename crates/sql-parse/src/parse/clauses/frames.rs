@@ -43,7 +43,8 @@ pub(super) fn check(spec: &mut WindowSpec) -> Result<()> {
         Some(bound) => offset(bound, frame.units, "ending")?,
         None => None,
     };
-    let has_offset = start.is_some() || end.is_some();
+    let has_offset = offset_of(&frame.start_bound).is_some()
+        || frame.end_bound.as_ref().is_some_and(|bound| offset_of(bound).is_some());
     if frame.units == WindowFrameUnits::Range && has_offset && keys != 1 {
         return stated_err!(
             WINDOWING_ERROR,
@@ -82,7 +83,35 @@ enum Offset {
     Interval(IntervalMonthDayNano),
 }
 
-/// Reads the offset of a bound, and writes it in the form that DataFusion reads; `None` if there is none.
+/// The offset of a bound.
+pub(super) fn offset_of(bound: &WindowFrameBound) -> Option<&Expr> {
+    match bound {
+        WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => {
+            offset.as_deref()
+        }
+        WindowFrameBound::CurrentRow => None,
+    }
+}
+
+/// The name of a parameter that is an offset, perhaps after casts, and the type of the outermost cast.
+pub(super) fn parameter_of(offset: &Expr) -> Option<(&str, Option<&DataType>)> {
+    match offset {
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } => {
+            parameter_of(inner)
+        }
+        Expr::Cast { expr, data_type, .. } => {
+            parameter_of(expr).map(|(name, _)| (name, Some(data_type)))
+        }
+        Expr::Value(value) => match &value.value {
+            Value::Placeholder(name) => Some((name, None)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Reads the offset of a bound, and writes it in the form that DataFusion reads; `None` if there is none, or a
+/// parameter whose value is not known yet.
 fn offset(
     bound: &mut WindowFrameBound,
     units: WindowFrameUnits,
@@ -92,6 +121,9 @@ fn offset(
     else {
         return Ok(None);
     };
+    if parameter_of(expr).is_some() {
+        return Ok(None);
+    }
     let clause = units.to_string();
     let Some(mut read) = read(expr, false, &clause)? else {
         let state = SqlState::NULL_VALUE_NOT_ALLOWED;

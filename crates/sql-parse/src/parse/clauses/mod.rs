@@ -1,5 +1,6 @@
 //! Rewrites or refuses clauses that the planner would ignore.
 
+mod frame_parameters;
 mod frames;
 mod function;
 mod group_by;
@@ -24,6 +25,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::depth::{DEPTH_MAX, too_deep};
 use crate::dialect;
+pub use frame_parameters::{FrameOffset, FrameParameter, replace_frame_parameters};
 pub use query::changes_rows;
 use windows::Windows;
 

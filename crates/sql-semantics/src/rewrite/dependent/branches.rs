@@ -94,7 +94,7 @@ fn is_many(expr: &Expr) -> bool {
 }
 
 /// Whether evaluating a subquery may raise more errors than this.
-fn is_unsafe(expr: &Expr, allowed: Failure) -> Result<bool> {
+pub(super) fn is_unsafe(expr: &Expr, allowed: Failure) -> Result<bool> {
     let Some(Subquery { subquery, .. }) = subquery_of(expr) else { return Ok(false) };
     Ok((allowed == Failure::Never && is_many(expr)) || failure_of(subquery)? > allowed)
 }

@@ -21,6 +21,7 @@ mod branches;
 mod columns;
 mod domain;
 mod gate;
+mod pairs;
 mod plain;
 mod quantified;
 mod repeat;
@@ -167,6 +168,12 @@ fn joined(
 /// The condition of an inner join becomes a filter above it.
 fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     let node = LogicalPlan::Join(join.clone());
+    if let Some(filter) = &join.filter
+        && pairs::is_needed(&node, &join, filter)?
+    {
+        let filter = filter.clone();
+        return pairs::joined_pairs(join, filter).map(Transformed::yes);
+    }
     if !branches::has_some(&node)? {
         return Ok(Transformed::no(node));
     }
@@ -191,16 +198,7 @@ fn in_outer_join(node: &LogicalPlan, join: Join, filter: Expr) -> Result<Logical
         let columns = outer_columns_of(&expr)?;
         let reads = |schema: &DFSchema| columns.iter().any(|column| schema.has_column(column));
         let [left, right] = &mut sides;
-        let side = match (reads(&left.0), reads(&right.0)) {
-            (true, true) => {
-                return not_impl_err!(
-                    "a subquery over both sides of an outer join in its condition; \
-                     put it into a subquery in FROM"
-                );
-            }
-            (false, true) => right,
-            _ => left,
-        };
+        let side = if !reads(&left.0) && reads(&right.0) { right } else { left };
         Ok(Transformed::new(side.1.value(expr)?, true, TreeNodeRecursion::Jump))
     })?;
     let columns: Vec<Expr> = join.schema.columns().into_iter().map(Expr::Column).collect();

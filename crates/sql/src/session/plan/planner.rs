@@ -1,6 +1,5 @@
 //! From a parsed statement to its plan, against the names of one moment.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use atoll_functions::StatementStart;
@@ -10,7 +9,7 @@ use atoll_store::database::{CatalogChange, LockWait};
 use atoll_store::lock::LockMode;
 use atoll_store::table::TableChange;
 use chrono::Utc;
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::Field;
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{
@@ -25,7 +24,6 @@ use datafusion::sql::planner::{IdentNormalizer, object_name_to_table_reference};
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{Ident, Insert, ObjectName, Statement as Ast, TableObject};
 use futures::future::BoxFuture;
-use parking_lot::Mutex;
 
 use crate::catalog::{Catalogs, StoredNames, UnplannedView};
 use crate::database::{Database, Workers};
@@ -33,7 +31,6 @@ use crate::pg_catalog::tells_columns_of_views;
 use crate::role::check_reserved;
 use crate::role::rights::{LimitedUser, Right};
 use crate::session::Session;
-use crate::session::cache::point::parameter_fields;
 use crate::session::ddl::create::distinctly_named;
 use crate::session::ddl::declared_table::DeclaredTable;
 use crate::session::dml::change::{RowChange, innermost, quoted};
@@ -43,6 +40,7 @@ use crate::session::dml::insert::{
 use crate::session::dml::merge::RowMerge;
 use crate::session::dml::refused_values::check_inserted;
 use crate::session::dml::returning::Returning;
+use crate::session::plan::rule_parameters::RuleParameters;
 use crate::session::plan::same_names::BareQualifiers;
 use crate::session::plan::steps::coerced;
 use crate::session::statement::copy_in::{copies, inserts_copied};
@@ -83,39 +81,6 @@ pub(crate) struct StatementPlanner {
     pub(in crate::session) rule_parameters: RuleParameters,
 }
 
-/// Parameters in expressions outside the plan, such as those of ON CONFLICT, with their types if they are known.
-#[derive(Clone, Debug, Default)]
-pub(in crate::session) struct RuleParameters(Arc<Mutex<BTreeMap<String, Option<DataType>>>>);
-
-impl RuleParameters {
-    /// Notes a parameter: `$1`.
-    pub(in crate::session) fn note(&self, name: &str, data_type: Option<DataType>) {
-        let mut noted = self.0.lock();
-        let known = noted.entry(name.to_owned()).or_default();
-        *known = known.take().or(data_type);
-    }
-
-    pub(in crate::session) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
-    }
-
-    /// These and the parameters of a plan.
-    pub(in crate::session) fn and_of(
-        &self,
-        plan: &LogicalPlan,
-    ) -> Result<HashMap<String, Option<DataType>>> {
-        let fields = parameter_fields(plan)?.into_iter();
-        let mut all: HashMap<String, Option<DataType>> = fields
-            .map(|(name, field)| (name, field.map(|field| field.data_type().clone())))
-            .collect();
-        for (name, data_type) in self.0.lock().iter() {
-            let known = all.entry(name.clone()).or_default();
-            *known = known.take().or_else(|| data_type.clone());
-        }
-        Ok(all)
-    }
-}
-
 impl Session {
     /// A planner for the next statement of a transaction, which sees its state.
     pub(crate) async fn planner(
@@ -125,7 +90,8 @@ impl Session {
     ) -> Result<StatementPlanner> {
         let version = transaction.statement(writes).await?;
         let workers = self.workers();
-        let mut names = self.catalogs.fork(StoredNames::new(version, workers.runtime().clone()));
+        let stored = StoredNames::new(version, workers.runtime().clone());
+        let mut names = self.catalogs.fork(stored.noting(transaction.reads().await?));
         let files = self.may_use_files();
         if !files {
             names.leave_files_out();
@@ -239,11 +205,12 @@ impl StatementPlanner {
         self.plan_by(&state, statement).await
     }
 
-    async fn plan_by(&self, state: &SessionState, statement: Parsed) -> Result<LogicalPlan> {
+    async fn plan_by(&self, state: &SessionState, mut statement: Parsed) -> Result<LogicalPlan> {
         let made = match &statement {
             Parsed::Statement(ast) => view_made(state, ast)?,
             _ => None,
         };
+        self.bind_frames(state, &mut statement, made.as_slice()).await?;
         let plan = self.plan_within(state, statement, made.as_slice()).await?;
         match UserTypes::in_options(state.config_options()) {
             Some(_) => cast_parameters(plan),

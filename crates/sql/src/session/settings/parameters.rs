@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::client_settings::{
     ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
-    SEARCH_PATH, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+    SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
 };
 use crate::notifications::ListenChange;
 use crate::session::Session;
@@ -350,7 +350,7 @@ fn mode(name: &str, value: Option<&str>) -> Result<TransactionMode> {
             TransactionMode::IsolationLevel(Level::ReadCommitted)
         }
         (ISOLATION, REPEATABLE_READ) => TransactionMode::IsolationLevel(Level::RepeatableRead),
-        (ISOLATION, "serializable") => TransactionMode::IsolationLevel(Level::Serializable),
+        (ISOLATION, SERIALIZABLE) => TransactionMode::IsolationLevel(Level::Serializable),
         (READ_ONLY, "on" | "true") => TransactionMode::AccessMode(TransactionAccessMode::ReadOnly),
         (READ_ONLY, "off" | "false") => {
             TransactionMode::AccessMode(TransactionAccessMode::ReadWrite)

@@ -35,7 +35,7 @@ use crate::session::statement::running_query::RunningQuery;
 use crate::session::statement::statement_form::StatementForm;
 use crate::session::transaction::StatementTransaction;
 use crate::table::StaleStatement;
-use atoll_sql_common::error::SqlError;
+use atoll_sql_common::error::{SqlError, SqlState};
 use atoll_sql_common::offload::offload;
 use atoll_sql_common::settings::parse_placement;
 use atoll_sql_exec::scan::ScanProgress;
@@ -281,6 +281,11 @@ impl Session {
         form.declared.copied_indexes = copied_indexes;
         let tag = StatementTag::from_statement(&placed.statement);
         let mut plan = planner.plan(placed.statement).await?;
+        let is_prepared = matches!(plan, LogicalPlan::Statement(PlanStatement::Prepare(_)));
+        if let (false, None, Some(name)) = (is_prepared, values, planner.rule_parameters.first()) {
+            let message = format!("there is no parameter {name}");
+            return Err(SqlState::UNDEFINED_PARAMETER.error(message));
+        }
         if let Some(values) = values {
             plan = plan.replace_params_with_values(values)?;
         }

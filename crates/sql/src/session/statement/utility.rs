@@ -10,6 +10,7 @@
 //! VACUUM, ANALYZE                     nothing: `vacuum.rs`
 //! DO $$ BEGIN … END $$                statements as one: `block`
 //! LOCK TABLE                          nothing: `lock_table.rs`
+//! PREPARE TRANSACTION, … PREPARED     refused: `two_phase.rs`
 //! REFRESH MATERIALIZED VIEW           the rows of its query: `ddl/materialized.rs`
 //! ```
 
@@ -32,6 +33,7 @@ use crate::session::statement::query_result::QueryResult;
 use crate::session::statement::split::{Statement, split_statements};
 use crate::session::statement::vacuum::VacuumStatement;
 use crate::session::transaction::StatementTransaction;
+use crate::session::two_phase::TwoPhaseStatement;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::SCHEMA;
 use atoll_sql_files::check_files;
@@ -52,6 +54,7 @@ pub(in crate::session) enum UtilityStatement {
     SetConstraints(SetConstraints),
     Materialized(MaterializedStatement),
     Do(Block),
+    TwoPhase(TwoPhaseStatement),
 }
 
 impl UtilityStatement {
@@ -69,6 +72,9 @@ impl UtilityStatement {
         }
         if let Some(lock) = LockStatement::parse(sql) {
             return Ok(Some(Self::Lock(lock)));
+        }
+        if let Some(two_phase) = TwoPhaseStatement::parse(sql) {
+            return Ok(Some(Self::TwoPhase(two_phase)));
         }
         if let Some(set) = SetConstraints::parse(sql)? {
             return Ok(Some(Self::SetConstraints(set)));
@@ -148,6 +154,7 @@ impl Session {
                 "LOCK TABLE".to_owned()
             }
             UtilityStatement::Materialized(statement) => self.run_materialized(&statement).await?,
+            UtilityStatement::TwoPhase(statement) => self.run_two_phase(&statement).await?,
             UtilityStatement::Do(block) => self.run_do(&block).await?,
             UtilityStatement::Vacuum(vacuum) => {
                 self.run_vacuum(&vacuum)?;

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use crate::change::RelationName;
 use crate::database::error::{ConcurrentChange, TransactionError, describe_circle, describe_lock};
-use crate::database::options::{Isolation, LockWait, Written};
+use crate::database::options::{LockWait, Written};
 use crate::database::version::{DatabaseVersion, StoredTable};
 use crate::ids::{RowId, TableId};
 use crate::lock::{Deadlock, LockMode, LockRequest, LockTarget};
@@ -185,9 +185,9 @@ impl Transaction {
 
     /// The result of a statement whose rows were changed meanwhile.
     pub(super) fn stale(&self, change: ConcurrentChange) -> Result<Written> {
-        match self.options.isolation {
-            Isolation::ReadCommitted => Ok(Written::Stale),
-            Isolation::RepeatableRead => Err(TransactionError::Serialization(change)),
+        match self.options.isolation.is_repeatable() {
+            false => Ok(Written::Stale),
+            true => Err(TransactionError::Serialization(change)),
         }
     }
 }

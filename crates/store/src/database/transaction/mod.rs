@@ -7,6 +7,7 @@
 //! | `locking.rs` | locks that a session requests |
 //! | `write.rs` | changes of rows: locks, conflicts |
 //! | `parts.rs` | statements of several parts that change rows |
+//! | `reads.rs` | what a serializable transaction has read |
 //! | `unique.rs` | keys that unique constraints allow once |
 //! | `references/` | foreign keys |
 //! | `define.rs` | changes of the catalog |
@@ -18,6 +19,7 @@ mod define;
 mod locking;
 mod own;
 mod parts;
+mod reads;
 mod references;
 mod savepoint;
 mod sequences;
@@ -39,6 +41,7 @@ use parts::StatementParts;
 use references::DeferredChecks;
 
 pub use locking::{LockDeadline, LockPatience, LockedRows};
+pub use reads::TransactionReads;
 pub use references::{ActionRows, NoActions, ReferentialActions};
 use savepoint::NamedSavepoint;
 pub use savepoint::SavepointMark;
@@ -57,6 +60,8 @@ pub struct Transaction {
     /// What the statement reads, without own changes.
     base: Option<Arc<DatabaseVersion>>,
     own: OwnChanges,
+    /// What it has read, if it is serializable.
+    reads: Option<TransactionReads>,
     /// Log position up to which it may have read changes that are not on disk.
     read_to: Position,
     savepoints: Vec<NamedSavepoint>,
@@ -86,6 +91,7 @@ impl Transaction {
             patience: None,
             base: None,
             own: OwnChanges::new(),
+            reads: (options.isolation == Isolation::Serializable).then(TransactionReads::default),
             read_to: Position::START,
             savepoints: Vec::new(),
             deferred: DeferredChecks::default(),
@@ -111,11 +117,11 @@ impl Transaction {
     }
 
     /// The version that the next statement reads; `writes` for one that changes or locks rows. Under READ COMMITTED it
-    /// contains what is committed now, under REPEATABLE READ what was when the first statement began; both with
-    /// the transaction's own changes.
+    /// contains what is committed now, otherwise what was when the first statement began; both with the
+    /// transaction's own changes.
     pub fn statement(&mut self, writes: bool) -> Result<Arc<DatabaseVersion>> {
         let base = match &self.base {
-            Some(base) if self.options.isolation == Isolation::RepeatableRead => Arc::clone(base),
+            Some(base) if self.options.isolation.is_repeatable() => Arc::clone(base),
             _ => self.committed(writes),
         };
         // All parts of a statement find their rows in the same version.
@@ -129,9 +135,9 @@ impl Transaction {
 
     /// A version that the transaction reads, with its own changes.
     fn with_own(&mut self, base: &Arc<DatabaseVersion>) -> Result<Arc<DatabaseVersion>> {
-        let which = match self.options.isolation {
-            Isolation::ReadCommitted => OwnBase::Newest,
-            Isolation::RepeatableRead => OwnBase::Snapshot,
+        let which = match self.options.isolation.is_repeatable() {
+            false => OwnBase::Newest,
+            true => OwnBase::Snapshot,
         };
         Ok(self.own.on(which, base, &self.database.environment)?)
     }
@@ -140,7 +146,7 @@ impl Transaction {
     /// [`write`](Self::write) reports if they changed since. Returns false if the transaction has
     /// changes of its own or repeats its reads: then it reads another version.
     pub fn statement_over(&mut self, found_in: Arc<DatabaseVersion>) -> bool {
-        if !self.own.is_empty() || self.options.isolation == Isolation::RepeatableRead {
+        if !self.own.is_empty() || self.options.isolation.is_repeatable() {
             return false;
         }
         self.read_to = self.read_to.max(found_in.position());
@@ -207,10 +213,10 @@ impl Transaction {
         newest: &Arc<DatabaseVersion>,
         after: DatabaseVersion,
     ) -> Result<()> {
-        let snapshot = match (self.options.isolation, self.base.clone()) {
-            (Isolation::RepeatableRead, Some(base)) if !Arc::ptr_eq(&base, newest) => Some(base),
-            _ => None,
-        };
+        let snapshot = self
+            .base
+            .clone()
+            .filter(|base| self.options.isolation.is_repeatable() && !Arc::ptr_eq(base, newest));
         let after = Arc::new(after);
         let environment = &self.database.environment;
         let read = match &snapshot {
@@ -257,7 +263,13 @@ impl Transaction {
         self.end_temporary()?;
         let finished = std::mem::replace(&mut self.own, OwnChanges::new()).finish();
         let database = Arc::clone(&self.database);
-        let make = |newest: &Arc<DatabaseVersion>| finished.on(newest, &database.environment);
+        let read = self.reads.take().zip(self.base.clone());
+        let make = |newest: &Arc<DatabaseVersion>| -> Result<DatabaseVersion> {
+            if let Some((reads, base)) = &read {
+                reads.check(base, newest)?;
+            }
+            Ok(finished.on(newest, &database.environment)?)
+        };
         let ordered = database.order(&finished.change, make, on_order).await?;
         self.locks.release_all();
         drop((self, finished));

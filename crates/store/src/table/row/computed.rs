@@ -2,10 +2,13 @@
 //!
 //! The indexes of a table name such a key by a number behind those of its columns.
 
+use std::fmt::Write;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, StringViewArray};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
+use md5::{Digest, Md5};
 
 use super::codec::Column;
 use super::condition::RowCondition;
@@ -24,14 +27,88 @@ pub enum KeyFunction {
     Lower,
     /// `upper(column)`
     Upper,
+    /// Functions of texts, each of the result of the one before; one alone is neither `lower` nor `upper`.
+    Texts(Box<[TextFunction]>),
     /// `coalesce(column, value)`; the value is encoded as in a key of this column.
     Coalesce(Box<[u8]>),
 }
 
+/// A function from a text to a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFunction {
+    /// `lower(text)`
+    Lower,
+    /// `upper(text)`
+    Upper,
+    /// `trim(text)`, or `ltrim(text)` and `rtrim(text)` of one end: without blanks.
+    Trim {
+        /// At the start.
+        start: bool,
+        /// At the end.
+        end: bool,
+    },
+    /// `substr(text, start, count)`, and `left(text, count)`.
+    Substring {
+        /// The first character, from 1.
+        start: u64,
+        /// How many characters at most; all to the end if None.
+        count: Option<u64>,
+    },
+    /// `md5(text)`
+    Md5,
+}
+
+impl TextFunction {
+    /// The function of a text.
+    fn of(self, text: &str) -> String {
+        match self {
+            Self::Lower => text.to_lowercase(),
+            Self::Upper => text.to_uppercase(),
+            Self::Trim { start, end } => {
+                let text = if start { text.trim_start_matches(' ') } else { text };
+                let text = if end { text.trim_end_matches(' ') } else { text };
+                text.to_owned()
+            }
+            Self::Substring { start, count } => {
+                let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+                let skipped = size(start.saturating_sub(1));
+                text.chars().skip(skipped).take(count.map_or(usize::MAX, size)).collect()
+            }
+            Self::Md5 => {
+                Md5::digest(text.as_bytes()).iter().fold(String::new(), |mut out, byte| {
+                    // Writing to a text does not fail.
+                    let _ = write!(out, "{byte:02x}");
+                    out
+                })
+            }
+        }
+    }
+}
+
 impl KeyFunction {
+    /// These functions of texts, each of the result of the one before.
+    pub fn of_text_functions(functions: Vec<TextFunction>) -> Option<Self> {
+        match functions[..] {
+            [] => None,
+            [TextFunction::Lower] => Some(Self::Lower),
+            [TextFunction::Upper] => Some(Self::Upper),
+            _ => Some(Self::Texts(functions.into())),
+        }
+    }
+
+    /// The functions of texts that it consists of; None if it is not one of texts.
+    fn text_functions(&self) -> Option<&[TextFunction]> {
+        match self {
+            Self::Lower => Some(&[TextFunction::Lower]),
+            Self::Upper => Some(&[TextFunction::Upper]),
+            Self::Texts(functions) => Some(functions),
+            Self::Coalesce(_) => None,
+        }
+    }
+
     /// Whether it is a function of texts alone, which an ordered index can have.
     pub fn is_of_text(&self) -> bool {
-        matches!(self, Self::Lower | Self::Upper)
+        self.text_functions().is_some()
     }
 
     /// The function of texts.
@@ -39,33 +116,32 @@ impl KeyFunction {
     /// # Errors
     /// If the values are of another type than text, or the function takes other types.
     pub(crate) fn of_texts(&self, texts: &ArrayRef) -> Result<ArrayRef> {
-        let other = match self {
-            Self::Lower => str::to_lowercase,
-            Self::Upper => str::to_uppercase,
-            Self::Coalesce(_) => {
-                let problem = "an ordered index is of columns and functions of texts".to_owned();
-                return Err(ArrowError::NotYetImplemented(problem).into());
-            }
+        let Some(functions) = self.text_functions() else {
+            let problem = "an ordered index is of columns and functions of texts".to_owned();
+            return Err(ArrowError::NotYetImplemented(problem).into());
         };
         let plain = cast(texts, &DataType::Utf8View)?;
-        let others = plain.as_string_view().iter().map(|text| text.map(other));
+        let others =
+            plain.as_string_view().iter().map(|text| text.map(|text| of_all(functions, text)));
         let others: StringViewArray = others.collect();
         Ok(cast(&others, texts.data_type())?)
     }
 
     /// Writes the function of a value. Returns None if it is NULL.
     fn write(&self, value: Option<&[u8]>, out: &mut Vec<u8>) -> Option<()> {
-        let text = |value: Option<&[u8]>| {
-            let bytes = Cursor(value?).bytes()?;
-            std::str::from_utf8(bytes).ok().map(str::to_owned)
-        };
-        match self {
-            Self::Lower => write_bytes(text(value)?.to_lowercase().as_bytes(), out),
-            Self::Upper => write_bytes(text(value)?.to_uppercase().as_bytes(), out),
-            Self::Coalesce(other) => out.extend_from_slice(value.unwrap_or(other)),
+        match (self, self.text_functions()) {
+            (Self::Coalesce(other), _) => out.extend_from_slice(value.unwrap_or(other)),
+            (_, functions) => {
+                let text = std::str::from_utf8(Cursor(value?).bytes()?).ok()?;
+                write_bytes(of_all(functions.unwrap_or_default(), text).as_bytes(), out);
+            }
         }
         Some(())
     }
+}
+
+fn of_all(functions: &[TextFunction], text: &str) -> String {
+    functions.iter().fold(text.to_owned(), |text, function| function.of(&text))
 }
 
 /// A key that is more than columns.

@@ -40,7 +40,7 @@ use hashbrown::DefaultHashBuilder;
 pub use codec::{KeyBuilder, RowBuilder, RowCodec};
 pub use compare::is_comparable;
 pub(crate) use computed::ComputedKey;
-pub use computed::KeyFunction;
+pub use computed::{KeyFunction, TextFunction};
 pub use condition::{CONDITION_DEPTH_MAX, ComparisonOperator, RowCondition};
 
 /// One row of a table, as bytes that its [`RowCodec`] made.

@@ -78,10 +78,7 @@ impl HistorySessions {
             let begun = *begun.get_or_insert(now);
             match random.below(12) {
                 0..5 => {
-                    let since = match self.isolation {
-                        Isolation::ReadCommitted => now,
-                        Isolation::RepeatableRead => begun,
-                    };
+                    let since = if self.isolation.is_repeatable() { begun } else { now };
                     let list = self.read(transaction, key)?;
                     steps.push(HistoryStep::Read { key, list, since });
                 }
@@ -98,6 +95,9 @@ impl HistorySessions {
 
     fn read(&self, transaction: &mut Transaction, key: HistoryKey) -> Result<Vec<HistoryValue>> {
         let version = transaction.statement(false)?;
+        if let Some(reads) = transaction.reads() {
+            reads.note_key(self.small.table, 0, &self.small.key(key));
+        }
         let text = self.small.get(&version, key).unwrap_or_default();
         Ok(text.split_whitespace().map(|value| value.parse().unwrap()).collect())
     }

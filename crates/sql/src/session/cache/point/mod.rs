@@ -508,6 +508,10 @@ impl StatementRun<'_> {
         shape: &Shape,
         values: &[ScalarValue],
     ) -> Result<Option<QueryResult>> {
+        if !matches!(shape, Shape::Command) && self.session.is_serializable() {
+            // Only planned statements note what they read.
+            return Ok(None);
+        }
         let values = self.planned.marks.canonical(values)?;
         let result = match shape {
             Shape::Point(point) => self.run_point(point, &values).await,

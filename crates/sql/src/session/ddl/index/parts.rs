@@ -103,8 +103,8 @@ pub(super) fn stored_expression(
         Some((column, function)) => Ok((column, KeyExpression { sql, function })),
         None => stated_err!(
             FEATURE_NOT_SUPPORTED,
-            "a unique index cannot have the expression {sql}; it can have columns, lower(column), upper(column) and \
-             coalesce(column, constant)"
+            "a unique index cannot have the expression {sql}; it can have columns, coalesce(column, constant), and lower, \
+             upper, trim, ltrim, rtrim, left, substr and md5 of a column or of one another"
         ),
     }
 }

@@ -8,7 +8,6 @@ use super::{Checks, KeysToCheck, ROWS_LOCKED_MAX, Reference, ReferenceId};
 use crate::database::error::{
     ConcurrentChange, ForeignKeyViolation, ReferenceFault, TransactionError,
 };
-use crate::database::options::Isolation;
 use crate::database::transaction::write::key_target;
 use crate::database::transaction::{Result, Transaction};
 use crate::ids::{RowId, TableId};
@@ -161,7 +160,7 @@ impl Transaction {
     }
 
     pub(super) fn is_repeatable(&self) -> bool {
-        self.options.isolation == Isolation::RepeatableRead
+        self.options.isolation.is_repeatable()
     }
 }
 
