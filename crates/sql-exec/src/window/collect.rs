@@ -7,7 +7,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::BatchCoalescer;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool, MemoryReservation};
 use datafusion::physical_plan::metrics::BaselineMetrics;
 use futures::StreamExt;
 
@@ -35,6 +35,9 @@ pub(super) struct Collected {
 pub(super) struct Collector {
     pub(super) plan: Arc<WindowPlan>,
     pub(super) reserved: MemoryReservation,
+    /// How many inputs the operator reads at the same time.
+    pub(super) inputs: usize,
+    pub(super) pool: Arc<dyn MemoryPool>,
     /// Whether memory is short for one of the inputs.
     pub(super) short: Arc<AtomicBool>,
     pub(super) metrics: BaselineMetrics,
@@ -83,7 +86,7 @@ impl Collector {
         let bytes = batch_bytes(&kept.batch) + keys + self.plan.row_bytes() * kept.batch.num_rows();
         batches.push(kept);
         let is_short = match self.reserved.try_grow(bytes) {
-            Ok(()) => *rows > ROWS_MAX,
+            Ok(()) => *rows > ROWS_MAX || self.takes_most(),
             Err(error) if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {
                 true
             }
@@ -93,5 +96,17 @@ impl Collector {
             self.short.store(true, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Whether the inputs would take more memory than they leave: DataFusion's operators, which spill, need some to go
+    /// on with the rows of one input while others are kept.
+    fn takes_most(&self) -> bool {
+        match self.pool.memory_limit() {
+            MemoryLimit::Finite(limit) => {
+                let left = limit.saturating_sub(self.pool.reserved());
+                self.reserved.size().saturating_mul(self.inputs) > left
+            }
+            _ => false,
+        }
     }
 }

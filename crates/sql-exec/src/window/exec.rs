@@ -111,6 +111,7 @@ impl WindowExec {
             top: self.top,
             output: Arc::clone(&self.output),
             input: self.input.schema(),
+            inputs: self.input.output_partitioning().partition_count().max(1),
             runtime: self.runtime.clone(),
             context: Arc::clone(context),
             metrics: self.metrics.clone(),

@@ -38,6 +38,8 @@ pub(super) struct WindowRun {
     pub(super) top: Option<TopRows>,
     pub(super) output: Arc<OutputColumns>,
     pub(super) input: SchemaRef,
+    /// Partitions of the input.
+    pub(super) inputs: usize,
     pub(super) runtime: Runtime,
     pub(super) context: Arc<TaskContext>,
     pub(super) metrics: ExecutionPlanMetricsSet,
@@ -162,6 +164,8 @@ impl WindowRun {
             let collector = Collector {
                 plan: Arc::clone(&self.plan),
                 reserved: reserved.register(self.context.memory_pool()),
+                inputs: self.inputs,
+                pool: Arc::clone(self.context.memory_pool()),
                 short: Arc::clone(&short),
                 metrics: BaselineMetrics::new(&self.metrics, number),
             };
