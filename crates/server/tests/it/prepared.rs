@@ -554,9 +554,9 @@ fn addresses_and_zoned_times_have_postgresql_s_binary_form() {
             let found = client.query_one("SELECT a FROM hosts WHERE a = $1", &[address]).await;
             assert_eq!(found.expect("a row").get::<_, IpAddr>(0), *address);
         }
-        let above = client.query("SELECT a FROM hosts WHERE a > $1 ORDER BY a", &[&addresses[1]]);
-        let above: Vec<IpAddr> =
-            above.await.expect("rows").iter().map(|row| row.get::<_, IpAddr>(0)).collect();
+        let sql = "SELECT a FROM hosts WHERE a > $1 ORDER BY a";
+        let above = client.query(sql, &[&addresses[1]]).await.expect("rows");
+        let above: Vec<IpAddr> = above.iter().map(|row| row.get(0)).collect();
         assert_eq!(above, [addresses[0], addresses[2]]);
         let list = client.query_one("SELECT $1::INET[]", &[&addresses.to_vec()]).await;
         assert_eq!(list.expect("a row").get::<_, Vec<IpAddr>>(0), addresses);

@@ -9,6 +9,7 @@
 //! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and a comparison of x with that |
 //! | `try(x)` | `try(x)` with `x` as a lambda, which may fail |
 //! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
+//! | `INET '10.0.0.1'` | `'10.0.0.1'::INET`, likewise CIDR and MACADDR |
 //! | `x::UUID[]` | `checked_items(x::TEXT[], 'uuid')` |
 //! | `x::VARCHAR(3)`, `x::CHAR(3)` | `left(x::VARCHAR, 3)`, `rtrim(left(x::VARCHAR, 3))`, with that type |
 //! | a column of type JSON, UUID, INET or VARCHAR(3), or of lists of them | VARCHAR with a CHECK |
@@ -21,6 +22,9 @@ use datafusion::sql::sqlparser::ast::{
     LambdaFunctionParameter, LambdaSyntax, ObjectName, OneOrManyWithParens, Query, SetExpr,
     Statement, TimezoneInfo, TypedString, Value,
 };
+
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::dialect::tree;
 use atoll_functions::NetworkType;
@@ -376,6 +380,21 @@ fn kind(data_type: &DataType) -> Option<Checked> {
         }
         _ => None,
     }
+}
+
+/// Reads a text of a type of addresses, whose name is not a keyword.
+pub(in crate::dialect) fn prefix(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    let [Token::Word(word), Token::SingleQuotedString(text)] = parser.peek_tokens() else {
+        return None;
+    };
+    let name = ObjectName::from(vec![Ident::new(&word.value)]);
+    if word.quote_style.is_some() || network(&name).is_none() {
+        return None;
+    }
+    parser.next_token();
+    parser.next_token();
+    let text = Expr::Value(Value::SingleQuotedString(text).into());
+    Some(Ok(tree::cast(text, DataType::Custom(name, Vec::new()))))
 }
 
 /// The type of addresses with this name.

@@ -18,7 +18,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::has_forms;
+use super::{has_forms, is_quantified};
 use atoll_sql_common::logical::{compares, map_named};
 use atoll_sql_common::pg_type::Checked;
 
@@ -98,13 +98,6 @@ fn all_canonical<'e>(all: impl Iterator<Item = &'e mut Expr>, form: Checked) -> 
         changed |= canonical(one, form)?;
     }
     Ok(changed)
-}
-
-/// Whether a function compares a value with the elements of a list, by `= ANY` or similar.
-fn is_quantified(name: &str) -> bool {
-    ["equals", "differs_from", "less_than", "at_most", "greater_than", "at_least"]
-        .iter()
-        .any(|of| matches!(name.strip_prefix(of), Some("_any" | "_all")))
 }
 
 /// Canonicalizes the elements of a list expression; returns whether any changed.

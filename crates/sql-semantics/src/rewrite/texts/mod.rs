@@ -3,9 +3,13 @@
 //! | file | contents |
 //! |---|---|
 //! | `canonical` | texts next to such values, in their form |
+//! | `groups` | groups by the order of their keys |
+//! | `items` | the items of lists as bytes in that order |
 //! | `order` | comparisons, sorts and groups of types whose order is not that of their texts |
 
 mod canonical;
+mod groups;
+mod items;
 mod order;
 
 use datafusion::common::Result;
@@ -46,4 +50,11 @@ fn makes_one(expr: &Expr) -> bool {
         .iter()
         .any(|of| name.starts_with(of))
         || gives_type(name)
+}
+
+/// Whether a function compares a value with the elements of a list, by `= ANY` or similar.
+fn is_quantified(name: &str) -> bool {
+    ["equals", "differs_from", "less_than", "at_most", "greater_than", "at_least"]
+        .iter()
+        .any(|of| matches!(name.strip_prefix(of), Some("_any" | "_all")))
 }

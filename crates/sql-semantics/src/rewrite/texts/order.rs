@@ -5,27 +5,35 @@
 //! ORDER BY b                   ORDER BY jsonb_order(b)
 //! SELECT b … GROUP BY b        SELECT any_value(b) … GROUP BY jsonb_order(b)
 //! min(a)                       any_value(a ORDER BY inet_order(a))
+//! b = ANY (list)               jsonb_order(b) = ANY (ordered_items(list))
+//! a JOIN b USING (j)           a JOIN b ON jsonb_order(a.j) = jsonb_order(b.j); likewise INTERSECT and EXCEPT
 //! a::TEXT                      inet_text(a)
 //! ```
 
+use std::fmt;
 use std::sync::Arc;
 
-use atoll_functions::{OrderedAnyValue, function_named, marked_field};
+use atoll_functions::{OrderedAnyValue, function_named, marked_field, sql_name};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, DFSchema, Result, not_impl_err};
+use datafusion::common::{DFSchema, JoinConstraint, Result, ScalarValue, not_impl_err, plan_err};
 use datafusion::logical_expr::expr::{
-    AggregateFunction, AggregateFunctionParams, InSubquery, Sort as SortKey, WindowFunction,
+    AggregateFunction, Cast, InSubquery, ScalarFunction, Sort as SortKey, WindowFunction,
 };
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Aggregate, AggregateUDF, BinaryExpr, Distinct, DistinctOn, Expr, LogicalPlan,
-    LogicalPlanBuilder, Operator, Projection, Sort,
+    Aggregate, AggregateUDF, BinaryExpr, Distinct, Expr, ExprSchemable, Join, LogicalPlan,
+    LogicalPlanBuilder, Operator, Sort, Subquery, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use super::has_forms;
+use super::groups::{first_of_each, grouped};
+use super::items::ordered_items;
+use super::{has_forms, is_quantified};
 use crate::marks::with_type;
+use atoll_sql_common::error::stated_err;
 use atoll_sql_common::logical::{compares, map_named};
 use atoll_sql_common::pg_type::Checked;
 
@@ -44,27 +52,75 @@ impl AnalyzerRule for OrderedTexts {
         }
         plan.transform_up_with_subqueries(|plan| {
             let schema = merge_schema(&plan.inputs());
-            map_named(plan, |expr| expr.transform_up(|expr| by_order(expr, &schema)))?
-                .transform_data(|node| of_node(node, &schema))
+            let is_values = matches!(plan, LogicalPlan::Values(_));
+            map_named(plan, |expr| match expr {
+                // To the type of the column, not to text.
+                Expr::Cast(Cast { expr, field }) if is_values && field.data_type().is_string() => {
+                    let value = expr.transform_up(|expr| by_order(expr, &schema))?;
+                    let cast = |value| Expr::Cast(Cast::new_from_field(Box::new(value), field));
+                    Ok(value.update_data(cast))
+                }
+                expr => expr.transform_up(|expr| by_order(expr, &schema)),
+            })?
+            .transform_data(|node| of_node(node, &schema))
         })
         .data()
     }
 }
 
+/// A type of values, or of the items of lists, that has an order of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Form {
+    of: Checked,
+    is_list: bool,
+}
+
+impl Form {
+    /// Returns the name in `pg_type`.
+    pub(super) fn type_name(self) -> String {
+        format!("{}{}", if self.is_list { "_" } else { "" }, self.of.to_string().to_lowercase())
+    }
+
+    fn is_comparable(self, other: Self) -> bool {
+        self.is_list == other.is_list && self.of.order() == other.of.order()
+    }
+
+    fn item(self) -> Self {
+        Self { is_list: false, ..self }
+    }
+
+    fn list(self) -> Self {
+        Self { is_list: true, ..self }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.of, if self.is_list { "[]" } else { "" })
+    }
+}
+
 /// The form of an expression's values, if they have an order of their own.
-fn form(expr: &Expr, schema: &DFSchema) -> Option<Checked> {
-    let field = marked_field(expr, schema).filter(|field| !field.data_type().is_nested())?;
-    Checked::of_field(&field).filter(|form| form.order().is_some())
+pub(super) fn form(expr: &Expr, schema: &DFSchema) -> Option<Form> {
+    let field = marked_field(expr, schema)?;
+    let is_list = match field.data_type() {
+        DataType::List(item) if item.data_type().is_string() => true,
+        of if of.is_nested() => return None,
+        _ => false,
+    };
+    let of = Checked::of_field(&field).filter(|of| of.order().is_some())?;
+    Some(Form { of, is_list })
 }
 
 /// The same, if equal values may have several texts.
-fn loose_form(expr: &Expr, schema: &DFSchema) -> Option<Checked> {
-    form(expr, schema).filter(|form| form.has_many_texts())
+pub(super) fn loose_form(expr: &Expr, schema: &DFSchema) -> Option<Form> {
+    form(expr, schema).filter(|form| form.of.has_many_texts())
 }
 
 /// The bytes that compare as the value does.
-fn ordered(value: Expr, form: Checked) -> Expr {
-    match form.order().and_then(function_named) {
+pub(super) fn ordered(value: Expr, form: Form) -> Expr {
+    match form.of.order().and_then(function_named) {
+        Some(order) if form.is_list => ordered_items(value, order),
         Some(order) => order.call(vec![value]),
         None => value,
     }
@@ -72,7 +128,14 @@ fn ordered(value: Expr, form: Checked) -> Expr {
 
 fn by_order(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match expr {
-        Expr::BinaryExpr(binary) if compares(binary.op) => compared(binary, schema),
+        Expr::BinaryExpr(binary) if compares(binary.op) => compared(binary, schema)?,
+        Expr::BinaryExpr(binary) if binary.op == Operator::StringConcat => {
+            let BinaryExpr { left, op, right } = binary;
+            let (left, right) = (cast_to_text(*left, schema), cast_to_text(*right, schema));
+            let changed = left.transformed || right.transformed;
+            let (left, right) = (Box::new(left.data), Box::new(right.data));
+            Transformed::new_transformed(Expr::BinaryExpr(BinaryExpr { left, op, right }), changed)
+        }
         Expr::Between(mut between) => match form(&between.expr, schema) {
             Some(form) => {
                 for side in [&mut between.expr, &mut between.low, &mut between.high] {
@@ -90,41 +153,160 @@ fn by_order(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             None => Transformed::no(Expr::InList(list)),
         },
-        Expr::InSubquery(within) => among_rows(within, schema)?,
+        Expr::InSubquery(mut within) => {
+            let is_loose = |form: Form| form.of.has_many_texts();
+            let InSubquery { expr, subquery, .. } = &mut within;
+            let changed = among_rows(expr, subquery, schema, is_loose)?;
+            Transformed::new_transformed(Expr::InSubquery(within), changed)
+        }
+        Expr::SetComparison(mut set) => {
+            let is_order = !matches!(set.op, Operator::Eq | Operator::NotEq);
+            let is_needed = |form: Form| is_order || form.of.has_many_texts();
+            let changed = among_rows(&mut set.expr, &mut set.subquery, schema, is_needed)?;
+            Transformed::new_transformed(Expr::SetComparison(set), changed)
+        }
+        Expr::Case(mut case) => match case.expr.as_deref().and_then(|of| loose_form(of, schema)) {
+            Some(form) => {
+                let conditions = case.when_then_expr.iter_mut().map(|(condition, _)| condition);
+                for side in case.expr.iter_mut().chain(conditions) {
+                    **side = ordered(std::mem::take(side.as_mut()), form);
+                }
+                Transformed::yes(Expr::Case(case))
+            }
+            None => Transformed::no(Expr::Case(case)),
+        },
         Expr::Cast(cast) if cast.field.data_type().is_string() => {
-            let to_text = form(&cast.expr, schema).and_then(Checked::to_text);
-            match to_text.and_then(function_named) {
-                Some(to_text) => Transformed::yes(to_text.call(vec![*cast.expr])),
-                None => Transformed::no(Expr::Cast(cast)),
+            let text = cast_to_text(*cast.expr, schema);
+            match text.transformed {
+                true => text,
+                false => Transformed::no(Expr::Cast(Cast::new_from_field(
+                    Box::new(text.data),
+                    cast.field,
+                ))),
             }
         }
+        Expr::Cast(cast) => {
+            check_cast(&cast, schema)?;
+            Transformed::no(Expr::Cast(cast))
+        }
+        Expr::ScalarFunction(call) => called(call, schema)?,
         Expr::AggregateFunction(function) => aggregated(function, schema),
         Expr::WindowFunction(function) => over_window(*function, schema)?,
         other => Transformed::no(other),
     })
 }
 
-fn compared(binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
-    let BinaryExpr { left, op, right } = binary;
-    let found = match (form(&left, schema), form(&right, schema)) {
-        (Some(left), Some(right)) if left.order() == right.order() => {
-            Some((left, left == right && !left.has_many_texts()))
+/// Returns the text of a value whose type has another one than that which is stored.
+fn cast_to_text(value: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let form = form(&value, schema).filter(|form| !form.is_list);
+    match form.and_then(|form| form.of.to_text()).and_then(function_named) {
+        Some(to_text) => Transformed::yes(to_text.call(vec![value])),
+        None => Transformed::no(value),
+    }
+}
+
+/// Refuses casts of addresses and times that would read their texts.
+fn check_cast(cast: &Cast, schema: &DFSchema) -> Result<()> {
+    let to = cast.field.data_type();
+    let is_refused = match form(&cast.expr, schema) {
+        Some(Form { of: Checked::Network(_), is_list }) => is_list != to.is_nested() || !is_list,
+        Some(Form { of: Checked::Timetz, is_list: false }) => !matches!(to, DataType::Time64(_)),
+        _ => false,
+    };
+    match form(&cast.expr, schema) {
+        Some(from) if is_refused => {
+            stated_err!(CANNOT_COERCE, "cannot cast type {from} to {}", sql_name(to))
         }
-        (Some(form), None) if becomes(&right) => Some((form, !has_many_texts(form, &right))),
-        (None, Some(form)) if becomes(&left) => Some((form, !has_many_texts(form, &left))),
+        _ => Ok(()),
+    }
+}
+
+fn compared(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let BinaryExpr { left, op, right } = binary;
+    let is_zoned = |side: &Expr| form(side, schema).is_some_and(|it| it.of == Checked::Timetz);
+    let is_plain = |side: &Expr| matches!(side.get_type(schema), Ok(DataType::Time64(_)));
+    if is_zoned(&left) && is_plain(&right) || is_plain(&left) && is_zoned(&right) {
+        return not_impl_err!("TIMETZ is not compared with TIME; cast the TIME to TIMETZ");
+    }
+    let found = match (form(&left, schema), form(&right, schema)) {
+        (Some(left), Some(right)) if left.is_comparable(right) => {
+            Some((left, left == right && !left.of.has_many_texts()))
+        }
+        (Some(form), None) if !form.is_list && becomes(&right) => {
+            Some((form, !has_many_texts(form, &right)))
+        }
+        (None, Some(form)) if !form.is_list && becomes(&left) => {
+            Some((form, !has_many_texts(form, &left)))
+        }
         _ => None,
     };
     let is_order = !matches!(
         op,
         Operator::Eq | Operator::NotEq | Operator::IsDistinctFrom | Operator::IsNotDistinctFrom
     );
-    match found {
+    Ok(match found {
         Some((form, has_one_text)) if is_order || !has_one_text => {
             let (left, right) = (ordered(*left, form), ordered(*right, form));
             Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))))
         }
         _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+    })
+}
+
+/// Functions that compare their arguments.
+fn called(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let found = call.args.iter().find_map(|argument| form(argument, schema));
+    let Some(form) = found else { return Ok(Transformed::no(Expr::ScalarFunction(call))) };
+    let name = call.func.name();
+    let is_loose = form.of.has_many_texts();
+    let forms = match (name, &call.args[..]) {
+        (name, [_, _]) if is_quantified(name) => {
+            let is_equality = name.starts_with("equals") || name.starts_with("differs_from");
+            (is_loose || !is_equality).then_some([form.item(), form.list()])
+        }
+        ("array_has" | "array_position" | "array_positions", [_, _]) => {
+            is_loose.then_some([form.list(), form.item()])
+        }
+        ("array_has_all" | "array_has_any", [_, _]) => is_loose.then_some([form.list(); 2]),
+        ("nullif", [_, _]) if is_loose => return Ok(Transformed::yes(null_if(call.args, form)?)),
+        ("greatest" | "least", [_, _, ..]) => {
+            return not_impl_err!("{name} of {form} is not supported; use CASE");
+        }
+        (name, _) if is_loose && changes_list(name) => {
+            return not_impl_err!("{name} of {form} is not supported; use unnest");
+        }
+        _ => None,
+    };
+    let Some(forms) = forms else { return Ok(Transformed::no(Expr::ScalarFunction(call))) };
+    for (argument, form) in call.args.iter_mut().zip(forms) {
+        *argument = ordered(std::mem::take(argument), form);
     }
+    Ok(Transformed::yes(Expr::ScalarFunction(call)))
+}
+
+/// Whether a function compares the items of a list, and returns items.
+fn changes_list(name: &str) -> bool {
+    [
+        "array_distinct",
+        "array_except",
+        "array_intersect",
+        "array_remove",
+        "array_replace",
+        "array_union",
+    ]
+    .iter()
+    .any(|start| name.starts_with(start))
+}
+
+/// `nullif(a, b)`.
+fn null_if(arguments: Vec<Expr>, form: Form) -> Result<Expr> {
+    let sides: Vec<Expr> = arguments.iter().map(|side| ordered(side.clone(), form)).collect();
+    let [left, right] = &sides[..] else {
+        return plan_err!("nullif takes two values");
+    };
+    let value = arguments.into_iter().next().unwrap_or_default();
+    let kept = when(left.clone().eq(right.clone()), lit(ScalarValue::Null)).otherwise(value)?;
+    Ok(with_type(kept, &form.type_name()))
 }
 
 /// Whether a value becomes one of the type that it is compared with.
@@ -137,34 +319,41 @@ fn becomes(value: &Expr) -> bool {
 }
 
 /// Whether other texts than a literal's may have its value: only numbers have several.
-fn has_many_texts(form: Checked, literal: &Expr) -> bool {
+fn has_many_texts(form: Form, literal: &Expr) -> bool {
     let text = match literal {
         Expr::Literal(value, _) => value.try_as_str().flatten(),
         _ => None,
     };
     let has_number = || text.is_none_or(|text| text.bytes().any(|byte| byte.is_ascii_digit()));
-    form.has_many_texts() && has_number()
+    form.of.has_many_texts() && has_number()
 }
 
-/// `value IN (SELECT …)`, by the order of both.
-fn among_rows(mut within: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let rows = within.subquery.subquery.as_ref();
-    let [column] = &rows.schema().columns()[..] else {
-        return Ok(Transformed::no(Expr::InSubquery(within)));
-    };
+/// Compares a value with the only column of a subquery by their order, if that is needed; returns whether it is.
+fn among_rows(
+    value: &mut Expr,
+    subquery: &mut Subquery,
+    schema: &DFSchema,
+    is_needed: impl Fn(Form) -> bool,
+) -> Result<bool> {
+    let rows = subquery.subquery.as_ref();
+    let [column] = &rows.schema().columns()[..] else { return Ok(false) };
     let column = Expr::Column(column.clone());
-    let forms = (loose_form(&within.expr, schema), loose_form(&column, rows.schema()));
-    let (Some(form), Some(_)) = forms else {
-        return Ok(Transformed::no(Expr::InSubquery(within)));
+    let Some(of_column) = form(&column, rows.schema()) else { return Ok(false) };
+    let is_comparable = match form(value, schema) {
+        Some(of_value) => of_value.is_comparable(of_column),
+        None => becomes(value),
     };
-    let rows = LogicalPlanBuilder::from(rows.clone()).project([ordered(column, form)])?.build()?;
-    within.subquery.subquery = Arc::new(rows);
-    *within.expr = ordered(std::mem::take(within.expr.as_mut()), form);
-    Ok(Transformed::yes(Expr::InSubquery(within)))
+    if !is_comparable || !is_needed(of_column) {
+        return Ok(false);
+    }
+    let rows = LogicalPlanBuilder::from(rows.clone()).project([ordered(column, of_column)])?;
+    subquery.subquery = Arc::new(rows.build()?);
+    *value = ordered(std::mem::take(value), of_column);
+    Ok(true)
 }
 
 /// Sorts by the order of the keys; returns whether any has one.
-fn sort(keys: &mut [SortKey], schema: &DFSchema) -> bool {
+pub(super) fn sort(keys: &mut [SortKey], schema: &DFSchema) -> bool {
     let mut changed = false;
     for key in keys {
         if let Some(form) = form(&key.expr, schema) {
@@ -186,7 +375,7 @@ fn aggregated(mut function: AggregateFunction, schema: &DFSchema) -> Transformed
             function.func = Arc::new(AggregateUDF::from(OrderedAnyValue::default()));
             true
         }
-        ("count", Some(form)) if params.distinct && form.has_many_texts() => {
+        ("count", Some(form)) if params.distinct && form.of.has_many_texts() => {
             params.args = vec![ordered(std::mem::take(&mut params.args[0]), form)];
             true
         }
@@ -204,6 +393,9 @@ fn over_window(mut function: WindowFunction, schema: &DFSchema) -> Result<Transf
         return not_impl_err!("{name} of {form} over a window is not supported; use GROUP BY");
     }
     let mut changed = sort(&mut params.order_by, schema);
+    if changed {
+        by_peers(&mut params.window_frame);
+    }
     for key in &mut params.partition_by {
         if let Some(form) = loose_form(key, schema) {
             *key = ordered(std::mem::take(key), form);
@@ -214,6 +406,18 @@ fn over_window(mut function: WindowFunction, schema: &DFSchema) -> Result<Transf
     Ok(Transformed::new_transformed(function, changed))
 }
 
+/// DataFusion has no ranges of bytes: RANGE without distances is the same as GROUPS.
+fn by_peers(frame: &mut WindowFrame) {
+    let is_whole =
+        |bound: &WindowFrameBound| bound.is_unbounded() || *bound == WindowFrameBound::CurrentRow;
+    if frame.units == WindowFrameUnits::Range
+        && is_whole(&frame.start_bound)
+        && is_whole(&frame.end_bound)
+    {
+        frame.units = WindowFrameUnits::Groups;
+    }
+}
+
 fn of_node(node: LogicalPlan, schema: &DFSchema) -> Result<Transformed<LogicalPlan>> {
     match node {
         LogicalPlan::Sort(Sort { mut expr, input, fetch }) => {
@@ -222,6 +426,7 @@ fn of_node(node: LogicalPlan, schema: &DFSchema) -> Result<Transformed<LogicalPl
             Ok(Transformed::new_transformed(sorted, changed))
         }
         LogicalPlan::Aggregate(aggregate) => grouped(aggregate),
+        LogicalPlan::Join(join) => Ok(joined(join)),
         LogicalPlan::Distinct(Distinct::All(input)) => {
             let columns = input.schema().columns().into_iter().map(Expr::Column);
             let columns: Vec<Expr> = columns.collect();
@@ -235,57 +440,21 @@ fn of_node(node: LogicalPlan, schema: &DFSchema) -> Result<Transformed<LogicalPl
     }
 }
 
-fn first_of_each(on: DistinctOn, schema: &DFSchema) -> Result<Transformed<LogicalPlan>> {
-    let DistinctOn { mut on_expr, select_expr, mut sort_expr, input, .. } = on;
-    let mut changed = sort_expr.as_mut().is_some_and(|keys| sort(keys, schema));
-    for key in &mut on_expr {
-        if let Some(form) = form(key, schema) {
-            *key = ordered(std::mem::take(key), form);
+/// Joins by the order of the columns of USING, INTERSECT and EXCEPT.
+fn joined(mut join: Join) -> Transformed<LogicalPlan> {
+    let mut changed = false;
+    for (left, right) in &mut join.on {
+        let forms = (form(left, join.left.schema()), form(right, join.right.schema()));
+        if let (Some(of_left), Some(of_right)) = forms
+            && of_left.is_comparable(of_right)
+            && (of_left != of_right || of_left.of.has_many_texts())
+        {
+            *left = ordered(std::mem::take(left), of_left);
+            *right = ordered(std::mem::take(right), of_right);
+            // USING has columns only.
+            join.join_constraint = JoinConstraint::On;
             changed = true;
         }
     }
-    let on = DistinctOn::try_new(on_expr, select_expr, sort_expr, input)?;
-    Ok(Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(on)), changed))
-}
-
-/// Groups by the order of keys; a key's value is that of one of the group's rows. Grouping sets compare texts.
-fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
-    let input = aggregate.input.schema();
-    let forms: Vec<_> = aggregate.group_expr.iter().map(|key| loose_form(key, input)).collect();
-    if forms.iter().all(Option::is_none) {
-        return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
-    }
-    let Aggregate { input, group_expr, mut aggr_expr, schema, .. } = aggregate;
-    let mut columns: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
-    let mut keys = Vec::with_capacity(group_expr.len());
-    for (at, (key, form)) in group_expr.into_iter().zip(forms).enumerate() {
-        let Some(form) = form else {
-            keys.push(key);
-            continue;
-        };
-        let key = key.unalias();
-        let value = format!("__value{at}");
-        let name = form.to_string().to_lowercase();
-        let (qualifier, field) = schema.qualified_field(at);
-        columns[at] = with_type(Expr::Column(Column::from_name(&value)), &name)
-            .alias_qualified(qualifier.cloned(), field.name());
-        aggr_expr.push(one_of(key.clone()).alias(value));
-        keys.push(ordered(key, form).alias(format!("__order{at}")));
-    }
-    let grouped = LogicalPlan::Aggregate(Aggregate::try_new(input, keys, aggr_expr)?);
-    let named = Projection::try_new(columns, Arc::new(grouped))?;
-    Ok(Transformed::yes(LogicalPlan::Projection(named)))
-}
-
-/// One of the values of a group.
-fn one_of(value: Expr) -> Expr {
-    let func = Arc::new(AggregateUDF::from(OrderedAnyValue::default()));
-    let params = AggregateFunctionParams {
-        args: vec![value],
-        distinct: false,
-        filter: None,
-        order_by: vec![],
-        null_treatment: None,
-    };
-    Expr::AggregateFunction(AggregateFunction { func, params })
+    Transformed::new_transformed(LogicalPlan::Join(join), changed)
 }

@@ -51,6 +51,7 @@ impl DeclaredTable {
             add_check(&mut definition, table, check, &normalize)?;
         }
         mark_types(&mut definition);
+        refuse_jsonb_keys(&definition)?;
         Ok(definition)
     }
 }
@@ -220,6 +221,24 @@ pub(in crate::session) fn refuse_arrays_of_enums(columns: &Schema) -> Result<()>
         Some(field) => stated_err!(
             FEATURE_NOT_SUPPORTED,
             "column '{}': arrays of an enum are not supported in tables; declare it as VARCHAR[]",
+            field.name()
+        ),
+    }
+}
+
+/// Refuses unique keys of JSONB, whose equal values may have different texts.
+pub(in crate::session) fn refuse_jsonb_keys(definition: &TableDefinition) -> Result<()> {
+    let fields = definition.columns.fields();
+    let mut keys = definition.uniques.iter().flat_map(|unique| &unique.columns);
+    let of_jsonb = keys.find_map(|at| {
+        fields.get(*at).filter(|field| Checked::of_field(field) == Some(Checked::Jsonb))
+    });
+    match of_jsonb {
+        None => Ok(()),
+        Some(field) => stated_err!(
+            FEATURE_NOT_SUPPORTED,
+            "UNIQUE and PRIMARY KEY of JSONB (column '{0}') are not supported; declare another column as \
+             BYTEA GENERATED ALWAYS AS (jsonb_order({0})) STORED UNIQUE",
             field.name()
         ),
     }

@@ -1,4 +1,4 @@
-//! Evaluates a path on a value, as PostgreSQL does: in lax mode lists are opened and missing parts are no errors.
+//! Evaluates a path on a value, as PostgreSQL does: in lax mode lists are opened and missing parts are skipped.
 
 use bigdecimal::{BigDecimal, RoundingMode, ToPrimitive};
 
@@ -135,7 +135,7 @@ impl<'a> Evaluation<'a> {
 
     fn after(&self, first: &'a Node, steps: &'a [Step], scope: &Scope<'a>) -> Items<'a> {
         let mut items = self.values(first, scope)?;
-        // After `.**` missing parts are no errors in strict mode either.
+        // After `.**` missing parts are skipped in strict mode, too.
         let mut is_tolerant = self.path.is_lax;
         for step in steps {
             items = self.step(step, items, scope, is_tolerant)?;

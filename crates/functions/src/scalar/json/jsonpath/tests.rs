@@ -1,4 +1,4 @@
-//! Paths: answers of PostgreSQL 15, arithmetic, and texts that are no paths.
+//! Paths: answers of PostgreSQL 15, arithmetic, and texts that are invalid.
 
 use proptest::prelude::*;
 
