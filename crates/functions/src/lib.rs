@@ -97,8 +97,9 @@ pub use ordered::array_agg::OrderedArrayAgg;
 pub use ordered::string_agg::CountedStringAgg;
 pub use planner::{PlanCalls, UNKNOWN, gathered_in_order};
 pub use scalar::{
-    StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_jsonb,
-    canonical_uuid, check_json, is_canonical_uuid, regex_of,
+    NetworkType, StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text,
+    canonical_jsonb, canonical_timetz, canonical_uuid, check_json, gives_type, is_canonical_uuid,
+    regex_of,
 };
 pub use type_name::{ENUM_ZONE, sql_name};
 pub use unnamed::{UnnamedFunction, null_where_an_argument_is};
@@ -108,6 +109,11 @@ pub fn timestamp_minus() -> Option<Arc<ScalarUDF>> {
     static FUNCTION: LazyLock<Option<Arc<ScalarUDF>>> =
         LazyLock::new(|| scalar::named("timestamp_minus"));
     FUNCTION.clone()
+}
+
+/// Returns Atoll's scalar function of this name.
+pub fn function_named(name: &str) -> Option<Arc<ScalarUDF>> {
+    scalar::named(name)
 }
 
 /// Returns the function that tests whether a regular expression matches a text; None if it is not registered.

@@ -32,7 +32,7 @@ use crate::ordered::array_agg::OrderedArrayAgg;
 /// table of an outer query.
 pub const UNKNOWN: &str = "$unknown";
 
-/// `->`, `->>`, `#>`, `@>`, `?` and the other operators of JSON, `^@`, `interval * number`, `text[2:3]`,
+/// `->`, `->>`, `#>`, `@>`, `@?`, `?` and the other operators of JSON, `^@`, `interval * number`, `text[2:3]`,
 /// `= ANY (list)`, `list && list`; `max(x, n)`, `string_agg` without a separator, `json_group_array` in an order; window
 /// functions that DataFusion lacks.
 #[derive(Debug, Default)]
@@ -55,10 +55,17 @@ own! {
     EXISTS_ANY "jsonb_exists_any";
     EXTRACT "json_extract";
     EXTRACT_STRING "json_extract_string";
+    INET_MINUS "inet_minus";
+    INET_OVERLAP "inet_overlap";
+    INET_PLUS "inet_plus";
+    INET_WITHIN "inet_within";
+    INET_WITHIN_OR_EQUAL "inet_within_or_equal";
     INTERVAL_DIVIDE "interval_divide";
     INTERVAL_MULTIPLY "interval_multiply";
     JSONB_CHECKED "jsonb_checked";
     MAP_VALUE "map_extract_value";
+    PATH_EXISTS "jsonb_path_exists";
+    PATH_MATCH "jsonb_path_match";
     REGEXP_MATCH "regexp_match";
     TEXT_AT_PATH "json_text_at_path";
     TEXT_ELEMENT "text_element";
@@ -73,6 +80,9 @@ impl ExprPlanner for PlanCalls {
         mut expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if let Some(call) = of_path(&expr).or_else(|| of_addresses(&expr, schema)) {
+            return Ok(PlannerResult::Planned(call));
+        }
         let function = match expr.op {
             BinaryOperator::Multiply if is_scaled(&expr.left, &expr.right, schema) => {
                 INTERVAL_MULTIPLY.clone()
@@ -361,6 +371,50 @@ fn refuse_fractions(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<()> {
         return plan_err!("Cannot infer common type for bitwise operation {left} {op} {right}");
     }
     Ok(())
+}
+
+/// `j @? path` and `j @@ path`, which suppress errors.
+fn of_path(expr: &RawBinaryExpr) -> Option<Expr> {
+    let function = match expr.op {
+        BinaryOperator::AtQuestion => PATH_EXISTS.clone()?,
+        BinaryOperator::AtAt => PATH_MATCH.clone()?,
+        _ => return None,
+    };
+    let mut value = expr.left.clone();
+    become_jsonb(&mut value);
+    Some(function.call(vec![value, expr.right.clone(), lit("{}"), lit(true)]))
+}
+
+/// `<<`, `<<=`, `>>`, `>>=`, `&&`, `+` and `-` of addresses.
+fn of_addresses(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
+    let is_address = |side: &Expr| {
+        let field = marked_field(side, schema).filter(|field| !field.data_type().is_nested());
+        field.is_some_and(|field| matches!(scalar::mark_of(&field), Some("inet" | "cidr")))
+    };
+    let (left, right) = (expr.left.clone(), expr.right.clone());
+    let (is_left, is_right) = (is_address(&left), is_address(&right));
+    if !is_left && !is_right {
+        return None;
+    }
+    let (function, arguments) = match &expr.op {
+        BinaryOperator::PGBitwiseShiftLeft => (INET_WITHIN.clone(), [left, right]),
+        BinaryOperator::PGBitwiseShiftRight => (INET_WITHIN.clone(), [right, left]),
+        BinaryOperator::Custom(op) if op == "<<=" => (INET_WITHIN_OR_EQUAL.clone(), [left, right]),
+        BinaryOperator::Custom(op) if op == ">>=" => (INET_WITHIN_OR_EQUAL.clone(), [right, left]),
+        BinaryOperator::PGOverlap => (INET_OVERLAP.clone(), [left, right]),
+        BinaryOperator::Plus if is_left => (INET_PLUS.clone(), [left, right]),
+        BinaryOperator::Plus => (INET_PLUS.clone(), [right, left]),
+        BinaryOperator::Minus if is_left && is_whole(&right, schema) => {
+            (INET_PLUS.clone(), [left, Expr::Negative(Box::new(right))])
+        }
+        BinaryOperator::Minus => (INET_MINUS.clone(), [left, right]),
+        _ => return None,
+    };
+    Some(function?.call(arguments.into()))
+}
+
+fn is_whole(value: &Expr, schema: &DFSchema) -> bool {
+    value.get_type(schema).is_ok_and(|of| of.is_integer())
 }
 
 /// Whether an operator extracts a value from JSON.

@@ -39,7 +39,8 @@ pub mod tpch;
 mod usage;
 
 pub use atoll_functions::{
-    ArrayItem, canonical_jsonb, canonical_uuid, nested_array_items, temporal,
+    ArrayItem, NetworkType, canonical_jsonb, canonical_timetz, canonical_uuid, nested_array_items,
+    temporal,
 };
 pub use atoll_sql_common::error::{
     SourcePosition, SqlError, SqlState, ViolatedConstraint, value_message,

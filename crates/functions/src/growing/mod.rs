@@ -11,7 +11,9 @@ mod size;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use datafusion::common::{Result, exec_err};
+use datafusion::arrow::array::{Array, AsArray, Int64Array};
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl};
 use datafusion::prelude::SessionContext;
@@ -70,8 +72,26 @@ fn refuse(name: &str, bytes: u64, rows: usize) -> Result<ColumnarValue> {
     exec_err!("{name} would make {bytes} for {rows} rows at once, more than {most}{help}")
 }
 
+/// Replaces negative lengths of pads by zeros: if the padding is a column, DataFusion 55.2 takes them for huge ones, and panics.
+fn with_lengths(name: &str, mut args: ScalarFunctionArgs) -> ScalarFunctionArgs {
+    if !["lpad", "rpad"].contains(&name) {
+        return args;
+    }
+    match args.args.get_mut(1) {
+        Some(ColumnarValue::Scalar(ScalarValue::Int64(Some(length)))) => *length = (*length).max(0),
+        Some(ColumnarValue::Array(lengths)) if *lengths.data_type() == DataType::Int64 => {
+            let least: Int64Array =
+                lengths.as_primitive::<Int64Type>().unary(|length: i64| length.max(0));
+            *lengths = Arc::new(least);
+        }
+        _ => {}
+    }
+    args
+}
+
 impl Around for Growing {
     fn invoke(&self, inner: &dyn ScalarUDFImpl, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let args = with_lengths(inner.name(), args);
         // A constant counts for every row, because most consumers expand it to a column.
         let rows = args.number_rows;
         let bytes = (self.size)(&args.args, rows)?;

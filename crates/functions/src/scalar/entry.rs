@@ -10,12 +10,29 @@ use datafusion::logical_expr::{
 };
 
 use super::call::Call;
-use super::marks::{JSON_MARK, JSONB_MARK, UUID_MARK, is_jsonb_field, list_mark};
+use super::marks::{JSON_MARK, JSONB_MARK, MARK_PREFIX, is_jsonb_field, list_mark, mark_of};
 use crate::listing::{Listing, no_function, told_apart_by_listing};
 use crate::scalar::nested::structs::map_type;
 
-/// Functions that return UUIDs.
-const GIVES_UUID: [&str; 3] = ["uuid_checked", "try_uuid_checked", "uuidv7"];
+/// Functions that return texts of other types.
+const GIVES_TYPE: [(&str, &[&str]); 5] = [
+    ("uuid", &["uuid_checked", "try_uuid_checked", "uuidv7"]),
+    (
+        "inet",
+        &["inet_checked", "try_inet_checked", "broadcast", "netmask", "hostmask", "inet_plus"],
+    ),
+    ("cidr", &["cidr_checked", "try_cidr_checked", "network", "inet_merge"]),
+    ("macaddr", &["macaddr_checked", "try_macaddr_checked", "macaddr_trunc"]),
+    ("timetz", &["timetz_checked", "try_timetz_checked", "timetz_at_zone"]),
+];
+
+/// Whether the function with this name returns texts of a type other than JSON and JSONB.
+pub fn gives_type(name: &str) -> bool {
+    KEEPS_TYPE.contains(&name) || GIVES_TYPE.iter().any(|(_, names)| names.contains(&name))
+}
+
+/// Functions that return a value of the type of their first argument.
+const KEEPS_TYPE: [&str; 1] = ["set_masklen"];
 
 /// Functions that return JSON.
 const GIVES_JSON: [&str; 12] = [
@@ -34,7 +51,7 @@ const GIVES_JSON: [&str; 12] = [
 ];
 
 /// Functions that return JSONB.
-const GIVES_JSONB: [&str; 12] = [
+const GIVES_JSONB: [&str; 14] = [
     "jsonb_build_array",
     "jsonb_build_object",
     "jsonb_checked",
@@ -43,6 +60,8 @@ const GIVES_JSONB: [&str; 12] = [
     "jsonb_delete_path",
     "jsonb_extract_path",
     "jsonb_insert",
+    "jsonb_path_query_array",
+    "jsonb_path_query_first",
     "jsonb_set",
     "jsonb_strip_nulls",
     "to_jsonb",
@@ -280,16 +299,19 @@ impl ScalarUDFImpl for Listed {
         let field = Field::new(self.entry.name, gives, true);
         let name = &self.entry.name;
         let is_jsonb = || args.arg_fields.first().is_some_and(|first| is_jsonb_field(first));
-        let mark = match (GIVES_JSON.contains(name), GIVES_UUID.contains(name)) {
-            _ if GIVES_JSONB.contains(name) => Some((JSON_MARK.0, JSONB_MARK)),
-            (true, _) if KEEPS_JSONB.contains(name) && is_jsonb() => {
-                Some((JSON_MARK.0, JSONB_MARK))
+        let mark = match GIVES_JSON.contains(name) {
+            _ if GIVES_JSONB.contains(name) => Some(JSONB_MARK.to_owned()),
+            true if KEEPS_JSONB.contains(name) && is_jsonb() => Some(JSONB_MARK.to_owned()),
+            true => Some(JSON_MARK.1.to_owned()),
+            false => {
+                let first = args.arg_fields.first().filter(|_| KEEPS_TYPE.contains(name));
+                let of_type = GIVES_TYPE.iter().find(|(_, names)| names.contains(name));
+                let given = of_type.map(|(given, _)| *given);
+                let given = given.or_else(|| first.and_then(|first| mark_of(first)));
+                given.map(|given| format!("{MARK_PREFIX}{given}"))
             }
-            (true, _) => Some(JSON_MARK),
-            (_, true) => Some(UUID_MARK),
-            _ => None,
         };
-        let metadata = mark.map(|(key, mark)| (key.to_owned(), mark.to_owned()));
+        let metadata = mark.map(|mark| (JSON_MARK.0.to_owned(), mark));
         let field = field.with_metadata(metadata.into_iter().collect());
         // Several paths return a list of JSON.
         let of_list = if field.data_type().is_nested() { list_mark(&field) } else { None };

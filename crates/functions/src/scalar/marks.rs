@@ -1,4 +1,4 @@
-//! Metadata marks for fields whose texts are JSON, JSONB or UUIDs, types that Arrow lacks.
+//! Metadata marks for fields whose texts are JSON, JSONB, UUIDs or addresses, types that Arrow lacks.
 
 use datafusion::arrow::datatypes::Field;
 
@@ -7,16 +7,23 @@ pub(crate) const JSON_MARK: (&str, &str) = ("ARROW:extension:name", "arrow.json"
 /// The mark of JSONB columns.
 pub(crate) const JSONB_MARK: &str = "atoll.pg_type.jsonb";
 
+/// What precedes the name of a type in a mark.
+pub(crate) const MARK_PREFIX: &str = "atoll.pg_type.";
+
 /// The metadata of a UUID field.
 pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid");
 
 /// Marks of fields with lists of these types, in addition to those of their items.
-const LIST_MARKS: [(&str, &str); 5] = [
+const LIST_MARKS: [(&str, &str); 9] = [
     (JSON_MARK.1, "atoll.pg_type._json"),
     (JSONB_MARK, "atoll.pg_type._jsonb"),
     (UUID_MARK.1, "atoll.pg_type._uuid"),
     ("atoll.pg_type.name", "atoll.pg_type._name"),
     ("atoll.pg_type.char", "atoll.pg_type._char"),
+    ("atoll.pg_type.inet", "atoll.pg_type._inet"),
+    ("atoll.pg_type.cidr", "atoll.pg_type._cidr"),
+    ("atoll.pg_type.macaddr", "atoll.pg_type._macaddr"),
+    ("atoll.pg_type.timetz", "atoll.pg_type._timetz"),
 ];
 
 /// Returns the metadata of a list field whose items have a mark.
@@ -31,6 +38,11 @@ pub(crate) fn item_mark(list: &Field) -> Option<(&'static str, &'static str)> {
     let mark = list.metadata().get(JSON_MARK.0)?;
     let found = LIST_MARKS.iter().find(|(_, of_list)| of_list == mark);
     found.map(|(of_item, _)| (JSON_MARK.0, *of_item))
+}
+
+/// Returns the name of a field's type in its mark, if the type is not JSON.
+pub(crate) fn mark_of(field: &Field) -> Option<&str> {
+    field.metadata().get(JSON_MARK.0)?.strip_prefix(MARK_PREFIX)
 }
 
 /// Whether the values of a field, or the items of its lists, are JSON.

@@ -15,6 +15,7 @@
 //! | `nested` | lists, PostgreSQL's array functions, aggregates over elements; structs and maps |
 //! | `types` | typeof, and functions about the session |
 //! | `json` | JSON |
+//! | `network` | addresses of hosts, networks and hardware |
 
 mod alias;
 mod binary;
@@ -27,6 +28,7 @@ pub(super) mod text;
 mod time;
 
 mod json;
+mod network;
 mod types;
 
 use std::sync::Arc;
@@ -36,18 +38,21 @@ use datafusion::prelude::SessionContext;
 
 pub use binary::encode::bytes_of_text;
 pub use binary::uuids::{canonical_uuid, is_canonical_uuid};
+pub use entry::gives_type;
 pub(super) use entry::{Arguments, Entry, Takes};
 pub(super) use json::{GroupedForm, grouped_lists, grouped_objects};
 pub use json::{canonical_jsonb, check_json};
 pub use marks::UUID_MARK;
 pub(super) use marks::{
-    JSON_MARK, JSONB_MARK, is_json_field, is_jsonb_field, item_mark, list_mark,
+    JSON_MARK, JSONB_MARK, is_json_field, is_jsonb_field, item_mark, list_mark, mark_of,
 };
+pub use network::NetworkType;
 pub use numeric::decimals::{UNTOLD_SCALE, WrittenNumber};
 pub use text::regex_words::regex_of;
 pub use time::clock::StatementStart;
 pub(super) use time::extract::DATE_PART;
 pub(super) use time::intervals::interval_times;
+pub use time::zoned_times::canonical_timetz;
 
 /// All entries, by topic.
 pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
@@ -59,6 +64,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         time::spans::ENTRIES,
         time::strftime::ENTRIES,
         time::strptime::ENTRIES,
+        time::zoned_times::ENTRIES,
         text::printf::ENTRIES,
         text::texts::ENTRIES,
         text::slices::ENTRIES,
@@ -84,6 +90,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         nested::aggregated::ENTRIES,
         nested::structs::ENTRIES,
         binary::uuids::ENTRIES,
+        network::ENTRIES,
     ]
     .into_iter()
     .flatten()

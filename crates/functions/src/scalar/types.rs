@@ -25,8 +25,10 @@ fn marked_name(field: &Field) -> Option<String> {
         Some(item) => (item, "[]"),
         None => (name, ""),
     };
-    let is_known = ["json", "jsonb", "oid", "uuid"].contains(&item)
+    let is_known = ["json", "jsonb", "oid", "uuid", "inet", "cidr", "macaddr", "timetz"]
+        .contains(&item)
         && field.data_type().is_nested() != brackets.is_empty();
+    let item = if item == "timetz" { "time with time zone" } else { item };
     is_known.then(|| format!("{item}{brackets}"))
 }
 

@@ -147,6 +147,11 @@ fn system_time() -> Option<i64> {
 
 impl StatementClock<'_> {
     /// Days since 1970, in local time.
+    /// Returns when the statement began, or the time of the call if that is unknown.
+    pub(super) fn begun_or_now(self) -> Option<i64> {
+        self.begun.or_else(system_time)
+    }
+
     fn today(self) -> Option<i128> {
         Some(self.local()?.div_euclid(i128::from(DAY)))
     }

@@ -11,6 +11,7 @@
 //! | `moment` | text to dates, times and timestamps |
 //! | `input` | arrays of texts to these |
 //! | `zone` | local times and instants |
+//! | `zoned_time` | times of day with a zone |
 
 pub(crate) mod civil;
 mod digits;
@@ -22,6 +23,7 @@ mod moment;
 mod rows;
 mod write;
 mod zone;
+mod zoned_time;
 
 pub use civil::{MONTHS, WEEKDAYS};
 pub use digits::{write_i64, write_u64};
@@ -38,6 +40,8 @@ pub use rows::{
 pub use write::IntervalParts;
 pub(crate) use zone::{instant, local_time};
 pub use zone::{named_zone, posix_zone, zone_ahead};
+pub(crate) use zoned_time::ahead_now;
+pub use zoned_time::{ZonedTime, ZonedTimeError};
 
 /// Days from 1970-01-01 to 2000-01-01, PostgreSQL's epoch.
 pub const EPOCH_DAYS: i64 = 10_957;

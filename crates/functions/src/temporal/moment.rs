@@ -73,16 +73,19 @@ pub(super) fn read_moment(text: &str) -> Option<Reading<'_>> {
 
 /// Parses a time of day in nanoseconds; None if the text is not a time. Ignores a date and a time zone in the text.
 pub(super) fn read_time(text: &str) -> Option<i64> {
+    read_zoned_time(text).map(|(nanos, ..)| nanos)
+}
+
+/// Parses a time of day in nanoseconds, its zone and the days of its date.
+pub(super) fn read_zoned_time(text: &str) -> Option<(i64, Option<Zone<'_>>, Option<i64>)> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("allballs") {
-        return Some(0);
+        return Some((0, Some(Zone::Ahead(0)), None));
     }
     let mut fields = Fields { is_time: !text.contains(['-', '/', ' ']), ..Fields::default() };
     fields.scan(text)?;
-    if fields.has_date() {
-        fields.days()?;
-    }
-    fields.nanos()?
+    let days = if fields.has_date() { Some(fields.days()?) } else { None };
+    Some((fields.nanos()??, fields.zone, days))
 }
 
 /// What has been read so far.

@@ -17,7 +17,7 @@ use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind, che
 use super::statement::{Control, complete};
 use crate::copy::CopyStatement;
 use crate::error_fields::error_fields;
-use crate::value::{Format, arrow_type, parameter, row_description};
+use crate::value::{Format, TIMETZ, arrow_type, parameter, row_description};
 use crate::wire::{BindMessage, ErrorFields, FrontendMessage, Target};
 
 impl Connection {
@@ -349,7 +349,9 @@ fn values(
         |of: &DataType| of.is_nested() || matches!(of, DataType::Date32 | DataType::Timestamp(..));
     let is_clock = |of: &DataType| of.is_string() || matches!(of, DataType::Time64(_));
     let is_moment = |oid: u32| matches!(arrow_type(oid), Some(DataType::Timestamp(_, Some(_))));
-    let has_zone = |(of, oid): (&DataType, &u32)| is_day(of) || is_clock(of) && is_moment(*oid);
+    let has_zone = |(of, oid): (&DataType, &u32)| {
+        is_day(of) || is_clock(of) && is_moment(*oid) || *oid == TIMETZ
+    };
     let time_zone =
         if wanted.iter().zip(&prepared.types).any(has_zone) { time_zone() } else { None };
     let each = bind.values.iter().zip(wanted).zip(&prepared.types).enumerate();

@@ -7,13 +7,16 @@ use atoll_sql::arrow::array::types::{
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
 use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
-use atoll_sql::temporal::{DAY, EPOCH_DAYS, interval_parts, time_micros, timestamp_micros};
+use atoll_sql::temporal::{
+    DAY, EPOCH_DAYS, StatementClock, ZonedTime, interval_parts, time_micros, timestamp_micros,
+};
 
 use super::numeric::write_numeric;
 use super::parameter::hex;
 use super::text::{TextCells, binary_value, decimal_digits, text_cells, text_column};
 use super::types::{
-    BPCHAR, JSON, JSONB, OID, PgType, RECORD, REGCLASS, REGPROC, REGTYPE, UUID, XID,
+    BPCHAR, CIDR, INET, JSON, JSONB, MACADDR, OID, PgType, RECORD, REGCLASS, REGPROC, REGTYPE,
+    TIMETZ, UUID, XID, network_type,
 };
 use super::{WriteValue, items, items_of, plain};
 
@@ -26,6 +29,8 @@ pub(crate) fn binary_column<'a>(
     let special = match PgType::of_field(field).oid {
         UUID => uuids(array)?,
         JSONB => versioned(array),
+        INET | CIDR | MACADDR => addresses(array, PgType::of_field(field).oid)?,
+        TIMETZ => zoned_times(array)?,
         BPCHAR => return text_column(field, array),
         RECORD if matches!(array.data_type(), DataType::Struct(_)) => Some(record(array)?),
         _ => match PgType::marked_items(field) {
@@ -69,6 +74,42 @@ fn versioned(array: &ArrayRef) -> Option<WriteValue<'_>> {
     }))
 }
 
+/// Addresses, which are stored as text; None if the array has another type.
+fn addresses(array: &ArrayRef, oid: u32) -> Result<Option<WriteValue<'_>>, ArrowError> {
+    let (Some(text), Some(of)) = (texts(array), network_type(oid)) else { return Ok(None) };
+    let nulls = array.logical_nulls();
+    let mut values = Vec::with_capacity(array.len());
+    for row in 0..array.len() {
+        let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let bytes = if is_null { Some(Vec::new()) } else { of.to_binary(text(row)) };
+        values.push(bytes.ok_or_else(|| foreign_text(of.name(), text(row)))?);
+    }
+    Ok(Some(Box::new(move |row, out| out.extend_from_slice(&values[row]))))
+}
+
+/// Times with a zone, which are stored as text; None if the array has another type.
+fn zoned_times(array: &ArrayRef) -> Result<Option<WriteValue<'_>>, ArrowError> {
+    let Some(text) = texts(array) else { return Ok(None) };
+    let nulls = array.logical_nulls();
+    let mut values = Vec::with_capacity(array.len());
+    for row in 0..array.len() {
+        values.push(match nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            true => [0; 12],
+            false => ZonedTime::parse(text(row), StatementClock::default())
+                .map_err(|_| foreign_text("time with time zone", text(row)))?
+                .to_binary(),
+        });
+    }
+    Ok(Some(Box::new(move |row, out| out.extend_from_slice(&values[row]))))
+}
+
+/// A UNION may put arbitrary text into a column of a type.
+fn foreign_text(of: &str, text: &str) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!(
+        "invalid input syntax for type {of}: '{text}'; cast the column to text: CAST(… AS TEXT)"
+    ))
+}
+
 /// UUIDs, which are stored as text; None if the array has another type.
 fn uuids(array: &ArrayRef) -> Result<Option<WriteValue<'_>>, ArrowError> {
     let Some(text) = texts(array) else { return Ok(None) };
@@ -83,15 +124,11 @@ fn uuids(array: &ArrayRef) -> Result<Option<WriteValue<'_>>, ArrowError> {
     Ok(Some(Box::new(move |row, out| out.extend_from_slice(&values[row]))))
 }
 
-/// The bytes of a UUID. A UNION may put arbitrary text into a UUID column, which is an error.
+/// The bytes of a UUID.
 fn uuid(text: &str) -> Result<[u8; 16], ArrowError> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
     let bytes = hex(&digits).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
-    bytes.ok_or_else(|| {
-        ArrowError::InvalidArgumentError(format!(
-            "invalid input syntax for type uuid: '{text}'; cast the column to text: CAST(… AS TEXT)"
-        ))
-    })
+    bytes.ok_or_else(|| foreign_text("uuid", text))
 }
 
 /// The values of an array in binary form.

@@ -25,7 +25,7 @@ pub(crate) use format::Format;
 pub(crate) use parameter::{hex, parameter};
 pub(crate) use rows::{RowColumns, row_description, write_rows};
 pub(crate) use text::{TextCells, text_cells, text_column};
-pub(crate) use types::{PgType, arrow_type, type_of_values};
+pub(crate) use types::{PgType, TIMETZ, arrow_type, type_of_values};
 
 use atoll_sql::arrow::array::{Array, ArrayRef};
 use atoll_sql::arrow::compute::cast;

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use atoll_sql::arrow::array::types::IntervalMonthDayNano;
 use atoll_sql::arrow::datatypes::{DataType, TimeUnit};
 use atoll_sql::datafusion::common::ScalarValue;
-use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, is_temporal, read_scalar};
-use atoll_sql::{canonical_jsonb, canonical_uuid, is_of_users};
+use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, ZonedTime, is_temporal, read_scalar};
+use atoll_sql::{canonical_jsonb, canonical_timetz, canonical_uuid, is_of_users};
 
 use super::array::{binary_list, text_list};
 use super::format::Format;
 use super::numeric::numeric_text;
 use super::text::text_cells;
 use super::types::{
-    BOOL, BPCHAR, BYTEA, CHAR, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NAME,
-    NUMERIC, OID, PgType, REGCLASS, REGPROC, REGTYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, UNKNOWN,
-    UUID, VARCHAR, XID, arrow_type,
+    BOOL, BPCHAR, BYTEA, CHAR, CIDR, DATE, FLOAT4, FLOAT8, INET, INT2, INT4, INT8, INTERVAL, JSON,
+    JSONB, MACADDR, NAME, NUMERIC, OID, PgType, REGCLASS, REGPROC, REGTYPE, TEXT, TIME, TIMESTAMP,
+    TIMESTAMPTZ, TIMETZ, UNKNOWN, UUID, VARCHAR, XID, arrow_type, network_type,
 };
 
 /// The bytes are not valid text: not UTF-8, or with a zero byte, which PostgreSQL never allows.
@@ -183,7 +183,20 @@ pub(super) fn from_text(
             None => Err(invalid("UUID")),
         },
         JSONB => jsonb(text),
-        _ => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
+        TIMETZ => {
+            let clock = StatementClock { time_zone, begun: None };
+            match canonical_timetz(text, clock) {
+                Ok(time) => Ok(ScalarValue::Utf8View(Some(time))),
+                Err(failure) => Err(ParameterError(failure.message)),
+            }
+        }
+        other => match network_type(other) {
+            Some(of) => match of.canonical(text) {
+                Ok(address) => Ok(ScalarValue::Utf8View(Some(address))),
+                Err(failure) => Err(ParameterError(failure.message)),
+            },
+            None => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
+        },
     }
 }
 
@@ -251,6 +264,14 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
         TIMESTAMPTZ => ScalarValue::TimestampMicrosecond(Some(moment(bytes)?), Some("UTC".into())),
         INTERVAL => interval(bytes)?,
         UUID => text(uuid(number(bytes, "UUID")?)),
+        TIMETZ => match ZonedTime::from_binary(bytes) {
+            Some(time) => text(time.to_string()),
+            None => return Err(ParameterError("a TIMETZ is out of range".to_owned())),
+        },
+        INET | CIDR | MACADDR => match network_type(oid).and_then(|of| of.from_binary(bytes)) {
+            Some(address) => text(address),
+            None => return Err(ParameterError("invalid binary form of an address".to_owned())),
+        },
         JSONB => match bytes {
             [1, json @ ..] => jsonb(utf8(json)?)?,
             _ => return Err(ParameterError("unknown version of JSONB".to_owned())),

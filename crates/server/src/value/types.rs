@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use atoll_sql::NetworkType;
 pub(crate) use atoll_sql::PgType;
 use atoll_sql::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 pub(crate) use atoll_sql::type_oid::{
-    BOOL, BPCHAR, BYTEA, CHAR, DATE, FLOAT4, FLOAT8, INT2, INT2VECTOR, INT4, INT8, INTERVAL, JSON,
-    JSONB, NAME, NUMERIC, OID, OIDVECTOR, RECORD, REGCLASS, REGPROC, REGTYPE, TEXT, TIME,
-    TIMESTAMP, TIMESTAMPTZ, UNKNOWN, UUID, VARCHAR, XID,
+    BOOL, BPCHAR, BYTEA, CHAR, CIDR, DATE, FLOAT4, FLOAT8, INET, INT2, INT2VECTOR, INT4, INT8,
+    INTERVAL, JSON, JSONB, MACADDR, NAME, NUMERIC, OID, OIDVECTOR, RECORD, REGCLASS, REGPROC,
+    REGTYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, UNKNOWN, UUID, VARCHAR, XID,
 };
 
 /// Precision and scale of a number whose type has neither: DECIMAL's maximum, half of it after the point.
@@ -24,7 +25,8 @@ pub(crate) fn arrow_type(oid: u32) -> Option<DataType> {
         FLOAT4 => DataType::Float32,
         FLOAT8 => DataType::Float64,
         NUMERIC => DataType::Decimal128(NUMERIC_DIGITS.0, NUMERIC_DIGITS.1),
-        TEXT | VARCHAR | BPCHAR | NAME | CHAR | JSON | JSONB | UUID => DataType::Utf8View,
+        TEXT | VARCHAR | BPCHAR | NAME | CHAR | JSON | JSONB | UUID | INET | CIDR | MACADDR
+        | TIMETZ => DataType::Utf8View,
         DATE => DataType::Date32,
         TIME => DataType::Time64(TimeUnit::Microsecond),
         TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -39,6 +41,16 @@ pub(crate) fn arrow_type(oid: u32) -> Option<DataType> {
             };
             DataType::List(Arc::new(Field::new("item", item, true)))
         }
+    })
+}
+
+/// The type of addresses with this OID.
+pub(crate) fn network_type(oid: u32) -> Option<NetworkType> {
+    Some(match oid {
+        INET => NetworkType::Inet,
+        CIDR => NetworkType::Cidr,
+        MACADDR => NetworkType::Macaddr,
+        _ => return None,
     })
 }
 

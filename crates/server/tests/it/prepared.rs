@@ -1,6 +1,9 @@
+use std::error::Error;
+use std::net::IpAddr;
+
 use futures::TryStreamExt;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{FromSql, Type};
 
 use crate::support::{TestServer, answers, block_on, message};
 
@@ -485,7 +488,8 @@ fn parameters_and_columns_have_types_that_arrow_lacks() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
-        let made = "CREATE TABLE t (id INT, uid UUID, data JSONB, us UUID[], g INT[][])";
+        let made =
+            "CREATE TABLE t (id INT, uid UUID, data JSONB, us UUID[], g INT[][], a INET, z TIMETZ)";
         client.batch_execute(made).await.expect("a table");
         for (sql, parameters, columns) in [
             ("SELECT $1::UUID, $2::JSONB, $3::JSON", vec![Type::UUID, Type::JSONB, Type::JSON], 3),
@@ -494,6 +498,15 @@ fn parameters_and_columns_have_types_that_arrow_lacks() {
             ("SELECT id FROM t WHERE data @> $1", vec![Type::JSONB], 0),
             ("SELECT jsonb_set(data, '{a}', $1) FROM t", vec![Type::JSONB], 1),
             ("SELECT coalesce(uid, $1) FROM t", vec![Type::UUID], 1),
+            (
+                "SELECT $1::INET, $2::CIDR, $3::MACADDR, $4::TIMETZ, $5::INET[]",
+                vec![Type::INET, Type::CIDR, Type::MACADDR, Type::TIMETZ, Type::INET_ARRAY],
+                5,
+            ),
+            ("SELECT coalesce(a, $1) FROM t", vec![Type::INET], 1),
+            ("SELECT id FROM t WHERE a = $1 AND z = $2", vec![Type::INET, Type::TIMETZ], 0),
+            ("SELECT id FROM t WHERE a > $1 AND data < $2", vec![Type::INET, Type::JSONB], 0),
+            ("SELECT jsonb_path_query(data, '$.a') FROM t WHERE data @? '$.a'", vec![], 0),
             ("SELECT array_append(us, $1) FROM t", vec![Type::UUID], 0),
             (
                 "INSERT INTO t (id, uid, data) SELECT $1, $2, $3",
@@ -526,4 +539,47 @@ fn parameters_and_columns_have_types_that_arrow_lacks() {
             assert_eq!(statement.columns()[0].type_(), &of, "{sql}");
         }
     });
+}
+
+#[test]
+fn addresses_and_zoned_times_have_postgresql_s_binary_form() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.batch_execute("CREATE TABLE hosts (a INET PRIMARY KEY)").await.expect("a table");
+        let addresses: [IpAddr; 3] =
+            ["10.0.0.10", "10.0.0.9", "::ffff:1.2.3.4"].map(|it| it.parse().expect(it));
+        for address in &addresses {
+            client.execute("INSERT INTO hosts VALUES ($1)", &[address]).await.expect("a row");
+            let found = client.query_one("SELECT a FROM hosts WHERE a = $1", &[address]).await;
+            assert_eq!(found.expect("a row").get::<_, IpAddr>(0), *address);
+        }
+        let sql = "SELECT a FROM hosts WHERE a > $1 ORDER BY a";
+        let above = client.query(sql, &[&addresses[1]]).await.expect("rows");
+        let above: Vec<IpAddr> = above.iter().map(|row| row.get(0)).collect();
+        assert_eq!(above, [addresses[0], addresses[2]]);
+        let list = client.query_one("SELECT $1::INET[]", &[&addresses.to_vec()]).await;
+        assert_eq!(list.expect("a row").get::<_, Vec<IpAddr>>(0), addresses);
+        for (sql, bytes) in [
+            ("SELECT '10.1.0.0/16'::CIDR", b"\x02\x10\x01\x04\x0a\x01\0\0".as_slice()),
+            ("SELECT '08:00:2b:01:02:03'::MACADDR", b"\x08\0\x2b\x01\x02\x03"),
+            ("SELECT '00:00:01+01'::TIMETZ", b"\0\0\0\0\0\x0f\x42\x40\xff\xff\xf1\xf0"),
+        ] {
+            let row = client.query_one(sql, &[]).await.expect(sql);
+            assert_eq!(row.get::<_, AnyBytes>(0).0, bytes, "{sql}");
+        }
+    });
+}
+
+/// The bytes of a value of any type.
+struct AnyBytes(Vec<u8>);
+
+impl<'a> FromSql<'a> for AnyBytes {
+    fn from_sql(_: &Type, bytes: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(bytes.to_vec()))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
 }

@@ -26,9 +26,12 @@ pub mod type_oid {
     pub const XID: u32 = 28;
     pub const OIDVECTOR: u32 = 30;
     pub const JSON: u32 = 114;
+    pub const CIDR: u32 = 650;
     pub const FLOAT4: u32 = 700;
     pub const FLOAT8: u32 = 701;
     pub const UNKNOWN: u32 = 705;
+    pub const MACADDR: u32 = 829;
+    pub const INET: u32 = 869;
     pub const BPCHAR: u32 = 1042;
     pub const VARCHAR: u32 = 1043;
     pub const DATE: u32 = 1082;
@@ -36,6 +39,7 @@ pub mod type_oid {
     pub const TIMESTAMP: u32 = 1114;
     pub const TIMESTAMPTZ: u32 = 1184;
     pub const INTERVAL: u32 = 1186;
+    pub const TIMETZ: u32 = 1266;
     pub const NUMERIC: u32 = 1700;
     pub const UUID: u32 = 2950;
     pub const UUID_ARRAY: u32 = 2951;
@@ -286,24 +290,14 @@ pub fn is_marked_by_type(field: &Field) -> bool {
     array_of_enum(field).is_some() || is_oid(field)
 }
 
-/// Marks a field as UUIDs, which are texts in canonical form.
-pub fn as_uuid(field: Field) -> Field {
-    marked(field, "uuid")
+/// Marks a field as texts of a type.
+pub fn as_checked(of: Checked, field: Field) -> Field {
+    marked(field, &of.mark())
 }
 
 /// Marks a field as JSON.
 pub fn as_json(field: Field) -> Field {
     field.with_metadata([(MARK.to_owned(), ARROW_JSON.to_owned())].into())
-}
-
-/// Marks a field as JSONB.
-pub fn as_jsonb(field: Field) -> Field {
-    marked(field, "jsonb")
-}
-
-/// Marks a field as texts of at most a length.
-pub fn as_length(of: Checked, field: Field) -> Field {
-    marked(field, &of.mark())
 }
 
 /// Marks a field as lists of values of a type.
@@ -488,7 +482,7 @@ mod tests {
             assert_eq!(type_named(name), Some(oid), "{name}");
             assert_eq!(format_type(oid, -1), sql, "{name}");
         }
-        let uuid = as_uuid(Field::new("id", DataType::Utf8View, true));
+        let uuid = as_checked(Checked::Uuid, Field::new("id", DataType::Utf8View, true));
         let (key, mark) = atoll_functions::UUID_MARK;
         assert_eq!(uuid.metadata().get(key).map(String::as_str), Some(mark));
         assert!(is_uuid(&uuid) && !is_uuid(&Field::new("id", DataType::Utf8View, true)));

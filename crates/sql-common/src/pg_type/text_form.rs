@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use atoll_functions::temporal::StatementClock;
 use atoll_functions::{
-    FunctionFailure, canonical_jsonb, canonical_uuid, check_json, is_canonical_uuid,
+    FunctionFailure, NetworkType, canonical_jsonb, canonical_timetz, canonical_uuid, check_json,
+    is_canonical_uuid,
 };
 use datafusion::arrow::datatypes::Field;
 use datafusion::common::Result;
@@ -22,6 +24,10 @@ pub enum Checked {
     Jsonb,
     /// A UUID.
     Uuid,
+    /// INET, CIDR or MACADDR.
+    Network(NetworkType),
+    /// TIME WITH TIME ZONE.
+    Timetz,
     /// VARCHAR of at most so many characters.
     Varchar(u32),
     /// CHAR of at most so many characters, without spaces at its end.
@@ -56,6 +62,10 @@ impl Checked {
         match PgType::item_of(oid).unwrap_or(oid) {
             type_oid::UUID => Some(Self::Uuid),
             type_oid::JSONB => Some(Self::Jsonb),
+            type_oid::INET => Some(Self::Network(NetworkType::Inet)),
+            type_oid::CIDR => Some(Self::Network(NetworkType::Cidr)),
+            type_oid::MACADDR => Some(Self::Network(NetworkType::Macaddr)),
+            type_oid::TIMETZ => Some(Self::Timetz),
             _ => None,
         }
     }
@@ -90,6 +100,16 @@ impl Checked {
                     "invalid input syntax for type uuid: '{text}'"
                 ),
             },
+            Self::Network(of) => {
+                let canonical = of.canonical(text).map_err(FunctionFailure::into_datafusion)?;
+                Ok((canonical != text).then_some(canonical))
+            }
+            // Only a cast knows the session's zone.
+            Self::Timetz => {
+                let canonical = canonical_timetz(text, StatementClock::default())
+                    .map_err(FunctionFailure::into_datafusion)?;
+                Ok((canonical != text).then_some(canonical))
+            }
             Self::Varchar(length) => match fitting(text, length) {
                 Some(fitting) => Ok((fitting.len() < text.len()).then(|| fitting.to_owned())),
                 None => stated_err!(
@@ -114,16 +134,51 @@ impl Checked {
             Self::Jsonb => "jsonb_valid",
             // A lookup by canonical form does not find a UUID in another form.
             Self::Uuid => "uuid_valid",
+            Self::Timetz => "timetz_valid",
+            Self::Network(NetworkType::Inet) => "inet_valid",
+            Self::Network(NetworkType::Cidr) => "cidr_valid",
+            Self::Network(NetworkType::Macaddr) => "macaddr_valid",
             Self::Varchar(_) => "varchar_valid",
             Self::Char(_) => "char_valid",
         }
     }
 
-    /// Returns the argument of this function after the text.
+    /// Returns the function whose bytes are in the order of the type; None if the texts are, or if the type has no order.
+    pub fn order(self) -> Option<&'static str> {
+        match self {
+            Self::Jsonb => Some("jsonb_order"),
+            Self::Network(NetworkType::Inet | NetworkType::Cidr) => Some("inet_order"),
+            Self::Timetz => Some("timetz_order"),
+            Self::Json
+            | Self::Uuid
+            | Self::Network(NetworkType::Macaddr)
+            | Self::Varchar(_)
+            | Self::Char(_) => None,
+        }
+    }
+
+    /// Returns the function that casts the type to TEXT; None if that is the text of a value.
+    pub fn to_text(self) -> Option<&'static str> {
+        (self == Self::Network(NetworkType::Inet)).then_some("inet_text")
+    }
+
+    /// Returns the types that are not limits of lengths.
+    pub fn types() -> [Self; 7] {
+        use NetworkType::{Cidr, Inet, Macaddr};
+        let [inet, cidr, macaddr] = [Inet, Cidr, Macaddr].map(Self::Network);
+        [Self::Json, Self::Jsonb, Self::Uuid, inet, cidr, macaddr, Self::Timetz]
+    }
+
+    /// Whether equal values may have several texts: numbers in JSONB keep zeros at the end of their fraction.
+    pub fn has_many_texts(self) -> bool {
+        self == Self::Jsonb
+    }
+
+    /// Returns the argument of the function that checks texts after the text.
     pub fn length(self) -> Option<u32> {
         match self {
             Self::Varchar(length) | Self::Char(length) => Some(length),
-            Self::Json | Self::Jsonb | Self::Uuid => None,
+            Self::Json | Self::Jsonb | Self::Uuid | Self::Network(_) | Self::Timetz => None,
         }
     }
 }
@@ -134,6 +189,8 @@ impl fmt::Display for Checked {
             Self::Json => f.write_str("JSON"),
             Self::Jsonb => f.write_str("JSONB"),
             Self::Uuid => f.write_str("UUID"),
+            Self::Network(of) => f.write_str(&of.name().to_uppercase()),
+            Self::Timetz => f.write_str("TIMETZ"),
             Self::Varchar(length) => write!(f, "VARCHAR({length})"),
             Self::Char(length) => write!(f, "CHAR({length})"),
         }
@@ -159,12 +216,9 @@ pub fn type_of_check(sql: &str, column: &str) -> Option<Checked> {
         Some((of(length.parse().ok()?), name))
     };
     let (checked, name) = match test {
-        "json_valid" => (Checked::Json, arguments),
-        "jsonb_valid" => (Checked::Jsonb, arguments),
-        "uuid_valid" => (Checked::Uuid, arguments),
         "varchar_valid" => of_length(Checked::Varchar)?,
         "char_valid" => of_length(Checked::Char)?,
-        _ => return None,
+        test => (Checked::types().into_iter().find(|of| of.test() == test)?, arguments),
     };
     // The name is as the statement wrote it.
     let is_it = name == column
@@ -196,5 +250,7 @@ mod tests {
         assert_eq!(type_of_check("char_valid(\"A, 1\", 3)", "A, 1"), Some(Checked::Char(3)));
         assert_eq!(type_of_check("varchar_valid(a, 3)", "b"), None);
         assert_eq!(type_of_check("uuid_valid(a)", "a"), Some(Checked::Uuid));
+        let inet = Checked::Network(NetworkType::Inet);
+        assert_eq!(type_of_check("inet_valid(a)", "a"), Some(inet));
     }
 }

@@ -167,6 +167,7 @@ pub(crate) fn prefix(parser: &mut Parser) -> Option<std::result::Result<Expr, Pa
         .or_else(|| comprehension::prefix(parser))
         .or_else(|| bare_calls::prefix(parser))
         .or_else(|| quantified::prefix(parser))
+        .or_else(|| calls::prefix(parser))
 }
 
 /// The steps on an expression.

@@ -21,18 +21,21 @@ use crate::dialect::NULLS_NOT_DISTINCT;
 use crate::syntax::Tokens;
 
 /// PostgreSQL's own names of types, which its tools write in quotes.
-const TYPES: [&str; 20] = [
+const TYPES: [&str; 24] = [
     "bool",
     "bytea",
+    "cidr",
     "date",
     "float4",
     "float8",
+    "inet",
     "int2",
     "int4",
     "int8",
     "interval",
     "json",
     "jsonb",
+    "macaddr",
     "name",
     "numeric",
     "oid",
@@ -40,6 +43,7 @@ const TYPES: [&str; 20] = [
     "time",
     "timestamp",
     "timestamptz",
+    "timetz",
     "uuid",
     "varchar",
 ];

@@ -32,7 +32,7 @@ pub(crate) fn named(name: &str) -> Option<Arc<ScalarUDF>> {
 }
 
 /// Returns a value as one of the type with this name in `pg_type`.
-pub(super) fn with_type(value: Expr, name: &str) -> Expr {
+pub(crate) fn with_type(value: Expr, name: &str) -> Expr {
     match named(WITH_TYPE) {
         Some(function) => {
             Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![value, lit(name)]))
@@ -150,9 +150,7 @@ impl ScalarUDFImpl for CheckedItems {
 
 /// The form of the texts of a type.
 pub(super) fn form_of(name: &str) -> Option<Checked> {
-    [Checked::Json, Checked::Jsonb, Checked::Uuid]
-        .into_iter()
-        .find(|form| form.to_string().eq_ignore_ascii_case(name))
+    Checked::types().into_iter().find(|form| form.to_string().eq_ignore_ascii_case(name))
 }
 
 /// Returns lists of texts with each text in the form of the type.

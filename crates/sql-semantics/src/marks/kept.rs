@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use atoll_functions::{marked_field, possible_values};
+use atoll_functions::{gives_type, marked_field, possible_values};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::utils::merge_schema;
@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
 
 use super::functions::with_type;
 use super::parameters::typed_parameters;
+use super::zoned_times::of_zoned_times;
 use atoll_sql_common::logical::map_named;
 use atoll_sql_common::pg_type::PgType;
 
@@ -26,6 +27,9 @@ pub(crate) fn keep_marks(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         let schema = merge_schema(&node.inputs());
         let node = map_named(node, typed_parameters)?.data;
+        let node = map_named(node, |expr| of_zoned_times(expr, &schema))?;
+        is_changed |= node.transformed;
+        let node = node.data;
         let kept = match node {
             LogicalPlan::Projection(_) => {
                 map_named(node, |expr| expr.transform_up(|expr| kept(expr, &schema)))?
@@ -73,6 +77,7 @@ fn gives_mark(expr: &Expr) -> bool {
     ["json", "to_json", "try_json", "uuid", "try_uuid", "checked_items", "with_type"]
         .iter()
         .any(|start| name.starts_with(start))
+        || gives_type(name)
 }
 
 /// Marks an expression whose possible values all have the same mark.

@@ -6,12 +6,14 @@
 //! uuid_checked($1)        $1 of type UUID
 //! INSERT … SELECT $1      $1 of the type of the column
 //! '{…}'::UUID[]           checked_items(ARRAY['…'], 'uuid')
+//! t AT TIME ZONE 'UTC'    timetz_at_zone('UTC', t), of a TIMETZ
 //! ```
 
 mod functions;
 mod kept;
 mod parameters;
+mod zoned_times;
 
-pub(crate) use functions::named;
+pub(crate) use functions::{named, with_type};
 pub(crate) use kept::keep_marks;
 pub(crate) use parameters::inserted_parameters;

@@ -10,6 +10,7 @@
 //! | [`EmptySubqueries`] | scalar subqueries that are NULL if they return no row | before type coercion |
 //! | [`RecursiveMarks`] | terms of recursive queries whose types are not Arrow's | last among the analyzer's rules |
 //! | [`CanonicalTexts`] | texts next to UUIDs and JSONB in canonical form | before type coercion |
+//! | [`OrderedTexts`] | JSONB compared, sorted and grouped by its value | after `CanonicalTexts` |
 //! | `nested_order` | lists, structs and maps compared in the order in which they are sorted | first |
 //! | `any_text` | PostgreSQL's regular expressions, and `s ~ '.*'` with SQL's NULL | first |
 //! | `in_lists` | IN over lists with NULL, and over two lists of one column, which DataFusion combines without regard to NULL | first |
@@ -26,7 +27,6 @@
 
 mod any_text;
 mod around;
-mod canonical;
 mod contradictions;
 mod copies;
 mod dependent;
@@ -43,6 +43,7 @@ mod outer_names;
 mod quantified;
 mod recursive_marks;
 mod subqueries;
+mod texts;
 mod values;
 
 use std::sync::Arc;
@@ -53,7 +54,6 @@ use atoll_sql_common::logical::{BottomUp, RewriteNode};
 
 use any_text::any_text;
 use around::Around;
-pub use canonical::{CanonicalTexts, canonical_value};
 pub use copies::CountedCopies;
 pub use dependent::DependentJoins;
 pub use empty_subqueries::EmptySubqueries;
@@ -66,6 +66,7 @@ pub use outer_names::OuterNames;
 pub use quantified::NamedQuantified;
 pub use recursive_marks::RecursiveMarks;
 use subqueries::embedded_subqueries;
+pub use texts::{CanonicalTexts, OrderedTexts, canonical_value};
 pub use values::has_any_subquery;
 use values::subqueries_in_values;
 

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     TimeZone,
     /// To a date style, of which there is one.
     DateStyle,
+    /// To a style of intervals, likewise.
+    IntervalStyle,
     /// To one of these, the only supported values.
     One(&'static [&'static str]),
 }
@@ -96,7 +98,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     silent("idle_session_timeout", "0", Kind::One(&["0"])),
     reported("in_hot_standby", "off", Kind::Fixed),
     reported("integer_datetimes", "on", Kind::Fixed),
-    reported("IntervalStyle", "postgres", Kind::One(&["postgres"])),
+    reported("IntervalStyle", "postgres", Kind::IntervalStyle),
     silent(IS_SUPERUSER, "on", Kind::Fixed),
     silent("jit", "off", Kind::Text),
     silent("lc_collate", "C.UTF-8", Kind::Fixed),
@@ -189,9 +191,18 @@ impl Parameter {
                 self.quantity(value, MEMORY, *least, "a size of at least 64kB such as 64MB")
             }
             Kind::TimeZone => timezone::checked(value),
-            Kind::DateStyle => date_style(value)
-                .map(str::to_owned)
-                .ok_or_else(|| self.invalid(value, "ISO, MDY, the only supported style")),
+            Kind::DateStyle => match date_style(value) {
+                Some(style) => Ok(style.to_owned()),
+                None if is_date_style(value) => Err(self.unsupported(value, "ISO, MDY")),
+                None => Err(self.invalid(value, "ISO, MDY, the only supported style")),
+            },
+            Kind::IntervalStyle => match value.trim().to_lowercase().as_str() {
+                "postgres" => Ok("postgres".to_owned()),
+                "postgres_verbose" | "sql_standard" | "iso_8601" => {
+                    Err(self.unsupported(value, "postgres"))
+                }
+                _ => Err(self.invalid(value, "postgres, the only supported style")),
+            },
             Kind::One(values) => {
                 let found = values.iter().find(|it| it.eq_ignore_ascii_case(value.trim()));
                 let found = found.map(|found| plain(found).to_owned());
@@ -220,7 +231,7 @@ impl Parameter {
         match self.kind {
             Kind::Flag => "bool",
             Kind::Time | Kind::Memory(_) => "integer",
-            Kind::One(_) => "enum",
+            Kind::One(_) | Kind::IntervalStyle => "enum",
             _ => "string",
         }
     }
@@ -228,6 +239,13 @@ impl Parameter {
     fn quantity(&self, value: &str, units: &Units, least: u64, expected: &str) -> Result<String> {
         let number = quantity(value, units).filter(|number| *number >= least);
         number.map(|number| shown(number, units)).ok_or_else(|| self.invalid(value, expected))
+    }
+
+    /// A value that only PostgreSQL supports.
+    fn unsupported(&self, value: &str, expected: &str) -> DataFusionError {
+        let name = self.name;
+        let message = format!("{name} '{value}' is not supported; expected {expected}");
+        SqlState::FEATURE_NOT_SUPPORTED.error(message)
     }
 
     fn invalid(&self, value: &str, expected: &str) -> DataFusionError {
@@ -268,6 +286,16 @@ fn date_style(value: &str) -> Option<&'static str> {
             .contains(&word.trim().to_lowercase().as_str())
     };
     value.split(',').all(is_known).then_some("ISO, MDY")
+}
+
+/// Whether PostgreSQL has the style.
+fn is_date_style(value: &str) -> bool {
+    let is_known = |word: &str| {
+        let word = word.trim().to_lowercase();
+        let others = ["sql", "postgres", "german", "dmy", "ymd", "euro", "european"];
+        others.contains(&word.as_str()) || date_style(&word).is_some()
+    };
+    value.split(',').all(is_known)
 }
 
 /// The milliseconds of a time setting.

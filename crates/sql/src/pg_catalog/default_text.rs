@@ -19,8 +19,15 @@ use datafusion::sql::sqlparser::ast::{
 use super::objects::{PgObjects, PgRelation};
 
 /// Functions that casts to types become, with these types.
-const CASTS: [(&str, &str); 3] =
-    [("json_checked", "json"), ("jsonb_checked", "jsonb"), ("uuid_checked", "uuid")];
+const CASTS: [(&str, &str); 7] = [
+    ("json_checked", "json"),
+    ("jsonb_checked", "jsonb"),
+    ("uuid_checked", "uuid"),
+    ("inet_checked", "inet"),
+    ("cidr_checked", "cidr"),
+    ("macaddr_checked", "macaddr"),
+    ("timetz_checked", "time with time zone"),
+];
 
 /// The text of a column's default.
 pub(super) fn shown(objects: &PgObjects, text: &str, column: &Field) -> String {

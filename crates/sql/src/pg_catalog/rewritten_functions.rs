@@ -56,6 +56,14 @@ const LISTED: &[Listed] = &[
         "json_each_text",
     ),
     (
+        "jsonb_path_query",
+        "table",
+        "json",
+        "The values that a path of SQL/JSON finds, as rows; also in a select list.",
+        "SELECT * FROM jsonb_path_query('[1, 5]', '$[*] ? (@ > 2)')",
+        "",
+    ),
+    (
         "glob",
         "table",
         "pattern",

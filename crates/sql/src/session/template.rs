@@ -31,7 +31,7 @@ use atoll_sql_semantics::enums::{self, EnumOperands};
 use atoll_sql_semantics::float::CanonicalFloats;
 use atoll_sql_semantics::rewrite::{
     CanonicalTexts, CountedCopies, DependentJoins, EmptySubqueries, KeptOrder, NamedQuantified,
-    OuterAggregates, OuterNames, RecursiveMarks,
+    OrderedTexts, OuterAggregates, OuterNames, RecursiveMarks,
 };
 use atoll_sql_semantics::sql_to_plan::PlanWholeRows;
 use atoll_sql_semantics::timezone::{self, SessionTimeZone};
@@ -182,9 +182,10 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.insert(4, Arc::new(SessionTimeZone));
     rules.insert(5, Arc::new(EmptySubqueries));
     rules.insert(6, Arc::new(CanonicalTexts));
-    rules.insert(7, Arc::new(DatesBesideTimestamps));
-    rules.insert(8, Arc::new(DecimalsBesideFloats));
-    rules.insert(9, Arc::new(TextInput));
+    rules.insert(7, Arc::new(OrderedTexts));
+    rules.insert(8, Arc::new(DatesBesideTimestamps));
+    rules.insert(9, Arc::new(DecimalsBesideFloats));
+    rules.insert(10, Arc::new(TextInput));
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(CountedCopies));
     rules.push(Arc::new(NamedQuantified));

@@ -3,7 +3,7 @@
 //! JSON has no Arrow type: it is VARCHAR. The field of a JSON result is marked as JSON in its metadata,
 //! so that `json_array(json_object('a', 1))` nests it; a table does not store the mark.
 //! Numbers keep all their digits. JSONB values are stored as the text that PostgreSQL prints, so that
-//! equal values are equal texts.
+//! equal values are equal texts, but for zeros at the end of a number's fraction.
 //!
 //! | file | contents |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | `parse` | the parser |
 //! | `jsonb` | the text of JSONB, and its limits |
 //! | `normal` | whether a text already is JSONB |
+//! | `order` | JSONB as bytes in its order |
 //! | `path` | `$.a[0]`, `/a/0`, and their matches |
 //! | `extract` | values from a text |
 //! | `each` | the values of a text one by one |
@@ -21,6 +22,7 @@
 //! | `transform` | JSON to SQL values |
 //! | `change` | changes to parts of JSON |
 //! | `combine` | JSONB operators |
+//! | `jsonpath` | SQL/JSON paths |
 
 mod build;
 mod change;
@@ -30,7 +32,9 @@ mod elements;
 mod extract;
 mod inspect;
 mod jsonb;
+mod jsonpath;
 mod normal;
+mod order;
 mod parse;
 mod path;
 mod transform;
@@ -51,4 +55,6 @@ pub(super) static ENTRIES: &[&[Entry]] = &[
     transform::ALL,
     change::ALL,
     combine::ALL,
+    order::ALL,
+    jsonpath::ALL,
 ];

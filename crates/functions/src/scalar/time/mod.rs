@@ -11,4 +11,5 @@ pub(super) mod spans;
 pub(super) mod strftime;
 pub(super) mod strptime;
 pub(super) mod template;
+pub(super) mod zoned_times;
 pub(super) mod zones;

@@ -173,7 +173,7 @@ fn zones(call: &Call) -> Result<StringArray> {
 }
 
 /// Finds a zone by its name, its abbreviation, or, as in POSIX, the hours to the west.
-fn known_zone(text: &str) -> Option<String> {
+pub(super) fn known_zone(text: &str) -> Option<String> {
     let text = text.trim();
     if let Some(seconds) = zone_named(&text.to_ascii_lowercase()) {
         return Some(zone_ahead(seconds));

@@ -9,9 +9,10 @@
 //! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and a comparison of x with that |
 //! | `try(x)` | `try(x)` with `x` as a lambda, which may fail |
 //! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
+//! | `INET '10.0.0.1'` | `'10.0.0.1'::INET`, likewise CIDR and MACADDR |
 //! | `x::UUID[]` | `checked_items(x::TEXT[], 'uuid')` |
 //! | `x::VARCHAR(3)`, `x::CHAR(3)` | `left(x::VARCHAR, 3)`, `rtrim(left(x::VARCHAR, 3))`, with that type |
-//! | a column of type JSON, UUID or VARCHAR(3), or of lists of them | VARCHAR with a CHECK |
+//! | a column of type JSON, UUID, INET or VARCHAR(3), or of lists of them | VARCHAR with a CHECK |
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
@@ -19,10 +20,14 @@ use datafusion::sql::sqlparser::ast::{
     ColumnDef, ColumnOption, ColumnOptionDef, DataType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, LambdaFunction,
     LambdaFunctionParameter, LambdaSyntax, ObjectName, OneOrManyWithParens, Query, SetExpr,
-    Statement, TypedString, Value,
+    Statement, TimezoneInfo, TypedString, Value,
 };
 
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
 use crate::dialect::tree;
+use atoll_functions::NetworkType;
 use atoll_sql_common::pg_type::Checked;
 
 /// Rewrites an expression.
@@ -91,7 +96,8 @@ fn tells(value: &Expr) -> bool {
     match value {
         Expr::Function(call) => {
             let name = call.name.to_string().to_ascii_lowercase();
-            ["json", "to_json", "uuid"].iter().any(|start| name.starts_with(start))
+            let starts = ["json", "to_json", "uuid", "inet_", "cidr_", "macaddr_", "timetz_"];
+            starts.iter().any(|start| name.starts_with(start))
         }
         other => type_of_cast(other).is_some(),
     }
@@ -201,6 +207,11 @@ const OF_JSON: &[(&str, &[usize])] = &[
     ("extract_path", &[0]),
     ("extract_path_text", &[0]),
     ("insert", &[0, 2]),
+    ("path_exists", &[0, 2]),
+    ("path_match", &[0, 2]),
+    ("path_query", &[0, 2]),
+    ("path_query_array", &[0, 2]),
+    ("path_query_first", &[0, 2]),
     ("pretty", &[0]),
     ("set", &[0, 2]),
     ("set_lax", &[0, 2]),
@@ -265,6 +276,14 @@ fn checked(data_type: &DataType, is_tried: bool) -> Option<&'static str> {
         (Checked::Jsonb, true) => "try_jsonb_checked",
         (Checked::Uuid, false) => "uuid_checked",
         (Checked::Uuid, true) => "try_uuid_checked",
+        (Checked::Timetz, false) => "timetz_checked",
+        (Checked::Timetz, true) => "try_timetz_checked",
+        (Checked::Network(NetworkType::Inet), false) => "inet_checked",
+        (Checked::Network(NetworkType::Inet), true) => "try_inet_checked",
+        (Checked::Network(NetworkType::Cidr), false) => "cidr_checked",
+        (Checked::Network(NetworkType::Cidr), true) => "try_cidr_checked",
+        (Checked::Network(NetworkType::Macaddr), false) => "macaddr_checked",
+        (Checked::Network(NetworkType::Macaddr), true) => "try_macaddr_checked",
         (Checked::Varchar(_) | Checked::Char(_), _) => return None,
     })
 }
@@ -348,6 +367,10 @@ fn kind(data_type: &DataType) -> Option<Checked> {
         DataType::JSON => Some(Checked::Json),
         DataType::JSONB => Some(Checked::Jsonb),
         DataType::Uuid => Some(Checked::Uuid),
+        DataType::Time(None | Some(6), TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+            Some(Checked::Timetz)
+        }
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => network(name),
         DataType::Varchar(Some(length))
         | DataType::CharacterVarying(Some(length))
         | DataType::CharVarying(Some(length))
@@ -357,6 +380,29 @@ fn kind(data_type: &DataType) -> Option<Checked> {
         }
         _ => None,
     }
+}
+
+/// Reads a text of a type of addresses, whose name is not a keyword.
+pub(in crate::dialect) fn prefix(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    let [Token::Word(word), Token::SingleQuotedString(text)] = parser.peek_tokens() else {
+        return None;
+    };
+    let name = ObjectName::from(vec![Ident::new(&word.value)]);
+    if word.quote_style.is_some() || network(&name).is_none() {
+        return None;
+    }
+    parser.next_token();
+    parser.next_token();
+    let text = Expr::Value(Value::SingleQuotedString(text).into());
+    Some(Ok(tree::cast(text, DataType::Custom(name, Vec::new()))))
+}
+
+/// The type of addresses with this name.
+fn network(name: &ObjectName) -> Option<Checked> {
+    let name = name.to_string().to_ascii_lowercase();
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    let types = [NetworkType::Inet, NetworkType::Cidr, NetworkType::Macaddr];
+    types.into_iter().find(|of| of.name() == name).map(Checked::Network)
 }
 
 /// The number of characters of a declared length.

@@ -27,7 +27,7 @@ const GIVES: [&str; 10] = [
 ];
 
 /// Functions that return JSONB.
-const GIVES_JSONB: [&str; 11] = [
+const GIVES_JSONB: [&str; 13] = [
     "jsonb_agg",
     "jsonb_build_array",
     "jsonb_build_object",
@@ -35,6 +35,8 @@ const GIVES_JSONB: [&str; 11] = [
     "jsonb_extract_path",
     "jsonb_insert",
     "jsonb_object_agg",
+    "jsonb_path_query_array",
+    "jsonb_path_query_first",
     "jsonb_set",
     "jsonb_strip_nulls",
     "to_jsonb",

@@ -10,6 +10,7 @@
 //! (s).a, l[2:]       s['a'], l[2:-1]
 //! $1 || $2           $1::TEXT || $2::TEXT
 //! j ? 'a', j ?| l    jsonb_exists(j, 'a'), jsonb_exists_any(j, l)
+//! a <<= b, a >>= b   inet_within_or_equal(a, b), inet_within_or_equal(b, a)
 //! ```
 
 use datafusion::common::Result;
@@ -22,7 +23,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::dialect::tree::{self, binary, call, cast};
 
-/// Reads `**`, which binds as `^`, `#`, and `?`, `?|` and `?&` of JSON: between operands a question mark is not a parameter.
+/// Reads `**`, which binds as `^`, `#`, `<<=` and `>>=` of addresses, and `?`, `?|` and `?&` of JSON: between operands a question mark is not a parameter.
 /// `left` is the operand before it.
 pub(crate) fn infix(
     parser: &mut Parser,
@@ -32,6 +33,8 @@ pub(crate) fn infix(
     let (op, count) = match parser.peek_tokens::<2>() {
         [Token::Mul, Token::Mul] => (BinaryOperator::PGExp, 2),
         [Token::Sharp, _] => (BinaryOperator::BitwiseXor, 1),
+        [Token::ShiftLeft, Token::Eq] => (BinaryOperator::Custom("<<=".to_owned()), 2),
+        [Token::ShiftRight, Token::Eq] => (BinaryOperator::Custom(">>=".to_owned()), 2),
         [Token::Placeholder(mark), next] if mark == "?" => match next {
             Token::Pipe => (BinaryOperator::QuestionPipe, 2),
             Token::Ampersand => (BinaryOperator::QuestionAnd, 2),

@@ -136,7 +136,7 @@ fn planned(sql_type: &Sql) -> Result<Option<DataType>> {
         }
         Sql::Time(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
             return not_impl_err!(
-                "type TIME WITH TIME ZONE is not supported; use TIME or TIMESTAMPTZ"
+                "type TIME WITH TIME ZONE of less than microseconds is not supported; use TIMETZ"
             );
         }
         Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => DataType::Decimal128(38, 0),
@@ -252,7 +252,8 @@ fn custom(name: &str) -> Option<DataType> {
         "short" => DataType::Int16,
         "long" | "oid" | "xid" | "cid" => DataType::Int64,
         "logical" => DataType::Boolean,
-        "bpchar" | "name" | "uuid" | "\"char\"" | "cstring" | "pg_node_tree" => DataType::Utf8View,
+        "bpchar" | "name" | "uuid" | "\"char\"" | "cstring" | "pg_node_tree" | "jsonpath"
+        | "inet" | "cidr" | "macaddr" => DataType::Utf8View,
         "varint" | "bignum" => DataType::Decimal256(76, 0),
         "timestamp_s" => DataType::Timestamp(TimeUnit::Second, None),
         "timestamp_ms" => DataType::Timestamp(TimeUnit::Millisecond, None),

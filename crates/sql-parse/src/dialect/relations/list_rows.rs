@@ -46,6 +46,12 @@ const FUNCTIONS: &[ListRows] = &[
     elements("jsonb_array_elements_text", "json_element_texts", None),
     plain("json_object_keys", "json_member_names"),
     plain("jsonb_object_keys", "json_member_names"),
+    ListRows {
+        name: "jsonb_path_query",
+        list: "jsonb_path_list",
+        mark: Some("jsonb_checked"),
+        gives_value: false,
+    },
     plain("pg_listening_channels", "listening_channels"),
     // In FROM `json_rows` makes columns of them.
     plain("json_each_text", "json_member_texts"),
@@ -82,7 +88,7 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
     let mut list = function.clone();
     list.name = ObjectName::from(vec![Ident::new(known.list)]);
     if let FunctionArguments::List(given) = &mut list.args {
-        given.args.iter_mut().for_each(|arg| as_json(known.name, arg));
+        given.args.iter_mut().take(1).for_each(|arg| as_json(known.name, arg));
     }
     *expr = known.rows(Expr::Function(list));
 }
@@ -90,11 +96,11 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
 /// The call of `list` whose elements the function `name` returns as rows.
 pub(in crate::dialect) fn list_of(name: &str, list: &str, args: &[FunctionArg]) -> Expr {
     let mut args = args.to_vec();
-    args.iter_mut().for_each(|arg| as_json(name, arg));
+    args.iter_mut().take(1).for_each(|arg| as_json(name, arg));
     tree::call_of(list, &args)
 }
 
-/// Converts the argument of a JSONB function to JSONB, so that keys are unique, and a parameter of a JSON function to JSON.
+/// Converts the first argument of a JSONB function to JSONB, so that keys are unique, and a parameter of a JSON function to JSON.
 fn as_json(name: &str, arg: &mut FunctionArg) {
     let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg else { return };
     let cast = if name.starts_with("jsonb_") {

@@ -15,8 +15,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::{checked_domain, computed, domain_call};
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
 use atoll_sql_common::pg_type::{
-    Checked, as_domain, as_json, as_jsonb, as_length, as_list_of, as_uuid, is_marked_by_type,
-    type_of_check,
+    Checked, as_checked, as_domain, as_list_of, is_marked_by_type, type_of_check,
 };
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk, walk_expressions_mut};
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;
@@ -53,6 +52,7 @@ impl DeclaredTable {
             add_check(&mut definition, table, check, &normalize)?;
         }
         mark_types(&mut definition);
+        refuse_jsonb_keys(&definition)?;
         Ok(definition)
     }
 }
@@ -215,6 +215,24 @@ pub(in crate::session) fn without_table(
     });
 }
 
+/// Refuses unique keys of JSONB, whose equal values may have different texts.
+pub(in crate::session) fn refuse_jsonb_keys(definition: &TableDefinition) -> Result<()> {
+    let fields = definition.columns.fields();
+    let mut keys = definition.uniques.iter().flat_map(|unique| &unique.columns);
+    let of_jsonb = keys.find_map(|at| {
+        fields.get(*at).filter(|field| Checked::of_field(field) == Some(Checked::Jsonb))
+    });
+    match of_jsonb {
+        None => Ok(()),
+        Some(field) => stated_err!(
+            FEATURE_NOT_SUPPORTED,
+            "UNIQUE and PRIMARY KEY of JSONB (column '{0}') are not supported; declare another column as \
+             BYTEA GENERATED ALWAYS AS (jsonb_order({0})) STORED UNIQUE",
+            field.name()
+        ),
+    }
+}
+
 /// Marks text columns whose values have a type: clients see that type.
 pub(in crate::session) fn mark_types(definition: &mut TableDefinition) {
     let marked = |field: &FieldRef| {
@@ -226,10 +244,7 @@ pub(in crate::session) fn mark_types(definition: &mut TableDefinition) {
         }
         match checks.find_map(|check| type_of_check(&check.sql, field.name())) {
             Some(of) if field.data_type().is_nested() => Arc::new(as_list_of(of, plain())),
-            Some(Checked::Uuid) => Arc::new(as_uuid(plain())),
-            Some(Checked::Json) => Arc::new(as_json(plain())),
-            Some(Checked::Jsonb) => Arc::new(as_jsonb(plain())),
-            Some(of @ (Checked::Varchar(_) | Checked::Char(_))) => Arc::new(as_length(of, plain())),
+            Some(of) => Arc::new(as_checked(of, plain())),
             None if field.metadata().is_empty() || is_marked_by_type(field) => Arc::clone(field),
             None => Arc::new(plain()),
         }

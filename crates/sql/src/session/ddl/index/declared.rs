@@ -62,26 +62,30 @@ impl StatementPlanner {
 
     /// The name of an operator class; `None` for the default one of a type, which `pg_get_indexdef` leaves out.
     fn named_class(&self, name: &ObjectName) -> Option<Arc<str>> {
-        const DEFAULTS: [&str; 20] = [
+        const DEFAULTS: [&str; 24] = [
             "array",
             "bool",
             "bpchar",
             "bytea",
+            "cidr",
             "date",
             "enum",
             "float4",
             "float8",
+            "inet",
             "int2",
             "int4",
             "int8",
             "interval",
             "jsonb",
+            "macaddr",
             "numeric",
             "oid",
             "text",
             "time",
             "timestamp",
             "timestamptz",
+            "timetz",
             "uuid",
         ];
         let name = name.0.last().and_then(|part| part.as_ident());

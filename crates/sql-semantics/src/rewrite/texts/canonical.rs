@@ -12,12 +12,13 @@ use atoll_functions::marked_field;
 use datafusion::arrow::array::{Array, ListArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
+use super::{has_forms, is_quantified};
 use atoll_sql_common::logical::{compares, map_named};
 use atoll_sql_common::pg_type::Checked;
 
@@ -43,33 +44,6 @@ impl AnalyzerRule for CanonicalTexts {
         })
         .data()
     }
-}
-
-/// Whether a plan reads a table with a column of such a type, or computes values of one.
-fn has_forms(plan: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::TableScan(scan) = node {
-            let schema = scan.source.schema();
-            found |= schema.fields().iter().any(|field| Checked::of_field(field).is_some());
-        }
-        node.apply_expressions(|expr| {
-            found = found || expr.exists(|expr| Ok(makes_one(expr)))?;
-            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })
-    })?;
-    Ok(found)
-}
-
-/// Whether the function with this name returns such values.
-fn makes_one(expr: &Expr) -> bool {
-    let name = match expr {
-        Expr::ScalarFunction(call) => call.func.name(),
-        Expr::AggregateFunction(call) => call.func.name(),
-        Expr::WindowFunction(call) => call.fun.name(),
-        _ => return false,
-    };
-    ["jsonb", "to_jsonb", "uuid", "try_jsonb", "try_uuid"].iter().any(|of| name.starts_with(of))
 }
 
 /// Canonicalizes the literals in a comparison with such a value.
@@ -137,13 +111,6 @@ fn all_canonical<'e>(all: impl Iterator<Item = &'e mut Expr>, form: Checked) -> 
         changed |= canonical(one, form)?;
     }
     Ok(changed)
-}
-
-/// Whether a function compares a value with the elements of a list, by `= ANY` or similar.
-fn is_quantified(name: &str) -> bool {
-    ["equals", "differs_from", "less_than", "at_most", "greater_than", "at_least"]
-        .iter()
-        .any(|of| matches!(name.strip_prefix(of), Some("_any" | "_all")))
 }
 
 /// Canonicalizes the elements of a list expression; returns whether any changed.
