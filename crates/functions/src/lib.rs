@@ -20,6 +20,7 @@
 //! | `moments` | float aggregates with a fixed-size state: product, skewness |
 //! | `named_part` | the function that names a part of an expression within a plan |
 //! | `planner` | operators that are functions, and aggregates whose meaning depends on their number of arguments |
+//! | `common_type` | the type in which two values are compared |
 //! | `comparison` | `= ANY (list)`, operators between lists; sort keys of RANGE frames; row values |
 //! | `lambda` | functions of a list and a lambda |
 //! | `scalar` | scalar functions, by topic |
@@ -48,6 +49,7 @@ macro_rules! by_native_type {
 }
 
 mod array_text;
+mod common_type;
 mod comparison;
 mod defined;
 mod exact_sum;

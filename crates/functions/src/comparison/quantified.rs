@@ -21,13 +21,13 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions_nested::make_array::make_array_udf;
 use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility, in_list, lit,
 };
 use datafusion::physical_expr_common::datum::apply_cmp;
 
+use crate::common_type::common;
 use crate::failure::FunctionFailure;
 use crate::scalar::UUID_MARK;
 use crate::sql_name;
@@ -300,21 +300,6 @@ fn item_of(list: &DataType) -> Result<&DataType> {
         other => {
             let message = format!("expected a list, found {}", sql_name(other));
             Err(FunctionFailure::error("42809", message))
-        }
-    }
-}
-
-/// Returns the common type for comparing two values.
-pub(crate) fn common(left: &DataType, right: &DataType) -> Result<DataType> {
-    let is_text =
-        |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    match comparison_coercion(left, right) {
-        Some(common) => Ok(common),
-        None if is_text(left) => Ok(right.clone()),
-        None if is_text(right) => Ok(left.clone()),
-        None => {
-            let message = format!("{} and {} cannot be compared", sql_name(left), sql_name(right));
-            Err(FunctionFailure::error("42883", message))
         }
     }
 }

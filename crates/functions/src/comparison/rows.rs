@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum::apply_cmp;
 
-use crate::comparison::quantified::common;
+use crate::common_type::common;
 use crate::failure::FunctionFailure;
 use crate::temporal::measured;
 

@@ -155,9 +155,13 @@ impl ArrayScope<'_> {
 
     /// Checks the texts of constants that are compared with arrays of labels.
     fn checked<'e>(&self, operands: impl Iterator<Item = &'e mut Expr>) -> Result<bool> {
-        let mut operands: Vec<&mut Expr> = operands.collect();
+        let operands: Vec<&mut Expr> = operands.collect();
         let Some(of) = operands.iter().find_map(|it| self.array(it)) else { return Ok(false) };
-        Ok(operands.iter_mut().fold(false, |is_changed, operand| check(of, operand) || is_changed))
+        let mut is_changed = false;
+        for operand in operands {
+            is_changed |= check(of, operand);
+        }
+        Ok(is_changed)
     }
 
     /// Checks a constant value, or the texts of a constant array, of an ENUM.

@@ -146,7 +146,7 @@ impl WriteRules {
     }
 }
 
-/// Refuses numbers that are no OIDs.
+/// Refuses numbers beyond the range of OIDs.
 fn check_oids(column: &ArrayRef) -> Result<()> {
     let numbers = column.as_primitive::<Int64Type>();
     match numbers.iter().flatten().find(|number| u32::try_from(*number).is_err()) {

@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue, plan_err};
 
-use crate::comparison::quantified::common;
+use crate::common_type::common;
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, as_first};
 use crate::scalar::text::texts::entry;
