@@ -130,7 +130,7 @@ impl Address {
         u128::from_be_bytes(self.bytes)
     }
 
-    fn from_word(self, word: u128) -> Self {
+    fn with_word(self, word: u128) -> Self {
         Self { bytes: word.to_be_bytes(), ..self }
     }
 
@@ -142,23 +142,23 @@ impl Address {
 
     /// Returns the address with the bits after so many cleared, as a network of that many.
     pub(super) fn masked(self, bits: u8) -> Self {
-        Self { bits, ..self.from_word(self.word() & !self.tail(bits)) }
+        Self { bits, ..self.with_word(self.word() & !self.tail(bits)) }
     }
 
     /// Returns the last address of its network.
     pub(super) fn broadcast(self) -> Self {
-        self.from_word(self.word() | self.tail(self.bits))
+        self.with_word(self.word() | self.tail(self.bits))
     }
 
     /// Returns the mask of its network.
     pub(super) fn netmask(self) -> Self {
         let word = !self.tail(self.bits) & self.tail(0);
-        Self { bits: self.bits_max(), ..self.from_word(word) }
+        Self { bits: self.bits_max(), ..self.with_word(word) }
     }
 
     /// Returns the mask of its hosts.
     pub(super) fn hostmask(self) -> Self {
-        Self { bits: self.bits_max(), ..self.from_word(self.tail(self.bits)) }
+        Self { bits: self.bits_max(), ..self.with_word(self.tail(self.bits)) }
     }
 
     /// Whether both are of one family and share this many bits.
@@ -192,7 +192,7 @@ impl Address {
         let shift = 128 - u32::from(self.bits_max());
         let word = (self.word() >> shift).checked_add_signed(count.into())?;
         let shifted = word << shift;
-        (shifted >> shift == word).then(|| self.from_word(shifted))
+        (shifted >> shift == word).then(|| self.with_word(shifted))
     }
 
     /// Returns the number of addresses from another one to this; None if BIGINT has no such number.
