@@ -246,7 +246,9 @@ impl WindowRun {
         let rows: usize = batches.iter().map(|kept: &KeptBatch| kept.batch.num_rows()).sum();
         let mut outputs = outputs;
         if rows < SHARED_ROWS {
-            (ranges, outputs) = (vec![0..batches.len()], 1);
+            ranges.clear();
+            ranges.push(0..batches.len());
+            outputs = 1;
         }
         let kept = Arc::new(KeptRows { schema: Arc::clone(&self.input), batches });
         let packing = Arc::new(packing(&kept, &self.plan.order));
