@@ -9,7 +9,7 @@ const TINY: [&str; 9] =
 
 #[test]
 fn every_query_runs_and_the_report_is_complete() {
-    let names = bench(&["sql", "--work", "order", "--list"]).ok();
+    let names = bench(&["sql", "--work", "order", "--list"]).done();
     let names: Vec<&str> = names.lines().collect();
     assert!(names.len() > 40 && names.contains(&"rollup"), "{names:?}");
     let document = bench(&[&TINY[..], &["--warmup", "0", "--json"]].concat()).json();
@@ -30,7 +30,7 @@ fn every_query_runs_and_the_report_is_complete() {
 #[test]
 fn queries_are_chosen_by_name() {
     let chosen = ["--queries", "rollup;sort by time", "--warmup", "0"];
-    let text = bench(&[&TINY[..], &chosen].concat()).ok();
+    let text = bench(&[&TINY[..], &chosen].concat()).done();
     assert!(text.contains("| rollup") && text.contains("| sort by time"), "{text}");
     assert!(!text.contains("| cube"), "{text}");
     let failed = bench(&["sql", "--queries", "nonsense"]).failed(2);
