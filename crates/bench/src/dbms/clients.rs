@@ -211,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives `text` as its only row; after some statements another one, if it is told so.
+    /// Returns the text of a statement as its only row. Once `turns` statements have run it returns two rows.
     struct Fake<'a> {
         done: &'a AtomicU64,
         turns: u64,

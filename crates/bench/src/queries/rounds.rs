@@ -50,7 +50,7 @@ pub(crate) fn measure_query<C: TrialCase>(
     Ok(Some(runs))
 }
 
-/// The answers of all engines; none where one failed, which is a problem.
+/// The answers of all engines. If one fails, that is a problem of the query, and there are no answers.
 fn ask_all<C: TrialCase>(
     engines: &mut [SqlEngine],
     number: u8,

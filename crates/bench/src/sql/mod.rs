@@ -10,22 +10,22 @@
 //! The kinds of queries are files beside this one. Their results are compared value by value in every round.
 
 use std::fmt;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use atoll_tools::bench::{Document, Form, Manifest, json, own_words};
 use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::terminal;
-use atoll_topology::Machine;
+use atoll_topology::{Bytes, Machine};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::sync::Arc;
 
 use crate::answers::RowOrder;
 use crate::flags::ContestArgs;
 use crate::queries::{
     EngineMeasured, EnginePrograms, QueryRounds, QueryRuns, ReadBandwidth, TimedQueries, finish,
-    loads_markdown, measure_query,
+    measure_query,
 };
 use crate::rivals::{Rival, SqlEngine};
 use crate::trials::{CaseResult, ResultArgs, RunStop, TrialCase, TrialResults, until_signal};
@@ -271,12 +271,18 @@ impl SqlReport {
         let engines = self.engines.iter().map(|engine| engine.loaded.engine.as_str());
         let engines = engines.collect::<Vec<_>>().join(", ");
         let SqlPlan { rows, threads, .. } = self.settings;
+        // The tables are made after the engines have started: their messages are those of empty engines.
+        let peaks = self
+            .engines
+            .iter()
+            .map(|engine| format!("{} {}", engine.loaded.engine, Bytes(engine.peak_rss_bytes)));
+        let peaks = peaks.collect::<Vec<_>>().join(", ");
         let parts = [
             format!("# SQL that orders, {rows} rows: {engines}\n\n{manifest}"),
             format!("- {threads} threads each\n"),
             self.bandwidth.to_markdown(),
+            format!("- peak memory: {peaks}\n"),
             self.timed.to_markdown(&self.engines),
-            loads_markdown(&self.engines),
             self.timed.problems_markdown(),
         ];
         parts.concat()

@@ -1,4 +1,4 @@
-//! The sort of all rows, with the operator's own columns only: a window without functions.
+//! The sort of all rows: the run of a window operator without functions.
 
 use std::fmt;
 use std::sync::Arc;

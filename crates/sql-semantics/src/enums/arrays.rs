@@ -42,7 +42,7 @@ pub fn cast_to_array(
 /// Checks that the items of arrays are labels of an ENUM.
 ///
 /// # Errors
-/// If a text is none.
+/// If a text is not a label.
 pub fn check_labels(of: &EnumType, arrays: &ArrayRef) -> Result<()> {
     others(of, arrays, false).map(drop)
 }

@@ -219,9 +219,9 @@ fn a_sum_that_does_not_fit_fails_as_in_datafusion() {
     assert_eq!(rows(&session, fits), auto);
 }
 
-/// Where rows do not fit into memory DataFusion's operators go on with them, and the results are the same. With twice
-/// the memory in which these once did it by themselves there is no error: close to the limit it depends on which worker
-/// comes first, with theirs too.
+/// Where rows do not fit into memory DataFusion's operators go on with them, and the results are the same. No query
+/// fails with twice the memory that DataFusion's operators need alone. With less, success depends on which worker comes
+/// first, for DataFusion's operators as well.
 #[test]
 fn small_memory_gives_the_same_results() {
     let ample = with_workers(2, Bytes(1 << 30));

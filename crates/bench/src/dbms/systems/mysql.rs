@@ -38,8 +38,7 @@ impl MysqlTables {
         }
     }
 
-    /// How keys are indexed. Tables in memory have hashes unless they are told otherwise, which many equal keys make
-    /// slow.
+    /// How keys are indexed. MEMORY tables use hashes by default, which are slow for many equal keys.
     pub(in crate::dbms) fn index_method(self) -> &'static str {
         match self {
             Self::Memory => "USING BTREE",

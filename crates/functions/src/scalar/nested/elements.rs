@@ -1,7 +1,7 @@
 //! PostgreSQL's functions that search lists for an element: `array_position`, `array_remove` and `array_replace`.
 //!
 //! DataFusion's remove and replace the first element only, return NULL if the element is NULL, and fail if the search
-//! starts behind the last element.
+//! starts after the last element.
 
 use std::ops::Range;
 use std::sync::Arc;
