@@ -26,9 +26,9 @@ test: ## set up, and run all checks; MAY_SKIP=lab,… accepts tests skipped for 
 	@scripts/setup.sh tests
 	@ATOLL_SHARE=$$(git rev-parse HEAD 2>/dev/null) scripts/mirror cargo --locked xtask ci $(addprefix --may-skip ,$(MAY_SKIP))
 
-test-deep: ## set up, and run all of what `make test` takes a share of: some two hours
+test-deep: ## set up, and run all of what `make test` takes a share of: some two hours (PARTS= some of it)
 	@scripts/setup.sh tests
-	@ATOLL_REVISION=$$(git describe --always --dirty 2>/dev/null) scripts/mirror cargo --locked xtask deep
+	@ATOLL_REVISION=$$(git describe --always --dirty 2>/dev/null) scripts/mirror cargo --locked xtask deep $(PARTS)
 
 build: setup ## set up, and build everything in release mode
 	@scripts/mirror cargo build --locked --release --workspace

@@ -10,60 +10,106 @@ use anyhow::{Context, Result, bail};
 use crate::{cargo, clients, crash, differential, soak, variants};
 
 const HELP: &str = "\
-cargo xtask deep
+cargo xtask deep [PART …]
 
-Runs in full what `make test` samples: the SQL suite in all its forms, all variants of its queries, 1000 kills of a
-process that commits, 1000 clients of a server that is killed for 30 minutes, projects of real clients, and random
-queries against DuckDB for 10 minutes. Takes about two hours. The results are written to docs/deep-tests.md.";
+Runs in full what `make test` samples; without PART all of it, which takes about two hours:
 
-/// Where the last result is.
+  forms          the SQL suite in all its forms
+  variants       all variants of its queries
+  kills          1000 kills of a process that commits
+  soak           1000 clients of a server that is killed, for 30 minutes
+  clients        projects of real clients
+  differential   random queries against DuckDB, for 10 minutes
+
+The outcome of each part is written to docs/deep-tests.md with its day and commit; parts that did not run keep theirs.";
+
+/// Where the last outcomes are.
 const RESULT: &str = "docs/deep-tests.md";
 
-/// A part: its name, and what runs it.
-type Part = (&'static str, fn(&Path) -> Result<ExitCode>);
+/// A part: its name, what it is, and what runs it.
+struct Part {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Path) -> Result<ExitCode>,
+}
 
 const PARTS: [Part; 6] = [
-    ("the SQL suite in all its forms", all_forms),
-    ("all variants of its queries", |root| variants::run(root, &[])),
-    ("1000 kills of a process that commits", |root| crash::run(root, &[])),
-    ("1000 clients of a server that is killed", |root| soak::run(root, &[])),
-    ("projects of real clients", |root| clients::run(root, &[])),
-    ("random queries against DuckDB", |root| differential::run(root, &[])),
+    Part { name: "forms", what: "the SQL suite in all its forms", run: all_forms },
+    Part {
+        name: "variants",
+        what: "all variants of its queries",
+        run: |root| variants::run(root, &[]),
+    },
+    Part {
+        name: "kills",
+        what: "1000 kills of a process that commits",
+        run: |root| crash::run(root, &[]),
+    },
+    Part {
+        name: "soak",
+        what: "1000 clients of a server that is killed",
+        run: |root| soak::run(root, &[]),
+    },
+    Part { name: "clients", what: "projects of real clients", run: |root| clients::run(root, &[]) },
+    Part {
+        name: "differential",
+        what: "random queries against DuckDB",
+        run: |root| differential::run(root, &[]),
+    },
 ];
 
-/// Runs every part, also after one that fails, and records the outcome of each.
+/// Runs the parts that `arguments` name, or all, also after one that fails, and records each outcome as it comes.
 ///
 /// # Errors
-/// An argument, or a result that cannot be written.
+/// An argument that names no part, or a result that cannot be written.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
-    match arguments {
-        [] => {}
-        ["--help" | "-h"] => {
-            println!("{HELP}");
-            return Ok(ExitCode::SUCCESS);
-        }
-        [other, ..] => bail!("deep: unexpected '{other}'\n\n{HELP}"),
+    if let ["--help" | "-h"] = arguments {
+        println!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
     }
-    let (mut rows, mut all_passed) = (String::new(), true);
-    for (name, part) in PARTS {
-        println!("deep: {name}");
+    if let Some(other) = arguments.iter().find(|name| PARTS.iter().all(|p| p.name != **name)) {
+        bail!("deep: unexpected '{other}'\n\n{HELP}");
+    }
+    let path = root.join(RESULT);
+    let mut all_passed = true;
+    for part in PARTS.iter().filter(|p| arguments.is_empty() || arguments.contains(&p.name)) {
+        println!("deep: {}", part.what);
         let start = Instant::now();
-        let outcome = part(root);
+        let outcome = (part.run)(root);
         let passed = matches!(outcome, Ok(code) if code == ExitCode::SUCCESS);
         if let Err(error) = outcome {
-            eprintln!("deep: {name}: {error:#}");
+            eprintln!("deep: {}: {error:#}", part.name);
         }
         all_passed &= passed;
         let (word, minutes) =
             (if passed { "passed" } else { "FAILED" }, start.elapsed().as_secs() / 60);
-        println!("deep: {name}: {word} in {minutes} minutes");
-        writeln!(rows, "| {name} | {word} | {minutes} |")?;
+        println!("deep: {}: {word} in {minutes} minutes", part.what);
+        let row = format!("{word} | {minutes} | {} | {}", today()?, revision());
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        std::fs::write(&path, page(&before, part, &row)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let path = root.join(RESULT);
-    std::fs::write(&path, page(&revision(), &today()?, &rows))
-        .with_context(|| format!("cannot write {}", path.display()))?;
     println!("deep: wrote {RESULT}");
     Ok(if all_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The page `before` with `row` as the outcome of the part `ran`.
+fn page(before: &str, ran: &Part, row: &str) -> Result<String> {
+    let mut page =
+        "# Deep tests\n\n`make test-deep` writes this page: the last outcome of each part.\n\n\
+                    | Part | Outcome | Minutes | Day | Commit |\n|---|---|---|---|---|\n"
+            .to_owned();
+    for Part { name, what, .. } in &PARTS {
+        let key = format!("| {what} | ");
+        if *name == ran.name {
+            writeln!(page, "{key}{row} |")?;
+        } else {
+            let kept = before.lines().find(|line| line.starts_with(&key));
+            let kept = kept.map_or_else(|| format!("{key}not run | | | |"), str::to_owned);
+            writeln!(page, "{kept}")?;
+        }
+    }
+    Ok(page)
 }
 
 /// Runs the tests of the suite over all of its files.
@@ -75,13 +121,6 @@ fn all_forms(root: &Path) -> Result<ExitCode> {
         .status()
         .context("cannot run cargo")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn page(revision: &str, date: &str, rows: &str) -> String {
-    format!(
-        "# Deep tests\n\n`make test-deep` wrote this page on {date}, for the commit {revision}.\n\n\
-         | Part | Outcome | Minutes |\n|---|---|---|\n{rows}"
-    )
 }
 
 /// The commit, as `make` passes it: a copy of the checkout has none of its own.
@@ -101,8 +140,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_names_commit_and_outcome() {
-        let page = page("abc", "2026-11-28", "| a | passed | 3 |\n");
-        assert!(page.contains("commit abc") && page.ends_with("| a | passed | 3 |\n"));
+    fn a_part_that_ran_leaves_the_rows_of_the_others() -> Result<()> {
+        let first = page("", &PARTS[0], "passed | 3 | 2026-11-28 | abc")?;
+        assert!(first.contains("forms | passed | 3 | 2026-11-28 | abc |\n"), "{first}");
+        assert_eq!(first.matches("| not run | | | |\n").count(), PARTS.len() - 1);
+        let second = page(&first, &PARTS[3], "FAILED | 30 | 2026-11-29 | def")?;
+        assert!(second.contains("forms | passed | 3 | 2026-11-28 | abc |\n"), "{second}");
+        assert!(second.contains("killed | FAILED | 30 | 2026-11-29 | def |\n"), "{second}");
+        Ok(())
     }
 }
