@@ -15,6 +15,7 @@
 //! | `by_name` | `a UNION BY NAME b` | a relation, whose columns are paired by `relations` |
 //! | `catalog` | `'t'::regclass`, `ARRAY(SELECT a FROM t)` | calls of functions |
 //! | `calls` | `struct_pack(a := 1)`, `if(a, b, c)`, `x::JSON` | calls of functions, CASE |
+//! | `grouped_rows` | `SELECT a, unnest(l) FROM t GROUP BY a, l` | the same with a key that ends its uniqueness |
 //! | `lambda` | `x -> x + 1` as an argument | a lambda |
 //! | `names` | columns without names | names by their texts, before all other steps |
 //! | `postgres_names` | the same, for PostgreSQL's clients | PostgreSQL's names, for `names` |
@@ -88,7 +89,7 @@ use expressions::{
     numerics, object_names, operators, outer_aggregates, quantified, times, tuples, types,
 };
 use relations::{
-    by_name, json_rows, lateral, list_rows, percent, positional, row_aliases, sampled,
+    by_name, grouped_rows, json_rows, lateral, list_rows, percent, positional, row_aliases, sampled,
 };
 use statements::{catalog_statements, forms};
 
@@ -140,6 +141,7 @@ pub(crate) fn rewrite_query(query: &mut Query) -> Result<()> {
 /// The steps on one SELECT.
 pub(crate) fn rewrite_select(select: &mut Select, state: &SessionState) -> Result<()> {
     aliases::rewrite(select);
+    grouped_rows::rewrite(select);
     catalog::rewrite_select(select);
     json_marks::rewrite(select);
     json_rows::rewrite(select);

@@ -20,9 +20,10 @@
 //! | `null_safe` | joins on IS NOT DISTINCT FROM, kept apart from those on `=` | where DataFusion extracts join keys and reorders joins |
 //! | `contradictions` | filters that no row passes, as an empty relation; filters without columns, above aggregates without keys | where filters are pushed down |
 //! | `distinct_types` | sums next to a DISTINCT aggregate, with their planned types | where DataFusion groups twice for DISTINCT |
+//! | `unnested_keys` | joins with the rows of lists of groups, which are not unique by the groups' key | where DataFusion removes joins |
 //! | `computed_keys` | computed sort keys, as columns | last among DataFusion's logical rules |
 //!
-//! `null_safe`, `contradictions` and `distinct_types` [wrap](around) a rule of DataFusion. The other lower-case rules
+//! `null_safe`, `contradictions`, `distinct_types` and `unnested_keys` [wrap](around) a rule of DataFusion. The other lower-case rules
 //! are functions that [rewrite nodes](atoll_sql_common::logical) among the optimizer's rules.
 
 mod any_text;
@@ -44,6 +45,7 @@ mod quantified;
 mod recursive_marks;
 mod subqueries;
 mod texts;
+mod unnested_keys;
 mod values;
 
 use std::sync::Arc;
@@ -85,6 +87,9 @@ const ORDER_JOINS: &str = "eliminate_cross_join";
 /// DataFusion's rule that groups twice for DISTINCT.
 const GROUP_DISTINCT: &str = "single_distinct_aggregation_to_group_by";
 
+/// DataFusion's rule that removes joins.
+const REMOVE_JOINS: &str = "eliminate_join";
+
 /// DataFusion's logical rules with Atoll's among them.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
@@ -96,6 +101,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
             MAKE_KEYS => Around::put(rule, null_safe::keys),
             ORDER_JOINS => Around::put(rule, null_safe::joins),
             GROUP_DISTINCT => Around::put(rule, distinct_types::rewrite),
+            REMOVE_JOINS => Around::put(rule, unnested_keys::rewrite),
             _ => {}
         }
     }
@@ -119,7 +125,7 @@ mod tests {
     fn datafusions_list_contains_the_rules_that_atolls_precede() {
         let rules = Optimizer::new().rules;
         assert_eq!(rules.iter().filter(|rule| rule.name() == DECORRELATE).count(), 1);
-        for name in [SINK_FILTERS, MAKE_KEYS, ORDER_JOINS, GROUP_DISTINCT] {
+        for name in [SINK_FILTERS, MAKE_KEYS, ORDER_JOINS, GROUP_DISTINCT, REMOVE_JOINS] {
             assert!(rules.iter().any(|rule| rule.name() == name), "{name}");
         }
     }

@@ -10,6 +10,8 @@
 //! SELECT list_sum(generate_series(1, 3))        unchanged: the argument of a function is the list, as in DuckDB
 //! ```
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     ObjectName, Select, SelectItem, UnaryOperator, Value,
@@ -17,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::dialect::expressions::times;
 use crate::dialect::tree;
+use crate::syntax::walk_own_expressions;
 
 /// A function that returns rows.
 pub(in crate::dialect) struct ListRows {
@@ -27,6 +30,23 @@ pub(in crate::dialect) struct ListRows {
     mark: Option<&'static str>,
     /// Whether PostgreSQL names the column `value`, not after the function or the alias.
     pub(in crate::dialect) gives_value: bool,
+}
+
+/// Whether an expression contains a call that gives a row for each element of a list.
+pub(in crate::dialect) fn has_rows(expr: &Expr) -> bool {
+    let find = walk_own_expressions(expr, &mut |part| match gives_rows(part) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    find.is_break()
+}
+
+fn gives_rows(expr: &Expr) -> bool {
+    let Expr::Function(function) = expr else { return false };
+    let text = function.name.to_string();
+    ["unnest", "generate_subscripts"].iter().any(|known| text.eq_ignore_ascii_case(known))
+        || is_series(&function.name)
+        || named(&function.name).is_some()
 }
 
 const fn plain(name: &'static str, list: &'static str) -> ListRows {

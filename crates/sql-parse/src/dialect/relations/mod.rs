@@ -2,6 +2,7 @@
 
 pub(super) mod asof;
 pub(super) mod by_name;
+pub(super) mod grouped_rows;
 pub(super) mod json_rows;
 pub(super) mod lateral;
 pub(super) mod list_rows;

@@ -1,12 +1,14 @@
-//! Rows of a list beside an alias that is the name of a column.
+//! Rows of a list beside an alias that is the name of a column, and in sort keys.
 //!
 //! ```text
 //! SELECT unnest(l) AS x, upper(a) AS a FROM t     SELECT "$row0" AS x, "$row1" AS a
 //!                                                 FROM (SELECT unnest(l) AS "$row0", upper(a) AS "$row1" FROM t)
+//! SELECT a FROM t ORDER BY unnest(l) + 1          SELECT "$row0" AS a
+//!                                                 FROM (SELECT a AS "$row0", unnest(l) + 1 AS "$row1" FROM t) ORDER BY "$row1"
 //! ```
 //!
 //! DataFusion computes `upper(a)` under its alias and passes `t.a` on, in one list below the rows; there, both are
-//! called `a`.
+//! called `a`. Sort keys it computes above the rows, where `t.l` is gone.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -16,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::dialect::columns::names::{column, folded};
-use crate::dialect::relations::list_rows;
+use crate::dialect::relations::list_rows::has_rows;
 use crate::dialect::tree::{self, alone, derived, query, quoted};
 use crate::syntax::walk_own_expressions;
 
@@ -36,7 +38,11 @@ pub(in crate::dialect) fn rewrite(query: &mut Query) {
 fn rewrite_body(body: &mut SetExpr, keys: &mut [OrderByExpr]) {
     match body {
         SetExpr::Select(select) => {
-            if let Some(items) = clashing(select) {
+            let nested = items_of(select).filter(|items| {
+                keys.iter().any(|key| has_rows(&key.expr)) && select.distinct.is_none()
+                    || is_clashing(items)
+            });
+            if let Some(items) = nested {
                 nest(select, items, keys);
             }
         }
@@ -48,8 +54,8 @@ fn rewrite_body(body: &mut SetExpr, keys: &mut [OrderByExpr]) {
     }
 }
 
-/// The items of a select list with rows of a list, if the alias of one is the name of a column that the list reads.
-fn clashing(select: &Select) -> Option<Vec<(Expr, String)>> {
+/// The expressions of a select list without groups, with their names.
+fn items_of(select: &Select) -> Option<Vec<(Expr, String)>> {
     let is_plain = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
     if !is_plain || matches!(select.distinct, Some(Distinct::On(_))) {
         return None;
@@ -62,10 +68,14 @@ fn clashing(select: &Select) -> Option<Vec<(Expr, String)>> {
             _ => return None,
         }
     }
-    let (mut has_rows, mut read) = (false, HashSet::new());
-    for (expr, _) in &items {
+    Some(items)
+}
+
+/// Whether a select list has rows of a list, and the alias of one of its items is the name of a column that it reads.
+fn is_clashing(items: &[(Expr, String)]) -> bool {
+    let mut read = HashSet::new();
+    for (expr, _) in items {
         let _: ControlFlow<()> = walk_own_expressions(expr, &mut |part| {
-            has_rows |= gives_rows(part);
             read.extend(column(part).map(|(name, _)| name));
             ControlFlow::Continue(())
         });
@@ -73,27 +83,32 @@ fn clashing(select: &Select) -> Option<Vec<(Expr, String)>> {
     let clashes = |(expr, name): &(Expr, String)| {
         read.contains(name) && column(expr).is_none_or(|(column, _)| column != *name)
     };
-    (has_rows && items.iter().any(clashes)).then_some(items)
+    items.iter().any(|(expr, _)| has_rows(expr)) && items.iter().any(clashes)
 }
 
-fn gives_rows(expr: &Expr) -> bool {
-    let Expr::Function(function) = expr else { return false };
-    let name = &function.name;
-    let is_named = |known: &str| name.to_string().eq_ignore_ascii_case(known);
-    is_named("unnest")
-        || is_named("generate_subscripts")
-        || list_rows::is_series(name)
-        || list_rows::named(name).is_some()
+/// Whether a sort key is the number or the name of an item.
+fn is_output(key: &Expr, items: &[(Expr, String)]) -> bool {
+    match key {
+        Expr::Value(_) => true,
+        Expr::Identifier(name) => items.iter().any(|(_, shown)| *shown == folded(name)),
+        _ => false,
+    }
 }
 
-fn nest(select: &mut Select, items: Vec<(Expr, String)>, keys: &mut [OrderByExpr]) {
+fn nest(select: &mut Select, mut items: Vec<(Expr, String)>, keys: &mut [OrderByExpr]) {
     let name = |at: usize| format!("$row{at}");
+    let shown = items.len();
     for key in keys {
         if let Some(at) = items.iter().position(|(expr, _)| *expr == key.expr) {
-            key.expr = Expr::Identifier(quoted(&items[at].1));
+            let name = if at < shown { items[at].1.clone() } else { name(at) };
+            key.expr = Expr::Identifier(quoted(&name));
+        } else if !is_output(&key.expr, &items[..shown]) {
+            let computed = name(items.len());
+            let key = std::mem::replace(&mut key.expr, Expr::Identifier(quoted(&computed)));
+            items.push((key, computed));
         }
     }
-    let outer = items.iter().enumerate();
+    let outer = items.iter().take(shown).enumerate();
     let outer =
         outer.map(|(at, (_, shown))| tree::item(Expr::Identifier(quoted(&name(at))), shown));
     let mut outer = tree::select(outer.collect(), vec![]);

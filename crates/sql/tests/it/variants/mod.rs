@@ -222,7 +222,19 @@ struct Known {
     why: &'static str,
 }
 
-const KNOWN: [Known; 7] = [
+const KNOWN: [Known; 8] = [
+    Known {
+        file: "dialect_select.slt",
+        kind: "CTE with clashing names",
+        part: "p AS (SELECT d * 2 AS e",
+        why: "a query of WITH whose name a query within it gives to its own, when aliases are reused",
+    },
+    Known {
+        file: "expression_names.slt",
+        kind: "",
+        part: "a::varchar",
+        why: "the cast is a key of the grouping, which is NULL where a set lacks it",
+    },
     Known {
         file: "joins.slt",
         kind: "expressions beside their casts",
@@ -230,10 +242,10 @@ const KNOWN: [Known; 7] = [
         why: "a column of USING beside the same column of one table, under ORDER BY",
     },
     Known {
-        file: "jsonpath.slt",
-        kind: "all of these",
-        part: "jsonb_path_query",
-        why: "set-returning calls in sort keys",
+        file: "jsonb_order.slt",
+        kind: "",
+        part: "",
+        why: "equal values of JSONB have several texts: 1 and 1.0",
     },
     Known {
         file: "network_addresses.slt",
@@ -242,27 +254,21 @@ const KNOWN: [Known; 7] = [
         why: "the cast of an INET to text shows the length of its network, which clients do not see",
     },
     Known {
-        file: "set_returning.slt",
-        kind: "all of these",
-        part: "generate_series",
-        why: "set-returning calls in sort keys",
-    },
-    Known {
-        file: "set_returning.slt",
-        kind: "sort keys beside their casts",
-        part: "string_to_table",
-        why: "set-returning calls in sort keys",
-    },
-    Known {
         file: "syntax.slt",
-        kind: "all of these",
+        kind: "",
         part: "ORDER BY ALL",
         why: "DataFusion 55 fails to order UNION ALL by a column that is there twice",
     },
     Known {
+        file: "syntax.slt",
+        kind: "CTE with clashing names",
+        part: "true IS DISTINCT FROM false",
+        why: "the dialect of MySQL reads names in double quotes as texts",
+    },
+    Known {
         file: "timezones.slt",
-        kind: "UNION ALL with itself",
-        part: "FROM moments",
+        kind: "UNION",
+        part: "",
         why: "UNION returns instants in UTC, which clients show in the session's time zone",
     },
 ];

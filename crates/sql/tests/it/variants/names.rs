@@ -112,10 +112,15 @@ impl Names {
         {
             return Ident::with_quote('"', column);
         }
-        let is_free =
-            |name: &String| !self.used.contains(name) && !self.words.contains(&name.to_lowercase());
+        // sqlparser writes \\" as it is, for a quote that is escaped already.
+        let is_free = |name: &String| {
+            !self.used.contains(name)
+                && !self.words.contains(&name.to_lowercase())
+                && !name.contains("\\\"")
+        };
         let name = candidates.iter().find(|name| is_free(name)).cloned();
-        let name = name.unwrap_or_else(|| format!("{} {}", candidates[0], self.given));
+        let name =
+            name.unwrap_or_else(|| format!("{} {}", candidates[0].replace('\\', ""), self.given));
         self.used.insert(name.clone());
         Ident::with_quote('"', name)
     }
