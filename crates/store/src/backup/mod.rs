@@ -136,6 +136,11 @@ pub(crate) fn copy_checkpoint(
             chunks.check(entry.file)?;
         }
     }
+    let prepared = manifest.prepared_files().map_err(OpenError::prepared)?;
+    for file in prepared.into_iter().filter(|file| copied.insert(*file)) {
+        copy.file(&chunk_file_name(file))?;
+        chunks.check(file)?;
+    }
     to.sync_names(CHUNK_DIRECTORY)?;
     to.sync_names(TABLE_DIRECTORY)?;
     Log::create_at(Arc::clone(to), LogOptions { database, segment_bytes: SEGMENT_BYTES }, start)?;

@@ -1,6 +1,7 @@
 //! The changes of a transaction, with the names and sequences that they refer to, as the log holds them.
 
 mod catalog;
+mod prepared;
 mod sequence;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use crate::table::{TableChange, TableDefinition};
 
 pub(crate) use catalog::temporary_schema;
 pub use catalog::{Relation, RelationName, StoredStatement, is_temporary_schema};
+pub use prepared::{KeptLock, PreparedTransaction};
 pub use sequence::{SequenceDefinition, SequenceState};
 
 /// The changes of one transaction. The steps are applied in order: the rows of a table
@@ -30,6 +32,15 @@ pub enum ChangeStep {
     Table(TableId, TableChange),
     /// Values of a sequence up to this one may have been given.
     Sequence(SequenceId, i64),
+    /// `PREPARE TRANSACTION` under this name.
+    Prepare(Arc<str>, Arc<PreparedTransaction>),
+    /// `COMMIT PREPARED`, which applies the changes of the transaction, or `ROLLBACK PREPARED`.
+    EndPrepared {
+        /// Its name.
+        name: Arc<str>,
+        /// Whether it commits.
+        commits: bool,
+    },
 }
 
 /// A change of names, definitions or the objects that names refer to.
@@ -115,6 +126,7 @@ impl ChangeStep {
             Self::Catalog(change) => change.is_temporary(),
             Self::Table(table, _) => table.is_temporary(),
             Self::Sequence(sequence, _) => sequence.is_temporary(),
+            Self::Prepare(..) | Self::EndPrepared { .. } => false,
         }
     }
 }
@@ -173,9 +185,14 @@ impl DatabaseChange {
         })
     }
 
-    /// The tables that outlive their session and whose rows it changes; a table may occur several times.
+    /// The tables that outlive their session and whose rows it changes, now or when a transaction that it prepares
+    /// commits; a table may occur several times.
     pub fn durable_tables(&self) -> impl Iterator<Item = (TableId, &TableChange)> {
-        self.durable_steps().filter_map(|step| match step {
+        let steps = self.durable_steps().flat_map(|step| match step {
+            ChangeStep::Prepare(_, prepared) => prepared.change.steps.as_slice(),
+            step => std::slice::from_ref(step),
+        });
+        steps.filter_map(|step| match step {
             ChangeStep::Table(table, change) => Some((*table, change)),
             _ => None,
         })

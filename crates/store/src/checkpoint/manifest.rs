@@ -14,6 +14,7 @@
 //! | names | list: schema and name; byte 0 and table (number), 1 and statement of a view, 2 and sequence (number), or 3 and statement of an external table |
 //! | sequences | list: number, definition, optional last value (signed), generation |
 //! | tables | list: number, number of the file, rows, bytes of its chunk files |
+//! | prepared transactions, in version 2 of the format | bytes: a record that prepares them |
 //!
 //! Statements and definitions of sequences are in the forms of [`record`](crate::record).
 
@@ -22,14 +23,16 @@ use std::sync::Arc;
 
 use crate::DatabaseId;
 use crate::codec::{DecodeError, Decoder, Encoder};
-use crate::data_file::{DataFileError, DataFileKind, Envelope};
+use crate::data_file::{
+    DataFileError, DataFileKind, Envelope, FIRST_DATA_FORMAT, MANIFEST_FORMAT_VERSION,
+};
 use crate::database::{Relation, RelationName, SequenceState};
 use crate::files::{FileError, FileErrorKind, Files};
 use crate::ids::{ChunkFileId, Epoch, SequenceId, TableId};
 use crate::log::{Position, RecoveryStart};
 use crate::record::{
-    decode_name, decode_sequence_definition, decode_statement, encode_name,
-    encode_sequence_definition, encode_statement,
+    RecordError, decode_name, decode_sequence_definition, decode_statement, encode_name,
+    encode_sequence_definition, encode_statement, files_of_record,
 };
 
 /// The name of the manifest.
@@ -51,6 +54,8 @@ pub(crate) struct Manifest {
     pub(crate) relations: Vec<(RelationName, Relation)>,
     pub(crate) sequences: Vec<(SequenceId, SequenceState)>,
     pub(crate) tables: BTreeMap<TableId, TableFile>,
+    /// A record that prepares the prepared transactions; empty if there are none.
+    pub(crate) prepared: Vec<u8>,
 }
 
 /// The file of a table, with its size.
@@ -92,10 +97,14 @@ impl Manifest {
             encoder.number(file.rows);
             encoder.number(file.chunk_bytes);
         });
-        Self::envelope(self.database).seal(&encoder.finish())
+        if self.prepared.is_empty() {
+            return Self::envelope(self.database).seal(&encoder.finish());
+        }
+        encoder.bytes(&self.prepared);
+        Self::envelope(self.database).seal_as(MANIFEST_FORMAT_VERSION, &encoder.finish())
     }
 
-    fn decode(database: DatabaseId, payload: &[u8]) -> Result<Self, DecodeError> {
+    fn decode(database: DatabaseId, version: u32, payload: &[u8]) -> Result<Self, DecodeError> {
         let mut decoder = Decoder::new(payload);
         let epoch = Epoch::new(decoder.number("epoch")?);
         let from = Position(decoder.number("position of the log")?);
@@ -123,6 +132,10 @@ impl Manifest {
             let chunk_bytes = decoder.number("bytes of a table")?;
             Ok((id, TableFile { number, rows, chunk_bytes }))
         })?;
+        let prepared = match version {
+            FIRST_DATA_FORMAT => Vec::new(),
+            _ => decoder.bytes("prepared transactions")?.to_vec(),
+        };
         decoder.end()?;
         Ok(Self {
             database,
@@ -136,6 +149,7 @@ impl Manifest {
             relations,
             sequences,
             tables: tables.into_iter().collect(),
+            prepared,
         })
     }
 
@@ -146,8 +160,16 @@ impl Manifest {
             file => file?,
         };
         let opened = Envelope::open(&*file, DataFileKind::Manifest)?;
-        let manifest = Self::decode(opened.envelope.database, &opened.payload);
+        let manifest = Self::decode(opened.envelope.database, opened.version, &opened.payload);
         manifest.map(Some).map_err(|error| DataFileError::of_decoding(MANIFEST, &error))
+    }
+
+    /// The chunk files that prepared transactions name.
+    pub(crate) fn prepared_files(&self) -> Result<Vec<ChunkFileId>, RecordError> {
+        match self.prepared.is_empty() {
+            true => Ok(Vec::new()),
+            false => files_of_record(&self.prepared),
+        }
     }
 
     /// The name of a table, for messages.

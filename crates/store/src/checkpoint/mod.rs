@@ -37,6 +37,7 @@ use crate::database::DatabaseVersion;
 use crate::files::{FileError, Files};
 use crate::ids::TableId;
 use crate::log::{FIRST_SEGMENT_BYTES, LogError, Position};
+use crate::record::RecordError;
 use crate::table::{Chunk, TableVersion};
 use reserve::SpaceReserve;
 
@@ -50,6 +51,9 @@ pub enum CheckpointError {
     /// A file could not be written.
     #[error("no checkpoint was made, the last one and the log are kept: {0}")]
     File(#[from] DataFileError),
+    /// A prepared transaction cannot be written.
+    #[error("no checkpoint was made, the last one and the log are kept: {0}")]
+    Prepared(#[from] RecordError),
     /// The log failed before the checkpoint was made.
     #[error("no checkpoint was made: {0}")]
     Log(#[from] LogError),
@@ -60,7 +64,7 @@ impl CheckpointError {
     pub fn is_no_space(&self) -> bool {
         match self {
             Self::File(error) => error.is_no_space(),
-            Self::Log(_) => false,
+            Self::Prepared(_) | Self::Log(_) => false,
         }
     }
 }

@@ -9,11 +9,13 @@ use super::table_file::{
     StoredTable, TABLE_DIRECTORY, encode_table_file, table_file_name, table_file_number,
 };
 use super::{CheckpointError, Checkpoints};
+use crate::change::{ChangeStep, DatabaseChange, PreparedTransaction};
 use crate::data_file::DataFileError;
 use crate::database::DatabaseVersion;
 use crate::files::FileError;
 use crate::ids::{ChunkFileId, Epoch, TableId};
 use crate::log::{Position, RecoveryStart, truncate_before};
+use crate::record::{RecordError, encode_record};
 use crate::table::{Chunk, TableVersion};
 
 /// A checkpoint in progress. If dropped before its end, it leaves the last one unchanged, and files that the
@@ -215,6 +217,7 @@ impl Checkpoint {
     fn write_manifest(&mut self, synced: Position) -> Result<()> {
         let contents = self.version.contents();
         let last_table_file = self.shared.last.lock().table_file;
+        let prepared = prepared_record(contents.prepared)?;
         let manifest = Manifest {
             database: self.shared.database,
             epoch: contents.epoch,
@@ -227,6 +230,7 @@ impl Checkpoint {
             relations: contents.relations,
             sequences: contents.sequences,
             tables: self.tables.clone(),
+            prepared,
         };
         self.report.table_bytes += manifest.write_beside(&*self.shared.files)?;
         Ok(())
@@ -264,6 +268,17 @@ impl Checkpoint {
         }
         Ok(())
     }
+}
+
+/// A record that prepares these transactions; empty if there are none.
+fn prepared_record(
+    prepared: Vec<(Arc<str>, Arc<PreparedTransaction>)>,
+) -> std::result::Result<Vec<u8>, RecordError> {
+    if prepared.is_empty() {
+        return Ok(Vec::new());
+    }
+    let steps = prepared.into_iter().map(|(name, of)| ChangeStep::Prepare(name, of));
+    encode_record(&DatabaseChange { steps: steps.collect() })
 }
 
 impl fmt::Debug for Checkpoint {

@@ -6,7 +6,7 @@
 //! | Offset | Bytes | What |
 //! |---|---|---|
 //! | 0 | 8 | what the file is: `ATOLLCHK` (a chunk), `ATOLLTAB` (a table), `ATOLLMAN` (a manifest) |
-//! | 8 | 4 | version of the format: 1, or 2 for tables that 1 cannot hold (serial columns, details of indexes) |
+//! | 8 | 4 | version of the format: 1, or a later one for what 1 cannot hold: tables with serial columns or details of indexes, a manifest with prepared transactions |
 //! | 12 | 4 | CRC-32 (IEEE) of the envelope and the padding, with zeros here |
 //! | 16 | 16 | id of the database |
 //! | 32 | 8 | number of the file; 0 for the manifest |
@@ -27,6 +27,9 @@ pub use error::DataFileError;
 /// The newest version of the files' format that is written and read: that of tables. A file has the lowest one that can
 /// hold it.
 pub const DATA_FORMAT_VERSION: u32 = 4;
+
+/// The newest version of the manifest's format: 2 has prepared transactions.
+pub(crate) const MANIFEST_FORMAT_VERSION: u32 = 2;
 
 /// The version of files that hold nothing newer.
 pub(crate) const FIRST_DATA_FORMAT: u32 = 1;
@@ -55,6 +58,8 @@ pub(crate) struct Envelope {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) envelope: Envelope,
+    /// The version of its format.
+    pub(crate) version: u32,
     pub(crate) payload: Vec<u8>,
     /// Its end in the file.
     pub(crate) end: u64,
@@ -65,7 +70,8 @@ impl DataFileKind {
     fn newest_format(self) -> u32 {
         match self {
             Self::Table => DATA_FORMAT_VERSION,
-            Self::Chunk | Self::Manifest => FIRST_DATA_FORMAT,
+            Self::Manifest => MANIFEST_FORMAT_VERSION,
+            Self::Chunk => FIRST_DATA_FORMAT,
         }
     }
 
@@ -136,7 +142,8 @@ impl Envelope {
         if checksum != crc32fast::hash(&bytes) {
             return Err(damaged("byte 12", "the checksum of the header is wrong"));
         }
-        match u32_at(&bytes, 8) {
+        let version = u32_at(&bytes, 8);
+        match version {
             version if (FIRST_DATA_FORMAT..=kind.newest_format()).contains(&version) => {}
             0 => return Err(damaged("byte 8", "the header has no version")),
             version => {
@@ -147,7 +154,7 @@ impl Envelope {
         let envelope = Self { kind, database, number: u64_at(&bytes, 32) };
         bytes.drain(..HEADER_BYTES);
         bytes.truncate(payload as usize);
-        Ok(Opened { envelope, payload: bytes, end })
+        Ok(Opened { envelope, version, payload: bytes, end })
     }
 
     /// Reads the envelope of this file; an error when it is another one's.

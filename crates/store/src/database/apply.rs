@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::version::{DatabaseVersion, StoreEnvironment, StoredTable};
 use crate::change::SequenceState;
-use crate::change::{CatalogChange, ChangeStep, DatabaseChange};
+use crate::change::{CatalogChange, ChangeStep, DatabaseChange, PreparedTransaction};
 use crate::change::{Relation, RelationName};
 use crate::ids::{Epoch, SequenceId, TableId};
 use crate::table::{Destination, TableDefinition, TableError, TableVersion};
@@ -78,10 +78,49 @@ impl DatabaseVersion {
                 table.changed = epoch;
                 Ok(())
             }
+            ChangeStep::Prepare(name, prepared) => {
+                self.reserve_ids(&prepared.change);
+                match self.prepared.insert(Arc::clone(name), Arc::clone(prepared)) {
+                    Some(_) => misfit(format!("transaction {name} is already prepared")),
+                    None => Ok(()),
+                }
+            }
+            ChangeStep::EndPrepared { name, commits } => {
+                let prepared = self.forget_prepared(name)?;
+                let steps = if *commits { prepared.change.steps.as_slice() } else { &[] };
+                steps.iter().try_for_each(|step| self.apply_step(step, environment))
+            }
             ChangeStep::Sequence(id, last) => {
                 let state = SequenceState { last: Some(*last), ..self.state(*id)?.clone() };
                 self.sequences.insert(*id, Arc::new(state));
                 Ok(())
+            }
+        }
+    }
+
+    /// Removes a prepared transaction.
+    pub(super) fn forget_prepared(&mut self, name: &str) -> Result<Arc<PreparedTransaction>> {
+        let prepared = self.prepared.remove(name);
+        let missing = || ApplyError::Misfit(format!("transaction {name} is not prepared"));
+        prepared.ok_or_else(missing)
+    }
+
+    /// Keeps others from giving the ids that a prepared transaction has given.
+    fn reserve_ids(&mut self, change: &DatabaseChange) {
+        for step in &change.steps {
+            match step {
+                ChangeStep::Catalog(CatalogChange::CreateTable { id, .. }) => {
+                    self.next_table = self.next_table.max(TableId::new(id.get() + 1));
+                }
+                ChangeStep::Catalog(CatalogChange::CreateSequence { id, .. }) => {
+                    self.next_sequence = self.next_sequence.max(SequenceId::new(id.get() + 1));
+                }
+                ChangeStep::Table(id, change) => {
+                    if let (Some(table), Some(last)) = (self.table(*id), change.last_new_row()) {
+                        table.raise_next_row_id(last.next());
+                    }
+                }
+                _ => {}
             }
         }
     }

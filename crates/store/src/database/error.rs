@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::apply::ApplyError;
+use super::prepared::PreparedError;
 use crate::lock::{Deadlock, LockTarget};
 use crate::log::LogError;
 use crate::record::RecordError;
@@ -145,6 +146,9 @@ pub enum TransactionError {
         /// The limit.
         limit: i64,
     },
+    /// A statement of two-phase commit.
+    #[error(transparent)]
+    Prepared(#[from] PreparedError),
     /// Durability is switched back on, which needs a checkpoint first.
     #[error(
         "durability cannot be switched back on before a checkpoint has saved the unlogged changes"
@@ -258,6 +262,7 @@ impl TransactionError {
             Self::SchemaNotEmpty { .. } => "2BP01",
             Self::UndefinedSavepoint { .. } => "3B001",
             Self::SequenceEnded { .. } => "2200H",
+            Self::Prepared(error) => error.sqlstate(),
             Self::CheckpointFirst => "55000",
             Self::Log(LogError::NoSpace(_)) => "53100",
             Self::Log(LogError::TooLarge { .. }) => "54000",
@@ -305,6 +310,7 @@ impl TransactionError {
             Self::Log(LogError::NoSpace(_)) => {
                 Some("Free space on that disk and repeat the change.")
             }
+            Self::Prepared(error) => error.hint(),
             Self::CheckpointFirst => Some("Make a checkpoint while commits are paused."),
             _ => None,
         }

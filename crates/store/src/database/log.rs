@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::Database;
 use super::error::TransactionError;
-use super::options::Durability;
+use super::options::{Committed, Durability};
+use super::sequencer::OrderedCommit;
 use super::version::DatabaseVersion;
 use crate::change::DatabaseChange;
 use crate::lock::{HeldLocks, LockMode, LockTarget};
@@ -40,6 +41,34 @@ impl Database {
         let payload = encode_record(change)?;
         let room = log.reserve(payload.len())?.await?;
         Ok(Some(PreparedRecord { room, payload }))
+    }
+
+    /// Waits until an ordered commit is as durable as requested, and publishes it.
+    pub(super) async fn settle(
+        &self,
+        ordered: OrderedCommit,
+    ) -> Result<Committed, TransactionError> {
+        let epoch = ordered.version.epoch();
+        let position = ordered.synced().await?;
+        if self.durability() == Durability::Fsync {
+            // A change of temporary tables has no record: it is published when everything before it is synced.
+            self.sync_to(position).await?;
+            self.show_synced();
+        }
+        Ok(Committed { epoch, position })
+    }
+
+    /// The same for a statement of two-phase commit, which waits for the disk also when commits do not: another
+    /// database may depend on it.
+    pub(super) async fn settle_and_sync(
+        &self,
+        ordered: OrderedCommit,
+    ) -> Result<Committed, TransactionError> {
+        let committed = self.settle(ordered).await?;
+        if self.durability() == Durability::Async {
+            self.sync_to(committed.position).await?;
+        }
+        Ok(committed)
     }
 
     /// Pauses commits. After [`Durability::Off`] a checkpoint of everything committed must be made

@@ -22,12 +22,14 @@
 //! | `versions.rs` | the newest version, and the newest that is on disk |
 //! | `sequencer.rs`, `log.rs` | the order of commits, and their records |
 //! | `transaction/` | what sessions do |
+//! | `prepared.rs` | two-phase commit |
 //! | `sessions.rs` | which transactions are open |
 
 mod apply;
 mod error;
 mod log;
 mod options;
+mod prepared;
 mod sequencer;
 mod sessions;
 mod transaction;
@@ -44,6 +46,7 @@ use crate::ids::{SequenceId, TableId};
 use crate::lock::{LockEntry, LockManager, TransactionId};
 use crate::log::{GroupCommit, LogError, LogStatistics, Position};
 use crate::table::{TableError, TableVersion};
+use prepared::{PreparedLocks, recovered_locks};
 use sequencer::{CurrentDurability, Sequencer};
 use sessions::OpenTransactions;
 use values::SequenceValues;
@@ -51,8 +54,8 @@ use versions::Versions;
 
 use crate::change::temporary_schema;
 pub use crate::change::{
-    CatalogChange, ChangeStep, DatabaseChange, Relation, RelationName, SequenceDefinition,
-    SequenceState, StoredStatement, is_temporary_schema,
+    CatalogChange, ChangeStep, DatabaseChange, KeptLock, PreparedTransaction, Relation,
+    RelationName, SequenceDefinition, SequenceState, StoredStatement, is_temporary_schema,
 };
 pub use apply::ApplyError;
 pub use error::{ConcurrentChange, ForeignKeyViolation, ReferenceFault, TransactionError};
@@ -60,6 +63,7 @@ pub use log::PausedCommits;
 pub use options::{
     Committed, Durability, Isolation, LockScope, LockWait, TransactionOptions, Written,
 };
+pub use prepared::{EndingTransaction, PREPARED_MAX, PreparedError};
 pub use sessions::{LockInfo, SnapshotInfo};
 pub use transaction::{
     ActionRows, LockDeadline, LockPatience, LockedRows, NoActions, ReferentialActions,
@@ -77,6 +81,7 @@ pub struct Database {
     log: Option<GroupCommit>,
     locks: Arc<LockManager>,
     open: OpenTransactions,
+    prepared: PreparedLocks,
     values: SequenceValues,
     next_transaction: AtomicU64,
     next_table: AtomicU64,
@@ -109,16 +114,23 @@ impl Database {
     ) -> Self {
         let next_table = AtomicU64::new(version.next_table.get());
         let next_sequence = AtomicU64::new(version.next_sequence.get());
+        let locks = Arc::default();
+        let mut next_transaction = 1;
+        let prepared = recovered_locks(&version, &locks, || {
+            next_transaction += 1;
+            TransactionId(next_transaction - 1)
+        });
         Self {
             environment,
             versions: Versions::new(version),
             sequencer: Mutex::default(),
             durability: CurrentDurability::default(),
             log,
-            locks: Arc::default(),
+            locks,
+            prepared,
             open: OpenTransactions::default(),
             values: SequenceValues::default(),
-            next_transaction: AtomicU64::new(1),
+            next_transaction: AtomicU64::new(next_transaction),
             next_table,
             next_sequence,
             next_temporary: AtomicU64::new(1),

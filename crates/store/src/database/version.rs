@@ -7,7 +7,7 @@ use atoll_placement::Arena;
 use atoll_topology::Machine;
 use imbl::{OrdMap, OrdSet};
 
-use crate::change::SequenceState;
+use crate::change::{PreparedTransaction, SequenceState};
 use crate::change::{Relation, RelationName, is_temporary_schema};
 use crate::ids::{Epoch, SequenceId, TableId};
 use crate::log::Position;
@@ -32,6 +32,7 @@ pub struct DatabaseVersion {
     pub(super) relations: OrdMap<RelationName, Relation>,
     pub(super) tables: OrdMap<TableId, StoredTable>,
     pub(super) sequences: OrdMap<SequenceId, Arc<SequenceState>>,
+    pub(super) prepared: OrdMap<Arc<str>, Arc<PreparedTransaction>>,
     /// For each referenced table, the tables whose foreign keys refer to it.
     children: OrdMap<TableId, Arc<[TableId]>>,
     pub(super) next_table: TableId,
@@ -76,6 +77,8 @@ pub struct DatabaseContents {
     pub tables: Vec<(TableId, Arc<TableVersion>)>,
     /// The sequences.
     pub sequences: Vec<(SequenceId, SequenceState)>,
+    /// Prepared transactions, by name.
+    pub prepared: Vec<(Arc<str>, Arc<PreparedTransaction>)>,
     /// All ids of tables given so far are below this one.
     pub next_table: TableId,
     /// All ids of sequences given so far are below this one.
@@ -98,6 +101,7 @@ impl DatabaseVersion {
             relations: contents.relations.into_iter().collect(),
             tables: OrdMap::new(),
             sequences: OrdMap::new(),
+            prepared: contents.prepared.into_iter().collect(),
             children: OrdMap::new(),
             next_table: contents.next_table,
             next_sequence: contents.next_sequence,
@@ -140,6 +144,10 @@ impl DatabaseVersion {
             relations: relations.map(|(name, of)| (name.clone(), of.clone())).collect(),
             tables: tables.collect(),
             sequences: self.sequences.iter().map(|(id, of)| (*id, (**of).clone())).collect(),
+            prepared: self
+                .prepared()
+                .map(|(name, of)| (Arc::clone(name), Arc::clone(of)))
+                .collect(),
             next_table: self.next_table,
             next_sequence: self.next_sequence,
         }
@@ -249,6 +257,11 @@ impl DatabaseVersion {
     /// A sequence.
     pub fn sequence(&self, id: SequenceId) -> Option<&Arc<SequenceState>> {
         self.sequences.get(&id)
+    }
+
+    /// The prepared transactions, by name.
+    pub fn prepared(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<PreparedTransaction>)> {
+        self.prepared.iter()
     }
 
     /// The name of a sequence; searches all names.

@@ -27,6 +27,14 @@ impl HeldLocks {
         self.owner
     }
 
+    /// What is locked, with the modes.
+    pub fn targets(&self) -> impl Iterator<Item = (&LockTarget, LockMode)> {
+        self.targets.iter().map(|target| {
+            let is_exclusive = self.holds(target, LockMode::Exclusive);
+            (target, if is_exclusive { LockMode::Exclusive } else { LockMode::Shared })
+        })
+    }
+
     /// Number of locks.
     pub fn count(&self) -> usize {
         self.targets.len()

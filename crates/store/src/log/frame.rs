@@ -22,6 +22,11 @@ use super::{PAYLOAD_BYTES_MAX, Position};
 use crate::DatabaseId;
 
 pub(super) const FRAME_HEADER_BYTES: usize = 28;
+/// Why a record cannot be read whose bytes end early.
+pub(super) const ENDS_IN_HEADER: &str = "the log ends inside of a record's header";
+/// The same after its header.
+pub(super) const ENDS_IN_RECORD: &str = "the log ends inside of a record";
+
 /// Frames begin at multiples of this.
 pub(super) const FRAME_ALIGNMENT: u64 = 8;
 
@@ -90,7 +95,7 @@ impl FrameHeader {
         position: Position,
     ) -> Result<Self, &'static str> {
         let Some(bytes) = bytes.first_chunk::<FRAME_HEADER_BYTES>() else {
-            return Err("the log ends inside of a record's header");
+            return Err(ENDS_IN_HEADER);
         };
         if bytes.iter().all(|byte| *byte == 0) {
             return Err("no record was written here");
@@ -116,7 +121,7 @@ impl FrameHeader {
         checksum: FrameChecksum,
     ) -> Result<(), &'static str> {
         if (frame.len() as u64) < frame_bytes(self.payload_bytes) {
-            return Err("the log ends inside of a record");
+            return Err(ENDS_IN_RECORD);
         }
         match checksum.bytes(&frame[FRAME_HEADER_BYTES..]) == self.payload_checksum {
             true => Ok(()),
@@ -178,8 +183,8 @@ mod tests {
         let elsewhere = FrameHeader::decode(&bytes, CHECKSUM, Position(72));
         assert_eq!(elsewhere, Err("the record was written at another position"));
         assert!(FrameHeader::decode(&bytes, FrameChecksum(8), Position(64)).is_err());
-        assert_eq!(check(&bytes[..20]), Err("the log ends inside of a record's header"));
-        assert_eq!(check(&bytes[..30]), Err("the log ends inside of a record"));
+        assert_eq!(check(&bytes[..20]), Err(ENDS_IN_HEADER));
+        assert_eq!(check(&bytes[..30]), Err(ENDS_IN_RECORD));
         assert_eq!(check(&[0; 64]), Err("no record was written here"));
     }
 }

@@ -16,7 +16,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::frame::{FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FrameChecksum, FrameHeader, frame_bytes};
+use super::frame::{
+    ENDS_IN_HEADER, ENDS_IN_RECORD, FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FrameChecksum,
+    FrameHeader, frame_bytes,
+};
 use super::reader::{FoundSegment, LogReader};
 use super::segment::{LogSegment, segment_name};
 use super::space::LogSpace;
@@ -172,7 +175,16 @@ impl Recovery {
         if self.synced > self.position {
             let segment = self.reader.segment_at(self.position.0);
             let header = segment.map_or(Ok(()), |segment| segment.header.map(drop));
-            return Err(self.corrupt(header.err().unwrap_or(reason)));
+            // A record that begins in a segment may go on in the next one.
+            let is_cut = [ENDS_IN_HEADER, ENDS_IN_RECORD].contains(&reason);
+            let next = self.reader.segments().iter().find(|next| next.first > self.position);
+            return Err(match (header, next.filter(|_| is_cut)) {
+                (Err(header), _) => self.corrupt(header),
+                (Ok(()), Some(FoundSegment { first, header: Err(header), .. })) => {
+                    self.corrupt_at(*first, header)
+                }
+                (Ok(()), _) => self.corrupt(reason),
+            });
         }
         self.tail = Some(tail);
         Ok(())

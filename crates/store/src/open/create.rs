@@ -51,6 +51,7 @@ pub(super) fn create(files: &Arc<dyn Files>, options: &OpenOptions) -> Result<(M
         relations: Vec::new(),
         sequences: Vec::new(),
         tables: BTreeMap::new(),
+        prepared: Vec::new(),
     };
     manifest.write_beside(&**files)?;
     Manifest::switch(&**files)?;

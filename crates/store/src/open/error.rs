@@ -85,6 +85,11 @@ impl OpenError {
         Self::Record { position, reason }
     }
 
+    /// The prepared transactions of a manifest cannot be read.
+    pub(crate) fn prepared(reason: RecordError) -> Self {
+        Self::Manifest(format!("its prepared transactions cannot be read: {reason}"))
+    }
+
     /// Whether a database of this process has the directory open.
     pub fn is_open_here(&self) -> bool {
         let Self::File(DataFileError::File(error)) = self else { return false };

@@ -78,6 +78,8 @@ impl Opening {
             relations: relations.cloned().collect(),
             tables,
             sequences: manifest.sequences.clone(),
+            // They may refer to tables of the checkpoint: `replay` prepares them.
+            prepared: Vec::new(),
             next_table: manifest.next_table,
             next_sequence: manifest.next_sequence,
         };
@@ -154,7 +156,11 @@ impl Opening {
             workers,
             progress: &self.options.progress,
         };
-        let replayed = replay.run(&mut read).and_then(|()| read.end());
+        let prepared = match self.manifest.prepared.is_empty() {
+            true => Ok(()),
+            false => replay.prepare(&self.manifest.prepared),
+        };
+        let replayed = prepared.and_then(|()| replay.run(&mut read)).and_then(|()| read.end());
         let version = replay.version;
         match replayed {
             Ok(Some(recovery)) if !salvage => {

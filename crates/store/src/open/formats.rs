@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use super::{OpenError, Result};
 use crate::checkpoint::{MANIFEST, TABLE_DIRECTORY};
 use crate::chunk_file::CHUNK_DIRECTORY;
-use crate::data_file::{DATA_FORMAT_VERSION, DataFileError, FIRST_DATA_FORMAT};
+use crate::data_file::{
+    DATA_FORMAT_VERSION, DataFileError, FIRST_DATA_FORMAT, MANIFEST_FORMAT_VERSION,
+};
 use crate::files::{FileError, FileErrorKind, Files};
 use crate::log::{FORMAT_VERSION, LOG_DIRECTORY};
 
@@ -15,7 +17,7 @@ const HEADER_BYTES: usize = 12;
 
 /// Directories, the kind of their files, how they begin, and the newest version that is written.
 const KINDS: [(&str, &str, &[u8; 8], u32); 4] = [
-    ("", "manifest", b"ATOLLMAN", FIRST_DATA_FORMAT),
+    ("", "manifest", b"ATOLLMAN", MANIFEST_FORMAT_VERSION),
     (TABLE_DIRECTORY, "tables", b"ATOLLTAB", DATA_FORMAT_VERSION),
     (CHUNK_DIRECTORY, "chunks", b"ATOLLCHK", FIRST_DATA_FORMAT),
     (LOG_DIRECTORY, "log", b"ATOLLLOG", FORMAT_VERSION),

@@ -99,6 +99,9 @@ impl Inspection<'_> {
         };
         let mut inspection = Inspection { files, manifest, chunks, reads_chunks, info };
         inspection.tables()?;
+        for file in inspection.manifest.prepared_files().map_err(OpenError::prepared)? {
+            inspection.chunk(file, None, "a chunk of a prepared transaction".to_owned())?;
+        }
         inspection.log()?;
         Ok(inspection.info)
     }

@@ -153,6 +153,8 @@ impl Opening {
             report,
         };
         opening.read_tables()?;
+        let prepared = opening.manifest.prepared_files().map_err(OpenError::prepared)?;
+        opening.named.extend(prepared);
         opening.read_log()?;
         opening.options.progress.expect_chunks(opening.named.len() as u64);
         Ok(opening)

@@ -133,6 +133,15 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// Prepares the transactions of the checkpoint.
+    pub(super) fn prepare(&mut self, payload: &[u8]) -> Result<()> {
+        let position = self.version.position();
+        let change = self.change(position, payload)?;
+        let prepared = self.version.apply(&change, self.environment);
+        self.version = prepared.map_err(|reason| OpenError::Misfit { position, reason })?;
+        Ok(())
+    }
+
     fn change(&self, position: Position, payload: &[u8]) -> Result<DatabaseChange> {
         let chunk = |id: ChunkFileId| -> std::result::Result<Arc<Chunk>, RecordFailure> {
             match self.chunks.get(&id) {
@@ -175,7 +184,7 @@ impl Replay<'_> {
                     created.insert(*id, name.to_string());
                     continue;
                 }
-                ChangeStep::Catalog(_) | ChangeStep::Sequence(..) => continue,
+                _ => continue,
             };
             let known = self.version.table_name(*table).map(ToString::to_string);
             let name = created.get(table).cloned().or(known);

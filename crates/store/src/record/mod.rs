@@ -4,21 +4,22 @@
 //!
 //! | What | As |
 //! |---|---|
-//! | version of the format: 1 to 4 | number |
+//! | version of the format: 1 to 5 | number |
 //! | chunk files that it names | list of numbers |
-//! | steps, oldest first | list: byte 0 and a catalog change, 1 and table (number) and change, or 2 and sequence (number) and value (signed) |
+//! | steps, oldest first | list: byte 0 and a catalog change, 1 and table (number) and change, or 2 and sequence (number) and value (signed), or 3 or 4 of [`prepared`] |
 //!
 //! Chunks of bulk loads are not in the record: they are in files that are synced before it is written. They come
 //! first so that recovery can read them in parallel before it reads the rest. [`table`] and [`catalog`] specify
 //! changes of tables and of the catalog, [`definition`] the definitions of tables.
 //!
 //! Version 2 adds serial columns and the [`details`] of indexes to definitions, version 3 their [`further`] details
-//! and conditions that compare columns or are LIKE. A record has the lowest version that can hold it.
+//! and conditions that compare columns or are LIKE, version 5 prepared transactions. A record has the lowest version that can hold it.
 
 mod catalog;
 mod definition;
 mod details;
 mod further;
+mod prepared;
 mod rows;
 mod table;
 
@@ -43,7 +44,7 @@ pub(crate) use further::{decode_further, encode_further, has_further};
 pub(crate) use rows::{decode_ids, decode_rows, decode_set, encode_ids, encode_rows, encode_set};
 
 /// The newest version of the records' format that is written and can be read.
-pub const RECORD_FORMAT_VERSION: u64 = 4;
+pub const RECORD_FORMAT_VERSION: u64 = 5;
 
 /// Why a change cannot be a record, or a record cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -76,32 +77,52 @@ pub fn encode_record(change: &DatabaseChange) -> Result<Vec<u8>, RecordError> {
     let version = change.durable_steps().map(|step| match step {
         ChangeStep::Catalog(change) => catalog::format_version(change),
         ChangeStep::Table(..) | ChangeStep::Sequence(..) => 1,
+        ChangeStep::Prepare(..) | ChangeStep::EndPrepared { .. } => prepared::FORMAT_VERSION,
     });
     encoder.number(version.max().unwrap_or(1).into());
     let files = files_of(change)?;
     encoder.list(files.iter(), |encoder, file| encoder.number(file.get()));
+    encode_steps(&mut encoder, change, &mut 0)?;
+    Ok(encoder.finish())
+}
+
+/// Writes the steps of a change whose chunks have the files from `file` on in the record's list.
+fn encode_steps(
+    encoder: &mut Encoder,
+    change: &DatabaseChange,
+    file: &mut usize,
+) -> Result<(), RecordError> {
     encoder.count(change.durable_steps().count());
-    let mut file = 0;
     for step in change.durable_steps() {
         match step {
             ChangeStep::Catalog(change) => {
                 encoder.byte(0);
-                catalog::encode_catalog_change(&mut encoder, change)?;
+                catalog::encode_catalog_change(encoder, change)?;
             }
             ChangeStep::Table(table, change) => {
                 encoder.byte(1);
                 encoder.number(table.get());
-                table::encode_table(&mut encoder, change, file);
-                file += table::chunks_of(change).count();
+                table::encode_table(encoder, change, *file);
+                *file += table::chunks_of(change).count();
             }
             ChangeStep::Sequence(sequence, value) => {
                 encoder.byte(2);
                 encoder.number(sequence.get());
                 encoder.signed(*value);
             }
+            ChangeStep::Prepare(name, transaction) => {
+                encoder.byte(3);
+                prepared::encode_prepared(encoder, name, transaction);
+                encode_steps(encoder, &transaction.change, file)?;
+            }
+            ChangeStep::EndPrepared { name, commits } => {
+                encoder.byte(4);
+                encoder.text(name);
+                encoder.flag(*commits);
+            }
         }
     }
-    Ok(encoder.finish())
+    Ok(())
 }
 
 fn files_of(change: &DatabaseChange) -> Result<Vec<ChunkFileId>, RecordError> {
@@ -138,16 +159,35 @@ pub fn decode_record<E: From<RecordError>>(
     let files = read_files(&mut decoder)?;
     let chunks = files.iter().copied().map(chunk).collect::<Result<Vec<_>, _>>()?;
     let chunks: Vec<_> = files.into_iter().zip(chunks).collect();
-    let steps = decoder.list("steps", |decoder| decode_step(decoder, &chunks));
+    let steps = decoder.list("steps", |decoder| {
+        let kind = decoder.byte("kind of a step")?;
+        match kind {
+            3 => {
+                let (name, mut transaction) = prepared::decode_prepared(decoder)?;
+                let own = decoder.list("steps of a prepared transaction", |decoder| {
+                    let kind = decoder.byte("kind of a step")?;
+                    decode_step(decoder, kind, &chunks)
+                })?;
+                transaction.change = DatabaseChange { steps: own };
+                Ok(ChangeStep::Prepare(name, Arc::new(transaction)))
+            }
+            4 => {
+                let name = decoder.text("name of a prepared transaction")?.into();
+                Ok(ChangeStep::EndPrepared { name, commits: decoder.flag("whether it commits")? })
+            }
+            kind => decode_step(decoder, kind, &chunks),
+        }
+    });
     let steps = steps.and_then(|steps| decoder.end().map(|()| steps));
     Ok(DatabaseChange { steps: steps.map_err(RecordError::from)? })
 }
 
 fn decode_step(
     decoder: &mut Decoder<'_>,
+    kind: u8,
     chunks: &[table::FiledChunk],
 ) -> Result<ChangeStep, DecodeError> {
-    match decoder.byte("kind of a step")? {
+    match kind {
         0 => Ok(ChangeStep::Catalog(catalog::decode_catalog_change(decoder)?)),
         1 => {
             let table = TableId::new(decoder.number("table")?);

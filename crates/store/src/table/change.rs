@@ -103,6 +103,13 @@ impl TableChange {
         single + appended + replaced
     }
 
+    /// The last id of its new rows.
+    pub fn last_new_row(&self) -> Option<RowId> {
+        let inserted = self.inserted.last_key_value().map(|(id, _)| *id);
+        let appended = self.appended.iter().map(|chunk| chunk.ids().last());
+        appended.chain(inserted).max()
+    }
+
     /// Adds a later change, made to the table as this one leaves it: the result has the effect of both in
     /// order.
     pub fn then(&mut self, later: Self) {

@@ -16,6 +16,7 @@ mod log;
 mod log_damage;
 mod log_faults;
 mod log_histories;
+mod prepared;
 mod rows;
 mod simulated_files;
 mod small_database;

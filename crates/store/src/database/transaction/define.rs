@@ -139,7 +139,7 @@ impl Transaction {
 }
 
 /// The names that a change locks: what it makes, moves or removes alone, the schema around it shared.
-fn locks_of(change: &CatalogChange) -> Vec<(LockTarget, LockMode)> {
+pub(in crate::database) fn locks_of(change: &CatalogChange) -> Vec<(LockTarget, LockMode)> {
     let schema = |name: &str, mode| (name_target(name, None), mode);
     let in_schema = |name: &RelationName| {
         let own = (name_target(&name.schema, Some(&name.name)), LockMode::Exclusive);

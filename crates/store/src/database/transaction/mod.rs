@@ -6,6 +6,7 @@
 //! | `own.rs` | the transaction's own changes, and versions with them |
 //! | `locking.rs` | locks that a session requests |
 //! | `write.rs` | changes of rows: locks, conflicts |
+//! | `prepare.rs` | PREPARE TRANSACTION |
 //! | `parts.rs` | statements of several parts that change rows |
 //! | `reads.rs` | what a serializable transaction has read |
 //! | `unique.rs` | keys that unique constraints allow once |
@@ -19,6 +20,7 @@ mod define;
 mod locking;
 mod own;
 mod parts;
+mod prepare;
 mod reads;
 mod references;
 mod savepoint;
@@ -36,7 +38,9 @@ use super::{ChangeStep, Database};
 use crate::ids::{RowId, TableId};
 use crate::lock::{HeldLocks, TransactionId};
 use crate::log::{GroupCommit, OpenWriter, Position};
+pub(super) use define::locks_of;
 use own::{OwnBase, OwnChanges};
+pub(super) use own::{OwnVersion, rebase};
 use parts::StatementParts;
 use references::DeferredChecks;
 
@@ -273,14 +277,7 @@ impl Transaction {
         let ordered = database.order(&finished.change, make, on_order).await?;
         self.locks.release_all();
         drop((self, finished));
-        let epoch = ordered.version.epoch();
-        let position = ordered.synced().await?;
-        if database.durability() == Durability::Fsync {
-            // A change of temporary tables has no record: it is published when everything before it is synced.
-            database.sync_to(position).await?;
-            database.show_synced();
-        }
-        Ok(Committed { epoch, position })
+        database.settle(ordered).await
     }
 }
 

@@ -11,9 +11,19 @@ type Result<T> = std::result::Result<T, ApplyError>;
 
 /// A version with the transaction's changes, and the version that it is based on.
 #[derive(Clone, Debug)]
-pub(super) struct OwnVersion {
+pub(in crate::database) struct OwnVersion {
     base: Arc<DatabaseVersion>,
     version: Arc<DatabaseVersion>,
+}
+
+impl OwnVersion {
+    /// A version with the changes, and what it is based on.
+    pub(in crate::database) fn new(
+        base: Arc<DatabaseVersion>,
+        version: Arc<DatabaseVersion>,
+    ) -> Self {
+        Self { base, version }
+    }
 }
 
 /// The changes of a transaction, one level per savepoint.
@@ -176,7 +186,7 @@ impl FinishedChanges {
 
 /// A version after changes. Tables that are the same in it and in the base of `known`, a version with these
 /// changes, are taken from there.
-fn rebase<'a>(
+pub(in crate::database) fn rebase<'a>(
     base: &Arc<DatabaseVersion>,
     known: Option<&OwnVersion>,
     steps: impl Iterator<Item = &'a ChangeStep>,
@@ -212,7 +222,7 @@ fn table_of(step: &ChangeStep) -> Option<TableId> {
         ChangeStep::Table(table, _) => Some(*table),
         ChangeStep::Catalog(CatalogChange::CreateTable { id, .. }) => Some(*id),
         ChangeStep::Catalog(CatalogChange::SetDefinition { table, .. }) => Some(*table),
-        ChangeStep::Catalog(_) | ChangeStep::Sequence(..) => None,
+        _ => None,
     }
 }
 

@@ -55,7 +55,7 @@ fn temporary_table(step: &ChangeStep) -> Option<TableId> {
     let table = match step {
         ChangeStep::Table(table, _) => table,
         ChangeStep::Catalog(CatalogChange::CreateTable { id, .. }) => id,
-        ChangeStep::Catalog(_) | ChangeStep::Sequence(..) => return None,
+        _ => return None,
     };
     table.is_temporary().then_some(*table)
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use atoll_store::data_file::DataFileError;
 use atoll_store::database::{
-    CatalogChange, ChangeStep, DatabaseChange, DatabaseVersion, Relation, RelationName,
-    SequenceDefinition, StoredStatement,
+    CatalogChange, ChangeStep, DatabaseChange, DatabaseVersion, KeptLock, PreparedTransaction,
+    Relation, RelationName, SequenceDefinition, StoredStatement,
 };
+use atoll_store::lock::LockMode;
 use atoll_store::table::{AppendedChunk, FoldPolicy, TableChange, TableVersion};
 use atoll_store::{ChunkFileId, RowId, SequenceId, TableId};
 use atoll_sys::SplitMix64;
 
-use super::model::{ModelState, ModelTable};
+use super::model::{ModelState, ModelTable, PREPARED};
 use super::store::{TestStore, batch, chunks, columns, definition};
 
 /// A transaction that is ready to be ordered, and the database after it.
@@ -59,7 +60,8 @@ struct Drawing<'a> {
 
 impl Drawing<'_> {
     fn step(&mut self) -> Result<(), DataFileError> {
-        let tables: Vec<String> = self.after.tables.keys().cloned().collect();
+        let tables = self.after.tables.keys().filter(|name| *name != PREPARED);
+        let tables: Vec<String> = tables.cloned().collect();
         if tables.is_empty() || (tables.len() < 4 && self.random.below(12) == 0) {
             self.create_table();
             return Ok(());
@@ -67,7 +69,7 @@ impl Drawing<'_> {
         let table = tables[self.random.below(tables.len() as u64) as usize].clone();
         let (id, version) = self.version.table_named(&name(&table)).unwrap();
         let version = Arc::clone(version);
-        match self.random.below(24) {
+        match self.random.below(28) {
             0..6 => self.insert(&table, id, &version),
             6..11 => self.update(&table, id, &version),
             11..14 => self.delete(&table, id, &version),
@@ -75,7 +77,8 @@ impl Drawing<'_> {
             17..19 => self.rewrite(&table, id, &version)?,
             19 => self.truncate(&table, id),
             20 => self.catalog(&table, id),
-            _ => self.sequence(),
+            21..24 => self.sequence(),
+            _ => self.two_phase()?,
         }
         Ok(())
     }
@@ -86,10 +89,48 @@ impl Drawing<'_> {
         self.change.push(step);
     }
 
+    /// Prepares a transaction over a table of its own, or ends the prepared one.
+    fn two_phase(&mut self) -> Result<(), DataFileError> {
+        let prepared = self.version.prepared().next().map(|(name, _)| Arc::clone(name));
+        if let Some(name) = prepared {
+            let (commits, rows) = (self.random.below(2) == 0, self.after.prepared.take().unwrap());
+            if commits {
+                self.after.tables.insert(PREPARED.to_owned(), rows);
+            }
+            self.add(ChangeStep::EndPrepared { name, commits });
+            return Ok(());
+        }
+        let Some((id, _)) = self.version.table_named(&name(PREPARED)) else {
+            self.create_table_named(PREPARED.to_owned());
+            return Ok(());
+        };
+        let before = self.after.tables[PREPARED].clone();
+        let (version, change) = (self.version.clone(), std::mem::take(&mut self.change));
+        for _ in 0..=self.random.below(2) {
+            let table = Arc::clone(self.version.table(id).unwrap());
+            match self.random.below(5) {
+                0 | 1 => self.insert(PREPARED, id, &table),
+                2 => self.update(PREPARED, id, &table),
+                3 => self.delete(PREPARED, id, &table),
+                _ => self.load(PREPARED, id, &table)?,
+            }
+        }
+        self.version = version;
+        let change = std::mem::replace(&mut self.change, change);
+        self.after.prepared = self.after.tables.insert(PREPARED.to_owned(), before);
+        let locks = vec![KeptLock::Table(id, LockMode::Exclusive)];
+        let prepared = PreparedTransaction { owner: "admin".into(), prepared_at: 7, change, locks };
+        self.add(ChangeStep::Prepare("transfer".into(), Arc::new(prepared)));
+        Ok(())
+    }
+
     fn create_table(&mut self) {
         let number = self.version.contents().next_table.get().max(1);
-        let id = TableId::new(number);
-        let table = format!("t{number}");
+        self.create_table_named(format!("t{number}"));
+    }
+
+    fn create_table_named(&mut self, table: String) {
+        let id = TableId::new(self.version.contents().next_table.get().max(1));
         let name = name(&table);
         self.add(ChangeStep::Catalog(CatalogChange::CreateTable {
             name,

@@ -217,7 +217,7 @@ fn changes_are_read_as_they_were_written() {
             );
         }
     }
-    assert_eq!(kinds.len(), 3, "steps of every kind");
+    assert_eq!(kinds.len(), 5, "steps of every kind");
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! What must be in a database, as maps; and what is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use atoll_store::RowId;
-use atoll_store::database::{DatabaseVersion, Relation};
+use atoll_store::database::{ChangeStep, DatabaseChange, DatabaseVersion, Relation, RelationName};
 use atoll_store::table::{BLOCK_ROWS, Row, Selection, TableVersion, order_words};
+
+use super::store::environment;
 
 /// A table: values by key.
 pub(super) type ModelTable = BTreeMap<i64, Option<String>>;
@@ -18,12 +21,17 @@ pub(super) struct ModelState {
     pub(super) tables: BTreeMap<String, ModelTable>,
     pub(super) views: BTreeSet<String>,
     pub(super) sequences: BTreeMap<String, Option<i64>>,
+    /// The table [`PREPARED`] as the prepared transaction leaves it, if there is one.
+    pub(super) prepared: Option<ModelTable>,
 }
+
+/// The table that only prepared transactions change: they lock it.
+pub(super) const PREPARED: &str = "prepared";
 
 impl ModelState {
     /// What a version holds, read row by row.
     pub(super) fn from_version(version: &DatabaseVersion) -> Self {
-        let mut state = Self::default();
+        let mut state = Self { prepared: prepared(version), ..Self::default() };
         for (name, relation) in version.relations() {
             let name = name.name.to_string();
             match relation {
@@ -39,6 +47,14 @@ impl ModelState {
         }
         state
     }
+}
+
+fn prepared(version: &DatabaseVersion) -> Option<ModelTable> {
+    let (name, _) = version.prepared().next()?;
+    let step = ChangeStep::EndPrepared { name: Arc::clone(name), commits: true };
+    let change = DatabaseChange { steps: vec![step] };
+    let ended = version.apply(&change, environment()).unwrap();
+    Some(by_row(ended.table_named(&RelationName::new("public", PREPARED)).unwrap().1))
 }
 
 fn by_row(table: &TableVersion) -> ModelTable {
