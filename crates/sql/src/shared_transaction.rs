@@ -4,13 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use atoll_store::database::{DatabaseVersion, Transaction};
 use atoll_store::lock::TransactionId;
+use chrono::Utc;
 use datafusion::common::{Result, exec_err};
 use parking_lot::Mutex;
 use tokio::sync::{MappedMutexGuard, Mutex as AsyncMutex, MutexGuard};
 
 use crate::advisory::AdvisoryHolder;
 use crate::notifications::{AnnouncedCommit, AnnouncementMark, Announcements};
-use atoll_sql_common::error::transaction_error;
+use atoll_sql_common::error::{SqlState, transaction_error};
 
 /// A transaction that a statement's operators write to, until it ends.
 #[derive(Clone, Debug)]
@@ -72,6 +73,25 @@ impl SharedTransaction {
         };
         self.release_advisory();
         committed.map(drop).map_err(transaction_error)
+    }
+
+    /// Leaves it to COMMIT PREPARED or ROLLBACK PREPARED. It ends in any case.
+    pub(crate) async fn prepare(&self, name: &Arc<str>, owner: Arc<str>) -> Result<()> {
+        let refused = if self.take_announcements().is_some() {
+            Some("has executed LISTEN, UNLISTEN, or NOTIFY")
+        } else {
+            self.1.advisory.get().map(|_| "has used advisory locks")
+        };
+        if let Some(reason) = refused {
+            self.rollback().await;
+            let message = format!("cannot PREPARE a transaction that {reason}");
+            return Err(SqlState::FEATURE_NOT_SUPPORTED.error(message));
+        }
+        let Some(transaction) = self.0.lock().await.take() else {
+            return exec_err!("the transaction of this statement has ended");
+        };
+        let prepared = transaction.prepare(name, owner, Utc::now().timestamp_micros()).await;
+        prepared.map(drop).map_err(transaction_error)
     }
 
     /// Rolls back.

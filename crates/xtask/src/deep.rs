@@ -54,7 +54,7 @@ const PARTS: [Part; 6] = [
     Part {
         name: "differential",
         what: "random queries against DuckDB",
-        run: |root| differential::run(root, &[]),
+        run: |root| differential::run(root, &["--minutes", "10"]),
     },
 ];
 

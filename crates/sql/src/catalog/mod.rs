@@ -84,6 +84,13 @@ fn no_schema(catalog: &str, schema: &str) -> DataFusionError {
 #[derive(Clone)]
 pub(crate) struct KeptNames(Arc<NameMap>);
 
+impl KeptNames {
+    /// Whether no name was changed between the two moments.
+    pub(crate) fn are_those_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 impl fmt::Debug for KeptNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeptNames")

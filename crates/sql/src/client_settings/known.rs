@@ -112,7 +112,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     silent(MAX_CONNECTIONS, "1", Kind::Fixed),
     silent("max_identifier_length", "63", Kind::Fixed),
     silent("max_index_keys", "32", Kind::Fixed),
-    silent("max_prepared_transactions", "0", Kind::Fixed),
+    silent("max_prepared_transactions", "1000", Kind::Fixed),
     silent("password_encryption", "scram-sha-256", Kind::One(&["scram-sha-256"])),
     silent("role", "none", Kind::Fixed),
     silent("row_security", "on", Kind::Flag),

@@ -17,7 +17,9 @@ use atoll_placement::{Arena, ArenaOptions, Strategy};
 use atoll_runtime::{Runtime, WorkerId};
 use atoll_store::backup::BackupReport;
 use atoll_store::checkpoint::CheckpointReport;
-use atoll_store::database::{Database as StoreDatabase, Durability, StoreEnvironment};
+use atoll_store::database::{
+    Database as StoreDatabase, Durability, EndingTransaction, StoreEnvironment,
+};
 use atoll_store::open::{OpenProgress, OpenReport};
 use atoll_store::table::{Chunk, TableChange};
 use atoll_store::{ChunkFileId, TableId};
@@ -30,7 +32,7 @@ use crate::activity::Activity;
 use crate::advisory::AdvisoryLocks;
 use crate::notifications::{AnnouncedCommit, Notifications};
 use crate::shared_transaction::SharedTransaction;
-use atoll_sql_common::error::SqlState;
+use atoll_sql_common::error::{SqlState, transaction_error};
 use atoll_sql_common::extensions::Extensions;
 use atoll_sql_common::offload::PlanningPlaces;
 use atoll_sql_exec::admission::Admission;
@@ -281,6 +283,17 @@ impl Database {
             AnnouncedCommit::new(announcements, &self.0.notifications, &self.0.store, threads)
         });
         transaction.commit(announced).await?;
+        self.0.folding.raise();
+        Ok(())
+    }
+
+    /// COMMIT PREPARED or ROLLBACK PREPARED.
+    pub(crate) async fn end_prepared(
+        &self,
+        ending: EndingTransaction,
+        commits: bool,
+    ) -> Result<()> {
+        ending.end(commits).await.map_err(transaction_error)?;
         self.0.folding.raise();
         Ok(())
     }

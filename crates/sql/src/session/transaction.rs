@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use atoll_store::database::{
-    DatabaseVersion, Isolation, Transaction, TransactionOptions, TransactionReads,
+    DatabaseVersion, Isolation, PreparedError, Transaction, TransactionOptions, TransactionReads,
 };
 use chrono::{DateTime, Utc};
 use datafusion::common::{Result, not_impl_err};
@@ -45,6 +45,15 @@ pub(super) struct OpenTransaction {
     /// The session's own names before it: views of the session, which the store does not keep.
     names: KeptNames,
     savepoints: Vec<SessionSavepoint>,
+}
+
+/// How a transaction ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TransactionEnd<'a> {
+    Commit,
+    Rollback,
+    /// PREPARE TRANSACTION under this name.
+    Prepare(&'a Arc<str>),
 }
 
 /// What a session restores at a savepoint.
@@ -364,13 +373,14 @@ impl Session {
         self.scope.forget();
     }
 
-    /// ROLLBACK.
-    pub(super) async fn roll_back(&self) -> Result<&'static str> {
-        self.end(false).await
+    /// COMMIT or ROLLBACK.
+    async fn end(&self, commits: bool) -> Result<&'static str> {
+        let end = if commits { TransactionEnd::Commit } else { TransactionEnd::Rollback };
+        self.end_transaction(end).await
     }
 
-    /// COMMIT or ROLLBACK; a failed transaction is rolled back by both.
-    async fn end(&self, commits: bool) -> Result<&'static str> {
+    /// Ends the transaction; a failed one is rolled back in any case. Returns the tag.
+    pub(super) async fn end_transaction(&self, end: TransactionEnd<'_>) -> Result<&'static str> {
         let Some(OpenTransaction { transaction, failure, names, .. }) =
             self.transaction.open.lock().take()
         else {
@@ -378,20 +388,42 @@ impl Session {
                 SqlState::NO_ACTIVE_TRANSACTION.error("there is no transaction in progress")
             );
         };
-        if !commits || failure.0.load(Ordering::Acquire) {
+        if matches!(end, TransactionEnd::Rollback) || failure.0.load(Ordering::Acquire) {
             self.parameters.end_transaction(false);
             transaction.rollback().await;
             self.restore_names(names);
             return Ok("ROLLBACK");
         }
         let waits = self.watch.waiting(StatementWait::Sync);
-        let committed = self.database().commit(&transaction).await;
+        let ended = match end {
+            TransactionEnd::Prepare(name) => {
+                let has_own_names = !names.are_those_of(&self.catalogs().kept());
+                self.leave_prepared(&transaction, name, has_own_names)
+                    .await
+                    .map(|()| "PREPARE TRANSACTION")
+            }
+            _ => self.database().commit(&transaction).await.map(|()| "COMMIT"),
+        };
         drop(waits);
-        self.parameters.end_transaction(committed.is_ok());
-        if committed.is_err() {
+        self.parameters.end_transaction(ended.is_ok());
+        if ended.is_err() {
             self.restore_names(names);
         }
-        committed.map(|()| "COMMIT")
+        ended
+    }
+
+    /// Leaves a transaction to COMMIT PREPARED; `has_own_names` if it changed names of the session.
+    async fn leave_prepared(
+        &self,
+        transaction: &SharedTransaction,
+        name: &Arc<str>,
+        has_own_names: bool,
+    ) -> Result<()> {
+        if has_own_names {
+            transaction.rollback().await;
+            return Err(transaction_error(PreparedError::Temporary.into()));
+        }
+        transaction.prepare(name, Arc::clone(&self.identity.user)).await
     }
 
     /// Runs an operation on a savepoint; its normalized name.

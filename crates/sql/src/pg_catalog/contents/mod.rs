@@ -66,6 +66,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_tablespace" => server::tablespaces(rows),
         "pg_settings" => server::settings(system, rows),
         "pg_stat_activity" => server::activity(system, rows),
+        "pg_prepared_xacts" => server::prepared_transactions(system, rows),
         "pg_locks" => server::locks(system, rows),
         "pg_stat_database" => server::database_statistics(system, rows),
         "table_constraints" => information::constraints(&objects(), rows),

@@ -102,6 +102,19 @@ pub(super) fn locks(system: &SystemCatalog, rows: &mut Rows) {
     }
 }
 
+/// Prepared transactions, numbered in the order of their names: the store has no number for them that stays.
+pub(super) fn prepared_transactions(system: &SystemCatalog, rows: &mut Rows) {
+    for (number, (name, prepared)) in system.database.store().published().prepared().enumerate() {
+        rows.add([
+            ("transaction", (number + 1).into()),
+            ("gid", name.into()),
+            ("prepared", prepared.prepared_at.into()),
+            ("owner", (&prepared.owner).into()),
+            ("database", DATABASE_NAME.into()),
+        ]);
+    }
+}
+
 pub(super) fn database_statistics(system: &SystemCatalog, rows: &mut Rows) {
     rows.add([
         ("datid", DATABASE.into()),

@@ -10,7 +10,7 @@
 //! VACUUM, ANALYZE                     nothing: `vacuum.rs`
 //! DO $$ BEGIN … END $$                statements as one: `block`
 //! LOCK TABLE                          nothing: `lock_table.rs`
-//! PREPARE TRANSACTION, … PREPARED     refused: `two_phase.rs`
+//! PREPARE TRANSACTION, … PREPARED     `two_phase.rs`
 //! REFRESH MATERIALIZED VIEW           the rows of its query: `ddl/materialized.rs`
 //! ```
 
