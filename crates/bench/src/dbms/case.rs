@@ -49,6 +49,8 @@ pub(super) struct DbmsAnswer {
     pub(super) per_s: f64,
     /// The same of the query beside it.
     pub(super) beside_per_s: f64,
+    /// Transactions that failed and were run again, of both.
+    pub(super) repeats: u64,
     /// Queries that ended while the clock ran.
     pub(super) count: u64,
     /// Queries in the second half of the time by those in the first half, if there are enough.

@@ -89,7 +89,7 @@ impl Starting<'_> {
             threads,
             is_placed: arm != "default",
             clients,
-            scale_factor: self.plan.scale_factor,
+            buffer_bytes: self.plan.buffer_bytes(),
             directory: tempfile::Builder::new()
                 .prefix(system.name())
                 .tempdir_in(self.directory)?

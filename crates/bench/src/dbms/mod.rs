@@ -5,6 +5,7 @@
 //! | File | Owns |
 //! |---|---|
 //! | `query`, `dialect` | the queries, and their texts in each system's SQL |
+//! | `pgbench` | pgbench's transactions, and the check that none is there in part |
 //! | `schema`, `data` | tables, keys and indexes; the files that are loaded |
 //! | `system` | the trait and the names of systems |
 //! | `systems` | how each is started, loaded and asked |
@@ -23,6 +24,7 @@ mod data;
 mod dialect;
 mod findings;
 mod instance;
+mod pgbench;
 mod plan;
 mod plot;
 mod published;
@@ -65,6 +67,7 @@ Examples:
   atoll bench dbms --instances domains --repetitions 5 --clients 8
   atoll bench dbms --instances 2 --skew 4           the first instance has four times the clients
   atoll bench dbms --queries q1,q6 --beside point-reads
+  atoll bench dbms --queries q1,q6 --beside pgbench --pgbench-scale 20
   atoll bench dbms --results dbms-results --resume  goes on where a run was stopped
 
 A system that is missing is named with what installs it, and the others go on. On a machine of one node all arms are
@@ -83,7 +86,8 @@ pub(crate) struct DbmsArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = placement::strategy,
           default_value = "default,aligned,ahead(1),interleave")]
     arms: Vec<Strategy>,
-    /// Queries: q1 to q22, narrow-scan, wide-scan, point-reads, hash-join, grouping; tpch, tpch-all, synthetic
+    /// Queries: q1 to q22, narrow-scan, wide-scan, point-reads, hash-join, grouping; tpch, tpch-all, synthetic;
+    /// pgbench, its transactions
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tpch,synthetic")]
     queries: Vec<QuerySet>,
     /// Instances: one for each of the nodes or domains, or a number
@@ -99,9 +103,13 @@ pub(crate) struct DbmsArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=100))]
     skew: u32,
-    /// A query that half of the clients run beside the one that is measured: a mixed load
+    /// A query, or pgbench, that half of the clients run beside the one that is measured: a mixed load
     #[arg(long, value_name = "QUERY")]
     beside: Option<DbmsQuery>,
+    /// Branches of pgbench's tables, with 100,000 accounts each
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pgbench_scale: u32,
     /// Seconds of each query
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     seconds: f64,

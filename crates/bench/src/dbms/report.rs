@@ -133,6 +133,12 @@ impl DbmsReport {
             notes
                 .push(format!("half of the clients, at least one, run {beside} beside each query"));
         }
+        if self.plan.has_pgbench() {
+            notes.push(format!(
+                "pgbench's tables have the scale {}; its transactions are not synced, and one that fails is repeated",
+                self.plan.pgbench_scale
+            ));
+        }
         if self.plan.nodes < 2 {
             notes.push(
                 "this machine has one node: all arms place pages and threads alike, and differ by noise only. \
@@ -234,7 +240,16 @@ impl DbmsReport {
                     self.answers(system, query, arm).into_iter().map(|it| it.per_s).collect();
                 if !samples.is_empty() {
                     let case = json!({ "query": query, "arm": arm });
-                    all.push(Measurement::rates(&case, system.name(), "queries/s", samples));
+                    let unit = format!("{}/s", query.unit());
+                    all.push(Measurement::rates(&case, system.name(), &unit, samples));
+                }
+                let Some(beside) = self.plan.beside else { continue };
+                let answers = self.answers(system, query, arm).into_iter();
+                let samples: Vec<f64> = answers.map(|it| it.beside_per_s).collect();
+                if !samples.is_empty() {
+                    let case = json!({ "query": beside, "beside": query, "arm": arm });
+                    let unit = format!("{}/s", beside.unit());
+                    all.push(Measurement::rates(&case, system.name(), &unit, samples));
                 }
             }
         }
@@ -258,6 +273,7 @@ impl DbmsReport {
             text.push_str(&self.about(system));
             text.push_str(&self.throughputs(system));
             text.push_str(&self.throughputs_beside(system));
+            text.push_str(&self.repeated(system));
             let _ = writeln!(text, "\nPlacement while clients run, read back from the kernel:\n");
             text.push_str(&self.placements(system));
         }
@@ -285,7 +301,7 @@ impl DbmsReport {
     fn throughputs(&self, system: SystemName) -> String {
         let mut head = vec!["query".to_owned(), "access".to_owned()];
         for arm in &self.plan.arms {
-            head.push(format!("{arm} queries/s"));
+            head.push(format!("{arm} per s"));
             if arm != DEFAULT {
                 head.push("by default".to_owned());
                 head.push("verdict".to_owned());
@@ -323,19 +339,48 @@ impl DbmsReport {
     /// Throughput of the query beside each query.
     fn throughputs_beside(&self, system: SystemName) -> String {
         let Some(beside) = self.plan.beside else { return String::new() };
-        let arms = self.plan.arms.iter().map(|arm| format!("{arm} {beside}/s"));
-        let head: Vec<String> = ["beside".to_owned()].into_iter().chain(arms).collect();
-        let rate = |query: &DbmsQuery, arm: &String| {
+        let mut head = vec!["beside".to_owned()];
+        for arm in &self.plan.arms {
+            head.push(format!("{arm} {beside}/s"));
+            head.extend((arm != DEFAULT).then(|| "by default".to_owned()));
+        }
+        let summary = |query: &DbmsQuery, arm: &str| {
             let answers = self.answers(system, *query, arm).into_iter();
-            let summary = Summary::from_values(answers.map(|it| it.beside_per_s));
-            summary.map_or("-".to_owned(), |it| it.to_string())
+            Summary::from_values(answers.map(|it| it.beside_per_s))
         };
         let row = |query: &DbmsQuery| {
-            let rates = self.plan.arms.iter().map(|arm| rate(query, arm));
-            [query.to_string()].into_iter().chain(rates).collect()
+            let mut row = vec![query.to_string()];
+            let default = summary(query, DEFAULT);
+            for arm in &self.plan.arms {
+                let found = summary(query, arm);
+                row.push(found.as_ref().map_or("-".to_owned(), ToString::to_string));
+                if arm != DEFAULT {
+                    let ratio = found.as_ref().zip(default.as_ref());
+                    let ratio = ratio.map(|(arm, default)| arm.median / default.median.max(1e-9));
+                    row.push(ratio.map_or("-".to_owned(), |it| format!("{it:.2}")));
+                }
+            }
+            row
         };
         let rows: Vec<Vec<String>> = self.plan.queries.iter().map(row).collect();
         format!("\nThroughput of {beside} beside each query:\n\n{}", table(&head, &rows))
+    }
+
+    /// Transactions that failed and were run again, under each arm.
+    fn repeated(&self, system: SystemName) -> String {
+        let of_arm = |arm: &String| -> u64 {
+            let answers = |query: &DbmsQuery| self.answers(system, *query, arm);
+            self.plan.queries.iter().flat_map(answers).map(|it| it.repeats).sum()
+        };
+        let counts = self.plan.arms.iter().map(|arm| (arm, of_arm(arm)));
+        let counts: Vec<String> =
+            counts.filter(|it| it.1 > 0).map(|(arm, count)| format!("{arm} {count}")).collect();
+        match counts.is_empty() {
+            true => String::new(),
+            false => {
+                format!("\nTransactions that failed and were run again: {}.\n", counts.join(", "))
+            }
+        }
     }
 
     fn placements(&self, system: SystemName) -> String {
@@ -343,7 +388,7 @@ impl DbmsReport {
             "arm",
             "instance",
             "clients",
-            "queries/s",
+            "per s",
             "asked",
             "cpus",
             "threads by node",
@@ -505,6 +550,7 @@ pub(super) mod tests {
             clients: None,
             skew: 1,
             beside: None,
+            pgbench_scale: 1,
             warmup: 0.5,
             seconds: 1.0,
             repetitions: 3,

@@ -50,7 +50,8 @@ pub(super) struct InstanceOptions {
     /// Whether the placement of the process decides, and not the system's own.
     pub(super) is_placed: bool,
     pub(super) clients: u32,
-    pub(super) scale_factor: f64,
+    /// Bytes of buffers that hold its data.
+    pub(super) buffer_bytes: u64,
     /// A directory of its own, which exists.
     pub(super) directory: PathBuf,
     /// The Python that has embedded systems.
@@ -127,6 +128,11 @@ impl SystemName {
             }
             Self::Clickhouse => Dialect::Clickhouse,
         }
+    }
+
+    /// Whether several statements of it are one transaction.
+    pub(super) fn has_transactions(self) -> bool {
+        !matches!(self, Self::Clickhouse | Self::MariadbMemory | Self::MysqlMemory)
     }
 
     /// Whether it is measured unless systems are named: those that no one has to install.

@@ -125,6 +125,39 @@ fn an_instance_may_be_hot_and_loads_mixed() {
 }
 
 #[test]
+fn transactions_run_beside_queries_and_add_up() {
+    let home = tempfile::tempdir().unwrap();
+    let what = ["--systems", "atoll,atoll-server,postgresql,sqlite", "--arms", "default"];
+    let load = ["--queries", "q6,pgbench", "--beside", "pgbench", "--pgbench-scale", "1"];
+    let output = ["--repetitions", "1", "-o", "a.md", "-o", "a.json"];
+    dbms(home.path(), &[&what[..], &load, &output].concat()).done();
+    let read = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
+    let run: Value = serde_json::from_str(&read("a.json")).unwrap();
+    let details = &run["details"];
+    for (system, why) in details["missing"].as_object().expect("systems") {
+        skip(Need::Postgresql, format_args!("{system}: {why}"));
+    }
+    assert_eq!(list(details, "refused").len(), 0, "{}", details["refused"]);
+    let results = list(details, "results");
+    for result in results {
+        let answer = &result["answer"];
+        assert!(answer["per_s"].as_f64() > Some(0.0), "{result}");
+        assert!(answer["beside_per_s"].as_f64() > Some(0.0), "{result}");
+        assert!(answer["repeats"].is_u64(), "{result}");
+    }
+    let measured = list(&run, "measurements").iter().filter(|it| it["unit"] == "transactions/s");
+    assert_eq!(measured.count(), results.len() / 2 * 3, "of both loads: {}", run["measurements"]);
+    let text = read("a.md");
+    for part in [
+        "pgbench's tables have the scale 1",
+        "Throughput of pgbench beside each query:",
+        "| pgbench |",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
 fn fetched_systems_agree() {
     let home = tempfile::tempdir().unwrap();
     let fetched = cache().map(|cache| cache.join("atoll/bench/dbms")).filter(|it| it.is_dir());
@@ -136,12 +169,16 @@ fn fetched_systems_agree() {
     std::os::unix::fs::symlink(fetched, own.join("dbms")).unwrap();
     let systems = "sqlite,postgresql-18,duckdb,monetdb,clickhouse,mariadb-memory,mariadb-innodb,mysql-memory,mysql-innodb";
     let what = ["--systems", systems, "--arms", "default", "--repetitions", "1", "--json"];
-    let run = dbms(home.path(), &what).json();
+    let mixed = ["--queries", "tpch,synthetic,pgbench", "--pgbench-scale", "1"];
+    let run = dbms(home.path(), &[&what[..], &mixed].concat()).json();
     let details = &run["details"];
     for (system, why) in details["missing"].as_object().expect("systems") {
         skip(Need::PythonEngines, format_args!("{system}: {why}"));
     }
-    assert_eq!(list(details, "refused").len(), 0, "all systems agree: {}", details["refused"]);
+    for refused in list(details, "refused") {
+        let why = refused.as_str().unwrap();
+        assert!(why.ends_with("has no transactions, which pgbench needs"), "all agree: {why}");
+    }
 }
 
 /// Where systems were fetched to.
@@ -160,7 +197,7 @@ fn tables_and_pictures_stand_beside_the_published_figures() {
     let text = read("a.md");
     for part in [
         "| q6    |  TPC-H |",
-        "ahead(1) queries/s",
+        "ahead(1) per s",
         "threads free, no memory policy",
         "| figure 5  |    istanbul-2 |",
         "| cannot decide |",
@@ -216,6 +253,7 @@ fn what_cannot_be_had_names_itself_and_flags_are_checked() {
         (["--arms", "replicate"], "one copy of its data"),
         (["--systems", "oracle"], "oracle"),
         (["--queries", "q23"], "q1 to q22"),
+        (["--beside", "tpcb"], "pgbench"),
         (["--scale-factor", "0"], "0.001"),
         (["--instances", "none"], "nodes or domains"),
     ] {

@@ -29,11 +29,6 @@ pub(super) fn directory() -> Result<PathBuf> {
     Ok(cache::directory()?.join("dbms"))
 }
 
-/// Memory for pages that holds a database of this scale factor with its indexes.
-fn buffer_bytes(scale_factor: f64) -> u64 {
-    (scale_factor * 3.0 * (1 << 30) as f64) as u64 + (64 << 20)
-}
-
 /// Whether another user can run a program: all directories above it must let others pass.
 fn is_public(program: &Path) -> bool {
     program

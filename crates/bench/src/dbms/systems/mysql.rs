@@ -8,10 +8,10 @@ use atoll_sys::{kill_process, signal, tie_to_parent};
 use tempfile::TempDir;
 
 use super::mysql_client::MysqlClient;
-use super::{UNPRIVILEGED, buffer_bytes, directory, is_public};
+use super::{UNPRIVILEGED, directory, is_public};
 use crate::dbms::clients::{DbmsOutcome, DbmsWork, drive};
 use crate::dbms::data::DbmsData;
-use crate::dbms::schema::{TABLES, literal};
+use crate::dbms::schema::literal;
 use crate::dbms::system::{DbmsEngine, InstanceOptions};
 use crate::protocol::Answer;
 use crate::server::process::{is_root, start};
@@ -112,7 +112,7 @@ impl Mysql {
         let socket = place.join("s");
         let buffer = match tables {
             MysqlTables::Memory => 64 << 20,
-            MysqlTables::Innodb => buffer_bytes(options.scale_factor),
+            MysqlTables::Innodb => options.buffer_bytes,
         };
         command.args([
             "--no-defaults",
@@ -169,9 +169,12 @@ impl DbmsEngine for Mysql {
 
     fn load(&mut self, data: &DbmsData) -> Result<()> {
         let mut client = self.client()?;
-        for table in &TABLES {
+        for table in data.tables() {
             let name = table.name;
             client.run(&table.create_mysql(self.tables))?;
+            if !data.is_filled(name) {
+                continue;
+            }
             let (file, text) = (data.text(name), literal(&data.text(name)));
             let load =
                 format!("LOAD DATA LOCAL INFILE {text} INTO TABLE {name} FIELDS TERMINATED BY '|'");
