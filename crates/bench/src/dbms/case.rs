@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::query::DbmsQuery;
 use super::system::SystemName;
+use super::watch::balance::BalanceSample;
+use super::watch::migration::MigrationSeen;
 use crate::check::Check;
 use crate::protocol::Answer;
 use crate::trials::{CaseResult, TrialCase};
@@ -81,6 +83,10 @@ pub(super) struct InstanceSeen {
     pub(super) cpus: String,
     /// Threads by the node on which they ran last.
     pub(super) threads: BTreeMap<u32, u32>,
+    /// What came of moving its threads, where the arm does so.
+    pub(super) migration: Option<MigrationSeen>,
+    /// Looks over the whole time, if they were asked for.
+    pub(super) balance: Vec<BalanceSample>,
 }
 
 impl InstanceSeen {

@@ -11,13 +11,15 @@
 //! | `systems` | how each is started, loaded and asked |
 //! | `worker` | Atoll as a program whose threads are the clients |
 //! | `clients` | clients without think time, and equal results |
-//! | `instance` | instances under a placement, which is read back |
+//! | `arm`, `instance` | placements; instances under one, which is read back |
+//! | `watch` | threads that are moved, and the balance over time |
 //! | `case`, `plan` | a case and what it found; all cases of a run |
 //! | `rounds` | running them, one after the other |
 //! | `setup` | systems that are fetched |
 //! | `published`, `findings` | the paper's figures and statements, and whether ours agree |
-//! | `report`, `plot` | tables and pictures |
+//! | `report`, `placement_tables`, `plot` | tables and pictures |
 
+mod arm;
 mod case;
 mod clients;
 mod data;
@@ -25,6 +27,7 @@ mod dialect;
 mod findings;
 mod instance;
 mod pgbench;
+mod placement_tables;
 mod plan;
 mod plot;
 mod published;
@@ -35,12 +38,12 @@ mod schema;
 mod setup;
 mod system;
 mod systems;
+mod watch;
 mod worker;
 
 use std::path::PathBuf;
 
 use anyhow::Context;
-use atoll_placement::Strategy;
 use atoll_process::launch::Instances;
 use atoll_tools::bench::{Document, Form, Manifest, OutputArgs, json};
 use atoll_tools::exit::{CommandError, Exit};
@@ -50,7 +53,7 @@ use clap::{Args, Subcommand, ValueHint};
 
 use crate::cache;
 use crate::flags::seconds;
-use crate::trials::placement;
+use arm::DbmsArm;
 use plan::DbmsPlan;
 use query::{DbmsQuery, QuerySet};
 use report::DbmsReport;
@@ -68,6 +71,7 @@ Examples:
   atoll bench dbms --instances 2 --skew 4           the first instance has four times the clients
   atoll bench dbms --queries q1,q6 --beside point-reads
   atoll bench dbms --queries q1,q6 --beside pgbench --pgbench-scale 20
+  atoll bench dbms --arms aligned,'migrating(100)' --samples 8
   atoll bench dbms --results dbms-results --resume  goes on where a run was stopped
 
 A system that is missing is named with what installs it, and the others go on. On a machine of one node all arms are
@@ -82,10 +86,15 @@ pub(crate) struct DbmsArgs {
     /// Systems [default: all that are installed]
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     systems: Vec<SystemName>,
-    /// Placements, in turn: default, aligned, ahead(k), interleave, farthest, spread, subset(k), weighted-interleave
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = placement::strategy,
-          default_value = "default,aligned,ahead(1),interleave")]
-    arms: Vec<Strategy>,
+    /// Placements, in turn: default, aligned, ahead(k), interleave, farthest, spread, subset(k), weighted-interleave;
+    /// migrating(N): threads go to the next node every N milliseconds
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "default,aligned,ahead(1),interleave"
+    )]
+    arms: Vec<DbmsArm>,
     /// Queries: q1 to q22, narrow-scan, wide-scan, point-reads, hash-join, grouping; tpch, tpch-all, synthetic;
     /// pgbench, its transactions
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tpch,synthetic")]
@@ -110,6 +119,10 @@ pub(crate) struct DbmsArgs {
     #[arg(long, value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pgbench_scale: u32,
+    /// Times that the pages and threads of each instance are looked at while clients run
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(..=1000))]
+    samples: u32,
     /// Seconds of each query
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     seconds: f64,

@@ -40,6 +40,8 @@ pub(super) struct DbmsPlan {
     pub(super) beside: Option<DbmsQuery>,
     /// Branches of pgbench's tables.
     pub(super) pgbench_scale: u32,
+    /// Looks at the balance over the time of a query.
+    pub(super) samples: u32,
     pub(super) warmup: f64,
     pub(super) seconds: f64,
     pub(super) repetitions: u32,
@@ -69,6 +71,7 @@ impl DbmsPlan {
             skew: args.skew,
             beside: args.beside,
             pgbench_scale: args.pgbench_scale,
+            samples: args.samples,
             warmup: args.warmup.unwrap_or(args.seconds / 2.0),
             seconds: args.seconds,
             repetitions: args.repetitions,

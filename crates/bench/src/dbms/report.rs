@@ -6,13 +6,13 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use atoll_tools::bench::{Manifest, Measurement, Summary};
-use atoll_topology::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
-use super::case::{DbmsAnswer, DbmsCase, DbmsResult, InstanceSeen};
+use super::case::{DbmsAnswer, DbmsCase, DbmsResult};
 use super::clients::merge;
 use super::findings::{Finding, findings};
+use super::placement_tables;
 use super::plan::DbmsPlan;
 use super::published::Published;
 use super::query::DbmsQuery;
@@ -275,7 +275,9 @@ impl DbmsReport {
             text.push_str(&self.throughputs_beside(system));
             text.push_str(&self.repeated(system));
             let _ = writeln!(text, "\nPlacement while clients run, read back from the kernel:\n");
-            text.push_str(&self.placements(system));
+            text.push_str(&placement_tables::placements(self, system));
+            text.push_str(&placement_tables::moves(self, system));
+            text.push_str(&placement_tables::balance(self, system));
         }
         if !self.refused.is_empty() {
             text.push_str("\n## Left out, or different\n\n");
@@ -383,33 +385,6 @@ impl DbmsReport {
         }
     }
 
-    fn placements(&self, system: SystemName) -> String {
-        let head = [
-            "arm",
-            "instance",
-            "clients",
-            "per s",
-            "asked",
-            "cpus",
-            "threads by node",
-            "pages by node",
-            "on its node",
-            "policies in force",
-            "refused",
-        ];
-        let mut rows = Vec::new();
-        for arm in &self.plan.arms {
-            // Of the last query that was measured.
-            let queries = self.plan.queries.iter().rev();
-            let mut last = queries.filter_map(|query| self.answers(system, *query, arm).pop());
-            let Some(answer) = last.next() else { continue };
-            for (number, seen) in answer.instances.iter().enumerate() {
-                rows.push(placement_row(arm, number, seen));
-            }
-        }
-        table(&head.map(str::to_owned), &rows)
-    }
-
     fn figures(&self) -> String {
         let head = ["figure", "machine", "quantity", "published", "here"].map(str::to_owned);
         let ratio = |it: Option<f64>| it.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
@@ -470,26 +445,6 @@ impl DbmsReport {
     }
 }
 
-fn placement_row(arm: &str, number: usize, seen: &InstanceSeen) -> Vec<String> {
-    let threads = seen.threads.iter().map(|(node, count)| format!("{node}: {count}"));
-    let pages = seen.nodes.iter().map(|(node, bytes)| format!("{node}: {}", Bytes(*bytes)));
-    let share =
-        seen.local_share().map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
-    vec![
-        arm.to_owned(),
-        format!("{number}, node {}", seen.node),
-        seen.clients.to_string(),
-        format!("{:.2}", seen.per_s),
-        seen.asked.clone(),
-        seen.cpus.clone(),
-        threads.collect::<Vec<_>>().join(", "),
-        pages.collect::<Vec<_>>().join(", "),
-        share,
-        seen.policies.keys().cloned().collect::<Vec<_>>().join(", "),
-        seen.obstacles.join("; "),
-    ]
-}
-
 /// Queries that a system refuses under every arm, by its words, and cases that failed otherwise.
 fn failures(results: &[DbmsResult]) -> (Vec<String>, Vec<String>) {
     let mut refused: BTreeMap<(SystemName, &str), Vec<DbmsQuery>> = BTreeMap::new();
@@ -533,6 +488,7 @@ fn unequal(results: &[DbmsResult]) -> Vec<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::case::InstanceSeen;
     use super::*;
     use crate::protocol::{Answer, Kind};
 
@@ -551,6 +507,7 @@ pub(super) mod tests {
             skew: 1,
             beside: None,
             pgbench_scale: 1,
+            samples: 0,
             warmup: 0.5,
             seconds: 1.0,
             repetitions: 3,

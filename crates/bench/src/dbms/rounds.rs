@@ -13,6 +13,7 @@ use atoll_tools::terminal;
 use atoll_topology::Machine;
 
 use super::DbmsArgs;
+use super::arm::DbmsArm;
 use super::case::{DbmsAnswer, DbmsCase, DbmsResult, InstanceSeen};
 use super::clients::{ClientText, DbmsOutcome, DbmsWork, merge};
 use super::data::DbmsData;
@@ -21,6 +22,7 @@ use super::pgbench::{self, TransactionScript};
 use super::plan::DbmsPlan;
 use super::query::DbmsQuery;
 use super::system::SystemName;
+use super::watch::{Watch, balance, migration};
 use crate::trials::{RunStop, TrialOutcome, TrialResults, Trials, run_groups, until_signal};
 
 /// Share of the time before the clock starts after which the placement is read back.
@@ -243,7 +245,8 @@ fn measured(
         let is_kept = number == 0 && case.run == 0 && plan.arms.first() == Some(&case.arm);
         answer.first = answer.first.or(Some(result).filter(|_| is_kept));
     }
-    let (outcomes, seen) = at_once(instances, &texts, plan, machine)?;
+    let arm = case.arm.parse().map_err(anyhow::Error::msg)?;
+    let (outcomes, seen) = at_once(instances, &texts, plan, machine, arm)?;
     answer.checks = vec![None; texts.own.len() + texts.beside.len()];
     for (number, (outcome, mut seen)) in outcomes.iter().zip(seen).enumerate() {
         merge(&mut answer.checks, &outcome.checks).with_context(|| format!("instance {number}"))?;
@@ -281,15 +284,17 @@ fn load(instances: &mut [DbmsInstance], data: &DbmsData) -> Result<()> {
     })
 }
 
-/// Runs the clients of all instances, and reads the placement back before the clock starts.
+/// Runs the clients of all instances; meanwhile moves their threads, where the arm does so, and reads the placement back.
 fn at_once(
     instances: &mut [DbmsInstance],
     texts: &QueryTexts,
     plan: &DbmsPlan,
     machine: &Machine,
+    arm: DbmsArm,
 ) -> Result<(Vec<DbmsOutcome>, Vec<InstanceSeen>)> {
     let (engines, seats): (Vec<_>, Vec<_>) =
         instances.iter_mut().map(|it| (&mut it.engine, &it.seat)).unzip();
+    let (seats, time) = (&seats, Duration::from_secs_f64(plan.warmup + plan.seconds));
     thread::scope(|scope| {
         let works = seats.iter().map(|seat| texts.work(seat.clients, plan));
         let running: Vec<_> = engines
@@ -297,10 +302,22 @@ fn at_once(
             .zip(works)
             .map(|(engine, work)| scope.spawn(move || engine.run(&work)))
             .collect();
+        let moves = arm.moves_every().map(|every| {
+            Watch::start(scope, move |end| migration::migrate(seats, machine, every, &end))
+        });
+        let looks = (plan.samples > 0).then(|| {
+            let count = plan.samples;
+            Watch::start(scope, move |end| balance::series(seats, machine, count, time, &end))
+        });
         thread::sleep(Duration::from_secs_f64(plan.warmup * LOOK_AT));
-        let seen = seats.iter().map(|seat| seat.seen(machine)).collect();
+        let mut seen: Vec<InstanceSeen> = seats.iter().map(|seat| seat.seen(machine)).collect();
         let ended =
             running.into_iter().map(|it| it.join().map_err(|_| anyhow!("an instance panicked"))?);
-        Ok((ended.collect::<Result<Vec<_>>>()?, seen))
+        let outcomes = ended.collect::<Result<Vec<_>>>()?;
+        let moves = moves.map(Watch::end).transpose()?.unwrap_or_default();
+        let series = looks.map(Watch::end).transpose()?.transpose()?.unwrap_or_default();
+        seen.iter_mut().zip(moves).for_each(|(seen, moves)| seen.migration = Some(moves));
+        seen.iter_mut().zip(series).for_each(|(seen, series)| seen.balance = series);
+        Ok((outcomes, seen))
     })
 }

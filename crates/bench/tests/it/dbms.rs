@@ -158,6 +158,41 @@ fn transactions_run_beside_queries_and_add_up() {
 }
 
 #[test]
+fn threads_are_moved_and_the_balance_is_looked_at_over_time() {
+    let home = tempfile::tempdir().unwrap();
+    let what = ["--systems", "atoll,sqlite", "--arms", "aligned,migrating(1)", "--queries", "q6"];
+    let time = ["--seconds", "1", "--samples", "3", "--repetitions", "1"];
+    let output = ["-o", "a.md", "-o", "a.json", "-o", "a.svg"];
+    let fixed = ["dbms", "--scale-factor", "0.01", "--clients", "2", "--directory", "."];
+    bench_in(home.path(), &[&fixed[..], &what, &time, &output].concat()).done();
+    let read = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
+    let run: Value = serde_json::from_str(&read("a.json")).unwrap();
+    for result in list(&run["details"], "results") {
+        let is_moved = result["case"]["arm"] == "migrating(1)";
+        for seen in list(&result["answer"], "instances") {
+            let moves = &seen["migration"];
+            assert_eq!(moves.is_object(), is_moved, "{result}");
+            assert!(!is_moved || moves["moved"].as_u64() >= moves["turns"].as_u64(), "{result}");
+            assert!(!is_moved || moves["turns"].as_u64() > Some(0), "{result}");
+            let balance = list(seen, "balance");
+            assert!(!balance.is_empty() && balance.len() <= 3, "{result}");
+            for look in balance {
+                assert!(!look["nodes"].as_object().expect("nodes").is_empty(), "{result}");
+                assert!(!look["threads"].as_object().expect("threads").is_empty(), "{result}");
+            }
+        }
+    }
+    let text = read("a.md");
+    for part in [
+        "- migrating(1): all threads of instance 0 were moved",
+        "Balance while clients run, from their start:",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(read("a.svg").contains("atoll: share of pages and cpu time on the own node"));
+}
+
+#[test]
 fn fetched_systems_agree() {
     let home = tempfile::tempdir().unwrap();
     let fetched = cache().map(|cache| cache.join("atoll/bench/dbms")).filter(|it| it.is_dir());
@@ -251,6 +286,7 @@ fn what_cannot_be_had_names_itself_and_flags_are_checked() {
     assert!(missing.contains("no system can be measured here"), "{missing}");
     for (flags, message) in [
         (["--arms", "replicate"], "one copy of its data"),
+        (["--arms", "migrating(0)"], "milliseconds"),
         (["--systems", "oracle"], "oracle"),
         (["--queries", "q23"], "q1 to q22"),
         (["--beside", "tpcb"], "pgbench"),

@@ -31,7 +31,7 @@ pub(super) fn directory() -> Result<PathBuf> {
 
 /// Whether another user can run a program: all directories above it must let others pass.
 fn is_public(program: &Path) -> bool {
-    program
-        .ancestors()
-        .all(|path| fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o001 != 0))
+    let lets_pass =
+        |path: &Path| fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o001 != 0);
+    program.canonicalize().is_ok_and(|program| program.ancestors().all(lets_pass))
 }
