@@ -10,6 +10,7 @@ use super::case::DbmsCase;
 use super::query::{DbmsQuery, QuerySet};
 use super::system::SystemName;
 use crate::trials::progress::{available_memory, time};
+use crate::trials::unique;
 
 /// Bytes of memory that an instance is assumed to take at scale factor 1: tables in MEMORY take the most.
 const INSTANCE_BYTES: f64 = 3.5 * (1_u64 << 30) as f64;
@@ -135,15 +136,4 @@ impl DbmsPlan {
         }
         Ok(lines)
     }
-}
-
-/// Each value once, in the order of their first appearance.
-fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut found = Vec::new();
-    for value in values {
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    found
 }

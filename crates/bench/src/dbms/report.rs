@@ -12,15 +12,16 @@ use serde_json::json;
 use super::case::{DbmsAnswer, DbmsCase, DbmsResult};
 use super::clients::merge;
 use super::findings::{Finding, findings};
-use super::placement_tables;
 use super::plan::DbmsPlan;
 use super::published::Published;
 use super::query::DbmsQuery;
 use super::rounds::{DbmsRun, ROWS_MAX};
 use super::system::SystemName;
+use super::{placement_tables, plot};
 use crate::answers::{self, RowOrder};
 use crate::check::Check;
 use crate::table::table;
+use crate::trials::TrialReport;
 
 /// The arm that others are compared with.
 pub(super) const DEFAULT: &str = "default";
@@ -87,6 +88,71 @@ impl NoiseVerdict {
             Self::WithinNoise => "within noise",
             Self::TooFewRuns => "too few runs",
         }
+    }
+}
+
+impl TrialReport for DbmsReport {
+    const NAME: &'static str = "dbms";
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let mut all = Vec::new();
+        for system in self.systems() {
+            for (query, arm) in self.settings() {
+                let samples: Vec<f64> =
+                    self.answers(system, query, arm).into_iter().map(|it| it.per_s).collect();
+                if !samples.is_empty() {
+                    let case = json!({ "query": query, "arm": arm });
+                    let unit = format!("{}/s", query.unit());
+                    all.push(Measurement::rates(&case, system.name(), &unit, samples));
+                }
+                let Some(beside) = self.plan.beside else { continue };
+                let answers = self.answers(system, query, arm).into_iter();
+                let samples: Vec<f64> = answers.map(|it| it.beside_per_s).collect();
+                if !samples.is_empty() {
+                    let case = json!({ "query": beside, "beside": query, "arm": arm });
+                    let unit = format!("{}/s", beside.unit());
+                    all.push(Measurement::rates(&case, system.name(), &unit, samples));
+                }
+            }
+        }
+        all
+    }
+
+    fn to_markdown(&self, manifest: &Manifest) -> String {
+        let mut text = format!("# Database systems under placements\n\n{manifest}");
+        self.notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
+        for (system, why) in &self.missing {
+            let _ = writeln!(text, "- without {system}: {why}");
+        }
+        for system in self.systems() {
+            let _ = writeln!(text, "\n## {}\n", system.name());
+            text.push_str(&self.about(system));
+            text.push_str(&self.throughputs(system));
+            text.push_str(&self.throughputs_beside(system));
+            text.push_str(&self.repeated(system));
+            let _ = writeln!(text, "\nPlacement while clients run, read back from the kernel:\n");
+            text.push_str(&placement_tables::placements(self, system));
+            text.push_str(&placement_tables::moves(self, system));
+            text.push_str(&placement_tables::balance(self, system));
+        }
+        if !self.refused.is_empty() {
+            text.push_str("\n## Left out, or different\n\n");
+            self.refused.iter().for_each(|it| text.push_str(&format!("- {it}\n")));
+        }
+        text.push_str("\n## The paper's figures\n\n");
+        text.push_str(&self.figures());
+        text.push_str("\n## The paper's statements\n\n");
+        text.push_str(&self.statements());
+        text.push_str(&self.equality());
+        text
+    }
+
+    fn plot(&self) -> String {
+        plot::plot(self)
+    }
+
+    fn problems(&self) -> &[String] {
+        &self.problems
     }
 }
 
@@ -231,64 +297,9 @@ impl DbmsReport {
         others
     }
 
-    /// For `bench compare`.
-    pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let mut all = Vec::new();
-        for system in self.systems() {
-            for (query, arm) in self.settings() {
-                let samples: Vec<f64> =
-                    self.answers(system, query, arm).into_iter().map(|it| it.per_s).collect();
-                if !samples.is_empty() {
-                    let case = json!({ "query": query, "arm": arm });
-                    let unit = format!("{}/s", query.unit());
-                    all.push(Measurement::rates(&case, system.name(), &unit, samples));
-                }
-                let Some(beside) = self.plan.beside else { continue };
-                let answers = self.answers(system, query, arm).into_iter();
-                let samples: Vec<f64> = answers.map(|it| it.beside_per_s).collect();
-                if !samples.is_empty() {
-                    let case = json!({ "query": beside, "beside": query, "arm": arm });
-                    let unit = format!("{}/s", beside.unit());
-                    all.push(Measurement::rates(&case, system.name(), &unit, samples));
-                }
-            }
-        }
-        all
-    }
-
     fn settings(&self) -> impl Iterator<Item = (DbmsQuery, &str)> {
         let arms = || self.plan.arms.iter().map(String::as_str);
         self.plan.queries.iter().flat_map(move |query| arms().map(|arm| (*query, arm)))
-    }
-
-    /// As tables.
-    pub(super) fn to_markdown(&self, manifest: &Manifest) -> String {
-        let mut text = format!("# Database systems under placements\n\n{manifest}");
-        self.notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
-        for (system, why) in &self.missing {
-            let _ = writeln!(text, "- without {system}: {why}");
-        }
-        for system in self.systems() {
-            let _ = writeln!(text, "\n## {}\n", system.name());
-            text.push_str(&self.about(system));
-            text.push_str(&self.throughputs(system));
-            text.push_str(&self.throughputs_beside(system));
-            text.push_str(&self.repeated(system));
-            let _ = writeln!(text, "\nPlacement while clients run, read back from the kernel:\n");
-            text.push_str(&placement_tables::placements(self, system));
-            text.push_str(&placement_tables::moves(self, system));
-            text.push_str(&placement_tables::balance(self, system));
-        }
-        if !self.refused.is_empty() {
-            text.push_str("\n## Left out, or different\n\n");
-            self.refused.iter().for_each(|it| text.push_str(&format!("- {it}\n")));
-        }
-        text.push_str("\n## The paper's figures\n\n");
-        text.push_str(&self.figures());
-        text.push_str("\n## The paper's statements\n\n");
-        text.push_str(&self.statements());
-        text.push_str(&self.equality());
-        text
     }
 
     fn about(&self, system: SystemName) -> String {

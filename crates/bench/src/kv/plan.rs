@@ -15,6 +15,7 @@ use super::engine::EngineName;
 use super::records::{KEY_BYTES, Records};
 use super::{estimate, setup};
 use crate::cache;
+use crate::trials::unique;
 
 /// The report's cache and write buffer, and the memory that `machines/symas-8.toml` assumes for its machine.
 const REPORT_CACHE: u64 = 32 << 30;
@@ -159,17 +160,6 @@ fn engines(args: &KvArgs) -> Vec<EngineName> {
     }
     let is_there = |engine: &&EngineName| !engine.is_built() || setup::is_built(**engine);
     EngineName::value_variants().iter().filter(is_there).copied().collect()
-}
-
-/// Each value once, in the order of their first appearance.
-fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut found = Vec::new();
-    for value in values {
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    found
 }
 
 /// `disk (ext4)`, `memory (tmpfs)`
