@@ -10,7 +10,7 @@ use super::case::DbmsCase;
 use super::query::{DbmsQuery, QuerySet};
 use super::system::SystemName;
 use crate::trials::progress::{available_memory, time};
-use crate::trials::unique;
+use crate::trials::{turns, unique};
 
 /// Bytes of memory that an instance is assumed to take at scale factor 1: tables in MEMORY take the most.
 const INSTANCE_BYTES: f64 = 3.5 * (1_u64 << 30) as f64;
@@ -98,10 +98,7 @@ impl DbmsPlan {
 
     /// The cases: those of a system and an arm follow each other, on the same instances; arms take turns.
     pub(super) fn cases(&self) -> impl Iterator<Item = DbmsCase> {
-        let turns = self.systems.iter().flat_map(move |system| {
-            (0..self.repetitions)
-                .flat_map(move |run| self.arms.iter().map(move |arm| (*system, run, arm)))
-        });
+        let turns = turns(&self.systems, self.repetitions, &self.arms);
         turns.flat_map(|(system, run, arm)| {
             let case =
                 move |query: &DbmsQuery| DbmsCase { system, arm: arm.clone(), run, query: *query };

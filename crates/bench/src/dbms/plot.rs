@@ -5,7 +5,8 @@ use atoll_tools::bench::{ChartAxis, Curve, CurveChart, stacked};
 
 use super::case::InstanceSeen;
 use super::placement_tables::last_answers;
-use super::report::{DEFAULT, DbmsReport};
+use super::query::DbmsQuery;
+use super::report::{BESIDE, DEFAULT, DbmsReport, OWN};
 use super::system::SystemName;
 use crate::bars::{Bar, BarChart};
 
@@ -13,23 +14,28 @@ use crate::bars::{Bar, BarChart};
 pub(super) fn plot(report: &DbmsReport) -> String {
     let mut panels = Vec::new();
     for system in report.systems() {
-        panels.extend(ratios(report, system).map(|chart| chart.panel()));
+        let loads = [None].into_iter().chain(report.plan.beside.map(Some));
+        let charts = loads.filter_map(|beside| ratios(report, system, beside));
+        panels.extend(charts.map(|chart| chart.panel()));
         panels.extend(balance(report, system).map(|chart| chart.panel()));
     }
     stacked("atoll bench dbms", &panels)
 }
 
-fn ratios(report: &DbmsReport, system: SystemName) -> Option<BarChart> {
+/// Throughput of the queries, or of the one beside each of them.
+fn ratios(report: &DbmsReport, system: SystemName, beside: Option<DbmsQuery>) -> Option<BarChart> {
+    let of = if beside.is_some() { BESIDE } else { OWN };
+    let what = beside.map_or_else(String::new, |beside| format!(" of {beside} beside each query"));
     let arms: Vec<&String> = report.plan.arms.iter().filter(|arm| *arm != DEFAULT).collect();
     let mut groups = Vec::new();
     for query in &report.plan.queries {
-        let ratio = |arm: &&String| report.comparison(system, *query, arm).map(|it| it.ratio);
+        let ratio = |arm: &&String| report.ratio(system, *query, arm, of);
         groups.push((query.to_string(), arms.iter().map(ratio).collect::<Vec<_>>()));
     }
     let has_any = groups.iter().any(|(_, values)| values.iter().any(Option::is_some));
     let bars = arms.iter().enumerate().map(|(at, arm)| Bar::new((*arm).clone(), at, false));
     has_any.then(|| BarChart {
-        title: format!("{}: throughput by that of default", system.name()),
+        title: format!("{}: throughput{what} by that of default", system.name()),
         unit: "times default",
         bars: bars.collect(),
         groups,

@@ -25,6 +25,12 @@ use crate::trials::TrialReport;
 
 /// The arm that others are compared with.
 pub(super) const DEFAULT: &str = "default";
+/// Which throughput of an answer.
+type Throughput = fn(&DbmsAnswer) -> f64;
+/// That of the query.
+pub(super) const OWN: Throughput = |it| it.per_s;
+/// That of the query beside it.
+pub(super) const BESIDE: Throughput = |it| it.beside_per_s;
 /// Repetitions that tell a difference from noise.
 pub(super) const RUNS_MIN: usize = 3;
 /// Share by which the halves of a run may differ.
@@ -234,8 +240,26 @@ impl DbmsReport {
     }
 
     /// Throughput over the repetitions.
-    fn summary(&self, system: SystemName, query: DbmsQuery, arm: &str) -> Option<Summary> {
-        Summary::from_values(self.answers(system, query, arm).into_iter().map(|it| it.per_s))
+    fn summary(
+        &self,
+        system: SystemName,
+        query: DbmsQuery,
+        arm: &str,
+        of: Throughput,
+    ) -> Option<Summary> {
+        Summary::from_values(self.answers(system, query, arm).into_iter().map(of))
+    }
+
+    /// Median throughput by that of `default`.
+    pub(super) fn ratio(
+        &self,
+        system: SystemName,
+        query: DbmsQuery,
+        arm: &str,
+        of: Throughput,
+    ) -> Option<f64> {
+        let default = self.summary(system, query, DEFAULT, of)?;
+        Some(self.summary(system, query, arm, of)?.median / default.median.max(1e-9))
     }
 
     /// Systems with results.
@@ -250,9 +274,9 @@ impl DbmsReport {
         let mut all = Vec::new();
         for system in self.systems() {
             for query in &self.plan.queries {
-                let Some(default) = self.summary(system, *query, DEFAULT) else { continue };
+                let Some(default) = self.summary(system, *query, DEFAULT, OWN) else { continue };
                 for arm in self.plan.arms.iter().filter(|arm| *arm != DEFAULT) {
-                    let Some(summary) = self.summary(system, *query, arm) else { continue };
+                    let Some(summary) = self.summary(system, *query, arm, OWN) else { continue };
                     all.push(Comparison {
                         system,
                         query: *query,
@@ -328,7 +352,7 @@ impl DbmsReport {
                     .iter()
                     .any(|it| it.drift.is_some_and(|drift| (drift - 1.0).abs() > DRIFT_MAX));
                 let mark = if is_unsteady { " (unsteady)" } else { "" };
-                let summary = self.summary(system, *query, arm);
+                let summary = self.summary(system, *query, arm, OWN);
                 row.push(summary.map_or("-".to_owned(), |it| format!("{it}{mark}")));
                 if arm == DEFAULT {
                     continue;
@@ -357,19 +381,13 @@ impl DbmsReport {
             head.push(format!("{arm} {beside}/s"));
             head.extend((arm != DEFAULT).then(|| "by default".to_owned()));
         }
-        let summary = |query: &DbmsQuery, arm: &str| {
-            let answers = self.answers(system, *query, arm).into_iter();
-            Summary::from_values(answers.map(|it| it.beside_per_s))
-        };
         let row = |query: &DbmsQuery| {
             let mut row = vec![query.to_string()];
-            let default = summary(query, DEFAULT);
             for arm in &self.plan.arms {
-                let found = summary(query, arm);
-                row.push(found.as_ref().map_or("-".to_owned(), ToString::to_string));
+                let found = self.summary(system, *query, arm, BESIDE);
+                row.push(found.map_or("-".to_owned(), |it| it.to_string()));
                 if arm != DEFAULT {
-                    let ratio = found.as_ref().zip(default.as_ref());
-                    let ratio = ratio.map(|(arm, default)| arm.median / default.median.max(1e-9));
+                    let ratio = self.ratio(system, *query, arm, BESIDE);
                     row.push(ratio.map_or("-".to_owned(), |it| format!("{it:.2}")));
                 }
             }

@@ -15,7 +15,7 @@ use super::engine::EngineName;
 use super::records::{KEY_BYTES, Records};
 use super::{estimate, setup};
 use crate::cache;
-use crate::trials::unique;
+use crate::trials::{turns, unique};
 
 /// The report's cache and write buffer, and the memory that `machines/symas-8.toml` assumes for its machine.
 const REPORT_CACHE: u64 = 32 << 30;
@@ -108,10 +108,7 @@ impl KvPlan {
 
     /// The cases of an engine, group by group: a group shares a database, whose loads come first.
     pub(super) fn groups(&self) -> impl Iterator<Item = Vec<KvCase>> {
-        let turns = self.engines.iter().flat_map(move |engine| {
-            (0..self.runs).flat_map(move |run| self.arms.iter().map(move |arm| (*engine, run, arm)))
-        });
-        turns.map(|(engine, run, arm)| {
+        turns(&self.engines, self.runs, &self.arms).map(|(engine, run, arm)| {
             let case = |work| KvCase { engine, arm: arm.clone(), run, work };
             let loads = self.load.iter().map(|order| KvWork::Load { random: order.is_random() });
             // The database that is read and written is the last one that was loaded.

@@ -28,7 +28,7 @@ pub(crate) use flags::{ResultArgs, stopped, unique};
 pub(crate) use placement::PlacementSeen;
 pub(crate) use report::TrialReport;
 pub(crate) use results::{CaseResult, TrialCase, TrialResults};
-pub(crate) use rounds::{TrialOutcome, Trials, run_groups};
+pub(crate) use rounds::{TrialOutcome, Trials, run_groups, turns};
 pub(crate) use samples::SampleCase;
 pub(crate) use server_looks::{ServerLooks, ServerPlacement};
 pub(crate) use stop::{RunStop, until_signal};

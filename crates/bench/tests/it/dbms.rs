@@ -127,9 +127,10 @@ fn an_instance_may_be_hot_and_loads_mixed() {
 #[test]
 fn transactions_run_beside_queries_and_add_up() {
     let home = tempfile::tempdir().unwrap();
-    let what = ["--systems", "atoll,atoll-server,postgresql,sqlite", "--arms", "default"];
+    let systems = "atoll,atoll-server,postgresql,sqlite";
+    let what = ["--systems", systems, "--arms", "default,aligned"];
     let load = ["--queries", "q6,pgbench", "--beside", "pgbench", "--pgbench-scale", "1"];
-    let output = ["--repetitions", "1", "-o", "a.md", "-o", "a.json"];
+    let output = ["--repetitions", "1", "-o", "a.md", "-o", "a.json", "-o", "a.svg"];
     dbms(home.path(), &[&what[..], &load, &output].concat()).done();
     let read = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
     let run: Value = serde_json::from_str(&read("a.json")).unwrap();
@@ -154,6 +155,10 @@ fn transactions_run_beside_queries_and_add_up() {
         "| pgbench |",
     ] {
         assert!(text.contains(part), "{part}: {text}");
+    }
+    let picture = read("a.svg");
+    for part in ["sqlite: throughput by", "sqlite: throughput of pgbench beside each query by"] {
+        assert!(picture.contains(part), "{part}");
     }
 }
 
