@@ -17,7 +17,7 @@
 //! | `rounds` | running them, one after the other |
 //! | `setup` | systems that are fetched |
 //! | `published`, `findings` | the paper's figures and statements, and whether ours agree |
-//! | `report`, `placement_tables`, `plot` | tables and pictures |
+//! | `report`, `tables`, `plot` | the results, as tables and as pictures |
 
 mod arm;
 mod case;
@@ -27,7 +27,6 @@ mod dialect;
 mod findings;
 mod instance;
 mod pgbench;
-mod placement_tables;
 mod plan;
 mod plot;
 mod published;
@@ -38,6 +37,7 @@ mod schema;
 mod setup;
 mod system;
 mod systems;
+mod tables;
 mod watch;
 mod worker;
 

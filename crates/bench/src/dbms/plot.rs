@@ -4,10 +4,10 @@
 use atoll_tools::bench::{ChartAxis, Curve, CurveChart, stacked};
 
 use super::case::InstanceSeen;
-use super::placement_tables::last_answers;
 use super::query::DbmsQuery;
 use super::report::{BESIDE, DEFAULT, DbmsReport, OWN};
 use super::system::SystemName;
+use super::tables::placement::last_answers;
 use crate::bars::{Bar, BarChart};
 
 /// The pictures, one below the other.

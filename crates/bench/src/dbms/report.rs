@@ -13,14 +13,14 @@ use super::case::{DbmsAnswer, DbmsCase, DbmsResult};
 use super::clients::merge;
 use super::findings::{Finding, findings};
 use super::plan::DbmsPlan;
+use super::plot;
 use super::published::Published;
 use super::query::DbmsQuery;
 use super::rounds::{DbmsRun, ROWS_MAX};
 use super::system::SystemName;
-use super::{placement_tables, plot};
+use super::tables::{paper, placement, throughput};
 use crate::answers::{self, RowOrder};
 use crate::check::Check;
-use crate::table::table;
 use crate::trials::TrialReport;
 
 /// The arm that others are compared with.
@@ -33,8 +33,6 @@ pub(super) const OWN: Throughput = |it| it.per_s;
 pub(super) const BESIDE: Throughput = |it| it.beside_per_s;
 /// Repetitions that tell a difference from noise.
 pub(super) const RUNS_MIN: usize = 3;
-/// Share by which the halves of a run may differ.
-const DRIFT_MAX: f64 = 0.1;
 
 /// The whole report.
 #[derive(Debug, Serialize)]
@@ -87,7 +85,7 @@ impl NoiseVerdict {
         }
     }
 
-    fn words(self) -> &'static str {
+    pub(super) fn words(self) -> &'static str {
         match self {
             Self::Faster => "faster",
             Self::Slower => "slower",
@@ -133,22 +131,22 @@ impl TrialReport for DbmsReport {
         for system in self.systems() {
             let _ = writeln!(text, "\n## {}\n", system.name());
             text.push_str(&self.about(system));
-            text.push_str(&self.throughputs(system));
-            text.push_str(&self.throughputs_beside(system));
-            text.push_str(&self.repeated(system));
+            text.push_str(&throughput::throughputs(self, system));
+            text.push_str(&throughput::throughputs_beside(self, system));
+            text.push_str(&throughput::repeated(self, system));
             let _ = writeln!(text, "\nPlacement while clients run, read back from the kernel:\n");
-            text.push_str(&placement_tables::placements(self, system));
-            text.push_str(&placement_tables::moves(self, system));
-            text.push_str(&placement_tables::balance(self, system));
+            text.push_str(&placement::placements(self, system));
+            text.push_str(&placement::moves(self, system));
+            text.push_str(&placement::balance(self, system));
         }
         if !self.refused.is_empty() {
             text.push_str("\n## Left out, or different\n\n");
             self.refused.iter().for_each(|it| text.push_str(&format!("- {it}\n")));
         }
         text.push_str("\n## The paper's figures\n\n");
-        text.push_str(&self.figures());
+        text.push_str(&paper::figures(self));
         text.push_str("\n## The paper's statements\n\n");
-        text.push_str(&self.statements());
+        text.push_str(&paper::statements(self));
         text.push_str(&self.equality());
         text
     }
@@ -240,7 +238,7 @@ impl DbmsReport {
     }
 
     /// Throughput over the repetitions.
-    fn summary(
+    pub(super) fn summary(
         &self,
         system: SystemName,
         query: DbmsQuery,
@@ -333,129 +331,6 @@ impl DbmsReport {
             return String::new();
         };
         format!("Version {version}; {settings}; instances loaded in {load_s:.1} s.\n\n")
-    }
-
-    fn throughputs(&self, system: SystemName) -> String {
-        let mut head = vec!["query".to_owned(), "access".to_owned()];
-        for arm in &self.plan.arms {
-            head.push(format!("{arm} per s"));
-            if arm != DEFAULT {
-                head.push("by default".to_owned());
-                head.push("verdict".to_owned());
-            }
-        }
-        let row = |query: &DbmsQuery| {
-            let mut row = vec![query.to_string(), query.pattern().to_owned()];
-            for arm in &self.plan.arms {
-                let answers = self.answers(system, *query, arm);
-                let is_unsteady = answers
-                    .iter()
-                    .any(|it| it.drift.is_some_and(|drift| (drift - 1.0).abs() > DRIFT_MAX));
-                let mark = if is_unsteady { " (unsteady)" } else { "" };
-                let summary = self.summary(system, *query, arm, OWN);
-                row.push(summary.map_or("-".to_owned(), |it| format!("{it}{mark}")));
-                if arm == DEFAULT {
-                    continue;
-                }
-                let comparison = self.comparison(system, *query, arm);
-                row.push(comparison.map_or("-".to_owned(), |it| format!("{:.2}", it.ratio)));
-                row.push(comparison.map_or("-", |it| it.verdict.words()).to_owned());
-            }
-            row
-        };
-        let rows: Vec<Vec<String>> = self.plan.queries.iter().map(row).collect();
-        let mut text = table(&head, &rows);
-        if text.contains("(unsteady)") {
-            text.push_str(
-                "\nUnsteady: the halves of a run differ by more than 10 %; more --warmup helps.\n",
-            );
-        }
-        text
-    }
-
-    /// Throughput of the query beside each query.
-    fn throughputs_beside(&self, system: SystemName) -> String {
-        let Some(beside) = self.plan.beside else { return String::new() };
-        let mut head = vec!["beside".to_owned()];
-        for arm in &self.plan.arms {
-            head.push(format!("{arm} {beside}/s"));
-            head.extend((arm != DEFAULT).then(|| "by default".to_owned()));
-        }
-        let row = |query: &DbmsQuery| {
-            let mut row = vec![query.to_string()];
-            for arm in &self.plan.arms {
-                let found = self.summary(system, *query, arm, BESIDE);
-                row.push(found.map_or("-".to_owned(), |it| it.to_string()));
-                if arm != DEFAULT {
-                    let ratio = self.ratio(system, *query, arm, BESIDE);
-                    row.push(ratio.map_or("-".to_owned(), |it| format!("{it:.2}")));
-                }
-            }
-            row
-        };
-        let rows: Vec<Vec<String>> = self.plan.queries.iter().map(row).collect();
-        format!("\nThroughput of {beside} beside each query:\n\n{}", table(&head, &rows))
-    }
-
-    /// Transactions that failed and were run again, under each arm.
-    fn repeated(&self, system: SystemName) -> String {
-        let of_arm = |arm: &String| -> u64 {
-            let answers = |query: &DbmsQuery| self.answers(system, *query, arm);
-            self.plan.queries.iter().flat_map(answers).map(|it| it.repeats).sum()
-        };
-        let counts = self.plan.arms.iter().map(|arm| (arm, of_arm(arm)));
-        let counts: Vec<String> =
-            counts.filter(|it| it.1 > 0).map(|(arm, count)| format!("{arm} {count}")).collect();
-        match counts.is_empty() {
-            true => String::new(),
-            false => {
-                format!("\nTransactions that failed and were run again: {}.\n", counts.join(", "))
-            }
-        }
-    }
-
-    fn figures(&self) -> String {
-        let head = ["figure", "machine", "quantity", "published", "here"].map(str::to_owned);
-        let ratio = |it: Option<f64>| it.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
-        let row = |it: &super::published::PublishedFigure| {
-            let here = match it.quantity.as_str() {
-                _ if self.is_lab || self.plan.nodes < 2 => "cannot be measured here".to_owned(),
-                best if best.starts_with("best throughput") => ratio(self.best_aligned()),
-                mean if mean.starts_with("mean") => ratio(self.mean_aligned()),
-                _ => "no counters".to_owned(),
-            };
-            vec![
-                it.place.clone(),
-                it.machine.clone(),
-                it.quantity.clone(),
-                it.value.to_string(),
-                here,
-            ]
-        };
-        let rows: Vec<Vec<String>> = self.published.figure.iter().map(row).collect();
-        table(&head, &rows)
-    }
-
-    /// Ratios of aligned to `default`.
-    fn aligned(&self) -> impl Iterator<Item = f64> {
-        self.comparisons.iter().filter(|it| it.arm == "aligned").map(|it| it.ratio)
-    }
-
-    fn best_aligned(&self) -> Option<f64> {
-        self.aligned().max_by(f64::total_cmp)
-    }
-
-    fn mean_aligned(&self) -> Option<f64> {
-        let (sum, count) = self.aligned().fold((0.0, 0), |(sum, count), it| (sum + it, count + 1));
-        (count > 0).then(|| sum / f64::from(count))
-    }
-
-    fn statements(&self) -> String {
-        let head = ["the paper", "system", "ours", "because"].map(str::to_owned);
-        let row = |it: &Finding| {
-            vec![it.says.clone(), it.system.clone(), it.verdict.to_string(), it.because.clone()]
-        };
-        table(&head, &self.findings.iter().map(row).collect::<Vec<_>>())
     }
 
     /// Whether all results were equal.

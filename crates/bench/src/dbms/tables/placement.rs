@@ -2,14 +2,14 @@
 
 use atoll_topology::Bytes;
 
-use super::case::{DbmsAnswer, InstanceSeen};
-use super::report::DbmsReport;
-use super::system::SystemName;
-use super::watch::balance::BalanceSample;
+use crate::dbms::case::{DbmsAnswer, InstanceSeen};
+use crate::dbms::report::DbmsReport;
+use crate::dbms::system::SystemName;
+use crate::dbms::watch::balance::BalanceSample;
 use crate::table::table;
 
 /// The last answer of each arm, of the last query that was measured.
-pub(super) fn last_answers(
+pub(in crate::dbms) fn last_answers(
     report: &DbmsReport,
     system: SystemName,
 ) -> impl Iterator<Item = (&str, &DbmsAnswer)> {
@@ -32,7 +32,7 @@ fn instances(
 }
 
 /// Where instances were before the clock started.
-pub(super) fn placements(report: &DbmsReport, system: SystemName) -> String {
+pub(in crate::dbms) fn placements(report: &DbmsReport, system: SystemName) -> String {
     let head = [
         "arm",
         "instance",
@@ -69,7 +69,7 @@ fn row(arm: &str, number: usize, seen: &InstanceSeen) -> Vec<String> {
 }
 
 /// What came of moving threads; empty if no arm does so.
-pub(super) fn moves(report: &DbmsReport, system: SystemName) -> String {
+pub(in crate::dbms) fn moves(report: &DbmsReport, system: SystemName) -> String {
     let mut text = String::new();
     for (arm, number, seen) in instances(report, system) {
         let Some(moves) = &seen.migration else { continue };
@@ -86,7 +86,7 @@ pub(super) fn moves(report: &DbmsReport, system: SystemName) -> String {
 }
 
 /// The shares on the instance's own node over time; empty if it was not looked at.
-pub(super) fn balance(report: &DbmsReport, system: SystemName) -> String {
+pub(in crate::dbms) fn balance(report: &DbmsReport, system: SystemName) -> String {
     let head = ["arm", "instance", "seconds", "pages on its node, %", "cpu time on its node, %"];
     let each = |series: &[BalanceSample], value: &dyn Fn(&BalanceSample) -> String| {
         series.iter().map(value).collect::<Vec<_>>().join(" ")
