@@ -5,12 +5,16 @@ this file.
 """
 
 import ctypes
+import random
 import struct
 import threading
 import time
 import zlib
 from decimal import Decimal
 from pathlib import Path
+
+# Times that a transaction is tried.
+TRIES_MAX = 100
 
 ENGINE, THREADS, DIRECTORY = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
 
@@ -172,7 +176,7 @@ class Monetdb(System):
 
     def client(self):
         session = MonetdbSession(self)
-        return lambda sql: session.fetch(sql, self.scales[sql])
+        return lambda sql: session.fetch(sql, self.scales.get(sql))
 
 
 class MonetdbSession:
@@ -303,6 +307,7 @@ class Client(threading.Thread):
         own = work["own"]
         self.texts = range(own) if self.is_own else range(own, len(work["texts"]))
         self.checks = [None] * len(work["texts"])
+        self.number, self.random, self.repeats = number, None, 0
         self.done = self.error = None
 
     def run(self):
@@ -318,7 +323,7 @@ class Client(threading.Thread):
     def repeat(self, seconds):
         """Runs texts for some seconds, at least one."""
         start = time.perf_counter()
-        count = count_early = 0
+        count = count_early = self.repeats = 0
         while True:
             self.step(self.texts[self.at % len(self.texts)])
             self.at += 1
@@ -326,11 +331,14 @@ class Client(threading.Thread):
             count += 1
             count_early += elapsed < seconds / 2
             if elapsed >= seconds:
-                return {"count": count, "count_early": count_early, "seconds": elapsed}
+                return {"count": count, "count_early": count_early, "seconds": elapsed, "repeats": self.repeats}
 
     def step(self, number):
         """One text; the first time its whole result counts, later the number of rows."""
-        rows = self.query(self.work["texts"][number])
+        text = self.work["texts"][number]
+        if isinstance(text, dict):
+            return self.transaction(text)
+        rows = self.query(text)
         known = self.checks[number]
         if known is None:
             self.checks[number] = {"rows": len(rows), "checksum": sum(map(row_sum, rows))}
@@ -338,10 +346,36 @@ class Client(threading.Thread):
             raise RuntimeError(f"text {number} had {known['rows']} rows, and then {len(rows)}")
 
 
+    def transaction(self, script):
+        """A transaction of a script; one that fails is run again."""
+        self.random = self.random or random.Random(script["seed"] + self.number)
+        keys = {"aid": "accounts", "bid": "branches", "tid": "tellers"}
+        values = {key: self.random.randint(1, script[most]) for key, most in keys.items()}
+        values["delta"] = self.random.randint(-script["amount"], script["amount"])
+        statements = [statement.format(**values) for statement in script["statements"]]
+        for _ in range(TRIES_MAX):
+            try:
+                for statement in statements:
+                    self.query(statement)
+                return
+            except Exception as error:
+                self.repeats += 1
+                self.roll_back()
+                failure = error
+        raise RuntimeError(f"a transaction failed {TRIES_MAX} times; the last time: {failure}")
+
+    def roll_back(self):
+        """Some systems have already done so, and refuse to do it again."""
+        try:
+            self.query("ROLLBACK")
+        except Exception:
+            pass
+
+
 def run(system, work):
     """All clients at once."""
     for texts in (work["texts"][: work["own"]], work["texts"][work["own"] :]):
-        if texts:
+        if texts and not isinstance(texts[0], dict):
             system.prepare(texts)
     count = work["clients"] + work["beside"]
     ready = threading.Barrier(count)

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::query::DbmsQuery;
 use super::system::SystemName;
+use super::watch::balance::BalanceSample;
+use super::watch::migration::MigrationSeen;
 use crate::check::Check;
 use crate::protocol::Answer;
 use crate::trials::{CaseResult, TrialCase};
@@ -49,6 +51,8 @@ pub(super) struct DbmsAnswer {
     pub(super) per_s: f64,
     /// The same of the query beside it.
     pub(super) beside_per_s: f64,
+    /// Transactions that failed and were run again, of both.
+    pub(super) repeats: u64,
     /// Queries that ended while the clock ran.
     pub(super) count: u64,
     /// Queries in the second half of the time by those in the first half, if there are enough.
@@ -79,6 +83,10 @@ pub(super) struct InstanceSeen {
     pub(super) cpus: String,
     /// Threads by the node on which they ran last.
     pub(super) threads: BTreeMap<u32, u32>,
+    /// What came of moving its threads, where the arm does so.
+    pub(super) migration: Option<MigrationSeen>,
+    /// Looks over the whole time, if they were asked for.
+    pub(super) balance: Vec<BalanceSample>,
 }
 
 impl InstanceSeen {

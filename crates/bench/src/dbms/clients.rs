@@ -8,16 +8,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use atoll_process::launch::{LiveCalls, PlacementCalls};
+use atoll_sys::SplitMix64;
 use atoll_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
+use super::pgbench::TransactionScript;
 use crate::check::Check;
+
+/// Times that a transaction is tried.
+const TRIES_MAX: u32 = 100;
 
 /// What the clients of an instance do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct DbmsWork {
     /// Texts of the query, with different parameters, and then those of the query beside it.
-    pub(super) texts: Vec<String>,
+    pub(super) texts: Vec<ClientText>,
     /// Number of texts of the query.
     pub(super) own: usize,
     /// Clients that run the query.
@@ -29,6 +34,16 @@ pub(super) struct DbmsWork {
     pub(super) seconds: f64,
 }
 
+/// What a client runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum ClientText {
+    /// A query, whose result is always the same.
+    Query(String),
+    /// Transactions; one that fails, since another one wrote the same row, is repeated.
+    Transactions(TransactionScript),
+}
+
 /// What a client did while the clock ran.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct ClientWork {
@@ -37,6 +52,8 @@ pub(super) struct ClientWork {
     pub(super) count_early: u64,
     /// Until the end of the last one.
     pub(super) seconds: f64,
+    /// Transactions that failed and were run again.
+    pub(super) repeats: u64,
 }
 
 /// What the clients of an instance did.
@@ -58,6 +75,11 @@ impl DbmsOutcome {
     /// Queries a second of all clients of the query beside it.
     pub(super) fn beside_per_s(&self) -> f64 {
         per_s(&self.beside)
+    }
+
+    /// Transactions that failed and were run again.
+    pub(super) fn repeats(&self) -> u64 {
+        self.clients.iter().chain(&self.beside).map(|it| it.repeats).sum()
     }
 
     /// Queries in the second half of the time by those in the first half; None with fewer than 20.
@@ -101,6 +123,9 @@ pub(super) fn drive<C: DbmsClient>(
         Client {
             connection: connection?,
             work,
+            number,
+            random: None,
+            repeats: 0,
             texts: match number < work.clients {
                 true => 0..work.own,
                 false => work.own..work.texts.len(),
@@ -150,6 +175,10 @@ pub(super) fn merge(all: &mut [Option<Check>], more: &[Option<Check>]) -> Result
 struct Client<'a, C> {
     connection: C,
     work: &'a DbmsWork,
+    number: u32,
+    /// The keys of its transactions.
+    random: Option<SplitMix64>,
+    repeats: u64,
     /// Its texts.
     texts: Range<usize>,
     /// Number of the next text among them.
@@ -169,6 +198,7 @@ impl<C: DbmsClient> Client<'_, C> {
         let time = Duration::from_secs_f64(seconds);
         let start = Instant::now();
         let (mut count, mut count_early) = (0, 0);
+        self.repeats = 0;
         loop {
             let number = self.texts.start + self.at % self.texts.len().max(1);
             self.at += 1;
@@ -177,13 +207,18 @@ impl<C: DbmsClient> Client<'_, C> {
             count += 1;
             count_early += u64::from(elapsed < time / 2);
             if elapsed >= time {
-                return Ok(ClientWork { count, count_early, seconds: elapsed.as_secs_f64() });
+                let (seconds, repeats) = (elapsed.as_secs_f64(), self.repeats);
+                return Ok(ClientWork { count, count_early, seconds, repeats });
             }
         }
     }
 
     fn step(&mut self, number: usize) -> Result<()> {
-        let sql = self.work.texts.get(number).context("a query has a text")?;
+        let work = self.work;
+        let sql = match work.texts.get(number).context("a query has a text")? {
+            ClientText::Query(sql) => sql,
+            ClientText::Transactions(script) => return self.transaction(script),
+        };
         let known = self.checks[number];
         let check = self.connection.run(sql, known.is_none())?;
         match known {
@@ -199,6 +234,29 @@ impl<C: DbmsClient> Client<'_, C> {
     }
 }
 
+impl<C: DbmsClient> Client<'_, C> {
+    /// Runs a transaction, again if it fails.
+    fn transaction(&mut self, script: &TransactionScript) -> Result<()> {
+        let number = self.number;
+        let random = self.random.get_or_insert_with(|| script.random(number));
+        let statements = script.next(random);
+        for _ in 1..TRIES_MAX {
+            if self.tried(&statements).is_ok() {
+                return Ok(());
+            }
+            self.repeats += 1;
+            // Some systems have already rolled it back, and refuse to do so again.
+            let _ = self.connection.run("ROLLBACK", false);
+        }
+        self.tried(&statements)
+            .with_context(|| format!("a transaction failed {TRIES_MAX} times; the last time"))
+    }
+
+    fn tried(&mut self, statements: &[String]) -> Result<()> {
+        statements.iter().try_for_each(|sql| self.connection.run(sql, false).map(|_| ()))
+    }
+}
+
 /// The checksum of a row by its bytes: 64-bit FNV-1a, so that rows may come in any order.
 pub(super) fn row_sum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
@@ -209,6 +267,7 @@ pub(super) fn row_sum(bytes: &[u8]) -> u64 {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use super::super::dialect::Dialect;
     use super::*;
 
     /// Returns the text of a statement as its only row. Once `turns` statements have run it returns two rows.
@@ -226,7 +285,7 @@ mod tests {
     }
 
     fn work() -> DbmsWork {
-        let texts = ["a", "b"].map(str::to_owned).to_vec();
+        let texts = ["a", "b"].map(|it| ClientText::Query(it.to_owned())).to_vec();
         DbmsWork { texts, own: 2, clients: 3, beside: 0, warmup: 0.0, seconds: 0.01 }
     }
 
@@ -246,6 +305,51 @@ mod tests {
         let outcome = drive(|| Ok(Fake { done: &done, turns: u64::MAX }), &work, None).unwrap();
         assert_eq!((outcome.clients.len(), outcome.beside.len()), (3, 2));
         assert!(outcome.beside_per_s() > 0.0 && outcome.checks[0] != outcome.checks[1]);
+    }
+
+    /// Refuses each COMMIT that the number says, and counts those that it takes.
+    struct Conflicts<'a> {
+        commits: &'a AtomicU64,
+        refused_each: u64,
+        at: u64,
+        has_begun: bool,
+    }
+
+    impl DbmsClient for Conflicts<'_> {
+        fn run(&mut self, sql: &str, _: bool) -> Result<Check> {
+            match sql {
+                "START TRANSACTION" => {
+                    ensure!(!self.has_begun, "a transaction in a transaction");
+                    self.has_begun = true;
+                }
+                "ROLLBACK" => self.has_begun = false,
+                "COMMIT" => {
+                    self.at += 1;
+                    ensure!(!self.at.is_multiple_of(self.refused_each), "conflict");
+                    self.has_begun = false;
+                    self.commits.fetch_add(1, Ordering::Relaxed);
+                }
+                _ => ensure!(self.has_begun, "{sql} outside a transaction"),
+            }
+            Ok(Check { rows: 1, checksum: 0 })
+        }
+    }
+
+    #[test]
+    fn a_transaction_that_fails_is_rolled_back_and_repeated() {
+        let script = TransactionScript::new(Dialect::Postgres, 1, 1);
+        let work = DbmsWork { texts: vec![ClientText::Transactions(script)], own: 1, ..work() };
+        let commits = AtomicU64::new(0);
+        let connect = |refused_each| {
+            let commits = &commits;
+            move || Ok(Conflicts { commits, refused_each, at: 0, has_begun: false })
+        };
+        let outcome = drive(connect(3), &work, None).unwrap();
+        let counted: u64 = outcome.clients.iter().map(|it| it.count).sum();
+        assert_eq!(counted + 3, commits.load(Ordering::Relaxed), "one each to warm up");
+        assert!(outcome.repeats() > 0 && outcome.checks == [None], "{outcome:?}");
+        let never = drive(connect(1), &work, None).unwrap_err();
+        assert!(format!("{never:#}").contains("failed 100 times; the last time: conflict"));
     }
 
     #[test]

@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use tokio::runtime::Builder;
 
-use super::schema::{TABLES, literal};
+use super::pgbench;
+use super::plan::DbmsPlan;
+use super::schema::{DbmsTable, PGBENCH_TABLES, TABLES, literal};
 use crate::programs::own_command;
 use crate::rivals::SqlEngine;
 use crate::tpch_data;
@@ -16,20 +18,23 @@ use crate::tpch_data;
 #[derive(Clone, Debug)]
 pub(super) struct DbmsData {
     directory: PathBuf,
+    /// Branches of pgbench's tables; `None` without these.
+    pgbench_scale: Option<u32>,
 }
 
 impl DbmsData {
     /// Generates all files.
     pub(super) fn make(
         directory: &Path,
-        scale_factor: f64,
+        plan: &DbmsPlan,
         patience: std::time::Duration,
     ) -> Result<Self> {
-        let data = Self { directory: directory.join("data") };
+        let pgbench_scale = plan.has_pgbench().then_some(plan.pgbench_scale);
+        let data = Self { directory: directory.join("data"), pgbench_scale };
         fs::create_dir(&data.directory).context("cannot make the directory of the data")?;
         let mut command = own_command()?;
         command.args(["worker", "--engine", "generator", "--threads", "1", "--data"]);
-        command.arg(&data.directory).arg("--scale-factor").arg(scale_factor.to_string());
+        command.arg(&data.directory).arg("--scale-factor").arg(plan.scale_factor.to_string());
         SqlEngine::start("generator", &mut command, patience)?.wait()?;
         let runtime =
             Builder::new_current_thread().enable_all().build().context("tokio's thread")?;
@@ -37,21 +42,35 @@ impl DbmsData {
         Ok(data)
     }
 
-    /// Writes `narrow`, and all tables as text.
+    /// The tables of an instance.
+    pub(super) fn tables(&self) -> impl Iterator<Item = &'static DbmsTable> {
+        let has_pgbench = self.pgbench_scale.is_some();
+        TABLES.iter().chain(PGBENCH_TABLES.iter().filter(move |_| has_pgbench))
+    }
+
+    /// Whether a table has rows at first.
+    pub(super) fn is_filled(&self, table: &str) -> bool {
+        self.parquet(table).exists()
+    }
+
+    /// Writes `narrow` and pgbench's tables, and all tables as text.
     async fn rewrite(&self) -> Result<()> {
         let config = SessionConfig::new().with_target_partitions(1);
         let context = SessionContext::new_with_config(config);
         for (table, file) in tpch_data::files(&self.directory) {
             context.register_parquet(table, file, ParquetReadOptions::default()).await?;
         }
-        let narrow = literal(&self.parquet("narrow"));
-        let narrow = format!(
-            "COPY (SELECT l_orderkey AS n_key, l_suppkey AS n_value FROM lineitem) TO {narrow} STORED AS PARQUET"
-        );
-        context.sql(&narrow).await?.collect().await.context("cannot write the table narrow")?;
-        let file = self.parquet("narrow").to_string_lossy().into_owned();
-        context.register_parquet("narrow", file, ParquetReadOptions::default()).await?;
-        for table in &TABLES {
+        let narrow = "SELECT l_orderkey AS n_key, l_suppkey AS n_value FROM lineitem".to_owned();
+        let pgbench = self.pgbench_scale.into_iter().flat_map(pgbench::rows);
+        for (table, rows) in [("narrow", narrow)].into_iter().chain(pgbench) {
+            let file = self.parquet(table);
+            let copy = format!("COPY ({rows}) TO {} STORED AS PARQUET", literal(&file));
+            let written = context.sql(&copy).await?.collect().await;
+            written.with_context(|| format!("cannot write the table {table}"))?;
+            let file = file.to_string_lossy().into_owned();
+            context.register_parquet(table, file, ParquetReadOptions::default()).await?;
+        }
+        for table in self.tables().filter(|table| self.is_filled(table.name)) {
             let (name, file) = (table.name, literal(&self.text(table.name)));
             let copy = format!(
                 "COPY (SELECT * FROM {name}) TO {file} STORED AS CSV \

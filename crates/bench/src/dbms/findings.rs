@@ -1,12 +1,11 @@
 //! What the paper found, and whether ours confirms it, contradicts it, or cannot decide; for each system.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use super::query::DbmsQuery;
 use super::report::{Comparison, DbmsReport, NoiseVerdict};
 use super::system::SystemName;
+use crate::trials::{Decision, Verdict};
 
 const ALIGNED: &str = "aligned";
 const AHEAD: &str = "ahead(1)";
@@ -21,28 +20,6 @@ pub(super) struct Finding {
     pub(super) verdict: Verdict,
     pub(super) because: String,
 }
-
-/// What ours says to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
-    Confirms,
-    Contradicts,
-    CannotDecide,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Confirms => "confirms",
-            Self::Contradicts => "contradicts",
-            Self::CannotDecide => "cannot decide",
-        })
-    }
-}
-
-/// A decision with its reason, or the reason why none can be made.
-type Decision = Result<(bool, String), String>;
 
 /// A statement in words, and what decides it.
 type Statement = (&'static str, fn(&SystemView<'_>) -> Decision);
@@ -96,11 +73,7 @@ fn decidable(report: &DbmsReport) -> Result<(), String> {
 }
 
 fn finding(says: &str, system: &str, decision: Decision) -> Finding {
-    let (verdict, because) = match decision {
-        Ok((true, because)) => (Verdict::Confirms, because),
-        Ok((false, because)) => (Verdict::Contradicts, because),
-        Err(because) => (Verdict::CannotDecide, because),
-    };
+    let (verdict, because) = Verdict::from_decision(decision);
     Finding { says: says.to_owned(), system: system.to_owned(), verdict, because }
 }
 

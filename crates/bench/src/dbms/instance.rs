@@ -11,6 +11,7 @@ use atoll_process::launch::{InstancePlan, LaunchPlan, LaunchRequest, LiveCalls, 
 use atoll_sys::SignalMask;
 use atoll_topology::{CpuSet, Machine};
 
+use super::arm::DbmsArm;
 use super::case::InstanceSeen;
 use super::plan::DbmsPlan;
 use super::system::{DbmsEngine, InstanceOptions, SystemName};
@@ -28,8 +29,8 @@ pub(super) struct DbmsInstance {
 /// Where an instance is to be.
 pub(super) struct InstanceSeat {
     /// Its first process.
-    process: u32,
-    plan: InstancePlan,
+    pub(super) process: u32,
+    pub(super) plan: InstancePlan,
     pub(super) clients: u32,
     obstacles: Vec<String>,
 }
@@ -48,7 +49,8 @@ pub(super) struct Starting<'a> {
 impl Starting<'_> {
     /// The placement of each instance under an arm.
     pub(super) fn plans(&self, arm: &str) -> Result<LaunchPlan> {
-        let strategy = placement::strategy(arm).map_err(anyhow::Error::msg)?;
+        let arm: DbmsArm = arm.parse().map_err(anyhow::Error::msg)?;
+        let strategy = arm.strategy();
         let instances = Some(self.plan.instances.parse()?);
         let request =
             LaunchRequest { strategy: Some(strategy), instances, ..LaunchRequest::default() };
@@ -89,7 +91,7 @@ impl Starting<'_> {
             threads,
             is_placed: arm != "default",
             clients,
-            scale_factor: self.plan.scale_factor,
+            buffer_bytes: self.plan.buffer_bytes(),
             directory: tempfile::Builder::new()
                 .prefix(system.name())
                 .tempdir_in(self.directory)?

@@ -5,24 +5,28 @@
 //! | File | Owns |
 //! |---|---|
 //! | `query`, `dialect` | the queries, and their texts in each system's SQL |
+//! | `pgbench` | pgbench's transactions, and the check that none is there in part |
 //! | `schema`, `data` | tables, keys and indexes; the files that are loaded |
 //! | `system` | the trait and the names of systems |
 //! | `systems` | how each is started, loaded and asked |
 //! | `worker` | Atoll as a program whose threads are the clients |
 //! | `clients` | clients without think time, and equal results |
-//! | `instance` | instances under a placement, which is read back |
+//! | `arm`, `instance` | placements; instances under one, which is read back |
+//! | `watch` | threads that are moved, and the balance over time |
 //! | `case`, `plan` | a case and what it found; all cases of a run |
 //! | `rounds` | running them, one after the other |
 //! | `setup` | systems that are fetched |
 //! | `published`, `findings` | the paper's figures and statements, and whether ours agree |
-//! | `report`, `plot` | tables and pictures |
+//! | `report`, `tables`, `plot` | the results, as tables and as pictures |
 
+mod arm;
 mod case;
 mod clients;
 mod data;
 mod dialect;
 mod findings;
 mod instance;
+mod pgbench;
 mod plan;
 mod plot;
 mod published;
@@ -33,22 +37,23 @@ mod schema;
 mod setup;
 mod system;
 mod systems;
+mod tables;
+mod watch;
 mod worker;
 
 use std::path::PathBuf;
 
 use anyhow::Context;
-use atoll_placement::Strategy;
 use atoll_process::launch::Instances;
-use atoll_tools::bench::{Document, Form, Manifest, OutputArgs, json};
+use atoll_tools::bench::{Manifest, OutputArgs};
 use atoll_tools::exit::{CommandError, Exit};
-use atoll_tools::terminal;
 use atoll_topology::Machine;
 use clap::{Args, Subcommand, ValueHint};
 
 use crate::cache;
 use crate::flags::seconds;
-use crate::trials::placement;
+use crate::trials::{TrialReport, stopped};
+use arm::DbmsArm;
 use plan::DbmsPlan;
 use query::{DbmsQuery, QuerySet};
 use report::DbmsReport;
@@ -65,6 +70,8 @@ Examples:
   atoll bench dbms --instances domains --repetitions 5 --clients 8
   atoll bench dbms --instances 2 --skew 4           the first instance has four times the clients
   atoll bench dbms --queries q1,q6 --beside point-reads
+  atoll bench dbms --queries q1,q6 --beside pgbench --pgbench-scale 20
+  atoll bench dbms --arms aligned,'migrating(100)' --samples 8
   atoll bench dbms --results dbms-results --resume  goes on where a run was stopped
 
 A system that is missing is named with what installs it, and the others go on. On a machine of one node all arms are
@@ -79,11 +86,17 @@ pub(crate) struct DbmsArgs {
     /// Systems [default: all that are installed]
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     systems: Vec<SystemName>,
-    /// Placements, in turn: default, aligned, ahead(k), interleave, farthest, spread, subset(k), weighted-interleave
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = placement::strategy,
-          default_value = "default,aligned,ahead(1),interleave")]
-    arms: Vec<Strategy>,
-    /// Queries: q1 to q22, narrow-scan, wide-scan, point-reads, hash-join, grouping; tpch, tpch-all, synthetic
+    /// Placements, in turn: default, aligned, ahead(k), interleave, farthest, spread, subset(k), weighted-interleave;
+    /// migrating(N): threads go to the next node every N milliseconds
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "default,aligned,ahead(1),interleave"
+    )]
+    arms: Vec<DbmsArm>,
+    /// Queries: q1 to q22, narrow-scan, wide-scan, point-reads, hash-join, grouping; tpch, tpch-all, synthetic;
+    /// pgbench, its transactions
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tpch,synthetic")]
     queries: Vec<QuerySet>,
     /// Instances: one for each of the nodes or domains, or a number
@@ -99,9 +112,17 @@ pub(crate) struct DbmsArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=100))]
     skew: u32,
-    /// A query that half of the clients run beside the one that is measured: a mixed load
+    /// A query, or pgbench, that half of the clients run beside the one that is measured: a mixed load
     #[arg(long, value_name = "QUERY")]
     beside: Option<DbmsQuery>,
+    /// Branches of pgbench's tables, with 100,000 accounts each
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pgbench_scale: u32,
+    /// Times that the pages and threads of each instance are looked at while clients run
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(..=1000))]
+    samples: u32,
     /// Seconds of each query
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     seconds: f64,
@@ -160,26 +181,8 @@ pub(crate) fn run(args: &DbmsArgs) -> Result<(), CommandError> {
         return Err(CommandError::with(Exit::NotHere, "no system can be measured here"));
     }
     let report = DbmsReport::new(plan, run, manifest.machine.is_lab)?;
-    outputs.write(|form| match form {
-        Form::Json => json(&Document {
-            benchmark: "dbms",
-            manifest: &manifest,
-            measurements: report.measurements(),
-            details: &report,
-        }),
-        Form::Svg => Ok(plot::plot(&report)),
-        Form::Text => Ok(report.to_markdown(&manifest)),
-    })?;
-    report.problems.iter().for_each(terminal::say_error);
-    match (is_stopped, report.problems.is_empty()) {
-        (true, _) => {
-            let results = args.results.display();
-            let message = format!("stopped; --results {results} --resume goes on");
-            Err(CommandError::with(Exit::Interrupted, message))
-        }
-        (false, true) => Ok(()),
-        (false, false) => Err(CommandError::quietly(Exit::Statement)),
-    }
+    let stopped = is_stopped.then(|| stopped(Some(&args.results)));
+    report.end(&manifest, &outputs, stopped)
 }
 
 /// Reads a scale factor.

@@ -10,9 +10,14 @@ use super::case::DbmsCase;
 use super::query::{DbmsQuery, QuerySet};
 use super::system::SystemName;
 use crate::trials::progress::{available_memory, time};
+use crate::trials::{turns, unique};
 
 /// Bytes of memory that an instance is assumed to take at scale factor 1: tables in MEMORY take the most.
 const INSTANCE_BYTES: f64 = 3.5 * (1_u64 << 30) as f64;
+/// The same of buffers.
+const BUFFER_BYTES: f64 = 3.0 * (1_u64 << 30) as f64;
+/// Bytes of a branch of pgbench, with its accounts.
+const BRANCH_BYTES: f64 = 32.0 * (1_u64 << 20) as f64;
 /// Seconds that loading an instance is assumed to take at scale factor 1.
 const LOAD_SECONDS: f64 = 60.0;
 /// Seconds of a start.
@@ -34,6 +39,10 @@ pub(super) struct DbmsPlan {
     pub(super) skew: u32,
     /// What as many clients as there are for the query run beside it.
     pub(super) beside: Option<DbmsQuery>,
+    /// Branches of pgbench's tables.
+    pub(super) pgbench_scale: u32,
+    /// Looks at the balance over the time of a query.
+    pub(super) samples: u32,
     pub(super) warmup: f64,
     pub(super) seconds: f64,
     pub(super) repetitions: u32,
@@ -62,6 +71,8 @@ impl DbmsPlan {
             clients: args.clients,
             skew: args.skew,
             beside: args.beside,
+            pgbench_scale: args.pgbench_scale,
+            samples: args.samples,
             warmup: args.warmup.unwrap_or(args.seconds / 2.0),
             seconds: args.seconds,
             repetitions: args.repetitions,
@@ -70,12 +81,24 @@ impl DbmsPlan {
         }
     }
 
+    /// Whether a load is pgbench's.
+    pub(super) fn has_pgbench(&self) -> bool {
+        self.queries.iter().chain(&self.beside).any(|query| *query == DbmsQuery::Pgbench)
+    }
+
+    /// Bytes of pgbench's tables.
+    fn pgbench_bytes(&self) -> f64 {
+        if self.has_pgbench() { BRANCH_BYTES * f64::from(self.pgbench_scale) } else { 0.0 }
+    }
+
+    /// Memory for pages that holds the database of an instance with its indexes.
+    pub(super) fn buffer_bytes(&self) -> u64 {
+        (BUFFER_BYTES * self.scale_factor + self.pgbench_bytes()) as u64 + (64 << 20)
+    }
+
     /// The cases: those of a system and an arm follow each other, on the same instances; arms take turns.
     pub(super) fn cases(&self) -> impl Iterator<Item = DbmsCase> {
-        let turns = self.systems.iter().flat_map(move |system| {
-            (0..self.repetitions)
-                .flat_map(move |run| self.arms.iter().map(move |arm| (*system, run, arm)))
-        });
+        let turns = turns(&self.systems, self.repetitions, &self.arms);
         turns.flat_map(|(system, run, arm)| {
             let case =
                 move |query: &DbmsQuery| DbmsCase { system, arm: arm.clone(), run, query: *query };
@@ -93,7 +116,8 @@ impl DbmsPlan {
     pub(super) fn lines(&self, instances: usize) -> Result<Vec<String>> {
         let cases = self.cases().count();
         let all = self.case_seconds(instances) * cases as f64;
-        let memory = (INSTANCE_BYTES * self.scale_factor * instances as f64) as u64;
+        let memory = INSTANCE_BYTES * self.scale_factor + self.pgbench_bytes();
+        let memory = (memory * instances as f64) as u64;
         let free = available_memory()?;
         let mut lines = vec![
             format!("{cases} cases, about {}", time(all)),
@@ -109,15 +133,4 @@ impl DbmsPlan {
         }
         Ok(lines)
     }
-}
-
-/// Each value once, in the order of their first appearance.
-fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut found = Vec::new();
-    for value in values {
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    found
 }

@@ -9,6 +9,7 @@ use atoll_sys::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 use super::dialect::{Dialect, folded};
+use super::pgbench::ACCOUNTS_COUNT;
 use crate::tpch::parameters;
 
 /// Texts of a query, which clients take in turn.
@@ -33,6 +34,8 @@ pub(super) enum DbmsQuery {
     HashJoin,
     /// Sums of all order lines by supplier: random writes to a table of groups.
     Grouping,
+    /// Not a query: the transactions of pgbench.
+    Pgbench,
 }
 
 /// Those with a name for their access pattern.
@@ -76,6 +79,7 @@ impl DbmsQuery {
         let mut random = SplitMix64::new(seed);
         match self {
             Self::Tpch(number) => format!("select {number}"),
+            Self::Pgbench => ACCOUNTS_COUNT.to_owned(),
             Self::NarrowScan => {
                 let most = ((scale_factor * 10_000.0) as u64).max(2);
                 let bound = 1 + random.below(most);
@@ -112,6 +116,14 @@ impl DbmsQuery {
         }
     }
 
+    /// What is counted of it.
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Self::Pgbench => "transactions",
+            _ => "queries",
+        }
+    }
+
     /// Its access pattern in words.
     pub(super) fn pattern(self) -> &'static str {
         match self {
@@ -121,6 +133,7 @@ impl DbmsQuery {
             Self::PointReads => "random: 100 orders by key",
             Self::HashJoin => "sequential, and random in a small hash table",
             Self::Grouping => "sequential, and random in a table of groups",
+            Self::Pgbench => "random: transactions of a read and four writes",
         }
     }
 }
@@ -134,6 +147,7 @@ impl fmt::Display for DbmsQuery {
             Self::PointReads => f.pad("point-reads"),
             Self::HashJoin => f.pad("hash-join"),
             Self::Grouping => f.pad("grouping"),
+            Self::Pgbench => f.pad("pgbench"),
         }
     }
 }
@@ -156,14 +170,15 @@ impl FromStr for DbmsQuery {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(query) = SYNTHETIC.into_iter().find(|query| query.to_string() == text) {
+        let mut named = SYNTHETIC.into_iter().chain([Self::Pgbench]);
+        if let Some(query) = named.find(|query| query.to_string() == text) {
             return Ok(query);
         }
         match text.trim_start_matches(['q', 'Q']).parse() {
             Ok(number @ 1..=22) => Ok(Self::Tpch(number)),
             _ => Err(format!(
                 "unknown query '{text}'; expected q1 to q22, narrow-scan, wide-scan, point-reads, hash-join, \
-                 grouping, or tpch, tpch-all, synthetic"
+                 grouping, pgbench, or tpch, tpch-all, synthetic"
             )),
         }
     }
@@ -204,6 +219,7 @@ mod tests {
         let set = |text: &str| text.parse::<QuerySet>().map(|set| set.0);
         assert_eq!(set("6"), Ok(vec![DbmsQuery::Tpch(6)]));
         assert_eq!(set("tpch-all").map(|all| all.len()), Ok(22));
+        assert_eq!(set("pgbench"), Ok(vec![DbmsQuery::Pgbench]));
         assert_eq!(set("synthetic").map(|all| all.len()), Ok(5));
         assert!(set("q23").unwrap_err().contains("q1 to q22"));
     }

@@ -6,28 +6,33 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use atoll_tools::bench::{Manifest, Measurement, Summary};
-use atoll_topology::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
-use super::case::{DbmsAnswer, DbmsCase, DbmsResult, InstanceSeen};
+use super::case::{DbmsAnswer, DbmsCase, DbmsResult};
 use super::clients::merge;
 use super::findings::{Finding, findings};
 use super::plan::DbmsPlan;
+use super::plot;
 use super::published::Published;
 use super::query::DbmsQuery;
 use super::rounds::{DbmsRun, ROWS_MAX};
 use super::system::SystemName;
+use super::tables::{paper, placement, throughput};
 use crate::answers::{self, RowOrder};
 use crate::check::Check;
-use crate::table::table;
+use crate::trials::TrialReport;
 
 /// The arm that others are compared with.
 pub(super) const DEFAULT: &str = "default";
+/// Which throughput of an answer.
+type Throughput = fn(&DbmsAnswer) -> f64;
+/// That of the query.
+pub(super) const OWN: Throughput = |it| it.per_s;
+/// That of the query beside it.
+pub(super) const BESIDE: Throughput = |it| it.beside_per_s;
 /// Repetitions that tell a difference from noise.
 pub(super) const RUNS_MIN: usize = 3;
-/// Share by which the halves of a run may differ.
-const DRIFT_MAX: f64 = 0.1;
 
 /// The whole report.
 #[derive(Debug, Serialize)]
@@ -80,13 +85,78 @@ impl NoiseVerdict {
         }
     }
 
-    fn words(self) -> &'static str {
+    pub(super) fn words(self) -> &'static str {
         match self {
             Self::Faster => "faster",
             Self::Slower => "slower",
             Self::WithinNoise => "within noise",
             Self::TooFewRuns => "too few runs",
         }
+    }
+}
+
+impl TrialReport for DbmsReport {
+    const NAME: &'static str = "dbms";
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let mut all = Vec::new();
+        for system in self.systems() {
+            for (query, arm) in self.settings() {
+                let samples: Vec<f64> =
+                    self.answers(system, query, arm).into_iter().map(|it| it.per_s).collect();
+                if !samples.is_empty() {
+                    let case = json!({ "query": query, "arm": arm });
+                    let unit = format!("{}/s", query.unit());
+                    all.push(Measurement::rates(&case, system.name(), &unit, samples));
+                }
+                let Some(beside) = self.plan.beside else { continue };
+                let answers = self.answers(system, query, arm).into_iter();
+                let samples: Vec<f64> = answers.map(|it| it.beside_per_s).collect();
+                if !samples.is_empty() {
+                    let case = json!({ "query": beside, "beside": query, "arm": arm });
+                    let unit = format!("{}/s", beside.unit());
+                    all.push(Measurement::rates(&case, system.name(), &unit, samples));
+                }
+            }
+        }
+        all
+    }
+
+    fn to_markdown(&self, manifest: &Manifest) -> String {
+        let mut text = format!("# Database systems under placements\n\n{manifest}");
+        self.notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
+        for (system, why) in &self.missing {
+            let _ = writeln!(text, "- without {system}: {why}");
+        }
+        for system in self.systems() {
+            let _ = writeln!(text, "\n## {}\n", system.name());
+            text.push_str(&self.about(system));
+            text.push_str(&throughput::throughputs(self, system));
+            text.push_str(&throughput::throughputs_beside(self, system));
+            text.push_str(&throughput::repeated(self, system));
+            let _ = writeln!(text, "\nPlacement while clients run, read back from the kernel:\n");
+            text.push_str(&placement::placements(self, system));
+            text.push_str(&placement::moves(self, system));
+            text.push_str(&placement::balance(self, system));
+        }
+        if !self.refused.is_empty() {
+            text.push_str("\n## Left out, or different\n\n");
+            self.refused.iter().for_each(|it| text.push_str(&format!("- {it}\n")));
+        }
+        text.push_str("\n## The paper's figures\n\n");
+        text.push_str(&paper::figures(self));
+        text.push_str("\n## The paper's statements\n\n");
+        text.push_str(&paper::statements(self));
+        text.push_str(&self.equality());
+        text
+    }
+
+    fn plot(&self) -> String {
+        plot::plot(self)
+    }
+
+    fn problems(&self) -> &[String] {
+        &self.problems
     }
 }
 
@@ -133,6 +203,12 @@ impl DbmsReport {
             notes
                 .push(format!("half of the clients, at least one, run {beside} beside each query"));
         }
+        if self.plan.has_pgbench() {
+            notes.push(format!(
+                "pgbench's tables have the scale {}; its transactions are not synced, and one that fails is repeated",
+                self.plan.pgbench_scale
+            ));
+        }
         if self.plan.nodes < 2 {
             notes.push(
                 "this machine has one node: all arms place pages and threads alike, and differ by noise only. \
@@ -162,8 +238,26 @@ impl DbmsReport {
     }
 
     /// Throughput over the repetitions.
-    fn summary(&self, system: SystemName, query: DbmsQuery, arm: &str) -> Option<Summary> {
-        Summary::from_values(self.answers(system, query, arm).into_iter().map(|it| it.per_s))
+    pub(super) fn summary(
+        &self,
+        system: SystemName,
+        query: DbmsQuery,
+        arm: &str,
+        of: Throughput,
+    ) -> Option<Summary> {
+        Summary::from_values(self.answers(system, query, arm).into_iter().map(of))
+    }
+
+    /// Median throughput by that of `default`.
+    pub(super) fn ratio(
+        &self,
+        system: SystemName,
+        query: DbmsQuery,
+        arm: &str,
+        of: Throughput,
+    ) -> Option<f64> {
+        let default = self.summary(system, query, DEFAULT, of)?;
+        Some(self.summary(system, query, arm, of)?.median / default.median.max(1e-9))
     }
 
     /// Systems with results.
@@ -178,9 +272,9 @@ impl DbmsReport {
         let mut all = Vec::new();
         for system in self.systems() {
             for query in &self.plan.queries {
-                let Some(default) = self.summary(system, *query, DEFAULT) else { continue };
+                let Some(default) = self.summary(system, *query, DEFAULT, OWN) else { continue };
                 for arm in self.plan.arms.iter().filter(|arm| *arm != DEFAULT) {
-                    let Some(summary) = self.summary(system, *query, arm) else { continue };
+                    let Some(summary) = self.summary(system, *query, arm, OWN) else { continue };
                     all.push(Comparison {
                         system,
                         query: *query,
@@ -225,52 +319,9 @@ impl DbmsReport {
         others
     }
 
-    /// For `bench compare`.
-    pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let mut all = Vec::new();
-        for system in self.systems() {
-            for (query, arm) in self.settings() {
-                let samples: Vec<f64> =
-                    self.answers(system, query, arm).into_iter().map(|it| it.per_s).collect();
-                if !samples.is_empty() {
-                    let case = json!({ "query": query, "arm": arm });
-                    all.push(Measurement::rates(&case, system.name(), "queries/s", samples));
-                }
-            }
-        }
-        all
-    }
-
     fn settings(&self) -> impl Iterator<Item = (DbmsQuery, &str)> {
         let arms = || self.plan.arms.iter().map(String::as_str);
         self.plan.queries.iter().flat_map(move |query| arms().map(|arm| (*query, arm)))
-    }
-
-    /// As tables.
-    pub(super) fn to_markdown(&self, manifest: &Manifest) -> String {
-        let mut text = format!("# Database systems under placements\n\n{manifest}");
-        self.notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
-        for (system, why) in &self.missing {
-            let _ = writeln!(text, "- without {system}: {why}");
-        }
-        for system in self.systems() {
-            let _ = writeln!(text, "\n## {}\n", system.name());
-            text.push_str(&self.about(system));
-            text.push_str(&self.throughputs(system));
-            text.push_str(&self.throughputs_beside(system));
-            let _ = writeln!(text, "\nPlacement while clients run, read back from the kernel:\n");
-            text.push_str(&self.placements(system));
-        }
-        if !self.refused.is_empty() {
-            text.push_str("\n## Left out, or different\n\n");
-            self.refused.iter().for_each(|it| text.push_str(&format!("- {it}\n")));
-        }
-        text.push_str("\n## The paper's figures\n\n");
-        text.push_str(&self.figures());
-        text.push_str("\n## The paper's statements\n\n");
-        text.push_str(&self.statements());
-        text.push_str(&self.equality());
-        text
     }
 
     fn about(&self, system: SystemName) -> String {
@@ -280,133 +331,6 @@ impl DbmsReport {
             return String::new();
         };
         format!("Version {version}; {settings}; instances loaded in {load_s:.1} s.\n\n")
-    }
-
-    fn throughputs(&self, system: SystemName) -> String {
-        let mut head = vec!["query".to_owned(), "access".to_owned()];
-        for arm in &self.plan.arms {
-            head.push(format!("{arm} queries/s"));
-            if arm != DEFAULT {
-                head.push("by default".to_owned());
-                head.push("verdict".to_owned());
-            }
-        }
-        let row = |query: &DbmsQuery| {
-            let mut row = vec![query.to_string(), query.pattern().to_owned()];
-            for arm in &self.plan.arms {
-                let answers = self.answers(system, *query, arm);
-                let is_unsteady = answers
-                    .iter()
-                    .any(|it| it.drift.is_some_and(|drift| (drift - 1.0).abs() > DRIFT_MAX));
-                let mark = if is_unsteady { " (unsteady)" } else { "" };
-                let summary = self.summary(system, *query, arm);
-                row.push(summary.map_or("-".to_owned(), |it| format!("{it}{mark}")));
-                if arm == DEFAULT {
-                    continue;
-                }
-                let comparison = self.comparison(system, *query, arm);
-                row.push(comparison.map_or("-".to_owned(), |it| format!("{:.2}", it.ratio)));
-                row.push(comparison.map_or("-", |it| it.verdict.words()).to_owned());
-            }
-            row
-        };
-        let rows: Vec<Vec<String>> = self.plan.queries.iter().map(row).collect();
-        let mut text = table(&head, &rows);
-        if text.contains("(unsteady)") {
-            text.push_str(
-                "\nUnsteady: the halves of a run differ by more than 10 %; more --warmup helps.\n",
-            );
-        }
-        text
-    }
-
-    /// Throughput of the query beside each query.
-    fn throughputs_beside(&self, system: SystemName) -> String {
-        let Some(beside) = self.plan.beside else { return String::new() };
-        let arms = self.plan.arms.iter().map(|arm| format!("{arm} {beside}/s"));
-        let head: Vec<String> = ["beside".to_owned()].into_iter().chain(arms).collect();
-        let rate = |query: &DbmsQuery, arm: &String| {
-            let answers = self.answers(system, *query, arm).into_iter();
-            let summary = Summary::from_values(answers.map(|it| it.beside_per_s));
-            summary.map_or("-".to_owned(), |it| it.to_string())
-        };
-        let row = |query: &DbmsQuery| {
-            let rates = self.plan.arms.iter().map(|arm| rate(query, arm));
-            [query.to_string()].into_iter().chain(rates).collect()
-        };
-        let rows: Vec<Vec<String>> = self.plan.queries.iter().map(row).collect();
-        format!("\nThroughput of {beside} beside each query:\n\n{}", table(&head, &rows))
-    }
-
-    fn placements(&self, system: SystemName) -> String {
-        let head = [
-            "arm",
-            "instance",
-            "clients",
-            "queries/s",
-            "asked",
-            "cpus",
-            "threads by node",
-            "pages by node",
-            "on its node",
-            "policies in force",
-            "refused",
-        ];
-        let mut rows = Vec::new();
-        for arm in &self.plan.arms {
-            // Of the last query that was measured.
-            let queries = self.plan.queries.iter().rev();
-            let mut last = queries.filter_map(|query| self.answers(system, *query, arm).pop());
-            let Some(answer) = last.next() else { continue };
-            for (number, seen) in answer.instances.iter().enumerate() {
-                rows.push(placement_row(arm, number, seen));
-            }
-        }
-        table(&head.map(str::to_owned), &rows)
-    }
-
-    fn figures(&self) -> String {
-        let head = ["figure", "machine", "quantity", "published", "here"].map(str::to_owned);
-        let ratio = |it: Option<f64>| it.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
-        let row = |it: &super::published::PublishedFigure| {
-            let here = match it.quantity.as_str() {
-                _ if self.is_lab || self.plan.nodes < 2 => "cannot be measured here".to_owned(),
-                best if best.starts_with("best throughput") => ratio(self.best_aligned()),
-                mean if mean.starts_with("mean") => ratio(self.mean_aligned()),
-                _ => "no counters".to_owned(),
-            };
-            vec![
-                it.place.clone(),
-                it.machine.clone(),
-                it.quantity.clone(),
-                it.value.to_string(),
-                here,
-            ]
-        };
-        let rows: Vec<Vec<String>> = self.published.figure.iter().map(row).collect();
-        table(&head, &rows)
-    }
-
-    /// Ratios of aligned to `default`.
-    fn aligned(&self) -> impl Iterator<Item = f64> {
-        self.comparisons.iter().filter(|it| it.arm == "aligned").map(|it| it.ratio)
-    }
-
-    fn best_aligned(&self) -> Option<f64> {
-        self.aligned().max_by(f64::total_cmp)
-    }
-
-    fn mean_aligned(&self) -> Option<f64> {
-        let (sum, count) = self.aligned().fold((0.0, 0), |(sum, count), it| (sum + it, count + 1));
-        (count > 0).then(|| sum / f64::from(count))
-    }
-
-    fn statements(&self) -> String {
-        let head = ["the paper", "system", "ours", "because"].map(str::to_owned);
-        let row = |it: &Finding| {
-            vec![it.says.clone(), it.system.clone(), it.verdict.to_string(), it.because.clone()]
-        };
-        table(&head, &self.findings.iter().map(row).collect::<Vec<_>>())
     }
 
     /// Whether all results were equal.
@@ -423,26 +347,6 @@ impl DbmsReport {
             false => String::new(),
         }
     }
-}
-
-fn placement_row(arm: &str, number: usize, seen: &InstanceSeen) -> Vec<String> {
-    let threads = seen.threads.iter().map(|(node, count)| format!("{node}: {count}"));
-    let pages = seen.nodes.iter().map(|(node, bytes)| format!("{node}: {}", Bytes(*bytes)));
-    let share =
-        seen.local_share().map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
-    vec![
-        arm.to_owned(),
-        format!("{number}, node {}", seen.node),
-        seen.clients.to_string(),
-        format!("{:.2}", seen.per_s),
-        seen.asked.clone(),
-        seen.cpus.clone(),
-        threads.collect::<Vec<_>>().join(", "),
-        pages.collect::<Vec<_>>().join(", "),
-        share,
-        seen.policies.keys().cloned().collect::<Vec<_>>().join(", "),
-        seen.obstacles.join("; "),
-    ]
 }
 
 /// Queries that a system refuses under every arm, by its words, and cases that failed otherwise.
@@ -488,6 +392,7 @@ fn unequal(results: &[DbmsResult]) -> Vec<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::case::InstanceSeen;
     use super::*;
     use crate::protocol::{Answer, Kind};
 
@@ -505,6 +410,8 @@ pub(super) mod tests {
             clients: None,
             skew: 1,
             beside: None,
+            pgbench_scale: 1,
+            samples: 0,
             warmup: 0.5,
             seconds: 1.0,
             repetitions: 3,

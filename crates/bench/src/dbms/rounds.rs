@@ -7,19 +7,22 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use atoll_sys::block_signals;
 use atoll_tools::terminal;
 use atoll_topology::Machine;
 
 use super::DbmsArgs;
+use super::arm::DbmsArm;
 use super::case::{DbmsAnswer, DbmsCase, DbmsResult, InstanceSeen};
-use super::clients::{DbmsOutcome, DbmsWork, merge};
+use super::clients::{ClientText, DbmsOutcome, DbmsWork, merge};
 use super::data::DbmsData;
 use super::instance::{DbmsInstance, Starting, open_for_all};
+use super::pgbench::{self, TransactionScript};
 use super::plan::DbmsPlan;
 use super::query::DbmsQuery;
 use super::system::SystemName;
+use super::watch::{Watch, balance, migration};
 use crate::trials::{RunStop, TrialOutcome, TrialResults, Trials, run_groups, until_signal};
 
 /// Share of the time before the clock starts after which the placement is read back.
@@ -133,12 +136,7 @@ impl Trials for DbmsTrials<'_> {
         let load_s = running.load_s;
         let instances = running.instances.as_mut().map_err(|error| anyhow!("{error}"))?;
         let plan = self.starting.plan;
-        let texts =
-            |query: DbmsQuery| query.texts(case.system.dialect(), plan.seed, plan.scale_factor);
-        let texts = QueryTexts {
-            own: texts(case.query)?,
-            beside: plan.beside.map(texts).transpose()?.unwrap_or_default(),
-        };
+        let texts = QueryTexts::new(case, plan)?;
         let processes = processes(instances);
         let machine = self.starting.machine;
         let mut answer = self
@@ -148,8 +146,10 @@ impl Trials for DbmsTrials<'_> {
         Ok(answer)
     }
 
-    fn words(&self, _: &DbmsCase, answer: &DbmsAnswer) -> String {
-        format!("{:.2} queries/s", answer.per_s)
+    fn words(&self, case: &DbmsCase, answer: &DbmsAnswer) -> String {
+        let beside = self.starting.plan.beside;
+        let beside = beside.map(|beside| format!(", {:.2} {beside}/s", answer.beside_per_s));
+        format!("{:.2} {}/s{}", answer.per_s, case.query.unit(), beside.unwrap_or_default())
     }
 }
 
@@ -159,7 +159,7 @@ impl DbmsTrials<'_> {
         let (starting, plan) = (self.starting, self.starting.plan);
         if self.data.is_none() {
             terminal::say(format_args!("generating TPC-H at scale factor {}", plan.scale_factor));
-            let made = DbmsData::make(starting.directory, plan.scale_factor, starting.patience)?;
+            let made = DbmsData::make(starting.directory, plan, starting.patience)?;
             self.data = Some(made);
         }
         let data = self.data.as_ref().context("data")?;
@@ -187,11 +187,34 @@ impl DbmsTrials<'_> {
 
 /// The texts of a query, and of the one beside it, if there is one.
 struct QueryTexts {
-    own: Vec<String>,
-    beside: Vec<String>,
+    own: Vec<ClientText>,
+    beside: Vec<ClientText>,
+    /// A text of the query that has a result; of pgbench one that reads the accounts.
+    first: String,
+    has_transactions: bool,
 }
 
 impl QueryTexts {
+    fn new(case: &DbmsCase, plan: &DbmsPlan) -> Result<Self> {
+        let (system, dialect) = (case.system, case.system.dialect());
+        let queries = |query: DbmsQuery| query.texts(dialect, plan.seed, plan.scale_factor);
+        let texts = |query: DbmsQuery| -> Result<Vec<ClientText>> {
+            if query != DbmsQuery::Pgbench {
+                return Ok(queries(query)?.into_iter().map(ClientText::Query).collect());
+            }
+            let name = system.name();
+            ensure!(system.has_transactions(), "{name} has no transactions, which pgbench needs");
+            let script = TransactionScript::new(dialect, plan.pgbench_scale, plan.seed);
+            Ok(vec![ClientText::Transactions(script)])
+        };
+        Ok(Self {
+            own: texts(case.query)?,
+            beside: plan.beside.map(texts).transpose()?.unwrap_or_default(),
+            first: queries(case.query)?.into_iter().next().context("a query has a text")?,
+            has_transactions: [Some(case.query), plan.beside].contains(&Some(DbmsQuery::Pgbench)),
+        })
+    }
+
     /// What an instance with so many clients does. Half of them run the query beside it, at least one.
     fn work(&self, clients: u32, plan: &DbmsPlan) -> DbmsWork {
         let beside = if self.beside.is_empty() { 0 } else { (clients / 2).max(1) };
@@ -215,15 +238,15 @@ fn measured(
     case: &DbmsCase,
 ) -> Result<DbmsAnswer> {
     let mut answer = DbmsAnswer::default();
-    let first = texts.own.first().context("a query has a text")?;
     for (number, instance) in instances.iter_mut().enumerate() {
         // Also brings the data of each instance into its memory.
-        let mut result = instance.engine.answer(first)?;
+        let mut result = instance.engine.answer(&texts.first)?;
         result.values.truncate(ROWS_MAX + 1);
         let is_kept = number == 0 && case.run == 0 && plan.arms.first() == Some(&case.arm);
         answer.first = answer.first.or(Some(result).filter(|_| is_kept));
     }
-    let (outcomes, seen) = at_once(instances, &texts, plan, machine)?;
+    let arm = case.arm.parse().map_err(anyhow::Error::msg)?;
+    let (outcomes, seen) = at_once(instances, &texts, plan, machine, arm)?;
     answer.checks = vec![None; texts.own.len() + texts.beside.len()];
     for (number, (outcome, mut seen)) in outcomes.iter().zip(seen).enumerate() {
         merge(&mut answer.checks, &outcome.checks).with_context(|| format!("instance {number}"))?;
@@ -232,8 +255,15 @@ fn measured(
     }
     answer.per_s = answer.instances.iter().map(|it| it.per_s).sum();
     answer.beside_per_s = outcomes.iter().map(DbmsOutcome::beside_per_s).sum();
+    answer.repeats = outcomes.iter().map(DbmsOutcome::repeats).sum();
     answer.count = outcomes.iter().flat_map(|it| &it.clients).map(|it| it.count).sum();
     answer.drift = DbmsOutcome::drift(&outcomes);
+    if texts.has_transactions {
+        for (number, instance) in instances.iter_mut().enumerate() {
+            let sums = instance.engine.answer(pgbench::SUMS)?;
+            pgbench::check(&sums).with_context(|| format!("instance {number}"))?;
+        }
+    }
     if let Some(instance) = instances.first() {
         (answer.version, answer.settings) = (instance.engine.version(), instance.engine.settings());
     }
@@ -254,15 +284,17 @@ fn load(instances: &mut [DbmsInstance], data: &DbmsData) -> Result<()> {
     })
 }
 
-/// Runs the clients of all instances, and reads the placement back before the clock starts.
+/// Runs the clients of all instances; meanwhile moves their threads, where the arm does so, and reads the placement back.
 fn at_once(
     instances: &mut [DbmsInstance],
     texts: &QueryTexts,
     plan: &DbmsPlan,
     machine: &Machine,
+    arm: DbmsArm,
 ) -> Result<(Vec<DbmsOutcome>, Vec<InstanceSeen>)> {
     let (engines, seats): (Vec<_>, Vec<_>) =
         instances.iter_mut().map(|it| (&mut it.engine, &it.seat)).unzip();
+    let (seats, time) = (&seats, Duration::from_secs_f64(plan.warmup + plan.seconds));
     thread::scope(|scope| {
         let works = seats.iter().map(|seat| texts.work(seat.clients, plan));
         let running: Vec<_> = engines
@@ -270,10 +302,22 @@ fn at_once(
             .zip(works)
             .map(|(engine, work)| scope.spawn(move || engine.run(&work)))
             .collect();
+        let moves = arm.moves_every().map(|every| {
+            Watch::start(scope, move |end| migration::migrate(seats, machine, every, &end))
+        });
+        let looks = (plan.samples > 0).then(|| {
+            let count = plan.samples;
+            Watch::start(scope, move |end| balance::series(seats, machine, count, time, &end))
+        });
         thread::sleep(Duration::from_secs_f64(plan.warmup * LOOK_AT));
-        let seen = seats.iter().map(|seat| seat.seen(machine)).collect();
+        let mut seen: Vec<InstanceSeen> = seats.iter().map(|seat| seat.seen(machine)).collect();
         let ended =
             running.into_iter().map(|it| it.join().map_err(|_| anyhow!("an instance panicked"))?);
-        Ok((ended.collect::<Result<Vec<_>>>()?, seen))
+        let outcomes = ended.collect::<Result<Vec<_>>>()?;
+        let moves = moves.map(Watch::end).transpose()?.unwrap_or_default();
+        let series = looks.map(Watch::end).transpose()?.transpose()?.unwrap_or_default();
+        seen.iter_mut().zip(moves).for_each(|(seen, moves)| seen.migration = Some(moves));
+        seen.iter_mut().zip(series).for_each(|(seen, series)| seen.balance = series);
+        Ok((outcomes, seen))
     })
 }

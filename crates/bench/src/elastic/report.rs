@@ -11,9 +11,10 @@ use serde_json::Value;
 use super::clients::ClientsAnswer;
 use super::follow::Followed;
 use super::plan::{ElasticCase, ElasticPlan, ElasticSetting, mode_name};
+use super::plot;
 use super::published::Published;
 use crate::table::table;
-use crate::trials::CaseResult;
+use crate::trials::{CaseResult, TrialReport};
 
 /// What came of a run.
 pub(super) type ElasticResult = CaseResult<ElasticCase, ModeRun>;
@@ -148,6 +149,51 @@ impl SettingRuns {
     }
 }
 
+impl TrialReport for ElasticReport {
+    const NAME: &'static str = "elastic";
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let of = |case: &SettingRuns, runs: &ModeRuns| {
+            Measurement::rates(&case.settings, runs.mode, "queries/h", runs.rates.clone())
+        };
+        let cases = self.cases.iter();
+        cases.flat_map(|case| case.modes.iter().map(move |runs| of(case, runs))).collect()
+    }
+
+    fn to_markdown(&self, manifest: &Manifest) -> String {
+        let mut text = format!(
+            "# Elastic cores\n\n{manifest}\n- TPC-H of scale factor {}, {} threads of {}\n\n",
+            self.scale_factor, self.threads, self.engine
+        );
+        for note in &self.notes {
+            text.push_str(&format!("{note}\n\n"));
+        }
+        text.push_str(&self.throughput());
+        if !self.speedups.is_empty() {
+            text.push_str("\n## Speed-up over the system's scheduling, by query\n\n");
+            text.push_str(&self.by_query());
+        }
+        text.push_str(&format!("\n## Published, on `{}`\n\n", self.published.machine));
+        let row = |it: &super::published::PublishedFigure| {
+            vec![it.what.clone(), format!("{:.2}", it.times), it.origin.clone()]
+        };
+        let rows: Vec<Vec<String>> = self.published.figures.iter().map(row).collect();
+        text.push_str(&table(&["figure", "times", "origin"].map(str::to_owned), &rows));
+        for contradiction in &self.published.contradictions {
+            text.push_str(&format!("\nThe paper contradicts itself: {}.\n", contradiction.says));
+        }
+        text
+    }
+
+    fn plot(&self) -> String {
+        plot::plot(self)
+    }
+
+    fn problems(&self) -> &[String] {
+        &self.problems
+    }
+}
+
 impl ElasticReport {
     /// The report of all results, in the order of the plan.
     ///
@@ -228,41 +274,6 @@ impl ElasticReport {
                 published_adaptive: published,
             });
         }
-    }
-
-    /// For `bench compare`.
-    pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let of = |case: &SettingRuns, runs: &ModeRuns| {
-            Measurement::rates(&case.settings, runs.mode, "queries/h", runs.rates.clone())
-        };
-        let cases = self.cases.iter();
-        cases.flat_map(|case| case.modes.iter().map(move |runs| of(case, runs))).collect()
-    }
-
-    /// As tables.
-    pub(super) fn to_markdown(&self, manifest: &Manifest) -> String {
-        let mut text = format!(
-            "# Elastic cores\n\n{manifest}\n- TPC-H of scale factor {}, {} threads of {}\n\n",
-            self.scale_factor, self.threads, self.engine
-        );
-        for note in &self.notes {
-            text.push_str(&format!("{note}\n\n"));
-        }
-        text.push_str(&self.throughput());
-        if !self.speedups.is_empty() {
-            text.push_str("\n## Speed-up over the system's scheduling, by query\n\n");
-            text.push_str(&self.by_query());
-        }
-        text.push_str(&format!("\n## Published, on `{}`\n\n", self.published.machine));
-        let row = |it: &super::published::PublishedFigure| {
-            vec![it.what.clone(), format!("{:.2}", it.times), it.origin.clone()]
-        };
-        let rows: Vec<Vec<String>> = self.published.figures.iter().map(row).collect();
-        text.push_str(&table(&["figure", "times", "origin"].map(str::to_owned), &rows));
-        for contradiction in &self.published.contradictions {
-            text.push_str(&format!("\nThe paper contradicts itself: {}.\n", contradiction.says));
-        }
-        text
     }
 
     fn throughput(&self) -> String {

@@ -1,7 +1,5 @@
 //! What the report found, and whether ours confirms it, contradicts it, or cannot decide.
 
-use std::fmt;
-
 use atoll_tools::bench::Summary;
 use serde::Serialize;
 
@@ -9,6 +7,7 @@ use super::case::KvWork;
 use super::engine::EngineName;
 use super::published;
 use super::report::KvReport;
+use crate::trials::{Decision, Verdict};
 
 /// The arm that the report calls interleaved, and the one that it calls local.
 const SPREAD: &str = "spread";
@@ -24,28 +23,6 @@ pub(super) struct Finding {
     pub(super) verdict: Verdict,
     pub(super) because: String,
 }
-
-/// What ours says to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
-    Confirms,
-    Contradicts,
-    CannotDecide,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Confirms => "confirms",
-            Self::Contradicts => "contradicts",
-            Self::CannotDecide => "cannot decide",
-        })
-    }
-}
-
-/// A decision with its reason, or the reason why none can be made.
-type Decision = Result<(bool, String), String>;
 
 /// All statements.
 pub(super) fn findings(report: &KvReport) -> Vec<Finding> {
@@ -93,11 +70,7 @@ pub(super) fn findings(report: &KvReport) -> Vec<Finding> {
             true => Err("times in the lab are the emulator's".to_owned()),
             false => decision,
         };
-        let (verdict, because) = match decision {
-            Ok((true, because)) => (Verdict::Confirms, because),
-            Ok((false, because)) => (Verdict::Contradicts, because),
-            Err(because) => (Verdict::CannotDecide, because),
-        };
+        let (verdict, because) = Verdict::from_decision(decision);
         Finding { says: says.to_owned(), verdict, because }
     };
     all.into_iter().map(finding).collect()

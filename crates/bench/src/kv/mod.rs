@@ -41,14 +41,14 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use atoll_placement::Strategy;
-use atoll_tools::bench::{Document, Form, Manifest, OutputArgs, json};
+use atoll_tools::bench::{Manifest, OutputArgs};
 use atoll_tools::exit::{CommandError, Exit};
-use atoll_tools::terminal;
 use atoll_topology::Machine;
 use clap::{Args, Subcommand, ValueHint};
 
 use crate::flags::seconds;
 use crate::trials::placement::strategy;
+use crate::trials::{TrialReport, stopped};
 use engine::EngineName;
 use plan::KvPlan;
 use records::VALUE_BYTES_MIN;
@@ -153,24 +153,6 @@ pub(crate) fn run(args: &KvArgs) -> Result<(), CommandError> {
         return Err(CommandError::with(Exit::NotHere, "no engine can be measured here"));
     }
     let report = KvReport::new(plan, run, &machine, manifest.machine.is_lab)?;
-    outputs.write(|form| match form {
-        Form::Json => json(&Document {
-            benchmark: "kv",
-            manifest: &manifest,
-            measurements: report.measurements(),
-            details: &report,
-        }),
-        Form::Svg => Ok(plot::plot(&report)),
-        Form::Text => Ok(report.to_markdown(&manifest)),
-    })?;
-    report.problems.iter().for_each(terminal::say_error);
-    match (is_stopped, report.problems.is_empty()) {
-        (true, _) => {
-            let results = args.results.display();
-            let message = format!("stopped; --results {results} --resume goes on");
-            Err(CommandError::with(Exit::Interrupted, message))
-        }
-        (false, true) => Ok(()),
-        (false, false) => Err(CommandError::quietly(Exit::Statement)),
-    }
+    let stopped = is_stopped.then(|| stopped(Some(&args.results)));
+    report.end(&manifest, &outputs, stopped)
 }

@@ -15,6 +15,7 @@ use super::engine::EngineName;
 use super::records::{KEY_BYTES, Records};
 use super::{estimate, setup};
 use crate::cache;
+use crate::trials::{turns, unique};
 
 /// The report's cache and write buffer, and the memory that `machines/symas-8.toml` assumes for its machine.
 const REPORT_CACHE: u64 = 32 << 30;
@@ -107,10 +108,7 @@ impl KvPlan {
 
     /// The cases of an engine, group by group: a group shares a database, whose loads come first.
     pub(super) fn groups(&self) -> impl Iterator<Item = Vec<KvCase>> {
-        let turns = self.engines.iter().flat_map(move |engine| {
-            (0..self.runs).flat_map(move |run| self.arms.iter().map(move |arm| (*engine, run, arm)))
-        });
-        turns.map(|(engine, run, arm)| {
+        turns(&self.engines, self.runs, &self.arms).map(|(engine, run, arm)| {
             let case = |work| KvCase { engine, arm: arm.clone(), run, work };
             let loads = self.load.iter().map(|order| KvWork::Load { random: order.is_random() });
             // The database that is read and written is the last one that was loaded.
@@ -159,17 +157,6 @@ fn engines(args: &KvArgs) -> Vec<EngineName> {
     }
     let is_there = |engine: &&EngineName| !engine.is_built() || setup::is_built(**engine);
     EngineName::value_variants().iter().filter(is_there).copied().collect()
-}
-
-/// Each value once, in the order of their first appearance.
-fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut found = Vec::new();
-    for value in values {
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    found
 }
 
 /// `disk (ext4)`, `memory (tmpfs)`

@@ -14,10 +14,12 @@ use super::case::{KvAnswer, KvCase, KvRate, KvWork};
 use super::engine::EngineName;
 use super::findings::{Finding, findings};
 use super::plan::KvPlan;
+use super::plot;
 use super::published::{self, Published, PublishedUsage};
 use super::records::Contents;
 use super::rounds::{KvResult, KvRun};
 use crate::table::table;
+use crate::trials::TrialReport;
 
 /// The whole report.
 #[derive(Debug, Serialize)]
@@ -57,6 +59,57 @@ const USAGE: [&str; 9] = [
     "voluntary switches",
     "involuntary switches",
 ];
+
+impl TrialReport for KvReport {
+    const NAME: &'static str = "kv";
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let mut all = Vec::new();
+        for (engine, arm, work) in self.cases() {
+            let answers = self.answers(engine, arm, work);
+            let case = |what: &str| json!({ "work": work.to_string(), "arm": arm, "what": what });
+            let rates = |of: fn(&KvAnswer) -> Option<KvRate>| -> Vec<f64> {
+                answers.iter().filter_map(|it| Some(of(it)?.per_s)).collect()
+            };
+            let sides = [("writes", rates(|it| it.writes)), ("reads", rates(|it| it.reads))];
+            for (what, samples) in sides.into_iter().filter(|(_, samples)| !samples.is_empty()) {
+                all.push(Measurement::rates(&case(what), engine.name(), "1/s", samples));
+            }
+        }
+        all
+    }
+
+    fn to_markdown(&self, manifest: &Manifest) -> String {
+        let mut text = format!("# Key-value engines\n\n{manifest}");
+        self.notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
+        for (engine, why) in &self.missing {
+            let _ = writeln!(text, "- without {engine}: {why}");
+        }
+        text.push_str("\n## Placement achieved\n\n");
+        text.push_str(&self.placements());
+        text.push_str("\n## Load by one thread\n\n");
+        text.push_str(&self.loads());
+        for engine in self.engines() {
+            let _ = writeln!(text, "\n## {} with one writer\n", engine.name());
+            text.push_str(&self.mixed(engine));
+        }
+        let _ = writeln!(text, "\n## Published only: {}\n", published::LOST);
+        let rows = self.published_mixed(published::LOST);
+        text.push_str(&table(&self.mixed_head(), &rows));
+        text.push_str("\n## The report's findings\n\n");
+        text.push_str(&self.statements());
+        text.push_str(&self.equality());
+        text
+    }
+
+    fn plot(&self) -> String {
+        plot::plot(self)
+    }
+
+    fn problems(&self) -> &[String] {
+        &self.problems
+    }
+}
 
 impl KvReport {
     pub(super) fn new(plan: KvPlan, run: KvRun, machine: &Machine, is_lab: bool) -> Result<Self> {
@@ -138,23 +191,6 @@ impl KvReport {
         self.plan.engines.iter().filter(has).copied().collect()
     }
 
-    /// For `bench compare`.
-    pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let mut all = Vec::new();
-        for (engine, arm, work) in self.cases() {
-            let answers = self.answers(engine, arm, work);
-            let case = |what: &str| json!({ "work": work.to_string(), "arm": arm, "what": what });
-            let rates = |of: fn(&KvAnswer) -> Option<KvRate>| -> Vec<f64> {
-                answers.iter().filter_map(|it| Some(of(it)?.per_s)).collect()
-            };
-            let sides = [("writes", rates(|it| it.writes)), ("reads", rates(|it| it.reads))];
-            for (what, samples) in sides.into_iter().filter(|(_, samples)| !samples.is_empty()) {
-                all.push(Measurement::rates(&case(what), engine.name(), "1/s", samples));
-            }
-        }
-        all
-    }
-
     /// All settings that have a result, each once.
     fn cases(&self) -> Vec<(EngineName, &str, KvWork)> {
         let mut cases: Vec<_> = Vec::new();
@@ -165,30 +201,6 @@ impl KvReport {
             }
         }
         cases
-    }
-
-    /// As tables.
-    pub(super) fn to_markdown(&self, manifest: &Manifest) -> String {
-        let mut text = format!("# Key-value engines\n\n{manifest}");
-        self.notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
-        for (engine, why) in &self.missing {
-            let _ = writeln!(text, "- without {engine}: {why}");
-        }
-        text.push_str("\n## Placement achieved\n\n");
-        text.push_str(&self.placements());
-        text.push_str("\n## Load by one thread\n\n");
-        text.push_str(&self.loads());
-        for engine in self.engines() {
-            let _ = writeln!(text, "\n## {} with one writer\n", engine.name());
-            text.push_str(&self.mixed(engine));
-        }
-        let _ = writeln!(text, "\n## Published only: {}\n", published::LOST);
-        let rows = self.published_mixed(published::LOST);
-        text.push_str(&table(&self.mixed_head(), &rows));
-        text.push_str("\n## The report's findings\n\n");
-        text.push_str(&self.statements());
-        text.push_str(&self.equality());
-        text
     }
 
     fn placements(&self) -> String {

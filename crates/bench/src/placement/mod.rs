@@ -29,17 +29,16 @@ mod worth;
 
 use anyhow::Context;
 use atoll_placement::Strategy;
-use atoll_tools::bench::{Document, Form, Manifest, OutputArgs, json};
-use atoll_tools::exit::{CommandError, Exit};
-use atoll_tools::terminal;
+use atoll_tools::bench::{Manifest, OutputArgs};
+use atoll_tools::exit::CommandError;
 use atoll_topology::Machine;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::compare::{confidence, threshold};
 use crate::flags::seconds;
-use crate::trials::ResultArgs;
 use crate::trials::placement::strategy;
+use crate::trials::{ResultArgs, TrialReport};
 use load::Metric;
 use plan::PlacementPlan;
 use report::PlacementReport;
@@ -139,20 +138,5 @@ pub(crate) fn run(args: &PlacementArgs) -> Result<(), CommandError> {
         return Err(args.results.stopped());
     }
     let report = PlacementReport::new(plan, args, run, &manifest)?;
-    outputs.write(|form| match form {
-        Form::Json => json(&Document {
-            benchmark: "placement",
-            manifest: &manifest,
-            measurements: report.measurements(),
-            details: &report,
-        }),
-        Form::Svg => Ok(plot::plot(&report)),
-        Form::Text => Ok(report.to_markdown(&manifest)),
-    })?;
-    report.problems.iter().for_each(terminal::say_error);
-    match (is_stopped, report.problems.is_empty()) {
-        (true, _) => Err(args.results.stopped()),
-        (false, true) => Ok(()),
-        (false, false) => Err(CommandError::quietly(Exit::Statement)),
-    }
+    report.end(&manifest, &outputs, is_stopped.then(|| args.results.stopped()))
 }

@@ -9,11 +9,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::plan::PlacementPlan;
+use super::plot;
 use super::rounds::{PlacementAnswer, PlacementResult, PlacementRun};
 use super::verdict::{ArmVerdict, Rules, verdicts};
 use super::worth::{PublishedWorth, published};
 use super::{BetterName, PlacementArgs};
 use crate::table::table;
+use crate::trials::TrialReport;
 
 /// The whole report.
 #[derive(Debug, Serialize)]
@@ -28,6 +30,60 @@ pub(super) struct PlacementReport {
     results: Vec<PlacementResult>,
     published: Vec<PublishedWorth>,
     pub(super) problems: Vec<String>,
+}
+
+impl TrialReport for PlacementReport {
+    const NAME: &'static str = "placement";
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let case = json!({ "load": self.plan.load });
+        let of = match self.plan.better {
+            BetterName::More => Measurement::rates,
+            BetterName::Less => Measurement::times,
+        };
+        let unit = self.plan.unit();
+        let measured = self.arms.iter().filter(|arm| !arm.values.is_empty());
+        measured.map(|arm| of(&case, arm.arm.as_str(), unit, arm.values.clone())).collect()
+    }
+
+    fn to_markdown(&self, manifest: &Manifest) -> String {
+        let mut text = format!(
+            "# What placement is worth\n\n{manifest}- server: `{}`\n- load: `{}`\n- {}\n\n",
+            self.plan.server.join(" "),
+            self.plan.load,
+            self.measured()
+        );
+        for note in &self.notes {
+            let _ = writeln!(text, "{note}\n");
+        }
+        text.push_str(&self.ratios());
+        let _ = write!(
+            text,
+            "\nRatios are to default, medians of all pairs of rounds; above 1 is better. Intervals hold with {} % \
+             confidence over all looks at them; differences up to {} % count as the same.\n",
+            percent(self.confidence),
+            percent(self.threshold)
+        );
+        text.push_str("\n## Placement achieved\n\n");
+        text.push_str(&self.placements());
+        text.push_str("\n## What it was worth elsewhere\n\n");
+        text.push_str(&self.elsewhere());
+        if !self.problems.is_empty() {
+            text.push_str("\n## Problems\n\n");
+            for problem in &self.problems {
+                let _ = writeln!(text, "- {}", problem.replace('\n', "\n  "));
+            }
+        }
+        text
+    }
+
+    fn plot(&self) -> String {
+        plot::plot(self)
+    }
+
+    fn problems(&self) -> &[String] {
+        &self.problems
+    }
 }
 
 impl PlacementReport {
@@ -71,50 +127,6 @@ impl PlacementReport {
             Some(metric) => format!("metric `{metric}`; {better}"),
             None => format!("seconds of the load; {better}"),
         }
-    }
-
-    /// For `bench compare`.
-    pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let case = json!({ "load": self.plan.load });
-        let of = match self.plan.better {
-            BetterName::More => Measurement::rates,
-            BetterName::Less => Measurement::times,
-        };
-        let unit = self.plan.unit();
-        let measured = self.arms.iter().filter(|arm| !arm.values.is_empty());
-        measured.map(|arm| of(&case, arm.arm.as_str(), unit, arm.values.clone())).collect()
-    }
-
-    /// As tables.
-    pub(super) fn to_markdown(&self, manifest: &Manifest) -> String {
-        let mut text = format!(
-            "# What placement is worth\n\n{manifest}- server: `{}`\n- load: `{}`\n- {}\n\n",
-            self.plan.server.join(" "),
-            self.plan.load,
-            self.measured()
-        );
-        for note in &self.notes {
-            let _ = writeln!(text, "{note}\n");
-        }
-        text.push_str(&self.ratios());
-        let _ = write!(
-            text,
-            "\nRatios are to default, medians of all pairs of rounds; above 1 is better. Intervals hold with {} % \
-             confidence over all looks at them; differences up to {} % count as the same.\n",
-            percent(self.confidence),
-            percent(self.threshold)
-        );
-        text.push_str("\n## Placement achieved\n\n");
-        text.push_str(&self.placements());
-        text.push_str("\n## What it was worth elsewhere\n\n");
-        text.push_str(&self.elsewhere());
-        if !self.problems.is_empty() {
-            text.push_str("\n## Problems\n\n");
-            for problem in &self.problems {
-                let _ = writeln!(text, "- {}", problem.replace('\n', "\n  "));
-            }
-        }
-        text
     }
 
     fn ratios(&self) -> String {

@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use atoll_topology::Bytes;
-
 use super::engines::EngineMeasured;
 use super::times::{QueryTimes, ScanReached, TimedQueries, Total};
 use crate::table::table;
@@ -81,36 +79,4 @@ fn row<C: TrialCase>(query: &QueryTimes<C>, engines: usize) -> Vec<String> {
         row.push(format!("{:.0} %", bandwidth_share * 100.0));
     }
     row
-}
-
-/// A section with a row for each engine: its load and its memory.
-pub(crate) fn loads_markdown(engines: &[EngineMeasured]) -> String {
-    let head = [
-        "engine",
-        "version",
-        "load ms",
-        "atoll / engine",
-        "tables' memory",
-        "atoll / engine",
-        "peak memory",
-    ]
-    .map(str::to_owned);
-    let atoll = engines.first();
-    let rows: Vec<Vec<String>> = engines.iter().map(|engine| load_row(engine, atoll)).collect();
-    format!("\n## Load and memory\n\n{}", table(&head, &rows))
-}
-
-fn load_row(engine: &EngineMeasured, atoll: Option<&EngineMeasured>) -> Vec<String> {
-    let ratio = |of: fn(&EngineMeasured) -> f64| {
-        atoll.map_or(String::new(), |atoll| format!("{:.2}", of(atoll) / of(engine)))
-    };
-    vec![
-        engine.loaded.engine.clone(),
-        engine.loaded.version.clone(),
-        format!("{:.0}", engine.loaded.load_ms),
-        ratio(|it| it.loaded.load_ms),
-        Bytes(engine.tables_bytes()).to_string(),
-        ratio(|it| it.tables_bytes() as f64),
-        Bytes(engine.peak_rss_bytes).to_string(),
-    ]
 }

@@ -16,6 +16,5 @@ mod times;
 
 pub(crate) use bandwidth::ReadBandwidth;
 pub(crate) use engines::{EngineMeasured, EnginePrograms, finish, worker};
-pub(crate) use markdown::loads_markdown;
 pub(crate) use rounds::{QueryRounds, measure_query};
 pub(crate) use times::{QueryRuns, TimedQueries};

@@ -64,8 +64,8 @@ impl DatabaseServer {
         mask: SignalMask,
     ) -> Result<Self> {
         let place = directory.path();
-        if programs.user.is_some() {
-            let owned = Command::new("chown").arg("postgres").arg(place).status();
+        if let Some(user) = programs.user {
+            let owned = Command::new("chown").arg(user).arg(place).status();
             ensure!(owned.is_ok_and(|it| it.success()), "chown of {} failed", place.display());
         }
         let data = place.join("data");
@@ -170,8 +170,12 @@ impl PostgresPrograms {
                 "PostgreSQL is not in {VERSIONS}; install it (Debian: postgresql), or leave it out"
             )
         })?;
-        let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
-        Ok(Self { folder, user: is_root.then_some("postgres") })
+        Ok(Self::in_folder(folder, "postgres"))
+    }
+
+    /// Those in a folder, which run as `user` where this program runs as root.
+    pub(crate) fn in_folder(folder: PathBuf, user: &'static str) -> Self {
+        Self { folder, user: is_root().then_some(user) }
     }
 
     /// `postgres --version`.
@@ -191,6 +195,11 @@ impl PostgresPrograms {
         command.arg(program);
         command
     }
+}
+
+/// Whether this program runs as root.
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
 }
 
 /// pgbench: in PATH, or beside PostgreSQL's other programs.

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use atoll_tools::bench::{Document, Form, Manifest, json, own_words};
+use atoll_tools::bench::{Manifest, Measurement, own_words};
 use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::terminal;
 use atoll_topology::{Bytes, Machine};
@@ -28,7 +28,9 @@ use crate::queries::{
     measure_query,
 };
 use crate::rivals::{Rival, SqlEngine};
-use crate::trials::{CaseResult, ResultArgs, RunStop, TrialCase, TrialResults, until_signal};
+use crate::trials::{
+    CaseResult, ResultArgs, RunStop, TrialCase, TrialReport, TrialResults, until_signal,
+};
 
 /// What `--help` shows.
 pub(crate) const EXAMPLES: &str = "\
@@ -152,23 +154,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<(), CommandError> {
     if is_stopped && report.timed.queries.is_empty() {
         return Err(args.results.stopped());
     }
-    outputs.write(|form| match form {
-        Form::Json => json(&Document {
-            benchmark: "sql",
-            manifest: &manifest,
-            measurements: report.timed.measurements(&json!({
-                "work": args.work, "rows": args.rows, "threads": report.settings.threads,
-            })),
-            details: &report,
-        }),
-        _ => Ok(report.to_markdown(&manifest)),
-    })?;
-    report.timed.problems.iter().for_each(terminal::say_error);
-    match (is_stopped, report.timed.problems.is_empty()) {
-        (true, _) => Err(args.results.stopped()),
-        (false, true) => Ok(()),
-        (false, false) => Err(CommandError::quietly(Exit::Statement)),
-    }
+    report.end(&manifest, &outputs, is_stopped.then(|| args.results.stopped()))
 }
 
 /// The queries that were asked for.
@@ -266,7 +252,18 @@ fn kept_query(
     Ok(Some(runs))
 }
 
-impl SqlReport {
+impl TrialReport for SqlReport {
+    const NAME: &'static str = "sql";
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let SqlPlan { work, rows, threads, .. } = self.settings;
+        self.timed.measurements(&json!({ "work": work, "rows": rows, "threads": threads }))
+    }
+
+    fn problems(&self) -> &[String] {
+        &self.timed.problems
+    }
+
     fn to_markdown(&self, manifest: &Manifest) -> String {
         let engines = self.engines.iter().map(|engine| engine.loaded.engine.as_str());
         let engines = engines.collect::<Vec<_>>().join(", ");

@@ -3,13 +3,15 @@
 use std::fmt::{self, Write};
 
 use atoll_tools::bench::Manifest;
+use atoll_topology::Bytes;
 
 use super::report::TpchReport;
-use crate::queries::{EngineMeasured, loads_markdown};
+use crate::queries::EngineMeasured;
+use crate::table::table;
 
 impl TpchReport {
     /// All of it.
-    pub(super) fn to_markdown(&self, manifest: &Manifest) -> String {
+    pub(super) fn markdown(&self, manifest: &Manifest) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = self.write(&mut text, manifest);
@@ -59,6 +61,38 @@ impl TpchReport {
     }
 }
 
+/// A section with a row for each engine: its load and its memory.
+fn loads_markdown(engines: &[EngineMeasured]) -> String {
+    let head = [
+        "engine",
+        "version",
+        "load ms",
+        "atoll / engine",
+        "tables' memory",
+        "atoll / engine",
+        "peak memory",
+    ]
+    .map(str::to_owned);
+    let atoll = engines.first();
+    let rows: Vec<Vec<String>> = engines.iter().map(|engine| load_row(engine, atoll)).collect();
+    format!("\n## Load and memory\n\n{}", table(&head, &rows))
+}
+
+fn load_row(engine: &EngineMeasured, atoll: Option<&EngineMeasured>) -> Vec<String> {
+    let ratio = |of: fn(&EngineMeasured) -> f64| {
+        atoll.map_or(String::new(), |atoll| format!("{:.2}", of(atoll) / of(engine)))
+    };
+    vec![
+        engine.loaded.engine.clone(),
+        engine.loaded.version.clone(),
+        format!("{:.0}", engine.loaded.load_ms),
+        ratio(|it| it.loaded.load_ms),
+        Bytes(engine.tables_bytes()).to_string(),
+        ratio(|it| it.tables_bytes() as f64),
+        Bytes(engine.peak_rss_bytes).to_string(),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use atoll_tools::bench::Manifest;
@@ -69,7 +103,7 @@ mod tests {
     #[test]
     fn a_report_is_complete_and_its_tables_are_in_line() {
         let machine = Machine::synthetic("node:1 core:2 pu:1").expect("a machine");
-        let text = report().to_markdown(&Manifest::new(&machine, 1, 0, 1));
+        let text = report().markdown(&Manifest::new(&machine, 1, 0, 1));
         for part in [
             "# TPC-H at scale factor 1: atoll, rival",
             "- runs: 1 after 0 to warm up",

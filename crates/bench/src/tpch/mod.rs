@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use atoll_sql::tpch::QUERIES;
-use atoll_tools::bench::{Document, Form, Manifest, json, own_words};
+use atoll_tools::bench::{Manifest, own_words};
 use atoll_tools::exit::{CommandError, Exit};
 use atoll_tools::terminal;
 use atoll_topology::{Bytes, Machine};
@@ -36,7 +36,9 @@ use crate::queries::{
 };
 use crate::rivals::{Rival, SqlEngine};
 use crate::tpch_data;
-use crate::trials::{CaseResult, ResultArgs, RunStop, TrialCase, TrialResults, until_signal};
+use crate::trials::{
+    CaseResult, ResultArgs, RunStop, TrialCase, TrialReport, TrialResults, until_signal,
+};
 use crate::worker::EngineKind;
 use report::{TpchReport, TpchSettings};
 
@@ -125,21 +127,7 @@ pub(crate) fn run(args: &TpchArgs) -> Result<(), CommandError> {
     if is_stopped && report.is_empty() {
         return Err(args.results.stopped());
     }
-    outputs.write(|form| match form {
-        Form::Json => json(&Document {
-            benchmark: "tpch",
-            manifest: &manifest,
-            measurements: report.measurements(),
-            details: &report,
-        }),
-        _ => Ok(report.to_markdown(&manifest)),
-    })?;
-    report.timed.problems.iter().for_each(terminal::say_error);
-    match (is_stopped, report.timed.problems.is_empty()) {
-        (true, _) => Err(args.results.stopped()),
-        (false, true) => Ok(()),
-        (false, false) => Err(CommandError::quietly(Exit::Statement)),
-    }
+    report.end(&manifest, &outputs, is_stopped.then(|| args.results.stopped()))
 }
 
 /// The options of the benchmark.

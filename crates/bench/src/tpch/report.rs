@@ -1,6 +1,6 @@
 //! The results: times, ratios, memory, and the conditions.
 
-use atoll_tools::bench::Measurement;
+use atoll_tools::bench::{Manifest, Measurement};
 use atoll_topology::Bytes;
 use serde::Serialize;
 use serde_json::json;
@@ -8,6 +8,7 @@ use serde_json::json;
 use super::TpchCase;
 use crate::protocol::Loaded;
 use crate::queries::{EngineMeasured, QueryRuns, ReadBandwidth, TimedQueries};
+use crate::trials::TrialReport;
 
 /// The report, apart from the measurements. The first engine is Atoll.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,20 +51,29 @@ impl TpchReport {
         let timed = TimedQueries::new(&engines, runs, bandwidth.bytes_per_second);
         Self { settings, bandwidth, generated, engines, timed }
     }
-}
 
-impl TpchReport {
     /// Whether no query was run.
     pub(super) fn is_empty(&self) -> bool {
         self.timed.queries.is_empty()
     }
+}
 
-    /// For `bench compare`.
-    pub(super) fn measurements(&self) -> Vec<Measurement> {
+impl TrialReport for TpchReport {
+    const NAME: &'static str = "tpch";
+
+    fn measurements(&self) -> Vec<Measurement> {
         let TpchSettings { scale_factor, threads, fresh_parameters, .. } = self.settings;
         self.timed.measurements(&json!({
             "scale_factor": scale_factor, "threads": threads, "fresh_parameters": fresh_parameters,
         }))
+    }
+
+    fn to_markdown(&self, manifest: &Manifest) -> String {
+        self.markdown(manifest)
+    }
+
+    fn problems(&self) -> &[String] {
+        &self.timed.problems
     }
 }
 

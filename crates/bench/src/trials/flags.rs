@@ -1,6 +1,6 @@
 //! Where results are kept, and going on with them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use atoll_tools::exit::{CommandError, Exit};
 use clap::{Args, ValueHint};
@@ -19,10 +19,26 @@ pub(crate) struct ResultArgs {
 impl ResultArgs {
     /// How a run that a signal stopped ends.
     pub(crate) fn stopped(&self) -> CommandError {
-        let message = match &self.results {
-            Some(results) => format!("stopped; --results {} --resume goes on", results.display()),
-            None => "stopped; with --results it could go on".to_owned(),
-        };
-        CommandError::with(Exit::Interrupted, message)
+        stopped(self.results.as_deref())
     }
+}
+
+/// How a run ends that a signal stopped, with its results in this directory.
+pub(crate) fn stopped(results: Option<&Path>) -> CommandError {
+    let message = match results {
+        Some(results) => format!("stopped; --results {} --resume goes on", results.display()),
+        None => "stopped; with --results it could go on".to_owned(),
+    };
+    CommandError::with(Exit::Interrupted, message)
+}
+
+/// Each value once, in the order of their first appearance.
+pub(crate) fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
 }

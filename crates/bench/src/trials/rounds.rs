@@ -49,6 +49,19 @@ pub(crate) trait Trials {
     }
 }
 
+/// Subjects one after the other, each in repetitions, in which the arms take turns.
+pub(crate) fn turns<'a, S: Copy>(
+    subjects: &'a [S],
+    runs: u32,
+    arms: &'a [String],
+) -> impl Iterator<Item = (S, u32, &'a String)> {
+    let of_subject = move |subject: &S| {
+        let subject = *subject;
+        (0..runs).flat_map(move |run| arms.iter().map(move |arm| (subject, run, arm)))
+    };
+    subjects.iter().flat_map(of_subject)
+}
+
 /// What a run came to.
 #[derive(Debug)]
 pub(crate) struct TrialOutcome<C, A> {

@@ -76,6 +76,13 @@ impl<'a> ServerLooks<'a> {
         }
     }
 
+    /// Looks; `None` if that fails.
+    pub(crate) fn now(&mut self) -> Option<&ServerPlacement> {
+        let looks = self.found.looks;
+        self.look(self.begun.elapsed());
+        (self.found.looks > looks).then_some(&self.found)
+    }
+
     /// What the last look found; one is taken now if there was none.
     pub(crate) fn finish(mut self) -> ServerPlacement {
         if self.found.looks == 0 {

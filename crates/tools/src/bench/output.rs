@@ -24,13 +24,13 @@ pub enum Form {
 /// The flags.
 #[derive(clap::Args, Debug)]
 pub struct OutputArgs {
-    /// How the results are written [default: by the suffix of --output, else text]
+    /// How the results are written to stdout, and to a file whose suffix names no form [default: text]
     #[arg(long, value_name = "FORMAT", value_enum)]
     of: Option<Form>,
     /// The same as --of json
     #[arg(long, conflicts_with = "of")]
     json: bool,
-    /// File to write to instead of stdout, ending in .txt, .md, .json or .svg; may be repeated
+    /// File to write to instead of stdout, in the form of its suffix: .txt, .md, .json or .svg; may be repeated
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Vec<PathBuf>,
 }
@@ -40,20 +40,20 @@ pub struct OutputArgs {
 pub struct Outputs(Vec<(Form, Option<PathBuf>)>);
 
 impl OutputArgs {
-    /// Where the results go, checked before the run: a run takes minutes.
+    /// Where the results go, checked before the run: a run takes minutes. A form that is asked for and that no file
+    /// has goes to stdout.
     ///
     /// # Errors
     /// For a file whose suffix names no form, and for a picture unless `has_picture`.
     pub fn outputs(&self, has_picture: bool) -> Result<Outputs, CommandError> {
         let form = if self.json { Some(Form::Json) } else { self.of };
         let of_file = |file: &PathBuf| {
-            Ok::<_, CommandError>((
-                form.map_or_else(|| Form::of_file(file), Ok)?,
-                Some(file.clone()),
-            ))
+            let found = Form::of_file(file).or_else(|error| form.ok_or(error))?;
+            Ok::<_, CommandError>((found, Some(file.clone())))
         };
         let mut outputs = self.output.iter().map(of_file).collect::<Result<Vec<_>, _>>()?;
-        if outputs.is_empty() {
+        let is_written = |form| outputs.iter().any(|(of_file, _)| *of_file == form);
+        if outputs.is_empty() || form.is_some_and(|form| !is_written(form)) {
             outputs.push((form.unwrap_or(Form::Text), None));
         }
         match has_picture || outputs.iter().all(|(form, _)| *form != Form::Svg) {
@@ -122,4 +122,40 @@ pub fn put(file: Option<&Path>, text: &str) -> Result<(), CommandError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outputs(
+        of: Option<Form>,
+        json: bool,
+        files: &[&str],
+    ) -> Result<Vec<(Form, String)>, String> {
+        let output = files.iter().map(PathBuf::from).collect();
+        let outputs = OutputArgs { of, json, output }.outputs(true);
+        let outputs = outputs.map_err(|error| error.message.unwrap_or_default())?.0;
+        let named =
+            |file: Option<PathBuf>| file.map_or_else(String::new, |it| it.display().to_string());
+        Ok(outputs.into_iter().map(|(form, file)| (form, named(file))).collect())
+    }
+
+    #[test]
+    fn the_suffix_of_a_file_decides_and_what_was_asked_for_is_written() {
+        use Form::{Json, Svg, Text};
+        let named = |all: &[(Form, &str)]| {
+            Ok(all.iter().map(|(form, file)| (*form, (*file).to_owned())).collect::<Vec<_>>())
+        };
+        assert_eq!(outputs(None, false, &[]), named(&[(Text, "")]));
+        assert_eq!(outputs(None, true, &[]), named(&[(Json, "")]));
+        assert_eq!(outputs(None, true, &["a.md"]), named(&[(Text, "a.md"), (Json, "")]));
+        assert_eq!(
+            outputs(None, true, &["a.md", "a.json"]),
+            named(&[(Text, "a.md"), (Json, "a.json")])
+        );
+        assert_eq!(outputs(Some(Svg), false, &["a.svg"]), named(&[(Svg, "a.svg")]));
+        assert_eq!(outputs(None, true, &["/dev/fd/3"]), named(&[(Json, "/dev/fd/3")]));
+        assert!(outputs(None, false, &["a.out"]).unwrap_err().contains("or --of"));
+    }
 }

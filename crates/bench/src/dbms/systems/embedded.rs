@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::dbms::clients::{DbmsOutcome, DbmsWork};
 use crate::dbms::data::DbmsData;
 use crate::dbms::dialect::Dialect;
-use crate::dbms::schema::{TABLES, literal};
+use crate::dbms::schema::{DbmsTable, literal};
 use crate::dbms::system::{DbmsEngine, InstanceOptions, SystemName};
 use crate::dbms::systems::directory;
 use crate::programs::own_command;
@@ -108,38 +108,48 @@ impl Embedded {
 
     fn steps(&self, data: &DbmsData) -> Vec<LoadStep> {
         let mut steps = Vec::new();
-        for table in &TABLES {
-            let name = table.name;
-            let parquet = literal(&data.parquet(name));
-            let create = table.create(self.system.dialect());
-            match self.system.dialect() {
-                Dialect::Postgres if self.system == SystemName::Monetdb => {
-                    steps.push(LoadStep::Statement(create));
-                    let text = literal(&data.text(name));
-                    steps.push(LoadStep::Statement(format!(
-                        "COPY INTO {name} FROM {text} USING DELIMITERS '|', E'\\n', '\"'"
-                    )));
-                }
-                Dialect::Postgres => steps.push(LoadStep::Statement(format!(
-                    "CREATE TABLE {name} AS SELECT * FROM {parquet}"
-                ))),
-                Dialect::Clickhouse => {
-                    steps.push(LoadStep::Statement(create));
-                    let insert =
-                        format!("INSERT INTO {name} SELECT * FROM file({parquet}, Parquet)");
-                    steps.push(LoadStep::Statement(insert));
-                }
-                Dialect::Sqlite | Dialect::Mysql => {
-                    steps.push(LoadStep::Statement(create));
-                    steps.push(LoadStep::Rows(name.to_owned(), table.width(), data.text(name)));
-                    steps.extend(table.indexes().into_iter().map(LoadStep::Statement));
-                }
+        for table in data.tables() {
+            let (name, dialect) = (table.name, self.system.dialect());
+            let is_monetdb = self.system == SystemName::Monetdb;
+            if dialect == Dialect::Postgres && !is_monetdb && !table.is_written() {
+                let parquet = literal(&data.parquet(name));
+                let create = format!("CREATE TABLE {name} AS SELECT * FROM {parquet}");
+                steps.push(LoadStep::Statement(create));
+                continue;
             }
+            steps.push(LoadStep::Statement(table.create(dialect)));
+            if data.is_filled(name) {
+                steps.push(self.fill(table, data));
+            }
+            let keys = match dialect {
+                Dialect::Sqlite => table.indexes(),
+                Dialect::Clickhouse => Vec::new(),
+                _ => table.written_key().into_iter().collect(),
+            };
+            steps.extend(keys.into_iter().map(LoadStep::Statement));
         }
         if self.system == SystemName::Sqlite {
             steps.push(LoadStep::Statement("ANALYZE".to_owned()));
         }
         steps
+    }
+
+    /// Puts the rows into a table that is there.
+    fn fill(&self, table: &DbmsTable, data: &DbmsData) -> LoadStep {
+        let name = table.name;
+        let (parquet, text) = (literal(&data.parquet(name)), literal(&data.text(name)));
+        LoadStep::Statement(match self.system {
+            SystemName::Sqlite => {
+                return LoadStep::Rows(name.to_owned(), table.width(), data.text(name));
+            }
+            SystemName::Monetdb => {
+                format!("COPY INTO {name} FROM {text} USING DELIMITERS '|', E'\\n', '\"'")
+            }
+            SystemName::Clickhouse => {
+                format!("INSERT INTO {name} SELECT * FROM file({parquet}, Parquet)")
+            }
+            _ => format!("INSERT INTO {name} SELECT * FROM {parquet}"),
+        })
     }
 }
 

@@ -1,7 +1,5 @@
 //! MySQL and MariaDB: a server without a network, on a socket in a directory of its own.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
@@ -10,16 +8,13 @@ use atoll_sys::{kill_process, signal, tie_to_parent};
 use tempfile::TempDir;
 
 use super::mysql_client::MysqlClient;
-use super::{buffer_bytes, directory};
+use super::{UNPRIVILEGED, directory, is_public};
 use crate::dbms::clients::{DbmsOutcome, DbmsWork, drive};
 use crate::dbms::data::DbmsData;
-use crate::dbms::schema::{TABLES, literal};
+use crate::dbms::schema::literal;
 use crate::dbms::system::{DbmsEngine, InstanceOptions};
 use crate::protocol::Answer;
-use crate::server::process::start;
-
-/// The user that servers run as when the benchmark runs as root.
-const UNPRIVILEGED: &str = "daemon";
+use crate::server::process::{is_root, start};
 
 /// How tables are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,13 +72,6 @@ impl MysqlPrograms {
         );
         Ok(Self { server, share: own.join("share") })
     }
-
-    /// Whether another user can run it: all directories above it must let others pass.
-    fn is_public(&self) -> bool {
-        self.server.ancestors().all(|path| {
-            fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o001 != 0)
-        })
-    }
 }
 
 /// A running server.
@@ -107,8 +95,8 @@ impl Mysql {
     ) -> Result<Self> {
         let directory = tempfile::tempdir_in(&options.directory)?;
         let place = directory.path();
-        let is_root = fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
-        let is_unprivileged = is_root && programs.is_public();
+        let is_root = is_root();
+        let is_unprivileged = is_root && is_public(&programs.server);
         let mut command = match is_unprivileged {
             false => Command::new(&programs.server),
             true => {
@@ -124,7 +112,7 @@ impl Mysql {
         let socket = place.join("s");
         let buffer = match tables {
             MysqlTables::Memory => 64 << 20,
-            MysqlTables::Innodb => buffer_bytes(options.scale_factor),
+            MysqlTables::Innodb => options.buffer_bytes,
         };
         command.args([
             "--no-defaults",
@@ -181,9 +169,12 @@ impl DbmsEngine for Mysql {
 
     fn load(&mut self, data: &DbmsData) -> Result<()> {
         let mut client = self.client()?;
-        for table in &TABLES {
+        for table in data.tables() {
             let name = table.name;
             client.run(&table.create_mysql(self.tables))?;
+            if !data.is_filled(name) {
+                continue;
+            }
             let (file, text) = (data.text(name), literal(&data.text(name)));
             let load =
                 format!("LOAD DATA LOCAL INFILE {text} INTO TABLE {name} FIELDS TERMINATED BY '|'");

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::buffer_bytes;
 use crate::check::Check;
 use crate::dbms::clients::{DbmsClient, DbmsOutcome, DbmsWork, drive, row_sum};
 use crate::dbms::data::DbmsData;
 use crate::dbms::dialect::Dialect;
-use crate::dbms::schema::{TABLES, literal};
+use crate::dbms::schema::literal;
 use crate::dbms::system::{DbmsEngine, InstanceOptions};
 use crate::protocol::{Answer, Kind};
 use crate::server::process::{DatabaseServer, PostgresPrograms};
@@ -28,9 +27,11 @@ pub(in crate::dbms) struct WireServer {
 
 impl WireServer {
     /// PostgreSQL over a new cluster.
-    pub(in crate::dbms) fn postgresql(options: InstanceOptions) -> Result<Self> {
-        let programs = PostgresPrograms::find()?;
-        let megabytes = buffer_bytes(options.scale_factor) >> 20;
+    pub(in crate::dbms) fn postgresql(
+        programs: &PostgresPrograms,
+        options: InstanceOptions,
+    ) -> Result<Self> {
+        let megabytes = options.buffer_bytes >> 20;
         let settings = [
             format!("shared_buffers={megabytes}MB"),
             format!("max_connections={}", options.clients + 20),
@@ -44,7 +45,7 @@ impl WireServer {
             "work_mem=256MB".to_owned(),
         ];
         let directory = tempfile::tempdir_in(&options.directory)?;
-        let server = DatabaseServer::postgresql(&programs, directory, &settings, options.mask)?;
+        let server = DatabaseServer::postgresql(programs, directory, &settings, options.mask)?;
         let (version, settings) = (programs.version(), settings.join(", "));
         Ok(Self { server, version, settings, options, is_postgres: true })
     }
@@ -84,16 +85,22 @@ impl DbmsEngine for WireServer {
             // The policy of the process, not Atoll's own placement.
             client.run("SET atoll.placement = 'default'")?;
         }
-        for table in &TABLES {
+        for table in data.tables() {
             let name = table.name;
-            let file = data.text(name);
-            let open =
-                File::open(&file).with_context(|| format!("cannot open {}", literal(&file)))?;
             client.run(&table.create(Dialect::Postgres))?;
-            let copy = format!("COPY {name} FROM STDIN (FORMAT csv, DELIMITER '|')");
-            client.copy(&copy, open).with_context(|| format!("cannot load {name}"))?;
+            if data.is_filled(name) {
+                let file = data.text(name);
+                let open =
+                    File::open(&file).with_context(|| format!("cannot open {}", literal(&file)))?;
+                let copy = format!("COPY {name} FROM STDIN (FORMAT csv, DELIMITER '|')");
+                client.copy(&copy, open).with_context(|| format!("cannot load {name}"))?;
+            }
+            let keys = match self.is_postgres {
+                true => table.indexes(),
+                false => table.written_key().into_iter().collect(),
+            };
+            keys.iter().try_for_each(|sql| client.run(sql).map(|_| ()))?;
             if self.is_postgres {
-                table.indexes().iter().try_for_each(|sql| client.run(sql).map(|_| ()))?;
                 client.run(&format!("VACUUM ANALYZE {name}"))?;
             }
         }
