@@ -7,7 +7,7 @@
 # beside this file; pip, npm, go or mvn install into DIRECTORY what it names with its versions. Its project changes a schema,
 # reads it back, inserts, queries, rolls back, drops, and checks all results step by step. What it prints goes to
 # DIRECTORY/CLIENT.log; here there is a line for each. The exit code is 1 if one fails. A client that cannot be installed
-# is skipped.
+# is skipped; so is one whose folder names programs of the system that are missing.
 set -eu
 : "${PGHOST:?}" "${PGPORT:?}" "${PGUSER:?}" "${PGPASSWORD:?}" "${PGDATABASE:?}"
 export PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE
@@ -20,6 +20,9 @@ export PYTHONDONTWRITEBYTECODE=1
 # installed CLIENT: its packages, in DIRECTORY/CLIENT.
 installed() {
     from=$here/$1 to=$at/$1
+    for program in $(cat "$from/programs" 2>/dev/null); do
+        command -v "$program" || { echo "the program $program is not installed" && return 1; }
+    done
     [ -e "$to/installed" ] && cmp -s "$to/installed" "$from/$(manifest "$from")" && return
     rm -rf "$to"
     mkdir -p "$to"

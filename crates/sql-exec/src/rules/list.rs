@@ -132,6 +132,7 @@ mod tests {
                 "GroupedSides",
                 "EnsureRequirements",
                 "PolledProbes",
+                "SortedUnions",
                 "GatheredBatches",
                 "CombinePartialFinalAggregate",
                 "OptimizeAggregateOrder",

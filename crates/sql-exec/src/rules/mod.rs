@@ -13,6 +13,7 @@
 //! | `WindowsAtOnce` | window functions over all rows of a partition at once | before exchanges are planned |
 //! | [`GroupedSides`] | the smaller side of a join with groups is built | when the number of groups is known |
 //! | [`PolledProbes`] | an exchange where a join would wait for an unpolled sibling | after exchanges are planned |
+//! | [`SortedUnions`] | unions sorted by all keys of the merge above them | after sorts are planned |
 //! | [`GatheredBatches`] | sorts and build sides gather small batches first | after sorts are planned |
 //! | `SortsAtOnce` | many rows sorted by all workers | after limit pushdown |
 //! | [`LargeLimit`] | an external sort where the heap of a LIMIT would be large, or its keys are nested | after limit pushdown |
@@ -39,6 +40,7 @@ mod named_filters;
 mod nested_keys;
 mod padded_sides;
 mod polled_probes;
+mod sorted_unions;
 mod unspilled_loops;
 mod untold;
 mod yielding;
@@ -68,6 +70,7 @@ use named_filters::NamedFilters;
 use nested_keys::NestedKeys;
 use padded_sides::PaddedSides;
 use polled_probes::PolledProbes;
+use sorted_unions::SortedUnions;
 use unspilled_loops::UnspilledLoops;
 use yielding::YieldingJoins;
 
@@ -100,7 +103,11 @@ pub fn physical_rules(
             Arc::new(BottomUp(GroupedSides)),
         ])
         .datafusion_through("EnsureRequirements")
-        .ours([Arc::new(BottomUp(PolledProbes)), Arc::new(BottomUp(GatheredBatches))])
+        .ours([
+            Arc::new(BottomUp(PolledProbes)),
+            Arc::new(BottomUp(SortedUnions)),
+            Arc::new(BottomUp(GatheredBatches)),
+        ])
         .datafusion_through("EnsureCooperative")
         .ours([
             Arc::new(BottomUp(SortsAtOnce::new(primitives.runtime().clone(), with_bounded_sorts))),

@@ -24,7 +24,7 @@ use Today::{Error, Rows};
 /// answer of DataFusion.
 type Probe = (&'static str, &'static str, &'static [&'static str], Today);
 
-const PROBES: [Probe; 31] = [
+const PROBES: [Probe; 33] = [
     (
         "the min of nothing but infinities is the largest finite float where there are groups",
         "functions/src/extremes/ordered.rs, https://github.com/apache/datafusion/issues/24432",
@@ -224,6 +224,23 @@ const PROBES: [Probe; 31] = [
         "sql-semantics/src/rewrite/values.rs",
         &["SELECT a FROM (VALUES (1), ((SELECT 2))) AS t(a)"],
         Error("before the subquery was executed"),
+    ),
+    (
+        "the key of a grouping is unique though unnest multiplies its rows",
+        "sql-semantics/src/rewrite/unnested_keys.rs, sql-parse/src/dialect/relations/grouped_rows.rs",
+        &["SELECT k.a, count(*) FROM (VALUES (1)) AS k(a) JOIN (SELECT t.a, unnest([1, 2]) AS b \
+           FROM (VALUES (1)) AS t(a) GROUP BY t.a) AS q ON k.a = q.a GROUP BY k.a"],
+        Rows(&["1 1"]),
+    ),
+    (
+        "a union is sorted by fewer keys than its merge requires",
+        "sql-exec/src/rules/sorted_unions.rs",
+        &[
+            "CREATE TABLE t (a INT) AS VALUES (1), (2)",
+            "CREATE TABLE u (c INT) AS VALUES (1), (2)",
+            "SELECT a, a AS b FROM t UNION ALL SELECT c, c AS d FROM u ORDER BY 1, 2",
+        ],
+        Error("does not satisfy order requirements"),
     ),
     (
         "a DELETE by a subquery deletes all rows",

@@ -111,7 +111,7 @@ fn the_key_of_a_prepared_row_stays_locked_also_after_a_restart() {
             let written = step(&mut waiting).expect("the lock is not released");
             match commits {
                 true => assert_eq!(written.unwrap_err().sqlstate(), "23505"),
-                false => drop(written.unwrap()),
+                false => written.unwrap(),
             }
             drop(waiting);
             drop(other);

@@ -222,7 +222,7 @@ struct Known {
     why: &'static str,
 }
 
-const KNOWN: [Known; 8] = [
+const KNOWN: [Known; 7] = [
     Known {
         file: "dialect_select.slt",
         kind: "CTE with clashing names",
@@ -252,12 +252,6 @@ const KNOWN: [Known; 8] = [
         kind: "",
         part: "",
         why: "the cast of an INET to text shows the length of its network, which clients do not see",
-    },
-    Known {
-        file: "syntax.slt",
-        kind: "",
-        part: "ORDER BY ALL",
-        why: "DataFusion 55 fails to order UNION ALL by a column that is there twice",
     },
     Known {
         file: "syntax.slt",
