@@ -320,3 +320,23 @@ fn members_have_the_rights_of_their_roles() {
         denied(&bob, "CREATE TABLE t (a INT)").await;
     });
 }
+
+#[test]
+fn a_prepared_transaction_is_ended_by_its_role_or_a_superuser() {
+    let server = TestServer::with_passwords();
+    block_on(async {
+        as_owner(&server, &OBJECTS).await;
+        as_owner(&server, &["GRANT INSERT ON item TO ann"]).await;
+        let ann = log_in(&server, "ann", "a").await.expect("ann");
+        let bob = log_in(&server, "bob", "b").await.expect("bob");
+        for (id, gid) in [(3, "one"), (4, "two")] {
+            allowed(&ann, "BEGIN").await;
+            allowed(&ann, &format!("INSERT INTO item VALUES ({id}, 'cap', 1)")).await;
+            allowed(&ann, &format!("PREPARE TRANSACTION '{gid}'")).await;
+        }
+        denied(&bob, "COMMIT PREPARED 'one'").await;
+        denied(&bob, "ROLLBACK PREPARED 'two'").await;
+        allowed(&log_in(&server, "ann", "a").await.expect("ann"), "COMMIT PREPARED 'one'").await;
+        as_owner(&server, &["COMMIT PREPARED 'two'", "DELETE FROM item WHERE id IN (3, 4)"]).await;
+    });
+}

@@ -112,3 +112,40 @@ fn a_directory_is_released_with_the_last_session_and_keeps_commits() {
     let error = Session::new(runtime, taken).expect_err("it has a session");
     assert!(error.to_string().contains("in use by process"), "{error}");
 }
+
+#[test]
+fn a_prepared_transaction_waits_in_its_directory_for_a_later_session() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("database");
+    let runtime = runtime();
+    let gids = |session: &Session| rows(session, "SELECT gid FROM pg_prepared_xacts ORDER BY gid");
+    let first = open(&runtime, &path);
+    for sql in [
+        "CREATE TABLE t (id INT PRIMARY KEY, s TEXT)",
+        "BEGIN",
+        "INSERT INTO t SELECT value, 'row ' || value FROM generate_series(1, 5000)",
+        "CREATE INDEX t_s ON t (s)",
+        "PREPARE TRANSACTION 'load'",
+        "BEGIN",
+        "CREATE TABLE u AS SELECT 7 AS a",
+        "PREPARE TRANSACTION 'create'",
+    ] {
+        run(&first, sql).unwrap_or_else(|error| panic!("{sql}\n{error}"));
+    }
+    assert_eq!(rows(&first, "SELECT count(*) FROM t"), [["0"]]);
+    drop(first);
+    let second = open(&runtime, &path);
+    assert_eq!(gids(&second), [["create"], ["load"]]);
+    rows(&second, "ROLLBACK PREPARED 'create'");
+    rows(&second, "CHECKPOINT");
+    drop(second);
+    let third = open(&runtime, &path);
+    assert_eq!(gids(&third), [["load"]]);
+    rows(&third, "COMMIT PREPARED 'load'");
+    assert_eq!(rows(&third, "SELECT id FROM t WHERE s = 'row 4711'"), [["4711"]]);
+    drop(third);
+    let last = open(&runtime, &path);
+    assert_eq!(rows(&last, "SELECT count(*), max(id) FROM t"), [["5000", "5000"]]);
+    assert!(gids(&last).is_empty());
+    rows(&last, "CREATE TABLE u (a INT)");
+}

@@ -231,7 +231,7 @@ pub(super) fn recovered_locks(
     PreparedLocks(Mutex::new(all))
 }
 
-/// Takes a lock that the transaction held before: nobody else can hold it.
+/// Takes a lock that the transaction held before: no other transaction can hold it.
 fn take(locks: &mut HeldLocks, target: LockTarget, mode: LockMode) {
     let is_held = locks.try_lock(target, mode);
     debug_assert!(is_held, "{target:?} is locked while the database is opened");
