@@ -82,7 +82,8 @@ pub(super) fn ordered<W: Word>(
     if packed.is_empty() {
         return Ok(OrderedRows::default());
     }
-    packed.sort_unstable();
+    // It finds runs that are sorted, such as those of several inputs, and only merges them.
+    packed.sort();
     let mut peers: Vec<bool> = Vec::with_capacity(packed.len());
     peers.extend(packed.first().map(|_| false));
     peers.extend(packed.windows(2).map(|two| two[0].0 == two[1].0));

@@ -4,9 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::compute::interleave;
+use datafusion::arrow::compute::{concat, interleave};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
+
+/// Rows that follow each other as they came are copied at once where so many do on average.
+const RUN_ROWS: usize = 32;
 
 /// A batch of the input, with the values of the keys and of the functions' arguments.
 #[derive(Clone, Debug)]
@@ -61,6 +64,17 @@ impl KeptRows {
         none: Option<&ArrayRef>,
         rows: &[RowNumber],
     ) -> Result<ArrayRef> {
+        if let Some(runs) = runs(rows) {
+            let slice = |(first, len): &(RowNumber, usize)| {
+                of(&self.batches[first.batch()]).slice(first.row(), *len)
+            };
+            if let [run] = runs[..] {
+                return Ok(slice(&run));
+            }
+            let slices: Vec<ArrayRef> = runs.iter().map(slice).collect();
+            let slices: Vec<&dyn Array> = slices.iter().map(AsRef::as_ref).collect();
+            return Ok(concat(&slices)?);
+        }
         let mut columns: Vec<&dyn Array> =
             self.batches.iter().map(|batch| of(batch).as_ref()).collect();
         let end = (columns.len(), 0);
@@ -80,6 +94,22 @@ impl KeptRows {
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
+}
+
+/// The runs of rows that follow each other in a batch, each with its length; `None` if they are short on average, as in
+/// rows that came in another order.
+fn runs(rows: &[RowNumber]) -> Option<Vec<(RowNumber, usize)>> {
+    let most = rows.len() / RUN_ROWS;
+    let mut runs: Vec<(RowNumber, usize)> = Vec::new();
+    for row in rows {
+        let is_full = runs.len() > most || *row == RowNumber::NONE;
+        match runs.last_mut() {
+            Some((first, len)) if first.0.checked_add(*len as u64) == Some(row.0) => *len += 1,
+            _ if is_full => return None,
+            _ => runs.push((*row, 1)),
+        }
+    }
+    (!runs.is_empty()).then_some(runs)
 }
 
 /// Rows in the order of partition keys and order.

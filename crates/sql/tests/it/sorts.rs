@@ -27,7 +27,9 @@ fn make_table(session: &Session, name: &str, count: usize) {
     rows(session, &format!("CREATE TABLE {name} AS {from}"));
 }
 
-const ORDERS: [&str; 13] = [
+const ORDERS: [&str; 15] = [
+    "id",
+    "id / 64, id",
     "id DESC",
     "s, id",
     "s DESC NULLS FIRST, id DESC",
