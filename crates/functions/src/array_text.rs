@@ -56,6 +56,28 @@ pub fn lengths(items: &[ArrayItem]) -> Option<Vec<usize>> {
     Some(all)
 }
 
+/// Whether an item of an array's text needs quotes.
+pub fn is_array_item_quoted(item: &[u8]) -> bool {
+    let is_special =
+        |byte: &u8| matches!(byte, b'"' | b'\\' | b'{' | b'}' | b',' | b'\t'..=b'\r' | b' ');
+    item.is_empty() || item.iter().any(is_special) || item.eq_ignore_ascii_case(b"null")
+}
+
+/// Appends an item to an array's text.
+pub fn push_array_item(item: &str, text: &mut String) {
+    if !is_array_item_quoted(item.as_bytes()) {
+        return text.push_str(item);
+    }
+    text.push('"');
+    for letter in item.chars() {
+        if matches!(letter, '"' | '\\') {
+            text.push('\\');
+        }
+        text.push(letter);
+    }
+    text.push('"');
+}
+
 /// Reads items up to the closing brace.
 fn items_until_end(chars: &mut Peekable<Chars<'_>>, depth: usize) -> Option<Vec<ArrayItem>> {
     let mut items = Vec::new();

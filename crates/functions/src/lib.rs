@@ -84,7 +84,10 @@ use std::sync::{Arc, LazyLock};
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
-pub use array_text::{ArrayItem, array_items, lengths as array_lengths, nested_array_items};
+pub use array_text::{
+    ArrayItem, array_items, is_array_item_quoted, lengths as array_lengths, nested_array_items,
+    push_array_item,
+};
 pub use exact_sum::avg::CheckedAvg;
 pub use exact_sum::overflow::SumOverflow;
 pub use exact_sum::sum::CheckedSum;

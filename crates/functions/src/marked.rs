@@ -59,7 +59,7 @@ fn of_call(call: &ScalarFunction, marked: impl Fn(&Expr) -> Option<FieldRef>) ->
         "make_array" => {
             let item = given().filter(|item| !item.data_type().is_nested())?;
             let list = Field::new_list("make_array", item.clone(), true);
-            list_mark(&item).map(|mark| with_mark(list, mark))
+            list_mark(&item).map(|(key, mark)| with_mark(list, (key, &mark)))
         }
         "array_element" => {
             let list = marked(call.args.first()?)?;

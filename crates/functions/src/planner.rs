@@ -6,12 +6,14 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference, plan_err};
 use datafusion::functions::string::starts_with;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
-use datafusion::functions_nested::expr_fn::array_element;
+use datafusion::functions_nested::expr_fn::{array_append, array_element, array_prepend};
 use datafusion::logical_expr::expr::{AggregateFunction, Placeholder, Sort};
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
 };
-use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, GetFieldAccess, ScalarUDF, lit};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, ExprSchemable, GetFieldAccess, ScalarUDF, cast, lit,
+};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::excluded::{excluded, not_positive};
@@ -23,6 +25,7 @@ use super::named_part::without_name;
 use super::scalar;
 use super::shifted::shifted;
 use super::signed::{signed_count, signed_count_over};
+use crate::ENUM_ZONE;
 use crate::comparison::quantified::{Relation, of_lists, quantified};
 use crate::comparison::range_key::ranged;
 use crate::comparison::rows::compared_rows;
@@ -63,6 +66,7 @@ own! {
     INTERVAL_DIVIDE "interval_divide";
     INTERVAL_MULTIPLY "interval_multiply";
     JSONB_CHECKED "jsonb_checked";
+    JSON_AGGREGATED "json_aggregated";
     MAP_VALUE "map_extract_value";
     PATH_EXISTS "jsonb_path_exists";
     PATH_MATCH "jsonb_path_match";
@@ -72,6 +76,8 @@ own! {
     TEXT_SLICE "text_slice";
     TO_JSON "to_json";
     TO_JSONB "to_jsonb";
+    TIMETZ_MINUS "timetz_minus";
+    TIMETZ_PLUS "timetz_plus";
 }
 
 impl ExprPlanner for PlanCalls {
@@ -80,7 +86,8 @@ impl ExprPlanner for PlanCalls {
         mut expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
-        if let Some(call) = of_path(&expr).or_else(|| of_addresses(&expr, schema)) {
+        let planned = of_path(&expr).or_else(|| of_addresses(&expr, schema));
+        if let Some(call) = planned.or_else(|| of_zoned_times(&expr, schema)) {
             return Ok(PlannerResult::Planned(call));
         }
         let function = match expr.op {
@@ -246,6 +253,9 @@ impl ExprPlanner for PlanCalls {
                 call.args.push(lit(","));
                 return Ok(PlannerResult::Original(call));
             }
+            ("json_agg", 1) if !call.order_by.is_empty() => {
+                return Ok(PlannerResult::Planned(ordered_json(call, JSON_AGGREGATED.clone())));
+            }
             ("json_group_array", 1) if !call.order_by.is_empty() => {
                 return Ok(PlannerResult::Planned(ordered_json(call, TO_JSON.clone())));
             }
@@ -289,8 +299,23 @@ fn with_lists(expr: &RawBinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
         BinaryOperator::StringConcat if is_null(left) && is_list(right, schema) => {
             Ok(Some(right.clone()))
         }
+        // Arrays of an ENUM have labels as items.
+        BinaryOperator::StringConcat if is_list(left, schema) && is_code(right, schema) => {
+            Ok(Some(array_append(left.clone(), cast(right.clone(), DataType::Utf8View))))
+        }
+        BinaryOperator::StringConcat if is_code(left, schema) && is_list(right, schema) => {
+            Ok(Some(array_prepend(cast(left.clone(), DataType::Utf8View), right.clone())))
+        }
         _ => Ok(None),
     }
+}
+
+/// Whether a value is one of an ENUM.
+fn is_code(value: &Expr, schema: &DFSchema) -> bool {
+    let of = value.get_type(schema);
+    of.is_ok_and(
+        |of| matches!(of, DataType::Timestamp(_, Some(zone)) if zone.starts_with(ENUM_ZONE)),
+    )
 }
 
 fn is_list(expr: &Expr, schema: &DFSchema) -> bool {
@@ -413,6 +438,28 @@ fn of_addresses(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
     Some(function?.call(arguments.into()))
 }
 
+/// `+` and `-` of a TIMETZ and an interval.
+fn of_zoned_times(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
+    let function = match expr.op {
+        BinaryOperator::Plus => TIMETZ_PLUS.clone(),
+        BinaryOperator::Minus => TIMETZ_MINUS.clone(),
+        _ => return None,
+    };
+    let is_time = |side: &Expr| {
+        let field = marked_field(side, schema).filter(|field| !field.data_type().is_nested());
+        field.is_some_and(|field| scalar::mark_of(&field) == Some("timetz"))
+    };
+    let is_interval =
+        |side: &Expr| side.get_type(schema).is_ok_and(|of| matches!(of, DataType::Interval(_)));
+    let (left, right) = (&expr.left, &expr.right);
+    let arguments = match expr.op {
+        _ if is_interval(right) && is_time(left) => [left, right],
+        BinaryOperator::Plus if is_interval(left) && is_time(right) => [right, left],
+        _ => return None,
+    };
+    Some(function?.call(arguments.map(Expr::clone).into()))
+}
+
 fn is_whole(value: &Expr, schema: &DFSchema) -> bool {
     value.get_type(schema).is_ok_and(|of| of.is_integer())
 }
@@ -483,6 +530,7 @@ pub fn gathered_in_order(call: &Expr, order: &[Sort]) -> Option<(Expr, Option<Ar
     let list = || Arc::new(AggregateUDF::from(OrderedArrayAgg::default()));
     let (func, function) = match func.name() {
         "array_agg" | "first_value" | "last_value" | "string_agg" => (Arc::clone(func), None),
+        "json_agg" => (list(), JSON_AGGREGATED.clone()),
         "json_group_array" => (list(), TO_JSON.clone()),
         "jsonb_agg" => (list(), TO_JSONB.clone()),
         _ => return None,

@@ -1,4 +1,4 @@
-//! Type names for people: DuckDB's names.
+//! Type names for people: those of DuckDB and of PostgreSQL.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::utils::quote_identifier;
@@ -33,6 +33,31 @@ pub fn sql_name(data_type: &DataType) -> String {
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE",
         DataType::Interval(_) | DataType::Duration(_) => "INTERVAL",
         other => return nested_name(other),
+    };
+    name.to_owned()
+}
+
+/// Returns PostgreSQL's name of a type, as `pg_typeof` and `format_type` write it; DuckDB's for types that it lacks.
+pub(crate) fn postgres_name(data_type: &DataType) -> String {
+    let name = match data_type {
+        DataType::Null => "unknown",
+        DataType::Float64 => "double precision",
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text",
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => "bytea",
+        DataType::Time32(_) | DataType::Time64(_) => "time without time zone",
+        DataType::Timestamp(_, None) => "timestamp without time zone",
+        of if of.is_decimal() => "numeric",
+        // An array of several dimensions has the type of one.
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            let item = postgres_name(item.data_type());
+            return format!("{}[]", item.trim_end_matches("[]"));
+        }
+        DataType::Dictionary(_, values) => return postgres_name(values),
+        DataType::RunEndEncoded(_, values) => return postgres_name(values.data_type()),
+        other => return sql_name(other).to_lowercase(),
     };
     name.to_owned()
 }
@@ -86,5 +111,18 @@ mod tests {
         let zoned = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         assert_eq!(sql_name(&zoned), "TIMESTAMP WITH TIME ZONE");
         assert_eq!(sql_name(&DataType::Decimal128(10, 2)), "DECIMAL(10,2)");
+    }
+
+    #[test]
+    fn types_have_postgresqls_names() {
+        let list = DataType::new_list(DataType::new_list(DataType::Utf8, true), true);
+        for (of, name) in [
+            (DataType::Decimal128(10, 2), "numeric"),
+            (DataType::Timestamp(TimeUnit::Microsecond, None), "timestamp without time zone"),
+            (DataType::Int64, "bigint"),
+            (list, "text[]"),
+        ] {
+            assert_eq!(postgres_name(&of), name);
+        }
     }
 }

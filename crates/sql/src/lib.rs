@@ -39,14 +39,14 @@ pub mod tpch;
 mod usage;
 
 pub use atoll_functions::{
-    ArrayItem, NetworkType, canonical_jsonb, canonical_timetz, canonical_uuid, nested_array_items,
-    temporal,
+    ArrayItem, NetworkType, canonical_jsonb, canonical_timetz, canonical_uuid,
+    is_array_item_quoted, nested_array_items, temporal,
 };
 pub use atoll_sql_common::error::{
     SourcePosition, SqlError, SqlState, ViolatedConstraint, value_message,
 };
 pub use atoll_sql_common::extensions::Extensions;
-pub use atoll_sql_common::pg_type::{PgType, is_of_users, sql_type, type_oid};
+pub use atoll_sql_common::pg_type::{PgType, format_type, is_of_users, sql_type, type_oid};
 pub use atoll_sql_common::settings::{AggregateMethod, AtollOptions, ColumnNames, JoinMethod};
 pub use atoll_sql_exec::group::GroupExec;
 pub use atoll_sql_exec::scan::ScanProgress;

@@ -18,6 +18,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::utils::take_function_args;
 use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::functions_nested::expr_fn::flatten;
 use datafusion::functions_nested::make_array::make_array_udf;
 use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
@@ -68,6 +69,10 @@ pub(crate) fn quantified(
         }
         _ => {}
     }
+    let [value, list] = match value.get_type(schema) {
+        Ok(DataType::List(_)) => [value, list],
+        _ => [value, of_one_dimension(list, schema)],
+    };
     let call =
         ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(function)), vec![value, list]);
     Ok(Some(Expr::ScalarFunction(call)))
@@ -88,9 +93,31 @@ pub(crate) fn of_lists(
         return None;
     }
     let function = Related { relation, signature: Signature::user_defined(Volatility::Immutable) };
-    let args = vec![left.clone(), right.clone()];
+    let args = match dimensions(left, schema) == dimensions(right, schema) {
+        true => vec![left.clone(), right.clone()],
+        false => [left, right].map(|side| of_one_dimension(side.clone(), schema)).into(),
+    };
     let function = Arc::new(ScalarUDF::new_from_impl(function));
     Some(Expr::ScalarFunction(ScalarFunction::new_udf(function, args)))
+}
+
+/// The number of dimensions of arrays.
+fn dimensions(array: &Expr, schema: &DFSchema) -> usize {
+    fn of_type(of: &DataType) -> usize {
+        match of {
+            DataType::List(item) | DataType::LargeList(item) => 1 + of_type(item.data_type()),
+            _ => 0,
+        }
+    }
+    array.get_type(schema).map_or(0, |of| of_type(&of))
+}
+
+/// An array of the values in one of several dimensions: PostgreSQL compares these.
+fn of_one_dimension(array: Expr, schema: &DFSchema) -> Expr {
+    match dimensions(&array, schema) {
+        0 | 1 => array,
+        _ => flatten(array),
+    }
 }
 
 /// `value op ANY (list)` and `value op ALL (list)`

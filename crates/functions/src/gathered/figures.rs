@@ -16,7 +16,9 @@ use datafusion::logical_expr::{Expr, lit, when};
 use super::function::GatheredEntry;
 use super::groups::Groups;
 use super::picks::gathered;
-use crate::scalar::{Arguments, JSON_MARK, JSONB_MARK, Takes, grouped_lists, grouped_objects};
+use crate::scalar::{
+    Arguments, GroupedForm, JSON_MARK, JSONB_MARK, Takes, grouped_lists, grouped_objects,
+};
 
 const ANY: &[Arguments] = &[Arguments::Are(&[Takes::Any])];
 const PAIR: &[Arguments] = &[Arguments::Are(&[Takes::Plain, Takes::Any])];
@@ -113,6 +115,16 @@ fn json_objects(groups: &Groups<'_>) -> Result<ArrayRef> {
     grouped_objects(&groups.columns[0], &groups.columns[1], groups.offsets(), groups.json)
 }
 
+fn wide_json_lists(groups: &Groups<'_>) -> Result<ArrayRef> {
+    let form = GroupedForm { is_wide: true, ..groups.json };
+    grouped_lists(&groups.columns[0], groups.offsets(), form)
+}
+
+fn wide_json_objects(groups: &Groups<'_>) -> Result<ArrayRef> {
+    let form = GroupedForm { is_wide: true, ..groups.json };
+    grouped_objects(&groups.columns[0], &groups.columns[1], groups.offsets(), form)
+}
+
 pub(super) static ENTRIES: &[GatheredEntry] = &[
     gathered!("count_if" ["countif"], "condition", FLAG, 1, |_| DataType::Int64,
         "How often a condition is true.", "count_if(price > 10)", count_if, instead: Some(counted_if),
@@ -122,16 +134,22 @@ pub(super) static ENTRIES: &[GatheredEntry] = &[
         of_none: Some(0.0)),
     gathered!("mad" [], "number", DOUBLE, 1, |_| DataType::Float64,
         "The median of the distances from the median.", "mad(price)", mad),
-    gathered!("json_group_array" ["json_agg"], "value", ANY, 1, |_| DataType::Utf8,
-        "A JSON list of the values, NULL too.", "json_group_array(name)", json_lists, required: &[],
-        mark: Some(JSON_MARK.1)),
+    gathered!("json_agg" [], "value", ANY, 1, |_| DataType::Utf8,
+        "A JSON list of the values, NULL too, with blanks and lines as in PostgreSQL.", "json_agg(name)",
+        wide_json_lists, required: &[], mark: Some(JSON_MARK.1)),
+    gathered!("json_group_array" [], "value", ANY, 1, |_| DataType::Utf8,
+        "A JSON list of the values, NULL too, without blanks.", "json_group_array(name)", json_lists,
+        required: &[], mark: Some(JSON_MARK.1)),
     gathered!("jsonb_agg" [], "value", ANY, 1, |_| DataType::Utf8,
-        "The same as JSONB.", "jsonb_agg(name)", json_lists, required: &[], mark: Some(JSONB_MARK)),
-    gathered!("json_group_object" ["json_object_agg"], "key, value", PAIR, 2, |_| DataType::Utf8,
-        "A JSON object of the keys, which become texts, and values.", "json_group_object(name, price)",
-        json_objects, required: &[], mark: Some(JSON_MARK.1)),
+        "A JSONB list of the values, NULL too.", "jsonb_agg(name)", json_lists, required: &[], mark: Some(JSONB_MARK)),
+    gathered!("json_object_agg" [], "key, value", PAIR, 2, |_| DataType::Utf8,
+        "A JSON object of the keys, which become texts, and values, with blanks as in PostgreSQL.",
+        "json_object_agg(name, price)", wide_json_objects, required: &[], mark: Some(JSON_MARK.1)),
+    gathered!("json_group_object" [], "key, value", PAIR, 2, |_| DataType::Utf8,
+        "A JSON object of the keys, which become texts, and values, without blanks.",
+        "json_group_object(name, price)", json_objects, required: &[], mark: Some(JSON_MARK.1)),
     gathered!("jsonb_object_agg" [], "key, value", PAIR, 2, |_| DataType::Utf8,
-        "The same as JSONB.", "jsonb_object_agg(name, price)", json_objects, required: &[],
+        "A JSONB object of the keys, which become texts, and values.", "jsonb_object_agg(name, price)", json_objects, required: &[],
         mark: Some(JSONB_MARK)),
     gathered!("histogram" [], "value", ANY, 1, histogram_type,
         "How often each value is there, as a map.", "histogram(city)", histogram),

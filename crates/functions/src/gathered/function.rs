@@ -85,6 +85,7 @@ impl Gathered {
             json: GroupedForm {
                 of_json: gathered.last().is_some_and(|field| is_json_field(field)),
                 is_jsonb: self.entry.mark == Some(JSONB_MARK),
+                is_wide: false,
             },
         })
     }

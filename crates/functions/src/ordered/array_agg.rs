@@ -62,7 +62,7 @@ impl AggregateUDFImpl for OrderedArrayAgg {
         let Some((key, mark)) = arg_fields.first().and_then(|item| list_mark(item)) else {
             return Ok(field);
         };
-        let metadata = [(key.to_owned(), mark.to_owned())].into();
+        let metadata = [(key.to_owned(), mark)].into();
         Ok(Arc::new(Arc::unwrap_or_clone(field).with_metadata(metadata)))
     }
 

@@ -23,7 +23,10 @@ const GIVES_TYPE: [(&str, &[&str]); 5] = [
     ),
     ("cidr", &["cidr_checked", "try_cidr_checked", "network", "inet_merge"]),
     ("macaddr", &["macaddr_checked", "try_macaddr_checked", "macaddr_trunc"]),
-    ("timetz", &["timetz_checked", "try_timetz_checked", "timetz_at_zone"]),
+    (
+        "timetz",
+        &["timetz_checked", "try_timetz_checked", "timetz_at_zone", "timetz_plus", "timetz_minus"],
+    ),
 ];
 
 /// Whether the function with this name returns texts of a type other than JSON and JSONB.
@@ -32,13 +35,15 @@ pub fn gives_type(name: &str) -> bool {
 }
 
 /// Functions that return a value of the type of their first argument.
-const KEEPS_TYPE: [&str; 1] = ["set_masklen"];
+const KEEPS_TYPE: [&str; 2] = ["set_masklen", "time_rounded"];
 
 /// Functions that return JSON.
-const GIVES_JSON: [&str; 12] = [
+const GIVES_JSON: [&str; 15] = [
     "json",
+    "json_aggregated",
     "json_array",
     "json_at_path",
+    "json_build_array",
     "json_build_object",
     "json_checked",
     "json_extract",
@@ -46,6 +51,7 @@ const GIVES_JSON: [&str; 12] = [
     "json_object",
     "json_strip_nulls",
     "json_structure",
+    "row_to_json",
     "to_json",
     "try_json_checked",
 ];
@@ -316,7 +322,7 @@ impl ScalarUDFImpl for Listed {
         // Several paths return a list of JSON.
         let of_list = if field.data_type().is_nested() { list_mark(&field) } else { None };
         Ok(Arc::new(match of_list {
-            Some((key, mark)) => field.with_metadata([(key.to_owned(), mark.to_owned())].into()),
+            Some((key, mark)) => field.with_metadata([(key.to_owned(), mark)].into()),
             None => field,
         }))
     }

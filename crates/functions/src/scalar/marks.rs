@@ -13,6 +13,9 @@ pub(crate) const MARK_PREFIX: &str = "atoll.pg_type.";
 /// The metadata of a UUID field.
 pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid");
 
+/// What precedes the OID of an ENUM in the mark of its labels.
+const LABELS_OF: &str = "enum:";
+
 /// Marks of fields with lists of these types, in addition to those of their items.
 const LIST_MARKS: [(&str, &str); 9] = [
     (JSON_MARK.1, "atoll.pg_type._json"),
@@ -27,10 +30,17 @@ const LIST_MARKS: [(&str, &str); 9] = [
 ];
 
 /// Returns the metadata of a list field whose items have a mark.
-pub(crate) fn list_mark(item: &Field) -> Option<(&'static str, &'static str)> {
+pub(crate) fn list_mark(item: &Field) -> Option<(&'static str, String)> {
     let mark = item.metadata().get(JSON_MARK.0)?;
-    let found = LIST_MARKS.iter().find(|(of_item, _)| of_item == mark);
-    found.map(|(_, of_list)| (JSON_MARK.0, *of_list))
+    let known = LIST_MARKS.iter().find(|(of_item, _)| of_item == mark);
+    let of_list = match known {
+        Some((_, of_list)) => (*of_list).to_owned(),
+        None => {
+            let labels = mark.strip_prefix(MARK_PREFIX).filter(|of| of.starts_with(LABELS_OF))?;
+            format!("{MARK_PREFIX}_{labels}")
+        }
+    };
+    Some((JSON_MARK.0, of_list))
 }
 
 /// Returns the metadata of the items of a list field that has a mark.

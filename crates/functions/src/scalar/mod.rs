@@ -59,6 +59,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
     [
         time::parts::ENTRIES,
         time::dates::ENTRIES,
+        time::digits::ENTRIES,
         time::buckets::ENTRIES,
         time::intervals::ENTRIES,
         time::spans::ENTRIES,

@@ -7,7 +7,7 @@ use datafusion::common::{Result, exec_err};
 use super::call::Call;
 use super::entry::{Arguments, Entry, Takes, text};
 use super::marks::JSON_MARK;
-use crate::sql_name;
+use crate::type_name::{postgres_name, sql_name};
 
 /// Returns a type's name as in `typeof`.
 fn type_name(data_type: &DataType) -> String {
@@ -25,27 +25,33 @@ fn marked_name(field: &Field) -> Option<String> {
         Some(item) => (item, "[]"),
         None => (name, ""),
     };
-    let is_known = ["json", "jsonb", "oid", "uuid", "inet", "cidr", "macaddr", "timetz"]
-        .contains(&item)
-        && field.data_type().is_nested() != brackets.is_empty();
-    let item = if item == "timetz" { "time with time zone" } else { item };
-    is_known.then(|| format!("{item}{brackets}"))
+    // Without the length of VARCHAR(3).
+    let item = item.split_once('(').map_or(item, |(item, _)| item);
+    let item = match item {
+        "timetz" => "time with time zone",
+        "varchar" => "character varying",
+        "bpchar" => "character",
+        "char" => "\"char\"",
+        "json" | "jsonb" | "oid" | "uuid" | "inet" | "cidr" | "macaddr" | "name" | "regclass"
+        | "regproc" | "regtype" => item,
+        _ => return None,
+    };
+    (field.data_type().is_nested() != brackets.is_empty()).then(|| format!("{item}{brackets}"))
 }
 
 fn name_of(call: &Call) -> String {
-    match marked_name(&call.fields[0]) {
+    let of_texts = |name: &String| {
+        !["character", "\"char\"", "name", "reg"].iter().any(|start| name.starts_with(start))
+    };
+    match marked_name(&call.fields[0]).filter(of_texts) {
         Some(name) => name.replace("jsonb", "json").to_uppercase(),
         None => type_name(call.fields[0].data_type()),
     }
 }
 
-/// An array of several dimensions has the type of one.
 fn name_in_postgresql(call: &Call) -> String {
-    let mut name = marked_name(&call.fields[0]).unwrap_or_else(|| name_of(call).to_lowercase());
-    while name.ends_with("[][]") {
-        name.truncate(name.len() - 2);
-    }
-    name
+    let field = &call.fields[0];
+    marked_name(field).unwrap_or_else(|| postgres_name(field.data_type()))
 }
 
 fn constant(call: &Call, text: &str) -> Result<ArrayRef> {

@@ -10,12 +10,12 @@ use atoll_sql::arrow::buffer::NullBuffer;
 use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
-use atoll_sql::shown_function;
 use atoll_sql::temporal::{is_temporal, temporal_writer, write_i64, write_u64};
+use atoll_sql::{format_type, is_array_item_quoted, is_of_users, shown_function};
 
 use super::json::json_cells;
 use super::number::{write_decimal, write_f32, write_f64, write_short_decimal};
-use super::types::{BPCHAR, INT2VECTOR, JSON, OIDVECTOR, PgType, RECORD, REGPROC};
+use super::types::{BPCHAR, INT2VECTOR, JSON, OIDVECTOR, PgType, RECORD, REGPROC, REGTYPE};
 use super::{WriteValue, items, items_of};
 
 /// The values of a column, for writing as text.
@@ -67,6 +67,17 @@ pub(crate) fn text_column<'a>(
             let oids = array.as_primitive::<Int64Type>();
             let write = move |row, out: &mut Vec<u8>| {
                 out.extend_from_slice(shown_function(oids.value(row)).as_bytes());
+            };
+            Ok(TextCells { nulls: array.logical_nulls(), write: Box::new(write) })
+        }
+        REGTYPE if array.data_type() == &DataType::Int64 => {
+            let oids = array.as_primitive::<Int64Type>();
+            let write = move |row, out: &mut Vec<u8>| {
+                let oid = oids.value(row);
+                // The names of users' types are not known here.
+                let is_of_users = u32::try_from(oid).is_ok_and(is_of_users);
+                let name = if is_of_users { oid.to_string() } else { format_type(oid, -1) };
+                out.extend_from_slice(name.as_bytes());
             };
             Ok(TextCells { nulls: array.logical_nulls(), write: Box::new(write) })
         }
@@ -287,7 +298,10 @@ pub(super) fn decimal_digits(array: &ArrayRef) -> Box<dyn Fn(usize) -> DecimalDi
 fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
     let Some(values) = items(array) else { return Ok(Box::new(|_, _| {})) };
     let is_nested = items(values).is_some();
-    let cells = text_cells(values)?;
+    let cells = match array.data_type() {
+        DataType::List(item) if !item.metadata().is_empty() => text_column(item, values)?,
+        _ => text_cells(values)?,
+    };
     Ok(Box::new(move |row, out| {
         out.push(b'{');
         for (at, item) in items_of(array, row).enumerate() {
@@ -310,10 +324,7 @@ fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
 
 /// Quotes the list item after `start` if it could be misread.
 fn quote_item(start: usize, out: &mut Vec<u8>) {
-    let item = &out[start..];
-    let is_special =
-        |byte: &u8| matches!(byte, b'"' | b'\\' | b'{' | b'}' | b',') || byte.is_ascii_whitespace();
-    if !item.is_empty() && !item.iter().any(is_special) && !item.eq_ignore_ascii_case(b"null") {
+    if !is_array_item_quoted(&out[start..]) {
         return;
     }
     let item = out.split_off(start);

@@ -488,8 +488,8 @@ fn parameters_and_columns_have_types_that_arrow_lacks() {
     let server = TestServer::start();
     block_on(async {
         let client = server.connect().await;
-        let made =
-            "CREATE TABLE t (id INT, uid UUID, data JSONB, us UUID[], g INT[][], a INET, z TIMETZ)";
+        let made = "CREATE TABLE t (id INT, uid UUID, data JSONB, us UUID[], g INT[][], a INET, z TIMETZ, \
+             v VARCHAR, x TEXT, vs VARCHAR[], w VARCHAR(3))";
         client.batch_execute(made).await.expect("a table");
         for (sql, parameters, columns) in [
             ("SELECT $1::UUID, $2::JSONB, $3::JSON", vec![Type::UUID, Type::JSONB, Type::JSON], 3),
@@ -514,6 +514,7 @@ fn parameters_and_columns_have_types_that_arrow_lacks() {
                 0,
             ),
             ("INSERT INTO t (g) VALUES ($1)", vec![Type::INT4_ARRAY], 0),
+            ("INSERT INTO t (v, x) VALUES ($1, $2)", vec![Type::VARCHAR, Type::TEXT], 0),
         ] {
             let statement = client.prepare(sql).await.expect(sql);
             assert_eq!(statement.params(), parameters, "{sql}");
@@ -534,6 +535,16 @@ fn parameters_and_columns_have_types_that_arrow_lacks() {
             ("SELECT array_dims(g) FROM t", Type::TEXT),
             ("SELECT ROW(1, 'a')", Type::RECORD),
             ("SELECT 'a'::VARCHAR(3)", Type::VARCHAR),
+            ("SELECT v FROM t", Type::VARCHAR),
+            ("SELECT x FROM t", Type::TEXT),
+            ("SELECT vs FROM t", Type::VARCHAR_ARRAY),
+            ("SELECT w FROM (SELECT * FROM t) q", Type::VARCHAR),
+            ("SELECT v || x FROM t", Type::TEXT),
+            ("SELECT greatest(a, '::1') FROM t", Type::INET),
+            ("SELECT least(data, '1') FROM t", Type::JSONB),
+            ("SELECT z + INTERVAL '1 hour' FROM t", Type::TIMETZ),
+            ("SELECT '10:00+01'::TIMETZ(0)", Type::TIMETZ),
+            ("SELECT c FROM (VALUES ('10.0.0.1'::INET), ('::1')) q(c)", Type::INET),
         ] {
             let statement = client.prepare(sql).await.expect(sql);
             assert_eq!(statement.columns()[0].type_(), &of, "{sql}");

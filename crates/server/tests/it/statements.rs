@@ -31,6 +31,23 @@ fn several_statements_are_answered_in_their_order() {
 }
 
 #[test]
+fn arrays_and_prepared_statements_are_shown_as_in_postgresql() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "PREPARE two(int, text) AS SELECT $1, $2; \
+                   SELECT name, statement, parameter_types, from_sql FROM pg_prepared_statements";
+        let statement = "PREPARE two(int, text) AS SELECT $1, $2";
+        let shown = format!("two|{statement}|{{integer,text}}|t");
+        assert_eq!(answers(&client, sql).await, ["#0", &shown, "#1"]);
+        let sql = "CREATE SEQUENCE s; SELECT data_type FROM pg_sequences; \
+                   SELECT ARRAY[[1, 2], [3, 4]], '{\"a b\",NULL,c}'::TEXT[]::TEXT";
+        let shown = "{{1,2},{3,4}}|{\"a b\",NULL,c}";
+        assert_eq!(answers(&client, sql).await, ["#0", "bigint", "#1", shown, "#1"]);
+    });
+}
+
+#[test]
 fn statements_sent_together_are_one_transaction() {
     let server = TestServer::start();
     block_on(async {

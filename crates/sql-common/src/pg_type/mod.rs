@@ -191,9 +191,11 @@ impl PgType {
         TypeEntry::numbered(item).map(|entry| entry.array).filter(|array| *array != 0)
     }
 
-    /// Returns the name of a field's type in its mark, unless the mark also has a length, labels or a domain.
+    /// Returns the name of a field's type in its mark, unless the mark also has a length, labels or a domain, or is VARCHAR:
+    /// expressions of texts are TEXT.
     pub fn mark_of(field: &Field) -> Option<String> {
         match field.metadata().get(MARK)?.as_str() {
+            _ if is_varchar(field) => None,
             ARROW_JSON => Some("json".to_owned()),
             mark => {
                 let name = mark.strip_prefix(OURS)?;
@@ -241,7 +243,13 @@ const ENUM_LENGTH: i16 = 4;
 /// Marks a field of texts, or of lists of texts, as labels of an ENUM.
 pub fn as_labels(field: Field, oid: u32) -> Field {
     let list = if field.data_type().is_nested() { "_" } else { "" };
-    marked(field, &format!("{list}{LABELS_OF}{oid}"))
+    let name = format!("{list}{}", labels_name(oid));
+    marked(field, &name)
+}
+
+/// Returns the name of the labels of an ENUM in a mark.
+pub fn labels_name(oid: u32) -> String {
+    format!("{LABELS_OF}{oid}")
 }
 
 /// Returns the OID of the ENUM whose labels are the items of a field's arrays.
@@ -285,9 +293,21 @@ pub fn is_oid(field: &Field) -> bool {
         && PgType::of_field(field).oid == type_oid::OID
 }
 
-/// Whether the mark of a field is that of its type, without a constraint: arrays of an ENUM and OIDs.
+/// Marks a field of texts, or of lists of texts, as VARCHAR; without a mark it is TEXT.
+pub fn as_varchar(field: Field) -> Field {
+    let list = if field.data_type().is_nested() { "_" } else { "" };
+    marked(field, &format!("{list}varchar"))
+}
+
+/// Whether a field is VARCHAR without a length, or lists of it.
+pub fn is_varchar(field: &Field) -> bool {
+    let mark = field.metadata().get(MARK).and_then(|mark| mark.strip_prefix(OURS));
+    matches!(mark, Some("varchar" | "_varchar"))
+}
+
+/// Whether the mark of a field is that of its type, without a constraint: arrays of an ENUM, OIDs and VARCHAR.
 pub fn is_marked_by_type(field: &Field) -> bool {
-    array_of_enum(field).is_some() || is_oid(field)
+    array_of_enum(field).is_some() || is_oid(field) || is_varchar(field)
 }
 
 /// Marks a field as texts of a type.

@@ -8,7 +8,7 @@ use atoll_functions::{
     FunctionFailure, NetworkType, canonical_jsonb, canonical_timetz, canonical_uuid, check_json,
     is_canonical_uuid,
 };
-use datafusion::arrow::datatypes::Field;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::Ident;
 
@@ -55,6 +55,22 @@ impl Checked {
             return None;
         }
         Self::of_oid(PgType::of_field(field).oid)
+    }
+
+    /// Returns the type of a column, or of the items of its arrays, if their values are texts of a form.
+    pub fn of_column(field: &Field) -> Option<Self> {
+        if field.metadata().is_empty() {
+            return None;
+        }
+        let of = PgType::of_field(field);
+        let length = u32::try_from(of.modifier - LENGTH_BASE).ok().filter(|length| *length > 0);
+        match (PgType::item_of(of.oid).unwrap_or(of.oid), length) {
+            (type_oid::VARCHAR, Some(length)) => Some(Self::Varchar(length)),
+            (type_oid::BPCHAR, Some(length)) => Some(Self::Char(length)),
+            // Structs and maps are JSON for clients.
+            (type_oid::JSON, _) if !has_fields(field.data_type()) => Some(Self::Json),
+            (oid, _) => Self::of_oid(oid),
+        }
     }
 
     /// Returns the type with this OID or array OID, if the type has one text for each value.
@@ -194,6 +210,16 @@ impl fmt::Display for Checked {
             Self::Varchar(length) => write!(f, "VARCHAR({length})"),
             Self::Char(length) => write!(f, "CHAR({length})"),
         }
+    }
+}
+
+/// What the modifier of a type with a length adds to it.
+const LENGTH_BASE: i32 = 4;
+
+fn has_fields(of: &DataType) -> bool {
+    match of {
+        DataType::List(item) => has_fields(item.data_type()),
+        of => matches!(of, DataType::Struct(_) | DataType::Map(..)),
     }
 }
 

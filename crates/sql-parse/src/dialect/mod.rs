@@ -39,6 +39,7 @@
 //! | `positional` | `a POSITIONAL JOIN b` | a join on the numbers of the rows |
 //! | `forms` | `PIVOT t ON a`, `SUMMARIZE t`, `DESCRIBE t` | queries of relations |
 //! | `pivot`, `unpivot` | `PIVOT (…)`, `UNPIVOT (…)` | aggregates with filters; lists that are unnested |
+//! | `precisions` | `x::TIMESTAMPTZ(2)`, `x::INTERVAL(3)` | a cast that is rounded |
 //! | `quantified` | `x = ANY (list)` | an operator that `PlanCalls` plans |
 //! | `refused` | `CALL …`, `CREATE TRIGGER …` | errors that name the alternative |
 //! | `catalog_statements` | `SHOW TABLES`, `PRAGMA table_info('t')` | queries of the catalog, or errors that name the alternative |
@@ -67,7 +68,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 pub use columns::names::{folded, name_columns, shown};
 pub use columns::needs::{Answer, Expansion, Question};
 pub(crate) use columns::order_by_all::order_by_all;
-pub use expressions::calls::{as_texts, cut_to_length};
+pub use expressions::calls::{as_texts, check_of_type, cut_to_length};
 pub(crate) use expressions::numerics::settle_recursive;
 pub(crate) use expressions::operators::infix;
 pub(crate) use expressions::outer_aggregates::is_aggregate;
@@ -86,7 +87,8 @@ pub(crate) use words::read as read_words;
 use columns::{aliases, table_stars};
 use expressions::{
     array_text, arrays, bare_calls, calls, catalog, comprehension, json_marks, lambda, like,
-    numerics, object_names, operators, outer_aggregates, quantified, times, tuples, types,
+    numerics, object_names, operators, outer_aggregates, precisions, quantified, times, tuples,
+    types,
 };
 use relations::{
     by_name, grouped_rows, json_rows, lateral, list_rows, percent, positional, row_aliases, sampled,
@@ -180,6 +182,7 @@ pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
         types::widen(&mut typed.data_type);
     }
     let length = calls::take_length(expr);
+    let digits = precisions::take(expr);
     numerics::rewrite(expr);
     times::rewrite(expr)?;
     operators::rewrite(expr)?;
@@ -195,6 +198,9 @@ pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
     arrays::rewrite(expr);
     if let Some(length) = length {
         calls::cut(expr, length);
+    }
+    if let Some(digits) = digits {
+        precisions::round(expr, digits);
     }
     Ok(())
 }

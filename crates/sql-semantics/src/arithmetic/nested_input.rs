@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use atoll_functions::{ArrayItem, array_items, bytes_of_text, nested_array_items, sql_name};
+use atoll_functions::{ArrayItem, bytes_of_text, nested_array_items, sql_name};
 use datafusion::arrow::array::{
     Array, ArrayRef, BinaryArray, ListArray, MapArray, StringArray, StructArray, new_null_array,
 };
@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, Fields};
 use datafusion::common::{DataFusionError, Result, exec_err};
 
 use super::cast::convert;
-use super::nested_text::is_nested;
+use super::nested_text::{is_array, is_nested};
 use atoll_sql_common::error::SqlState;
 
 /// Parses texts as values of a nested type.
@@ -96,16 +96,27 @@ enum Written {
 impl Written {
     /// Parses a text.
     fn parse(text: &str, to: &DataType) -> Option<Self> {
-        if let DataType::List(item) = to
-            && !is_nested(item.data_type())
-            && text.trim_start().starts_with('{')
-        {
-            let item = |item: Option<String>| item.map_or(Self::Null, Self::Text);
-            return Some(Self::Parts(array_items(text)?.into_iter().map(item).collect()));
+        if is_array(to) && text.trim_start().starts_with('{') {
+            let items = nested_array_items(text).and_then(|items| Self::array(items, to));
+            // Lists within a list may have different lengths, as in DuckDB.
+            if items.is_some() || dimensions(to) == 1 {
+                return items;
+            }
         }
         let mut reader = Reader(text);
         let value = reader.value(to, "")?;
         reader.0.trim_start().is_empty().then_some(value)
+    }
+
+    /// The items of an array; None if they have another number of dimensions than the type.
+    fn array(items: Vec<ArrayItem>, to: &DataType) -> Option<Self> {
+        let DataType::List(of) = to else { return None };
+        let items = items.into_iter().map(|item| match item {
+            ArrayItem::Null => Some(Self::Null),
+            ArrayItem::Text(text) => (!is_nested(of.data_type())).then_some(Self::Text(text)),
+            ArrayItem::Items(items) => Self::array(items, of.data_type()),
+        });
+        Some(Self::Parts(items.collect::<Option<_>>()?))
     }
 
     fn text(&self) -> Option<&str> {
@@ -331,9 +342,11 @@ mod tests {
     #[test]
     fn written_values_are_parsed_back() {
         for (text, of) in [
-            ("[1, NULL, -3]", list(DataType::Int32)),
-            ("[]", list(DataType::Int32)),
-            ("[[a], NULL, [], ['b, c', 'it\\'s', 'null', '']]", list(list(DataType::Utf8))),
+            ("{1,NULL,-3}", list(DataType::Int32)),
+            ("{}", list(DataType::Int32)),
+            ("{t,f}", list(DataType::Boolean)),
+            (r#"{{a,'b},{"b, c","\"\\"},{"null",""}}"#, list(list(DataType::Utf8))),
+            (r#"{{a},NULL,{},{"b, c",it's,"null",""}}"#, list(list(DataType::Utf8))),
             ("{'a b': 1, 'l': [x, NULL]}", pair()),
             ("{'a b': NULL, 'l': NULL}", pair()),
             ("{k=1, 'l='=NULL}", map(DataType::Utf8, DataType::Int64)),
@@ -351,11 +364,15 @@ mod tests {
     #[test]
     fn json_and_other_spaces_are_read() {
         for (text, of, written) in [
-            (" [ 1 ,2 ] ", list(DataType::Int32), "[1, 2]"),
+            (" [ 1 ,2 ] ", list(DataType::Int32), "{1,2}"),
+            (
+                "[[a], NULL, [], ['b, c', 'it\\'s']]",
+                list(list(DataType::Utf8)),
+                "{{a},NULL,{},{\"b, c\",it's}}",
+            ),
             ("{\"l\": [\"x, y\"], \"a b\": 2}", pair(), "{'a b': 2, 'l': ['x, y']}"),
             ("{a b: 2}", pair(), "{'a b': 2, 'l': NULL}"),
-            ("{1,NULL}", list(DataType::Int32), "[1, NULL]"),
-            ("{{1,2},{3}}", list(list(DataType::Int32)), "[[1, 2], [3]]"),
+            ("{{1,2},{3}}", list(list(DataType::Int32)), "{{1,2},{3}}"),
         ] {
             let texts = StringArray::from(vec![text]);
             let values = nested_values(&texts, &of, false).expect("it is one");

@@ -1,10 +1,12 @@
-//! Lists, structs and maps to text, as in DuckDB: `[1, NULL, 'a, b']`, `{'a': 1}`, `{key=value}`.
+//! Lists to text as in PostgreSQL: `{1,NULL,"a b"}`; structs, maps and the lists in and of them as in DuckDB:
+//! `{'a': [1, NULL]}`, `{key=value}`, `[{'a': 'b, c'}]`.
 //!
 //! Arrow writes nested NULLs as nothing, so that `[NULL]` would look like `[]`.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
+use atoll_functions::push_array_item;
 use atoll_functions::temporal::temporal_texts;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
@@ -25,7 +27,50 @@ pub(super) fn is_nested(data_type: &DataType) -> bool {
 
 /// Converts nested values to texts.
 pub(super) fn nested_texts(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    Ok(Arc::new(texts(values)?))
+    Ok(Arc::new(match is_array(values.data_type()) {
+        true => arrays(values)?,
+        false => texts(values)?,
+    }))
+}
+
+/// Whether values are arrays as PostgreSQL has them: their innermost items are neither structs nor maps.
+pub(super) fn is_array(of: &DataType) -> bool {
+    match of {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            is_array(item.data_type()) || !is_nested(item.data_type())
+        }
+        _ => false,
+    }
+}
+
+/// Writes arrays as PostgreSQL does.
+fn arrays(values: &ArrayRef) -> Result<StringArray, ArrowError> {
+    if let DataType::LargeList(of) | DataType::FixedSizeList(of, _) = values.data_type() {
+        let list = DataType::List(Arc::clone(of));
+        return arrays(&cast_with_options(values, &list, &CastOptions::default())?);
+    }
+    let lists = values.as_list::<i32>();
+    let (is_outer, ends) = (is_nested(&lists.value_type()), lists.value_offsets());
+    let items = match lists.value_type() {
+        of if is_nested(&of) => arrays(lists.values())?,
+        DataType::Boolean => {
+            let letter = |flag: Option<bool>| flag.map(|flag| if flag { "t" } else { "f" });
+            lists.values().as_boolean().iter().map(letter).collect()
+        }
+        _ => texts(lists.values())?,
+    };
+    Ok(written(values, |row, text| {
+        text.push('{');
+        for (at, item) in (ends[row] as usize..ends[row + 1] as usize).enumerate() {
+            text.push_str(if at > 0 { "," } else { "" });
+            match items.is_valid(item).then(|| items.value(item)) {
+                None => text.push_str("NULL"),
+                Some(inner) if is_outer => text.push_str(inner),
+                Some(plain) => push_array_item(plain, text),
+            }
+        }
+        text.push('}');
+    }))
 }
 
 fn texts(values: &ArrayRef) -> Result<StringArray, ArrowError> {

@@ -3,7 +3,9 @@
 //! DataFusion cannot display lists of codes, and JSON has no type of them.
 
 use super::array_operands::{ArrayScope, rows};
+use crate::marks::with_type;
 use atoll_sql_common::logical::map_named;
+use atoll_sql_common::pg_type::labels_name;
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -26,17 +28,22 @@ const CONTAINERS: &[&str] = &[
     "differs_from_any",
     "equals_all",
     "equals_any",
+    "json_agg",
+    "json_aggregated",
     "json_array",
+    "json_build_array",
     "json_build_object",
     "json_group_array",
     "json_group_object",
     "json_object",
+    "json_object_agg",
     "jsonb_agg",
     "jsonb_build_array",
     "jsonb_build_object",
     "jsonb_object_agg",
     "make_array",
     "named_struct",
+    "row_to_json",
     "struct",
     "to_json",
     "to_jsonb",
@@ -78,6 +85,13 @@ pub fn labels_in_containers(plan: LogicalPlan, types: Option<&UserTypes>) -> Res
 }
 
 fn labelled(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    // An array of labels has a type of its own; elsewhere they are texts.
+    let makes_array = match &expr {
+        Expr::ScalarFunction(call) => call.func.name() == "make_array",
+        Expr::AggregateFunction(call) => call.func.name() == "array_agg",
+        Expr::WindowFunction(call) => call.fun.name() == "array_agg",
+        _ => false,
+    };
     let contents = match &mut expr {
         Expr::ScalarFunction(call) if CONTAINERS.contains(&call.func.name()) => &mut call.args,
         Expr::AggregateFunction(call) if CONTAINERS.contains(&call.func.name()) => {
@@ -88,17 +102,22 @@ fn labelled(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         }
         _ => return Transformed::no(expr),
     };
-    let is_code = |value: &&mut Expr| {
-        value.get_type(schema).is_ok_and(|data_type| enum_oid(&data_type).is_some())
-    };
-    let mut is_changed = false;
-    for value in contents.iter_mut().filter(is_code) {
+    let mut of_labels = None;
+    for value in contents.iter_mut() {
+        let Some(oid) = value.get_type(schema).ok().and_then(|of| enum_oid(&of)) else { continue };
         let code = std::mem::take(value);
-        *value = Expr::Cast(Cast::new(Box::new(code), DataType::Utf8View));
-        is_changed = true;
+        let label = Expr::Cast(Cast::new(Box::new(code), DataType::Utf8View));
+        *value = match makes_array {
+            true => with_type(label, &labels_name(oid)),
+            false => label,
+        };
+        of_labels = Some(oid);
     }
-    match is_changed {
-        true => Transformed::yes(expr),
-        false => Transformed::no(expr),
+    match of_labels {
+        Some(oid) if makes_array && matches!(expr, Expr::ScalarFunction(_)) => {
+            Transformed::yes(with_type(expr, &format!("_{}", labels_name(oid))))
+        }
+        Some(_) => Transformed::yes(expr),
+        None => Transformed::no(expr),
     }
 }

@@ -16,7 +16,7 @@ use super::functions::with_type;
 use super::parameters::typed_parameters;
 use super::zoned_times::of_zoned_times;
 use atoll_sql_common::logical::map_named;
-use atoll_sql_common::pg_type::PgType;
+use atoll_sql_common::pg_type::{PgType, is_varchar};
 
 /// Returns a plan whose columns and parameters keep the types that Arrow lacks.
 pub(crate) fn keep_marks(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -56,7 +56,9 @@ fn has_marks(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node {
-            found |= scan.source.schema().fields().iter().any(|of| !of.metadata().is_empty());
+            let schema = scan.source.schema();
+            let mut marked = schema.fields().iter().filter(|field| !field.metadata().is_empty());
+            found |= marked.any(|field| !is_varchar(field));
         }
         node.apply_expressions(|expr| {
             found = found || expr.exists(|expr| Ok(gives_mark(expr)))?;
@@ -74,7 +76,7 @@ fn gives_mark(expr: &Expr) -> bool {
         Expr::WindowFunction(call) => call.fun.name(),
         _ => return false,
     };
-    ["json", "to_json", "try_json", "uuid", "try_uuid", "checked_items", "with_type"]
+    ["json", "row_to_json", "to_json", "try_json", "uuid", "try_uuid", "checked_items", "with_type"]
         .iter()
         .any(|start| name.starts_with(start))
         || gives_type(name)

@@ -21,6 +21,7 @@ use super::decimals_beside_floats::make_floats;
 use super::narrow_numbers::{narrow_operands, takes_narrow};
 use super::sibling_marks::{ALIKE, BESIDE};
 use super::sibling_types::{is_unknown, typed_beside, with_sibling_types};
+use crate::arithmetic::convert;
 use atoll_functions::{WrittenNumber, array_items};
 use atoll_sql_parse::dialect::is_quantified;
 use datafusion::arrow::datatypes::{
@@ -165,8 +166,14 @@ pub(super) fn text_of(expr: &Expr) -> Option<String> {
 /// Converts a string literal to the type that the other operand requires.
 fn typed(literal: Expr, text: &str, op: &BinaryOperator, other: &Expr, schema: &DFSchema) -> Expr {
     let Ok(of) = other.get_type(schema) else { return literal };
-    let list =
-        || Some(text).filter(|text| text.starts_with('{')).and_then(|text| list_of(text, &of));
+    // A text of one dimension less is an item of what it is appended to.
+    let item = || match &of {
+        DataType::List(item) if *op == BinaryOperator::StringConcat => {
+            list_of(text, item.data_type())
+        }
+        _ => None,
+    };
+    let list = || text.starts_with('{').then(|| list_of(text, &of).or_else(item)).flatten();
     let found = match wanted(op, &of) {
         Some(decimal) if decimal.is_decimal() => decimal_of(text),
         _ => list(),
@@ -205,6 +212,10 @@ fn wanted(op: &BinaryOperator, other: &DataType) -> Option<DataType> {
 pub(super) fn list_of(text: &str, of: &DataType) -> Option<Expr> {
     let DataType::List(item) = of else { return None };
     let item = item.data_type();
+    if item.is_nested() {
+        let list = convert(&ScalarValue::from(text).to_array().ok()?, of, false).ok()?;
+        return Some(Expr::Literal(ScalarValue::try_from_array(&list, 0).ok()?, None));
+    }
     let values = array_items(text)?.into_iter().map(|text| ScalarValue::Utf8(text).cast_to(item));
     let values = values.collect::<Result<Vec<_>>>().ok()?;
     let list = ScalarValue::List(ScalarValue::new_list_nullable(&values, item));

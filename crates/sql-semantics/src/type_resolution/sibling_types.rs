@@ -43,6 +43,8 @@ const ALIKE: [&str; 9] = [
 enum Arguments {
     /// A list, followed by elements.
     ListFirst,
+    /// A list, the number of an element, and the element.
+    ListAndThird,
     /// An element, followed by a list.
     ListLast,
     Lists,
@@ -63,6 +65,7 @@ fn of_lists(name: &str) -> Option<Arguments> {
     Some(match short {
         "append" | "push_back" | "position" | "positions" | "indexof" | "remove" | "remove_all"
         | "has" | "contains" | "replace" | "replace_all" => Arguments::ListFirst,
+        "assigned" => Arguments::ListAndThird,
         "prepend" | "push_front" => Arguments::ListLast,
         "cat" | "concat" | "has_all" | "has_any" | "overlap" | "except" | "intersect" | "union" => {
             Arguments::Lists
@@ -186,6 +189,7 @@ fn settle_arguments(name: &str, args: &mut [Expr], schema: &DFSchema) -> Result<
             let most = if name.ends_with("position") { 1 } else { items.len() };
             settle_items(list, items.iter_mut().take(most).collect(), schema)
         }
+        (Some(Arguments::ListAndThird), [list, _, item]) => settle_items(list, vec![item], schema),
         (Some(Arguments::ListLast), [item, list]) => settle_items(list, vec![item], schema),
         _ => Ok(()),
     }

@@ -23,6 +23,7 @@ mod table;
 
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
@@ -56,6 +57,23 @@ pub(crate) struct SystemCatalog {
     pub(crate) database: Database,
     pub(crate) identity: Arc<Identity>,
     pub(crate) settings: ClientSettings,
+    pub(crate) prepared: Arc<dyn PreparedRows>,
+}
+
+/// The statements that a session has prepared.
+pub(crate) trait PreparedRows: Send + Sync {
+    /// Returns the rows of `pg_prepared_statements`.
+    fn rows(&self) -> Vec<PreparedRow>;
+}
+
+/// A statement that PREPARE named.
+pub(crate) struct PreparedRow {
+    pub(crate) name: String,
+    /// The whole PREPARE as it was written.
+    pub(crate) statement: String,
+    pub(crate) since: SystemTime,
+    /// The OIDs of the types of its parameters.
+    pub(crate) types: Vec<i64>,
 }
 
 /// The session's system catalog in its settings, weak since plans that the database keeps have these settings, and must

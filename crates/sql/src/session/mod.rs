@@ -118,10 +118,12 @@ impl Session {
         let files = may_use_files.then(|| Arc::new(FileNames::default()));
         let (identity, parameters) = (Arc::new(identity), ClientSettings::default());
         parameters.connect_as(&identity.user, is_superuser(&database, &identity));
+        let prepared = Arc::<PreparedStatements>::default();
         let system = Arc::new(SystemCatalog {
             database: database.clone(),
             identity: Arc::clone(&identity),
             settings: parameters.clone(),
+            prepared: Arc::clone(&prepared) as _,
         });
         let mut catalogs =
             Catalogs::new(files.clone().map(|files| files as Arc<dyn UrlTableFactory>));
@@ -142,7 +144,7 @@ impl Session {
             files.set_state(context.state_weak_ref());
         }
         let Ok(shared_texts) = database.extension(|| Ok::<_, Infallible>(PlanCache::default()));
-        let (prepared, texts, transaction, pool, whole) = Default::default();
+        let (texts, transaction, pool, whole) = Default::default();
         let scope = Arc::<SessionScope>::default();
         let follows = Arc::clone(&scope);
         parameters.connect(context.state_weak_ref(), move || follows.forget());

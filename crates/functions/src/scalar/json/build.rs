@@ -1,6 +1,7 @@
 //! `to_json`, `json_object`, and functions from text to text.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, StringArray};
@@ -65,13 +66,25 @@ fn to_json(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-fn json_array(call: &Call) -> Result<ArrayRef> {
+/// What a list or an object has between its values, and between a key and its value.
+struct Separators {
+    comma: &'static str,
+    colon: &'static str,
+}
+
+/// As in DuckDB.
+const NARROW: Separators = Separators { comma: ",", colon: ":" };
+
+/// As in PostgreSQL.
+const WIDE: Separators = Separators { comma: ", ", colon: " : " };
+
+fn json_array(call: &Call, Separators { comma, .. }: &Separators) -> Result<ArrayRef> {
     let columns = columns(call)?;
     every(call, |row, out| {
         out.push('[');
         for (at, column) in columns.iter().enumerate() {
             if at > 0 {
-                out.push(',');
+                out.push_str(comma);
             }
             column.write(row, form_of(call), out)?;
         }
@@ -80,19 +93,19 @@ fn json_array(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-fn json_object(call: &Call) -> Result<ArrayRef> {
+fn json_object(call: &Call, Separators { comma, colon }: &Separators) -> Result<ArrayRef> {
     let columns = columns(call)?;
     every(call, |row, out| {
         out.push('{');
         for at in (0..columns.len()).step_by(2) {
             if at > 0 {
-                out.push(',');
+                out.push_str(comma);
             }
             if !columns[at].write_key(row, out)? {
                 let why = format!("argument {}: a key must not be NULL", at + 1);
                 return call.fails_as("22023", why);
             }
-            out.push(':');
+            out.push_str(colon);
             columns[at + 1].write(row, form_of(call), out)?;
         }
         out.push('}');
@@ -204,6 +217,54 @@ fn pretty(call: &Call) -> Result<ArrayRef> {
     })
 }
 
+/// A list with a line for each row or array in it, as `json_agg` returns it.
+fn json_aggregated(call: &Call) -> Result<ArrayRef> {
+    let lists = call.list(0);
+    let is_json = call.fields.first().is_some_and(|field| is_json_field(field));
+    let column = Column::try_from_array(lists.values(), is_json)?;
+    call.texts(|row, out| {
+        let (from, to) = (lists.value_offsets()[row], lists.value_offsets()[row + 1]);
+        write_list(&column, from as usize..to as usize, JsonForm::Json, true, out)?;
+        Ok(true)
+    })
+}
+
+/// Writes a list; a wide one as PostgreSQL's `json_agg`, with a line for each row or array.
+fn write_list(
+    column: &Column,
+    rows: Range<usize>,
+    form: JsonForm,
+    is_wide: bool,
+    out: &mut String,
+) -> Result<()> {
+    out.push('[');
+    for row in rows.clone() {
+        if row > rows.start {
+            out.push_str(match is_wide {
+                true if column.is_nested() && !column.is_null(row) => ", \n ",
+                true => WIDE.comma,
+                false => NARROW.comma,
+            });
+        }
+        column.write(row, form, out)?;
+    }
+    out.push(']');
+    Ok(())
+}
+
+/// With `true` as the second argument, a row or array has a line for each of its values.
+fn with_lines(call: &Call) -> Result<ArrayRef> {
+    let column = &columns(call)?[0];
+    let flags = (call.count() > 1).then(|| call.flag(1));
+    call.texts(|row, out| {
+        match flags.is_some_and(|flags| flags.value(row)) {
+            true => column.write_lines(row, out)?,
+            false => column.write(row, JsonForm::Json, out)?,
+        }
+        Ok(true)
+    })
+}
+
 /// How an aggregate writes the values of its groups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupedForm {
@@ -211,6 +272,8 @@ pub(crate) struct GroupedForm {
     pub(crate) of_json: bool,
     /// Whether the result is JSONB.
     pub(crate) is_jsonb: bool,
+    /// Whether there are blanks and lines as in PostgreSQL.
+    pub(crate) is_wide: bool,
 }
 
 impl GroupedForm {
@@ -226,7 +289,7 @@ pub(crate) fn grouped_lists(
     form: GroupedForm,
 ) -> Result<ArrayRef> {
     let column = Column::try_from_array(values, form.of_json)?;
-    grouped(offsets, form, ['[', ']'], |row, out| column.write(row, form.form(), out))
+    grouped(offsets, form, |rows, out| write_list(&column, rows, form.form(), form.is_wide, out))
 }
 
 /// Writes the keys and values of each row's list as a JSON object; NULL for an empty one.
@@ -238,34 +301,37 @@ pub(crate) fn grouped_objects(
 ) -> Result<ArrayRef> {
     let keys = Column::try_from_array(keys, false)?;
     let column = Column::try_from_array(values, form.of_json)?;
-    grouped(offsets, form, ['{', '}'], |row, out| {
-        if !keys.write_key(row, out)? {
-            let why = "field name must not be null; leave such rows out with FILTER (WHERE …)";
-            return Err(FunctionFailure::error("22004", why.to_owned()));
+    let Separators { comma, colon } = if form.is_wide { WIDE } else { NARROW };
+    let [open, close] = if form.is_wide { ["{ ", " }"] } else { ["{", "}"] };
+    grouped(offsets, form, |rows, out| {
+        out.push_str(open);
+        for row in rows.clone() {
+            if row > rows.start {
+                out.push_str(comma);
+            }
+            if !keys.write_key(row, out)? {
+                let why = "field name must not be null; leave such rows out with FILTER (WHERE …)";
+                return Err(FunctionFailure::error("22004", why.to_owned()));
+            }
+            out.push_str(colon);
+            column.write(row, form.form(), out)?;
         }
-        out.push(':');
-        column.write(row, form.form(), out)
+        out.push_str(close);
+        Ok(())
     })
 }
 
 fn grouped(
     offsets: &[i32],
     form: GroupedForm,
-    [open, close]: [char; 2],
-    write: impl Fn(usize, &mut String) -> Result<()>,
+    write: impl Fn(Range<usize>, &mut String) -> Result<()>,
 ) -> Result<ArrayRef> {
     let text = |pair: &[i32]| -> Result<Option<String>> {
         if pair[0] == pair[1] {
             return Ok(None);
         }
-        let mut out = String::from(open);
-        for row in pair[0]..pair[1] {
-            if row > pair[0] {
-                out.push(',');
-            }
-            write(row as usize, &mut out)?;
-        }
-        out.push(close);
+        let mut out = String::new();
+        write(pair[0] as usize..pair[1] as usize, &mut out)?;
         Ok(Some(match form.is_jsonb {
             true => {
                 let text = canonical_jsonb(&out).map_err(FunctionFailure::into_datafusion)?;
@@ -287,7 +353,7 @@ const ALL_ANY: &[Arguments] = &[Arguments::More(&[], Takes::Any)];
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "to_json",
-        aliases: &["json_quote", "row_to_json", "array_to_json"],
+        aliases: &["json_quote"],
         arguments: "value",
         about: "A value as JSON.",
         example: "to_json([1, NULL]) = '[1,null]'",
@@ -295,6 +361,28 @@ pub(super) const ALL: &[Entry] = &[
         gives: text,
         volatile: false,
         run: to_json,
+    },
+    Entry {
+        name: "row_to_json",
+        aliases: &["array_to_json"],
+        arguments: "row or array[, lines]",
+        about: "A row or an array as JSON; with true, each of its values on a line of its own.",
+        example: "array_to_json([1, NULL]) = '[1,null]'",
+        takes: &[Arguments::Are(&[Takes::Any]), Arguments::Are(&[Takes::Any, Takes::Flag])],
+        gives: text,
+        volatile: false,
+        run: with_lines,
+    },
+    Entry {
+        name: "json_aggregated",
+        aliases: &[],
+        arguments: "array",
+        about: "An array as JSON, as json_agg returns the values of its rows.",
+        example: "json_aggregated([1, NULL]) = '[1, null]'",
+        takes: &[Arguments::Are(&[Takes::List])],
+        gives: text,
+        volatile: false,
+        run: json_aggregated,
     },
     Entry {
         name: "to_jsonb",
@@ -316,7 +404,7 @@ pub(super) const ALL: &[Entry] = &[
         takes: ALL_ANY,
         gives: text,
         volatile: false,
-        run: json_array,
+        run: |call| json_array(call, &NARROW),
     },
     Entry {
         name: "jsonb_build_object",
@@ -327,29 +415,40 @@ pub(super) const ALL: &[Entry] = &[
         takes: ALL_ANY,
         gives: built_object_type,
         volatile: false,
-        run: json_object,
+        run: |call| json_object(call, &NARROW),
     },
     Entry {
         name: "json_array",
-        aliases: &["json_build_array"],
+        aliases: &[],
         arguments: "values…",
-        about: "A JSON list of the values.",
+        about: "A JSON list of the values, without blanks.",
         example: "json_array(1, 'a') = '[1,\"a\"]'",
         takes: ALL_ANY,
         gives: text,
         volatile: false,
-        run: json_array,
+        run: |call| json_array(call, &NARROW),
+    },
+    Entry {
+        name: "json_build_array",
+        aliases: &[],
+        arguments: "values…",
+        about: "A JSON list of the values, with blanks as in PostgreSQL.",
+        example: "json_build_array(1, 'a') = '[1, \"a\"]'",
+        takes: ALL_ANY,
+        gives: text,
+        volatile: false,
+        run: |call| json_array(call, &WIDE),
     },
     Entry {
         name: "json_build_object",
         aliases: &[],
         arguments: "key, value, …",
         about: "A JSON object of keys of any type, which become texts, and values.",
-        example: "json_build_object(1, 'a') = '{\"1\":\"a\"}'",
+        example: "json_build_object(1, 'a') = '{\"1\" : \"a\"}'",
         takes: ALL_ANY,
         gives: built_object_type,
         volatile: false,
-        run: json_object,
+        run: |call| json_object(call, &WIDE),
     },
     Entry {
         name: "json_object",
@@ -360,7 +459,7 @@ pub(super) const ALL: &[Entry] = &[
         takes: ALL_ANY,
         gives: object_type,
         volatile: false,
-        run: json_object,
+        run: |call| json_object(call, &NARROW),
     },
     Entry {
         name: "json_merge_patch",

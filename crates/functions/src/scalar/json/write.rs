@@ -6,11 +6,10 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
-use datafusion::common::{Result, exec_err};
+use datafusion::common::Result;
 
 use super::super::marks::is_json_field;
 use super::jsonb::canonical_jsonb;
-use super::parse::parse;
 use super::value::{quote, write_double};
 use crate::failure::FunctionFailure;
 use crate::temporal::temporal_texts;
@@ -106,7 +105,12 @@ impl Column {
         }
     }
 
-    fn is_null(&self, row: usize) -> bool {
+    /// Whether the values are rows, arrays or maps.
+    pub(super) fn is_nested(&self) -> bool {
+        matches!(self, Self::List(..) | Self::Struct(..) | Self::Map(..))
+    }
+
+    pub(super) fn is_null(&self, row: usize) -> bool {
         self.array().is_none_or(|array| array.is_null(row))
     }
 
@@ -142,10 +146,10 @@ impl Column {
             Self::List(lists, items) => {
                 let offsets = lists.as_list::<i32>().value_offsets();
                 let rows = offsets[row]..offsets[row + 1];
-                listed(['[', ']'], rows, out, |at, out| items.write(at as usize, form, out))?;
+                listed(BRACKETS, rows, out, |at, out| items.write(at as usize, form, out))?;
             }
             Self::Struct(_, fields) => {
-                listed(['{', '}'], fields, out, |(name, column), out| {
+                listed(BRACES, fields, out, |(name, column), out| {
                     quote(name, out);
                     out.push(':');
                     column.write(row, form, out)
@@ -154,7 +158,7 @@ impl Column {
             Self::Map(maps, keys, values) => {
                 let offsets = maps.as_map().value_offsets();
                 let rows = offsets[row]..offsets[row + 1];
-                listed(['{', '}'], rows, out, |at, out| {
+                listed(BRACES, rows, out, |at, out| {
                     keys.write_key(at as usize, out)?;
                     out.push(':');
                     values.write(at as usize, form, out)
@@ -162,6 +166,27 @@ impl Column {
             }
         }
         Ok(())
+    }
+
+    /// Writes a row or an array with a line for each of its values.
+    pub(super) fn write_lines(&self, row: usize, out: &mut String) -> Result<()> {
+        const COMMA: &str = ",\n ";
+        match self {
+            Self::List(lists, items) if lists.is_valid(row) => {
+                let offsets = lists.as_list::<i32>().value_offsets();
+                listed(["[", COMMA, "]"], offsets[row]..offsets[row + 1], out, |at, out| {
+                    items.write(at as usize, JsonForm::Json, out)
+                })
+            }
+            Self::Struct(rows, fields) if rows.is_valid(row) => {
+                listed(["{", COMMA, "}"], fields, out, |(name, column), out| {
+                    quote(name, out);
+                    out.push(':');
+                    column.write(row, JsonForm::Json, out)
+                })
+            }
+            _ => self.write(row, JsonForm::Json, out),
+        }
     }
 
     /// Writes the value of a row as an object key; returns `false` for NULL.
@@ -187,31 +212,31 @@ impl Column {
     }
 }
 
-/// Writes comma-separated values between brackets.
+const BRACKETS: [&str; 3] = ["[", ",", "]"];
+const BRACES: [&str; 3] = ["{", ",", "}"];
+
+/// Writes values between brackets, with what separates them.
 fn listed<T>(
-    [open, close]: [char; 2],
+    [open, comma, close]: [&str; 3],
     values: impl IntoIterator<Item = T>,
     out: &mut String,
     mut write: impl FnMut(T, &mut String) -> Result<()>,
 ) -> Result<()> {
-    out.push(open);
+    out.push_str(open);
     for (at, value) in values.into_iter().enumerate() {
         if at > 0 {
-            out.push(',');
+            out.push_str(comma);
         }
         write(value, out)?;
     }
-    out.push(close);
+    out.push_str(close);
     Ok(())
 }
 
 /// Writes a text that is JSON.
 fn write_json(text: &str, form: JsonForm, out: &mut String) -> Result<()> {
     match form {
-        JsonForm::Json => match parse(text) {
-            Ok(value) => value.write(out),
-            Err(why) => return exec_err!("{why}"),
-        },
+        JsonForm::Json => out.push_str(text),
         JsonForm::Jsonb => {
             let text = canonical_jsonb(text).map_err(FunctionFailure::into_datafusion)?;
             out.push_str(&text);

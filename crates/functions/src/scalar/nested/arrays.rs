@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array, new_null_array};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
-use datafusion::arrow::compute::{cast, take};
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, interleave, take};
 use datafusion::arrow::datatypes::{DataType, Field, Int32Type};
 use datafusion::common::{Result, ScalarValue, plan_err};
 
@@ -66,6 +66,41 @@ fn array_fill(call: &Call) -> Result<ArrayRef> {
     }
     let values = take(&call.arrays[0], &UInt32Array::from(places), None)?;
     listed(call, values, lengths, there)
+}
+
+/// Lists with another value at a place; NULL fills the places between it and the end of a shorter list.
+fn array_assigned(call: &Call) -> Result<ArrayRef> {
+    let (lists, places) = (call.list(0), call.whole(1));
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let items = cast_with_options(&call.arrays[2], &lists.value_type(), &options)?;
+    // Of the items, the new values, and a NULL.
+    let null = new_null_array(&lists.value_type(), 1);
+    let (mut picked, mut lengths) = (vec![], vec![]);
+    for row in 0..call.rows {
+        if places.is_null(row) {
+            return call.fails_as("22004", "array subscript in assignment must not be null");
+        }
+        let Some(at) = usize::try_from(places.value(row)).ok().and_then(|at| at.checked_sub(1))
+        else {
+            return call.fails_as("0A000", "array subscripts in assignments begin with 1");
+        };
+        let (first, length) = match lists.is_valid(row) {
+            true => (lists.value_offsets()[row] as usize, lists.value_length(row) as usize),
+            false => (0, 0),
+        };
+        let filled = length.max(at.saturating_add(1));
+        if picked.len().saturating_add(filled) > FILLED_MAX {
+            return call.fails_as("54000", "the array would be too large");
+        }
+        picked.extend((0..filled).map(|place| match place {
+            _ if place == at => (1, row),
+            _ if place < length => (0, first + place),
+            _ => (2, 0),
+        }));
+        lengths.push(filled);
+    }
+    let values = interleave(&[lists.values().as_ref(), items.as_ref(), null.as_ref()], &picked)?;
+    listed(call, values, lengths, vec![true; call.rows])
 }
 
 /// Builds lists of these lengths from the values.
@@ -153,6 +188,9 @@ const LIST_AND_DIMENSION: &[Arguments] = &[Arguments::Are(&[Takes::List, Takes::
 pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[
     entry!("trim_array" [], "list, count", &[Arguments::Are(&[Takes::List, Takes::Whole])], as_first,
         "A list without this many of its last elements.", "trim_array([1, 2, 3], 2) = [1]", trim_array),
+    entry!("array_assigned" [], "array, place, value", &[Arguments::Are(&[Takes::List, Takes::Whole, Takes::Any])], as_first,
+        "An array with another value at a place: UPDATE … SET a[2] = 5.", "array_assigned([1, 2], 2, 5) = [1, 5]",
+        array_assigned),
     entry!("array_fill" [], "value, sizes", &[Arguments::Are(&[Takes::Any, Takes::List])], list_of_first,
         "A list of copies of a value, as many as the list of one size says.",
         "array_fill(7, [3]) = [7, 7, 7]", array_fill),

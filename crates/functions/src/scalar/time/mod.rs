@@ -3,6 +3,7 @@
 pub(super) mod buckets;
 pub(super) mod clock;
 pub(super) mod dates;
+pub(super) mod digits;
 pub(super) mod extract;
 pub(super) mod finite;
 pub(super) mod intervals;

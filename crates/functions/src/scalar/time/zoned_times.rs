@@ -8,12 +8,13 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::common::Result;
 
+use super::digits::rounded;
 use super::zones::known_zone;
 use crate::failure::FunctionFailure;
 use crate::scalar::call::{Call, put};
 use crate::scalar::entry::{Arguments, Entry, Takes, bytes, double, flag, text};
 use crate::scalar::text::texts::entry;
-use crate::temporal::{SECOND, StatementClock, ZonedTime, ZonedTimeError, ahead_now};
+use crate::temporal::{DAY, SECOND, StatementClock, ZonedTime, ZonedTimeError, ahead_now};
 
 /// Returns the text of a TIMETZ as PostgreSQL prints it.
 ///
@@ -70,7 +71,7 @@ fn checked(call: &Call, is_tried: bool) -> Result<ArrayRef> {
             shown(call, |row| {
                 let Ok(at) = local.at(row) else { return Ok(None) };
                 let ahead = (at - instants.value(row)) / SECOND;
-                Ok(ZonedTime::new(at.rem_euclid(crate::temporal::DAY), -ahead))
+                Ok(ZonedTime::new(at.rem_euclid(DAY), -ahead))
             })
         }
         DataType::Timestamp(..) | DataType::Date32 => call.fails_as(
@@ -123,6 +124,24 @@ fn at_zone(call: &Call) -> Result<ArrayRef> {
     })
 }
 
+/// Times whose seconds have so many digits.
+pub(super) fn rounded_texts(call: &Call, digits: impl Fn(usize) -> u32) -> Result<ArrayRef> {
+    shown(call, |row| {
+        let time = zoned(call, 0, row)?;
+        Ok(ZonedTime::new(rounded(time.micros(), digits(row)), time.west().into()))
+    })
+}
+
+/// A time so much later or, with -1, earlier, on any day: months and days of an interval do not count.
+fn moved(call: &Call, sign: i64) -> Result<ArrayRef> {
+    let intervals = call.arrays[1].as_primitive::<IntervalMonthDayNanoType>();
+    shown(call, |row| {
+        let (time, micros) = (zoned(call, 0, row)?, intervals.value(row).nanoseconds / 1000);
+        let moved = time.micros().rem_euclid(DAY) + sign * (micros % DAY);
+        Ok(ZonedTime::new(moved.rem_euclid(DAY), time.west().into()))
+    })
+}
+
 /// A part of a time; of its zone the seconds, minutes and hours to the east.
 fn part(call: &Call) -> Result<ArrayRef> {
     call.doubles(|row| {
@@ -160,6 +179,7 @@ const ONE_OR_LIST: &[Arguments] =
     &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Texts])];
 const ZONE_AND_TIME: &[Arguments] =
     &[Arguments::Are(&[Takes::Text, Takes::Text]), Arguments::Are(&[Takes::Interval, Takes::Text])];
+const TIME_AND_INTERVAL: &[Arguments] = &[Arguments::Are(&[Takes::Text, Takes::Interval])];
 const PART_AND_TIME: &[Arguments] = &[Arguments::Are(&[Takes::Text, Takes::Text])];
 
 pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[
@@ -195,6 +215,18 @@ pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[&[
         "A TIMETZ in another zone: time AT TIME ZONE zone.",
         "timetz_at_zone('UTC', '12:00:00+02') = '10:00:00+00'",
         at_zone
+    ),
+    entry!(
+        "timetz_plus" [], "time, interval", TIME_AND_INTERVAL, text,
+        "A TIMETZ so much later: time + interval.",
+        "timetz_plus('23:00:00+02', INTERVAL '2 hours') = '01:00:00+02'",
+        |call| moved(call, 1)
+    ),
+    entry!(
+        "timetz_minus" [], "time, interval", TIME_AND_INTERVAL, text,
+        "A TIMETZ so much earlier: time - interval.",
+        "timetz_minus('01:00:00+02', INTERVAL '2 hours') = '23:00:00+02'",
+        |call| moved(call, -1)
     ),
     entry!(
         "timetz_part" [], "part, time", PART_AND_TIME, double,

@@ -16,9 +16,9 @@
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    AlterTableOperation, ArrayElemTypeDef, BinaryOperator, CaseWhen, CastKind, CharacterLength,
-    ColumnDef, ColumnOption, ColumnOptionDef, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, LambdaFunction,
+    AlterColumnOperation, AlterTableOperation, ArrayElemTypeDef, BinaryOperator, CaseWhen,
+    CastKind, CharacterLength, ColumnDef, ColumnOption, ColumnOptionDef, DataType, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, LambdaFunction,
     LambdaFunctionParameter, LambdaSyntax, ObjectName, OneOrManyWithParens, Query, SetExpr,
     Statement, TimezoneInfo, TypedString, Value,
 };
@@ -26,6 +26,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::types::column_varchar;
 use crate::dialect::tree;
 use atoll_functions::NetworkType;
 use atoll_sql_common::pg_type::Checked;
@@ -57,7 +58,7 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
 }
 
 /// Values of a column of VALUES may show no type but VARCHAR: DataFusion (55.2) refuses some that do
-/// next to others that do not. Where one is cast to JSONB all are, as in PostgreSQL.
+/// next to others that do not. Where one is cast to such a type, all are, as in PostgreSQL.
 pub(in crate::dialect) fn rewrite_values(query: &mut Query) {
     let SetExpr::Values(values) = query.body.as_mut() else { return };
     if values.rows.len() < 2 {
@@ -65,12 +66,12 @@ pub(in crate::dialect) fn rewrite_values(query: &mut Query) {
     }
     let columns = values.rows.iter().map(|row| row.content.len()).min().unwrap_or(0);
     for column in 0..columns {
-        let is_jsonb = values.rows.iter().any(|row| is_cast_to_jsonb(&row.content[column]));
+        let common = common_cast(values.rows.iter().map(|row| &row.content[column]));
         for value in values.rows.iter_mut().map(|row| &mut row.content[column]) {
-            let to = match is_jsonb {
-                true => DataType::JSONB,
-                false if tells(value) => DataType::Varchar(None),
-                false => continue,
+            let to = match &common {
+                Some(common) => common.clone(),
+                None if tells(value) => DataType::Varchar(None),
+                None => continue,
             };
             let own = std::mem::replace(value, Expr::value(Value::Null));
             *value = tree::cast(own, to);
@@ -87,8 +88,24 @@ fn type_of_cast(value: &Expr) -> Option<Checked> {
     }
 }
 
-fn is_cast_to_jsonb(value: &Expr) -> bool {
-    type_of_cast(value) == Some(Checked::Jsonb)
+/// The type that is stored as text to which values of a column are cast, if the others are literals; JSONB next to any.
+fn common_cast<'a>(values: impl Iterator<Item = &'a Expr> + Clone) -> Option<DataType> {
+    let typed = values.clone().find(|value| type_of_cast(value).is_some_and(|of| !of.is_length()));
+    let (Expr::Cast { data_type, .. } | Expr::TypedString(TypedString { data_type, .. })) = typed?
+    else {
+        return None;
+    };
+    let of = kind(data_type);
+    let fits = |value: &Expr| match value {
+        Expr::Value(value) => {
+            matches!(
+                value.value,
+                Value::SingleQuotedString(_) | Value::Null | Value::Placeholder(_)
+            )
+        }
+        other => type_of_cast(other) == of,
+    };
+    (of == Some(Checked::Jsonb) || values.into_iter().all(fits)).then(|| data_type.clone())
 }
 
 /// Whether a value shows a type that is stored as text.
@@ -96,7 +113,8 @@ fn tells(value: &Expr) -> bool {
     match value {
         Expr::Function(call) => {
             let name = call.name.to_string().to_ascii_lowercase();
-            let starts = ["json", "to_json", "uuid", "inet_", "cidr_", "macaddr_", "timetz_"];
+            let starts =
+                ["json", "row_to_json", "to_json", "uuid", "inet_", "cidr_", "macaddr_", "timetz_"];
             starts.iter().any(|start| name.starts_with(start))
         }
         other => type_of_cast(other).is_some(),
@@ -109,8 +127,13 @@ pub(in crate::dialect) fn rewrite_statement(statement: &mut Statement) {
         Statement::CreateTable(create) => create.columns.iter_mut().for_each(column),
         Statement::AlterTable(alter) => {
             for operation in &mut alter.operations {
-                if let AlterTableOperation::AddColumn { column_def, .. } = operation {
-                    column(column_def);
+                match operation {
+                    AlterTableOperation::AddColumn { column_def, .. } => column(column_def),
+                    AlterTableOperation::AlterColumn {
+                        op: AlterColumnOperation::SetDataType { data_type, .. },
+                        ..
+                    } => plain_varchar(items_or_self(data_type)),
+                    _ => {}
                 }
             }
         }
@@ -317,11 +340,11 @@ pub fn as_texts(
         Some(name) => tree::call(name, vec![value.clone()]),
         None => value.clone(),
     };
-    Some((texts, DataType::Varchar(None), condition(kind, column)))
+    Some((texts, DataType::Varchar(None), check_of_type(kind, column)))
 }
 
-/// The CHECK of a column of a type whose values are texts of a form.
-fn condition(kind: Checked, column: &Ident) -> Expr {
+/// Returns the CHECK of a column of a type whose values are texts of a form.
+pub fn check_of_type(kind: Checked, column: &Ident) -> Expr {
     let mut arguments = vec![Expr::Identifier(column.clone())];
     arguments.extend(kind.length().map(number));
     tree::call(kind.test(), arguments)
@@ -413,16 +436,34 @@ fn characters(length: &CharacterLength) -> Option<u32> {
     }
 }
 
-fn column(column: &mut ColumnDef) {
-    let of_values = match &mut column.data_type {
+/// The type of the values of a column, or of the items of its arrays.
+fn items_or_self(data_type: &mut DataType) -> &mut DataType {
+    match data_type {
         DataType::Array(
             ArrayElemTypeDef::AngleBracket(item) | ArrayElemTypeDef::SquareBracket(item, None),
         ) => item.as_mut(),
         other => other,
-    };
-    let Some(kind) = kind(of_values) else { return };
+    }
+}
+
+/// Tells VARCHAR from TEXT in the type of a column.
+fn plain_varchar(data_type: &mut DataType) {
+    if matches!(
+        data_type,
+        DataType::Varchar(None)
+            | DataType::CharacterVarying(None)
+            | DataType::CharVarying(None)
+            | DataType::Nvarchar(None)
+    ) {
+        *data_type = column_varchar();
+    }
+}
+
+fn column(column: &mut ColumnDef) {
+    let of_values = items_or_self(&mut column.data_type);
+    let Some(kind) = kind(of_values) else { return plain_varchar(of_values) };
     *of_values = DataType::Varchar(None);
-    let is_right = condition(kind, &column.name);
+    let is_right = check_of_type(kind, &column.name);
     let check = datafusion::sql::sqlparser::ast::CheckConstraint {
         name: None,
         expr: Box::new(is_right),

@@ -326,7 +326,12 @@ fn last_value(function: &Function) -> Option<Expr> {
     }
     let item = tree::item(column("last_value"), "last_value");
     let mut select = tree::select(vec![item], vec![tree::alone(table)]);
-    select.selection = Some(tree::binary(oid, BinaryOperator::Eq, sequence.clone()));
+    let sequence = match sequence {
+        // The name of a sequence.
+        Expr::Value(_) => tree::call("regclass", vec![sequence.clone()]),
+        other => other.clone(),
+    };
+    select.selection = Some(tree::binary(oid, BinaryOperator::Eq, sequence));
     Some(Expr::Subquery(Box::new(tree::query(SetExpr::Select(Box::new(select))))))
 }
 

@@ -13,7 +13,8 @@ use datafusion::sql::sqlparser::ast::{
 use crate::dialect::tree;
 
 /// Functions that return JSON.
-const GIVES: [&str; 10] = [
+const GIVES: [&str; 12] = [
+    "array_to_json",
     "json",
     "json_agg",
     "json_array",
@@ -23,6 +24,7 @@ const GIVES: [&str; 10] = [
     "json_group_object",
     "json_object",
     "json_object_agg",
+    "row_to_json",
     "to_json",
 ];
 

@@ -13,6 +13,7 @@ pub(super) mod numerics;
 pub(super) mod object_names;
 pub(super) mod operators;
 pub(super) mod outer_aggregates;
+pub(super) mod precisions;
 pub(super) mod quantified;
 pub(super) mod times;
 pub(super) mod tuples;

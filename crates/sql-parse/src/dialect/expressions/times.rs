@@ -21,6 +21,7 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArguments, Interval, ObjectName, TimezoneInfo, Value,
 };
 
+use super::precisions;
 use crate::dialect::tree::{binary, call, cast, text};
 use atoll_sql_common::error::SqlState;
 
@@ -159,18 +160,24 @@ fn overlaps(left: &Expr, right: &Expr) -> Option<Expr> {
 fn local(name: &str, digits: Option<u64>) -> Option<Expr> {
     let is = |known: &str| name.eq_ignore_ascii_case(known);
     let now = || call("now", vec![]);
-    Some(if is("localtimestamp") {
-        cast(now(), DataType::Timestamp(digits, TimezoneInfo::None))
+    let mut time = if is("localtimestamp") {
+        cast(now(), DataType::Timestamp(None, TimezoneInfo::None))
     } else if is("localtime") {
         cast(
             cast(now(), DataType::Timestamp(None, TimezoneInfo::None)),
             DataType::Time(None, TimezoneInfo::None),
         )
     } else if is("current_timestamp") && digits.is_some() {
-        cast(now(), DataType::Timestamp(digits, TimezoneInfo::Tz))
+        cast(now(), DataType::Timestamp(Some(6), TimezoneInfo::Tz))
+    } else if is("current_time") && digits.is_some() {
+        call("timetz_checked", vec![now()])
     } else {
         return None;
-    })
+    };
+    if let Some(digits) = digits {
+        precisions::round(&mut time, digits);
+    }
+    Some(time)
 }
 
 fn function_call(function: &Function) -> Option<Expr> {

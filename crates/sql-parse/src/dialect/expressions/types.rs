@@ -17,10 +17,10 @@ use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ArrayElemTypeDef, DataType as Sql, ExactNumberInfo,
-    ObjectNamePart, Statement, TimezoneInfo,
+    Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo,
 };
 
-use atoll_sql_common::pg_type::{as_labels, as_oid};
+use atoll_sql_common::pg_type::{as_labels, as_oid, as_varchar};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 
 /// Plans types of DuckDB and PostgreSQL, and those that users created.
@@ -63,10 +63,31 @@ impl TypePlanner for SqlTypes {
             let labels = DataType::new_list(DataType::Utf8View, true);
             return Ok(Some(Arc::new(as_labels(Field::new("", labels, true), oid))));
         }
+        if let Some(varchar) = varchar(sql_type) {
+            return Ok(Some(varchar));
+        }
         let planned = planned(sql_type)?.or_else(|| self.of_user(sql_type));
         let field = planned.map(|data_type| Field::new("", data_type, true));
         Ok(field.map(|field| Arc::new(if is_oid(sql_type) { as_oid(field) } else { field })))
     }
+}
+
+/// VARCHAR as the type of a column, which differs from TEXT for clients; elsewhere VARCHAR is TEXT.
+pub(super) fn column_varchar() -> Sql {
+    let parts = ["pg_catalog", "varchar"].map(Ident::new);
+    Sql::Custom(ObjectName::from(parts.to_vec()), Vec::new())
+}
+
+/// The field of such a type, or of an array of it.
+fn varchar(sql_type: &Sql) -> Option<FieldRef> {
+    let of = match sql_type {
+        Sql::Custom(..) if *sql_type == column_varchar() => DataType::Utf8View,
+        Sql::Array(
+            ArrayElemTypeDef::AngleBracket(item) | ArrayElemTypeDef::SquareBracket(item, _),
+        ) => DataType::new_list(varchar(item)?.data_type().clone(), true),
+        _ => return None,
+    };
+    Some(Arc::new(as_varchar(Field::new("", of, true))))
 }
 
 pub(super) fn is_oid(sql_type: &Sql) -> bool {

@@ -7,6 +7,7 @@
 //! x::"regtype"                     x::regtype
 //! x::_int4                         x::int4[]
 //! a INTEGER ARRAY                  a INTEGER[]
+//! INTERVAL(3) '1.5 s'              '1.5 s'::INTERVAL(3)
 //! ```
 
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -55,6 +56,19 @@ impl Tokens {
         if word.value != "char" && type_named(&word.value).is_some() {
             let name = keyword(&word.value);
             self.set(at + 1, name);
+        }
+    }
+
+    /// Writes a literal with digits of seconds as a cast, since the parser drops the digits.
+    pub(super) fn interval_digits(&mut self, at: usize) {
+        let is_literal = self.is(at, "INTERVAL")
+            && self.get(at + 1) == Some(&Token::LParen)
+            && matches!(self.get(at + 2), Some(Token::Number(..)))
+            && self.get(at + 3) == Some(&Token::RParen)
+            && matches!(self.get(at + 4), Some(Token::SingleQuotedString(_)));
+        if is_literal {
+            self.swap(at, at + 4, at + 5);
+            self.insert(at + 1, Token::DoubleColon);
         }
     }
 

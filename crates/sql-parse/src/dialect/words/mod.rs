@@ -8,9 +8,11 @@
 //! TABLE t UNION TABLE u        FROM t UNION FROM u
 //! ```
 //!
-//! Names of declared columns and quoted types are in `columns`, samples and limits in `samples`, operators in `operators`,
-//! locks of rows in `locks`, tables like others in `like`, the clauses of MERGE in `merge`.
+//! Assignments of elements of arrays are in `assignments`, names of declared columns and quoted types in `columns`, samples
+//! and limits in `samples`, operators in `operators`, locks of rows in `locks`, tables like others in `like`, the clauses of
+//! MERGE in `merge`.
 
+mod assignments;
 mod columns;
 mod like;
 mod locks;
@@ -38,6 +40,7 @@ pub(crate) fn read(tokens: &mut Tokens, is_mended: bool) -> Result<()> {
             tokens.declared_column(at);
             tokens.quoted_type(at);
             tokens.array_type(at);
+            tokens.interval_digits(at);
             tokens.join(at);
             tokens.query_form(at);
             tokens.table_query(at);
@@ -55,6 +58,7 @@ pub(crate) fn read(tokens: &mut Tokens, is_mended: bool) -> Result<()> {
             tokens.exclude(at);
             tokens.glob(at);
             tokens.number(at);
+            tokens.element_assignment(at);
         }
         at += 1;
     }

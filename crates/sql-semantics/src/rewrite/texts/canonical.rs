@@ -25,6 +25,9 @@ use atoll_sql_common::pg_type::Checked;
 /// Functions that compare the elements of two lists: the operators `@>`, `<@` and `&&`.
 const RELATIONS: [&str; 2] = ["list_contains_list", "lists_overlap"];
 
+/// Functions that return one of their arguments.
+const CHOICES: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
+
 /// Canonicalizes texts next to UUIDs and JSONB.
 #[derive(Debug)]
 pub struct CanonicalTexts;
@@ -83,7 +86,7 @@ fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 _ => false,
             }
         }
-        Expr::ScalarFunction(call) if ["coalesce", "nullif"].contains(&call.func.name()) => {
+        Expr::ScalarFunction(call) if CHOICES.contains(&call.func.name()) => {
             match call.args.iter().find_map(form) {
                 Some(form) => all_canonical(call.args.iter_mut(), form)?,
                 None => false,

@@ -16,6 +16,23 @@ pub(super) fn ordered_items(list: Expr, order: Arc<ScalarUDF>) -> Expr {
     ScalarUDF::from(OrderedItems { signature, order }).call(vec![list])
 }
 
+/// The bytes of texts that a function returns, in the order of their type.
+pub(super) fn order_of(
+    texts: &ArrayRef,
+    order: &ScalarUDF,
+    arguments: &ScalarFunctionArgs,
+) -> Result<ArrayRef> {
+    let number_rows = texts.len();
+    let bytes = order.invoke_with_args(ScalarFunctionArgs {
+        args: vec![ColumnarValue::Array(Arc::clone(texts))],
+        arg_fields: vec![Arc::new(Field::new("item", DataType::Utf8, true))],
+        number_rows,
+        return_field: Arc::new(Field::new("item", DataType::Binary, true)),
+        config_options: Arc::clone(&arguments.config_options),
+    })?;
+    bytes.into_array(number_rows)
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OrderedItems {
     signature: Signature,
@@ -26,17 +43,9 @@ impl OrderedItems {
     fn list(&self, lists: &ArrayRef, arguments: &ScalarFunctionArgs) -> Result<ArrayRef> {
         let lists = cast(lists, &DataType::new_list(DataType::Utf8, true))?;
         let lists = lists.as_list::<i32>();
-        let number_rows = lists.values().len();
-        let items = self.order.invoke_with_args(ScalarFunctionArgs {
-            args: vec![ColumnarValue::Array(Arc::clone(lists.values()))],
-            arg_fields: vec![Arc::new(Field::new("item", DataType::Utf8, true))],
-            number_rows,
-            return_field: Arc::new(Field::new("item", DataType::Binary, true)),
-            config_options: Arc::clone(&arguments.config_options),
-        })?;
+        let items = order_of(lists.values(), &self.order, arguments)?;
         let item = Arc::new(Field::new_list_field(DataType::Binary, true));
         let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
-        let items = items.into_array(number_rows)?;
         Ok(Arc::new(ListArray::try_new(item, offsets, items, nulls)?))
     }
 }

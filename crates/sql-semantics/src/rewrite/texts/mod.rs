@@ -3,11 +3,13 @@
 //! | file | contents |
 //! |---|---|
 //! | `canonical` | texts next to such values, in their form |
+//! | `extremes` | `greatest` and `least` by that order |
 //! | `groups` | groups by the order of their keys |
 //! | `items` | the items of lists as bytes in that order |
 //! | `order` | comparisons, sorts and groups of types whose order is not that of their texts |
 
 mod canonical;
+mod extremes;
 mod groups;
 mod items;
 mod order;

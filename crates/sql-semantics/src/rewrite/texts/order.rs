@@ -5,6 +5,7 @@
 //! ORDER BY b                   ORDER BY jsonb_order(b)
 //! SELECT b … GROUP BY b        SELECT any_value(b) … GROUP BY jsonb_order(b)
 //! min(a)                       any_value(a ORDER BY inet_order(a))
+//! greatest(a, b)               ordered_greatest(a, b)
 //! b = ANY (list)               jsonb_order(b) = ANY (ordered_items(list))
 //! a JOIN b USING (j)           a JOIN b ON jsonb_order(a.j) = jsonb_order(b.j); likewise INTERSECT and EXCEPT
 //! a::TEXT                      inet_text(a)
@@ -29,6 +30,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use super::extremes::extreme;
 use super::groups::{first_of_each, grouped};
 use super::items::ordered_items;
 use super::{has_forms, is_quantified};
@@ -269,8 +271,12 @@ fn called(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Exp
         }
         ("array_has_all" | "array_has_any", [_, _]) => is_loose.then_some([form.list(); 2]),
         ("nullif", [_, _]) if is_loose => return Ok(Transformed::yes(null_if(call.args, form)?)),
-        ("greatest" | "least", [_, _, ..]) => {
-            return not_impl_err!("{name} of {form} is not supported; use CASE");
+        ("greatest" | "least", [_, ..]) if !form.is_list => {
+            let order = form.of.order().and_then(function_named);
+            return Ok(match order {
+                Some(order) => Transformed::yes(extreme(call.args, order, name == "greatest")),
+                None => Transformed::no(Expr::ScalarFunction(call)),
+            });
         }
         (name, _) if is_loose && changes_list(name) => {
             return not_impl_err!("{name} of {form} is not supported; use unnest");

@@ -64,6 +64,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_auth_members" => roles::members(system, rows),
         "pg_database" => server::databases(rows),
         "pg_tablespace" => server::tablespaces(rows),
+        "pg_prepared_statements" => server::prepared_statements(system, rows),
         "pg_settings" => server::settings(system, rows),
         "pg_stat_activity" => server::activity(system, rows),
         "pg_prepared_xacts" => server::prepared_transactions(system, rows),

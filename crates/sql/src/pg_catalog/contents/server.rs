@@ -51,6 +51,21 @@ pub(super) fn settings(system: &SystemCatalog, rows: &mut Rows) {
     }
 }
 
+/// The statements that the session has prepared with PREPARE. Each of their runs is planned if its cached plan does not fit.
+pub(super) fn prepared_statements(system: &SystemCatalog, rows: &mut Rows) {
+    for statement in system.prepared.rows() {
+        rows.add([
+            ("name", statement.name.into()),
+            ("statement", statement.statement.into()),
+            ("prepare_time", statement.since.into()),
+            ("parameter_types", statement.types.into_iter().collect()),
+            ("from_sql", true.into()),
+            ("generic_plans", 0_i64.into()),
+            ("custom_plans", 0_i64.into()),
+        ]);
+    }
+}
+
 /// Sessions of clients. Only superusers and members of `pg_monitor` see the statements of other users.
 pub(super) fn activity(system: &SystemCatalog, rows: &mut Rows) {
     let sees_all = sees_all(&system.database, &system.identity);

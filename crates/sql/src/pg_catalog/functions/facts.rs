@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use atoll_functions::temporal::temporal_texts;
-use datafusion::arrow::array::{Array, Int64Array, ListArray, StructArray};
+use datafusion::arrow::array::{Array, AsArray, Int64Array, ListArray, StructArray};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -14,6 +14,7 @@ use super::Gives::{Bool, Int, Items, Oid, Text};
 use super::{Call, Entry, entry, flag, number, pair_fields, text};
 use crate::pg_catalog::objects::RelationOf;
 use atoll_sql_common::error::SqlState;
+use atoll_sql_semantics::arithmetic::convert;
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_relation_size", &[1, 2], Int, 1, table_size),
@@ -148,7 +149,7 @@ fn database_size(call: &Call<'_>) -> Result<ScalarValue> {
 }
 
 fn quote_ident(call: &Call<'_>) -> Result<ScalarValue> {
-    let name = call.args[0].to_string();
+    let name = shown(&call.args[0])?;
     text(Some(atoll_sql_common::names::quote_identifier(&name).into_owned()))
 }
 
@@ -162,12 +163,23 @@ fn quoted(value: &str) -> String {
 }
 
 fn quote_literal(call: &Call<'_>) -> Result<ScalarValue> {
-    let value = &call.args[0];
-    let literal = match temporal_texts(&value.to_array()?)? {
-        Some(texts) if !value.is_null() => texts.value(0).to_owned(),
-        _ => value.to_string(),
-    };
-    text(Some(quoted(&literal)))
+    text(Some(quoted(&shown(&call.args[0])?)))
+}
+
+/// A value as a cast to TEXT writes it.
+fn shown(value: &ScalarValue) -> Result<String> {
+    let values = value.to_array()?;
+    if value.is_null() {
+        return Ok(value.to_string());
+    }
+    if values.data_type().is_nested() {
+        let texts = convert(&values, &DataType::Utf8, false)?;
+        return Ok(texts.as_string::<i32>().value(0).to_owned());
+    }
+    Ok(match temporal_texts(&values)? {
+        Some(texts) => texts.value(0).to_owned(),
+        None => value.to_string(),
+    })
 }
 
 fn quote_nullable(call: &Call<'_>) -> Result<ScalarValue> {

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use atoll_functions::StatementStart;
 use atoll_functions::temporal::{StatementClock, read_scalar};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::{
     DataFusionError, ParamValues, Result, ScalarValue, internal_err, not_impl_err, plan_err,
@@ -22,10 +23,12 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 use parking_lot::Mutex;
 
+use crate::pg_catalog::{PreparedRow, PreparedRows};
 use crate::session::dml::locking_subqueries;
 use crate::session::plan::modifying_with;
 use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
+use atoll_sql_common::pg_type::PgType;
 use atoll_sql_common::user_type::enum_within;
 use atoll_sql_parse::syntax::sql_text;
 use atoll_sql_semantics::arithmetic::convert;
@@ -48,6 +51,28 @@ struct NamedStatement {
     text: PreparedText,
     /// Whether it changes the store.
     writes: bool,
+    /// The PREPARE as it was written.
+    written: String,
+    since: SystemTime,
+}
+
+impl PreparedRows for PreparedStatements {
+    fn rows(&self) -> Vec<PreparedRow> {
+        let kept = self.0.lock();
+        let row = |(name, named): (&String, &NamedStatement)| {
+            let types = named.text.types.iter().map(|of| {
+                let field = Field::new("", of.clone(), true);
+                i64::from(PgType::of_field(&field).oid)
+            });
+            PreparedRow {
+                name: name.clone(),
+                statement: named.written.clone(),
+                since: named.since,
+                types: types.collect(),
+            }
+        };
+        kept.iter().map(row).collect()
+    }
 }
 
 /// The text of a prepared statement, with the types of its parameters.
@@ -59,12 +84,13 @@ pub(in crate::session) struct PreparedText {
 }
 
 impl PreparedStatements {
-    /// Keeps `statement`, whose current plan is `prepare`; `parameters` are all that it has.
+    /// Keeps `statement`, whose current plan is `prepare`; `parameters` are all that it has, `sql` is what was written.
     pub(in crate::session) fn keep(
         &self,
         prepare: &Prepare,
         statement: Ast,
         parameters: usize,
+        sql: &str,
     ) -> Result<()> {
         check(prepare, parameters)?;
         match self.0.lock().entry(prepare.name.clone()) {
@@ -80,7 +106,8 @@ impl PreparedStatements {
                 let is_query = matches!(**inner, Ast::Query(_));
                 let writes = is_write(inner) || locking_subqueries::is_in(inner);
                 let text = PreparedText { text: sql_text(inner.as_ref()).into(), types, is_query };
-                vacant.insert(NamedStatement { prepare: statement, text, writes });
+                let (written, since) = (sql.trim().to_owned(), SystemTime::now());
+                vacant.insert(NamedStatement { prepare: statement, text, writes, written, since });
                 Ok(())
             }
         }

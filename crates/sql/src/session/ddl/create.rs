@@ -78,6 +78,9 @@ impl Session {
         let on_commit = declared.temporary.unwrap_or_default();
         let foreign_keys = std::mem::take(&mut declared.foreign_keys);
         let copied_indexes = std::mem::take(&mut declared.copied_indexes);
+        if declared.columns.is_empty() {
+            declared.declare_types(input.schema().as_arrow());
+        }
         let mut definition = declared.definition(planner, &at.table, columns, strategy)?;
         copied_indexes.add_to(planner, &relation_name(&at), &mut definition)?;
         definition.on_commit = on_commit;

@@ -135,7 +135,7 @@ impl StatementPlanner {
             let checked = checks.find_map(|check| type_of_check(&check.sql, field.name()));
             let list = if field.data_type().is_nested() { "[]" } else { "" };
             let checked = checked.map(|checked| format!("{checked}{list}"));
-            let mut column = match self.user_type_text(field).or(checked) {
+            let mut column = match self.declared_type_text(field).or(checked) {
                 Some(of) => format!("{} {of}", quoted(field.name())),
                 None => column_of(field, field.data_type()),
             };

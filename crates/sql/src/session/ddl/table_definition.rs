@@ -11,16 +11,29 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Visitor};
 
 use crate::session::ddl::declared_table::{DeclaredCheck, DeclaredKey, DeclaredTable};
+use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::{checked_domain, computed, domain_call};
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
 use atoll_sql_common::pg_type::{
     Checked, as_checked, as_domain, as_list_of, is_marked_by_type, type_of_check,
 };
+use atoll_sql_parse::dialect::check_of_type;
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk, walk_expressions_mut};
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;
 
 impl DeclaredTable {
+    /// Declares the types of columns whose values are texts of a form, as CREATE TABLE AS takes them from a query.
+    pub(in crate::session) fn declare_types(&mut self, columns: &Schema) {
+        for field in columns.fields() {
+            if let Some(of) = Checked::of_column(field) {
+                let column = quoted(field.name());
+                let condition = check_of_type(of, &column);
+                self.checks.push(DeclaredCheck { name: None, column: Some(column), condition });
+            }
+        }
+    }
+
     /// The definition of a table with these stored columns; identities get their sequences later. Names of unnamed
     /// constraints are as in PostgreSQL: `t_pkey`, `t_a_b_key`, `t_a_check`.
     ///

@@ -325,7 +325,7 @@ impl Session {
             LogicalPlan::Ddl(ddl) => self.define(planner, ddl, form, strategy, sql).await,
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
                 let parameters = planner.rule_parameters.and_of(&prepare.input)?.len();
-                self.prepared.keep(&prepare, form.kept()?, parameters)?;
+                self.prepared.keep(&prepare, form.kept()?, parameters, sql)?;
                 Ok(QueryResult::done("PREPARE".to_owned(), sql))
             }
             LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {

@@ -24,7 +24,7 @@ use crate::table_text::{
     IndexParts, checked_domain, foreign_key_text, identity_words, included_text, unique_words,
 };
 use atoll_sql_common::names::SCHEMA;
-use atoll_sql_common::pg_type::{domain_oid, enum_of, type_of_check};
+use atoll_sql_common::pg_type::{domain_oid, enum_of, is_varchar, type_of_check};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 use atoll_sql_files::has_interval;
 
@@ -235,6 +235,9 @@ fn write_table(script: &mut String, name: &RelationName, table: &TableVersion, t
     let retyped = definition.columns.fields().iter().filter_map(|field| {
         let (of, list) = match domain_oid(field).and_then(|oid| types.domain_numbered(oid)) {
             Some(domain) => (domain.full_name(), ""),
+            None if is_varchar(field) => {
+                ("VARCHAR".to_owned(), if field.data_type().is_nested() { "[]" } else { "" })
+            }
             None => {
                 let is_list = enum_oid(field.data_type()).is_none();
                 let of = types.numbered(enum_of(field)?)?.shown(false);

@@ -103,7 +103,7 @@ impl StatementPlanner {
 
     fn column_text(&self, definition: &TableDefinition, column: usize) -> String {
         let field = definition.columns.field(column);
-        let of = self.user_type_text(field);
+        let of = self.declared_type_text(field);
         let mut checks = definition.checks.iter();
         let length = checks.find_map(|check| {
             let checked = type_of_check(&check.sql, field.name()).filter(|it| it.is_length());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atoll_sql_common::pg_type::{array_of_enum, is_oid, type_of_check};
+use atoll_sql_common::pg_type::{array_of_enum, is_oid, is_varchar, type_of_check};
 use atoll_sql_parse::dialect::as_texts;
 use atoll_store::table::TableDefinition;
 use datafusion::arrow::datatypes::FieldRef;
@@ -107,6 +107,7 @@ impl StatementPlanner {
             it.data_type() == field.data_type()
                 && array_of_enum(&it) == array_of_enum(field)
                 && is_oid(&it) == is_oid(field)
+                && is_varchar(&it) == is_varchar(field)
         });
         is_same && wanted == of_type && !is_domain
     }

@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use atoll_store::database::{CatalogChange, DatabaseVersion, RelationName, StoredStatement};
-use datafusion::arrow::datatypes::Field;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::sqlparser::ast::{
     AlterType, AlterTypeAddValue, AlterTypeAddValuePosition, AlterTypeOperation, AlterTypeRename,
@@ -28,7 +28,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, with_notices};
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{TYPES, plain, relation_name};
-use atoll_sql_common::pg_type::{USER_TYPE_OIDS, domain_oid, enum_of, type_named};
+use atoll_sql_common::pg_type::{USER_TYPE_OIDS, domain_oid, enum_of, is_varchar, type_named};
 use atoll_sql_common::user_type::{DomainType, EnumType, Neighbor, enum_oid};
 
 impl Session {
@@ -95,8 +95,13 @@ impl StatementPlanner {
         Ok(types.domain(name.schema(), name.table()).cloned())
     }
 
+    /// The type in the declaration of a column, if the type of its values does not tell: one of a user, TEXT or VARCHAR.
+    pub(in crate::session) fn declared_type_text(&self, field: &Field) -> Option<String> {
+        self.user_type_text(field).or_else(|| text_type(field))
+    }
+
     /// The name of a type of a user in declarations of columns; `None` for other types.
-    pub(in crate::session) fn user_type_text(&self, field: &Field) -> Option<String> {
+    fn user_type_text(&self, field: &Field) -> Option<String> {
         let types = self.names.user_types();
         if let Some(domain) = domain_oid(field).and_then(|oid| types.domain_numbered(oid)) {
             return Some(types.shown_domain(domain));
@@ -270,4 +275,19 @@ fn free_oid(version: &DatabaseVersion) -> u32 {
 
 fn unknown(name: &ObjectName) -> datafusion::common::DataFusionError {
     SqlState::UNDEFINED_OBJECT.error(format!("type \"{name}\" does not exist"))
+}
+
+/// TEXT, VARCHAR without a length, or arrays of them. The CHECK constraints of other marked columns tell their types.
+fn text_type(field: &Field) -> Option<String> {
+    let name = match field.metadata().is_empty() {
+        true => "TEXT",
+        false if is_varchar(field) => "VARCHAR",
+        false => return None,
+    };
+    let (mut of, mut brackets) = (field.data_type(), String::new());
+    while let DataType::List(item) = of {
+        of = item.data_type();
+        brackets.push_str("[]");
+    }
+    of.is_string().then(|| format!("{name}{brackets}"))
 }
