@@ -222,7 +222,7 @@ struct Known {
     why: &'static str,
 }
 
-const KNOWN: [Known; 7] = [
+const KNOWN: [Known; 8] = [
     Known {
         file: "dialect_select.slt",
         kind: "CTE with clashing names",
@@ -246,6 +246,12 @@ const KNOWN: [Known; 7] = [
         kind: "",
         part: "",
         why: "equal values of JSONB have several texts: 1 and 1.0",
+    },
+    Known {
+        file: "kept_types.slt",
+        kind: "",
+        part: "10.0.0.",
+        why: "the cast of an INET to text shows the length of its network, which clients do not see",
     },
     Known {
         file: "network_addresses.slt",
