@@ -10,6 +10,7 @@ use atoll_store::database::{
     TransactionOptions, Written,
 };
 use atoll_store::durable::DurableDatabase;
+use atoll_store::files::Files;
 use atoll_store::simulated::SimulatedFiles;
 
 use crate::durable::{insert, open};
@@ -221,5 +222,20 @@ fn without_waiting_for_the_disk_they_are_on_it_all_the_same() {
     block_on(small.database.set_durability(Durability::Async)).unwrap();
     end(&small, "transfer", true).unwrap();
     let (_opened, small) = restart((opened, small), &mut files, false, 2);
+    assert_eq!(small.committed(1), Some("value 1".to_owned()));
+}
+
+#[test]
+fn a_backup_holds_them() {
+    let files = SimulatedFiles::new();
+    let (opened, small) = open(&files);
+    prepare(&small, "transfer", 1);
+    let copy = SimulatedFiles::new();
+    let to: Arc<dyn Files> = Arc::new(copy.clone());
+    opened.backup(&to, &|| false).unwrap();
+    end(&small, "transfer", false).unwrap();
+    let (_opened, small) = open(&copy.crash(1));
+    assert_eq!(names(&small), ["transfer"]);
+    end(&small, "transfer", true).unwrap();
     assert_eq!(small.committed(1), Some("value 1".to_owned()));
 }
