@@ -160,7 +160,7 @@ fn the_statements_that_make_tables_are_shown() {
     let made = "CREATE TABLE t (id INT PRIMARY KEY, name TEXT DEFAULT 'x' NOT NULL, n DECIMAL(9, 2) CHECK (n > 0));\n\
                 CREATE SCHEMA s;\nCREATE TABLE s.\"U\" (a INT[] UNIQUE);\nCREATE VIEW v AS SELECT id FROM t;\n\
                 CREATE INDEX ON t (name, n DESC);\nCREATE UNIQUE INDEX ON s.\"U\" (a);\n";
-    let t = "CREATE TABLE t (id INTEGER, name VARCHAR NOT NULL DEFAULT 'x', n DECIMAL(9,2), \
+    let t = "CREATE TABLE t (id INTEGER, name TEXT NOT NULL DEFAULT 'x', n DECIMAL(9,2), \
              CONSTRAINT t_pkey PRIMARY KEY (id), CONSTRAINT t_n_check CHECK (n > 0));\n\
              CREATE INDEX t_name_n_idx ON public.t USING btree (name, n DESC);\n";
     let all = sql(&format!("{made}.schema"));

@@ -114,7 +114,7 @@ fn an_upgrade_is_checked_without_writing_also_while_the_directory_is_open() {
     drop(open);
     let manifest = directory.join("manifest");
     let mut bytes = std::fs::read(&manifest).unwrap();
-    bytes[8..12].copy_from_slice(&2_u32.to_le_bytes());
+    bytes[8..12].copy_from_slice(&3_u32.to_le_bytes());
     std::fs::write(&manifest, &bytes).unwrap();
     let text = tools(&["upgrade-check", path]).failed(1);
     assert_eq!(text, "");
