@@ -1,3 +1,5 @@
+use std::process::Command;
+
 use atoll_testkit::{program_in, run_with};
 
 use crate::support::atoll;
@@ -49,7 +51,9 @@ fn benchmarks_that_need_no_rival_run_without_the_program_of_the_others() {
 fn other_benchmarks_say_what_is_missing_where_their_program_is() {
     let home = tempfile::tempdir().unwrap();
     let alone = home.path().join("atoll");
-    std::fs::copy(env!("CARGO_BIN_EXE_atoll"), &alone).unwrap();
+    // A file that this process writes may be open in a child that another test has just started: it is busy then.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_atoll")).arg(&alone).status();
+    assert!(copied.unwrap().success());
     let mut command = program_in(&alone, home.path());
     let error = run_with(command.args(["bench", "tpch"]), "").failed(127);
     assert!(error.contains("atoll-bench") && error.contains("make install"), "{error}");
