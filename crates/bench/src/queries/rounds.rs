@@ -50,7 +50,8 @@ pub(crate) fn measure_query<C: TrialCase>(
     Ok(Some(runs))
 }
 
-/// The answers of all engines. If one fails, that is a problem of the query, and there are no answers.
+/// Runs a query on all engines and returns their answers. If one engine fails, it returns none and records a problem of the
+/// query.
 fn ask_all<C: TrialCase>(
     engines: &mut [SqlEngine],
     number: u8,

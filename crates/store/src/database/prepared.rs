@@ -129,7 +129,7 @@ impl Database {
     /// Claims a prepared transaction, to end it.
     ///
     /// # Errors
-    /// If there is none with the name, or another session ends it.
+    /// If no prepared transaction has the name, or another session is ending it.
     pub fn ending(self: &Arc<Self>, name: &str) -> Result<EndingTransaction, TransactionError> {
         if self.is_read_only {
             let statement = "COMMIT PREPARED or ROLLBACK PREPARED".to_owned();

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-/// A thread that works until it is told to end.
+/// A thread that works until its owner stops it.
 pub(super) struct Watch<'scope, T> {
     end: Sender<()>,
     thread: ScopedJoinHandle<'scope, T>,
