@@ -283,19 +283,20 @@ class Database:
         return {"bytes": self.engine.index_bytes(self.engine.session(), table)}
 
     def work(self, work, sessions, seconds):
-        """Transactions of one statement each, by so many sessions at once, for so long."""
+        """Transactions of one statement each, by so many sessions at once, for so long, at least one each. The time
+        begins when all are connected."""
         counts, failures = [0] * sessions, []
         first = self.next
-        ready = threading.Barrier(sessions + 1)
-        end = [0.0]
+        times = []
+        ready = threading.Barrier(sessions + 1, action=lambda: times.append(time.perf_counter()))
 
         def run(number):
-            session, draw = self.engine.session(), random.Random(number)
-            statement = self.engine.statement(STATEMENTS[work])
-            ready.wait()
             count, own = 0, max(self.rows // sessions, 1)
             try:
-                while time.perf_counter() < end[0]:
+                session, draw = self.engine.session(), random.Random(number)
+                statement = self.engine.statement(STATEMENTS[work])
+                ready.wait()
+                while count == 0 or time.perf_counter() < times[0] + seconds:
                     # Rows of this session alone: nothing waits for a row.
                     if work == "insert":
                         key = first + count * sessions + number
@@ -307,21 +308,23 @@ class Database:
                     count += 1
             except Exception as error:
                 failures.append(error)
+                ready.abort()
             counts[number] = count
 
         threads = [threading.Thread(target=run, args=(number,)) for number in range(sessions)]
         for thread in threads:
             thread.start()
-        start = time.perf_counter()
-        end[0] = start + seconds
-        ready.wait()
+        try:
+            ready.wait()
+        except threading.BrokenBarrierError:
+            pass  # A session failed, and its error is kept.
         for thread in threads:
             thread.join()
-        elapsed = time.perf_counter() - start
+        end = time.perf_counter()
         self.next = first + max(counts) * sessions + sessions
         if failures:
             raise failures[0]
-        return {"count": sum(counts), "seconds": elapsed}
+        return {"count": sum(counts), "seconds": end - times[0]}
 
 
 class Session:

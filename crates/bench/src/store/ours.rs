@@ -98,7 +98,7 @@ impl OurDatabase {
         session::number(&self.session, sql)
     }
 
-    /// Transactions per second of this many sessions, each on a worker.
+    /// Transactions per second of this many sessions, each on a worker, at least one each.
     pub(super) fn rate(
         &mut self,
         work: StoreWork,
@@ -203,7 +203,7 @@ async fn work_until(
     end: Instant,
 ) -> Result<u64> {
     let mut count = 0;
-    while Instant::now() < end {
+    while count == 0 || Instant::now() < end {
         let key = ScalarValue::Int64(Some(keys.at(count) as i64));
         let rows = statement.execute(&[key]).await?.collect().await?;
         ensure!(rows.iter().map(RecordBatch::num_rows).sum::<usize>() == 1, "not one row");

@@ -4,6 +4,7 @@
 //! The indexes of a version never change, so the rows are found when the statement is planned, and counted rather than
 //! estimated.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -177,11 +178,14 @@ impl IndexLookup {
                 Some(key) if unique.nulls_not_distinct => Some(key.among_nulls(values.len())),
                 key => key,
             };
-            let row = key.as_ref().and_then(|key| version.find(at, key));
+            let rows = key.as_ref().map_or_else(Vec::new, |key| match unique.is_immediate() {
+                true => version.find(at, key).into_iter().collect(),
+                false => version.find_all(at, key).collect::<BTreeSet<_>>().into_iter().collect(),
+            });
             return Ok(Some(Self {
                 index: Arc::clone(&unique.name),
                 kind: LookupKind::Key { unique: at, key, text: text.join(", ") },
-                rows: row.into_iter().collect(),
+                rows,
                 // A second equality of a key column may have another value.
                 conjuncts: conjuncts.to_vec(),
             }));

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::objects::{ConstraintKind, PgConstraint, PgObjects, PgRelation, RelationOf};
-use crate::table_text::{foreign_key_text, included_text};
+use crate::table_text::{foreign_key_text, unique_text};
 
 /// `PRIMARY KEY (a, b)`, `CHECK (a > 0)`, `FOREIGN KEY (a) REFERENCES p(b)`
 pub(super) fn constraint(
@@ -25,37 +25,28 @@ pub(super) fn constraint(
     constraint: &PgConstraint,
     table: &PgRelation,
 ) -> String {
-    let word = match constraint.kind {
-        ConstraintKind::Primary => "PRIMARY KEY",
-        ConstraintKind::Unique => "UNIQUE",
+    let Some(definition) = table.table().map(|version| version.definition()) else {
+        return String::new();
+    };
+    match constraint.kind {
+        ConstraintKind::Primary | ConstraintKind::Unique => {
+            let mut uniques = definition.uniques.iter();
+            let unique = uniques.find(|unique| unique.name == constraint.name);
+            unique.map_or_else(String::new, |unique| unique_text(unique, definition))
+        }
         ConstraintKind::Check => {
             let check = constraint.check.as_deref().unwrap_or_default();
-            return match parsed_expr(check) {
+            match parsed_expr(check) {
                 Ok(condition) => format!("CHECK (({}))", sql_text(&without_parentheses(condition))),
                 Err(_) => format!("CHECK (({check}))"),
-            };
+            }
         }
         ConstraintKind::Foreign => {
-            let (Some(reference), Some(own)) = (&constraint.references, table.table()) else {
-                return String::new();
-            };
+            let Some(reference) = &constraint.references else { return String::new() };
             let is_found = objects.finds(&objects.relations[reference.parent]);
-            return foreign_key_text(&reference.key, own.definition(), &objects.version, !is_found);
+            foreign_key_text(&reference.key, definition, &objects.version, !is_found)
         }
-    };
-    let parts = match objects.relation(constraint.index).map(|index| &index.of) {
-        Some(RelationOf::Index { index, .. }) => Some(&index.parts),
-        _ => None,
-    };
-    let included = parts
-        .zip(table.table())
-        .map(|(parts, version)| included_text(&parts.included, version.definition()));
-    let nulls = match parts.is_some_and(|parts| parts.nulls_not_distinct) {
-        true => " NULLS NOT DISTINCT",
-        false => "",
-    };
-    let columns = columns(table, &constraint.columns);
-    format!("{word}{nulls} ({columns}){}", included.unwrap_or_default())
+    }
 }
 
 /// `CREATE UNIQUE INDEX t_pkey ON public.t USING btree (a, b DESC)`, or one column of it, from 1; if it `is_pretty`, with

@@ -8,7 +8,7 @@ use atoll_store::database::{
     DatabaseVersion, Relation, RelationName, SequenceState, StoredStatement,
 };
 use atoll_store::table::{
-    CatalogIndex, Check, ForeignKey, Index, TableDefinition, TableVersion, Unique,
+    CatalogIndex, Check, Deferral, ForeignKey, Index, TableDefinition, TableVersion, Unique,
 };
 use datafusion::catalog::TableProvider;
 
@@ -62,19 +62,26 @@ pub(super) enum RelationOf {
 pub(super) struct PgIndex {
     pub(super) parts: IndexParts,
     pub(super) is_primary: bool,
+    /// Whether and how the check of its constraint can be deferred.
+    pub(super) deferral: Deferral,
 }
 
 impl PgIndex {
     fn from_unique(unique: &Unique) -> Self {
-        Self { parts: IndexParts::from_unique(unique), is_primary: unique.is_primary }
+        let (is_primary, deferral) = (unique.is_primary, unique.deferral);
+        Self { parts: IndexParts::from_unique(unique), is_primary, deferral }
     }
 
     fn from_index(index: &Index) -> Self {
-        Self { parts: IndexParts::from_index(index), is_primary: false }
+        Self::not_unique(IndexParts::from_index(index))
     }
 
     fn from_catalog(index: &CatalogIndex) -> Self {
-        Self { parts: IndexParts::from_catalog(index), is_primary: false }
+        Self::not_unique(IndexParts::from_catalog(index))
+    }
+
+    fn not_unique(parts: IndexParts) -> Self {
+        Self { parts, is_primary: false, deferral: Deferral::Never }
     }
 
     /// Numbers of its columns: the key, then those of INCLUDE; `None` for expressions.
@@ -113,6 +120,8 @@ pub(super) struct PgConstraint {
     pub(super) check: Option<Arc<str>>,
     /// The target of a FOREIGN KEY.
     pub(super) references: Option<PgReference>,
+    /// Whether and how its check can be deferred.
+    pub(super) deferral: Deferral,
 }
 
 /// The target of a FOREIGN KEY.
@@ -285,6 +294,9 @@ impl PgObjects {
                 };
                 let columns = unique.columns.clone();
                 self.add_constraint(table, &unique.name, kind, columns, index, None, taken);
+                if let Some(added) = self.constraints.last_mut() {
+                    added.deferral = unique.deferral;
+                }
             }
             for index in &definition.indexes {
                 self.add_index(table, &index.name, PgIndex::from_index(index), taken);
@@ -328,6 +340,7 @@ impl PgObjects {
         self.add_constraint(table, &key.name, kind, columns, index, None, taken);
         if let Some(added) = self.constraints.last_mut() {
             added.references = Some(PgReference { key: key.clone(), parent, unique });
+            added.deferral = key.deferral;
         }
     }
 
@@ -380,7 +393,7 @@ impl PgObjects {
     ) {
         let oid = taken.take(OidSpace::Constraint.named(self.relations[table].oid, name));
         let name = Arc::clone(name);
-        let references = None;
+        let (references, deferral) = (None, Deferral::Never);
         self.constraints.push(PgConstraint {
             oid,
             name,
@@ -390,6 +403,7 @@ impl PgObjects {
             index,
             check,
             references,
+            deferral,
         });
     }
 

@@ -34,12 +34,17 @@ pub(crate) fn foreign_key_text(
             text.push_str(&format!(" ON {when} {}", action_word(action)));
         }
     }
-    text.push_str(match key.deferral {
+    text.push_str(deferral_words(key.deferral));
+    text
+}
+
+/// The words of a constraint that say whether its check can be deferred.
+pub(super) fn deferral_words(deferral: Deferral) -> &'static str {
+    match deferral {
         Deferral::Never => "",
         Deferral::InitiallyImmediate => " DEFERRABLE",
         Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
-    });
-    text
+    }
 }
 
 fn column_names(definition: &TableDefinition, columns: &[usize]) -> String {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::foreign_key::deferral_words;
 use atoll_sql_common::names::quote_identifier;
 use atoll_sql_parse::syntax::{parsed_expr, sql_text};
 use atoll_store::database::RelationName;
@@ -163,13 +164,17 @@ impl IndexParts {
     }
 }
 
-/// The words of a constraint before its columns.
-pub(crate) fn unique_words(unique: &Unique) -> &'static str {
-    match (unique.is_primary, unique.nulls_not_distinct) {
+/// `PRIMARY KEY (a, b) INCLUDE (c) DEFERRABLE`
+pub(crate) fn unique_text(unique: &Unique, definition: &TableDefinition) -> String {
+    let word = match (unique.is_primary, unique.nulls_not_distinct) {
         (true, _) => "PRIMARY KEY",
         (false, true) => "UNIQUE NULLS NOT DISTINCT",
         (false, false) => "UNIQUE",
-    }
+    };
+    let columns: Vec<String> =
+        unique.columns.iter().map(|column| column_name(*column, definition)).collect();
+    let included = included_text(&unique.included, definition);
+    format!("{word} ({}){included}{}", columns.join(", "), deferral_words(unique.deferral))
 }
 
 fn texts(expressions: &[Option<KeyExpression>]) -> Vec<Option<Arc<str>>> {
@@ -211,7 +216,7 @@ fn few_parentheses(condition: Expr) -> Expr {
 }
 
 /// ` INCLUDE (a, b)`, or nothing.
-pub(crate) fn included_text(included: &[usize], definition: &TableDefinition) -> String {
+fn included_text(included: &[usize], definition: &TableDefinition) -> String {
     if included.is_empty() {
         return String::new();
     }

@@ -11,4 +11,4 @@ pub(crate) use generated::{
     as_default, columns_named, computed, generated_columns, generated_sql, identity_words,
     is_generated, reads,
 };
-pub(crate) use index::{IndexParts, included_text, unique_words};
+pub(crate) use index::{IndexParts, unique_text};

@@ -26,7 +26,7 @@ pub use error::DataFileError;
 
 /// The newest version of the files' format that is written and read: that of tables. A file has the lowest one that can
 /// hold it.
-pub const DATA_FORMAT_VERSION: u32 = 4;
+pub const DATA_FORMAT_VERSION: u32 = 6;
 
 /// The newest version of the manifest's format: 2 has prepared transactions.
 pub(crate) const MANIFEST_FORMAT_VERSION: u32 = 2;

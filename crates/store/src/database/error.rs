@@ -62,7 +62,7 @@ pub enum TransactionError {
         /// Its table.
         child: String,
     },
-    /// A table is altered while checks of its foreign keys are deferred.
+    /// A table is altered while checks of its constraints are deferred.
     #[error("cannot ALTER TABLE \"{table}\" because it has pending trigger events")]
     PendingChecks {
         /// The table.

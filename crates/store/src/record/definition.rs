@@ -23,7 +23,7 @@
 use std::sync::Arc;
 
 use super::details::{has_details, has_newer_conditions, has_newer_functions};
-use super::further::has_further;
+use super::further::{has_deferrable_uniques, has_further};
 use crate::codec::{DecodeError, Decoder, Encoder, decode_schema, encode_schema};
 use crate::data_file::DataFileError;
 use crate::ids::{SequenceId, TableId};
@@ -129,10 +129,11 @@ pub(crate) fn has_indexes(definition: &TableDefinition) -> bool {
 
 /// The lowest version of the format that can hold a definition: the second one has serial columns and details of indexes,
 /// the third one their further details, and conditions that compare columns or are LIKE, the fourth one functions of
-/// texts other than lower and upper.
+/// texts other than lower and upper, the sixth one deferrable unique constraints.
 pub(crate) fn format_version(definition: &TableDefinition) -> u32 {
     let mut owned = definition.identities.iter().flatten();
     match has_details(definition) || owned.any(|owned| owned.kind == IdentityKind::Serial) {
+        _ if has_deferrable_uniques(definition) => 6,
         _ if has_newer_functions(definition) => 4,
         _ if has_further(definition) || has_newer_conditions(definition) => 3,
         true => 2,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | for each index that is not unique, whether it is shown as USING hash | flag |
 //! | the operator classes of its columns | list of optional texts |
-//! | for each unique one, whether NULLS NOT DISTINCT | flag |
+//! | for each unique one, how it compares | byte: 1 if NULLS NOT DISTINCT, plus 2 if DEFERRABLE, or 4 if INITIALLY DEFERRED |
 //! | the operator classes of its columns | list of optional texts |
 //! | indexes that hold no rows | list: name, method, keys (list), column numbers of INCLUDE (list), condition (optional text) |
 //!
@@ -14,7 +14,9 @@
 use std::sync::Arc;
 
 use crate::codec::{DecodeError, Decoder, Encoder};
-use crate::table::{CatalogIndex, CatalogKey, CatalogKeyOf, KeyOrder, TableDefinition};
+use crate::table::{
+    CatalogIndex, CatalogKey, CatalogKeyOf, Deferral, KeyOrder, TableDefinition, Unique,
+};
 
 use super::definition::{decode_column, decode_columns};
 
@@ -24,8 +26,22 @@ type Result<T> = std::result::Result<T, DecodeError>;
 pub(crate) fn has_further(definition: &TableDefinition) -> bool {
     let (mut uniques, mut indexes) = (definition.uniques.iter(), definition.indexes.iter());
     !definition.catalog_indexes.is_empty()
-        || uniques.any(|unique| unique.nulls_not_distinct || !unique.operator_classes.is_empty())
+        || uniques.any(|unique| compares(unique) != 0 || !unique.operator_classes.is_empty())
         || indexes.any(|index| index.is_hash || !index.operator_classes.is_empty())
+}
+
+/// Whether there are constraints that version 6 of the format adds.
+pub(crate) fn has_deferrable_uniques(definition: &TableDefinition) -> bool {
+    definition.uniques.iter().any(|unique| !unique.is_immediate())
+}
+
+fn compares(unique: &Unique) -> u8 {
+    u8::from(unique.nulls_not_distinct)
+        + match unique.deferral {
+            Deferral::Never => 0,
+            Deferral::InitiallyImmediate => 2,
+            Deferral::InitiallyDeferred => 4,
+        }
 }
 
 pub(crate) fn encode_further(encoder: &mut Encoder, definition: &TableDefinition) {
@@ -34,7 +50,7 @@ pub(crate) fn encode_further(encoder: &mut Encoder, definition: &TableDefinition
         encode_classes(encoder, &index.operator_classes);
     }
     for unique in &definition.uniques {
-        encoder.flag(unique.nulls_not_distinct);
+        encoder.byte(compares(unique));
         encode_classes(encoder, &unique.operator_classes);
     }
     encoder.list(definition.catalog_indexes.iter(), |encoder, index| {
@@ -77,7 +93,17 @@ pub(crate) fn decode_further(
         index.operator_classes = decode_classes(decoder, index.keys.len())?;
     }
     for unique in &mut definition.uniques {
-        unique.nulls_not_distinct = decoder.flag("whether NULLS NOT DISTINCT")?;
+        let compares = decoder.byte("how a unique constraint compares")?;
+        unique.nulls_not_distinct = compares & 1 == 1;
+        unique.deferral = match compares & !1 {
+            0 => Deferral::Never,
+            2 => Deferral::InitiallyImmediate,
+            4 => Deferral::InitiallyDeferred,
+            _ => {
+                let reason = format!("unknown byte {compares}");
+                return Err(decoder.error("how a unique constraint compares", reason));
+            }
+        };
         unique.operator_classes = decode_classes(decoder, unique.columns.len())?;
     }
     definition.catalog_indexes = decoder.list("indexes without rows", |decoder| {
@@ -124,7 +150,7 @@ mod tests {
     use atoll_placement::Strategy;
 
     use super::*;
-    use crate::table::{Index, IndexKey, Unique};
+    use crate::table::{Index, IndexKey};
 
     fn definition() -> TableDefinition {
         let fields =
@@ -142,6 +168,8 @@ mod tests {
         let mut whole = definition();
         assert!(!has_further(&whole));
         whole.uniques[0].nulls_not_distinct = true;
+        whole.uniques[0].deferral = Deferral::InitiallyDeferred;
+        assert!(has_deferrable_uniques(&whole));
         whole.uniques[0].operator_classes = vec![Some("text_pattern_ops".into()), None];
         whole.indexes[0].is_hash = true;
         let key = |of| CatalogKey {

@@ -13,7 +13,8 @@
 //! changes of tables and of the catalog, [`definition`] the definitions of tables.
 //!
 //! Version 2 adds serial columns and the [`details`] of indexes to definitions, version 3 their [`further`] details
-//! and conditions that compare columns or are LIKE, version 5 prepared transactions. A record has the lowest version that can hold it.
+//! and conditions that compare columns or are LIKE, version 5 prepared transactions, version 6 deferrable unique
+//! constraints. A record has the lowest version that can hold it.
 
 mod catalog;
 mod definition;
@@ -44,7 +45,7 @@ pub(crate) use further::{decode_further, encode_further, has_further};
 pub(crate) use rows::{decode_ids, decode_rows, decode_set, encode_ids, encode_rows, encode_set};
 
 /// The newest version of the records' format that is written and can be read.
-pub const RECORD_FORMAT_VERSION: u64 = 5;
+pub const RECORD_FORMAT_VERSION: u64 = 6;
 
 /// Why a change cannot be a record, or a record cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -89,6 +89,8 @@ pub struct Unique {
     pub nulls_not_distinct: bool,
     /// For each column its operator class, which the catalog shows; empty if it is the default one for all.
     pub operator_classes: Vec<Option<Arc<str>>>,
+    /// Whether and how its check can be deferred. Always [`Deferral::Never`] for an index.
+    pub deferral: Deferral,
 }
 
 /// The condition of a unique index.
@@ -122,6 +124,11 @@ impl Unique {
     /// Whether its key is its columns, and exactly the rows without NULL in them have one.
     pub fn is_plain(&self) -> bool {
         self.expressions.is_empty() && self.condition.is_none() && !self.nulls_not_distinct
+    }
+
+    /// Whether each key has at most one row, in the middle of a transaction too: its check cannot be deferred.
+    pub fn is_immediate(&self) -> bool {
+        self.deferral == Deferral::Never
     }
 
     /// The function of a column of its key.
@@ -316,7 +323,8 @@ impl ForeignKey {
             is_comparable(own.data_type(), other.data_type()).then_some(column)
         };
         let of = |(unique, constraint): (usize, &Unique)| {
-            if constraint.columns.len() != self.parent_columns.len() || !constraint.is_plain() {
+            let is_usable = constraint.is_plain() && constraint.is_immediate();
+            if constraint.columns.len() != self.parent_columns.len() || !is_usable {
                 return None;
             }
             let columns = constraint.columns.iter().map(column_for).collect::<Option<Vec<_>>>()?;

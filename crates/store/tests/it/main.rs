@@ -5,6 +5,7 @@ mod chunk_files;
 mod clock_scan;
 mod commit_crashes;
 mod crash;
+mod deferred_keys;
 mod durable;
 mod foreign_keys;
 mod group_commit;

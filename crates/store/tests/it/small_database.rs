@@ -14,7 +14,8 @@ use atoll_store::database::{
 };
 use atoll_store::log::GroupCommit;
 use atoll_store::table::{
-    Index, IndexKey, Key, Row, RowCodec, TableChange, TableDefinition, Unique, stored_schema,
+    Deferral, Index, IndexKey, Key, Row, RowCodec, TableChange, TableDefinition, Unique,
+    stored_schema,
 };
 use atoll_store::{RowId, TableId};
 use atoll_testkit::kernel::SimulatedKernel;
@@ -73,8 +74,20 @@ impl SmallDatabase {
 
     /// A new one in a database without tables.
     pub(crate) fn over(database: Arc<Database>) -> Self {
+        Self::with_definition(database, definition())
+    }
+
+    /// A new one whose primary key is checked at COMMIT.
+    pub(crate) fn with_deferred_key() -> Self {
+        let version = DatabaseVersion::with_schemas(["public".into()]);
+        let mut definition = definition();
+        definition.uniques[0].deferral = Deferral::InitiallyDeferred;
+        Self::with_definition(Database::start(version, environment(), None), definition)
+    }
+
+    fn with_definition(database: Arc<Database>, definition: TableDefinition) -> Self {
         let table = database.new_table_id("public");
-        let definition = Arc::new(definition());
+        let definition = Arc::new(definition);
         let codec = Arc::new(RowCodec::new(&definition.columns).unwrap());
         let mut transaction = database.begin(TransactionOptions::default());
         transaction.statement(true).unwrap();

@@ -67,7 +67,7 @@ func main() {
 	step("migrate", func(ctx context.Context) {
 		must(pool.Exec(ctx, `CREATE TYPE mood AS ENUM ('glad', 'sad');
 			CREATE TABLE item (id BIGSERIAL PRIMARY KEY, name TEXT UNIQUE, n INT CHECK (n > 0), words TEXT[], data JSONB, day DATE, price NUMERIC(9,2),
-			uid UUID, mood mood, raw BYTEA, grid INT[], lent INTERVAL)`))
+			uid UUID, mood mood, raw BYTEA, grid INT[][], lent INTERVAL)`))
 	})
 	step("a row and back", func(ctx context.Context) {
 		n := int32(5)
@@ -113,6 +113,14 @@ func main() {
 		var moods []string
 		must(0, c.QueryRow(ctx, "SELECT array_agg(mood) FROM item WHERE mood = $1", "sad").Scan(&moods))
 		equal(moods, []string{"sad", "sad"})
+	})
+	step("a column of one dimension refuses two", func(ctx context.Context) {
+		must(pool.Exec(ctx, "CREATE TABLE flat (grid INT[])"))
+		_, err := pool.Exec(ctx, "INSERT INTO flat VALUES ($1)", [][]int32{{1, 2}, {3, 4}})
+		var e *pgconn.PgError
+		equal(errors.As(err, &e), true)
+		equal(e.Code, "22P02")
+		must(pool.Exec(ctx, "DROP TABLE flat"))
 	})
 	step("errors and transactions", func(ctx context.Context) {
 		err := pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {

@@ -35,10 +35,9 @@ pub(super) fn constraints(objects: &PgObjects, rows: &mut Rows) {
             ConstraintKind::Check => "CHECK",
             ConstraintKind::Foreign => "FOREIGN KEY",
         };
-        let deferral = constraint.references.as_ref().map(|reference| reference.key.deferral);
         let yes_or_no = |is: bool| if is { "YES" } else { "NO" };
-        let is_deferrable = deferral.is_some_and(|deferral| deferral != Deferral::Never);
-        let is_deferred = deferral == Some(Deferral::InitiallyDeferred);
+        let is_deferrable = constraint.deferral != Deferral::Never;
+        let is_deferred = constraint.deferral == Deferral::InitiallyDeferred;
         rows.add([
             ("constraint_catalog", DATABASE_NAME.into()),
             ("constraint_schema", (&table.schema_name).into()),

@@ -306,7 +306,7 @@ pub(super) fn indexes(objects: &PgObjects, rows: &mut Rows) {
             ("indisunique", index.parts.is_unique.into()),
             ("indnullsnotdistinct", index.parts.nulls_not_distinct.into()),
             ("indisprimary", index.is_primary.into()),
-            ("indimmediate", true.into()),
+            ("indimmediate", (index.deferral == Deferral::Never).into()),
             ("indisvalid", true.into()),
             ("indisready", true.into()),
             ("indislive", true.into()),
@@ -355,10 +355,10 @@ pub(super) fn constraints(objects: &PgObjects, rows: &mut Rows) {
             ("connoinherit", (kind != "c").into()),
             ("conkey", columns),
             ("conbin", constraint.check.as_ref().into()),
+            ("condeferrable", (constraint.deferral != Deferral::Never).into()),
+            ("condeferred", (constraint.deferral == Deferral::InitiallyDeferred).into()),
         ]);
         let Some(PgReference { key, parent, .. }) = &constraint.references else { continue };
-        rows.set("condeferrable", (key.deferral != Deferral::Never).into());
-        rows.set("condeferred", (key.deferral == Deferral::InitiallyDeferred).into());
         rows.set("confrelid", objects.relations[*parent].oid.into());
         rows.set("confupdtype", action_letter(key.on_update).into());
         rows.set("confdeltype", action_letter(key.on_delete).into());

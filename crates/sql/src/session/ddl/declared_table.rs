@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 
-use atoll_store::table::{IdentityKind, OnCommit};
+use atoll_store::table::{Deferral, IdentityKind, OnCommit};
 use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::sql::sqlparser::ast::{
-    CheckConstraint, ColumnDef, ColumnOption, CreateTable, DataType, Expr, GeneratedAs, Ident,
-    IndexColumn, NullsDistinctOption, ObjectNamePart, OnCommit as AstOnCommit, SequenceOptions,
-    TableConstraint,
+    CheckConstraint, ColumnDef, ColumnOption, ConstraintCharacteristics, CreateTable, DataType,
+    DeferrableInitial, Expr, GeneratedAs, Ident, IndexColumn, NullsDistinctOption, ObjectNamePart,
+    OnCommit as AstOnCommit, SequenceOptions, TableConstraint,
 };
 
 use crate::session::ddl::foreign_key::DeclaredForeignKey;
@@ -55,6 +55,8 @@ pub(in crate::session) struct DeclaredKey {
     pub(in crate::session) is_primary: bool,
     /// NULLS NOT DISTINCT.
     pub(in crate::session) nulls_not_distinct: bool,
+    /// Whether and how its check can be deferred.
+    pub(in crate::session) deferral: Deferral,
 }
 
 impl DeclaredKey {
@@ -68,7 +70,24 @@ impl DeclaredKey {
             None => (columns, &[][..]),
         };
         let (columns, included) = (names(columns)?, names(included)?);
-        Ok(Self { name, columns, included, is_primary, nulls_not_distinct: false })
+        let (nulls_not_distinct, deferral) = (false, Deferral::Never);
+        Ok(Self { name, columns, included, is_primary, nulls_not_distinct, deferral })
+    }
+
+    fn of_column(
+        name: Option<Ident>,
+        column: &Ident,
+        is_primary: bool,
+        said: Option<ConstraintCharacteristics>,
+    ) -> Result<Self> {
+        Ok(Self {
+            name,
+            columns: vec![column.clone()],
+            included: Vec::new(),
+            is_primary,
+            nulls_not_distinct: false,
+            deferral: deferral(said)?,
+        })
     }
 }
 
@@ -79,6 +98,24 @@ pub(in crate::session) struct DeclaredCheck {
     /// The column in whose definition it stands.
     pub(in crate::session) column: Option<Ident>,
     pub(in crate::session) condition: Expr,
+}
+
+/// `DEFERRABLE INITIALLY DEFERRED` and its kin.
+pub(in crate::session) fn deferral(said: Option<ConstraintCharacteristics>) -> Result<Deferral> {
+    let Some(ConstraintCharacteristics { deferrable, initially, enforced }) = said else {
+        return Ok(Deferral::Never);
+    };
+    if enforced == Some(false) {
+        return stated_err!(FEATURE_NOT_SUPPORTED, "NOT ENFORCED is not supported");
+    }
+    match (deferrable, initially) {
+        (Some(false), Some(DeferrableInitial::Deferred)) => {
+            stated_err!(SYNTAX_ERROR, "constraint declared INITIALLY DEFERRED must be DEFERRABLE")
+        }
+        (_, Some(DeferrableInitial::Deferred)) => Ok(Deferral::InitiallyDeferred),
+        (Some(true), _) => Ok(Deferral::InitiallyImmediate),
+        (Some(false) | None, _) => Ok(Deferral::Never),
+    }
 }
 
 /// Takes out TEMP and ON COMMIT.
@@ -144,20 +181,14 @@ impl DeclaredTable {
                     }
                     of_column.default = Some(value);
                 }
-                ColumnOption::PrimaryKey(key) => self.keys.push(DeclaredKey {
-                    name: name.or(key.name),
-                    columns: vec![column.name.clone()],
-                    included: Vec::new(),
-                    is_primary: true,
-                    nulls_not_distinct: false,
-                }),
-                ColumnOption::Unique(key) => self.keys.push(DeclaredKey {
-                    name: name.or(key.name),
-                    columns: vec![column.name.clone()],
-                    included: Vec::new(),
-                    is_primary: false,
-                    nulls_not_distinct: false,
-                }),
+                ColumnOption::PrimaryKey(key) => {
+                    let (name, said) = (name.or(key.name), key.characteristics);
+                    self.keys.push(DeclaredKey::of_column(name, &column.name, true, said)?);
+                }
+                ColumnOption::Unique(key) => {
+                    let (name, said) = (name.or(key.name), key.characteristics);
+                    self.keys.push(DeclaredKey::of_column(name, &column.name, false, said)?);
+                }
                 ColumnOption::Comment(mark) if mark == NULLS_NOT_DISTINCT => {
                     if let Some(unique) = self.keys.last_mut() {
                         unique.nulls_not_distinct = true;
@@ -231,13 +262,16 @@ impl DeclaredTable {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
                 let name = named.or(key.name);
-                self.keys.push(DeclaredKey::of_table(name, &key.columns, true)?);
+                let declared = DeclaredKey::of_table(name, &key.columns, true)?;
+                let deferral = deferral(key.characteristics)?;
+                self.keys.push(DeclaredKey { deferral, ..declared });
             }
             TableConstraint::Unique(key) => {
                 let name = named.or(key.name);
                 let nulls_not_distinct = key.nulls_distinct == NullsDistinctOption::NotDistinct;
                 let declared = DeclaredKey::of_table(name, &key.columns, false)?;
-                self.keys.push(DeclaredKey { nulls_not_distinct, ..declared });
+                let deferral = deferral(key.characteristics)?;
+                self.keys.push(DeclaredKey { nulls_not_distinct, deferral, ..declared });
             }
             TableConstraint::Check(CheckConstraint { name, expr, .. }) => {
                 let name = named.or(name);

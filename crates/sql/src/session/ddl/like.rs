@@ -18,9 +18,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::export_script::options_of;
 use crate::session::statement::parsed_statement::parse;
 use crate::table::PlacedTable;
-use crate::table_text::{
-    checked_domain, generated_sql, identity_words, included_text, is_generated, unique_words,
-};
+use crate::table_text::{checked_domain, generated_sql, identity_words, is_generated, unique_text};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::plain;
 use atoll_sql_common::pg_type::type_of_check;
@@ -126,10 +124,6 @@ impl StatementPlanner {
     /// The columns and constraints of a table in the form of CREATE TABLE.
     fn parts_of(&self, definition: &TableDefinition, included: Included) -> Result<Vec<String>> {
         let mut parts = Vec::new();
-        let names = |columns: &[usize]| {
-            let name = |at: &usize| quoted(definition.columns.field(*at).name()).to_string();
-            columns.iter().map(name).collect::<Vec<_>>().join(", ")
-        };
         for (at, field) in definition.columns.fields().iter().enumerate() {
             let mut checks = definition.checks.iter();
             let checked = checks.find_map(|check| type_of_check(&check.sql, field.name()));
@@ -155,9 +149,7 @@ impl StatementPlanner {
             parts.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), check.sql));
         }
         for unique in definition.uniques.iter().filter(|it| included.indexes && !it.is_index) {
-            let kind = unique_words(unique);
-            let also = included_text(&unique.included, definition);
-            parts.push(format!("{kind} ({}){also}", names(&unique.columns)));
+            parts.push(unique_text(unique, definition));
         }
         Ok(parts)
     }

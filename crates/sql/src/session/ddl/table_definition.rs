@@ -171,10 +171,15 @@ pub(in crate::session) fn add_key(
         }
     };
     let (name, is_primary) = (name.into(), key.is_primary);
-    let nulls_not_distinct = key.nulls_not_distinct;
-    let unique =
-        Unique { name, columns, included, is_primary, nulls_not_distinct, ..Unique::default() };
-    definition.uniques.push(unique);
+    definition.uniques.push(Unique {
+        name,
+        columns,
+        included,
+        is_primary,
+        nulls_not_distinct: key.nulls_not_distinct,
+        deferral: key.deferral,
+        ..Unique::default()
+    });
     Ok(())
 }
 

@@ -141,10 +141,16 @@ pub(in crate::session) fn take_conflict(
         }
     };
     let has_target = conflict_target.is_some();
-    let uniques = match conflict_target {
+    let uniques: Vec<usize> = match conflict_target {
         Some(target) => meant(&target, definition, normalize)?,
         None => (0..definition.uniques.len()).collect(),
     };
+    if uniques.iter().any(|at| !definition.uniques[*at].is_immediate()) {
+        return stated_err!(
+            NOT_IN_PREREQUISITE_STATE,
+            "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters"
+        );
+    }
     let update = match action {
         OnConflictAction::DoNothing => None,
         OnConflictAction::DoUpdate(_) if !has_target => {

@@ -15,6 +15,7 @@ use std::ops::ControlFlow;
 use atoll_sql_common::error::stated_err;
 use atoll_sql_parse::dialect::quoted;
 use atoll_sql_parse::syntax::{flow, walk, walk_expressions, walk_mut};
+use atoll_store::table::Unique;
 use datafusion::common::{DataFusionError, Result, TableReference};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
@@ -163,7 +164,8 @@ impl Grouping<'_> {
             return Ok(None);
         };
         let definition = table.definition();
-        let Some(key) = definition.uniques.iter().find(|unique| unique.is_primary) else {
+        let is_key = |unique: &&Unique| unique.is_primary && unique.is_immediate();
+        let Some(key) = definition.uniques.iter().find(is_key) else {
             return Ok(None);
         };
         let mut columns: Vec<String> =

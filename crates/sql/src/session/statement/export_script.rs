@@ -21,7 +21,7 @@ use crate::session::ddl::views::views_in_order;
 use crate::session::dml::change::quoted;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table_text::{
-    IndexParts, checked_domain, foreign_key_text, identity_words, included_text, unique_words,
+    IndexParts, checked_domain, foreign_key_text, identity_words, unique_text,
 };
 use atoll_sql_common::names::SCHEMA;
 use atoll_sql_common::pg_type::{domain_oid, enum_of, is_varchar, type_of_check};
@@ -343,12 +343,8 @@ fn declared(definition: &TableDefinition) -> Vec<String> {
         }
     }
     for unique in definition.uniques.iter().filter(|unique| !unique.is_index) {
-        let kind = unique_words(unique);
-        let columns = unique.columns.iter().map(|at| quoted(definition.columns.field(*at).name()));
-        let columns: Vec<String> = columns.map(|column| column.to_string()).collect();
         let name = quoted(&unique.name);
-        let included = included_text(&unique.included, definition);
-        parts.push(format!("ADD CONSTRAINT {name} {kind} ({}){included}", columns.join(", ")));
+        parts.push(format!("ADD CONSTRAINT {name} {}", unique_text(unique, definition)));
     }
     let checks = definition.checks.iter();
     let is_of_domain = |check: &str| {

@@ -19,7 +19,7 @@ use crate::session::dml::change::innermost;
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
 use crate::table_text::{
-    belongs_to_type, foreign_key_text, generated_sql, identity_words, included_text, unique_words,
+    belongs_to_type, foreign_key_text, generated_sql, identity_words, unique_text,
 };
 use atoll_sql_common::names::{CATALOG, SCHEMA, relation_name};
 use atoll_sql_common::pg_type::type_of_check;
@@ -139,14 +139,10 @@ impl StatementPlanner {
 }
 
 fn constraints(definition: &TableDefinition) -> impl Iterator<Item = String> {
-    let column = |at: &usize| quote_identifier(definition.columns.field(*at).name()).into_owned();
     let keys = definition.uniques.iter().filter(|unique| !unique.is_index);
     let keys = keys.map(move |unique| {
-        let kind = unique_words(unique);
-        let columns: Vec<String> = unique.columns.iter().map(column).collect();
-        let included = included_text(&unique.included, definition);
         let name = quote_identifier(&unique.name);
-        format!("CONSTRAINT {name} {kind} ({}){included}", columns.join(", "))
+        format!("CONSTRAINT {name} {}", unique_text(unique, definition))
     });
     let checks =
         definition.checks.iter().filter(|check| !is_hidden(&check.sql)).map(|check| {

@@ -43,31 +43,49 @@ impl Transaction {
         }
         Ok(())
     }
-}
 
-/// Refuses a change that adds a key of another row.
-pub(super) fn check_keys(change: &TableChange, made: &MadeChange) -> Result<()> {
-    if !change.appended.is_empty() || !change.replaced.is_empty() {
-        let after = &made.after;
-        if let Some((unique, key)) = made.before.first_duplicate(change, after)? {
-            return Err(violation(after, &after.definition().uniques[unique], &key));
+    /// Refuses a change that adds a key of another row, unless the check of the constraint is deferred.
+    pub(super) fn check_keys(
+        &mut self,
+        table: TableId,
+        change: &TableChange,
+        made: &MadeChange,
+    ) -> Result<()> {
+        if !change.appended.is_empty() || !change.replaced.is_empty() {
+            let after = &made.after;
+            for (number, key) in made.before.first_duplicates(change, after)? {
+                let unique = &after.definition().uniques[number];
+                if !self.deferred.put_off_duplicate(table, unique, None) {
+                    return Err(self.with_schema(table, violation(after, unique, &key)));
+                }
+            }
         }
+        self.check_rows(table, &row_keys(change, &made.before, WantedKeys::New), &made.after)
     }
-    check(&row_keys(change, &made.before, WantedKeys::New), &made.after)
-}
 
-/// The same for single rows that take no key from each other, checked against the version before them.
-pub(super) fn check_new_rows(change: &TableChange, before: &TableVersion) -> Result<()> {
-    check(&row_keys(change, before, WantedKeys::New), before)
-}
+    /// The same for single rows that take no key from each other, checked against the version before them.
+    pub(super) fn check_new_rows(
+        &mut self,
+        table: TableId,
+        change: &TableChange,
+        before: &TableVersion,
+    ) -> Result<()> {
+        self.check_rows(table, &row_keys(change, before, WantedKeys::New), before)
+    }
 
-fn check(new: &[ChangedKey], table: &TableVersion) -> Result<()> {
-    match first_duplicate(new, table) {
-        Some(new) => {
-            let unique = &table.definition().uniques[new.unique];
-            Err(violation(table, unique, &new.key))
+    fn check_rows(
+        &mut self,
+        table: TableId,
+        new: &[ChangedKey],
+        version: &TableVersion,
+    ) -> Result<()> {
+        for new in new.iter().filter(|new| has_other_row(new, version)) {
+            let unique = &version.definition().uniques[new.unique];
+            if !self.deferred.put_off_duplicate(table, unique, Some(&new.key)) {
+                return Err(self.with_schema(table, violation(version, unique, &new.key)));
+            }
         }
-        None => Ok(()),
+        Ok(())
     }
 }
 
@@ -106,16 +124,12 @@ fn row_keys(change: &TableChange, before: &TableVersion, wanted: WantedKeys) -> 
     keys
 }
 
-/// The first new key that another row has too.
-fn first_duplicate<'k>(new: &'k [ChangedKey], table: &TableVersion) -> Option<&'k ChangedKey> {
-    let is_duplicate = |new: &&ChangedKey| {
-        let mut rows = table.find_all(new.unique, &new.key);
-        rows.any(|row| row != new.row)
-    };
-    new.iter().find(is_duplicate)
+/// Whether another row has a new key too.
+fn has_other_row(new: &ChangedKey, table: &TableVersion) -> bool {
+    table.find_all(new.unique, &new.key).any(|row| row != new.row)
 }
 
-fn violation(table: &TableVersion, unique: &Unique, key: &Key) -> TransactionError {
+pub(super) fn violation(table: &TableVersion, unique: &Unique, key: &Key) -> TransactionError {
     let codec = table.codec();
     let mut names = codec.names_of(&unique.columns);
     for (name, expression) in names.iter_mut().zip(&unique.expressions) {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::own::OwnBase;
 use super::references::{NoActions, ReferenceWork, ReferentialActions};
-use super::unique::{check_keys, check_new_rows};
 use super::{Result, Transaction};
 use crate::change::ChangeStep;
 use crate::database::error::TransactionError;
@@ -78,7 +77,7 @@ impl Transaction {
             return Ok(Written::Done);
         }
         let made = self.make(table, &mut change)?;
-        check_keys(&change, &made).map_err(|error| self.with_schema(table, error))?;
+        self.check_keys(table, &change, &made)?;
         let mut work = ReferenceWork::default();
         if follows {
             self.collect_references(table, &change, &made, &mut work)?;
@@ -103,7 +102,7 @@ impl Transaction {
         let Some(before) = newest.table(table) else {
             return Err(TransactionError::UndefinedRelation { name: self.name_of(table) });
         };
-        check_new_rows(change, before).map_err(|error| self.with_schema(table, error))
+        self.check_new_rows(table, change, before)
     }
 
     /// Whether a change locks its whole table.

@@ -22,7 +22,21 @@ impl TableVersion {
     /// # Errors
     /// [`TableError::Duplicate`] for the first key that several rows have.
     pub(super) fn build_index(&self, unique: &Unique, columns: &[usize]) -> Result<UniqueIndex> {
+        let keys = self.sorted_keys(columns)?;
+        if let Some(key) = self.first_duplicate_among(&keys, columns, None) {
+            return Err(TableError::Duplicate {
+                table: self.shared.name.to_string(),
+                constraint: unique.name.to_string(),
+                key: key.1,
+            });
+        }
         let mut index = UniqueIndex::new(columns);
+        index.extend(&keys);
+        Ok(index)
+    }
+
+    /// The keys of all rows.
+    fn sorted_keys(&self, columns: &[usize]) -> Result<SortedKeys> {
         let mut pieces = Vec::with_capacity(self.entries.len() + 1);
         for entry in self.entries.values() {
             let mut rows = Vec::with_capacity(entry.rows());
@@ -33,17 +47,24 @@ impl TableVersion {
         let tail = self.tail.iter();
         let tail = tail.filter_map(|(id, row)| Some((codec.key(row, columns)?.hash64(), id)));
         pieces.push(HashedRows::from_rows(tail.collect()));
-        let keys = sorted(&pieces);
-        drop(pieces);
-        if let Some(key) = self.first_duplicate_among(&keys, columns, None) {
-            return Err(TableError::Duplicate {
-                table: self.shared.name.to_string(),
-                constraint: unique.name.to_string(),
-                key: key.1,
-            });
-        }
-        index.extend(&keys);
-        Ok(index)
+        Ok(sorted(&pieces))
+    }
+
+    /// Whether several rows have a key under the constraint of this number.
+    pub fn has_duplicate(&self, unique: usize, key: &Key) -> bool {
+        let mut rows = self.find_all(unique, key);
+        let first = rows.next();
+        rows.any(|row| Some(row) != first)
+    }
+
+    /// A key that several rows have under the constraint of this number.
+    ///
+    /// # Errors
+    /// If the keys cannot be read.
+    pub fn any_duplicate(&self, unique: usize) -> Result<Option<Key>> {
+        let columns = self.key_columns(unique);
+        let found = self.first_duplicate_among(&self.sorted_keys(columns)?, columns, None);
+        Ok(found.map(|(_, key)| key))
     }
 
     /// The first of these rows whose key an earlier one has too, if it comes before `first`.
@@ -69,16 +90,17 @@ impl TableVersion {
         first
     }
 
-    /// The first row of new chunks of a change, by its id, whose key another row has too, with the number of
-    /// the constraint; this is the version before the change, `after` the one after it.
+    /// For each constraint, by its number, the key of the first row of new chunks of a change, by its id, that another
+    /// row has too; this is the version before the change, `after` the one after it.
     ///
     /// # Errors
     /// If the keys of the change cannot be read.
-    pub fn first_duplicate(
+    pub fn first_duplicates(
         &self,
         change: &TableChange,
         after: &Self,
-    ) -> Result<Option<(usize, Key)>> {
+    ) -> Result<Vec<(usize, Key)>> {
+        let mut duplicates = Vec::new();
         let appended = self.appended_keys(change, &OneThread)?;
         let mut appended = appended.iter();
         for (number, index) in self.indexes.iter().enumerate() {
@@ -98,12 +120,11 @@ impl TableVersion {
                     }
                 }
             }
-            if let Some((_, key)) = first {
-                return Ok(Some((number, key)));
-            }
+            duplicates.extend(first.map(|(_, key)| (number, key)));
         }
-        Ok(None)
+        Ok(duplicates)
     }
+
     /// The keys that new chunks of a change add to each index: the prepared ones, if they are of the same
     /// columns.
     pub(super) fn appended_keys(

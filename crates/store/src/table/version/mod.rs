@@ -343,8 +343,8 @@ impl TableVersion {
         self.find_all(unique, key).next()
     }
 
-    /// All rows with a key: several only if a change that violates the constraint was applied. A row may occur
-    /// twice.
+    /// All rows with a key: several only where a check is deferred, or a change that violates the constraint was
+    /// applied. A row may occur twice.
     pub fn find_all<'a>(&'a self, unique: usize, key: &'a Key) -> impl Iterator<Item = RowId> + 'a {
         let index = &self.indexes[unique];
         let has_key = |id: &RowId| self.key_of(*id, index.columns()).as_ref() == Some(key);

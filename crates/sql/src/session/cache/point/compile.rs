@@ -344,7 +344,7 @@ fn key_of(
     let definition = table.definition();
     let mut uniques = definition.uniques.iter().enumerate();
     let unique = uniques.find_map(|(at, it)| {
-        let columns = Some(&it.columns).filter(|_| it.is_plain())?;
+        let columns = Some(&it.columns).filter(|_| it.is_plain() && it.is_immediate())?;
         Some((KeyIndex::Unique(at), named(columns)?))
     });
     let ordered = || {

@@ -472,7 +472,8 @@ impl AlteredTable {
     pub(super) fn has_key(&self, columns: &[&str]) -> bool {
         let is_it = |key: &AlteredKey| {
             let same = key.columns.iter().all(|column| columns.contains(&column.as_str()));
-            same && key.columns.len() == columns.len() && key.unique.is_plain()
+            let is_usable = key.unique.is_plain() && key.unique.is_immediate();
+            same && key.columns.len() == columns.len() && is_usable
         };
         self.keys.iter().any(is_it)
     }

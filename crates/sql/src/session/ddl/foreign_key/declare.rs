@@ -6,15 +6,16 @@ use atoll_functions::sql_name;
 use atoll_store::TableId;
 use atoll_store::database::is_temporary_schema;
 use atoll_store::table::{
-    Deferral, ForeignKey, OnCommit, ReferentialAction, TableDefinition, is_comparable,
+    Deferral, ForeignKey, OnCommit, ReferentialAction, TableDefinition, Unique, is_comparable,
 };
 use datafusion::common::{ResolvedTableReference, Result};
 use datafusion::sql::sqlparser::ast::{
-    ConstraintCharacteristics, ConstraintReferenceMatchKind, DeferrableInitial,
-    ForeignKeyConstraint, Ident, ObjectName, ReferentialAction as AstAction,
+    ConstraintReferenceMatchKind, ForeignKeyConstraint, Ident, ObjectName,
+    ReferentialAction as AstAction,
 };
 
 use crate::role::rights::Right;
+use crate::session::ddl::declared_table::deferral;
 use crate::session::ddl::table_definition::{free_name, unused_name};
 use crate::session::plan::planner::StatementPlanner;
 use crate::table::PlacedTable;
@@ -80,23 +81,6 @@ fn action(action: Option<AstAction>) -> ReferentialAction {
     }
 }
 
-fn deferral(said: Option<ConstraintCharacteristics>) -> Result<Deferral> {
-    let Some(ConstraintCharacteristics { deferrable, initially, enforced }) = said else {
-        return Ok(Deferral::Never);
-    };
-    if enforced == Some(false) {
-        return stated_err!(FEATURE_NOT_SUPPORTED, "NOT ENFORCED is not supported");
-    }
-    match (deferrable, initially) {
-        (Some(false), Some(DeferrableInitial::Deferred)) => {
-            stated_err!(SYNTAX_ERROR, "constraint declared INITIALLY DEFERRED must be DEFERRABLE")
-        }
-        (_, Some(DeferrableInitial::Deferred)) => Ok(Deferral::InitiallyDeferred),
-        (Some(true), _) => Ok(Deferral::InitiallyImmediate),
-        (Some(false) | None, _) => Ok(Deferral::Never),
-    }
-}
-
 /// The table that a foreign key refers to.
 struct Parent {
     id: TableId,
@@ -154,6 +138,13 @@ impl StatementPlanner {
             check_types(definition, of_parent, &made)?;
             check_actions(definition, &made)?;
             if made.referenced(definition, of_parent).is_none() {
+                if let Some(kind) = deferrable_key(of_parent, &made.parent_columns) {
+                    return stated_err!(
+                        NOT_IN_PREREQUISITE_STATE,
+                        "cannot use a deferrable {kind} for referenced table \"{}\"",
+                        parent.name
+                    );
+                }
                 return stated_err!(
                     INVALID_FOREIGN_KEY,
                     "there is no unique constraint matching given keys for referenced table '{}'",
@@ -240,6 +231,17 @@ impl StatementPlanner {
             ),
         }
     }
+}
+
+/// What kind of deferrable constraint columns of a parent have; `None` if they have none.
+fn deferrable_key(parent: &TableDefinition, columns: &[usize]) -> Option<&'static str> {
+    let mut uniques = parent.uniques.iter().filter(|unique| !unique.is_immediate());
+    let is_of = |unique: &&Unique| {
+        unique.columns.len() == columns.len()
+            && unique.columns.iter().all(|column| columns.contains(column))
+    };
+    let found = uniques.find(is_of)?;
+    Some(if found.is_primary { "primary key" } else { "unique constraint" })
 }
 
 /// Refuses columns of types whose values never compare equal.

@@ -13,7 +13,7 @@ use crate::session::Session;
 use atoll_sql_common::error::{SqlState, stated_err, transaction_error};
 use atoll_sql_parse::syntax::{comma_separated, is_at_end, next_name, next_word, parser_of};
 
-/// When foreign keys are checked until the transaction ends.
+/// When constraints are checked until the transaction ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::session) struct SetConstraints {
     /// Names, qualified if the statement qualifies them; `None` for all.
@@ -84,7 +84,7 @@ impl Session {
     }
 }
 
-/// The foreign keys with a name.
+/// The foreign keys and unique constraints with a name.
 fn constraints_named(
     version: &DatabaseVersion,
     schema: Option<&str>,
@@ -99,12 +99,14 @@ fn constraints_named(
         let definition = table.definition();
         let keys = definition.foreign_keys.iter().filter(|key| &*key.name == name);
         found.extend(keys.map(|key| (id, Arc::clone(&key.name))));
-        has_other |= definition.uniques.iter().any(|it| &*it.name == name && !it.is_index)
-            || definition.checks.iter().any(|check| &*check.name == name);
+        let uniques = definition.uniques.iter();
+        let uniques = uniques.filter(|unique| &*unique.name == name && !unique.is_index);
+        found.extend(uniques.map(|unique| (id, Arc::clone(&unique.name))));
+        has_other |= definition.checks.iter().any(|check| &*check.name == name);
     }
     match (found.is_empty(), has_other) {
         (false, _) => Ok(found),
-        (true, true) => stated_err!(WRONG_OBJECT_TYPE, "constraint '{name}' is not deferrable"),
+        (true, true) => stated_err!(WRONG_OBJECT_TYPE, "constraint \"{name}\" is not deferrable"),
         (true, false) => stated_err!(UNDEFINED_OBJECT, "constraint \"{name}\" does not exist"),
     }
 }

@@ -12,7 +12,6 @@ use super::{
 use crate::change::ChangeStep;
 use crate::database::error::{ConcurrentChange, TransactionError};
 use crate::database::options::Written;
-use crate::database::transaction::unique::check_keys;
 use crate::database::transaction::{Result, Transaction};
 use crate::ids::{RowId, TableId};
 use crate::lock::{LockMode, LockTarget};
@@ -78,7 +77,7 @@ impl Transaction {
             self.lock_changed_keys(table, &change, &newest).await?;
         }
         let made = self.make(table, &mut change)?;
-        check_keys(&change, &made).map_err(|error| self.with_schema(table, error))?;
+        self.check_keys(table, &change, &made)?;
         self.collect_references(table, &change, &made, work)?;
         let mut after = (*made.own).clone();
         after.set_table(table, made.after, made.newest.next_epoch());

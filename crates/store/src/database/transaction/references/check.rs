@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::{Checks, KeysToCheck, ROWS_LOCKED_MAX, Reference, ReferenceId};
+use super::{Checks, ConstraintId, KeysToCheck, ROWS_LOCKED_MAX, Reference};
 use crate::database::error::{
     ConcurrentChange, ForeignKeyViolation, ReferenceFault, TransactionError,
 };
@@ -42,7 +42,7 @@ impl Transaction {
     }
 
     /// Refuses keys of rows that the parent does not have, and keeps the other keys there until the transaction ends.
-    async fn check_parents(&mut self, id: &ReferenceId, come: HashSet<Key>) -> Result<()> {
+    async fn check_parents(&mut self, id: &ConstraintId, come: HashSet<Key>) -> Result<()> {
         let Some(reference) = self.reference(id)? else { return Ok(()) };
         let parent = reference.key.parent;
         let whole = LockTarget::Table(parent);
@@ -72,7 +72,7 @@ impl Transaction {
 
     /// Refuses removed keys of a parent that rows still refer to. Waits for rows that another transaction is changing:
     /// they may lose the key or be deleted.
-    async fn check_children(&mut self, id: &ReferenceId, go: &HashSet<Key>) -> Result<()> {
+    async fn check_children(&mut self, id: &ConstraintId, go: &HashSet<Key>) -> Result<()> {
         loop {
             let Some(reference) = self.reference(id)? else { return Ok(()) };
             let lost =
@@ -93,7 +93,7 @@ impl Transaction {
 
     fn no_parent(
         &self,
-        id: &ReferenceId,
+        id: &ConstraintId,
         reference: &Reference,
         row: RowId,
         key: &Key,
@@ -117,7 +117,7 @@ impl Transaction {
 
     fn has_children(
         &self,
-        id: &ReferenceId,
+        id: &ConstraintId,
         reference: &Reference,
         row: RowId,
     ) -> TransactionError {
@@ -131,7 +131,7 @@ impl Transaction {
     }
 
     /// The error for a row with some NULLs under MATCH FULL.
-    pub(super) fn mixes_nulls(&self, id: &ReferenceId) -> TransactionError {
+    pub(super) fn mixes_nulls(&self, id: &ConstraintId) -> TransactionError {
         let detail = "MATCH FULL does not allow mixing of null and nonnull key values.".to_owned();
         self.violation(ReferenceFault::NoParent, id, id.0, detail)
     }
@@ -139,7 +139,7 @@ impl Transaction {
     fn violation(
         &self,
         fault: ReferenceFault,
-        (child, constraint): &ReferenceId,
+        (child, constraint): &ConstraintId,
         changed: TableId,
         detail: String,
     ) -> TransactionError {

@@ -5,7 +5,7 @@
 //! | `mod.rs` | the work that a change causes, done at the end of its statement |
 //! | `check.rs` | keys that must exist, and keys that no row may refer to any more |
 //! | `act.rs` | CASCADE, SET NULL, SET DEFAULT |
-//! | `deferred.rs` | checks that wait for COMMIT; SET CONSTRAINTS |
+//! | `deferred.rs` | checks that wait for COMMIT, those of unique constraints too; SET CONSTRAINTS |
 //!
 //! A transaction that adds a reference shares the lock of the parent's key; one that removes a key, or gives its row
 //! another one, has held that lock exclusively since before it wrote (`unique.rs`). Both then read the newest version,
@@ -87,8 +87,8 @@ impl ReferentialActions for NoActions {
     }
 }
 
-/// A foreign key, by its table and its name.
-type ReferenceId = (TableId, Arc<str>);
+/// A constraint, by its table and its name.
+type ConstraintId = (TableId, Arc<str>);
 
 /// Keys of a foreign key to be checked.
 #[derive(Clone, Debug, Default)]
@@ -101,10 +101,10 @@ struct KeysToCheck {
 
 /// Keys to be checked, by foreign key.
 #[derive(Clone, Debug, Default)]
-struct Checks(BTreeMap<ReferenceId, KeysToCheck>);
+struct Checks(BTreeMap<ConstraintId, KeysToCheck>);
 
 impl Checks {
-    fn entry(&mut self, reference: ReferenceId) -> &mut KeysToCheck {
+    fn entry(&mut self, reference: ConstraintId) -> &mut KeysToCheck {
         self.0.entry(reference).or_default()
     }
 
@@ -120,7 +120,7 @@ impl Checks {
 /// An action on the rows that have one of some keys.
 #[derive(Debug)]
 struct Action {
-    reference: ReferenceId,
+    reference: ConstraintId,
     /// Keys of the parent, in its types, and the new keys if rows follow them.
     keys: HashMap<Key, Option<Key>>,
     kind: ActionKind,
@@ -150,7 +150,7 @@ impl ReferenceWork {
     }
 
     /// Adds the work for keys that a parent lost.
-    fn add_gone(&mut self, reference: &ReferenceId, key: &ForeignKey, gone: &ChangedKeys) {
+    fn add_gone(&mut self, reference: &ConstraintId, key: &ForeignKey, gone: &ChangedKeys) {
         let deleted = gone.deleted.iter().map(|key| (key.clone(), None)).collect();
         self.add(reference, key.on_delete, ActionKind::Delete, deleted);
         let updated = gone.updated.iter();
@@ -167,7 +167,7 @@ impl ReferenceWork {
 
     fn add(
         &mut self,
-        reference: &ReferenceId,
+        reference: &ConstraintId,
         action: ReferentialAction,
         cascade: ActionKind,
         keys: HashMap<Key, Option<Key>>,
@@ -210,7 +210,7 @@ struct Reference {
 }
 
 impl Reference {
-    fn find(version: &DatabaseVersion, (child, name): &ReferenceId) -> Option<Self> {
+    fn find(version: &DatabaseVersion, (child, name): &ConstraintId) -> Option<Self> {
         let child = version.table(*child)?;
         let mut keys = child.definition().foreign_keys.iter();
         let key = keys.find(|key| key.name == *name)?.clone();
@@ -342,7 +342,7 @@ impl Transaction {
     }
 
     /// A foreign key in the newest version with the transaction's changes. Returns None if it no longer exists.
-    fn reference(&mut self, id: &ReferenceId) -> Result<Option<Reference>> {
+    fn reference(&mut self, id: &ConstraintId) -> Result<Option<Reference>> {
         let newest = self.read_newest();
         let own = self.own.on(OwnBase::Newest, &newest, &self.database.environment)?;
         Ok(Reference::find(&own, id))
